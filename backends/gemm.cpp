@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <memory>
+#include <string>
+
+#include "detgemm/plan.hpp"
+
+namespace detgemm {
+namespace {
+
+GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract,
+                 const GemmOptions& options) {
+  GemmSpec spec;
+  spec.n = d.cols;
+  spec.k = options.op_a == Op::transpose ? a.rows : a.cols;
+  spec.contract = contract;
+  spec.op_a = options.op_a;
+  spec.op_b = options.op_b;
+  spec.alpha = options.alpha;
+  spec.beta = options.beta;
+  if (options.bias.data != nullptr) spec.bias = options.bias.dtype;
+  spec.activation = options.activation;
+  spec.continue_from_c = options.continue_from_c;
+  return spec;
+}
+
+/// A named backend, or the first in the registry whose memory the stream names and that
+/// supports the problem; the sentence lists every refusal.
+Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::string& name_asked) {
+  if (!name_asked.empty()) return find_backend(name_asked);
+  std::string refusals;
+  for (const Backend* backend : backends()) {
+    if (backend->device().kind() != stream.kind) continue;
+    Status status = backend->available();
+    if (status) status = backend->supports(spec);
+    if (status) return backend;
+    refusals += "; " + std::string(backend->name()) + ": " + status.message();
+  }
+  return unsupported("no backend on " + std::string(name(stream.kind)) + " computes " +
+                     spec.contract.text() + refusals);
+}
+
+}  // namespace
+
+Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
+            const Contract& contract, const GemmOptions& options) {
+  const GemmSpec spec = spec_of(a, d, contract, options);
+  if (Status s = validate(spec); !s) return s;
+  auto backend = choose(stream, spec, options.backend);
+  if (!backend) return backend.status();
+  auto plan = Plan::create(**backend, spec, PlanOptions{options.variant, 0});
+  if (!plan) return plan.status();
+  const Operands operands{a, b, d, options.c, options.bias};
+  if (options.workspace.data != nullptr || stream.kind != DeviceKind::host) {
+    return plan->run(stream, operands, options.workspace);
+  }
+  if (Status s = validate(spec, operands); !s) return s;
+  auto bytes = plan->workspace_bytes(d.rows);
+  if (!bytes) return bytes.status();
+  auto scratch = host_device().allocate(*bytes);
+  if (!scratch) return scratch.status();
+  const Status status = plan->run(stream, operands, Workspace{*scratch, *bytes});
+  host_device().release(*scratch);
+  return status;
+}
+
+}  // namespace detgemm

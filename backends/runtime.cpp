@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "detgemm/runtime.hpp"
+
+#include <string>
+#include <utility>
+
+#ifdef DETGEMM_HAS_REFERENCE
+#include "detgemm/reference.hpp"
+#endif
+
+namespace detgemm {
+
+Result<Runtime> Runtime::start(const RuntimeOptions& options) {
+  if (options.threads < 0) {
+    return invalid("threads is " + std::to_string(options.threads) +
+                   ": it must be 0 (all) or positive");
+  }
+#ifdef DETGEMM_HAS_REFERENCE
+  auto started = initialize_reference(options.threads);
+  if (!started) return started.status();
+  return Runtime(*started);
+#else
+  return Runtime(false);
+#endif
+}
+
+Runtime::Runtime(Runtime&& other) noexcept
+    : owns_kokkos_(std::exchange(other.owns_kokkos_, false)) {}
+
+Runtime::~Runtime() {
+#ifdef DETGEMM_HAS_REFERENCE
+  if (owns_kokkos_) finalize_reference();
+#endif
+}
+
+}  // namespace detgemm

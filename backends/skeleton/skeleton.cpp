@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/skeleton/skeleton.hpp"
+
+#include "core/contract/compute_element.hpp"
+
+namespace detgemm {
+namespace {
+
+/// What a plan keeps: everything `run` needs that does not depend on M.
+class SkeletonPlan final : public PlanImpl {
+ public:
+  explicit SkeletonPlan(const GemmSpec& spec) : spec_(spec) {}
+
+  // No scratch: a backend that needs some says how much for the largest M it will see.
+  std::size_t workspace_bytes(std::int64_t) const override { return 0; }
+
+  // The arguments have been checked. On a GPU this would launch a kernel on `stream` and return.
+  Status run(Stream, const Operands& operands, Workspace, RunInfo* info) const override {
+    const GemmArguments g = flatten(spec_, operands);
+    arithmetic::for_step(spec_.contract.arithmetic, spec_.contract.input,
+                         [&]<Arithmetic A, DType T>() {
+                           for (std::int64_t row = 0; row < g.m; ++row) {
+                             for (std::int64_t col = 0; col < g.n; ++col) {
+                               compute_element<A, T>(g, row, col);
+                             }
+                           }
+                         });
+    if (info != nullptr) info->kernel = kernel(g.m);
+    return {};
+  }
+
+  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+                 RunInfo* info) const override {
+    const GemmArguments g = flatten(spec_, operands);
+    for (std::int64_t row = 0; row < g.m; ++row) {
+      for (std::int64_t col = 0; col < g.n; ++col) {
+        combine_element(g, row, col, static_cast<std::int64_t>(roots.size()), [&](std::int64_t i) {
+          const ConstMatrix& root = roots[static_cast<std::size_t>(i)];
+          const Strides s = strides_of(root, Op::none);
+          return static_cast<const float*>(root.data)[row * s.row + col * s.col];
+        });
+      }
+    }
+    if (info != nullptr) info->kernel = kernel(g.m);
+    return {};
+  }
+
+  std::string kernel(std::int64_t) const override { return "scalar"; }
+
+ private:
+  GemmSpec spec_;
+};
+
+class SkeletonBackend final : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "skeleton"; }
+  std::string_view description() const noexcept override {
+    return "plain scalar loops on the host, a template for new backends";
+  }
+  // A GPU backend would look for a driver and a device here, and say which is missing.
+  Status available() const override { return {}; }
+  // Refuse with a sentence what is not computed; never compute something else in its place.
+  Status supports(const GemmSpec&) const override { return {}; }
+  Guarantees guarantees(const Contract&) const override { return {true, true, true, true, true}; }
+  std::vector<std::string> variants(const GemmSpec&) const override { return {"scalar"}; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions&) const override {
+    return std::shared_ptr<const PlanImpl>(std::make_shared<SkeletonPlan>(spec));
+  }
+  Device& device() const noexcept override { return host_device(); }
+};
+
+}  // namespace
+
+const Backend& skeleton_backend() noexcept {
+  static const SkeletonBackend backend;
+  return backend;
+}
+
+}  // namespace detgemm

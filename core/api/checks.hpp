@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string_view>
+
+#include "detgemm/gemm_spec.hpp"
+
+namespace detgemm {
+
+/// The bytes a view spans, as addresses.
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// ok, or the rule the view breaks by itself: sizes, strides, type, pointer, alignment, overflow.
+Status check_view(std::string_view what, const ConstMatrix& view);
+
+/// Where a view that passed `check_view` lies; empty where it has no elements.
+Extent extent_of(const ConstMatrix& view);
+
+/// The part of `validate(spec, operands)` that does not look at A and B.
+Status check_output_side(const GemmSpec& spec, const Operands& operands);
+
+/// ok, or why the workspace cannot serve: too small, misaligned, null, overlapping the arrays.
+Status check_workspace(const Workspace& workspace, std::size_t needed, const Operands& operands,
+                       const GemmSpec& spec, bool reads_ab);
+
+}  // namespace detgemm

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/arithmetic/cdna_step.hpp"
+#include "core/arithmetic/tensor_step.hpp"
+#include "detgemm/contract.hpp"
+
+namespace detgemm::arithmetic {
+
+/// The fused step of one (arithmetic, input type) pair, as plain scalar code that reads like
+/// core/contract/CONTRACT.md: `apply` adds `products` products to the accumulator.
+/// A pair without a specialisation does not exist; `for_step` is the list of those that do.
+template <Arithmetic A, DType T>
+struct Step;
+
+template <DType T>
+struct Step<Arithmetic::ieee_fma, T> {
+  static constexpr int products = 1;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    return fma_rn(to_float<T>(*a), to_float<T>(*b), acc);
+  }
+};
+
+template <DType T>
+struct HopperStep {
+  static constexpr TensorUnit unit = T == DType::tf32                       ? kHopperTf32
+                                     : T == DType::e4m3 || T == DType::e5m2 ? kHopperFp8
+                                                                            : kHopper16;
+  static constexpr int products = unit.products;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    return tensor_step<T>(TensorUnit(unit), a, b, acc);
+  }
+};
+template <DType T>
+struct Step<Arithmetic::hopper, T> : HopperStep<T> {};
+/// Published: the same L, F and rounding as Hopper for bf16, fp16 and tf32.
+template <DType T>
+struct Step<Arithmetic::blackwell, T> : HopperStep<T> {};
+
+template <DType T>
+struct Step<Arithmetic::ampere, T> {
+  static constexpr TensorUnit unit = T == DType::tf32 ? kAmpereTf32 : kAmpere16;
+  static constexpr int products = unit.products;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    return tensor_step<T>(TensorUnit(unit), a, b, acc);
+  }
+};
+
+template <DType T>
+struct Step<Arithmetic::cdna3, T> {
+  static constexpr int products = 8;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    return cdna3_step<T>(a, b, acc);
+  }
+};
+
+template <DType T>
+struct Step<Arithmetic::cdna2, T> {
+  static constexpr int products = 4;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    return cdna2_step<T>(a, b, acc);
+  }
+};
+
+/// Calls `fn.template operator()<A, T>()` for the pair and returns true, or returns false where
+/// the pair has no step. The only list of the pairs that exist.
+template <class Fn>
+bool for_step(Arithmetic arithmetic, DType input, Fn&& fn) {
+#define DETGEMM_STEP(A, T)                                \
+  if (arithmetic == Arithmetic::A && input == DType::T) { \
+    fn.template operator()<Arithmetic::A, DType::T>();    \
+    return true;                                          \
+  }
+  DETGEMM_STEP(ieee_fma, bf16)
+  DETGEMM_STEP(ieee_fma, fp16)
+  DETGEMM_STEP(ieee_fma, fp32)
+  DETGEMM_STEP(hopper, bf16)
+  DETGEMM_STEP(hopper, fp16)
+  DETGEMM_STEP(hopper, tf32)
+  DETGEMM_STEP(hopper, e4m3)
+  DETGEMM_STEP(hopper, e5m2)
+  DETGEMM_STEP(ampere, bf16)
+  DETGEMM_STEP(ampere, fp16)
+  DETGEMM_STEP(ampere, tf32)
+  DETGEMM_STEP(blackwell, bf16)
+  DETGEMM_STEP(blackwell, fp16)
+  DETGEMM_STEP(blackwell, tf32)
+  DETGEMM_STEP(cdna3, bf16)
+  DETGEMM_STEP(cdna3, fp16)
+  DETGEMM_STEP(cdna2, bf16)
+  DETGEMM_STEP(cdna2, fp16)
+#undef DETGEMM_STEP
+  return false;
+}
+
+}  // namespace detgemm::arithmetic

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "detgemm/contract.hpp"
+
+#include <array>
+#include <vector>
+
+#include "core/arithmetic/step.hpp"
+#include "detgemm/digest.hpp"
+
+namespace detgemm {
+namespace {
+
+constexpr std::array kArithmetics{Arithmetic::ieee_fma,  Arithmetic::hopper, Arithmetic::ampere,
+                                  Arithmetic::blackwell, Arithmetic::cdna3,  Arithmetic::cdna2};
+constexpr std::array kInputs{DType::bf16, DType::fp16, DType::fp32,
+                             DType::tf32, DType::e4m3, DType::e5m2};
+
+}  // namespace
+
+std::span<const Arithmetic> arithmetics() noexcept { return kArithmetics; }
+
+std::span<const Contract> base_contracts() noexcept {
+  static const std::vector<Contract> all = [] {
+    std::vector<Contract> list;
+    for (Arithmetic arithmetic : kArithmetics) {
+      for (DType input : kInputs) {
+        if (auto c = Contract::make(arithmetic, input, {}, DType::fp32)) list.push_back(*c);
+      }
+    }
+    return list;
+  }();
+  return all;
+}
+
+Result<std::int32_t> k_block_of(Arithmetic arithmetic, DType input) {
+  std::int32_t products = 0;
+  const bool exists = arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
+    products = arithmetic::Step<A, T>::products;
+  });
+  if (exists) return products;
+  std::string inputs;
+  for (DType type : kInputs) {
+    if (arithmetic::for_step(arithmetic, type, []<Arithmetic, DType>() {})) {
+      inputs += (inputs.empty() ? "" : ", ") + std::string(name(type));
+    }
+  }
+  return invalid("contract input is " + std::string(name(input)) + ": " +
+                 std::string(name(arithmetic)) + " is defined for " + inputs);
+}
+
+Result<Contract> Contract::make(Arithmetic arithmetic, DType input, Reduction reduction,
+                                DType output) {
+  auto k_block = k_block_of(arithmetic, input);
+  if (!k_block) return k_block.status();
+  Contract contract;
+  contract.arithmetic = arithmetic;
+  contract.input = input;
+  contract.k_block = *k_block;
+  contract.reduction = reduction;
+  contract.output = output;
+  if (Status status = contract.validate(); !status) return status;
+  return contract;
+}
+
+Status Contract::validate() const {
+  auto expected = k_block_of(arithmetic, input);
+  if (!expected) return expected.status();
+  const std::string pair = std::string(name(arithmetic)) + "/" + std::string(name(input));
+  if (k_block != *expected) {
+    return invalid("contract k_block is " + std::to_string(k_block) + ": " + pair + " fuses " +
+                   std::to_string(*expected) + " products in a step");
+  }
+  if (k_order != KOrder::ascending) {
+    return invalid("contract k_order is " + std::to_string(static_cast<int>(k_order)) +
+                   ": only ascending (0) is defined");
+  }
+  if (rounding != Rounding::nearest_even) {
+    return invalid("contract rounding is " + std::to_string(static_cast<int>(rounding)) +
+                   ": only nearest_even (0) is defined");
+  }
+  if (version != 1) {
+    return invalid("contract version is " + std::to_string(version) + ": this library knows 1");
+  }
+  if (output != DType::bf16 && output != DType::fp16 && output != DType::fp32) {
+    return invalid("contract output is " + std::string(name(output)) +
+                   ": it must be bf16, fp16 or fp32");
+  }
+  const std::int64_t leaf = reduction.leaf_k;
+  switch (reduction.kind) {
+    case ReductionKind::chain:
+      if (leaf != 0) {
+        return invalid("contract leaf is " + std::to_string(leaf) + ": chain has no leaves");
+      }
+      return {};
+    case ReductionKind::fold:
+    case ReductionKind::tree:
+      if (leaf < 1 || leaf > kMaxLeaf || leaf % k_block != 0) {
+        return invalid("contract leaf is " + std::to_string(leaf) + ": it must be a multiple of " +
+                       pair + "'s k_block " + std::to_string(k_block) + " between " +
+                       std::to_string(k_block) + " and 2^31");
+      }
+      return {};
+  }
+  return invalid("contract reduction is " + std::to_string(static_cast<int>(reduction.kind)) +
+                 ": it must be chain (0), fold (1) or tree (2)");
+}
+
+std::string Contract::canonical() const {
+  std::string line = "detgemm-contract version=" + std::to_string(version);
+  line += " arithmetic=" + std::string(name(arithmetic));
+  line += " input=" + std::string(name(input));
+  line += " k_block=" + std::to_string(k_block);
+  line += " k_order=ascending reduction=" + std::string(name(reduction.kind));
+  line += " leaf_k=" + std::to_string(reduction.leaf_k);
+  line += " rounding=nearest_even output=" + std::string(name(output));
+  return line;
+}
+
+std::uint64_t Contract::digest() const {
+  const std::string line = canonical();
+  return digest_bytes(line.data(), line.size());
+}
+
+std::int64_t Contract::leaves(std::int64_t k) const {
+  if (k <= 0) return 0;
+  return reduction.kind == ReductionKind::chain ? 1 : (k - 1) / reduction.leaf_k + 1;
+}
+
+Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t rank,
+                          std::int64_t ranks) {
+  if (Status status = contract.validate(); !status) return status;
+  if (contract.reduction.kind != ReductionKind::tree) {
+    return unsupported("contract is " + contract.text() +
+                       ": only a tree can be shared between ranks");
+  }
+  if (k < 1) return invalid("k is " + std::to_string(k) + ": it must be at least 1");
+  if (ranks < 1 || (ranks & (ranks - 1)) != 0) {
+    return invalid("ranks is " + std::to_string(ranks) + ": it must be a power of two");
+  }
+  if (rank < 0 || rank >= ranks) {
+    return invalid("rank is " + std::to_string(rank) + ": it must be in [0, " +
+                   std::to_string(ranks) + ")");
+  }
+  const std::int64_t leaves = contract.leaves(k);
+  if (leaves % ranks != 0) {
+    return invalid("ranks is " + std::to_string(ranks) + ": it must divide the " +
+                   std::to_string(leaves) + " leaves of k = " + std::to_string(k));
+  }
+  const std::int64_t share = leaves / ranks * contract.reduction.leaf_k;  // products a rank
+  const std::int64_t begin = rank * share;
+  return KRange{begin, k - begin < share ? k : begin + share};
+}
+
+}  // namespace detgemm

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+#include <string>
+
+#include "detgemm/contract.hpp"
+
+namespace detgemm {
+namespace {
+
+template <class E, std::size_t N>
+constexpr std::string_view pick(const std::array<std::string_view, N>& names, E value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < N ? names[index] : std::string_view("unknown");
+}
+
+constexpr std::array<std::string_view, 6> kTypes{"bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2"};
+constexpr std::array<std::string_view, 5> kActivations{"none", "relu", "gelu", "gelu_tanh", "silu"};
+constexpr std::array<std::string_view, 6> kArithmetics{"ieee_fma",  "hopper", "ampere",
+                                                       "blackwell", "cdna3",  "cdna2"};
+constexpr std::array<std::string_view, 6> kEvidence{
+    "IEEE 754 fp32 fused multiply-add, k ascending",
+    "measured on an NVIDIA H200",
+    "published model of NVIDIA A100, not run on that hardware here",
+    "published model of NVIDIA Blackwell, equal to hopper, not run on that hardware here",
+    "published model, not run on AMD hardware",
+    "published model, not run on AMD hardware"};
+constexpr std::array<std::string_view, 7> kCodes{
+    "ok", "invalid_argument", "unsupported", "not_found", "unavailable", "io", "internal"};
+
+/// Finds `text` among the names; the index is the enumeration's value.
+template <class E, std::size_t N>
+Result<E> find(std::string_view what, const std::array<std::string_view, N>& names,
+               std::string_view text) {
+  std::string known;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == text) return static_cast<E>(i);
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  std::string shown;
+  for (char c : text.substr(0, 40)) shown += (c >= 0x20 && c < 0x7f) ? c : '?';
+  return Status{Errc::not_found,
+                std::string(what) + " is \"" + shown + "\": it must be one of " + known};
+}
+
+}  // namespace
+
+std::string_view name(DType type) noexcept { return pick(kTypes, type); }
+std::string_view name(Activation activation) noexcept { return pick(kActivations, activation); }
+std::string_view name(Arithmetic arithmetic) noexcept { return pick(kArithmetics, arithmetic); }
+std::string_view name(Errc code) noexcept { return pick(kCodes, code); }
+std::string_view name(Op op) noexcept {
+  return pick(std::array<std::string_view, 2>{"none", "transpose"}, op);
+}
+std::string_view name(DeviceKind kind) noexcept {
+  return pick(std::array<std::string_view, 3>{"host", "cuda", "hip"}, kind);
+}
+std::string_view name(ReductionKind kind) noexcept {
+  return pick(std::array<std::string_view, 3>{"chain", "fold", "tree"}, kind);
+}
+std::string_view evidence(Arithmetic arithmetic) noexcept { return pick(kEvidence, arithmetic); }
+
+std::size_t size_of(DType type) noexcept {
+  constexpr std::array<std::size_t, 6> sizes{2, 2, 4, 4, 1, 1};
+  const auto index = static_cast<std::size_t>(type);
+  return index < sizes.size() ? sizes[index] : 0;
+}
+
+Result<DType> parse_dtype(std::string_view text) { return find<DType>("dtype", kTypes, text); }
+Result<Activation> parse_activation(std::string_view text) {
+  return find<Activation>("activation", kActivations, text);
+}
+
+}  // namespace detgemm

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+#include "detgemm/types.hpp"
+
+namespace detgemm {
+
+/// A read-only strided view: element (i, j) lies at data + i * row_stride + j * col_stride,
+/// counted in elements. One of the two strides must be 1 and the other at least the extent
+/// along the unit one, so that no two elements overlap; a stride along an extent of 0 or 1
+/// is not looked at.
+struct ConstMatrix {
+  const void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 1;
+  DType dtype = DType::bf16;
+};
+
+/// A writable strided view with the same rules.
+struct Matrix {
+  void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 1;
+  DType dtype = DType::bf16;
+
+  operator ConstMatrix() const {  // NOLINT: a writable view is a readable one
+    return {data, rows, cols, row_stride, col_stride, dtype};
+  }
+};
+
+/// A read-only contiguous vector.
+struct ConstVector {
+  const void* data = nullptr;
+  std::int64_t size = 0;
+  DType dtype = DType::fp32;
+};
+
+/// Row-major views; `ld` is the distance between rows in elements (0: packed).
+inline Matrix row_major(void* data, std::int64_t rows, std::int64_t cols, DType dtype,
+                        std::int64_t ld = 0) {
+  return {data, rows, cols, ld == 0 ? cols : ld, 1, dtype};
+}
+inline ConstMatrix row_major(const void* data, std::int64_t rows, std::int64_t cols, DType dtype,
+                             std::int64_t ld = 0) {
+  return {data, rows, cols, ld == 0 ? cols : ld, 1, dtype};
+}
+/// Column-major views; `ld` is the distance between columns in elements (0: packed).
+inline Matrix col_major(void* data, std::int64_t rows, std::int64_t cols, DType dtype,
+                        std::int64_t ld = 0) {
+  return {data, rows, cols, 1, ld == 0 ? rows : ld, dtype};
+}
+inline ConstMatrix col_major(const void* data, std::int64_t rows, std::int64_t cols, DType dtype,
+                             std::int64_t ld = 0) {
+  return {data, rows, cols, 1, ld == 0 ? rows : ld, dtype};
+}
+
+}  // namespace detgemm
