@@ -23,30 +23,29 @@ struct Step<Arithmetic::ieee_fma, T> {
   }
 };
 
-template <DType T>
-struct HopperStep {
-  static constexpr TensorUnit unit = T == DType::tf32                       ? kHopperTf32
-                                     : T == DType::e4m3 || T == DType::e5m2 ? kHopperFp8
-                                                                            : kHopper16;
-  static constexpr int products = unit.products;
-  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
-    return tensor_step<T>(TensorUnit(unit), a, b, acc);
-  }
-};
-template <DType T>
-struct Step<Arithmetic::hopper, T> : HopperStep<T> {};
-/// Published: the same L, F and rounding as Hopper for bf16, fp16 and tf32.
-template <DType T>
-struct Step<Arithmetic::blackwell, T> : HopperStep<T> {};
+/// The fused unit of an NVIDIA (arithmetic, input type) pair.
+template <Arithmetic A, DType T>
+constexpr TensorUnit tensor_unit() {
+  constexpr bool fp8 = T == DType::e4m3 || T == DType::e5m2;
+  if (A == Arithmetic::ampere) return T == DType::tf32 ? kAmpereTf32 : kAmpere16;
+  if (fp8) return A == Arithmetic::blackwell ? kBlackwellFp8 : kHopperFp8;
+  return T == DType::tf32 ? kHopperTf32 : kHopper16;  // blackwell equals hopper here
+}
 
-template <DType T>
-struct Step<Arithmetic::ampere, T> {
-  static constexpr TensorUnit unit = T == DType::tf32 ? kAmpereTf32 : kAmpere16;
-  static constexpr int products = unit.products;
+template <Arithmetic A, DType T>
+struct TensorStep {
+  static constexpr int products = tensor_unit<A, T>().products;
   DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
-    return tensor_step<T>(TensorUnit(unit), a, b, acc);
+    constexpr TensorUnit unit = tensor_unit<A, T>();
+    return tensor_step<T>(unit, a, b, acc);
   }
 };
+template <DType T>
+struct Step<Arithmetic::hopper, T> : TensorStep<Arithmetic::hopper, T> {};
+template <DType T>
+struct Step<Arithmetic::blackwell, T> : TensorStep<Arithmetic::blackwell, T> {};
+template <DType T>
+struct Step<Arithmetic::ampere, T> : TensorStep<Arithmetic::ampere, T> {};
 
 template <DType T>
 struct Step<Arithmetic::cdna3, T> {
@@ -87,6 +86,8 @@ bool for_step(Arithmetic arithmetic, DType input, Fn&& fn) {
   DETGEMM_STEP(blackwell, bf16)
   DETGEMM_STEP(blackwell, fp16)
   DETGEMM_STEP(blackwell, tf32)
+  DETGEMM_STEP(blackwell, e4m3)
+  DETGEMM_STEP(blackwell, e5m2)
   DETGEMM_STEP(cdna3, bf16)
   DETGEMM_STEP(cdna3, fp16)
   DETGEMM_STEP(cdna2, bf16)

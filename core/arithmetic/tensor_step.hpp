@@ -28,6 +28,8 @@ struct TensorUnit {
 inline constexpr TensorUnit kHopper16{16, 25, 24, -133};  // bf16, fp16
 inline constexpr TensorUnit kHopperTf32{8, 25, 24, -133};
 inline constexpr TensorUnit kHopperFp8{32, 13, 14, -133};
+inline constexpr TensorUnit kBlackwellFp8{32, 25, 24,
+                                          -133};  // tcgen05; mma.sync is another function
 inline constexpr TensorUnit kAmpere16{8, 24, 24, -132};
 inline constexpr TensorUnit kAmpereTf32{4, 24, 24, -132};
 

@@ -21,7 +21,7 @@ enum class Arithmetic : std::int32_t {
   ieee_fma = 0,   ///< one fp32 fused multiply-add a product; the same on every IEEE device
   hopper = 1,     ///< NVIDIA SM90 tensor cores; measured
   ampere = 2,     ///< NVIDIA SM80 tensor cores; published model
-  blackwell = 3,  ///< NVIDIA SM100/SM120 tensor cores; published model, equals hopper
+  blackwell = 3,  ///< NVIDIA SM100 (tcgen05); published model, equals hopper but for fp8
   cdna3 = 4,      ///< AMD gfx942 matrix cores; published model, not run on AMD hardware
   cdna2 = 5,      ///< AMD gfx90a matrix cores; published model, not run on AMD hardware
 };
