@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <Kokkos_Core.hpp>
+#include <string>
+
+#include "backends/reference/plan.hpp"
+#include "detgemm/reference.hpp"
+
+namespace detgemm {
+namespace {
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "reference"; }
+  std::string_view description() const noexcept override {
+    return "the contract, executable: bit-exact models of every arithmetic on Kokkos";
+  }
+  Status available() const override {
+    if (Kokkos::is_initialized()) return {};
+    return {Errc::unavailable,
+            "reference: Kokkos is not initialised; keep a detgemm::Runtime alive or call "
+            "Kokkos::initialize"};
+  }
+  Status supports(const GemmSpec&) const override { return {}; }
+  Guarantees guarantees(const Contract&) const override { return {true, true, true, true, true}; }
+  std::vector<std::string> variants(const GemmSpec& spec) const override {
+    return reference::variant_names(spec);
+  }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    return reference::make_reference_plan(spec, options);
+  }
+  Device& device() const noexcept override { return host_device(); }
+};
+
+}  // namespace
+
+const Backend& reference_backend() noexcept {
+  static const ReferenceBackend backend;
+  return backend;
+}
+
+Result<bool> initialize_reference(int threads) {
+  if (threads < 0) {
+    return invalid("threads is " + std::to_string(threads) + ": it must be 0 (all) or positive");
+  }
+  if (Kokkos::is_initialized()) return false;
+#if KOKKOS_VERSION >= 30700
+  Kokkos::InitializationSettings settings;
+  settings.set_disable_warnings(true);
+  if (threads > 0) settings.set_num_threads(threads);
+  if (Kokkos::is_finalized()) {
+    return Status{Errc::unavailable,
+                  "reference: Kokkos has been finalised and cannot start again in this process"};
+  }
+  Kokkos::initialize(settings);
+#else
+  Kokkos::InitArguments settings;
+  settings.disable_warnings = true;
+  if (threads > 0) settings.num_threads = threads;
+  Kokkos::initialize(settings);
+#endif
+  return true;
+}
+
+void finalize_reference() noexcept {
+  if (Kokkos::is_initialized()) Kokkos::finalize();
+}
+
+}  // namespace detgemm

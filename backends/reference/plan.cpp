@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/reference/plan.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "backends/reference/element_kernel.hpp"
+
+namespace detgemm::reference {
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+
+constexpr const char* kScalar = "scalar";
+
+std::span<const TileSet* const> sets() {
+  const TileSet* const* first = nullptr;
+  const std::size_t count = tile_sets(&first);
+  return {first, count};
+}
+
+/// A tile shape for this M: bit-neutral, so it may follow the shape and the number of workers.
+struct Grid {
+  std::int64_t tile_rows, tile_cols;  // outputs a tile
+  std::int64_t rows, cols;            // tiles
+  std::int64_t tiles() const { return rows * cols; }
+};
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Cuts D into equal tiles, and into smaller ones while there are too few for the workers.
+Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t workers) {
+  constexpr std::int64_t least_cols = 48;
+  Grid grid{};
+  std::int64_t row_tiles = ceil_div(m, kernel.rows);
+  std::int64_t col_tiles = ceil_div(n, kernel.cols);
+  while (row_tiles * col_tiles < 3 * workers && ceil_div(n, col_tiles) > least_cols) ++col_tiles;
+  grid.tile_rows = ceil_div(m, row_tiles);
+  grid.tile_cols = std::min(kernel.cols, ceil_div(ceil_div(n, col_tiles), 16) * 16);
+  grid.rows = ceil_div(m, grid.tile_rows);
+  grid.cols = ceil_div(n, grid.tile_cols);
+  return grid;
+}
+
+class ReferencePlan final : public PlanImpl {
+ public:
+  ReferencePlan(const GemmSpec& spec, const TileSet* set, int workers)
+      : spec_(spec), set_(set), workers_(workers) {
+    if (set_ != nullptr) {
+      kernel_ = set_->kernel(spec.contract.arithmetic, spec.contract.input);
+      scratch_ = kernel_.scratch(spec.contract.leaves(spec.k));
+    }
+  }
+
+  std::size_t workspace_bytes(std::int64_t max_m) const override {
+    return max_m == 0 ? 0 : scratch_ * static_cast<std::size_t>(workers_);
+  }
+
+  Status run(Stream, const Operands& operands, Workspace workspace, RunInfo* info) const override {
+    if (Status s = initialised(); !s) return s;
+    const GemmArguments g = flatten(spec_, operands);
+    if (set_ != nullptr) {
+      run_tiles(g, static_cast<std::byte*>(workspace.data));
+    } else {
+      arithmetic::for_step(
+          spec_.contract.arithmetic, spec_.contract.input,
+          [&]<Arithmetic A, DType T>() { launch_elements<Space, A, T>(Space(), g); });
+      Space().fence();
+    }
+    if (info != nullptr) info->kernel = kernel(g.m);
+    return {};
+  }
+
+  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+                 RunInfo* info) const override {
+    if (Status s = initialised(); !s) return s;
+    std::vector<Root> list;
+    for (const ConstMatrix& root : roots) {
+      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
+    }
+    const GemmArguments g = flatten(spec_, operands);
+    launch_combine(Space(), g, list.data(), static_cast<std::int64_t>(list.size()));
+    Space().fence();
+    if (info != nullptr) info->kernel = kernel(g.m);
+    return {};
+  }
+
+  std::string kernel(std::int64_t) const override { return set_ != nullptr ? set_->name : kScalar; }
+
+  static Status initialised() {
+    if (Kokkos::is_initialized()) return {};
+    return {Errc::unavailable,
+            "reference: Kokkos is not initialised; keep a detgemm::Runtime alive or call "
+            "Kokkos::initialize"};
+  }
+
+ private:
+  /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
+  /// RangePolicy dispatch is used, which every Kokkos since 3.4 takes from any host thread.
+  void run_tiles(const GemmArguments& g, std::byte* scratch) const {
+    const Grid grid = make_grid(kernel_, g.m, g.n, workers_);
+    const std::int64_t workers = std::min<std::int64_t>(workers_, grid.tiles());
+    std::atomic<std::int64_t> next{0};
+    std::atomic<std::int64_t>* counter = &next;
+    const TileKernel kernel = kernel_;
+    const std::size_t bytes = scratch_;
+    const auto work = [=, &g](std::int64_t worker) {
+      TileJob job;
+      job.gemm = &g;
+      job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
+      for (std::int64_t t = counter->fetch_add(1); t < grid.tiles(); t = counter->fetch_add(1)) {
+        job.row = t / grid.cols * grid.tile_rows;
+        job.rows = std::min(grid.tile_rows, g.m - job.row);
+        job.col = t % grid.cols * grid.tile_cols;
+        job.cols = std::min(grid.tile_cols, g.n - job.col);
+        kernel.run(job);
+      }
+    };
+    if (workers == 1) {
+      work(0);
+      return;
+    }
+    const Space space;
+    Kokkos::parallel_for(
+        "detgemm::reference::tiles",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, workers), work);
+    space.fence();
+  }
+
+  GemmSpec spec_;
+  const TileSet* set_;  // null: the scalar definition
+  TileKernel kernel_;
+  std::size_t scratch_ = 0;  // bytes a worker
+  int workers_;
+};
+
+}  // namespace
+
+std::vector<std::string> variant_names(const GemmSpec&) {
+  std::vector<std::string> names;
+  for (const TileSet* set : sets()) names.emplace_back(set->name);
+  names.emplace_back(kScalar);
+  return names;
+}
+
+std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) {
+  const int all = std::max(1, static_cast<int>(Space().concurrency()));
+  const int workers = options.max_workers > 0 ? std::min(options.max_workers, all) : all;
+  const TileSet* chosen = sets().front();
+  if (!options.variant.empty()) {
+    chosen = nullptr;
+    for (const TileSet* set : sets()) {
+      if (options.variant == set->name) chosen = set;
+    }
+  }
+  return std::make_shared<ReferencePlan>(spec, chosen, workers);
+}
+
+}  // namespace detgemm::reference
