@@ -30,15 +30,21 @@ struct Grid {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Cuts D into equal tiles, and into smaller ones while there are too few for the workers.
+/// `extent` cut into `pieces` pieces of whole units.
+std::int64_t piece(std::int64_t extent, std::int64_t pieces, std::int64_t unit) {
+  return ceil_div(ceil_div(extent, unit), pieces) * unit;
+}
+
+/// Cuts D into equal tiles of whole units, and into smaller ones while there are too few for the
+/// workers.
 Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t workers) {
-  constexpr std::int64_t least_cols = 48;
-  Grid grid{};
-  std::int64_t row_tiles = ceil_div(m, kernel.rows);
+  const std::int64_t row_tiles = ceil_div(m, kernel.rows);
+  const std::int64_t most_col_tiles = ceil_div(n, kernel.col_unit);
   std::int64_t col_tiles = ceil_div(n, kernel.cols);
-  while (row_tiles * col_tiles < 3 * workers && ceil_div(n, col_tiles) > least_cols) ++col_tiles;
-  grid.tile_rows = ceil_div(m, row_tiles);
-  grid.tile_cols = std::min(kernel.cols, ceil_div(ceil_div(n, col_tiles), 16) * 16);
+  while (row_tiles * col_tiles < 3 * workers && col_tiles < most_col_tiles) ++col_tiles;
+  Grid grid{};
+  grid.tile_rows = std::min(kernel.rows, piece(m, row_tiles, kernel.row_unit));
+  grid.tile_cols = std::min(kernel.cols, piece(n, col_tiles, kernel.col_unit));
   grid.rows = ceil_div(m, grid.tile_rows);
   grid.cols = ceil_div(n, grid.tile_cols);
   return grid;

@@ -22,6 +22,8 @@ struct TileJob {
 struct TileKernel {
   std::int64_t rows = 0;  ///< the largest tile it takes
   std::int64_t cols = 0;
+  std::int64_t row_unit = 1;  ///< rows and columns are computed in whole units
+  std::int64_t col_unit = 1;
   std::size_t (*scratch)(std::int64_t leaves) = nullptr;  ///< bytes; grows with log2(leaves)
   void (*run)(const TileJob& job) = nullptr;              ///< null: this pair has no tile kernel
 };

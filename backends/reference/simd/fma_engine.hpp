@@ -11,12 +11,14 @@ namespace detgemm::reference::DETGEMM_ISA {
 template <DType T>
 class FmaEngine {
  public:
-  static constexpr int kMr = kLanes == 16 ? 8 : 4;
-  static constexpr int kNv = kLanes == 16 ? 3 : 2;
+  static constexpr int kMr = 6;
+  static constexpr int kNv = kLanes == 16 ? 4 : 2;  // 24 accumulators of 32 registers, 12 of 16
   static constexpr int kNr = kNv * kLanes;
   static constexpr int kRows = 192;
-  static constexpr int kCols = 192;
-  static constexpr int kDepth = 256;
+  static constexpr int kCols = 256;
+  static constexpr int kRowUnit = kMr;
+  static constexpr int kColUnit = kNr;
+  static constexpr int kDepth = 128;
   using Raw = arithmetic::Storage<T>;
   static_assert(kRows % kMr == 0 && kCols % kNr == 0, "register blocks tile the tile");
 
@@ -56,7 +58,16 @@ class FmaEngine {
       const Raw* panel = from + p * outer_stride;
       if (width < Width) std::memset(to, 0, sizeof(float) * Width * depth);
       if (k_stride == 1) {
-        for (int w = 0; w < width; ++w) {
+        int w = 0;
+        for (; w + 4 <= width; w += 4) {  // four lines at once: stores of four neighbours
+          const Raw* line = panel + w * outer_stride;
+          for (int k = 0; k < depth; ++k) {
+            for (int q = 0; q < 4; ++q) {
+              to[k * Width + w + q] = arithmetic::to_float<T>(line[q * outer_stride + k]);
+            }
+          }
+        }
+        for (; w < width; ++w) {
           const Raw* line = panel + w * outer_stride;
           for (int k = 0; k < depth; ++k) to[k * Width + w] = arithmetic::to_float<T>(line[k]);
         }

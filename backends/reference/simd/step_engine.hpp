@@ -66,6 +66,8 @@ class StepEngine {
  public:
   static constexpr int kRows = 64;
   static constexpr int kCols = 64;
+  static constexpr int kRowUnit = 1;
+  static constexpr int kColUnit = kLanes;
   static constexpr int L = arithmetic::Step<A, T>::products;
   using Raw = arithmetic::Storage<T>;
   using Lane = LaneStep<A, T>;
@@ -101,7 +103,7 @@ class StepEngine {
           scalar_row(i, row);
           continue;
         }
-        for (int j = 0; j < kCols; j += kLanes) {
+        for (int j = 0; j < job_.cols; j += kLanes) {
           store(row + j,
                 Lane::apply(a, a_exponent, b_ + j, b_exponent_ + j, kCols, special, load(row + j)));
         }

@@ -126,7 +126,8 @@ std::size_t scratch_bytes(std::int64_t leaves) {
 
 template <class Engine>
 constexpr TileKernel kernel_of() {
-  return {Engine::kRows, Engine::kCols, &scratch_bytes<Engine>, &run_tile<Engine>};
+  return {Engine::kRows,    Engine::kCols,          Engine::kRowUnit,
+          Engine::kColUnit, &scratch_bytes<Engine>, &run_tile<Engine>};
 }
 
 }  // namespace detgemm::reference::DETGEMM_ISA
