@@ -19,7 +19,8 @@ foreach(component IN LISTS detgemm_components ITEMS detgemm)
   install(EXPORT detgemm-${component} NAMESPACE detgemm:: DESTINATION ${detgemm_package_dir}
     FILE detgemm-${component}-targets.cmake)
   if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-    set_property(TARGET detgemm_${component} PROPERTY INSTALL_RPATH "$ORIGIN")
+    set_target_properties(detgemm_${component} PROPERTIES
+      INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -27,6 +27,7 @@ function(detgemm_build_kokkos)
     return()
   endif()
   # A static detgemm needs Kokkos next to it, so that its install includes Kokkos's own.
+  FetchContent_GetProperties(Kokkos)
   install(CODE "include(\"${kokkos_BINARY_DIR}/cmake_install.cmake\")")
 endfunction()
 
@@ -52,3 +53,16 @@ if(TARGET Kokkos::kokkos)
 else()
   set(detgemm_found "no (no Kokkos >= 3.4 found; -DDETGEMM_ENABLE_KOKKOS=ON downloads one)")
 endif()
+
+# Links Kokkos into TARGET alone: what a shared library links privately is no consumer's affair,
+# what a static one links stays in its installed link interface.
+function(detgemm_link_kokkos target)
+  if(BUILD_SHARED_LIBS)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Kokkos::kokkos>)
+  else()
+    target_link_libraries(${target} PRIVATE Kokkos::kokkos)
+  endif()
+  if(Kokkos_ENABLE_CUDA AND COMMAND kokkos_compilation)
+    kokkos_compilation(TARGET ${target})
+  endif()
+endfunction()
