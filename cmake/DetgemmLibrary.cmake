@@ -28,7 +28,8 @@ function(detgemm_add_library name)
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${DETGEMM_ABI_VERSION})
+    SOVERSION ${DETGEMM_ABI_VERSION}
+    DEFINE_SYMBOL "")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "SHARED_LIBRARY" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     # Instances of standard templates are visible by declaration; only a script keeps them in.
@@ -55,6 +56,6 @@ function(detgemm_add_backend name wanted)
   if(TARGET detgemm_${name})
     string(TOUPPER ${name} upper)
     target_compile_definitions(detgemm_detgemm PRIVATE DETGEMM_HAS_${upper})
-    target_link_libraries(detgemm_detgemm PRIVATE detgemm_${name})
+    target_link_libraries(detgemm_detgemm PUBLIC detgemm_${name})
   endif()
 endfunction()
