@@ -5,6 +5,12 @@
 #include <string>
 
 #include "detgemm/backend.hpp"
+#ifdef DETGEMM_HAS_CUDA
+#include "detgemm/cuda.hpp"
+#endif
+#ifdef DETGEMM_HAS_HIP
+#include "detgemm/hip.hpp"
+#endif
 #ifdef DETGEMM_HAS_REFERENCE
 #include "detgemm/reference.hpp"
 #endif
@@ -15,6 +21,12 @@ namespace {
 /// The one ordered table: the first backend that supports a problem is the default.
 std::span<const Backend* const> table() {
   static const std::array list{
+#ifdef DETGEMM_HAS_CUDA
+      &cuda_backend(),
+#endif
+#ifdef DETGEMM_HAS_HIP
+      &hip_backend(),
+#endif
 #ifdef DETGEMM_HAS_REFERENCE
       &reference_backend(),
 #endif

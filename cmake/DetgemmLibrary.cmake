@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
+include(GNUInstallDirs)
+
 # Floating-point flags are part of the contract: no contraction, no fast-math, no flush to zero.
 add_library(detgemm_flags INTERFACE)
 target_compile_features(detgemm_flags INTERFACE cxx_std_20)
@@ -14,16 +16,46 @@ function(detgemm_add_library name)
   add_library(${target} ${ARGN})
   add_library(detgemm::${name} ALIAS ${target})
   target_include_directories(${target}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include> $<INSTALL_INTERFACE:include>
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
     PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detgemm_flags>)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}
     CXX_EXTENSIONS OFF
+    C_VISIBILITY_PRESET hidden
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON
     VERSION ${PROJECT_VERSION}
-    SOVERSION ${DETGEMM_ABI_VERSION})
+    SOVERSION ${DETGEMM_ABI_VERSION}
+    DEFINE_SYMBOL "")
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    # Instances of standard templates are visible by declaration; only a script keeps them in.
+    set(script ${PROJECT_SOURCE_DIR}/cmake/detgemm.map)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${script})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
+endfunction()
+
+# A folder of the tree with targets of its own.
+function(detgemm_add_folder folder)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+    add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
+  endif()
+endfunction()
+
+# detgemm_add_backend(NAME WANTED): folder backends/NAME defines detgemm_NAME; the registry in
+# detgemm_detgemm then knows it through DETGEMM_HAS_NAME.
+function(detgemm_add_backend name wanted)
+  if(NOT wanted)
+    return()
+  endif()
+  detgemm_add_folder(backends/${name})
+  if(TARGET detgemm_${name})
+    string(TOUPPER ${name} upper)
+    target_compile_definitions(detgemm_detgemm PRIVATE DETGEMM_HAS_${upper})
+    target_link_libraries(detgemm_detgemm PUBLIC detgemm_${name})
+  endif()
 endfunction()

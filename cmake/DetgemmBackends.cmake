@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Sets DETGEMM_HAVE_KOKKOS, DETGEMM_HAVE_CUDA and DETGEMM_HAVE_HIP, and says what was found.
+
+set(DETGEMM_HAVE_KOKKOS OFF)
+set(detgemm_found "no (DETGEMM_ENABLE_KOKKOS=OFF)")
+if(NOT DETGEMM_ENABLE_KOKKOS STREQUAL "OFF")
+  include(DetgemmKokkos)
+endif()
+message(STATUS "detgemm reference: ${detgemm_found}")
+
+set(DETGEMM_HAVE_CUDA OFF)
+set(detgemm_found "no (DETGEMM_ENABLE_CUDA=OFF)")
+if(NOT DETGEMM_ENABLE_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
+    set(DETGEMM_HAVE_CUDA ON)
+    set(detgemm_found "CUDA Toolkit ${CUDAToolkit_VERSION}; no kernels in this release")
+  elseif(DETGEMM_ENABLE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "DETGEMM_ENABLE_CUDA is ON and no CUDA Toolkit (nvcc) was found: install "
+      "one, point CUDAToolkit_ROOT at it, or set DETGEMM_ENABLE_CUDA to OFF.")
+  else()
+    set(detgemm_found "no (no CUDA Toolkit found)")
+  endif()
+endif()
+message(STATUS "detgemm cuda: ${detgemm_found}")
+
+set(DETGEMM_HAVE_HIP OFF)
+set(detgemm_found "no (DETGEMM_ENABLE_HIP=${DETGEMM_ENABLE_HIP})")
+if(DETGEMM_ENABLE_HIP STREQUAL "ON")
+  set(DETGEMM_HAVE_HIP ON)
+  set(detgemm_found "yes; no kernels in this release")
+endif()
+message(STATUS "detgemm hip: ${detgemm_found}")

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# One export set a component, so that a consumer of one needs nothing of the others.
+
+include(CMakePackageConfigHelpers)
+
+set(detgemm_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/detgemm)
+set(detgemm_components core)
+foreach(component IN ITEMS reference cuda hip)
+  if(TARGET detgemm_${component})
+    list(APPEND detgemm_components ${component})
+  endif()
+endforeach()
+
+foreach(component IN LISTS detgemm_components ITEMS detgemm)
+  install(TARGETS detgemm_${component} EXPORT detgemm-${component}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT detgemm-${component} NAMESPACE detgemm:: DESTINATION ${detgemm_package_dir}
+    FILE detgemm-${component}-targets.cmake)
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set_target_properties(detgemm_${component} PROPERTIES
+      INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+
+if(BUILD_SHARED_LIBS)
+  set(detgemm_static FALSE)
+else()
+  set(detgemm_static TRUE)
+endif()
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/detgemmConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/detgemmConfig.cmake INSTALL_DESTINATION ${detgemm_package_dir}
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/detgemmConfigVersion.cmake
+  COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/detgemmConfig.cmake
+  ${PROJECT_BINARY_DIR}/detgemmConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/DetgemmKokkosFind.cmake DESTINATION ${detgemm_package_dir})
+
+if(TARGET detgemm_cli)
+  install(TARGETS detgemm_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  file(RELATIVE_PATH detgemm_up ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_property(TARGET detgemm_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
+endif()
+
+include(DetgemmPkgConfig)

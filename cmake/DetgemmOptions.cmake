@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Options, all prefixed and positive. Nothing here touches a consumer's flags or standard.
+
+# detgemm_tristate(NAME DEFAULT DOC): AUTO builds it where what it needs is found, ON fails with a
+# sentence where it is not, OFF does not look.
+function(detgemm_tristate name default doc)
+  set(DETGEMM_ENABLE_${name} ${default} CACHE STRING "${doc} (AUTO, ON or OFF)")
+  set_property(CACHE DETGEMM_ENABLE_${name} PROPERTY STRINGS AUTO ON OFF)
+  string(TOUPPER "${DETGEMM_ENABLE_${name}}" value)
+  if(value MATCHES "^(1|YES|TRUE|Y)$")
+    set(value ON)
+  elseif(value MATCHES "^(0|NO|FALSE|N)$")
+    set(value OFF)
+  elseif(NOT value MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR
+      "DETGEMM_ENABLE_${name} is \"${DETGEMM_ENABLE_${name}}\": it must be AUTO, ON or OFF.")
+  endif()
+  set(DETGEMM_ENABLE_${name} ${value} PARENT_SCOPE)
+endfunction()
+
+detgemm_tristate(KOKKOS AUTO "The bit-exact reference backend")
+detgemm_tristate(CUDA AUTO "The CUDA backend")
+detgemm_tristate(HIP OFF "The HIP backend")  # AUTO is OFF until there are kernels to build
+
+option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_BUILD_CLI "Build the detgemm command" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
+
+if(DETGEMM_BUILD_TESTS)
+  enable_testing()
+endif()
+
+get_property(detgemm_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(PROJECT_IS_TOP_LEVEL AND NOT detgemm_multi_config AND NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()

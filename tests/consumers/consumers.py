@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds small projects against detgemm the ways users do; one case a call.
+
+consumers.py --source DIR --build DIR --cmake CMAKE CASE [static|shared]
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+
+class Failure(Exception):
+    pass
+
+
+def run(*command, fails=False, env=None):
+    """The command's output; an unexpected exit status is a failure."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, **(env or {})}, check=False)
+    if (done.returncode != 0) != fails:
+        raise Failure(f"{' '.join(command)}\nexit status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def expect(text, pattern):
+    if not re.search(pattern, " ".join(text.split())):
+        raise Failure(f"expected /{pattern}/ in:\n{text}")
+
+
+class Workbench:
+    """Where things are: the build under test, and a folder of our own below it."""
+
+    def __init__(self, arguments):
+        self.source = pathlib.Path(arguments.source).resolve()
+        self.build = pathlib.Path(arguments.build).resolve()
+        self.cmake_command = arguments.cmake
+        self.flavour = arguments.flavour
+        self.work = self.build / "consumers"
+        cache = (self.build / "CMakeCache.txt").read_text()
+        self.cache = dict(re.findall(r"^([\w-]+):\w+=(.*)$", cache, re.M))
+        self.version = re.search(r'VERSION_STRING "(.*)"', self.header("version.hpp")).group(1)
+
+    def header(self, name):
+        return (self.source / "core/include/detgemm" / name).read_text()
+
+    @property
+    def prefix(self):
+        return self.work / f"prefix-{self.flavour}"
+
+    def built_shared(self):
+        return self.cache.get("BUILD_SHARED_LIBS", "").upper() in ("ON", "1", "TRUE", "YES")
+
+    def has_reference(self):
+        return any(self.prefix.glob("lib*/cmake/detgemm/detgemm-reference-targets.cmake"))
+
+    def toolchain(self):
+        """What a fresh configure must share with the build under test."""
+        names = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_CXX_COMPILER_LAUNCHER",
+                 "CMAKE_PREFIX_PATH", "CMAKE_MAKE_PROGRAM", "Kokkos_ROOT", "Kokkos_DIR",
+                 "FETCHCONTENT_SOURCE_DIR_KOKKOS", "DETGEMM_ENABLE_KOKKOS",
+                 "DETGEMM_ENABLE_CUDA", "DETGEMM_ENABLE_HIP")
+        return [f"-D{name}={self.cache[name]}" for name in names
+                if self.cache.get(name) and "NOTFOUND" not in self.cache[name]]
+
+    def configure(self, project, name, *options, fails=False):
+        tree = self.work / name
+        shutil.rmtree(tree, ignore_errors=True)
+        return run(self.cmake_command, "-S", project, "-B", tree, "-G",
+                   self.cache["CMAKE_GENERATOR"], *options, fails=fails)
+
+    def make(self, name):
+        return run(self.cmake_command, "--build", self.work / name, "--parallel", "2")
+
+    def consume(self, name, prefix, *options, source="whole.cpp", target="detgemm::detgemm"):
+        """Configures, builds and runs the project in package/; gives what configuring printed."""
+        found = self.configure(self.source / "tests/consumers/package", name, *self.outside(prefix),
+                               f"-DCONSUMER_SOURCE={source}", f"-DCONSUMER_TARGET={target}",
+                               *options)
+        self.make(name)
+        expect(run(self.work / name / "consumer"), "^" + re.escape(self.version))
+        return found
+
+    def outside(self, prefix):
+        """Options of a user who knows where detgemm is, and Kokkos if it is nowhere usual."""
+        options = [o for o in self.toolchain() if re.match("-D(CMAKE_C|CMAKE_MAKE|Kokkos)", o)]
+        path = [str(prefix)] + self.cache.get("CMAKE_PREFIX_PATH", "").split(";")
+        return [*options, f"-DCMAKE_PREFIX_PATH={';'.join(filter(None, path))}"]
+
+
+def prepare(bench):
+    """Installs one flavour: from the build under test if it is of that kind, else from its own."""
+    shutil.rmtree(bench.prefix, ignore_errors=True)
+    shared = bench.flavour == "shared"
+    tree = bench.build
+    if shared != bench.built_shared():
+        tree = bench.work / f"build-{bench.flavour}"
+        bench.configure(bench.source, tree.name, *bench.toolchain(),
+                        f"-DBUILD_SHARED_LIBS={'ON' if shared else 'OFF'}",
+                        "-DCMAKE_BUILD_TYPE=" + bench.cache.get("CMAKE_BUILD_TYPE", ""),
+                        "-DDETGEMM_BUILD_TESTS=OFF", "-DDETGEMM_BUILD_BENCH=OFF",
+                        "-DDETGEMM_BUILD_EXAMPLES=OFF", "-DDETGEMM_BUILD_CLI=OFF")
+        bench.make(tree.name)
+    run(bench.cmake_command, "--install", tree, "--prefix", bench.prefix)
+    command = bench.prefix / "bin/detgemm"
+    if command.exists():
+        expect(run(command, "--version"), re.escape(bench.version))
+
+
+def package(bench):
+    """find_package with a version and no component: everything; a wrong version is refused."""
+    found = bench.consume(f"package-{bench.flavour}", bench.prefix,
+                          f"-DASK_VERSION={bench.version}")
+    if bench.flavour == "shared":
+        expect(found, "Kokkos was not needed")
+    expect(bench.configure(bench.source / "tests/consumers/package", "package-version",
+                           *bench.outside(bench.prefix), "-DASK_VERSION=99.0", fails=True),
+           f"version: {re.escape(bench.version)}")
+
+
+def core_alone(bench):
+    """Component core needs neither Kokkos nor any other component."""
+    found = bench.consume(f"core-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=core",
+                          "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON", source="core.cpp",
+                          target="detgemm::core")
+    expect(found, "Kokkos was not needed")
+
+
+def components(bench):
+    """A component that is not there is named; an optional one only goes missing."""
+    project = bench.source / "tests/consumers/package"
+    outside = bench.outside(bench.prefix)
+    expect(bench.configure(project, "no-component", *outside, "-DASK_COMPONENTS=core;vulkan",
+                           fails=True),
+           'component "vulkan" is not part of this installation of detgemm, which has core')
+    bench.consume(f"optional-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=core",
+                  "-DASK_OPTIONAL=vulkan", source="core.cpp", target="detgemm::core")
+    if bench.has_reference():
+        bench.consume(f"reference-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=reference",
+                      source="core.cpp", target="detgemm::reference")
+    if bench.has_reference() and bench.flavour == "static":
+        expect(bench.configure(project, "no-kokkos", *outside, "-DASK_COMPONENTS=reference",
+                               "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON", fails=True),
+               'component "reference" of a static detgemm needs Kokkos')
+
+
+def pkgconfig_in(bench, prefix):
+    lib = next(prefix.glob("lib*/pkgconfig")).parent
+    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    if run("pkg-config", "--modversion", "detgemm", env=env).strip() != bench.version:
+        raise Failure("detgemm.pc has another version than the library")
+    flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
+    program = bench.work / f"pkgconfig-{bench.flavour}"
+    run(bench.cache["CMAKE_CXX_COMPILER"], "-std=c++20",
+        bench.source / "tests/consumers/package/whole.cpp", "-o", program, *flags)
+    expect(run(program, env=env), "^" + re.escape(bench.version))
+
+
+def pkgconfig(bench):
+    """detgemm.pc alone is enough to compile and link."""
+    pkgconfig_in(bench, bench.prefix)
+
+
+def relocated(bench):
+    """A tree that was moved after its installation works as before; nothing points back."""
+    moved = bench.work / f"moved-{bench.flavour}"
+    shutil.rmtree(moved, ignore_errors=True)
+    shutil.copytree(bench.prefix, moved, symlinks=True)
+    for path in [*moved.glob("lib*/cmake/detgemm/*"), *moved.glob("lib*/pkgconfig/detgemm.pc")]:
+        for place in (bench.source, bench.build):
+            if str(place) in path.read_text():
+                raise Failure(f"{path} names {place}")
+    hidden = bench.prefix.with_name(bench.prefix.name + "-hidden")
+    bench.prefix.rename(hidden)
+    try:
+        bench.consume(f"relocated-{bench.flavour}", moved)
+        pkgconfig_in(bench, moved)
+    finally:
+        hidden.rename(bench.prefix)
+
+
+def c_symbols(bench):
+    """A C99 program that refers to every function of detgemm.h compiles and links."""
+    functions = sorted(set(re.findall(r"^DETGEMM_API[^;]*?(detgemm_\w+)\(",
+                                      bench.header("detgemm.h"), re.M)))
+    if len(functions) < 20:
+        raise Failure(f"only {len(functions)} functions found in detgemm.h")
+    lines = ["#include <detgemm/detgemm.h>", "#include <stdio.h>", "typedef void (*function)(void);",
+             "int main(void) {", "  const function all[] = {",
+             *(f"      (function){name}," for name in functions), "  };", "  size_t i;",
+             "  for (i = 0; i < sizeof all / sizeof *all; ++i) if (!all[i]) return 1;",
+             "  puts(detgemm_version());", "  return 0;", "}", ""]
+    source = bench.work / f"every_function_{bench.flavour}.c"
+    source.write_text("\n".join(lines))
+    bench.consume(f"c-{bench.flavour}", bench.prefix, "-DCMAKE_C_STANDARD=99",
+                  "-DCMAKE_C_EXTENSIONS=OFF", source=source)
+
+
+def symbols(bench):
+    """Shared: only detgemm's names are exported. Static: no object prints, aborts or asks the
+    environment by itself."""
+    libraries = sorted(bench.prefix.glob("lib*/libdetgemm*"))
+    libraries = [path for path in libraries if not path.is_symlink()]
+    if len(libraries) < 2:
+        raise Failure(f"libraries found: {libraries}")
+    wrong = []
+    exported = 0
+    for library in libraries:
+        if bench.flavour == "shared":
+            for line in run("nm", "-D", "--defined-only", library).splitlines():
+                name = line.split()[-1]
+                exported += 1
+                if not re.match(r"(_ZN7detgemm|_ZNK7detgemm|_ZT[ISV]N7detgemm|detgemm_)", name):
+                    wrong.append(f"{library.name} exports {name}")
+        else:
+            for line in run("nm", "--undefined-only", library).splitlines():
+                name = line.split()[-1] if line.strip() else ""
+                exported += 1
+                if re.match(r"(v?f?printf|puts|putchar|f?write|abort|_?exit|_Exit|(secure_)?getenv"
+                            r"|raise|kill|system|__assert_fail|_ZSt4c(out|err|log))$", name):
+                    wrong.append(f"{library.name} refers to {name}")
+    if wrong or exported < 50:
+        raise Failure("\n".join(wrong) or f"only {exported} symbols seen")
+
+
+def headers(bench):
+    """Every public header compiles alone: C++ ones as C++20, the C one as C99 and as C++20."""
+    include = bench.source / "core/include"
+    found = sorted(include.glob("detgemm/*.h*"))
+    if len(found) < 10:
+        raise Failure(f"only {len(found)} headers found")
+    cc, cxx = bench.cache["CMAKE_C_COMPILER"], bench.cache["CMAKE_CXX_COMPILER"]
+    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", include]
+    bench.work.mkdir(exist_ok=True)
+    for header in found:
+        text = f'#include "detgemm/{header.name}"\n'
+        alone = bench.work / f"alone_{header.stem}.cpp"
+        alone.write_text(text)
+        run(cxx, "-std=c++20", *warnings, alone)
+        if header.suffix == ".h":
+            alone = alone.with_suffix(".c")
+            alone.write_text(text)
+            run(cc, "-std=c99", *warnings, alone)
+
+
+def subdirectory(bench):
+    """add_subdirectory: same target names, and nothing of the parent's is touched."""
+    bench.configure(bench.source / "tests/consumers/subdirectory", "subdirectory",
+                    f"-DDETGEMM_SOURCE={bench.source}", "-DDETGEMM_ENABLE_KOKKOS=OFF",
+                    *[o for o in bench.toolchain() if o.startswith("-DCMAKE")])
+    bench.make("subdirectory")
+    for program in ("consumer", "core_consumer"):
+        expect(run(bench.work / "subdirectory" / program), "^" + re.escape(bench.version))
+
+
+def refused(bench, sentence, *options):
+    expect(bench.configure(bench.source, "refused", *options, "-DDETGEMM_BUILD_TESTS=OFF",
+                           "-DDETGEMM_BUILD_BENCH=OFF", "-DDETGEMM_BUILD_CLI=OFF", fails=True),
+           sentence)
+
+
+def fast_math(bench):
+    """Flags that relax arithmetic on these sources are refused when configuring."""
+    kokkos = "-DDETGEMM_ENABLE_KOKKOS=OFF"
+    for flag in ("-ffast-math", "-Ofast", "-funsafe-math-optimizations"):
+        refused(bench, f"CMAKE_CXX_FLAGS holds {flag}", kokkos, f"-DCMAKE_CXX_FLAGS={flag}")
+    refused(bench, "CMAKE_CXX_FLAGS_RELEASE holds -ffast-math", kokkos,
+            "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -ffast-math")
+    response = bench.work / "flags.txt"  # a place where no list of flags would look
+    response.write_text("-ffast-math\n")
+    refused(bench, "defines __FAST_MATH__", kokkos, f"-DCMAKE_CXX_FLAGS=@{response}")
+
+
+def absent(bench):
+    """ON means fail with a sentence where what it needs is absent."""
+    refused(bench, "DETGEMM_ENABLE_CUDA is ON and no CUDA Toolkit", "-DDETGEMM_ENABLE_CUDA=ON",
+            "-DDETGEMM_ENABLE_KOKKOS=OFF", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
+    refused(bench, "DETGEMM_ENABLE_KOKKOS is ON, no Kokkos >= 3.4 was found",
+            "-DDETGEMM_ENABLE_KOKKOS=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON",
+            "-DFETCHCONTENT_FULLY_DISCONNECTED=ON")
+    refused(bench, "DETGEMM_ENABLE_HIP is \"maybe\": it must be AUTO, ON or OFF",
+            "-DDETGEMM_ENABLE_HIP=maybe")
+    printed = bench.configure(bench.source, "automatic", "-DDETGEMM_BUILD_TESTS=OFF",
+                              "-DDETGEMM_BUILD_BENCH=OFF", "-DDETGEMM_BUILD_CLI=OFF",
+                              "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON",
+                              "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
+    expect(printed, "detgemm reference: no .*detgemm cuda: no .*detgemm hip: no ")
+
+
+CASES = {case.__name__: case for case in (
+    prepare, package, core_alone, components, pkgconfig, relocated, c_symbols, symbols, headers,
+    subdirectory, fast_math, absent)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for option in ("--source", "--build", "--cmake"):
+        parser.add_argument(option, required=True)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("flavour", nargs="?", choices=("static", "shared"))
+    arguments = parser.parse_args()
+    bench = Workbench(arguments)
+    bench.work.mkdir(exist_ok=True)
+    try:
+        CASES[arguments.case](bench)
+    except Failure as failure:
+        sys.exit(f"{arguments.case}: {failure}")
+
+
+if __name__ == "__main__":
+    main()
