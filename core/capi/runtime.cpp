@@ -38,10 +38,6 @@ detgemm_status_t detgemm_runtime_start(const detgemm_runtime_options_t* options)
       if (!given) return given.status();
       ours = *given;
     }
-    if (ours.threads < 0) {
-      return invalid("options.threads is " + std::to_string(ours.threads) +
-                     ": it must be 0 (all) or positive");
-    }
     Started& state = started();
     const std::lock_guard lock(state.mutex);
     if (state.count == 0) {
