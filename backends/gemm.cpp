@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <memory>
+#include <new>
 #include <string>
 
+#include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
 
 namespace detgemm {
@@ -37,32 +39,40 @@ Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::st
     if (status) return backend;
     refusals += "; " + std::string(backend->name()) + ": " + status.message();
   }
-  return unsupported("no backend on " + std::string(name(stream.kind)) + " computes " +
+  return unsupported("no backend on " + described(stream.kind) + " computes " +
                      spec.contract.text() + refusals);
 }
 
 }  // namespace
 
 Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
-            const Contract& contract, const GemmOptions& options) {
+            const Contract& contract, const GemmOptions& options) try {
+  const ConstVector& bias = options.bias;
+  if (bias.data == nullptr && bias.size != 0) {
+    return invalid("bias.data is null and bias.size is " + std::to_string(bias.size) +
+                   ": a bias that is not wanted has size 0");
+  }
   const GemmSpec spec = spec_of(a, d, contract, options);
   if (Status s = validate(spec); !s) return s;
   auto backend = choose(stream, spec, options.backend);
   if (!backend) return backend.status();
   auto plan = Plan::create(**backend, spec, PlanOptions{options.variant, 0});
   if (!plan) return plan.status();
-  const Operands operands{a, b, d, options.c, options.bias};
-  if (options.workspace.data != nullptr || stream.kind != DeviceKind::host) {
-    return plan->run(stream, operands, options.workspace);
+  const Operands operands{a, b, d, options.c, bias};
+  const Workspace& given = options.workspace;
+  if (given.data != nullptr || given.bytes != 0 || stream.kind != DeviceKind::host) {
+    return plan->run(stream, operands, given);
   }
   if (Status s = validate(spec, operands); !s) return s;
   auto bytes = plan->workspace_bytes(d.rows);
   if (!bytes) return bytes.status();
-  auto scratch = host_device().allocate(*bytes);
-  if (!scratch) return scratch.status();
-  const Status status = plan->run(stream, operands, Workspace{*scratch, *bytes});
-  host_device().release(*scratch);
-  return status;
+  auto memory = host_device().allocate(*bytes);
+  if (!memory) return memory.status();
+  const auto release = [](void* scratch) { host_device().release(scratch); };
+  const std::unique_ptr<void, decltype(release)> scratch(*memory, release);
+  return plan->run(stream, operands, Workspace{scratch.get(), *bytes});
+} catch (const std::bad_alloc&) {
+  return {Errc::internal, "out of memory"};
 }
 
 }  // namespace detgemm

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
 #ifdef DETGEMM_HAS_CUDA
 #include "detgemm/cuda.hpp"
@@ -45,10 +46,8 @@ Result<const Backend*> find_backend(std::string_view name) {
     if (backend->name() == name) return backend;
     known += (known.empty() ? "" : ", ") + std::string(backend->name());
   }
-  std::string shown;
-  for (char c : name.substr(0, 40)) shown += (c >= 0x20 && c < 0x7f) ? c : '?';
-  return Status{Errc::not_found,
-                "backend is \"" + shown + "\": this build has " + (known.empty() ? "none" : known)};
+  return Status{Errc::not_found, "backend is " + quoted(name) + ": this build has " +
+                                     (known.empty() ? "none" : known)};
 }
 
 }  // namespace detgemm

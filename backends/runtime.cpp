@@ -13,9 +13,11 @@
 namespace detgemm {
 
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
-  if (options.threads < 0) {
+  // Far more than any machine has: OpenMP ends the process where it cannot start its threads.
+  constexpr int most = 4096;
+  if (options.threads < 0 || options.threads > most) {
     return invalid("threads is " + std::to_string(options.threads) +
-                   ": it must be 0 (all) or positive");
+                   ": it must be from 0 (all) to " + std::to_string(most));
   }
 #ifdef DETGEMM_HAS_REFERENCE
   auto started = initialize_reference(options.threads);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "core/contract/wording.hpp"
+
 namespace detgemm {
 namespace {
 
@@ -31,12 +33,39 @@ Status check_shape(std::string_view what, const ConstMatrix& view, std::int64_t 
                  shape(rows, cols) + " (" + std::string(rule) + ")");
 }
 
+std::string address(std::uintptr_t at) { return "0x" + hex(at); }
+
+std::string span(const Extent& extent) {
+  return "[" + address(extent.begin) + ", " + address(extent.end) + ")";
+}
+
+Status overlap(std::string_view what, const Extent& x, std::string_view other, const Extent& y,
+               std::string_view rule = "it must lie apart") {
+  return invalid(std::string(what) + " at " + span(x) + " overlaps " + std::string(other) + " at " +
+                 span(y) + ": " + std::string(rule));
+}
+
+Status check_alignment(std::string_view what, const void* data, std::size_t alignment) {
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  if (at % alignment == 0) return {};
+  return invalid(std::string(what) + " is " + address(at) + ": it must be a multiple of " +
+                 std::to_string(alignment));
+}
+
+/// Whether `bytes` from `data` on are addresses at all.
+Status check_end(std::string_view what, const void* data, std::uintptr_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  if (bytes <= std::numeric_limits<std::uintptr_t>::max() - at) return {};
+  return invalid(std::string(what) + " is " + address(at) + ": " + std::to_string(bytes) +
+                 " bytes from there must end within the address space");
+}
+
 /// tf32 lives in fp32 containers.
 DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
 
 bool same_view(const ConstMatrix& x, const ConstMatrix& y) {
-  return x.data == y.data && x.dtype == y.dtype && x.row_stride == y.row_stride &&
-         x.col_stride == y.col_stride;
+  return x.data == y.data && x.dtype == y.dtype && (x.rows <= 1 || x.row_stride == y.row_stride) &&
+         (x.cols <= 1 || x.col_stride == y.col_stride);
 }
 
 Extent extent_of(const ConstVector& vector) {
@@ -45,7 +74,6 @@ Extent extent_of(const ConstVector& vector) {
 }
 
 Status check_bias(const GemmSpec& spec, const ConstVector& bias) {
-  if (Status s = check_type("bias", bias.dtype, *spec.bias, "the plan"); !s) return s;
   if (bias.size != spec.n) {
     return invalid("bias.size is " + std::to_string(bias.size) +
                    ": it must be n = " + std::to_string(spec.n));
@@ -54,11 +82,14 @@ Status check_bias(const GemmSpec& spec, const ConstVector& bias) {
     return invalid("bias.data is null: the plan adds a bias of " + std::to_string(spec.n) +
                    " elements");
   }
-  if (reinterpret_cast<std::uintptr_t>(bias.data) % size_of(bias.dtype) != 0) {
-    return invalid("bias.data is not aligned to its elements of " +
-                   std::to_string(size_of(bias.dtype)) + " bytes");
+  if (Status s = check_type("bias", bias.dtype, *spec.bias, "the plan"); !s) return s;
+  const std::size_t size = size_of(bias.dtype);
+  if (Status s = check_alignment("bias.data", bias.data, size); !s) return s;
+  std::int64_t bytes = 0;
+  if (!product(bias.size, static_cast<std::int64_t>(size), bytes)) {
+    return invalid("bias.size is " + std::to_string(bias.size) + ": its bytes must fit 2^63");
   }
-  return {};
+  return check_end("bias.data", bias.data, static_cast<std::uintptr_t>(bytes));
 }
 
 }  // namespace
@@ -66,9 +97,8 @@ Status check_bias(const GemmSpec& spec, const ConstVector& bias) {
 Status check_view(std::string_view what, const ConstMatrix& view) {
   const std::string label(what);
   if (size_of(view.dtype) == 0 || view.dtype == DType::tf32) {
-    return invalid(label + ".dtype is " + std::string(name(view.dtype)) + " (" +
-                   std::to_string(static_cast<int>(view.dtype)) +
-                   "): memory holds bf16, fp16, fp32, e4m3 or e5m2");
+    return invalid(label + ".dtype is " + described(view.dtype) +
+                   ": memory holds bf16, fp16, fp32, e4m3 or e5m2");
   }
   if (view.rows < 0) {
     return invalid(label + ".rows is " + std::to_string(view.rows) + ": it must not be negative");
@@ -105,16 +135,10 @@ Status check_view(std::string_view what, const ConstMatrix& view) {
     return invalid(label + ".data is null: the view has " + shape(view.rows, view.cols) +
                    " elements");
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(view.data);
-  if (address % static_cast<std::uintptr_t>(size) != 0) {
-    return invalid(label + ".data is not aligned to its elements of " + std::to_string(size) +
-                   " bytes");
+  if (Status s = check_alignment(label + ".data", view.data, static_cast<std::size_t>(size)); !s) {
+    return s;
   }
-  if (static_cast<std::uintptr_t>(bytes) > std::numeric_limits<std::uintptr_t>::max() - address) {
-    return invalid(label + " is " + shape(view.rows, view.cols) +
-                   ": it must end within the address space");
-  }
-  return {};
+  return check_end(label + ".data", view.data, static_cast<std::uintptr_t>(bytes));
 }
 
 Extent extent_of(const ConstMatrix& view) {
@@ -129,29 +153,28 @@ Status check_output_side(const GemmSpec& spec, const Operands& operands) {
   const Matrix& d = operands.d;
   if (Status s = check_view("d", d); !s) return s;
   if (Status s = check_type("d", d.dtype, spec.contract.output, "the contract"); !s) return s;
-  if (d.cols != spec.n) return check_shape("d", d, d.rows, spec.n, "m x n");
-  std::int64_t outputs = 0;
-  if (!product(d.rows, spec.n, outputs)) {
-    return invalid("d is " + shape(d.rows, d.cols) + ": m * n must fit 2^63");
-  }
+  if (Status s = check_shape("d", d, d.rows, spec.n, "m x n"); !s) return s;
   const Extent out = extent_of(ConstMatrix(d));
   if (spec.reads_c()) {
     const DType type = spec.continue_from_c ? DType::fp32 : spec.contract.output;
     if (Status s = check_view("c", operands.c); !s) return s;
+    // The shape first: a C that was forgotten is 0 x 0, and its type says nothing.
+    if (Status s = check_shape("c", operands.c, d.rows, spec.n, "m x n"); !s) return s;
     if (Status s =
             check_type("c", operands.c.dtype, type, spec.continue_from_c ? "continue" : "beta");
         !s) {
       return s;
     }
-    if (Status s = check_shape("c", operands.c, d.rows, spec.n, "m x n"); !s) return s;
-    if (out.overlaps(extent_of(operands.c)) && !same_view(operands.c, d)) {
-      return invalid("d overlaps c: d may be c itself (same pointer, strides and dtype) or apart");
+    const Extent start = extent_of(operands.c);
+    if (out.overlaps(start) && !same_view(operands.c, d)) {
+      return overlap("d", out, "c", start,
+                     "it must be c itself (same pointer, strides and dtype) or lie apart");
     }
   }
   if (spec.bias) {
     if (Status s = check_bias(spec, operands.bias); !s) return s;
-    if (out.overlaps(extent_of(operands.bias)))
-      return invalid("d overlaps bias: it must lie apart");
+    const Extent bias = extent_of(operands.bias);
+    if (out.overlaps(bias)) return overlap("d", out, "bias", bias);
   }
   return {};
 }
@@ -177,35 +200,64 @@ Status validate(const GemmSpec& spec, const Operands& operands) {
     return s;
   }
   const Extent out = extent_of(ConstMatrix(operands.d));
-  if (out.overlaps(extent_of(operands.a))) return invalid("d overlaps a: it must lie apart");
-  if (out.overlaps(extent_of(operands.b))) return invalid("d overlaps b: it must lie apart");
+  const Extent left = extent_of(operands.a);
+  const Extent right = extent_of(operands.b);
+  if (out.overlaps(left)) return overlap("d", out, "a", left);
+  if (out.overlaps(right)) return overlap("d", out, "b", right);
   return {};
 }
 
-Status check_workspace(const Workspace& workspace, std::size_t needed, const Operands& operands,
-                       const GemmSpec& spec, bool reads_ab) {
+Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d) {
+  const auto count = static_cast<std::int64_t>(roots.size());
+  if (count == 0 || (count & (count - 1)) != 0) {
+    return invalid("roots.size() is " + std::to_string(count) + ": it must be a power of two");
+  }
+  const std::int64_t leaves = spec.contract.leaves(spec.k);
+  if (leaves % count != 0) {
+    return invalid("roots.size() is " + std::to_string(count) + ": it must divide the " +
+                   std::to_string(leaves) + " leaves of k = " + std::to_string(spec.k));
+  }
+  const Extent out = extent_of(ConstMatrix(d));
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const std::string what = "roots[" + std::to_string(i) + "]";
+    if (Status s = check_view(what, roots[i]); !s) return s;
+    if (Status s = check_shape(what, roots[i], d.rows, spec.n, "m x n"); !s) return s;
+    if (Status s = check_type(what, roots[i].dtype, DType::fp32, "combine"); !s) return s;
+    const Extent root = extent_of(roots[i]);
+    if (out.overlaps(root)) return overlap("d", out, what, root);
+  }
+  return {};
+}
+
+Status check_workspace(const Workspace& workspace, std::size_t needed, const GemmSpec& spec,
+                       const Operands& operands, std::span<const NamedView> inputs) {
   if (workspace.bytes < needed) {
     return invalid("workspace.bytes is " + std::to_string(workspace.bytes) +
                    ": this m needs at least " + std::to_string(needed));
   }
   if (needed == 0) return {};
-  const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data);
   if (workspace.data == nullptr) {
     return invalid("workspace.data is null: this m needs " + std::to_string(needed) + " bytes");
   }
-  if (begin % kWorkspaceAlignment != 0) {
-    return invalid("workspace.data is not aligned to " + std::to_string(kWorkspaceAlignment) +
-                   " bytes");
+  if (Status s = check_alignment("workspace.data", workspace.data, kWorkspaceAlignment); !s) {
+    return s;
   }
+  if (Status s = check_end("workspace.data", workspace.data, workspace.bytes); !s) return s;
+  const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data);
   const Extent scratch{begin, begin + needed};
-  const auto clash = [&](std::string_view what) {
-    return invalid("workspace overlaps " + std::string(what) + ": it must lie apart");
+  const auto apart = [&](std::string_view what, const Extent& other) {
+    return scratch.overlaps(other) ? overlap("workspace", scratch, what, other) : Status{};
   };
-  if (scratch.overlaps(extent_of(ConstMatrix(operands.d)))) return clash("d");
-  if (spec.reads_c() && scratch.overlaps(extent_of(operands.c))) return clash("c");
-  if (spec.bias && scratch.overlaps(extent_of(operands.bias))) return clash("bias");
-  if (reads_ab && scratch.overlaps(extent_of(operands.a))) return clash("a");
-  if (reads_ab && scratch.overlaps(extent_of(operands.b))) return clash("b");
+  if (Status s = apart("d", extent_of(ConstMatrix(operands.d))); !s) return s;
+  if (spec.reads_c()) {
+    if (Status s = apart("c", extent_of(operands.c)); !s) return s;
+  }
+  if (spec.bias) {
+    if (Status s = apart("bias", extent_of(operands.bias)); !s) return s;
+  }
+  for (const NamedView& input : inputs) {
+    if (Status s = apart(input.what, extent_of(input.view)); !s) return s;
+  }
   return {};
 }
 

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "detgemm/gemm_spec.hpp"
@@ -26,8 +28,18 @@ Extent extent_of(const ConstMatrix& view);
 /// The part of `validate(spec, operands)` that does not look at A and B.
 Status check_output_side(const GemmSpec& spec, const Operands& operands);
 
-/// ok, or why the workspace cannot serve: too small, misaligned, null, overlapping the arrays.
-Status check_workspace(const Workspace& workspace, std::size_t needed, const Operands& operands,
-                       const GemmSpec& spec, bool reads_ab);
+/// ok, or why these roots cannot be combined into D: count, shapes, types, overlap.
+Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d);
+
+/// An input that a run reads, by the name that a sentence gives it.
+struct NamedView {
+  std::string what;
+  ConstMatrix view;
+};
+
+/// ok, or why the workspace cannot serve: too small, misaligned, null, overlapping the inputs or
+/// what the operands hold besides A and B.
+Status check_workspace(const Workspace& workspace, std::size_t needed, const GemmSpec& spec,
+                       const Operands& operands, std::span<const NamedView> inputs);
 
 }  // namespace detgemm

@@ -4,9 +4,12 @@
 #include "detgemm/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
+#include <vector>
 
 #include "core/api/checks.hpp"
+#include "core/contract/wording.hpp"
 
 namespace detgemm {
 
@@ -32,19 +35,26 @@ Status check_variant(const Backend& backend, const GemmSpec& spec, const PlanOpt
   if (std::find(known.begin(), known.end(), options.variant) != known.end()) return {};
   std::string list;
   for (const auto& variant : known) list += (list.empty() ? "" : ", ") + variant;
-  return {Errc::not_found, "variant is \"" + options.variant +
-                               "\": " + std::string(backend.name()) + " has " +
+  return {Errc::not_found, "variant is " + quoted(options.variant) + ": " +
+                               std::string(backend.name()) + " has " +
                                (list.empty() ? "none" : list) + " for this problem"};
 }
 
 Status check_stream(const Backend& backend, Stream stream) {
   const DeviceKind kind = backend.device().kind();
   if (stream.kind == kind) return {};
-  return invalid("stream.kind is " + std::string(name(stream.kind)) + ": backend " +
+  return invalid("stream.kind is " + described(stream.kind) + ": backend " +
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
-Status out_of_memory() { return {Errc::internal, "host memory is exhausted"}; }
+/// Short enough to need no memory itself.
+Status out_of_memory() { return {Errc::internal, "out of memory"}; }
+
+/// There is nothing to compute: nothing is written, whatever K is.
+Status no_outputs(RunInfo* info) {
+  if (info != nullptr) info->kernel = "none (no outputs)";
+  return {};
+}
 
 }  // namespace
 
@@ -74,11 +84,9 @@ Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, R
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   if (Status s = validate(spec, operands); !s) return s;
   const std::size_t needed = state_->impl->workspace_bytes(operands.d.rows);
-  if (Status s = check_workspace(workspace, needed, operands, spec, true); !s) return s;
-  if (operands.d.rows == 0 || spec.n == 0) {
-    if (info != nullptr) info->kernel = "none (no outputs)";
-    return {};
-  }
+  const std::array<NamedView, 2> inputs{{{"a", operands.a}, {"b", operands.b}}};
+  if (Status s = check_workspace(workspace, needed, spec, operands, inputs); !s) return s;
+  if (operands.d.rows == 0 || spec.n == 0) return no_outputs(info);
   return state_->impl->run(stream, operands, workspace, info);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -92,28 +100,15 @@ Status Plan::combine(Stream stream, std::span<const ConstMatrix> roots, const Op
                        ": only a tree has roots to combine");
   }
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
-  if (roots.empty() || (roots.size() & (roots.size() - 1)) != 0) {
-    return invalid("roots.size() is " + std::to_string(roots.size()) +
-                   ": it must be a power of two");
-  }
   if (Status s = check_output_side(spec, operands); !s) return s;
-  const Extent out = extent_of(ConstMatrix(operands.d));
-  for (std::size_t i = 0; i < roots.size(); ++i) {
-    const std::string what = "roots[" + std::to_string(i) + "]";
-    if (Status s = check_view(what, roots[i]); !s) return s;
-    if (roots[i].dtype != DType::fp32 || roots[i].rows != operands.d.rows ||
-        roots[i].cols != spec.n) {
-      return invalid(what + " is " + std::to_string(roots[i].rows) + " x " +
-                     std::to_string(roots[i].cols) + " " + std::string(name(roots[i].dtype)) +
-                     ": it must be fp32 and m x n = " + std::to_string(operands.d.rows) + " x " +
-                     std::to_string(spec.n));
-    }
-    if (out.overlaps(extent_of(roots[i])))
-      return invalid("d overlaps " + what + ": it must lie apart");
+  if (Status s = check_roots(spec, roots, operands.d); !s) return s;
+  std::vector<NamedView> inputs;
+  for (const ConstMatrix& root : roots) {
+    inputs.push_back({"roots[" + std::to_string(inputs.size()) + "]", root});
   }
   const std::size_t needed = state_->impl->workspace_bytes(operands.d.rows);
-  if (Status s = check_workspace(workspace, needed, operands, spec, false); !s) return s;
-  if (operands.d.rows == 0 || spec.n == 0) return {};
+  if (Status s = check_workspace(workspace, needed, spec, operands, inputs); !s) return s;
+  if (operands.d.rows == 0 || spec.n == 0) return no_outputs(info);
   return state_->impl->combine(stream, roots, operands, workspace, info);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
@@ -122,7 +117,9 @@ Status Plan::combine(Stream stream, std::span<const ConstMatrix> roots, const Op
 const GemmSpec& Plan::spec() const noexcept { return state_->spec; }
 const Backend& Plan::backend() const noexcept { return *state_->backend; }
 const PlanOptions& Plan::options() const noexcept { return state_->options; }
-std::string Plan::kernel(std::int64_t m) const { return state_->impl->kernel(m); }
+std::string Plan::kernel(std::int64_t m) const {
+  return state_->impl->kernel(std::max<std::int64_t>(m, 0));
+}
 
 std::string Plan::describe(std::int64_t m) const {
   const GemmSpec& spec = state_->spec;

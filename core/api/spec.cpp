@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/contract/wording.hpp"
 #include "detgemm/gemm_spec.hpp"
 
 namespace detgemm {
@@ -33,9 +34,7 @@ Status validate(const GemmSpec& spec) {
   }
   if (spec.bias && *spec.bias != DType::bf16 && *spec.bias != DType::fp16 &&
       *spec.bias != DType::fp32) {
-    return invalid("bias is " + std::string(name(*spec.bias)) + " (" +
-                   std::to_string(static_cast<int>(*spec.bias)) +
-                   "): it must be bf16, fp16 or fp32");
+    return invalid("bias is " + described(*spec.bias) + ": it must be bf16, fp16 or fp32");
   }
   if (spec.continue_from_c) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/arithmetic/step.hpp"
+#include "core/contract/wording.hpp"
 #include "detgemm/digest.hpp"
 
 namespace detgemm {
@@ -40,14 +41,20 @@ Result<std::int32_t> k_block_of(Arithmetic arithmetic, DType input) {
     products = arithmetic::Step<A, T>::products;
   });
   if (exists) return products;
+  if (name(arithmetic) == "unknown") {
+    return invalid("contract arithmetic is " + described(arithmetic) + ": it must be from " +
+                   std::string(name(kArithmetics.front())) + " (0) to " +
+                   std::string(name(kArithmetics.back())) + " (" +
+                   std::to_string(static_cast<int>(kArithmetics.back())) + ")");
+  }
   std::string inputs;
   for (DType type : kInputs) {
     if (arithmetic::for_step(arithmetic, type, []<Arithmetic, DType>() {})) {
       inputs += (inputs.empty() ? "" : ", ") + std::string(name(type));
     }
   }
-  return invalid("contract input is " + std::string(name(input)) + ": " +
-                 std::string(name(arithmetic)) + " is defined for " + inputs);
+  return invalid("contract input is " + described(input) + ": " + std::string(name(arithmetic)) +
+                 " is defined for " + inputs);
 }
 
 Result<Contract> Contract::make(Arithmetic arithmetic, DType input, Reduction reduction,
@@ -84,8 +91,7 @@ Status Contract::validate() const {
     return invalid("contract version is " + std::to_string(version) + ": this library knows 1");
   }
   if (output != DType::bf16 && output != DType::fp16 && output != DType::fp32) {
-    return invalid("contract output is " + std::string(name(output)) +
-                   ": it must be bf16, fp16 or fp32");
+    return invalid("contract output is " + described(output) + ": it must be bf16, fp16 or fp32");
   }
   const std::int64_t leaf = reduction.leaf_k;
   switch (reduction.kind) {
@@ -125,6 +131,7 @@ std::uint64_t Contract::digest() const {
 
 std::int64_t Contract::leaves(std::int64_t k) const {
   if (k <= 0) return 0;
+  if (reduction.kind != ReductionKind::chain && reduction.leaf_k < 1) return 0;  // not valid
   return reduction.kind == ReductionKind::chain ? 1 : (k - 1) / reduction.leaf_k + 1;
 }
 
@@ -148,6 +155,7 @@ Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t
     return invalid("ranks is " + std::to_string(ranks) + ": it must divide the " +
                    std::to_string(leaves) + " leaves of k = " + std::to_string(k));
   }
+  if (ranks == 1) return KRange{0, k};  // the last leaf may end past 2^63, so do not multiply
   const std::int64_t share = leaves / ranks * contract.reduction.leaf_k;  // products a rank
   const std::int64_t begin = rank * share;
   return KRange{begin, k - begin < share ? k : begin + share};

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "core/contract/wording.hpp"
 #include "detgemm/contract.hpp"
 
 namespace detgemm {
@@ -40,10 +41,8 @@ Result<E> find(std::string_view what, const std::array<std::string_view, N>& nam
     if (names[i] == text) return static_cast<E>(i);
     known += (i == 0 ? "" : ", ") + std::string(names[i]);
   }
-  std::string shown;
-  for (char c : text.substr(0, 40)) shown += (c >= 0x20 && c < 0x7f) ? c : '?';
   return Status{Errc::not_found,
-                std::string(what) + " is \"" + shown + "\": it must be one of " + known};
+                std::string(what) + " is " + quoted(text) + ": it must be one of " + known};
 }
 
 }  // namespace
@@ -69,7 +68,10 @@ std::size_t size_of(DType type) noexcept {
   return index < sizes.size() ? sizes[index] : 0;
 }
 
-Result<DType> parse_dtype(std::string_view text) { return find<DType>("dtype", kTypes, text); }
+Result<DType> parse_dtype_of(std::string_view what, std::string_view text) {
+  return find<DType>(what, kTypes, text);
+}
+Result<DType> parse_dtype(std::string_view text) { return parse_dtype_of("dtype", text); }
 Result<Activation> parse_activation(std::string_view text) {
   return find<Activation>("activation", kActivations, text);
 }

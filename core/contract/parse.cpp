@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "core/contract/wording.hpp"
 #include "detgemm/contract.hpp"
 
 namespace detgemm {
@@ -22,13 +23,6 @@ std::string_view cut(std::string_view& text, std::string_view mark, bool& found)
   const std::string_view rest = found ? text.substr(at + mark.size()) : std::string_view{};
   text = text.substr(0, at);
   return rest;
-}
-
-/// Names the argument as the caller typed it; long or unprintable text is shortened.
-std::string quoted(std::string_view text) {
-  std::string shown = "\"";
-  for (char c : text.substr(0, 80)) shown += (c >= 0x20 && c < 0x7f) ? c : '?';
-  return shown + (text.size() > 80 ? "...\"" : "\"");
 }
 
 template <class Int>
@@ -57,7 +51,7 @@ Result<Reduction> parse_reduction(std::string_view text) {
     return reduction;
   }
   return invalid("contract reduction is " + quoted(text) +
-                 ": it must be chain, fold:LEAF or tree:LEAF with LEAF an integer");
+                 ": it must be chain, fold:LEAF or tree:LEAF with LEAF an integer up to 2^31");
 }
 
 }  // namespace
@@ -93,14 +87,14 @@ Result<Contract> Contract::parse(std::string_view text) {
   }
   auto arithmetic = parse_arithmetic(head);
   if (!arithmetic) return arithmetic.status();
-  auto input_type = parse_dtype(input);
+  auto input_type = parse_dtype_of("contract input", input);
   if (!input_type) return input_type.status();
   auto parsed_reduction = parse_reduction(reduction);
   if (!parsed_reduction) return parsed_reduction.status();
   DType output_type =
       *input_type == DType::bf16 || *input_type == DType::fp16 ? *input_type : DType::fp32;
   if (has_output) {
-    auto named = parse_dtype(output);
+    auto named = parse_dtype_of("contract output", output);
     if (!named) return named.status();
     output_type = *named;
   }

@@ -37,7 +37,8 @@ class DETGEMM_API Plan {
   /// Tensor parallelism, `tree` only: joins the M x N fp32 roots that 1, 2, 4, ... ranks computed
   /// over their shares of K (`rank_share`; a plan with fp32 output and no epilogue), in rank
   /// order, and applies this plan's epilogue: the bits of one rank computing all of K.
-  /// `operands.a` and `operands.b` are not looked at. D may not overlap a root.
+  /// `operands.a` and `operands.b` are not looked at. D may not overlap a root. The number of roots
+  /// divides the leaves of the plan's k, which is all of K.
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
                  Workspace workspace = {}, RunInfo* info = nullptr) const;
 
@@ -45,7 +46,7 @@ class DETGEMM_API Plan {
   const Contract& contract() const noexcept { return spec().contract; }
   const Backend& backend() const noexcept;
   const PlanOptions& options() const noexcept;
-  /// The kernel that would run for this m.
+  /// The kernel that would run for this m (a negative one counts as 0).
   std::string kernel(std::int64_t m) const;
   /// Contract, digest, backend, kernel and workspace for this m, a line each.
   std::string describe(std::int64_t m) const;

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <string>
+
+#include "core/capi/descriptors.hpp"
+#include "core/capi/error.hpp"
+#include "core/capi/operands.hpp"
+#include "detgemm/plan.hpp"
+
+using namespace detgemm;
+using namespace detgemm::capi;
+
+namespace {
+
+Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
+  GemmOptions options;
+  if (given == nullptr) return options;
+  auto c = read("options", given);
+  if (!c) return c.status();
+  if (c->reserved != 0) {
+    return invalid("options.reserved is " + std::to_string(c->reserved) + ": it must be 0");
+  }
+  auto continues = flag_of("options.continue_from_c", c->continue_from_c);
+  if (!continues) return continues.status();
+  options.op_a = static_cast<Op>(c->op_a);
+  options.op_b = static_cast<Op>(c->op_b);
+  options.activation = static_cast<Activation>(c->activation);
+  options.alpha = c->alpha;
+  options.beta = c->beta;
+  options.continue_from_c = *continues;
+  if (options.continue_from_c || options.beta != 0.0F) {
+    auto view = matrix_of("options.c", c->c);
+    if (!view) return view.status();
+    options.c = *view;
+  }
+  if (c->bias != nullptr) {
+    auto bias = vector_of("options.bias", c->bias);
+    if (!bias) return bias.status();
+    options.bias = *bias;
+  }
+  if (c->backend != nullptr) options.backend = c->backend;
+  if (c->variant != nullptr) options.variant = c->variant;
+  options.workspace = {c->workspace, c->workspace_bytes};
+  return options;
+}
+
+}  // namespace
+
+detgemm_status_t detgemm_gemm(const detgemm_stream_t* stream, const detgemm_const_matrix_t* a,
+                              const detgemm_const_matrix_t* b, const detgemm_matrix_t* d,
+                              const detgemm_contract_t* contract,
+                              const detgemm_gemm_options_t* options) {
+  return guarded([&]() -> Status {
+    auto queue = stream_of(stream);
+    if (!queue) return queue.status();
+    auto left = matrix_of("a", a);
+    if (!left) return left.status();
+    auto right = matrix_of("b", b);
+    if (!right) return right.status();
+    auto out = matrix_of("d", d);
+    if (!out) return out.status();
+    auto ours = contract_of("contract", contract);
+    if (!ours) return ours.status();
+    auto choices = options_of(options);
+    if (!choices) return choices.status();
+    return gemm(*queue, *left, *right, *out, *ours, *choices);
+  });
+}

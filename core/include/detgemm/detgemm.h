@@ -1,0 +1,436 @@
+/* SPDX-FileCopyrightText: 2026 The detgemm authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#ifndef DETGEMM_DETGEMM_H
+#define DETGEMM_DETGEMM_H
+
+/* The C interface: C99, and valid C++. What the words mean is written in the C++ headers of the
+ * same folder (contract.hpp, gemm_spec.hpp, plan.hpp); this one says how they are spoken in C.
+ *
+ *   detgemm_contract_t contract;
+ *   detgemm_contract_init(&contract, sizeof contract);
+ *   if (detgemm_contract_parse("hopper/bf16/chain->bf16", &contract) != DETGEMM_OK)
+ *     puts(detgemm_last_error());
+ *
+ * Errors       Functions that return detgemm_status_t return a code; any code but DETGEMM_OK
+ *              leaves a sentence in detgemm_last_error and has written nothing through its
+ *              arguments, except where a comment says so. Functions that return a pointer return
+ *              NULL in that case. No function lets an exception out, prints or aborts.
+ * Structs      Each starts with struct_size. Fill one with its _init function, giving sizeof of
+ *              your own struct, then set fields. A struct smaller than this library's (an older
+ *              caller) gets defaults for the fields it lacks; a larger one (a newer caller) is
+ *              accepted while the bytes this library does not know are all zero.
+ * Ownership    Structs, arrays and text passed in are borrowed for the call only. Handles
+ *              belong to whom the comment says.
+ * Text out     (buffer, size, needed): writes at most `size` bytes, the final 0 included, and the
+ *              bytes needed to `needed`, which may be NULL. A NULL buffer with size 0 asks for
+ *              `needed` alone. Too small a buffer is refused and left alone; `needed` is set.
+ *              A returned const char* lives as long as the process where no comment says less.
+ * Threads      Every function may be called from any thread; a struct or array being written
+ *              belongs to one call at a time. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detgemm/export.hpp" /* one macro, plain C */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Versions -------------------------------------------------------------------------- */
+
+/* Changes when a program built with an older header must be rebuilt. */
+#define DETGEMM_ABI_VERSION 0
+
+/* The version of the library that is linked, for example "0.1.0". */
+DETGEMM_API const char* detgemm_version(void);
+/* DETGEMM_ABI_VERSION of the library that is linked. */
+DETGEMM_API int32_t detgemm_abi_version(void);
+
+/* ---- Codes and enumerations: fixed-width integers; a value not listed is refused ---------- */
+
+typedef int32_t detgemm_status_t;
+enum {
+  DETGEMM_OK = 0,
+  DETGEMM_INVALID_ARGUMENT = 1, /* an argument breaks a rule that holds for every backend */
+  DETGEMM_UNSUPPORTED = 2,      /* valid, but this backend does not compute it */
+  DETGEMM_NOT_FOUND = 3,        /* an unknown name */
+  DETGEMM_UNAVAILABLE = 4,      /* the backend cannot run here or now */
+  DETGEMM_IO = 5,               /* a file could not be read or written */
+  DETGEMM_INTERNAL = 6          /* a defect or an exhausted resource; nothing was promised */
+};
+
+typedef int32_t detgemm_dtype_t;
+enum {
+  DETGEMM_NONE = -1, /* no bias, in detgemm_gemm_spec_t alone */
+  DETGEMM_BF16 = 0,
+  DETGEMM_FP16 = 1,
+  DETGEMM_FP32 = 2,
+  DETGEMM_TF32 = 3, /* contract input only; its arrays are fp32 */
+  DETGEMM_E4M3 = 4,
+  DETGEMM_E5M2 = 5
+};
+
+typedef int32_t detgemm_op_t;
+enum { DETGEMM_OP_NONE = 0, DETGEMM_OP_TRANSPOSE = 1 };
+
+typedef int32_t detgemm_activation_t;
+enum {
+  DETGEMM_ACTIVATION_NONE = 0,
+  DETGEMM_RELU = 1,
+  DETGEMM_GELU = 2,
+  DETGEMM_GELU_TANH = 3,
+  DETGEMM_SILU = 4
+};
+
+typedef int32_t detgemm_device_kind_t;
+enum { DETGEMM_HOST = 0, DETGEMM_CUDA = 1, DETGEMM_HIP = 2 };
+
+typedef int32_t detgemm_arithmetic_t;
+enum {
+  DETGEMM_IEEE_FMA = 0,
+  DETGEMM_HOPPER = 1,
+  DETGEMM_AMPERE = 2,
+  DETGEMM_BLACKWELL = 3,
+  DETGEMM_CDNA3 = 4,
+  DETGEMM_CDNA2 = 5
+};
+
+typedef int32_t detgemm_reduction_t;
+enum { DETGEMM_CHAIN = 0, DETGEMM_FOLD = 1, DETGEMM_TREE = 2 };
+
+/* The lower-case name, for example "bf16"; "unknown" for a value not listed. */
+DETGEMM_API const char* detgemm_status_name(detgemm_status_t status);
+DETGEMM_API const char* detgemm_dtype_name(detgemm_dtype_t dtype);
+DETGEMM_API const char* detgemm_op_name(detgemm_op_t op);
+DETGEMM_API const char* detgemm_activation_name(detgemm_activation_t activation);
+DETGEMM_API const char* detgemm_device_kind_name(detgemm_device_kind_t kind);
+DETGEMM_API const char* detgemm_arithmetic_name(detgemm_arithmetic_t arithmetic);
+DETGEMM_API const char* detgemm_reduction_name(detgemm_reduction_t reduction);
+/* What is known about an arithmetic, in one sentence (measured, or a published model). */
+DETGEMM_API const char* detgemm_evidence(detgemm_arithmetic_t arithmetic);
+
+/* The value of a name; DETGEMM_NOT_FOUND lists the names there are. */
+DETGEMM_API detgemm_status_t detgemm_dtype_parse(const char* text, detgemm_dtype_t* dtype);
+DETGEMM_API detgemm_status_t detgemm_activation_parse(const char* text,
+                                                      detgemm_activation_t* activation);
+/* Bytes of one element in memory; 0 for a value not listed. */
+DETGEMM_API size_t detgemm_dtype_size(detgemm_dtype_t dtype);
+
+/* The sentence of the latest refusal on the calling thread: argument, value and rule. Empty
+ * before the first one; a success leaves it alone. Lives until the next refusal on this thread or
+ * the thread's end. */
+DETGEMM_API const char* detgemm_last_error(void);
+
+/* ---- Runtime ------------------------------------------------------------------------------ */
+
+typedef struct detgemm_runtime_options_t {
+  uint32_t struct_size;
+  int32_t threads; /* host threads of the reference; 0 (default) for all */
+} detgemm_runtime_options_t;
+DETGEMM_API detgemm_status_t detgemm_runtime_options_init(detgemm_runtime_options_t* options,
+                                                          size_t struct_size);
+
+/* Starts what the built-in backends need (Kokkos, for the reference) unless the application has
+ * done so. Calls are counted: the first one starts and its options hold; the stop that matches it
+ * last ends what was started. `options` may be NULL. Start and stop on the main thread. */
+DETGEMM_API detgemm_status_t detgemm_runtime_start(const detgemm_runtime_options_t* options);
+/* Refused without a start to match. */
+DETGEMM_API detgemm_status_t detgemm_runtime_stop(void);
+
+/* ---- Contracts ---------------------------------------------------------------------------- */
+
+/* Everything that decides the bits of C = A.B. Defaults: ieee_fma/bf16/chain->bf16. */
+typedef struct detgemm_contract_t {
+  uint32_t struct_size;
+  int32_t version; /* 1 */
+  detgemm_arithmetic_t arithmetic;
+  detgemm_dtype_t input;
+  int32_t k_block; /* products fused in one step; see detgemm_k_block */
+  int32_t k_order; /* 0: ascending */
+  detgemm_reduction_t reduction;
+  int32_t rounding; /* 0: to nearest even */
+  int64_t leaf_k;   /* products a leaf, a multiple of k_block; 0 for chain */
+  detgemm_dtype_t output;
+  uint32_t reserved; /* 0 */
+} detgemm_contract_t;
+DETGEMM_API detgemm_status_t detgemm_contract_init(detgemm_contract_t* contract,
+                                                   size_t struct_size);
+
+/* Functions with an `out` contract need it initialised, and fill all its fields. */
+
+/* From text such as "hopper/bf16/tree:512->bf16"; contract.hpp has the grammar. */
+DETGEMM_API detgemm_status_t detgemm_contract_parse(const char* text, detgemm_contract_t* out);
+/* From its parts; fills in k_block. */
+DETGEMM_API detgemm_status_t detgemm_contract_make(detgemm_arithmetic_t arithmetic,
+                                                   detgemm_dtype_t input,
+                                                   detgemm_reduction_t reduction, int64_t leaf_k,
+                                                   detgemm_dtype_t output, detgemm_contract_t* out);
+/* DETGEMM_OK, or the rule that this combination breaks. Every function below checks it too. */
+DETGEMM_API detgemm_status_t detgemm_contract_validate(const detgemm_contract_t* contract);
+/* The short text, which detgemm_contract_parse reads back. */
+DETGEMM_API detgemm_status_t detgemm_contract_text(const detgemm_contract_t* contract, char* buffer,
+                                                   size_t size, size_t* needed);
+/* Every field spelled out; the digest is taken of this line. */
+DETGEMM_API detgemm_status_t detgemm_contract_canonical(const detgemm_contract_t* contract,
+                                                        char* buffer, size_t size, size_t* needed);
+/* The same number on every platform. */
+DETGEMM_API detgemm_status_t detgemm_contract_digest(const detgemm_contract_t* contract,
+                                                     uint64_t* digest);
+/* *equal = 1 where all fields are the same, else 0. */
+DETGEMM_API detgemm_status_t detgemm_contract_equal(const detgemm_contract_t* x,
+                                                    const detgemm_contract_t* y, int32_t* equal);
+/* Leaves of a product of length k >= 0. */
+DETGEMM_API detgemm_status_t detgemm_contract_leaves(const detgemm_contract_t* contract, int64_t k,
+                                                     int64_t* leaves);
+/* The share [begin, end) of K that a tensor-parallel rank must take; `tree` alone. */
+DETGEMM_API detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_t* contract,
+                                                         int64_t k, int64_t rank, int64_t ranks,
+                                                         int64_t* begin, int64_t* end);
+/* Products one step fuses, or why there is no such step. */
+DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
+                                             int32_t* k_block);
+
+/* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output. */
+DETGEMM_API size_t detgemm_contract_count(void);
+DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_t* out);
+
+/* ---- Views of the caller's memory --------------------------------------------------------- */
+
+/* Element (i, j) lies at data + i * row_stride + j * col_stride, in elements. One stride is 1 and
+ * the other at least the extent along the unit one. Defaults: empty bf16, col_stride 1. */
+typedef struct detgemm_matrix_t {
+  uint32_t struct_size;
+  detgemm_dtype_t dtype;
+  void* data;
+  int64_t rows;
+  int64_t cols;
+  int64_t row_stride;
+  int64_t col_stride;
+} detgemm_matrix_t;
+DETGEMM_API detgemm_status_t detgemm_matrix_init(detgemm_matrix_t* matrix, size_t struct_size);
+
+typedef struct detgemm_const_matrix_t {
+  uint32_t struct_size;
+  detgemm_dtype_t dtype;
+  const void* data;
+  int64_t rows;
+  int64_t cols;
+  int64_t row_stride;
+  int64_t col_stride;
+} detgemm_const_matrix_t;
+DETGEMM_API detgemm_status_t detgemm_const_matrix_init(detgemm_const_matrix_t* matrix,
+                                                       size_t struct_size);
+
+/* Contiguous. Defaults: empty fp32. */
+typedef struct detgemm_vector_t {
+  uint32_t struct_size;
+  detgemm_dtype_t dtype;
+  const void* data;
+  int64_t size; /* elements */
+} detgemm_vector_t;
+DETGEMM_API detgemm_status_t detgemm_vector_init(detgemm_vector_t* vector, size_t struct_size);
+
+/* A queue, not owned. Wherever one is taken, NULL means the host. */
+typedef struct detgemm_stream_t {
+  uint32_t struct_size;
+  detgemm_device_kind_t kind;
+  void* handle; /* a cudaStream_t or hipStream_t; unused on the host */
+} detgemm_stream_t;
+DETGEMM_API detgemm_status_t detgemm_stream_init(detgemm_stream_t* stream, size_t struct_size);
+
+/* Scratch memory passed to a run is aligned to this many bytes. */
+#define DETGEMM_WORKSPACE_ALIGNMENT 256
+
+/* ---- The problem: D = act(alpha * A.B + beta * C + bias) ---------------------------------- */
+
+/* There is no M here: what a plan cannot see cannot change the arithmetic. */
+typedef struct detgemm_gemm_spec_t {
+  uint32_t struct_size;
+  detgemm_op_t op_a;
+  int64_t n;
+  int64_t k;
+  const detgemm_contract_t* contract; /* required; nothing is a default contract */
+  detgemm_op_t op_b;
+  detgemm_activation_t activation;
+  float alpha;             /* 1 */
+  float beta;              /* 0: C is not read */
+  detgemm_dtype_t bias;    /* DETGEMM_NONE (default), bf16, fp16 or fp32 */
+  int32_t continue_from_c; /* 0 (default) or 1: start the accumulator from fp32 C */
+} detgemm_gemm_spec_t;
+DETGEMM_API detgemm_status_t detgemm_gemm_spec_init(detgemm_gemm_spec_t* spec, size_t struct_size);
+/* DETGEMM_OK, or the rule the problem breaks, whatever the backend. */
+DETGEMM_API detgemm_status_t detgemm_gemm_spec_validate(const detgemm_gemm_spec_t* spec);
+
+/* The arrays of one run. D may be C itself; no other overlap with D is allowed. */
+typedef struct detgemm_operands_t {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const detgemm_const_matrix_t* a;
+  const detgemm_const_matrix_t* b;
+  const detgemm_matrix_t* d;
+  const detgemm_const_matrix_t* c; /* may be NULL where the problem does not read C */
+  const detgemm_vector_t* bias;    /* may be NULL where the problem has none */
+} detgemm_operands_t;
+DETGEMM_API detgemm_status_t detgemm_operands_init(detgemm_operands_t* operands,
+                                                   size_t struct_size);
+/* DETGEMM_OK, or the rule the arrays break for this problem. Reads no element. */
+DETGEMM_API detgemm_status_t detgemm_operands_validate(const detgemm_gemm_spec_t* spec,
+                                                       const detgemm_operands_t* operands);
+
+/* ---- Backends: owned by the library, alive as long as the process -------------------------- */
+
+typedef struct detgemm_backend_t detgemm_backend_t;
+
+DETGEMM_API size_t detgemm_backend_count(void);
+/* In order of preference; NULL past the end. */
+DETGEMM_API const detgemm_backend_t* detgemm_backend_at(size_t index);
+DETGEMM_API detgemm_status_t detgemm_backend_find(const char* name,
+                                                  const detgemm_backend_t** backend);
+DETGEMM_API const char* detgemm_backend_name(const detgemm_backend_t* backend);
+DETGEMM_API const char* detgemm_backend_description(const detgemm_backend_t* backend);
+/* Whether it can run here and now; the sentence says what is missing. */
+DETGEMM_API detgemm_status_t detgemm_backend_available(const detgemm_backend_t* backend);
+/* Whether it computes this problem; the sentence says why not. */
+DETGEMM_API detgemm_status_t detgemm_backend_supports(const detgemm_backend_t* backend,
+                                                      const detgemm_gemm_spec_t* spec);
+
+/* Promises, as bits of one number. */
+#define DETGEMM_RUN_TO_RUN 1u
+#define DETGEMM_BATCH_INVARIANT 2u
+#define DETGEMM_LAUNCH_INVARIANT 4u
+#define DETGEMM_GPU_TO_GPU 8u
+#define DETGEMM_BACKEND_TO_BACKEND 16u
+DETGEMM_API detgemm_status_t detgemm_backend_guarantees(const detgemm_backend_t* backend,
+                                                        const detgemm_contract_t* contract,
+                                                        uint32_t* guarantees);
+/* The kernels that may be forced for this problem; all give the same bits. */
+DETGEMM_API detgemm_status_t detgemm_backend_variant_count(const detgemm_backend_t* backend,
+                                                           const detgemm_gemm_spec_t* spec,
+                                                           size_t* count);
+DETGEMM_API detgemm_status_t detgemm_backend_variant_at(const detgemm_backend_t* backend,
+                                                        const detgemm_gemm_spec_t* spec,
+                                                        size_t index, char* buffer, size_t size,
+                                                        size_t* needed);
+/* Where its arrays live. */
+DETGEMM_API detgemm_status_t detgemm_backend_device_kind(const detgemm_backend_t* backend,
+                                                         detgemm_device_kind_t* kind);
+DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_backend_t* backend,
+                                                                char* buffer, size_t size,
+                                                                size_t* needed);
+
+/* ---- Plans: create once, run for any M, from any thread ------------------------------------ */
+
+/* Choices of how to compute that never change bits. */
+typedef struct detgemm_plan_options_t {
+  uint32_t struct_size;
+  int32_t max_workers; /* threads on the host, SMs on a GPU; 0 (default) for all */
+  const char* variant; /* force a kernel; NULL (default) or "": the backend chooses */
+} detgemm_plan_options_t;
+DETGEMM_API detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options,
+                                                       size_t struct_size);
+
+/* What ran. A longer name is cut to fit. */
+typedef struct detgemm_run_info_t {
+  uint32_t struct_size;
+  uint32_t reserved;
+  char kernel[248];
+} detgemm_run_info_t;
+DETGEMM_API detgemm_status_t detgemm_run_info_init(detgemm_run_info_t* info, size_t struct_size);
+
+typedef struct detgemm_plan_t detgemm_plan_t;
+
+/* *plan belongs to the caller, who destroys it; NULL after a refusal. `options` may be NULL.
+ * Never tries another backend. */
+DETGEMM_API detgemm_status_t detgemm_plan_create(const detgemm_backend_t* backend,
+                                                 const detgemm_gemm_spec_t* spec,
+                                                 const detgemm_plan_options_t* options,
+                                                 detgemm_plan_t** plan);
+/* No call may be using the plan, and work enqueued on a device must have finished. NULL is fine. */
+DETGEMM_API void detgemm_plan_destroy(detgemm_plan_t* plan);
+
+/* Bytes of scratch that a run needs for any M up to max_m. */
+DETGEMM_API detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* plan, int64_t max_m,
+                                                         size_t* bytes);
+/* Enqueues D; on the host it is finished at return. `workspace` is memory of the stream's device,
+ * untouched by others until the work has finished; NULL with 0 bytes where none is needed.
+ * `info` may be NULL. */
+DETGEMM_API detgemm_status_t detgemm_plan_run(const detgemm_plan_t* plan,
+                                              const detgemm_stream_t* stream,
+                                              const detgemm_operands_t* operands, void* workspace,
+                                              size_t workspace_bytes, detgemm_run_info_t* info);
+/* Joins `count` fp32 roots in rank order (`tree` alone), then the plan's epilogue: the bits of one
+ * rank computing all of K. operands->a and ->b are not looked at and may be NULL. */
+DETGEMM_API detgemm_status_t detgemm_plan_combine(const detgemm_plan_t* plan,
+                                                  const detgemm_stream_t* stream,
+                                                  const detgemm_const_matrix_t* const* roots,
+                                                  size_t count, const detgemm_operands_t* operands,
+                                                  void* workspace, size_t workspace_bytes,
+                                                  detgemm_run_info_t* info);
+
+/* Contract, digest, backend, kernel and workspace for this m, a line each. */
+DETGEMM_API detgemm_status_t detgemm_plan_describe(const detgemm_plan_t* plan, int64_t m,
+                                                   char* buffer, size_t size, size_t* needed);
+/* The kernel that would run for this m. */
+DETGEMM_API detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int64_t m,
+                                                 char* buffer, size_t size, size_t* needed);
+/* The contract's digest. */
+DETGEMM_API detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* digest);
+/* What it was created from; `out` is an initialised struct. Pointers in it (spec.contract,
+ * options.variant) and the backend's belong to the library; the former two die with the plan. */
+DETGEMM_API detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan,
+                                               detgemm_gemm_spec_t* out);
+DETGEMM_API detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan,
+                                                  detgemm_plan_options_t* out);
+DETGEMM_API const detgemm_backend_t* detgemm_plan_backend(const detgemm_plan_t* plan);
+
+/* ---- One call ------------------------------------------------------------------------------ */
+
+/* Fields mean what they mean in detgemm_gemm_spec_t and detgemm_operands_t. */
+typedef struct detgemm_gemm_options_t {
+  uint32_t struct_size;
+  detgemm_op_t op_a;
+  detgemm_op_t op_b;
+  detgemm_activation_t activation;
+  float alpha; /* 1 */
+  float beta;  /* 0 */
+  int32_t continue_from_c;
+  uint32_t reserved; /* 0 */
+  const detgemm_const_matrix_t* c;
+  const detgemm_vector_t* bias;
+  const char* backend; /* forced by name; NULL (default) or "": the first that supports it */
+  const char* variant; /* force a kernel of that backend; NULL (default) or "" */
+  void* workspace;     /* on the host, scratch is allocated where this is NULL with 0 bytes */
+  size_t workspace_bytes;
+} detgemm_gemm_options_t;
+DETGEMM_API detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options,
+                                                       size_t struct_size);
+
+/* Plans, checks, runs. `options` may be NULL. */
+DETGEMM_API detgemm_status_t detgemm_gemm(const detgemm_stream_t* stream,
+                                          const detgemm_const_matrix_t* a,
+                                          const detgemm_const_matrix_t* b,
+                                          const detgemm_matrix_t* d,
+                                          const detgemm_contract_t* contract,
+                                          const detgemm_gemm_options_t* options);
+
+/* ---- Digests: FNV-1a, 64 bit ---------------------------------------------------------------- */
+
+#define DETGEMM_DIGEST_SEED UINT64_C(0xcbf29ce484222325)
+
+/* Chain calls by passing the previous digest as the seed. */
+DETGEMM_API detgemm_status_t detgemm_digest_bytes(const void* data, size_t bytes, uint64_t seed,
+                                                  uint64_t* digest);
+/* Of a host matrix: type, shape and elements; strides and address do not enter. */
+DETGEMM_API detgemm_status_t detgemm_digest_matrix(const detgemm_const_matrix_t* matrix,
+                                                   uint64_t* digest);
+/* 16 lower-case hexadecimal digits. */
+DETGEMM_API detgemm_status_t detgemm_digest_text(uint64_t digest, char* buffer, size_t size,
+                                                 size_t* needed);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* DETGEMM_DETGEMM_H */

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "detgemm/backend.hpp"
+
+namespace detgemm {
+
+/// The skeleton, except that a run needs 256 bytes of workspace a row of D, which it overwrites.
+const Backend& scratch_backend() noexcept;
+
+}  // namespace detgemm

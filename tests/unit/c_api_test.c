@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: 2026 The detgemm authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* Calls every function of the C interface from C99, on the tensor
+ *
+ *   1 2      1 0 2      1 2 2
+ *   3 4  x   0 1 0  =   3 4 6      under ieee_fma/fp32/chain->fp32
+ *
+ * and checks what each returns. check_c_symbols.sh compares the functions named here with those
+ * the header declares and the library exports. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detgemm/detgemm.h"
+#include "tests/support/c_backend.h"
+
+static int failures = 0;
+#define EXPECT(condition)                                                             \
+  do {                                                                                \
+    if (!(condition)) {                                                               \
+      ++failures;                                                                     \
+      printf("%d: %s; last error: %s\n", __LINE__, #condition, detgemm_last_error()); \
+    }                                                                                 \
+  } while (0)
+#define OK(call) EXPECT((call) == DETGEMM_OK)
+#define REFUSED(call, code, part) \
+  EXPECT((call) == (code) && strstr(detgemm_last_error(), (part)) != NULL)
+
+static const float kA[4] = {1, 2, 3, 4};
+static const float kB[6] = {1, 0, 2, 0, 1, 0};
+static const float kD[6] = {1, 2, 2, 3, 4, 6};
+static char text[1024];
+static size_t needed;
+
+static detgemm_const_matrix_t input(const float* data, int64_t rows, int64_t cols) {
+  detgemm_const_matrix_t matrix;
+  OK(detgemm_const_matrix_init(&matrix, sizeof matrix));
+  matrix.data = data;
+  matrix.dtype = DETGEMM_FP32;
+  matrix.rows = rows;
+  matrix.cols = matrix.row_stride = cols;
+  return matrix;
+}
+
+static detgemm_matrix_t output(float* data, int64_t rows, int64_t cols) {
+  detgemm_matrix_t matrix;
+  OK(detgemm_matrix_init(&matrix, sizeof matrix));
+  matrix.data = data;
+  matrix.dtype = DETGEMM_FP32;
+  matrix.rows = rows;
+  matrix.cols = matrix.row_stride = cols;
+  return matrix;
+}
+
+static detgemm_contract_t contract_named(const char* name) {
+  detgemm_contract_t contract;
+  OK(detgemm_contract_init(&contract, sizeof contract));
+  OK(detgemm_contract_parse(name, &contract));
+  return contract;
+}
+
+static void names(void) {
+  detgemm_dtype_t dtype = -7;
+  detgemm_activation_t activation = -7;
+  EXPECT(strcmp(detgemm_version(), "0.1.0") == 0);
+  EXPECT(detgemm_abi_version() == DETGEMM_ABI_VERSION);
+  EXPECT(strcmp(detgemm_last_error(), "") == 0);
+  EXPECT(strcmp(detgemm_status_name(DETGEMM_NOT_FOUND), "not_found") == 0);
+  EXPECT(strcmp(detgemm_dtype_name(DETGEMM_E5M2), "e5m2") == 0);
+  EXPECT(strcmp(detgemm_dtype_name(-1), "unknown") == 0);
+  EXPECT(strcmp(detgemm_op_name(DETGEMM_OP_TRANSPOSE), "transpose") == 0);
+  EXPECT(strcmp(detgemm_activation_name(DETGEMM_SILU), "silu") == 0);
+  EXPECT(strcmp(detgemm_device_kind_name(DETGEMM_HIP), "hip") == 0);
+  EXPECT(strcmp(detgemm_arithmetic_name(DETGEMM_CDNA2), "cdna2") == 0);
+  EXPECT(strcmp(detgemm_reduction_name(DETGEMM_TREE), "tree") == 0);
+  EXPECT(strstr(detgemm_evidence(DETGEMM_CDNA3), "published model") != NULL);
+  OK(detgemm_dtype_parse("fp16", &dtype));
+  EXPECT(dtype == DETGEMM_FP16);
+  REFUSED(detgemm_dtype_parse("int8", &dtype), DETGEMM_NOT_FOUND, "int8");
+  EXPECT(dtype == DETGEMM_FP16);
+  OK(detgemm_activation_parse("gelu_tanh", &activation));
+  EXPECT(activation == DETGEMM_GELU_TANH);
+  EXPECT(detgemm_dtype_size(DETGEMM_FP32) == 4);
+  EXPECT(detgemm_dtype_size(77) == 0);
+}
+
+static void contracts(void) {
+  detgemm_contract_t tree = contract_named("hopper/bf16/tree:512");
+  detgemm_contract_t made;
+  uint64_t digest = 0;
+  int64_t leaves = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int32_t k_block = 0;
+  int32_t equal = -1;
+  size_t i;
+  OK(detgemm_contract_init(&made, sizeof made));
+  OK(detgemm_contract_make(DETGEMM_HOPPER, DETGEMM_BF16, DETGEMM_TREE, 512, DETGEMM_BF16, &made));
+  OK(detgemm_contract_equal(&tree, &made, &equal));
+  EXPECT(equal == 1);
+  OK(detgemm_contract_validate(&made));
+  OK(detgemm_contract_text(&made, text, sizeof text, &needed));
+  EXPECT(strcmp(text, "hopper/bf16/tree:512->bf16") == 0 && needed == strlen(text) + 1);
+  OK(detgemm_contract_canonical(&made, text, sizeof text, NULL));
+  EXPECT(strstr(text, "leaf_k=512") != NULL);
+  OK(detgemm_contract_digest(&made, &digest));
+  OK(detgemm_digest_text(digest, text, sizeof text, &needed));
+  EXPECT(strcmp(text, "762d74aba7f49e72") == 0 && needed == 17);
+  OK(detgemm_contract_leaves(&made, 1500, &leaves));
+  EXPECT(leaves == 3);
+  OK(detgemm_contract_rank_share(&made, 2000, 3, 4, &begin, &end));
+  EXPECT(begin == 1536 && end == 2000);
+  OK(detgemm_k_block(DETGEMM_HOPPER, DETGEMM_E4M3, &k_block));
+  EXPECT(k_block == 32);
+  EXPECT(detgemm_contract_count() > 0);
+  for (i = 0; i < detgemm_contract_count(); ++i) {
+    OK(detgemm_contract_at(i, &made));
+    OK(detgemm_contract_validate(&made));
+  }
+  REFUSED(detgemm_contract_at(i, &made), DETGEMM_INVALID_ARGUMENT, "index is");
+}
+
+static detgemm_gemm_spec_t spec_for(const detgemm_contract_t* contract) {
+  detgemm_gemm_spec_t spec;
+  OK(detgemm_gemm_spec_init(&spec, sizeof spec));
+  spec.n = 3;
+  spec.k = 2;
+  spec.contract = contract;
+  OK(detgemm_gemm_spec_validate(&spec));
+  return spec;
+}
+
+static void backends(const detgemm_backend_t* backend) {
+  const detgemm_contract_t contract = contract_named("ieee_fma/fp32/chain->fp32");
+  const detgemm_gemm_spec_t spec = spec_for(&contract);
+  const detgemm_backend_t* found = NULL;
+  detgemm_device_kind_t kind = -7;
+  uint32_t guarantees = 0;
+  size_t count = 0;
+  size_t i;
+  for (i = 0; i < detgemm_backend_count(); ++i) {
+    OK(detgemm_backend_find(detgemm_backend_name(detgemm_backend_at(i)), &found));
+    EXPECT(found == detgemm_backend_at(i));
+  }
+  EXPECT(detgemm_backend_at(i) == NULL && strstr(detgemm_last_error(), "index is") != NULL);
+  REFUSED(detgemm_backend_find("none such", &found), DETGEMM_NOT_FOUND, "none such");
+  EXPECT(strlen(detgemm_backend_name(backend)) > 0);
+  EXPECT(strlen(detgemm_backend_description(backend)) > 0);
+  EXPECT(detgemm_backend_name(NULL) == NULL && detgemm_backend_description(NULL) == NULL);
+  OK(detgemm_backend_available(backend));
+  OK(detgemm_backend_supports(backend, &spec));
+  OK(detgemm_backend_guarantees(backend, &contract, &guarantees));
+  EXPECT((guarantees & DETGEMM_BATCH_INVARIANT) != 0);
+  OK(detgemm_backend_variant_count(backend, &spec, &count));
+  EXPECT(count > 0);
+  OK(detgemm_backend_variant_at(backend, &spec, 0, text, sizeof text, &needed));
+  OK(detgemm_backend_device_kind(backend, &kind));
+  EXPECT(kind == DETGEMM_HOST);
+  OK(detgemm_backend_device_description(backend, text, sizeof text, NULL));
+}
+
+static void check_product(const float* d) { EXPECT(memcmp(d, kD, sizeof kD) == 0); }
+
+static void plans(const detgemm_backend_t* backend) {
+  const detgemm_contract_t contract = contract_named("ieee_fma/fp32/chain->fp32");
+  const detgemm_gemm_spec_t spec = spec_for(&contract);
+  float out[6] = {0};
+  const detgemm_const_matrix_t a = input(kA, 2, 2);
+  const detgemm_const_matrix_t b = input(kB, 2, 3);
+  const detgemm_matrix_t d = output(out, 2, 3);
+  detgemm_gemm_spec_t spec_again;
+  detgemm_plan_options_t options;
+  detgemm_operands_t operands;
+  detgemm_run_info_t info;
+  detgemm_stream_t stream;
+  detgemm_plan_t* plan = NULL;
+  char* memory = NULL;
+  char* scratch = NULL;
+  size_t bytes = 0;
+  uint64_t digest = 0;
+  uint64_t again = 1;
+  OK(detgemm_plan_options_init(&options, sizeof options));
+  OK(detgemm_operands_init(&operands, sizeof operands));
+  OK(detgemm_run_info_init(&info, sizeof info));
+  OK(detgemm_stream_init(&stream, sizeof stream));
+  OK(detgemm_gemm_spec_init(&spec_again, sizeof spec_again));
+  operands.a = &a;
+  operands.b = &b;
+  operands.d = &d;
+  OK(detgemm_operands_validate(&spec, &operands));
+  OK(detgemm_plan_create(backend, &spec, &options, &plan));
+  OK(detgemm_plan_workspace_size(plan, 2, &bytes));
+  memory = malloc(bytes + DETGEMM_WORKSPACE_ALIGNMENT);
+  scratch = memory + DETGEMM_WORKSPACE_ALIGNMENT - (uintptr_t)memory % DETGEMM_WORKSPACE_ALIGNMENT;
+  OK(detgemm_plan_run(plan, &stream, &operands, scratch, bytes, &info));
+  check_product(out);
+  EXPECT(strlen(info.kernel) > 0);
+  OK(detgemm_plan_describe(plan, 2, text, sizeof text, &needed));
+  EXPECT(strstr(text, "ieee_fma/fp32/chain->fp32") != NULL);
+  OK(detgemm_plan_kernel(plan, 2, text, sizeof text, NULL));
+  EXPECT(strcmp(text, info.kernel) == 0);
+  OK(detgemm_plan_digest(plan, &digest));
+  OK(detgemm_plan_spec(plan, &spec_again));
+  OK(detgemm_contract_digest(spec_again.contract, &again));
+  EXPECT(digest == again && spec_again.n == 3 && spec_again.bias == DETGEMM_NONE);
+  OK(detgemm_plan_options(plan, &options));
+  EXPECT(options.max_workers == 0 && strcmp(options.variant, "") == 0);
+  EXPECT(detgemm_plan_backend(plan) == backend);
+  EXPECT(detgemm_plan_backend(NULL) == NULL);
+  detgemm_plan_destroy(plan);
+  detgemm_plan_destroy(NULL);
+  free(memory);
+}
+
+/* Two ranks of a tree with leaves of one product: rank r multiplies column r of A, row r of B. */
+static void ranks(const detgemm_backend_t* backend) {
+  const detgemm_contract_t contract = contract_named("ieee_fma/fp32/tree:1->fp32");
+  const detgemm_gemm_spec_t whole = spec_for(&contract);
+  const float first[6] = {1, 0, 2, 3, 0, 6};
+  const float second[6] = {0, 2, 0, 0, 4, 0};
+  float out[6] = {0};
+  const detgemm_const_matrix_t root0 = input(first, 2, 3);
+  const detgemm_const_matrix_t root1 = input(second, 2, 3);
+  const detgemm_const_matrix_t* roots[2];
+  const detgemm_matrix_t d = output(out, 2, 3);
+  detgemm_operands_t operands;
+  detgemm_plan_t* plan = NULL;
+  OK(detgemm_operands_init(&operands, sizeof operands));
+  operands.d = &d;
+  roots[0] = &root0;
+  roots[1] = &root1;
+  OK(detgemm_plan_create(backend, &whole, NULL, &plan));
+  OK(detgemm_plan_combine(plan, NULL, roots, 2, &operands, NULL, 0, NULL));
+  check_product(out);
+  detgemm_plan_destroy(plan);
+}
+
+static void one_call(void) {
+  const detgemm_contract_t contract = contract_named("ieee_fma/fp32/chain->fp32");
+  float out[6] = {0};
+  const float zero[3] = {0, 0, 0};
+  const detgemm_const_matrix_t a = input(kA, 2, 2);
+  const detgemm_const_matrix_t b = input(kB, 2, 3);
+  const detgemm_matrix_t d = output(out, 2, 3);
+  detgemm_gemm_options_t options;
+  detgemm_vector_t bias;
+  OK(detgemm_gemm_options_init(&options, sizeof options));
+  OK(detgemm_vector_init(&bias, sizeof bias));
+  bias.data = zero;
+  bias.size = 3;
+  options.bias = &bias;
+  if (detgemm_backend_count() == 0) { /* a build without backends says so */
+    REFUSED(detgemm_gemm(NULL, &a, &b, &d, &contract, &options), DETGEMM_UNSUPPORTED, "no backend");
+    return;
+  }
+  OK(detgemm_gemm(NULL, &a, &b, &d, &contract, &options));
+  check_product(out);
+}
+
+static void digests(void) {
+  const detgemm_const_matrix_t a = input(kA, 2, 2);
+  uint64_t digest = 0;
+  OK(detgemm_digest_bytes("a", 1, DETGEMM_DIGEST_SEED, &digest));
+  EXPECT(digest == UINT64_C(0xaf63dc4c8601ec8c)); /* published FNV-1a test vector */
+  OK(detgemm_digest_matrix(&a, &digest));
+}
+
+int main(void) {
+  detgemm_runtime_options_t options;
+  names();
+  OK(detgemm_runtime_options_init(&options, sizeof options));
+  options.threads = 1;
+  OK(detgemm_runtime_start(&options));
+  OK(detgemm_runtime_start(NULL));
+  OK(detgemm_runtime_stop());
+  contracts();
+  backends(skeleton_for_c());
+  plans(skeleton_for_c());
+  ranks(skeleton_for_c());
+  if (detgemm_backend_count() > 0) {
+    backends(detgemm_backend_at(0));
+    plans(detgemm_backend_at(0));
+  }
+  one_call();
+  digests();
+  OK(detgemm_runtime_stop());
+  REFUSED(detgemm_runtime_stop(), DETGEMM_INVALID_ARGUMENT, "count of starts is 0");
+  printf("%d failures\n", failures);
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# check_c_symbols.sh HEADER C_TEST SHARED_LIBRARY: the functions that the C header declares, those
+# that the C test calls and the C symbols that the library exports must be the same.
+set -eu
+export LC_ALL=C
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+calls() { # names followed by a parenthesis, comments left out
+  sed -e 's://.*$::' "$1" | tr '\n' ' ' | sed -e 's:/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/: :g' |
+    grep -oE 'detgemm_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u
+}
+calls "$1" >"$work/declared"
+calls "$2" >"$work/called"
+nm -D --defined-only "$3" | awk '{print $NF}' | grep '^detgemm_' | sort -u >"$work/exported"
+
+status=0
+for other in called exported; do
+  if ! diff "$work/declared" "$work/$other" >"$work/difference"; then
+    echo "declared in the header (<) and $other (>):"
+    cat "$work/difference"
+    status=1
+  fi
+done
+echo "$(wc -l <"$work/declared") functions declared"
+test -s "$work/declared" || status=1
+exit $status
