@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "core/cli/build_info.hpp"
+#include "core/cli/command.hpp"
+#include "core/cli/known_backends.hpp"
+#include "core/cli/subcommands.hpp"
+#include "detgemm/runtime.hpp"
+#include "detgemm/version.hpp"
+
+namespace detgemm::cli {
+namespace {
+
+constexpr const char* kSummary =
+    "What this build is and can do: version, devices, backends and why one is absent, contracts";
+constexpr const char* kFooter = R"(Use it first on a new machine, and attach it to bug reports.
+
+Examples:
+  detgemm info                     everything, for people
+  detgemm info --json              the same, for programs
+
+Each base contract is listed with fp32 output and the reduction 'chain'; any of them also takes
+fold:LEAF or tree:LEAF and the output types bf16 and fp16. 'evidence' says whether an arithmetic
+was measured on the hardware it is named after or comes from a published model.
+
+Exit codes: 0 printed; 1 a backend's runtime could not start.)";
+
+/// A problem that any backend able to do the contract at all should take.
+GemmSpec probe(const Contract& contract) {
+  GemmSpec spec;
+  spec.n = 64;
+  spec.k = 64;
+  spec.contract = contract;
+  return spec;
+}
+
+void add_build(Report& report) {
+  report.json["version"] = version();
+  report.json["commit"] = kCommit;
+  report.json["compiler"] = kCompiler;
+  report.json["build_type"] = kBuildType;
+  report.json["flags"] = kBuildFlags;
+  report.json["system"] = kSystem;
+  report.line("version", version());
+  report.line("commit", kCommit);
+  report.line("compiler", kCompiler);
+  report.line("build type", *kBuildType == '\0' ? "none" : kBuildType);
+  report.line("flags", kBuildFlags);
+  report.line("system", kSystem);
+}
+
+void add_devices(Report& report, const std::vector<KnownBackend>& list) {
+  const unsigned threads = std::thread::hardware_concurrency();
+  Json& devices = report.json["devices"] = Json::array();
+  devices.push_back({{"kind", "host"}, {"description", "host"}, {"hardware_threads", threads}});
+  report.text += "\nDevices\n";
+  report.line("  host", std::to_string(threads) + " hardware threads");
+  for (const KnownBackend& known : list) {
+    if (!known.available || known.backend->device().kind() == DeviceKind::host) continue;
+    Device& device = known.backend->device();
+    devices.push_back({{"kind", name(device.kind())}, {"description", device.description()}});
+    report.line("  " + std::string(name(device.kind())), device.description());
+  }
+}
+
+/// Every kernel that may be forced for some base contract.
+std::vector<std::string> variants_of(const KnownBackend& known) {
+  std::vector<std::string> all;
+  for (const Contract& contract : base_contracts()) {
+    if (!would_run(known, probe(contract))) continue;
+    for (const std::string& variant : known.backend->variants(probe(contract))) {
+      if (std::find(all.begin(), all.end(), variant) == all.end()) all.push_back(variant);
+    }
+  }
+  return all;
+}
+
+void add_backends(Report& report, const std::vector<KnownBackend>& list) {
+  Json& backends = report.json["backends"] = Json::array();
+  report.text += "\nBackends, in order of preference\n";
+  for (const KnownBackend& known : list) {
+    const auto variants = variants_of(known);
+    Json entry{{"name", known.name}, {"description", known.description}};
+    entry["built"] = known.backend != nullptr;
+    entry["available"] = known.available.ok();
+    entry["reason"] = known.available ? Json(nullptr) : Json(known.available.message());
+    entry["variants"] = variants;
+    backends.push_back(entry);
+    report.line("  " + known.name, known.description);
+    if (!known.available) {
+      report.line("", "absent: " + known.available.message());
+    } else {
+      report.line("", "available; variants: " + joined(variants));
+    }
+  }
+}
+
+void add_contracts(Report& report, const std::vector<KnownBackend>& list) {
+  Json& contracts = report.json["contracts"] = Json::array();
+  std::optional<Arithmetic> heading;
+  report.text += "\nContracts: k_block, digest, and the backends here that compute it\n";
+  for (const Contract& contract : base_contracts()) {
+    std::vector<std::string> supporting;
+    Json entry{{"contract", contract.text()}, {"k_block", contract.k_block}};
+    entry["digest"] = hex(contract.digest());
+    entry["evidence"] = evidence(contract.arithmetic);
+    entry["backends"] = Json::object();
+    for (const KnownBackend& known : list) {
+      const Status status = would_run(known, probe(contract));
+      if (status) supporting.push_back(known.name);
+      entry["backends"][known.name] = {{"supported", status.ok()},
+                                       {"reason", status ? Json(nullptr) : Json(status.message())}};
+    }
+    contracts.push_back(entry);
+    if (contract.arithmetic != heading) {
+      heading = contract.arithmetic;
+      report.text += "  " + std::string(name(contract.arithmetic)) + ": " +
+                     std::string(evidence(contract.arithmetic)) + "\n";
+    }
+    std::string row = "    " + contract.text();
+    row.resize(32, ' ');
+    row += "k_block " + std::to_string(contract.k_block);
+    row.resize(44, ' ');
+    report.text += row + hex(contract.digest()) + "  " + joined(supporting) + "\n";
+  }
+}
+
+Report info() {
+  const Runtime runtime = need(Runtime::start());
+  const auto list = known_backends();
+  Report report;
+  report.json["command"] = "info";
+  add_build(report);
+  add_devices(report, list);
+  add_backends(report, list);
+  add_contracts(report, list);
+  return report;
+}
+
+}  // namespace
+
+void register_info(CLI::App& root, int& exit_code) {
+  Command command(root, exit_code, "info", kSummary);
+  command.footer(kFooter);
+  command.action(info);
+}
+
+}  // namespace detgemm::cli
