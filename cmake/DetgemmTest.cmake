@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# detgemm_add_test(NAME SOURCES a.cpp ... [LABELS l ...] [LIBS lib ...]) builds one GoogleTest
+# detgemm_add_test(NAME SOURCES a.cpp ... [LABELS l ...] [LIBS lib ...] [OWN_MAIN]) builds one GoogleTest
 # executable and registers it as a whole; an executable in which no test ran fails.
 function(detgemm_add_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT" "SOURCES;LABELS;LIBS" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(test_${name} PRIVATE detgemm_flags detgemm::core ${arg_LIBS} GTest::gtest)
-  target_sources(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  if(NOT arg_OWN_MAIN)
+    target_sources(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  endif()
   add_test(NAME ${name} COMMAND test_${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
