@@ -62,7 +62,14 @@ function(detgemm_link_kokkos target)
   else()
     target_link_libraries(${target} PRIVATE Kokkos::kokkos)
   endif()
-  if(Kokkos_ENABLE_CUDA AND COMMAND kokkos_compilation)
-    kokkos_compilation(TARGET ${target})
-  endif()
 endfunction()
+
+# A Kokkos with CUDA compiles and links what depends on it through its own nvcc wrapper. As a
+# subproject this only touches our own folders.
+if(Kokkos_ENABLE_CUDA AND COMMAND kokkos_compilation)
+  if(PROJECT_IS_TOP_LEVEL)
+    kokkos_compilation(GLOBAL)
+  else()
+    kokkos_compilation(PROJECT)
+  endif()
+endif()
