@@ -25,7 +25,7 @@ struct Step<Arithmetic::ieee_fma, T> {
 
 /// The fused unit of an NVIDIA (arithmetic, input type) pair.
 template <Arithmetic A, DType T>
-constexpr TensorUnit tensor_unit() {
+DETGEMM_HD constexpr TensorUnit tensor_unit() {
   constexpr bool fp8 = T == DType::e4m3 || T == DType::e5m2;
   if (A == Arithmetic::ampere) return T == DType::tf32 ? kAmpereTf32 : kAmpere16;
   if (fp8) return A == Arithmetic::blackwell ? kBlackwellFp8 : kHopperFp8;
