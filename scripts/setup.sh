@@ -4,33 +4,42 @@
 
 # Installs what the build and the tests need and this machine lacks; quick when nothing is missing.
 # On Debian and Ubuntu it asks apt (as root or through sudo); elsewhere it prints what to install.
+# Kokkos with OpenMP is built under .deps/kokkos, see docs/building.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(g++ cmake ninja-build python3 pkg-config libgtest-dev libbenchmark-dev libcli11-dev
-  nlohmann-json3-dev libopenblas-dev libtrilinos-kokkos-dev)
+packages=(g++ cmake ninja-build python3 python3-pip pkg-config git ca-certificates
+  libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
+  libtrilinos-kokkos-dev)
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: this is not a Debian system; needed are a C++20 compiler, CMake >= 3.25, Ninja,"
-  echo "setup: Python 3, pkg-config, GoogleTest, Google Benchmark, CLI11, nlohmann_json, OpenBLAS"
-  echo "setup: and Kokkos >= 3.4 (docs/building.md says how to get one)"
+  cat <<'TEXT'
+setup: not a Debian system. Needed: a C++20 compiler, CMake >= 3.25, Ninja, Python 3, pkg-config,
+setup: GoogleTest, Google Benchmark, CLI11, nlohmann_json, OpenBLAS (benchmarks) and Kokkos >= 3.4.
+TEXT
   exit 0
 fi
 
 missing=()
 for package in "${packages[@]}"; do
-  if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
-    missing+=("$package")
-  fi
+  case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+    installed) ;;
+    *) missing+=("$package") ;;
+  esac
 done
 if [ ${#missing[@]} -ne 0 ]; then
   echo "setup: installing ${missing[*]}"
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "setup: needs root for: apt-get install ${missing[*]}"; exit 1; }
+    if ! command -v sudo >/dev/null; then
+      echo "setup: needs root for: apt-get install ${missing[*]}" >&2
+      exit 1
+    fi
     as_root=(sudo)
   fi
-  export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
+
+scripts/kokkos.sh

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 /// One definition for the host, CUDA and HIP: the macro is empty for a plain C++ compiler.
 #if defined(__CUDACC__) || defined(__HIP__)
@@ -15,17 +14,9 @@
 
 namespace detgemm::arithmetic {
 
-DETGEMM_HD std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-DETGEMM_HD float float_of(std::uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
+// The builtin rather than std::memcpy or std::bit_cast: those are host functions to clang and nvcc.
+DETGEMM_HD std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+DETGEMM_HD float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
 inline constexpr std::uint32_t kNaNBits = 0x7fffffffU;  ///< the canonical NaN
 inline constexpr std::uint32_t kInfBits = 0x7f800000U;

@@ -35,9 +35,7 @@ void* Problem::place(std::size_t bytes) {
   return at;
 }
 
-bool Problem::untouched() const {
-  return std::memcmp(block_.data(), before_.data(), kBlock) == 0;
-}
+bool Problem::untouched() const { return std::memcmp(block_.data(), before_.data(), kBlock) == 0; }
 
 bool Problem::untouched_outside_d() const {
   const auto* d = static_cast<const std::byte*>(operands.d.data);

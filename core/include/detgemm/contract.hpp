@@ -46,7 +46,7 @@ struct Reduction {
 /// Rounding of the final fp32 value to the output type.
 enum class Rounding : std::int32_t { nearest_even = 0 };
 
-/// Everything that decides the bits of C = A·B, and nothing else.
+/// Everything that decides the bits of C = A*B, and nothing else.
 ///
 /// Text form: `ARITHMETIC/INPUT/REDUCTION->OUTPUT`, for example `hopper/bf16/tree:512->bf16`
 /// with REDUCTION one of `chain`, `fold:LEAF`, `tree:LEAF`. Spaces around `->` are accepted;

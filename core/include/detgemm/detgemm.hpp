@@ -3,7 +3,7 @@
 
 #pragma once
 
-/// C = A·B whose rows have the same bits whatever batch they ride in, under a written contract.
+/// C = A*B whose rows have the same bits whatever batch they ride in, under a written contract.
 ///
 ///   auto runtime  = detgemm::Runtime::start();
 ///   auto contract = detgemm::Contract::parse("hopper/bf16/chain->bf16");

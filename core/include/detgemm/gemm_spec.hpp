@@ -11,7 +11,7 @@
 
 namespace detgemm {
 
-/// D = act(alpha * acc + beta * C + bias), where acc is A·B under the contract.
+/// D = act(alpha * acc + beta * C + bias), where acc is A*B under the contract.
 ///
 /// The problem without M: what a plan cannot see cannot change the arithmetic.
 /// Shapes as stored: A is M x K (op none) or K x M (transpose), B is K x N or N x K,

@@ -26,7 +26,7 @@ class DETGEMM_API Plan {
   /// Bytes `run` needs for any M up to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
 
-  /// D = A·B with the spec's epilogue. Everything is checked before anything is written.
+  /// D = A*B with the spec's epilogue. Everything is checked before anything is written.
   Status run(Stream stream, const Operands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
   Status run(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""rules.py ROOT: checks that the folders of a source tree are what the architecture says.
+
+Each rule is a generator of (path, line, sentence); line 0 speaks of the whole file.
+"""
+import pathlib
+import re
+import statistics
+import sys
+
+import tree
+
+# Folder: what it may include in quotes. The longest folder that matches counts.
+MAY_INCLUDE = {
+    "core/include": ["detgemm/"],
+    "core/arithmetic": ["core/arithmetic/", "detgemm/"],
+    "core/contract": ["core/contract/", "core/arithmetic/", "detgemm/"],
+    "core/api": ["core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
+    "core/capi": ["core/capi/", "detgemm/"],
+    # Number formats are facts, not a way of computing: the tools may decode values with them.
+    "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
+    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
+    "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
+    "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
+                      "cuda/launch.hpp"],
+    "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
+                     "hip/launch.hpp"],
+    "cuda": ["cuda/", "core/contract/", "core/arithmetic/"],
+    "hip": ["hip/", "core/contract/", "core/arithmetic/"],
+}
+
+# Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
+SYSTEM = {
+    "core": [],
+    "core/include/detgemm/cuda.hpp": [r"cuda_runtime_api\.h"],
+    "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
+    "core/conformance": [r"nlohmann/.*", r"dlfcn\.h"],
+    "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
+    "backends": [],
+    "backends/reference": [r"Kokkos_.*"],
+    "backends/cuda": [r"cuda.*"],
+    "backends/hip": [r"hip/.*"],
+    "cuda": [r"cuda.*"],
+    "hip": [r"hip/.*"],
+}
+STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|limits)\.h$")
+
+LONGEST = 600
+MEDIAN = 150
+FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math"
+                       r"|-ffinite-math|-mdaz-ftz|use_fast_math|-ftz=true|-ffp-contract=(?!off)")
+MAY_NAME_FAST_MATH = {"cmake/DetgemmFloatingPoint.cmake", "tests/layout", "tests/consumers"}
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|work|Users|mnt)/\w")
+
+
+def lookup(table, path):
+    """The entry of the longest folder (or file) of the table that holds path."""
+    names = [str(parent) for parent in (path, *path.parents)]
+    return next((table[name] for name in names if name in table), None)
+
+
+def within(names, path):
+    return any(str(parent) in names for parent in (path, *path.parents))
+
+
+def includes(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def folders(path, text):
+    """Who includes whom."""
+    if not tree.is_code(path):
+        return
+    allowed = lookup(MAY_INCLUDE, path)
+    system = lookup(SYSTEM, path)
+    for number, kind, name in includes(text):
+        if kind == '"' and allowed is not None and not any(name.startswith(a) for a in allowed):
+            yield number, f'"{name}" is not for {path.parent}, which may include {allowed}'
+        if kind == "<" and system is not None and not STANDARD.match(name):
+            if name.startswith("detgemm/") or not any(re.fullmatch(s, name) for s in system):
+                yield number, f"<{name}> is not for {path.parent}"
+
+
+def licences(path, text):
+    """Two SPDX lines on every source."""
+    if tree.is_source(path):
+        head = "\n".join(text.splitlines()[:4])
+        for tag in ("SPDX-FileCopyrightText: ", "SPDX-License-Identifier: Apache-2.0"):
+            if tag not in head:
+                yield 1, f"the first lines lack {tag.strip()}"
+
+
+def ascii_only(path, text):
+    """Sources are plain ASCII; prose may be more."""
+    if tree.is_source(path) and not text.isascii():
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.isascii():
+                yield number, f"not ASCII: {line.strip().encode('ascii', 'replace').decode()}"
+
+
+def lengths(path, text):
+    """No file over the longest that is read in one go."""
+    if tree.is_source(path) and text.count("\n") > LONGEST:
+        yield 0, f"{text.count(chr(10))} lines; at most {LONGEST}"
+
+
+def plain_arithmetic(path, text):
+    """No flag relaxes arithmetic anywhere."""
+    if (tree.is_source(path) or path.suffix == ".json") and not within(MAY_NAME_FAST_MATH, path):
+        for number, line in enumerate(text.splitlines(), 1):
+            comment = line.lstrip().startswith("//" if tree.is_code(path) else "#")
+            if FAST_MATH.search(line) and not comment:
+                yield number, f"relaxes arithmetic: {line.strip()}"
+
+
+def machine_paths(path, text):
+    """Nothing knows where it was written."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if MACHINE_PATH.search(line) and path.parts[:2] != ("tests", "layout"):
+            yield number, f"names a place on some machine: {line.strip()}"
+
+
+RULES = (folders, licences, ascii_only, lengths, plain_arithmetic, machine_paths)
+
+
+def check(root):
+    """Every breach as (rule, path, line, sentence), and the number of sources seen."""
+    breaches = []
+    sizes = []
+    for path in tree.files(root):
+        try:
+            text = (pathlib.Path(root) / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # data
+        if tree.is_source(path):
+            sizes.append(text.count("\n"))
+        for rule in RULES:
+            breaches += [(rule.__name__, path, line, said) for line, said in rule(path, text)]
+    if sizes and statistics.median(sizes) > MEDIAN:
+        said = f"the median file has {statistics.median(sizes)} lines; at most {MEDIAN}"
+        breaches.append(("median", pathlib.PurePosixPath("."), 0, said))
+    return breaches, len(sizes)
+
+
+def main():
+    breaches, sources = check(sys.argv[1])
+    for rule, path, line, said in breaches:
+        print(f"{path}:{line}: {rule}: {said}")
+    print(f"{sources} sources, {len(breaches)} breaches")
+    sys.exit(1 if breaches or sources < 50 else 0)
+
+
+if __name__ == "__main__":
+    main()

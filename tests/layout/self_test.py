@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plants one fault at a time in a clean tree and expects the rule meant for it to speak."""
+import pathlib
+import sys
+import tempfile
+
+import rules
+
+SPDX = "// SPDX-FileCopyrightText: 2026 X\n// SPDX-License-Identifier: Apache-2.0\n"
+
+CLEAN = {
+    "core/include/detgemm/types.hpp": '#include <cstdint>\n#include "detgemm/export.hpp"\n',
+    "core/include/detgemm/detgemm.h": "#include <stdint.h>\n",
+    "core/contract/tree.hpp": '#include "core/arithmetic/step.hpp"\n',
+    "core/conformance/run.cpp": '#include "detgemm/plan.hpp"\n#include <nlohmann/json.hpp>\n',
+    "core/cli/main.cpp": '#include "core/conformance/run.hpp"\n#include <CLI/CLI.hpp>\n',
+    "backends/reference/plan.cpp": '#include "core/contract/tree.hpp"\n#include <Kokkos_Core.hpp>\n',
+    "backends/cuda/plan.cpp": '#include "cuda/launch.hpp"\n',
+    "cuda/sm90/kernel.cu": '#include "core/contract/tree.hpp"\n#include <cuda_fp16.h>\n',
+    "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
+    "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
+}
+
+# (rule, file, text that replaces or makes it)
+FAULTS = [
+    ("folders", "core/contract/a.hpp", SPDX + "#include <cuda_runtime.h>\n"),
+    ("folders", "core/arithmetic/a.hpp", SPDX + "#include <Kokkos_Core.hpp>\n"),
+    ("folders", "core/include/detgemm/a.hpp", SPDX + '#include "core/contract/tree.hpp"\n'),
+    ("folders", "core/api/a.cpp", SPDX + '#include "backends/reference/plan.hpp"\n'),
+    ("folders", "core/conformance/a.cpp", SPDX + '#include "backends/skeleton/skeleton.hpp"\n'),
+    ("folders", "core/conformance/a.cpp", SPDX + '#include "core/contract/tree.hpp"\n'),
+    ("folders", "core/cli/a.cpp", SPDX + '  #  include "core/api/checks.hpp"\n'),
+    ("folders", "core/capi/a.cpp", SPDX + '#include "core/contract/tree.hpp"\n'),
+    ("folders", "cuda/sm90/a.cu", SPDX + '#include "detgemm/plan.hpp"\n'),
+    ("folders", "cuda/sm90/a.cu", SPDX + '#include "hip/launch.hpp"\n'),
+    ("folders", "hip/gfx942/a.hip", SPDX + '#include "backends/hip/plan.hpp"\n'),
+    ("folders", "backends/cuda/a.cpp", SPDX + '#include "cuda/sm90/kernel.cuh"\n'),
+    ("folders", "backends/a.cpp", SPDX + "#include <Kokkos_Core.hpp>\n"),
+    ("licences", "core/api/a.cpp", "int x;\n"),
+    ("licences", "cmake/a.cmake", "# SPDX-License-Identifier: Apache-2.0\n"),
+    ("ascii_only", "core/api/a.cpp", SPDX + "// caf\u00e9\n"),
+    ("lengths", "core/api/a.cpp", SPDX + "int x;\n" * 600),
+    ("plain_arithmetic", "CMakeLists.txt", SPDX + "add_compile_options(-ffast-math)\n"),
+    ("plain_arithmetic", "CMakePresets.json", '{ "CMAKE_CXX_FLAGS": "-Ofast" }\n'),
+    ("plain_arithmetic", "cuda/CMakeLists.txt", SPDX + "--use_fast_math\n"),
+    ("plain_arithmetic", "core/CMakeLists.txt", SPDX + "-ffp-contract=fast\n"),
+    ("machine_paths", "docs/a.md", "see /home/somebody/notes\n"),
+    ("median", "core/api/a.cpp", None),
+]
+
+
+def write(root, name, text):
+    path = pathlib.Path(root) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def spoken(fault):
+    """The rules that speak about a clean tree with this fault in it."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in CLEAN.items():
+            write(root, name, SPDX + text)
+        if fault is not None:
+            _, name, text = fault
+            if text is None:  # long files all over
+                for other in CLEAN:
+                    write(root, other, SPDX + "int x;\n" * 200)
+            else:
+                write(root, name, text)
+        return {rule for rule, *_ in rules.check(root)[0]}
+
+
+def main():
+    wrong = []
+    if spoken(None):
+        wrong.append(f"the clean tree is refused by {spoken(None)}")
+    for fault in FAULTS:
+        heard = spoken(fault)
+        if heard != {fault[0]}:
+            wrong.append(f"{fault[1]}: expected {fault[0]}, heard {heard or 'nothing'}: {fault[2]!r}")
+    print("\n".join(wrong + [f"{len(FAULTS)} faults planted, {len(wrong)} not found as meant"]))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
