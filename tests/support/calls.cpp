@@ -36,9 +36,7 @@ namespace {
 
 template <class T, class View>
 T matrix_for_c(const View& v) {
-  return {sizeof(T),         static_cast<detgemm_dtype_t>(v.dtype),
-          v.data,            v.rows,
-          v.cols,            v.row_stride,
+  return {sizeof(T),   static_cast<detgemm_dtype_t>(v.dtype), v.data, v.rows, v.cols, v.row_stride,
           v.col_stride};
 }
 

@@ -35,8 +35,11 @@ void* Problem::place(std::size_t bytes) {
   return at;
 }
 
-bool Problem::untouched() const {
-  return std::memcmp(block_.data(), before_.data(), kBlock) == 0;
+bool Problem::untouched() const { return std::memcmp(block_.data(), before_.data(), kBlock) == 0; }
+
+bool Problem::untouched_d() const {
+  const auto at = static_cast<const std::byte*>(operands.d.data) - block_.data();
+  return std::memcmp(block_.data() + at, before_.data() + at, m * n * 4) == 0;
 }
 
 bool Problem::untouched_outside_d() const {
