@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <ostream>
 #include <regex>
 #include <set>
 #include <string>
@@ -23,6 +23,7 @@ using Door = Status (*)(Call, const Backend&, const Problem&);
 struct NamedDoor {
   const char* name;
   Door door;
+  friend std::ostream& operator<<(std::ostream& out, const NamedDoor& d) { return out << d.name; }
 };
 constexpr NamedDoor kDoors[] = {{"cpp", call_cpp}, {"c", call_c}};
 
@@ -67,7 +68,7 @@ class BadInputTest : public testing::TestWithParam<NamedDoor> {
       const Scratch scratch(*backend);
       for (const BadInput& row : rows) {
         if (row.needs_workspace && backend != &scratch_backend()) continue;
-        if (row.call == Call::gemm && backend != host_backends().back()) continue;
+        if (row.call == Call::gemm && backend != &skeleton_backend()) continue;  // its own choice
         SCOPED_TRACE(std::string(backend->name()) + " " + row.name);
         Problem p;
         scratch.lend(p);
@@ -97,10 +98,11 @@ TEST_P(BadInputTest, OddInputsAreAccepted) {
   for (const Backend* backend : host_backends()) {
     const Scratch scratch(*backend);
     for (const OddInput& row : odd_inputs()) {
-      if (row.call == Call::gemm && backends().empty()) continue;
+      if (row.call == Call::gemm && (backends().empty() || backend != backends()[0])) continue;
       SCOPED_TRACE(std::string(backend->name()) + " " + row.name);
       Problem p;
       scratch.lend(p);
+      if (row.call == Call::gemm) p.workspace = {};  // allocated by the call
       row.change(p);
       const Status status = GetParam().door(row.call, *backend, p);
       EXPECT_TRUE(status) << status.message();

@@ -69,7 +69,6 @@ constexpr OddInput kRows[] = {
        p.spec.beta = -0.0F;
        p.operands.c = {};
      }},
-    {"workspace_larger_than_needed", Call::run, [](Problem& p) { p.workspace.bytes = 4096; }},
     {"backend_name_empty", Call::gemm, [](Problem& p) { p.backend = ""; }},
     {"combine_without_a_and_b", Call::combine,
      [](Problem& p) { p.operands.a = p.operands.b = ConstMatrix{}; }},
