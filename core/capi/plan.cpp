@@ -27,6 +27,19 @@ Status check_m(std::int64_t m) {
   return invalid("m is " + std::to_string(m) + ": it must not be negative");
 }
 
+/// How many roots there may be: as many of the caller's pointers are about to be followed.
+Status check_count(const GemmSpec& spec, std::size_t count) {
+  if (count == 0 || (count & (count - 1)) != 0) {
+    return invalid("count is " + std::to_string(count) + ": it must be a power of two");
+  }
+  const auto leaves = static_cast<std::uint64_t>(spec.contract.leaves(spec.k));
+  if (leaves % count != 0) {
+    return invalid("count is " + std::to_string(count) + ": it must divide the " +
+                   std::to_string(leaves) + " leaves of k = " + std::to_string(spec.k));
+  }
+  return {};
+}
+
 Result<PlanOptions> options_of(const detgemm_plan_options_t* given) {
   if (given == nullptr) return PlanOptions{};
   auto c = read("options", given);
@@ -106,22 +119,23 @@ detgemm_status_t detgemm_plan_combine(const detgemm_plan_t* plan, const detgemm_
                                       const detgemm_operands_t* operands, void* workspace,
                                       size_t workspace_bytes, detgemm_run_info_t* info) {
   const Workspace scratch{workspace, workspace_bytes};
-  return launch(
-      plan, stream, operands, Inputs::none, info,
-      [&](Stream queue, const Operands& arrays, RunInfo* ran) -> Status {
-        if (roots == nullptr) return null_argument("roots", "an array of matrices");
-        // The plan refuses other counts too, but only after they have been read here.
-        if (count == 0 || (count & (count - 1)) != 0) {
-          return invalid("count is " + std::to_string(count) + ": it must be a power of two");
-        }
-        std::vector<ConstMatrix> views;
-        for (std::size_t i = 0; i < count; ++i) {
-          auto view = matrix_of("roots[" + std::to_string(i) + "]", roots[i]);
-          if (!view) return view.status();
-          views.push_back(*view);
-        }
-        return plan->plan.combine(queue, views, arrays, scratch, ran);
-      });
+  return launch(plan, stream, operands, Inputs::none, info,
+                [&](Stream queue, const Operands& arrays, RunInfo* ran) -> Status {
+                  if (roots == nullptr) return null_argument("roots", "an array of matrices");
+                  std::vector<ConstMatrix> views;
+                  const GemmSpec& spec = plan->plan.spec();
+                  if (spec.contract.reduction.kind != ReductionKind::tree) {
+                    return plan->plan.combine(queue, views, arrays, scratch, ran);  // refuses
+                  }
+                  // The plan refuses such counts too, but only after they have been read here.
+                  if (Status s = check_count(spec, count); !s) return s;
+                  for (std::size_t i = 0; i < count; ++i) {
+                    auto view = matrix_of("roots[" + std::to_string(i) + "]", roots[i]);
+                    if (!view) return view.status();
+                    views.push_back(*view);
+                  }
+                  return plan->plan.combine(queue, views, arrays, scratch, ran);
+                });
 }
 
 detgemm_status_t detgemm_plan_describe(const detgemm_plan_t* plan, int64_t m, char* buffer,

@@ -37,6 +37,11 @@ void* Problem::place(std::size_t bytes) {
 
 bool Problem::untouched() const { return std::memcmp(block_.data(), before_.data(), kBlock) == 0; }
 
+bool Problem::untouched_d() const {
+  const auto at = static_cast<const std::byte*>(operands.d.data) - block_.data();
+  return std::memcmp(block_.data() + at, before_.data() + at, m * n * 4) == 0;
+}
+
 bool Problem::untouched_outside_d() const {
   const auto* d = static_cast<const std::byte*>(operands.d.data);
   const auto* scratch = static_cast<const std::byte*>(workspace.data);

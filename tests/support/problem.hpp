@@ -35,7 +35,9 @@ class Problem {
 
   /// No byte of the block differs from when it was made, D and the gaps included.
   bool untouched() const;
-  /// No byte outside D differs.
+  /// No byte of D differs, wherever in the block D is.
+  bool untouched_d() const;
+  /// No byte outside D and the workspace differs.
   bool untouched_outside_d() const;
 
  private:
