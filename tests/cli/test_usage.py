@@ -62,7 +62,7 @@ PROBLEMS = [
     ({"contract": ""}, "invalid_argument", 'contract is "": it must read'),
     ({"contract": "a" * 10000}, "invalid_argument", "it must read"),
     ({"contract": "volta/bf16/chain"}, "not_found", 'contract arithmetic is "volta"'),
-    ({"contract": "hopper/int8/chain"}, "not_found", 'dtype is "int8"'),
+    ({"contract": "hopper/int8/chain"}, "not_found", 'contract input is "int8"'),
     ({"contract": "hopper/fp32/chain"}, "invalid_argument", "hopper is defined for"),
     ({"contract": "hopper/bf16/heap"}, "invalid_argument", 'contract reduction is "heap"'),
     ({"contract": "hopper/bf16/tree:24"}, "invalid_argument", "contract leaf is 24"),
