@@ -199,6 +199,12 @@ class Output(command.CommandTest):
         self.assertEqual(self.read("d.bin"), b"old")
         self.assertFalse(os.path.exists(self.path("new")))
 
+    def test_a_file_that_grew_while_reading(self):
+        # Linux states 0 bytes for this file and then gives some, as one that grows would.
+        line = problem(CHAIN, 0, 3, 4, "--a", "/proc/self/status", "-o", self.path("new"))
+        self.refused(line, 2, "io", "it could not be read as exactly 0 bytes")
+        self.assertFalse(os.path.exists(self.path("new")))
+
     def test_an_old_file_is_replaced_whole(self):
         self.write("d.bin", bytes(4096))
         self.ask(*self.LINE, "-o", self.path("d.bin"))
