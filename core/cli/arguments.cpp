@@ -35,16 +35,14 @@ std::string printable(std::string_view text) {
   std::string shown;
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    shown += (byte < 0x20 && c != '\n') || byte == 0x7f ? '?' : c;
+    shown += byte < 0x20 || byte == 0x7f ? '?' : c;
   }
   return shown;
 }
 
 std::string in_quotes(std::string_view text) {
   const bool cut = text.size() > kLongestShown;
-  std::string shown = printable(text.substr(0, kLongestShown));
-  for (char& c : shown) c = c == '\n' ? '?' : c;
-  return "\"" + shown + (cut ? "...\"" : "\"");
+  return "\"" + printable(text.substr(0, kLongestShown)) + (cut ? "...\"" : "\"");
 }
 
 std::int64_t parse_integer(std::string_view what, std::string_view text) {

@@ -11,7 +11,7 @@
 
 namespace detgemm::cli {
 
-/// `text` without control characters, for terminals.
+/// `text` on one line without control characters, for terminals.
 std::string printable(std::string_view text);
 /// `text` in quotes, printable and shortened where it is very long.
 std::string in_quotes(std::string_view text);

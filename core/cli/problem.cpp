@@ -12,6 +12,7 @@ namespace {
 Array sized(const std::string& name, std::int64_t rows, std::int64_t cols, DType dtype,
             bool used = true) {
   Array array{name, rows, cols, dtype, 0, used};
+  if (!used) return array;
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(rows, cols, &elements) ||
