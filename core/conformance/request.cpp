@@ -58,7 +58,7 @@ Status Prepared::place(Request request) {
   operands_.d = d_.view();
   if (in_place_) {
     operands_.c = d_.view();
-  } else if (spec.reads_c()) {
+  } else if (request.c.rows > 0) {
     if (Status s = hold(c_, request.c, false, request.c_layout); !s) return s;
     operands_.c = c_.view();
   }

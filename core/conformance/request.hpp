@@ -18,7 +18,7 @@ struct Request {
   PlanOptions options;
   Elements a;     ///< op(A), m x k
   Elements b;     ///< op(B), k x n
-  Elements c;     ///< m x n where the spec reads it
+  Elements c;     ///< m x n where the spec reads it; passed along where it does not
   Elements bias;  ///< 1 x n where the spec has one
   /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
   std::vector<Elements> roots;
@@ -50,6 +50,8 @@ class Prepared {
   /// Writes D's first contents again.
   Status reset() { return d_.restore(); }
   const Plan& plan() const { return plan_; }
+  const Operands& operands() const { return operands_; }
+  const Workspace& workspace() const { return scratch_; }
 
  private:
   explicit Prepared(const Plan& plan) : plan_(plan) {}
