@@ -74,8 +74,9 @@ Result<Buffer> Buffer::holding(Device& device, const Elements& contents, bool tr
   const std::int64_t lines = layout.col_major ? cols : rows;
   b.first_ = kGuard + static_cast<std::size_t>(layout.offset) * b.size_;
   b.image_.assign(b.first_ + static_cast<std::size_t>(lines * ld) * b.size_ + kGuard, fill);
-  b.view_ = layout.col_major ? col_major(nullptr, rows, cols, b.dtype_, ld)
-                             : row_major(nullptr, rows, cols, b.dtype_, ld);
+  void* nowhere = nullptr;  // until the memory is there
+  b.view_ = layout.col_major ? col_major(nowhere, rows, cols, b.dtype_, ld)
+                             : row_major(nowhere, rows, cols, b.dtype_, ld);
   b.row_step_ = transposed ? b.view_.col_stride : b.view_.row_stride;
   b.col_step_ = transposed ? b.view_.row_stride : b.view_.col_stride;
   b.for_lines([&](std::size_t image, std::size_t packed, std::size_t bytes) {

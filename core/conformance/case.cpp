@@ -89,7 +89,7 @@ std::optional<Output> Case::noted(Result<Output> output) {
     note(output.status());
     return std::nullopt;
   }
-  return *std::move(output);
+  return std::move(output).value();
 }
 
 std::optional<Output> Case::run(Request request) {

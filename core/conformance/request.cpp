@@ -35,7 +35,7 @@ Status Prepared::place(Request request) {
                         const Layout& layout) -> Status {
     auto held = Buffer::holding(device, contents, transposed, layout, request.fill);
     if (!held) return held.status();
-    buffer = *std::move(held);
+    buffer = std::move(held).value();
     return {};
   };
   if (request.roots.empty()) {
@@ -70,7 +70,7 @@ Status Prepared::place(Request request) {
   if (!bytes) return bytes.status();
   auto scratch = Buffer::scratch(device, *bytes, request.fill);
   if (!scratch) return scratch.status();
-  workspace_ = *std::move(scratch);
+  workspace_ = std::move(scratch).value();
   scratch_ = {workspace_.data(), *bytes};
   return {};
 }
@@ -118,7 +118,7 @@ Result<Output> Prepared::collect() {
   if (!changed->empty()) out.violation = *changed;
   auto d = d_.read();
   if (!d) return d.status();
-  out.d = *std::move(d);
+  out.d = std::move(d).value();
   return out;
 }
 

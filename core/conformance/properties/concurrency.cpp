@@ -46,7 +46,7 @@ void concurrency(Case& c) {
     auto job = own ? Prepared::make(c.engine(), request) : Prepared::make(*plan, request);
     if (!job) return c.note(job.status());
     expected.push_back(solo->d);
-    jobs.push_back(*std::move(job));
+    jobs.push_back(std::move(job).value());
   }
   std::atomic<bool> go{false};
   std::vector<std::optional<Result<Output>>> results(kThreads);

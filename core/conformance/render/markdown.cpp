@@ -56,7 +56,7 @@ std::string table(const Report& report) {
   }
   text += "\n" + rule + "\n";
   for (const std::string& contract : distinct(report, &Cell::contract)) {
-    std::string row = "| `" + contract + "` |";
+    std::string row("| `" + contract + "` |");
     bool first = true;
     for (const std::string& property : properties) {
       const Cell* cell = find(report, property, contract);
