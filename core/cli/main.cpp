@@ -68,9 +68,7 @@ int main(int argc, char** argv) {
   cli::register_run(root, exit_code);
   cli::register_digest(root, exit_code);
   cli::register_golden(root, exit_code);
-#ifdef DETGEMM_CLI_HAS_CONFORM
   cli::register_conform(root, exit_code);
-#endif
   try {
     need_subcommand(root, argc > 1 ? argv[1] : nullptr);
     root.parse(argc, argv);

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+
+#include "core/conformance/harness.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+constexpr std::array kLeaves{32, 64, 128, 256, 512, 1024, 2048, 4096};
+
+/// The shortest leaf that the engine accepts, so that small problems have many; else 512.
+Contract with_leaf(const Backend& engine, const Contract& base, ReductionKind kind, DType output) {
+  Contract last = base;
+  for (const std::int64_t leaf : kLeaves) {
+    auto contract = Contract::make(base.arithmetic, base.input, {kind, leaf}, output);
+    if (!contract) continue;
+    GemmSpec spec;
+    spec.n = 8;
+    spec.k = 8 * leaf;
+    spec.contract = *contract;
+    if (engine.supports(spec)) return *contract;
+    if (leaf <= 512) last = *contract;
+  }
+  return last;
+}
+
+}  // namespace
+
+std::vector<Contract> default_contracts(const Backend& engine) {
+  std::vector<Contract> list;
+  std::size_t turn = 0;
+  for (const Contract& base : base_contracts()) {
+    // Narrow outputs are what models use and fp32 shows every bit: both appear under each
+    // reduction over the list, and every pair of input and output appears somewhere.
+    const std::array outputs{DType::fp32, base.input == DType::fp16 ? DType::fp16 : DType::bf16,
+                             turn % 2 == 0 ? DType::fp16 : DType::bf16};
+    Contract chain = base;
+    chain.output = outputs[turn % 3];
+    list.push_back(chain);
+    list.push_back(with_leaf(engine, base, ReductionKind::fold, outputs[(turn + 1) % 3]));
+    list.push_back(with_leaf(engine, base, ReductionKind::tree, outputs[(turn + 2) % 3]));
+    ++turn;
+  }
+  return list;
+}
+
+}  // namespace detgemm::conformance

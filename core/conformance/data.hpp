@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "core/conformance/elements.hpp"
+#include "core/conformance/random.hpp"
+
+namespace detgemm::conformance {
+
+/// How elements are drawn; each is valid for every input format.
+enum class Distribution {
+  normal,     ///< bell-shaped around 0, deviation 1
+  wide,       ///< exponents spread evenly over many binades
+  bits,       ///< random bit patterns, NaN and Inf included
+  subnormal,  ///< A small and often subnormal, B around 1
+  cancel,     ///< products that cancel in pairs, exactly or almost
+  specials,   ///< normal with zeros of both signs, Inf, NaN, the largest and smallest mixed in
+};
+inline constexpr std::array kDistributions{Distribution::normal,    Distribution::wide,
+                                           Distribution::bits,      Distribution::subnormal,
+                                           Distribution::cancel,    Distribution::specials};
+/// Those whose outputs are nearly all finite: what invariance is best seen on.
+inline constexpr std::array kFiniteDistributions{Distribution::normal, Distribution::wide,
+                                                 Distribution::cancel};
+
+std::string_view name(Distribution distribution);
+
+/// The two operands of a product, as logical matrices: A is m x k and B is k x n.
+struct Pair {
+  Elements a;
+  Elements b;
+};
+Pair draw_pair(Random& random, Distribution distribution, DType input, std::int64_t m,
+               std::int64_t n, std::int64_t k);
+
+/// A matrix of normal elements, for C, bias and the rows around an anchor.
+Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols);
+
+}  // namespace detgemm::conformance

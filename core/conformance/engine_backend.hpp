@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "detgemm/backend.hpp"
+#include "detgemm/engine.h"
+
+namespace detgemm::conformance {
+
+/// A backend that calls a table which has been checked.
+std::unique_ptr<Backend> make_engine_backend(const detgemm_engine& engine);
+
+/// Memory and streams through the table's callbacks; the table must outlive it.
+std::unique_ptr<Device> make_engine_device(const detgemm_engine& engine);
+
+}  // namespace detgemm::conformance

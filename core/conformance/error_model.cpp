@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/error_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "core/conformance/format.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+constexpr double kUnit = 0x1p-24;        // half of fp32's last bit at 1
+constexpr double kLeastNormal = 0x1p-126;
+constexpr double kLeast = 0x1p-149;
+
+/// A partial sum: the sum of its terms, of their magnitudes, and how far the computed one is.
+struct Partial {
+  double sum = 0.0;
+  double magnitude = 0.0;
+  double error = 0.0;
+};
+
+/// L, F and kept bits of the truncating tensor steps (NVIDIA).
+struct Truncation {
+  double unit;  // 2^-F
+  double kept;  // 2^(1 - kept bits)
+};
+
+Truncation truncation_of(const Contract& contract) {
+  const bool fp8 = contract.input == DType::e4m3 || contract.input == DType::e5m2;
+  if (fp8 && contract.arithmetic == Arithmetic::hopper) return {0x1p-13, 0x1p-13};
+  return {contract.arithmetic == Arithmetic::ampere ? 0x1p-24 : 0x1p-25, 0x1p-23};
+}
+
+/// One step: `before` plus the products of `step`.
+Partial after_step(const Contract& contract, const Partial& before, std::span<const Term> step) {
+  Partial p = before;
+  double weight = 0.0;
+  double added = 0.0;
+  double flushed = 0.0;
+  for (const Term& term : step) {
+    p.sum += term.product;
+    added += std::fabs(term.product);
+    weight = std::max(weight, term.weight);
+    if (term.subnormal) flushed += std::fabs(term.product);
+  }
+  p.magnitude += added;
+  const double start = before.magnitude + before.error;  // bounds the accumulator
+  const auto count = static_cast<double>(step.size());
+  const double aligned = std::max(weight, start + kLeastNormal);
+  switch (contract.arithmetic) {
+    case Arithmetic::ieee_fma:
+      p.error += kUnit * (p.magnitude + before.error) + kLeast;
+      break;
+    case Arithmetic::hopper:
+    case Arithmetic::ampere:
+    case Arithmetic::blackwell: {
+      const Truncation t = truncation_of(contract);
+      p.error += (count + 1.0) * t.unit * aligned + t.kept * (p.magnitude + before.error) + kLeast;
+      break;
+    }
+    case Arithmetic::cdna3:
+      p.error += count * 0x1p-24 * weight + (0x1p-24 + 0x1p-32) * aligned;
+      p.error += (kUnit + 0x1p-30) * (p.magnitude + p.error) + kLeast;
+      break;
+    case Arithmetic::cdna2:
+      p.error += flushed + 2.001 * kUnit * added + 9.0 * kLeastNormal;
+      p.error += kUnit * (p.magnitude + p.error) + kLeastNormal;
+      break;
+  }
+  return p;
+}
+
+Partial chain(const Contract& contract, std::span<const Term> terms) {
+  Partial p;
+  const auto block = static_cast<std::size_t>(contract.k_block);
+  for (std::size_t begin = 0; begin < terms.size(); begin += block) {
+    p = after_step(contract, p, terms.subspan(begin, std::min(block, terms.size() - begin)));
+  }
+  return p;
+}
+
+/// One fp32 addition to nearest: exact where it is subnormal.
+Partial node(const Partial& x, const Partial& y) {
+  Partial p{x.sum + y.sum, x.magnitude + y.magnitude, x.error + y.error};
+  p.error += kUnit * (p.magnitude + p.error);
+  return p;
+}
+
+Partial tree(std::span<const Partial> leaves) {
+  if (leaves.size() == 1) return leaves[0];
+  const std::size_t middle = leaves.size() / 2;
+  return node(tree(leaves.first(middle)), tree(leaves.subspan(middle)));
+}
+
+Partial reduced(const Contract& contract, const std::vector<Term>& terms) {
+  const std::span<const Term> all(terms);
+  if (contract.reduction.kind == ReductionKind::chain) return chain(contract, all);
+  std::vector<Partial> leaves;
+  const auto leaf = static_cast<std::size_t>(contract.reduction.leaf_k);
+  for (std::size_t begin = 0; begin < all.size(); begin += leaf) {
+    leaves.push_back(chain(contract, all.subspan(begin, std::min(leaf, all.size() - begin))));
+  }
+  if (leaves.empty()) return {};
+  if (contract.reduction.kind == ReductionKind::tree) return tree(leaves);
+  Partial folded = leaves[0];
+  for (std::size_t i = 1; i < leaves.size(); ++i) folded = node(folded, leaves[i]);
+  return folded;
+}
+
+}  // namespace
+
+Term make_term(std::uint32_t a, std::uint32_t b, DType input) {
+  const Format f = format_of(input);
+  const double x = decode(a, input);
+  const double y = decode(b, input);
+  Term term{x * y, 0.0, false};
+  if (term.product == 0.0) return term;
+  const auto exponent = [&](double v) { return std::max(std::ilogb(v), f.least_exponent()); };
+  term.weight = std::ldexp(1.0, exponent(x) + exponent(y));
+  const double least_normal = std::ldexp(1.0, f.least_exponent());
+  term.subnormal = std::fabs(x) < least_normal || std::fabs(y) < least_normal;
+  return term;
+}
+
+Bound bound_of(const Contract& contract, const std::vector<Term>& terms, DType output) {
+  const Partial p = reduced(contract, terms);
+  // The harness adds in double: its own error joins the bound.
+  Bound bound{p.sum, p.error + static_cast<double>(terms.size()) * 0x1p-52 * p.magnitude};
+  const double result = std::fabs(p.sum) + bound.error;
+  if (output == DType::bf16) bound.error += 0x1p-8 * result + 0x1p-134;
+  if (output == DType::fp16) bound.error += 0x1p-11 * result + 0x1p-25;
+  return bound;
+}
+
+}  // namespace detgemm::conformance

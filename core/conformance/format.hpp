@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "detgemm/types.hpp"
+
+namespace detgemm::conformance {
+
+/// The harness's own reading of the element formats, apart from the library's on purpose: what
+/// the two disagree on shows up as a failure.
+struct Format {
+  int exponent_bits;
+  int fraction_bits;
+  bool has_inf;
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  int least_exponent() const { return 1 - bias(); }
+  std::uint32_t sign_bit() const { return 1U << (exponent_bits + fraction_bits); }
+  /// The positive Inf, or for e4m3 the NaN that follows the largest number.
+  std::uint32_t beyond_max() const;
+  std::uint32_t max() const { return beyond_max() - 1; }
+};
+
+/// tf32 is read as fp32 here; `decode` drops its low 13 bits.
+Format format_of(DType type);
+
+/// The exact value of an element.
+double decode(std::uint32_t bits, DType type);
+/// The nearest element, ties to even, overflow to Inf; e4m3 saturates at its largest number.
+std::uint32_t encode(double value, DType type);
+/// 0x7fff or 0x7fffffff: the only NaN an output may hold.
+std::uint32_t canonical_nan(DType output);
+/// A NaN of an input format.
+std::uint32_t some_nan(DType input);
+bool is_finite_nonzero(std::uint32_t bits, DType type);
+
+/// For example "0x3f80 (1)".
+std::string show(std::uint32_t bits, DType type);
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/harness.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <new>
+#include <thread>
+
+#include "core/conformance/machine.hpp"
+#include "detgemm/version.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+Result<std::vector<const Property*>> chosen(const std::vector<std::string>& names) {
+  std::vector<const Property*> list;
+  std::string known;
+  for (const Property& property : properties()) {
+    known += (known.empty() ? "" : ", ") + std::string(property.name);
+    if (names.empty()) list.push_back(&property);
+  }
+  for (const std::string& wanted : names) {
+    const auto found = std::find_if(properties().begin(), properties().end(),
+                                    [&](const Property& p) { return p.name == wanted; });
+    if (found == properties().end()) {
+      return Status{Errc::not_found, "property is \"" + wanted + "\": it must be one of " + known};
+    }
+    list.push_back(&*found);
+  }
+  return list;
+}
+
+/// The verdict of a cell whose cases have all run. A failure stands, whatever else happened.
+void judge(const Property& property, const Evidence& evidence, Cell& cell) {
+  if (cell.verdict == Verdict::failed) {
+    const Failure& first = cell.failures.front();
+    cell.reason = first.what;
+  } else if (!evidence.untested.empty()) {
+    cell.verdict = Verdict::untested;
+    cell.reason = evidence.untested;
+  } else if (!evidence.compared) {
+    const bool refused = !evidence.unsupported.empty();
+    cell.verdict = refused ? Verdict::unsupported
+                           : (evidence.skipped.empty() ? Verdict::untested : Verdict::skipped);
+    cell.reason = refused ? evidence.unsupported : evidence.skipped;
+    if (cell.reason.empty()) cell.reason = "no case compared anything";
+  } else if (property.needs_order && evidence.distinct.size() < 2) {
+    cell.verdict = Verdict::mistrusted;
+    cell.reason = "all outputs were equal, zero, infinite or NaN";
+  } else if (!evidence.sensitive) {
+    cell.verdict = Verdict::mistrusted;
+    cell.reason = "another computation would have given the same bits";
+  } else {
+    cell.reason = evidence.unsupported;
+  }
+}
+
+Cell run_cell(const Options& options, const Property& property, const Contract& contract) {
+  Cell cell;
+  cell.property = property.name;
+  cell.contract = contract.text();
+  cell.digest = hex(contract.digest());
+  Case::Setting setting{options.engine,     options.oracle, contract, options.level,
+                        options.seed,       ""};
+  setting.repro = "detgemm conform " +
+                  (options.engine_flag.empty() ? "--backend " + std::string(options.engine->name())
+                                               : options.engine_flag) +
+                  " --contract '" + cell.contract + "' --property " + cell.property +
+                  (options.level == Level::full ? " --full" : "") + " --seed " +
+                  std::to_string(options.seed);
+  Evidence evidence;
+  GemmSpec plain;
+  plain.n = 8;
+  plain.k = 64;
+  plain.contract = contract;
+  const Status supported = options.engine->supports(plain);
+  const std::int64_t count = property.cases(contract, options.level);
+  try {
+    for (std::int64_t i = 0; supported.ok() && i < count; ++i) {
+      if (options.only_case && *options.only_case != i) continue;
+      Case one(setting, i, cell, evidence);
+      property.run(one);
+      ++cell.cases;
+    }
+  } catch (const std::bad_alloc&) {
+    evidence.untested = "host memory is exhausted";
+  }
+  if (!supported) evidence.unsupported = supported.message();
+  if (options.only_case && *options.only_case >= count) {
+    evidence.skipped = "there are only " + std::to_string(count) + " cases";
+  }
+  judge(property, evidence, cell);
+  return cell;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace
+
+Result<Report> run_conformance(const Options& options) {
+  if (options.engine == nullptr) return invalid("engine is null: name a backend or an engine");
+  if (options.only_case && *options.only_case < 0) {
+    return invalid("case is " + std::to_string(*options.only_case) + ": it must not be negative");
+  }
+  auto list = chosen(options.properties);
+  if (!list) return list.status();
+  if (Status s = options.engine->available(); !s) return s;
+  const auto contracts =
+      options.contracts.empty() ? default_contracts(*options.engine) : options.contracts;
+  Report report;
+  report.version = version();
+  report.machine = machine_description();
+  report.engine = options.engine->name();
+  report.description = options.engine->description();
+  report.device = options.engine->device().description();
+  report.oracle = options.oracle.backend == nullptr
+                      ? "none"
+                      : std::string(options.oracle.backend->name()) +
+                            (options.oracle.options.variant.empty()
+                                 ? ""
+                                 : ", variant " + options.oracle.options.variant);
+  report.date = utc_now();
+  report.level = options.level == Level::full ? "full" : "quick";
+  report.seed = options.seed;
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t total = contracts.size() * list->size();
+  for (const Contract& contract : contracts) {
+    for (const Property* property : *list) {
+      if (options.progress) {
+        options.progress(report.cells.size(), total,
+                         contract.text() + " " + std::string(property->name));
+      }
+      report.cells.push_back(run_cell(options, *property, contract));
+    }
+  }
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+
+#include "core/conformance/properties/list.hpp"
+#include "core/conformance/property.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+template <int Quick, int Full>
+std::int64_t fixed(const Contract&, Level level) {
+  return level == Level::full ? Full : Quick;
+}
+
+std::int64_t all_tails(const Contract& contract, Level) {
+  return static_cast<std::int64_t>(tail_lengths(contract).size());
+}
+
+constexpr std::array kProperties{
+    Property{"run_to_run", "the same call gives the same bits", fixed<3, 12>, run_to_run},
+    Property{"batch", "a row's bits do not depend on M, on its place or on other rows",
+             fixed<19, 57>, batch},
+    Property{"chunked_prefill", "rows cut into several calls give the bits of one call",
+             fixed<2, 8>, chunked_prefill},
+    Property{"padding", "bytes outside of the operands enter nothing and are not written",
+             fixed<2, 8>, padding},
+    Property{"strides", "leading dimensions and addresses do not enter", fixed<2, 8>, strides},
+    Property{"layouts", "NN, NT, TN, TT, by rows or by columns: one result", fixed<4, 8>, layouts},
+    Property{"columns", "a column's bits do not depend on N", fixed<2, 8>, columns},
+    Property{"k_tails", "a short last step or leaf equals explicit zero padding", all_tails,
+             k_tails},
+    Property{"variants", "every kernel that can be forced gives the same bits", fixed<2, 8>,
+             variants},
+    Property{"ranks", "1, 2, 4 and 8 tensor-parallel ranks give the bits of one", fixed<4, 12>,
+             ranks},
+    Property{"microbatch", "K cut into micro-batches gives the bits of the uncut K", fixed<4, 16>,
+             microbatch},
+    Property{"concurrency", "concurrent threads and streams give the bits of one alone",
+             fixed<1, 4>, concurrency},
+    Property{"graph_replay", "a replayed graph gives the bits of the call", fixed<2, 6>,
+             graph_replay},
+    Property{"reference", "the oracle's bits, on every kind of data", fixed<12, 48>, reference},
+    Property{"probes", "the result shows which products were added to which, and all of them were",
+             fixed<8, 32>, probes, false},
+    Property{"specials", "zeros, Inf, NaN, overflow, subnormals and empty extents by rule",
+             fixed<1, 1>, specials, false},
+    Property{"epilogue", "alpha, beta, bias and activation: each operation rounded once",
+             fixed<4, 12>, epilogue, false},
+    Property{"error_bound", "no further from the exact result than the derived bound",
+             fixed<6, 24>, error_bound, false},
+    Property{"bad_input", "a refused call writes nothing", fixed<1, 1>, bad_input, false},
+};
+
+}  // namespace
+
+std::span<const Property> properties() { return kProperties; }
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <vector>
+
+#include "core/conformance/case.hpp"
+
+namespace detgemm::conformance {
+
+// One function a property; properties.cpp says what each claims and how many cases it takes.
+void run_to_run(Case& c);
+void batch(Case& c);
+void chunked_prefill(Case& c);
+void padding(Case& c);
+void strides(Case& c);
+void layouts(Case& c);
+void columns(Case& c);
+void k_tails(Case& c);
+void variants(Case& c);
+void ranks(Case& c);
+void microbatch(Case& c);
+void concurrency(Case& c);
+void graph_replay(Case& c);
+void reference(Case& c);
+void probes(Case& c);
+void specials(Case& c);
+void epilogue(Case& c);
+void error_bound(Case& c);
+void bad_input(Case& c);
+
+/// The values of K that `k_tails` takes, a case each.
+std::vector<std::int64_t> tail_lengths(const Contract& contract);
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/properties/list.hpp"
+
+#include <array>
+
+namespace detgemm::conformance {
+
+/// What lies around and between the rows (NaN, zeros, a number), in D before the call and in the
+/// workspace enters nothing, and nothing but D is written.
+void padding(Case& c) {
+  constexpr std::array<std::uint8_t, 4> fills{0xff, 0x00, 0x7c, 0x3d};
+  Request request = c.draw(c.draw_shape());
+  const auto packed = c.run(request);
+  if (!packed) return;
+  for (const std::uint8_t fill : fills) {
+    request.fill = fill;
+    request.a_layout.ld_padding = c.random().between(1, 9);
+    request.b_layout.ld_padding = c.random().between(1, 9);
+    request.d_layout.ld_padding = c.random().between(1, 9);
+    const auto padded = c.run(request);
+    if (!padded) return;
+    if (!c.same(packed->d, padded->d, "other bytes around the operands")) return;
+  }
+  c.look_for_order(request, packed->d);
+}
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/properties/list.hpp"
+
+
+namespace detgemm::conformance {
+namespace {
+
+/// Every rank's root over its share of K: fp32, no epilogue.
+std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, std::int64_t count) {
+  std::vector<Elements> roots;
+  for (std::int64_t rank = 0; rank < count; ++rank) {
+    const auto share = rank_share(c.contract(), whole.a.cols, rank, count);
+    if (!share) {
+      c.note(share.status());
+      return std::nullopt;
+    }
+    Request part;
+    part.spec.contract = c.with_output(DType::fp32);
+    part.a = col_slice(whole.a, share->begin, share->end);
+    part.b = row_slice(whole.b, share->begin, share->end);
+    const auto root = c.run(part);
+    if (!root) return std::nullopt;
+    roots.push_back(root->d);
+  }
+  return roots;
+}
+
+}  // namespace
+
+/// K shared between 1, 2, 4 and 8 tensor-parallel ranks, their roots combined in rank order and
+/// given the epilogue: the bits of one rank with all of K.
+void ranks(Case& c) {
+  const Reduction& reduction = c.contract().reduction;
+  if (reduction.kind != ReductionKind::tree) {
+    return c.skip("only a tree can be shared between ranks");
+  }
+  const std::int64_t most = std::int64_t{1} << (c.index() % 4);
+  const std::int64_t leaves = most * c.random().between(1, most >= 4 ? 2 : 5);
+  const std::int64_t k =
+      leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last may be short
+  Request request = c.draw({c.random().between(1, 9), c.random().between(1, 9), k});
+  request.spec.alpha = 0.7F;
+  request.spec.bias = DType::fp32;
+  request.bias = draw_normal(c.random(), DType::fp32, 1, request.b.cols);
+  const auto whole = c.run(request);
+  if (!whole) return;
+  for (std::int64_t count = 1; count <= most; count *= 2) {
+    const auto roots = rank_roots(c, request, count);
+    if (!roots) return;
+    Request join = request;
+    join.roots = *roots;
+    const auto joined = c.run(join);
+    if (!joined) return;
+    if (!c.same(whole->d, joined->d, std::to_string(count) + " ranks")) return;
+  }
+  if (leaves > 1) c.look_for_order(request, whole->d);
+}
+
+}  // namespace detgemm::conformance

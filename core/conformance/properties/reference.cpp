@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/properties/list.hpp"
+
+#include <array>
+
+namespace detgemm::conformance {
+namespace {
+
+void add_epilogue(Case& c, Request& request) {
+  constexpr std::array kinds{Activation::none, Activation::relu, Activation::gelu,
+                             Activation::gelu_tanh, Activation::silu};
+  constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
+  GemmSpec& spec = request.spec;
+  spec.alpha = c.random().one_in(2) ? 0.3F : -1.7F;
+  spec.activation = c.random().pick(std::span<const Activation>(kinds));
+  if (c.random().one_in(2)) {
+    spec.beta = 1.3F;
+    request.c = draw_normal(c.random(), spec.contract.output, request.a.rows, request.b.cols);
+  }
+  if (c.random().one_in(2)) {
+    spec.bias = c.random().pick(std::span<const DType>(types));
+    request.bias = draw_normal(c.random(), *spec.bias, 1, request.b.cols);
+  }
+}
+
+}  // namespace
+
+/// Byte equality with the oracle on every kind of data, random bit patterns included.
+void reference(Case& c) {
+  if (!c.has_oracle()) return c.skip("there is no oracle to compare with");
+  const auto kind =
+      kDistributions[static_cast<std::size_t>(c.index()) % kDistributions.size()];
+  Shape shape = c.draw_shape();
+  if (kind == Distribution::bits || kind == Distribution::specials) {
+    // Short sums, or every output would be NaN.
+    shape.k = c.random().between(1, std::min<std::int64_t>(shape.k, 48));
+  }
+  Request request = c.draw(shape, kind);
+  if (c.index() >= static_cast<std::int64_t>(kDistributions.size())) add_epilogue(c, request);
+  const auto got = c.run(request);
+  if (!got) return;
+  const auto expected = c.ask_oracle(request);
+  if (!expected) return;
+  if (c.same(expected->d, got->d, "the oracle")) c.look_for_order(request, got->d);
+}
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <array>
+
+#include "core/conformance/format.hpp"
+#include "core/conformance/properties/list.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+DType stored(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
+
+/// A zero is +0, a NaN canonical; the value is exact or overflows, so all roundings agree.
+std::uint32_t expected_bits(double value, DType output) {
+  const double accumulator = decode(encode(value, DType::fp32), DType::fp32);
+  return accumulator == 0.0 ? 0U : encode(accumulator, output);
+}
+
+/// cdna2 flushes subnormal operands to zero by contract; the others keep them.
+bool keeps_subnormals(const Contract& contract) {
+  return contract.arithmetic != Arithmetic::cdna2;
+}
+
+std::uint32_t least(DType input) { return input == DType::tf32 ? 0x2000U : 1U; }
+
+std::vector<std::uint32_t> special_values(const Contract& contract) {
+  const DType input = contract.input;
+  const Format f = format_of(input);
+  std::vector<std::uint32_t> list{0U,
+                                  f.sign_bit(),
+                                  encode(1.0, input),
+                                  encode(-1.0, input),
+                                  encode(1.5, input),
+                                  f.max(),
+                                  f.max() | f.sign_bit(),
+                                  1U << f.fraction_bits,
+                                  some_nan(input),
+                                  some_nan(input) | f.sign_bit()};
+  if (f.has_inf) {
+    list.push_back(f.beyond_max());
+    list.push_back(f.beyond_max() | f.sign_bit());
+  }
+  if (keeps_subnormals(contract)) list.push_back(least(input));
+  return list;
+}
+
+/// The lengths at which a single product is looked at, and where it stands.
+struct Place {
+  std::int64_t k;
+  std::int64_t at;
+};
+
+std::array<Place, 3> places(Case& c) {
+  const Contract& contract = c.contract();
+  const std::int64_t part = std::max<std::int64_t>(contract.reduction.leaf_k, contract.k_block);
+  const std::int64_t long_k = 3 * part + c.random().between(1, part);
+  return {{{1, 0}, {part, c.random().below(part)}, {long_k, c.random().below(long_k)}}};
+}
+
+/// Every special value times every other, all else zero.
+void products(Case& c, const Place& place, DType output) {
+  const auto list = special_values(c.contract());
+  const auto size = static_cast<std::int64_t>(list.size());
+  Request request;
+  request.spec.contract = c.with_output(output);
+  const DType input = c.contract().input;
+  request.a = Elements(stored(input), size, place.k);
+  request.b = Elements(stored(input), place.k, size);
+  Elements expected(output, size, size);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::uint32_t x = list[static_cast<std::size_t>(i)];
+    request.a.set(i, place.at, x);
+    request.b.set(place.at, i, x);
+    for (std::int64_t j = 0; j < size; ++j) {
+      const double y = decode(list[static_cast<std::size_t>(j)], input);
+      expected.set(i, j, expected_bits(decode(x, input) * y, output));
+    }
+  }
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "special value i times special value j");
+}
+
+/// Two products that add up to something special, at `first` and `second`.
+void sums(Case& c, std::int64_t k, std::int64_t first, std::int64_t second, DType output) {
+  const DType input = c.contract().input;
+  const Format f = format_of(input);
+  const std::uint32_t minus = f.sign_bit();
+  const std::uint32_t one = encode(1.0, input);
+  const std::uint32_t max = f.max();
+  const std::uint32_t nan = some_nan(input);
+  std::vector<std::array<std::uint32_t, 2>> pairs{
+      {one, one | minus}, {one | minus, one}, {minus, minus}, {max, max},
+      {max | minus, max | minus}, {max, max | minus}, {nan, one}, {one, nan}};
+  if (f.has_inf) {
+    const std::uint32_t inf = f.beyond_max();
+    for (const auto& pair : {std::array{inf, inf | minus}, std::array{inf | minus, inf},
+                             std::array{inf, inf}, std::array{one, inf | minus}}) {
+      pairs.push_back(pair);
+    }
+  }
+  if (keeps_subnormals(c.contract())) {
+    pairs.push_back({least(input), least(input)});
+    pairs.push_back({least(input), least(input) | minus});
+  }
+  const auto size = static_cast<std::int64_t>(pairs.size());
+  Request request;
+  request.spec.contract = c.with_output(output);
+  request.a = Elements(stored(input), size, k);
+  request.b = Elements(stored(input), k, 1);
+  for (std::int64_t i = 0; i < k; ++i) request.b.set(i, 0, one);
+  Elements expected(output, size, 1);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto& [x, y] = pairs[static_cast<std::size_t>(i)];
+    request.a.set(i, first, x);
+    request.a.set(i, second, y);
+    expected.set(i, 0, expected_bits(decode(x, input) + decode(y, input), output));
+  }
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "the sum of special pair i");
+}
+
+/// K = 0 gives +0, M = 0 and N = 0 give nothing and are no error.
+void empty_extents(Case& c, DType output) {
+  for (const Shape& shape : {Shape{3, 5, 0}, Shape{0, 5, 7}, Shape{3, 0, 7}, Shape{0, 0, 0}}) {
+    Request request = c.draw(shape, Distribution::normal);
+    request.spec.contract = c.with_output(output);
+    const auto got = c.run(request);
+    if (!got) return;
+    c.same(Elements(output, shape.m, shape.n), got->d, "an empty product");
+  }
+}
+
+}  // namespace
+
+void specials(Case& c) {
+  c.trust();  // the expected bits come from the rules, not from another run
+  for (const DType output : {DType::bf16, DType::fp16, DType::fp32}) {
+    for (const Place& place : places(c)) {
+      products(c, place, output);
+      if (place.k > 1) sums(c, place.k, place.at, (place.at + place.k / 2) % place.k, output);
+    }
+    sums(c, 2, 0, 1, output);
+    empty_extents(c, output);
+  }
+}
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/properties/list.hpp"
+
+
+namespace detgemm::conformance {
+
+/// Leading dimensions and addresses that no vector load likes.
+void strides(Case& c) {
+  Request request = c.draw(c.draw_shape());
+  const auto packed = c.run(request);
+  if (!packed) return;
+  const auto draw = [&] { return Layout{false, c.random().below(18), c.random().below(10)}; };
+  for (int i = 0; i < 4; ++i) {
+    request.a_layout = draw();
+    request.b_layout = draw();
+    request.d_layout = draw();
+    const auto moved = c.run(request);
+    if (!moved) return;
+    const std::string what = "strides +" + std::to_string(request.a_layout.ld_padding) + " +" +
+                             std::to_string(request.b_layout.ld_padding) + " +" +
+                             std::to_string(request.d_layout.ld_padding) + ", addresses +" +
+                             std::to_string(request.a_layout.offset) + " +" +
+                             std::to_string(request.b_layout.offset) + " +" +
+                             std::to_string(request.d_layout.offset) + " elements (A, B, D)";
+    if (!c.same(packed->d, moved->d, what)) return;
+  }
+  c.look_for_order(request, packed->d);
+}
+
+}  // namespace detgemm::conformance

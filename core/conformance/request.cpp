@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace detgemm::conformance {
+
+GemmSpec sized(const Request& request) {
+  GemmSpec spec = request.spec;
+  spec.n = request.b.cols;
+  spec.k = request.a.cols;
+  return spec;
+}
+
+Result<Prepared> Prepared::make(const Backend& backend, Request request) {
+  auto plan = Plan::create(backend, sized(request), request.options);
+  if (!plan) return plan.status();
+  return make(*plan, std::move(request));
+}
+
+Result<Prepared> Prepared::make(const Plan& plan, Request request) {
+  Prepared prepared(plan);
+  if (Status s = prepared.place(std::move(request)); !s) return s;
+  return prepared;
+}
+
+Status Prepared::place(Request request) {
+  Device& device = plan_.backend().device();
+  const GemmSpec& spec = plan_.spec();
+  const std::int64_t m = request.a.rows;
+  const auto hold = [&](Buffer& buffer, const Elements& contents, bool transposed,
+                        const Layout& layout) -> Status {
+    auto held = Buffer::holding(device, contents, transposed, layout, request.fill);
+    if (!held) return held.status();
+    buffer = std::move(held).value();
+    return {};
+  };
+  if (request.roots.empty()) {
+    const bool at = spec.op_a == Op::transpose;
+    const bool bt = spec.op_b == Op::transpose;
+    if (Status s = hold(a_, request.a, at, request.a_layout); !s) return s;
+    if (Status s = hold(b_, request.b, bt, request.b_layout); !s) return s;
+    operands_.a = a_.view();
+    operands_.b = b_.view();
+  }
+  for (const Elements& root : request.roots) {
+    roots_.emplace_back();
+    if (Status s = hold(roots_.back(), root, false, request.a_layout); !s) return s;
+  }
+  in_place_ = request.in_place;
+  Elements before(spec.contract.output, m, spec.n);
+  std::fill(before.bytes.begin(), before.bytes.end(), request.fill);
+  const Elements& start = in_place_ ? request.c : before;
+  if (Status s = hold(d_, start, false, request.d_layout); !s) return s;
+  operands_.d = d_.view();
+  if (in_place_) {
+    operands_.c = d_.view();
+  } else if (request.c.rows > 0) {
+    if (Status s = hold(c_, request.c, false, request.c_layout); !s) return s;
+    operands_.c = c_.view();
+  }
+  if (spec.bias) {
+    if (Status s = hold(bias_, request.bias, false, {}); !s) return s;
+    operands_.bias = {bias_.data(), spec.n, request.bias.dtype};
+  }
+  auto bytes = plan_.workspace_bytes(m);
+  if (!bytes) return bytes.status();
+  auto scratch = Buffer::scratch(device, *bytes, request.fill);
+  if (!scratch) return scratch.status();
+  workspace_ = std::move(scratch).value();
+  scratch_ = {workspace_.data(), *bytes};
+  return {};
+}
+
+Status Prepared::enqueue(Stream stream) {
+  info_ = {};
+  if (roots_.empty()) return plan_.run(stream, operands_, scratch_, &info_);
+  std::vector<ConstMatrix> views;
+  for (const Buffer& root : roots_) views.push_back(root.view());
+  return plan_.combine(stream, views, operands_, scratch_, &info_);
+}
+
+Result<std::string> Prepared::changed_surroundings() const {
+  struct Part {
+    const Buffer* buffer;
+    bool written;
+    const char* where;
+  };
+  std::vector<Part> parts{{&d_, true, "around or between D's rows"},
+                          {&a_, false, "in or around A"},
+                          {&b_, false, "in or around B"},
+                          {&c_, false, "in or around C"},
+                          {&bias_, false, "in or around the bias"},
+                          {&workspace_, true, "around the workspace"}};
+  for (const Buffer& root : roots_) parts.push_back({&root, false, "in or around a root"});
+  for (const Part& part : parts) {
+    if (part.buffer->data() == nullptr) continue;
+    auto intact = part.buffer->intact(part.written);
+    if (!intact) return intact.status();
+    if (!*intact) return "bytes changed " + std::string(part.where);
+  }
+  return std::string();
+}
+
+Result<Output> Prepared::collect() {
+  Output out;
+  out.kernel = info_.kernel;
+  out.predicted_kernel = plan_.kernel(operands_.d.rows);
+  const std::string& forced = plan_.options().variant;
+  if (operands_.d.rows > 0 && plan_.spec().n > 0 && out.kernel.find(forced) == std::string::npos) {
+    out.violation = "variant \"" + forced + "\" was forced and kernel \"" + out.kernel + "\" ran";
+  }
+  auto changed = changed_surroundings();
+  if (!changed) return changed.status();
+  if (!changed->empty()) out.violation = *changed;
+  auto d = d_.read();
+  if (!d) return d.status();
+  out.d = std::move(d).value();
+  return out;
+}
+
+Result<Output> run_once(const Backend& backend, Request request) {
+  auto prepared = Prepared::make(backend, std::move(request));
+  if (!prepared) return prepared.status();
+  Device& device = backend.device();
+  auto stream = device.create_stream();
+  if (!stream) return stream.status();
+  Status status = prepared->enqueue(*stream);
+  const Status waited = device.synchronize(*stream);
+  device.destroy_stream(*stream);
+  if (!status) return status;
+  if (!waited) return waited;
+  return prepared->collect();
+}
+
+}  // namespace detgemm::conformance

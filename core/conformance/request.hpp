@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/conformance/buffer.hpp"
+#include "detgemm/plan.hpp"
+
+namespace detgemm::conformance {
+
+/// One call, described on the host: logical operands, and how they are to lie in memory.
+struct Request {
+  GemmSpec spec;  ///< n and k are filled in from the operands
+  PlanOptions options;
+  Elements a;     ///< op(A), m x k
+  Elements b;     ///< op(B), k x n
+  Elements c;     ///< m x n where the spec reads it; passed along where it does not
+  Elements bias;  ///< 1 x n where the spec has one
+  /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
+  std::vector<Elements> roots;
+  Layout a_layout, b_layout, c_layout, d_layout;
+  bool in_place = false;     ///< D is C
+  std::uint8_t fill = 0xff;  ///< every byte that is no operand, D before the call, the workspace
+};
+
+/// What came of it.
+struct Output {
+  Elements d;
+  std::string kernel;
+  std::string predicted_kernel;  ///< what the plan said before it ran
+  /// Not empty: bytes changed that are no output, or the kernel is not the forced one.
+  std::string violation;
+};
+
+/// A request whose operands lie in device memory, ready to be enqueued any number of times.
+class Prepared {
+ public:
+  static Result<Prepared> make(const Backend& backend, Request request);
+  /// Shares a plan; `request.spec` must be the plan's.
+  static Result<Prepared> make(const Plan& plan, Request request);
+
+  /// Enqueues the call; does not wait.
+  Status enqueue(Stream stream);
+  /// After the stream is synchronised: D, and whether all else is as it was.
+  Result<Output> collect();
+  /// Writes D's first contents again.
+  Status reset() { return d_.restore(); }
+  const Plan& plan() const { return plan_; }
+  const Operands& operands() const { return operands_; }
+  const Workspace& workspace() const { return scratch_; }
+
+ private:
+  explicit Prepared(const Plan& plan) : plan_(plan) {}
+  Status place(Request request);
+  Result<std::string> changed_surroundings() const;
+
+  Plan plan_;
+  Buffer a_, b_, c_, d_, bias_, workspace_;
+  std::vector<Buffer> roots_;
+  Operands operands_;
+  Workspace scratch_;
+  bool in_place_ = false;
+  RunInfo info_;
+};
+
+/// The operands' spec: n, k and nothing else is changed.
+GemmSpec sized(const Request& request);
+
+/// Prepares, runs on a stream of its own, waits and collects.
+Result<Output> run_once(const Backend& backend, Request request);
+
+}  // namespace detgemm::conformance
