@@ -4,5 +4,4 @@
 #define DETGEMM_LANES 8
 #define DETGEMM_ISA lanes8
 #define DETGEMM_ISA_NAME "tile_avx2"
-// clang-format off: the include must follow the definitions
 #include "backends/reference/simd/tile_set.inc"

@@ -4,5 +4,4 @@
 #define DETGEMM_LANES 4
 #define DETGEMM_ISA lanes4
 #define DETGEMM_ISA_NAME "tile_baseline"
-// clang-format off: the include must follow the definitions
 #include "backends/reference/simd/tile_set.inc"

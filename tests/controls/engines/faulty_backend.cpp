@@ -3,6 +3,7 @@
 
 #include "tests/controls/engines/faulty_backend.hpp"
 
+#include <cstring>
 #include <memory>
 
 namespace detgemm::controls {
@@ -76,15 +77,13 @@ class FaultyBackend final : public Backend {
 
 std::uint32_t load(const void* data, std::int64_t index, std::size_t size) {
   std::uint32_t bits = 0;
-  std::memcpy(&bits, static_cast<const char*>(data) + static_cast<std::size_t>(index) * size,
-              size);
+  std::memcpy(&bits, static_cast<const char*>(data) + static_cast<std::size_t>(index) * size, size);
   return bits;
 }
 
 /// A packed copy of op(X), rows x cols, with every element changed.
-std::vector<std::uint8_t> changed(const void* data, Strides s, std::int64_t rows,
-                                  std::int64_t cols, DType type,
-                                  std::uint32_t (*change)(std::uint32_t, DType)) {
+std::vector<std::uint8_t> changed(const void* data, Strides s, std::int64_t rows, std::int64_t cols,
+                                  DType type, std::uint32_t (*change)(std::uint32_t, DType)) {
   const std::size_t size = size_of(type);
   std::vector<std::uint8_t> copy(static_cast<std::size_t>(rows * cols) * size);
   for (std::int64_t i = 0; i < rows; ++i) {
