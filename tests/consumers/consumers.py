@@ -40,6 +40,7 @@ class Workbench:
         self.source = pathlib.Path(arguments.source).resolve()
         self.build = pathlib.Path(arguments.build).resolve()
         self.cmake_command = arguments.cmake
+        self.case = arguments.case
         self.flavour = arguments.flavour
         self.work = self.build / "consumers"
         cache = (self.build / "CMakeCache.txt").read_text()
@@ -118,7 +119,7 @@ def package(bench):
                           f"-DASK_VERSION={bench.version}")
     if bench.flavour == "shared":
         expect(found, "Kokkos was not needed")
-    expect(bench.configure(bench.source / "tests/consumers/package", "package-version",
+    expect(bench.configure(bench.source / "tests/consumers/package", f"version-{bench.flavour}",
                            *bench.outside(bench.prefix), "-DASK_VERSION=99.0", fails=True),
            f"version: {re.escape(bench.version)}")
 
@@ -135,7 +136,7 @@ def components(bench):
     """A component that is not there is named; an optional one only goes missing."""
     project = bench.source / "tests/consumers/package"
     outside = bench.outside(bench.prefix)
-    expect(bench.configure(project, "no-component", *outside, "-DASK_COMPONENTS=core;vulkan",
+    expect(bench.configure(project, f"no-component-{bench.flavour}", *outside, "-DASK_COMPONENTS=core;vulkan",
                            fails=True),
            'component "vulkan" is not part of this installation of detgemm, which has core')
     bench.consume(f"optional-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=core",
@@ -144,7 +145,7 @@ def components(bench):
         bench.consume(f"reference-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=reference",
                       source="core.cpp", target="detgemm::reference")
     if bench.has_reference() and bench.flavour == "static":
-        expect(bench.configure(project, "no-kokkos", *outside, "-DASK_COMPONENTS=reference",
+        expect(bench.configure(project, f"no-kokkos-{bench.flavour}", *outside, "-DASK_COMPONENTS=reference",
                                "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON", fails=True),
                'component "reference" of a static detgemm needs Kokkos')
 
@@ -259,7 +260,7 @@ def subdirectory(bench):
 
 
 def refused(bench, sentence, *options):
-    expect(bench.configure(bench.source, "refused", *options, "-DDETGEMM_BUILD_TESTS=OFF",
+    expect(bench.configure(bench.source, f"refused-{bench.case}", *options, "-DDETGEMM_BUILD_TESTS=OFF",
                            "-DDETGEMM_BUILD_BENCH=OFF", "-DDETGEMM_BUILD_CLI=OFF", fails=True),
            sentence)
 

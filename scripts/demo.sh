@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# demo.sh [GOLDEN_PATH...]: sets up, builds, and shows the main job on what this machine has.
+# Further files or folders of captured outputs are checked along with tests/golden.
+set -euo pipefail
+here=$PWD
+cd "$(dirname "$0")/.."
+golden=(tests/golden)
+for path in "$@"; do
+  golden+=("$(cd "$here" && realpath "$path")")
+done
+scripts/setup.sh
+
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON >/dev/null
+cmake --build --preset host --target detgemm_cli quickstart
+
+detgemm=build/host/core/cli/detgemm
+status=0
+show() { # a headline, then the command and what it prints
+  printf '\n== %s\n$ %s\n' "$1" "${*:2}"
+  local code=0
+  "${@:2}" || code=$?
+  if [ $code -ne 0 ]; then
+    echo "(exit status $code)"
+    status=1
+  fi
+}
+contract='hopper/bf16/tree:512->bf16'
+show "What is here" $detgemm info
+show "A GEMM under a named contract: run it anywhere, the digest is the same" \
+  $detgemm run --contract "$contract" --m 257 --n 512 --k 4096 --seed 1
+show "A row does not know its batch" build/host/examples/quickstart/quickstart
+show "Outputs captured from a real H200, bit for bit" $detgemm golden "${golden[@]}"
+show "The promises, tested on the reference" $detgemm conform --backend reference --quick
+show "Broken engines: each must fail, by the property meant for it" $detgemm conform --controls --quick
+exit $status
