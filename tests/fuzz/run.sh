@@ -12,7 +12,7 @@ runs=${1:-1000000}
 targets=${*:-contract c_api golden_name}
 build=build/fuzz
 sanitizers=-fsanitize=fuzzer-no-link,address,undefined
-flags="$sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
+flags="$sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O2"
 
 # shellcheck disable=SC2086
 cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \

@@ -3,6 +3,8 @@
 
 #include "tests/fuzz/scene.hpp"
 
+#include <cstring>
+
 namespace detgemm::fuzz {
 namespace {
 
@@ -21,6 +23,13 @@ bool lies_in(const View& v, std::uintptr_t begin, std::uintptr_t end) {
                         (v.cols > 1 ? static_cast<__int128>(v.cols - 1) * v.col_stride : 0);
   const auto at = static_cast<__int128>(reinterpret_cast<std::uintptr_t>(v.data));
   return at >= begin && at + (last + 1) * static_cast<__int128>(size) <= end;
+}
+
+/// Anything that a reader could not follow out of the room behind the struct.
+std::uint32_t odd_size(Bytes& bytes, std::size_t known) {
+  const auto size = static_cast<std::uint32_t>(bytes.odd_integer());
+  return size > known + kTail && size <= 4096 ? static_cast<std::uint32_t>(known + size % kTail)
+                                              : size;
 }
 
 /// visit(address, bytes) for every element, row by row.
@@ -51,9 +60,11 @@ Scene::Scene(Bytes& bytes) {
   initialised(detgemm_plan_options_init(plan_options.get(), sizeof(detgemm_plan_options_t)));
   initialised(detgemm_gemm_options_init(gemm_options.get(), sizeof(detgemm_gemm_options_t)));
   initialised(detgemm_run_info_init(info.get(), sizeof(detgemm_run_info_t)));
-  std::uint32_t noise = bytes.number<std::uint16_t>();
-  for (std::uint8_t& b : block_)
-    b = static_cast<std::uint8_t>((noise = noise * 1664525U + 1013904223U) >> 24);
+  std::uint64_t noise = bytes.number<std::uint16_t>();
+  for (std::size_t i = 0; i < kBlock; i += sizeof noise) {
+    noise = noise * 6364136223846793005U + 1442695040888963407U;
+    std::memcpy(block_.data() + i, &noise, sizeof noise);
+  }
   build(bytes);
   for (int count = bytes.below(4); count > 0; --count) spoil(bytes);
   before_ = block_;
@@ -170,7 +181,7 @@ void Scene::spoil_view(Bytes& bytes, View& view) {
       view.dtype = static_cast<detgemm_dtype_t>(bytes.odd_integer());
       break;
     default:
-      view.struct_size = static_cast<std::uint32_t>(bytes.odd_integer());
+      view.struct_size = odd_size(bytes, sizeof view);
       break;
   }
 }
@@ -227,7 +238,7 @@ void Scene::spoil(Bytes& bytes) {
       s.continue_from_c = gemm_options.value.continue_from_c = any32();
       break;
     case 17:
-      s.struct_size = static_cast<std::uint32_t>(bytes.odd_integer());
+      s.struct_size = odd_size(bytes, sizeof s);
       break;
     case 18:
       k.leaf_k = bytes.odd_integer();
@@ -241,13 +252,17 @@ void Scene::spoil(Bytes& bytes) {
     case 21: {
       // Any of the structs ends elsewhere, with something in its tail.
       detgemm_operands_t& o = operands.value;
-      std::uint32_t* const sizes[] = {&o.struct_size,
-                                      &k.struct_size,
-                                      &stream.value.struct_size,
-                                      &plan_options.value.struct_size,
-                                      &info.value.struct_size,
-                                      &gemm_options.value.struct_size};
-      *sizes[bytes.below(6)] = static_cast<std::uint32_t>(bytes.number<std::uint16_t>());
+      struct {
+        std::uint32_t* field;
+        std::size_t known;
+      } const sizes[] = {{&o.struct_size, sizeof o},
+                         {&k.struct_size, sizeof k},
+                         {&stream.value.struct_size, sizeof stream.value},
+                         {&plan_options.value.struct_size, sizeof plan_options.value},
+                         {&info.value.struct_size, sizeof info.value},
+                         {&gemm_options.value.struct_size, sizeof gemm_options.value}};
+      const auto& [field, known] = sizes[bytes.below(6)];
+      *field = odd_size(bytes, known);
       operands.room[sizeof o + bytes.byte()] = bytes.byte();
       break;
     }
@@ -300,20 +315,17 @@ bool Scene::inside() const {
                 (scratch >= begin && scratch < end && workspace_bytes <= end - scratch));
 }
 
-bool Scene::unchanged() const { return block_ == before_; }
+bool Scene::unchanged() const { return std::memcmp(block_.data(), before_.data(), kBlock) == 0; }
 
 bool Scene::only_d_changed() const {
-  std::array<bool, kBlock> may{};
+  std::array<std::uint8_t, kBlock> expected = before_;
   const auto allow = [&](const void* at, std::size_t count) {
-    const auto first = static_cast<const std::uint8_t*>(at) - block_.data();
-    for (std::size_t i = 0; i < count; ++i) may[static_cast<std::size_t>(first) + i] = true;
+    std::memcpy(expected.data() + (static_cast<const std::uint8_t*>(at) - block_.data()), at,
+                count);
   };
   each_element(d.value, allow);
   if (workspace != nullptr) allow(workspace, workspace_bytes);
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    if (!may[i] && block_[i] != before_[i]) return false;
-  }
-  return true;
+  return std::memcmp(expected.data(), block_.data(), kBlock) == 0;
 }
 
 std::vector<std::uint8_t> Scene::elements_of_d() const {

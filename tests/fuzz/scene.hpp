@@ -14,13 +14,14 @@
 
 namespace detgemm::fuzz {
 
-/// A struct with room behind it, so that a struct_size up to the library's limit stays in memory
-/// that belongs to it.
+/// Bytes behind a struct, for the struct_size of a newer caller.
+inline constexpr std::size_t kTail = 256;
+
 template <class T>
 struct alignas(8) Roomy {
   union {
     T value;
-    std::array<std::uint8_t, 4096 + 8> room{};
+    std::array<std::uint8_t, sizeof(T) + kTail> room{};
   };
   T* get() { return &value; }
 };
