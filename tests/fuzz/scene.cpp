@@ -324,7 +324,7 @@ bool Scene::only_d_changed() const {
                 count);
   };
   each_element(d.value, allow);
-  if (workspace != nullptr) allow(workspace, workspace_bytes);
+  if (workspace != nullptr && workspace_bytes != 0) allow(workspace, workspace_bytes);
   return std::memcmp(expected.data(), block_.data(), kBlock) == 0;
 }
 
