@@ -5,7 +5,12 @@
 
 #include "backends/skeleton/skeleton.hpp"
 #include "core/capi/handles.hpp"
+#include "tests/support/scratch_backend.hpp"
 
 const detgemm_backend_t* skeleton_for_c(void) {
   return detgemm::capi::handle_of(&detgemm::skeleton_backend());
+}
+
+const detgemm_backend_t* scratch_for_c(void) {
+  return detgemm::capi::handle_of(&detgemm::scratch_backend());
 }

@@ -12,6 +12,8 @@ extern "C" {
 
 /* The skeleton backend, which is in no registry, as the C interface sees a backend. */
 const detgemm_backend_t* skeleton_for_c(void);
+/* The skeleton with a workspace (scratch_backend.hpp). */
+const detgemm_backend_t* scratch_for_c(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The C interface on problems built from bytes, valid and spoiled. Promised: no crash, a refusal
+// writes nothing, a run writes D alone, all host backends give the same bits, and what
+// detgemm_operands_validate says is what a run does.
+
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/scene.hpp"
+#include "tests/support/c_backend.h"
+
+using namespace detgemm::fuzz;
+
+namespace {
+
+/// The code, checked: a refusal has a plain sentence.
+detgemm_status_t checked(detgemm_status_t code) {
+  if (code == DETGEMM_OK) return code;
+  require(code > 0 && code <= DETGEMM_INTERNAL, "codes are those of the header");
+  require(code != DETGEMM_INTERNAL, "input is never an internal error");
+  const std::string said = detgemm_last_error();
+  require(!said.empty() && said.size() < 2000, "a refusal has a sentence");
+  for (char c : said) require(c >= 0x20 && c < 0x7f, "a sentence is plain text");
+  return code;
+}
+
+const std::vector<const detgemm_backend_t*>& backends() {
+  static const auto list = [] {
+    detgemm_runtime_options_t one{sizeof one, 1};
+    require(detgemm_runtime_start(&one) == DETGEMM_OK, "the runtime starts");
+    std::vector<const detgemm_backend_t*> all{skeleton_for_c(), scratch_for_c()};
+    for (std::size_t i = 0; i < detgemm_backend_count(); ++i) {
+      detgemm_device_kind_t kind = -1;
+      const detgemm_backend_t* backend = detgemm_backend_at(i);
+      if (detgemm_backend_device_kind(backend, &kind) == DETGEMM_OK && kind == DETGEMM_HOST &&
+          detgemm_backend_available(backend) == DETGEMM_OK) {
+        all.push_back(backend);
+      }
+    }
+    return all;
+  }();
+  return list;
+}
+
+void texts(const Scene& scene, const detgemm_plan_t* plan, Bytes& bytes) {
+  char buffer[300];
+  const std::size_t size = bytes.number<std::uint16_t>() % sizeof buffer;
+  const std::int64_t m = bytes.odd_integer();
+  std::size_t needed = 0;
+  for (const auto get : {detgemm_plan_describe, detgemm_plan_kernel}) {
+    buffer[size] = 0x5a;
+    if (checked(get(plan, m, buffer, size, &needed)) == DETGEMM_OK) {
+      require(buffer[needed - 1] == 0 && needed <= size, "text fits and ends in 0");
+    }
+    require(buffer[size] == 0x5a, "text ends in the buffer");
+  }
+  checked(detgemm_plan_workspace_size(plan, m, &needed));
+  checked(detgemm_contract_text(&scene.contract.value, buffer, size, &needed));
+}
+
+/// Scratch for the reference is more than the block holds, so it is lent from outside.
+struct Lent {
+  void* data;
+  std::size_t bytes;
+};
+Lent lend(const Scene& scene, const detgemm_plan_t* plan) {
+  alignas(256) static std::uint8_t pool[1 << 21];
+  std::size_t needed = 0;
+  const std::int64_t m = scene.d.value.rows;
+  if (m < 0 || detgemm_plan_workspace_size(plan, m, &needed) != DETGEMM_OK || needed <= 4096 ||
+      needed > sizeof pool) {
+    return {scene.workspace, scene.workspace_bytes};
+  }
+  return {pool, sizeof pool};
+}
+
+/// Runs and combines on one backend; the bytes of the block after an accepted run.
+std::vector<std::uint8_t> on_backend(Scene& scene, const detgemm_backend_t* backend, Bytes& bytes) {
+  std::vector<std::uint8_t> result;
+  detgemm_plan_t* plan = nullptr;
+  checked(detgemm_backend_supports(backend, scene.spec.get()));
+  if (checked(detgemm_plan_create(backend, scene.spec.get(), scene.plan_options.get(), &plan)) !=
+      DETGEMM_OK) {
+    require(plan == nullptr, "a refused plan is NULL");
+    return result;
+  }
+  texts(scene, plan, bytes);
+  if (scene.inside()) {
+    const Lent scratch = lend(scene, plan);
+    const bool valid =
+        checked(detgemm_operands_validate(scene.spec.get(), scene.operands.get())) == DETGEMM_OK;
+    const bool ran =
+        checked(detgemm_plan_run(plan, scene.stream.get(), scene.operands.get(), scratch.data,
+                                 scratch.bytes, scene.info.get())) == DETGEMM_OK;
+    require(valid || !ran, "a run accepts nothing that validate refuses");
+    require(ran ? scene.only_d_changed() : scene.unchanged(), "only an accepted run writes, and D");
+    if (ran) result = scene.elements_of_d();
+    scene.restore();
+    const bool combined =
+        checked(detgemm_plan_combine(plan, scene.stream.get(), scene.root_pointers.data(),
+                                     scene.root_count, scene.operands.get(), scratch.data,
+                                     scratch.bytes, scene.info.get())) == DETGEMM_OK;
+    require(combined ? scene.only_d_changed() : scene.unchanged(), "and so for combine");
+    scene.restore();
+  }
+  detgemm_plan_destroy(plan);
+  return result;
+}
+
+void one_call(Scene& scene) {
+  if (!scene.inside()) return;
+  const auto code =
+      checked(detgemm_gemm(scene.stream.get(), scene.a.get(), scene.b.get(), scene.d.get(),
+                           scene.contract.get(), scene.gemm_options.get()));
+  require(code == DETGEMM_OK ? scene.only_d_changed() : scene.unchanged(), "and so in one call");
+  scene.restore();
+}
+
+void small_calls(Scene& scene, Bytes& bytes) {
+  std::uint64_t digest = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int32_t k_block = 0;
+  checked(detgemm_contract_validate(scene.contract.get()));
+  checked(detgemm_contract_digest(scene.contract.get(), &digest));
+  checked(detgemm_contract_leaves(scene.contract.get(), bytes.odd_integer(), &begin));
+  const std::int64_t k = bytes.odd_integer();
+  const std::int64_t rank = bytes.odd_integer();
+  if (checked(detgemm_contract_rank_share(scene.contract.get(), k, rank, bytes.odd_integer(),
+                                          &begin, &end)) == DETGEMM_OK) {
+    require(0 <= begin && begin < end && end <= k, "shares lie in K");
+  }
+  checked(detgemm_k_block(static_cast<std::int32_t>(bytes.odd_integer()), bytes.below(9) - 1,
+                          &k_block));
+  if (scene.inside()) checked(detgemm_digest_matrix(scene.a.get(), &digest));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Bytes bytes(data, size);
+  Scene scene(bytes);
+  const auto& all = backends();
+  std::vector<std::uint8_t> first;
+  for (const detgemm_backend_t* backend : all) {
+    const auto result = on_backend(scene, backend, bytes);
+    if (first.empty()) first = result;
+    require(result.empty() || result == first, "all backends give the same bits");
+  }
+  one_call(scene);
+  small_calls(scene, bytes);
+  return 0;
+}
