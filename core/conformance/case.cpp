@@ -76,6 +76,9 @@ Request Case::draw(const Shape& shape, Distribution distribution) {
 }
 
 Request Case::draw(const Shape& shape) {
+  if (contract().output != DType::fp32 && !random_.one_in(3)) {
+    return draw(shape, Distribution::residue);
+  }
   return draw(shape, random_.pick(std::span<const Distribution>(kFiniteDistributions)));
 }
 

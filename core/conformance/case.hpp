@@ -64,7 +64,9 @@ class Case {
   std::int64_t draw_k();
   /// Draws A and B and logs the problem.
   Request draw(const Shape& shape, Distribution distribution);
-  Request draw(const Shape& shape);  ///< a distribution whose outputs are finite
+  /// A distribution whose outputs are finite and, where they are narrow, more often one that
+  /// shows the last bits of the accumulator all the same.
+  Request draw(const Shape& shape);
 
   /// Runs on the engine; nothing comes back when it refuses (noted) or fails (noted).
   std::optional<Output> run(Request request);

@@ -41,7 +41,7 @@ constexpr std::array kProperties{
              fixed<1, 4>, concurrency},
     Property{"graph_replay", "a replayed graph gives the bits of the call", fixed<2, 6>,
              graph_replay},
-    Property{"reference", "the oracle's bits, on every kind of data", fixed<12, 48>, reference},
+    Property{"reference", "the oracle's bits, on every kind of data", fixed<14, 49>, reference},
     Property{"probes", "the result shows which products were added to which, and all of them were",
              fixed<8, 32>, probes, false},
     Property{"specials", "zeros, Inf, NaN, overflow, subnormals and empty extents by rule",
