@@ -28,10 +28,13 @@ struct Shape {
   std::int64_t k = 0;
 };
 
+/// A cell is believed when this many of its cases could have failed.
+inline constexpr int kEnoughTelling = 3;
+
 /// What has been learnt about a cell over its cases.
 struct Evidence {
   std::set<std::uint32_t> distinct;  ///< finite nonzero outputs seen, at most a handful
-  bool sensitive = false;            ///< another order of the same products gave other bits
+  int telling = 0;  ///< cases in which a wrong computation would have given other bits
   bool compared = false;
   std::string skipped, unsupported, untested;  ///< the first reason of each kind
 };
@@ -64,7 +67,9 @@ class Case {
   std::int64_t draw_k();
   /// Draws A and B and logs the problem.
   Request draw(const Shape& shape, Distribution distribution);
-  Request draw(const Shape& shape);  ///< a distribution whose outputs are finite
+  /// A distribution whose outputs are finite and, where they are narrow, more often one that
+  /// shows the last bits of the accumulator all the same.
+  Request draw(const Shape& shape);
 
   /// Runs on the engine; nothing comes back when it refuses (noted) or fails (noted).
   std::optional<Output> run(Request request);
@@ -72,10 +77,11 @@ class Case {
 
   /// Byte equality, and the first difference written down.
   bool same(const Elements& expected, const Elements& got, std::string_view what);
-  /// Looks, until once found, whether another order of the products would have changed a bit.
+  /// Looks, until found in enough cases, whether another order of the products would have
+  /// changed a bit.
   void look_for_order(const Request& request, const Elements& result);
   /// The data of this case was made to tell right from wrong, so order need not matter to it.
-  void trust() { evidence_.sensitive = true; }
+  void trust() { ++evidence_.telling; }
   void count_outputs(const Elements& outputs);
 
   void fail(std::string what);

@@ -28,9 +28,9 @@ std::uint32_t noise_below(Random& random, DType input) {
   return input == DType::tf32 ? static_cast<std::uint32_t>(random.next() & 0x1fffU) : 0U;
 }
 
-std::uint32_t draw_wide(Random& random, DType input) {
+std::uint32_t draw_wide(Random& random, DType input, int most) {
   const Format f = format_of(input);
-  const int reach = std::min(f.bias() - 1, 20);
+  const int reach = std::min(f.bias() - 1, most);
   const std::int64_t field = f.bias() + random.between(-reach, reach);
   const std::uint64_t word = random.next();
   return static_cast<std::uint32_t>(field << f.fraction_bits) |
@@ -114,11 +114,26 @@ void make_cancelling(Random& random, Pair& pair, DType input) {
   }
 }
 
+/// Product k is exactly the negative of its mirror image; a middle one without a partner is 0.
+void leave_residue(Pair& pair, DType input) {
+  const std::int64_t k = pair.a.cols;
+  for (std::int64_t i = 0; i < (k + 1) / 2; ++i) {
+    const std::int64_t mirror = k - 1 - i;
+    for (std::int64_t row = 0; row < pair.a.rows; ++row) {
+      const std::uint32_t bits = pair.a.get(row, i) ^ format_of(input).sign_bit();
+      pair.a.set(row, mirror, mirror == i ? 0U : bits);
+    }
+    for (std::int64_t col = 0; col < pair.b.cols; ++col) {
+      pair.b.set(mirror, col, pair.b.get(i, col));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view name(Distribution distribution) {
-  constexpr std::array<std::string_view, 6> names{"normal",    "wide",   "bits",
-                                                  "subnormal", "cancel", "specials"};
+  constexpr std::array<std::string_view, 7> names{"normal", "wide",    "bits",    "subnormal",
+                                                  "cancel", "residue", "specials"};
   return names[static_cast<std::size_t>(distribution)];
 }
 
@@ -140,7 +155,7 @@ Pair draw_pair(Random& random, Distribution distribution, DType input, std::int6
       pair = both(normal);
       break;
     case Distribution::wide:
-      pair = both([&] { return draw_wide(random, input); });
+      pair = both([&] { return draw_wide(random, input, 20); });
       break;
     case Distribution::bits:
       pair = both([&] { return draw_bits(random, input); });
@@ -152,6 +167,11 @@ Pair draw_pair(Random& random, Distribution distribution, DType input, std::int6
     case Distribution::cancel:
       pair = both(normal);
       make_cancelling(random, pair, input);
+      break;
+    case Distribution::residue:
+      // What is left of 2^16 fits fp16 outputs too.
+      pair = both([&] { return draw_wide(random, input, 8); });
+      leave_residue(pair, input);
       break;
     case Distribution::specials:
       pair = both([&] { return random.one_in(16) ? draw_special(random, input) : normal(); });

@@ -18,14 +18,16 @@ enum class Distribution {
   bits,       ///< random bit patterns, NaN and Inf included
   subnormal,  ///< A small and often subnormal, B around 1
   cancel,     ///< products that cancel in pairs, exactly or almost
+  residue,    ///< every product has its negative: the result is what rounding left, and nothing
+              ///< else, so that even a narrow output shows in which order was added
   specials,   ///< normal with zeros of both signs, Inf, NaN, the largest and smallest mixed in
 };
-inline constexpr std::array kDistributions{Distribution::normal,    Distribution::wide,
-                                           Distribution::bits,      Distribution::subnormal,
-                                           Distribution::cancel,    Distribution::specials};
+inline constexpr std::array kDistributions{
+    Distribution::normal, Distribution::wide,    Distribution::bits,    Distribution::subnormal,
+    Distribution::cancel, Distribution::residue, Distribution::specials};
 /// Those whose outputs are nearly all finite: what invariance is best seen on.
 inline constexpr std::array kFiniteDistributions{Distribution::normal, Distribution::wide,
-                                                 Distribution::cancel};
+                                                 Distribution::cancel, Distribution::residue};
 
 std::string_view name(Distribution distribution);
 

@@ -34,7 +34,7 @@ Result<std::vector<const Property*>> chosen(const std::vector<std::string>& name
 }
 
 /// The verdict of a cell whose cases have all run. A failure stands, whatever else happened.
-void judge(const Property& property, const Evidence& evidence, Cell& cell) {
+void judge(const Property& property, const Evidence& evidence, int needed, Cell& cell) {
   if (cell.verdict == Verdict::failed) {
     const Failure& first = cell.failures.front();
     cell.reason = first.what;
@@ -50,12 +50,21 @@ void judge(const Property& property, const Evidence& evidence, Cell& cell) {
   } else if (property.needs_order && evidence.distinct.size() < 2) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "all outputs were equal, zero, infinite or NaN";
-  } else if (!evidence.sensitive) {
+  } else if (evidence.telling < needed) {
     cell.verdict = Verdict::mistrusted;
-    cell.reason = "another computation would have given the same bits";
+    cell.reason = "a wrong computation would have given other bits in only " +
+                  std::to_string(evidence.telling) + " of " + std::to_string(cell.cases) +
+                  " cases: " + std::to_string(needed) + " are needed";
   } else {
     cell.reason = evidence.unsupported;
   }
+}
+
+constexpr std::int64_t kExtraCases = 12;
+
+bool wants_more(const Cell& cell, const Evidence& evidence) {
+  return cell.verdict == Verdict::passed && evidence.compared && evidence.untested.empty() &&
+         evidence.telling < kEnoughTelling;
 }
 
 Cell run_cell(const Options& options, const Property& property, const Contract& contract) {
@@ -78,9 +87,12 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   plain.contract = contract;
   const Status supported = options.engine->supports(plain);
   const std::int64_t count = property.cases(contract, options.level);
+  const std::int64_t most = count + kExtraCases;
   try {
-    for (std::int64_t i = 0; supported.ok() && i < count; ++i) {
+    for (std::int64_t i = 0; supported.ok() && i < most; ++i) {
       if (options.only_case && *options.only_case != i) continue;
+      // Cases that could not have shown a difference are made up for by further ones.
+      if (i >= count && !options.only_case && !wants_more(cell, evidence)) break;
       Case one(setting, i, cell, evidence);
       property.run(one);
       ++cell.cases;
@@ -89,10 +101,11 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
     evidence.untested = "host memory is exhausted";
   }
   if (!supported) evidence.unsupported = supported.message();
-  if (options.only_case && *options.only_case >= count) {
-    evidence.skipped = "there are only " + std::to_string(count) + " cases";
+  if (options.only_case && *options.only_case >= most) {
+    evidence.skipped = "there are only " + std::to_string(most) + " cases";
   }
-  judge(property, evidence, cell);
+  // One case alone is a repetition: that it is able to fail is enough.
+  judge(property, evidence, options.only_case ? 1 : kEnoughTelling, cell);
   return cell;
 }
 

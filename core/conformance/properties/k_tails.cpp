@@ -24,8 +24,7 @@ void k_tails(Case& c) {
   const auto lengths = tail_lengths(c.contract());
   const std::int64_t k = lengths[static_cast<std::size_t>(c.index()) % lengths.size()];
   const std::int64_t leaf = c.contract().reduction.leaf_k;
-  const Request request =
-      c.draw({c.random().between(1, 6), c.random().between(1, 12), k}, Distribution::normal);
+  const Request request = c.draw({c.random().between(1, 6), c.random().between(1, 12), k});
   const auto plain = c.run(request);
   if (!plain) return;
   const auto up_to = [&](std::int64_t unit) { return (k + unit - 1) / unit * unit; };

@@ -29,7 +29,7 @@ void microbatch(Case& c) {
   const bool fold = contract.reduction.kind == ReductionKind::fold;
   Shape shape = c.draw_shape();
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
-  shape.k = c.random().between(unit + 1, unit * (fold ? 6 : 12));
+  shape.k = c.random().between(2 * unit + 1, unit * (fold ? 7 : 12));
   Request whole = c.draw(shape);
   whole.spec.op_a = Op::transpose;
   const auto expected = c.run(whole);

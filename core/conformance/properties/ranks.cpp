@@ -40,7 +40,7 @@ void ranks(Case& c) {
   const std::int64_t leaves = most * c.random().between(1, most >= 4 ? 2 : 5);
   const std::int64_t k =
       leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last may be short
-  Request request = c.draw({c.random().between(1, 9), c.random().between(1, 9), k});
+  Request request = c.draw({c.random().between(2, 9), c.random().between(4, 12), k});
   request.spec.alpha = 0.7F;
   request.spec.bias = DType::fp32;
   request.bias = draw_normal(c.random(), DType::fp32, 1, request.b.cols);

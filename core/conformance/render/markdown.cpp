@@ -65,10 +65,10 @@ std::string table(const Report& report) {
       if (cell == nullptr) {
         row += " |";
       } else if (cell->verdict == Verdict::passed) {
-        row += " " + std::to_string(cell->outputs) + " |";
+        row.append(" ").append(std::to_string(cell->outputs)).append(" |");
       } else {
-        const std::string verdict(name(cell->verdict));
-        row += counts_as_failure(cell->verdict) ? " **" + verdict + "** |" : " " + verdict + " |";
+        const char* mark = counts_as_failure(cell->verdict) ? "**" : "";
+        row.append(" ").append(mark).append(name(cell->verdict)).append(mark).append(" |");
       }
     }
     text += row + "\n";

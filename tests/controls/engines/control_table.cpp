@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kChain = "hopper/bf16/chain->bf16";
 constexpr std::string_view kFold = "hopper/bf16/fold:32->fp32";
 constexpr std::string_view kTree = "hopper/bf16/tree:32->fp32";
+constexpr std::string_view kLongLeaves = "hopper/bf16/tree:128->fp32";
 constexpr std::string_view kFp32 = "ieee_fma/fp32/chain->fp32";
 
 }  // namespace
@@ -47,7 +48,8 @@ std::span<const Control> controls() {
        make_backend(worker_switch())},
       {"sequential_combine", "ranks' roots are added one after the other", "ranks", kTree,
        make_backend(sequential_combine())},
-      {"range_tree", "the tree halves the range of products, not of leaves", "ranks", kTree,
+      {"range_tree", "the tree halves the range of products, not of leaves", "ranks",
+       kLongLeaves,
        make_backend(range_tree())},
       {"range_tree", "the tree halves the range of products, not of leaves", "probes", kTree,
        make_backend(range_tree())},
