@@ -64,10 +64,13 @@ Execution execute(const Plan& plan, const Operands& host) {
   const Buffer c(device, bytes_of(host.c));
   const Buffer bias(device, bias_bytes);
   const Buffer d(device, bytes_of(host.d));
-  need(device.to_device(a.data(), host.a.data, a.bytes()));
-  need(device.to_device(b.data(), host.b.data, b.bytes()));
-  if (c.bytes() > 0) need(device.to_device(c.data(), host.c.data, c.bytes()));
-  if (bias.bytes() > 0) need(device.to_device(bias.data(), host.bias.data, bias.bytes()));
+  const auto upload = [&](const Buffer& there, const void* data) {
+    if (there.bytes() > 0) need(device.to_device(there.data(), data, there.bytes()));
+  };
+  upload(a, host.a.data);
+  upload(b, host.b.data);
+  upload(c, host.c.data);
+  upload(bias, host.bias.data);
   Operands there = host;
   there.a.data = a.data();
   there.b.data = b.data();
@@ -75,7 +78,7 @@ Execution execute(const Plan& plan, const Operands& host) {
   there.bias.data = bias.data();
   there.d.data = d.data();
   const Execution done = timed(plan, there);
-  need(device.to_host(host.d.data, d.data(), d.bytes()));
+  if (d.bytes() > 0) need(device.to_host(host.d.data, d.data(), d.bytes()));
   return done;
 }
 

@@ -59,6 +59,7 @@ void add_problem(Report& report, const Problem& problem) {
   report.line("problem", "m = " + std::to_string(problem.m) +
                              ", n = " + std::to_string(problem.spec.n) +
                              ", k = " + std::to_string(problem.spec.k) + ", " + problem.layout);
+  if (!problem.epilogue().empty()) report.line("  epilogue", problem.epilogue());
   for (const Array* array : problem.arrays()) {
     report.line("  " + array->name,
                 array->shape() + ", " + std::to_string(array->bytes) + " bytes");

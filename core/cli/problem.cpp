@@ -3,6 +3,8 @@
 
 #include "core/cli/problem.hpp"
 
+#include <cstdio>
+
 #include "core/cli/arguments.hpp"
 
 namespace detgemm::cli {
@@ -76,6 +78,22 @@ std::uint64_t Problem::bytes() const {
     if (__builtin_add_overflow(sum, array->bytes, &sum)) return UINT64_MAX;
   }
   return sum;
+}
+
+std::string Problem::epilogue() const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto number = [](float value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", static_cast<double>(value));
+    return std::string(digits);
+  };
+  if (spec.continue_from_c) add("continue from C");
+  if (spec.alpha != 1.0F) add("alpha " + number(spec.alpha));
+  if (spec.beta != 0.0F) add("beta " + number(spec.beta));
+  if (spec.bias) add("bias of " + std::string(name(*spec.bias)));
+  if (spec.activation != Activation::none) add(std::string(name(spec.activation)));
+  return text;
 }
 
 Json Problem::json() const {

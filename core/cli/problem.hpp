@@ -53,6 +53,8 @@ struct Problem {
   std::vector<const Array*> arrays() const;
   std::uint64_t bytes() const;
   Json json() const;
+  /// What happens to A*B, for example "alpha 0.5, gelu"; empty where nothing does.
+  std::string epilogue() const;
 };
 
 /// Throws a Refusal on any option that is wrong, including sizes whose bytes overflow.

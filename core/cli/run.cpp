@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstdio>
 #include <memory>
 
 #include "core/cli/arguments.hpp"
@@ -150,6 +151,7 @@ Report run(RunOptions options) {
   report.json["output"] = output ? Json(options.output) : Json(nullptr);
   report.line("contract",
               problem.spec.contract.text() + "  digest " + hex(problem.spec.contract.digest()));
+  if (!problem.epilogue().empty()) report.line("epilogue", problem.epilogue());
   report.line("backend", std::string(backend.name()) + ", kernel " + done.kernel);
   for (const Input* input : {&a, &b, &c, &bias}) {
     if (!input->array.used) continue;

@@ -108,8 +108,9 @@ class Explain(command.CommandTest):
         self.assertIn("no products", nothing["contract"]["order"])
 
     def test_arrays(self):
-        _, answer = self.explain("hopper/fp16/chain->bf16", 32, "--layout", "TT", "--beta", "2",
-                                 "--bias-type", "fp16")
+        text, answer = self.explain("hopper/fp16/chain->bf16", 32, "--layout", "TT", "--beta",
+                                    "2", "--bias-type", "fp16", "--activation", "silu")
+        self.assertIn("\n  epilogue  beta 2, bias of fp16, silu\n", text)
         arrays = {name: (array["rows"], array["cols"], array["dtype"], array["bytes"])
                   for name, array in answer["problem"]["arrays"].items()}
         self.assertEqual(arrays, {
