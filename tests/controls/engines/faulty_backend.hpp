@@ -31,6 +31,9 @@ struct Fault {
 
 const Backend* make_backend(const Fault& fault);
 
+/// The host with make-believe graphs, so that replay can be looked at without a GPU.
+Device& graph_host() noexcept;
+
 /// Calls fn.operator()<Arithmetic, DType>(arguments) for the spec's step.
 template <class Fn>
 void with_step(const Run& run, Fn&& fn) {

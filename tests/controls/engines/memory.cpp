@@ -70,7 +70,6 @@ void accumulate_in_static_memory(const Run& run) {
 
 thread_local bool capturing = false;
 
-/// The host with make-believe graphs, to show that replay is compared.
 class GraphHost final : public Device {
  public:
   DeviceKind kind() const noexcept override { return host_device().kind(); }
@@ -105,13 +104,17 @@ Fault dirty_workspace() {
 }
 Fault shared_scratch() { return {"shared_scratch", accumulate_in_static_memory}; }
 
-Fault graph_switch() {
+Device& graph_host() noexcept {
   static GraphHost device;
+  return device;
+}
+
+Fault graph_switch() {
   Fault fault{"graph_switch", [](const Run& run) {
                 compute_with(run, capturing ? another(run.spec.contract)
                                             : run.spec.contract.reduction);
               }};
-  fault.device = &device;
+  fault.device = &graph_host();
   return fault;
 }
 

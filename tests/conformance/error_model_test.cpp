@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/error_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/conformance/data.hpp"
+#include "core/conformance/format.hpp"
+#include "core/conformance/request.hpp"
+#include "tests/controls/engines/control.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+/// The largest |result - exact| / bound over many problems of one contract.
+double worst_share(const Contract& contract) {
+  double worst = 0.0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const std::int64_t k = random.between(1, 300);
+    constexpr std::int64_t m = 4;
+    constexpr std::int64_t n = 4;
+    const auto kind = random.pick(std::span<const Distribution>(kFiniteDistributions));
+    Pair pair = draw_pair(random, kind, contract.input, m, n, k);
+    Request request;
+    request.spec.contract = contract;
+    request.a = pair.a;
+    request.b = pair.b;
+    const auto got = run_once(controls::honest(), request);
+    EXPECT_TRUE(got.ok());
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        std::vector<Term> terms;
+        for (std::int64_t x = 0; x < k; ++x) {
+          terms.push_back(make_term(pair.a.get(i, x), pair.b.get(x, j), contract.input));
+        }
+        const Bound bound = bound_of(contract, terms, contract.output);
+        const double error = std::fabs(decode(got->d.get(i, j), contract.output) - bound.exact);
+        if (std::isfinite(error)) worst = std::max(worst, error / bound.error);
+      }
+    }
+  }
+  return worst;
+}
+
+TEST(ErrorModel, BoundsEveryArithmeticAndIsNotIdle) {
+  for (const Contract& base : base_contracts()) {
+    for (const Reduction& reduction :
+         {Reduction{}, Reduction{ReductionKind::fold, 32}, Reduction{ReductionKind::tree, 32}}) {
+      Contract contract = base;
+      contract.reduction = reduction;
+      const double share = worst_share(contract);
+      EXPECT_LE(share, 1.0) << contract.text();
+      // A bound a thousand times too wide would find nothing.
+      EXPECT_GE(share, 1e-3) << contract.text();
+    }
+  }
+}
+
+TEST(ErrorModel, CountsTheRoundingOfANarrowOutput) {
+  const auto contract = *Contract::parse("ieee_fma/bf16/chain->bf16");
+  const std::vector<Term> terms{make_term(encode(1.0, DType::bf16), encode(1.0, DType::bf16),
+                                          DType::bf16)};
+  EXPECT_GT(bound_of(contract, terms, DType::bf16).error, 0x1p-9);
+  EXPECT_LT(bound_of(contract, terms, DType::fp32).error, 0x1p-22);
+}
+
+}  // namespace
+}  // namespace detgemm::conformance
