@@ -22,8 +22,8 @@ using arithmetic::Storage;
 using test::Data;
 using test::Random;
 
-/// Steps compared for every pair and instruction set; --full multiplies it.
-std::int64_t g_steps = 1'500'000;
+/// Steps compared for every pair and instruction set; fewer with --quick.
+std::int64_t g_steps = 10'000'000;
 
 class Agreement : public testing::TestWithParam<Contract> {};
 
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStep, Agreement,
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--full") == 0) detgemm::g_steps = 10'000'000;
+    if (std::strcmp(argv[i], "--quick") == 0) detgemm::g_steps = 400'000;
   }
   auto runtime = detgemm::Runtime::start();
   if (!runtime.ok()) return 3;
