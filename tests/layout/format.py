@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""format.py ROOT: C++ and C sources are as clang-format 14 leaves them (others differ in detail).
+"""format.py ROOT [--fix]: C++ and C sources are as clang-format 14 leaves them (other versions
+differ in detail). --fix makes them so.
 
 Exit status 77: there is no clang-format 14 here.
 """
@@ -29,6 +30,8 @@ def formatter():
 def main():
     root = pathlib.Path(sys.argv[1])
     sources = [str(root / path) for path in tree.files(root) if path.suffix in tree.CODE]
+    if "--fix" in sys.argv[2:]:
+        sys.exit(subprocess.run([formatter(), "-i", "--style=file", *sources], check=False).returncode)
     command = [formatter(), "--dry-run", "-Werror", "--style=file"]
     wrong = subprocess.run([*command, *sources], check=False).returncode
     spoilt = subprocess.run([*command, "--assume-filename=planted.cpp"], input="int  x ;\n",

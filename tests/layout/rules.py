@@ -21,7 +21,9 @@ MAY_INCLUDE = {
     "core/capi": ["core/capi/", "detgemm/"],
     # Number formats are facts, not a way of computing: the tools may decode values with them.
     "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
-    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
+    # `conform --controls` shows anybody the engines that must fail; they live with their tests.
+    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp",
+                 "tests/controls/engines/control.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                       "cuda/launch.hpp"],
@@ -36,7 +38,7 @@ SYSTEM = {
     "core": [],
     "core/include/detgemm/cuda.hpp": [r"cuda_runtime_api\.h"],
     "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
-    "core/conformance": [r"nlohmann/.*", r"dlfcn\.h"],
+    "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
     "backends": [],
     "backends/reference": [r"Kokkos_.*"],

@@ -19,7 +19,7 @@ std::vector<std::int64_t> draw_cuts(Random& random, std::int64_t k, std::int64_t
 
 }  // namespace
 
-/// A weight gradient, dB = A^T·dD: K counts tokens. Accumulated over micro-batches through an
+/// A weight gradient, dB = A^T*dD: K counts tokens. Accumulated over micro-batches through an
 /// fp32 buffer, cut at steps (chain) or leaves (fold), it equals the uncut one.
 void microbatch(Case& c) {
   const Contract& contract = c.contract();
