@@ -8,6 +8,7 @@ import tempfile
 
 import rules
 
+# REUSE-IgnoreStart: planted licences are not this file's
 SPDX = "// SPDX-FileCopyrightText: 2026 X\n// SPDX-License-Identifier: Apache-2.0\n"
 
 CLEAN = {
@@ -49,6 +50,8 @@ FAULTS = [
     ("machine_paths", "docs/a.md", "see /home/somebody/notes\n"),
     ("median", "core/api/a.cpp", None),
 ]
+
+# REUSE-IgnoreEnd
 
 
 def write(root, name, text):
