@@ -34,9 +34,13 @@ Contract Case::with_output(DType output) const {
 std::int64_t Case::budget() const { return full() ? 400'000 : 16'000; }
 
 std::int64_t Case::draw_k() {
+  if (random_.one_in(4)) return random_.between(1, full() ? 5000 : 1100);
+  return random_.between(1, stretch() * (full() ? 12 : 7));
+}
+
+std::int64_t Case::stretch() const {
   const Contract& c = contract();
-  const std::int64_t unit = std::max<std::int64_t>(c.reduction.leaf_k, 2 * c.k_block);
-  return random_.between(1, unit * (full() ? 12 : 7));
+  return std::max<std::int64_t>({c.reduction.leaf_k, 2 * c.k_block, 32});
 }
 
 Shape Case::draw_shape() {

@@ -64,7 +64,10 @@ class Case {
 
   /// Uniform, unaligned, and not larger than the level allows in products.
   Shape draw_shape();
+  /// Up to several leaves, and now and then long enough for kernels that split K.
   std::int64_t draw_k();
+  /// Products after which a sum in another order has other bits: a leaf, or a few steps.
+  std::int64_t stretch() const;
   /// Draws A and B and logs the problem.
   Request draw(const Shape& shape, Distribution distribution);
   /// A distribution whose outputs are finite and, where they are narrow, more often one that

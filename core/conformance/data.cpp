@@ -38,14 +38,14 @@ std::uint32_t draw_wide(Random& random, DType input, int most) {
          ((word >> 63) != 0 ? f.sign_bit() : 0U);
 }
 
-/// Any pattern; NaN and Inf are drawn again 7 times of 8, or hardly an output would be finite.
+/// Any pattern; NaN and Inf are drawn again 3 times of 4, or hardly an output would be finite.
 /// Of those that stay a third become Inf, which wide formats would else never show.
 std::uint32_t draw_bits(Random& random, DType input) {
   const Format f = format_of(input);
   for (;;) {
     const auto bits = static_cast<std::uint32_t>(random.next()) & (2U * f.sign_bit() - 1U);
     if ((bits & (f.sign_bit() - 1U)) < f.beyond_max()) return bits;
-    if (random.one_in(8)) return random.one_in(3) ? f.beyond_max() | (bits & f.sign_bit()) : bits;
+    if (random.one_in(4)) return random.one_in(3) ? f.beyond_max() | (bits & f.sign_bit()) : bits;
   }
 }
 

@@ -7,12 +7,13 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Rising cuts of [0, k) at multiples of `unit`, both ends included.
+/// Rising cuts of [0, k) at multiples of `unit`, both ends included and at least one between.
 std::vector<std::int64_t> draw_cuts(Random& random, std::int64_t k, std::int64_t unit) {
   std::vector<std::int64_t> cuts{0};
   while (cuts.back() < k) {
     const std::int64_t left = (k - cuts.back() - 1) / unit + 1;
-    cuts.push_back(std::min(k, cuts.back() + random.between(1, left) * unit));
+    const std::int64_t most = cuts.back() == 0 ? left - 1 : left;
+    cuts.push_back(std::min(k, cuts.back() + random.between(1, most) * unit));
   }
   return cuts;
 }
@@ -29,7 +30,7 @@ void microbatch(Case& c) {
   const bool fold = contract.reduction.kind == ReductionKind::fold;
   Shape shape = c.draw_shape();
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
-  shape.k = c.random().between(2 * unit + 1, unit * (fold ? 7 : 12));
+  shape.k = c.random().between(2 * unit + 1, fold ? 7 * unit : 4 * c.stretch());
   Request whole = c.draw(shape);
   whole.spec.op_a = Op::transpose;
   const auto expected = c.run(whole);
