@@ -51,7 +51,7 @@ DETGEMM_INLINE VF cdna3_step_lanes(const float* a, const std::int32_t* a_exponen
 #pragma GCC unroll 8
   for (int i = 0; i < L; ++i) {
     const VI below = (load(b_exponent + i * pitch) + a_exponent[i]) - dot_top;
-    dot += aligned<24>(load(b + i * pitch) * a[i], below);
+    dot = wrapping_add(dot, aligned<24>(load(b + i * pitch) * a[i], below));
   }
   const VI top = max(dot_top, exponent);
   const VF significand = value;

@@ -18,6 +18,7 @@ inline constexpr int kHalf = DETGEMM_LANES / 2;
 
 using VF __attribute__((vector_size(4 * DETGEMM_LANES))) = float;
 using VI __attribute__((vector_size(4 * DETGEMM_LANES))) = std::int32_t;
+using VU __attribute__((vector_size(4 * DETGEMM_LANES))) = std::uint32_t;
 using HI __attribute__((vector_size(2 * DETGEMM_LANES))) = std::int32_t;  // half the lanes
 using HF __attribute__((vector_size(2 * DETGEMM_LANES))) = float;
 using HD __attribute__((vector_size(4 * DETGEMM_LANES))) = double;
@@ -31,6 +32,10 @@ DETGEMM_INLINE HL as_long(HD v) { return reinterpret_cast<HL>(v); }
 DETGEMM_INLINE VF splat(float x) { return x - VF{}; }
 DETGEMM_INLINE VI splat(std::int32_t x) { return x - VI{}; }
 DETGEMM_INLINE VI max(VI a, VI b) { return a > b ? a : b; }
+/// a + b modulo 2^32: what Inf and NaN leave in a lane is replaced later and may overflow.
+DETGEMM_INLINE VI wrapping_add(VI a, VI b) {
+  return reinterpret_cast<VI>(reinterpret_cast<VU>(a) + reinterpret_cast<VU>(b));
+}
 DETGEMM_INLINE VI truncated(VF v) { return __builtin_convertvector(v, VI); }  // toward zero
 
 DETGEMM_INLINE VF load(const float* p) {

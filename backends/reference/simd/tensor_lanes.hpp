@@ -57,7 +57,7 @@ DETGEMM_INLINE VF tensor_step_lanes(const float* a, const std::int32_t* a_expone
 #pragma GCC unroll 32
   for (int i = 0; i < L; ++i) {
     const VI below = (load(b_exponent + i * pitch) + a_exponent[i]) - top;
-    products += aligned<F>(load(b + i * pitch) * a[i], below);
+    products = wrapping_add(products, aligned<F>(load(b + i * pitch) * a[i], below));
   }
   const VI addend = aligned<F>(value, exponent - top);
   // 16 products of 27 bits and the accumulator do not fit 32 bits together; double is exact.
