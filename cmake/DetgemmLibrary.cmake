@@ -9,7 +9,7 @@ target_compile_features(detgemm_flags INTERFACE cxx_std_20)
 target_compile_options(detgemm_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra>
   # GCC 12 warns of overlaps inside its own std::string (GCC bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 
 # detgemm_add_library(NAME SOURCES... ) makes target detgemm_NAME and alias detgemm::NAME with
 # hidden symbols and the contract's flags.
