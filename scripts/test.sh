@@ -19,7 +19,7 @@ status=0
 # test_preset PRESET [ctest arguments]: ctest's verdict, remembered; the rest still runs.
 test_preset() {
   echo "== ctest --preset $*"
-  ctest --preset "$@" --no-tests=error --output-junit "$results/$1.xml" || status=1
+  ctest --preset "$@" --parallel "$(nproc)" --no-tests=error --output-junit "$results/$1.xml" || status=1
 }
 
 cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON
