@@ -13,11 +13,11 @@ namespace {
 std::string row(bool markdown, std::string_view name, std::string_view property,
                 std::string_view caught, std::string_view fault) {
   char line[320];
-  const char* format = markdown ? "| %.*s | %.*s | %.*s | %.*s |\n" : "%-20.*s %-16.*s %-8.*s %.*s\n";
+  const char* format =
+      markdown ? "| %.*s | %.*s | %.*s | %.*s |\n" : "%-20.*s %-16.*s %-8.*s %.*s\n";
   std::snprintf(line, sizeof line, format, static_cast<int>(name.size()), name.data(),
-                static_cast<int>(property.size()), property.data(),
-                static_cast<int>(caught.size()), caught.data(), static_cast<int>(fault.size()),
-                fault.data());
+                static_cast<int>(property.size()), property.data(), static_cast<int>(caught.size()),
+                caught.data(), static_cast<int>(fault.size()), fault.data());
   return line;
 }
 
@@ -50,8 +50,8 @@ Result<ControlsTable> run_controls(conformance::Level level, std::uint64_t seed,
     if (!planted) return planted.status();
     const bool caught = *planted == conformance::Verdict::failed;
     table.all_caught = table.all_caught && caught;
-    table.text += row(markdown, control.name, control.property, caught ? "yes" : "NO",
-                      control.fault);
+    table.text +=
+        row(markdown, control.name, control.property, caught ? "yes" : "NO", control.fault);
   }
   return table;
 }
