@@ -47,7 +47,7 @@ void judge(const Property& property, const Evidence& evidence, int needed, Cell&
                            : (evidence.skipped.empty() ? Verdict::untested : Verdict::skipped);
     cell.reason = refused ? evidence.unsupported : evidence.skipped;
     if (cell.reason.empty()) cell.reason = "no case compared anything";
-  } else if (property.needs_order && evidence.distinct.size() < 2) {
+  } else if (property.needs_order && needed > 1 && evidence.distinct.size() < 2) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "all outputs were equal, zero, infinite or NaN";
   } else if (evidence.telling < needed) {
