@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/cli/subcommands.hpp"
-
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 
 #include "core/cli/conform_controls.hpp"
 #include "core/cli/conform_engines.hpp"
+#include "core/cli/subcommands.hpp"
 #include "core/conformance/harness.hpp"
 #include "detgemm/runtime.hpp"
 
@@ -23,7 +22,8 @@ enum Exit { kPassed = 0, kFailed = 1, kUsage = 2, kNothingRan = 3 };
 constexpr const char* kSummary =
     "Prove or refute that a backend keeps its promises: same bits for any batch, layout, cut, "
     "thread, kernel, and the reference's bits";
-constexpr const char* kFooter = R"(Everything is compared byte for byte; the only tolerance is the derived error bound
+constexpr const char* kFooter =
+    R"(Everything is compared byte for byte; the only tolerance is the derived error bound
 (docs/error-bound.md). Failed, mistrusted (the data could not have shown a difference) and
 untested (an error) make the run fail; skipped and unsupported come with their reason. Each
 failure ends with the command that repeats it alone.
@@ -89,8 +89,8 @@ int list_properties() {
 }
 
 int test(const Choices& choices) {
-  auto list = choices.engine.empty() ? candidates(choices.backend)
-                                     : candidate_from_file(choices.engine);
+  auto list =
+      choices.engine.empty() ? candidates(choices.backend) : candidate_from_file(choices.engine);
   if (!list) return refuse(list.status());
   conformance::Options options;
   options.properties = choices.properties;

@@ -13,11 +13,11 @@ namespace {
 std::string row(bool markdown, std::string_view name, std::string_view property,
                 std::string_view caught, std::string_view fault) {
   char line[320];
-  const char* format = markdown ? "| %.*s | %.*s | %.*s | %.*s |\n" : "%-20.*s %-16.*s %-8.*s %.*s\n";
+  const char* format =
+      markdown ? "| %.*s | %.*s | %.*s | %.*s |\n" : "%-20.*s %-16.*s %-8.*s %.*s\n";
   std::snprintf(line, sizeof line, format, static_cast<int>(name.size()), name.data(),
-                static_cast<int>(property.size()), property.data(),
-                static_cast<int>(caught.size()), caught.data(), static_cast<int>(fault.size()),
-                fault.data());
+                static_cast<int>(property.size()), property.data(), static_cast<int>(caught.size()),
+                caught.data(), static_cast<int>(fault.size()), fault.data());
   return line;
 }
 
@@ -45,14 +45,21 @@ Result<ControlsTable> run_controls(conformance::Level level, std::uint64_t seed,
   table.text = row(markdown, "control", "property meant", "caught", "fault");
   if (markdown) table.text += "|---|---|---|---|\n";
   table.all_caught = true;
+  bool honest_passes = true;
   for (const controls::Control& control : controls::controls()) {
     auto planted = verdict(*control.engine, control, level, seed);
     if (!planted) return planted.status();
+    auto same_code = verdict(controls::honest(), control, level, seed);
+    if (!same_code) return same_code.status();
     const bool caught = *planted == conformance::Verdict::failed;
     table.all_caught = table.all_caught && caught;
-    table.text += row(markdown, control.name, control.property, caught ? "yes" : "NO",
-                      control.fault);
+    honest_passes = honest_passes && !conformance::counts_as_failure(*same_code);
+    table.text +=
+        row(markdown, control.name, control.property, caught ? "yes" : "NO", control.fault);
   }
+  table.text += row(markdown, controls::honest().name(), "all of these",
+                    honest_passes ? "no" : "YES", "none: the same code without a fault");
+  table.all_caught = table.all_caught && honest_passes;
   return table;
 }
 

@@ -9,10 +9,11 @@
 
 namespace detgemm::cli {
 
-/// Every control and whether the property meant for it found it, as a table.
+/// Every control and whether the property meant for it found it, as a table; last, the same code
+/// without a fault, which no property may find anything in.
 struct ControlsTable {
   std::string text;
-  bool all_caught = false;
+  bool all_caught = false;  ///< and the honest engine passed
 };
 Result<ControlsTable> run_controls(conformance::Level level, std::uint64_t seed, bool markdown);
 

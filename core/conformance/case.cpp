@@ -69,12 +69,15 @@ Shape Case::draw_shape() {
 Request Case::draw(const Shape& shape, Distribution distribution) {
   Request request;
   request.spec.contract = contract();
-  Pair pair =
-      draw_pair(random_, distribution, contract().input, shape.m, shape.n, shape.k);
+  Pair pair = draw_pair(random_, distribution, contract().input, shape.m, shape.n, shape.k);
   request.a = std::move(pair.a);
   request.b = std::move(pair.b);
   problem_ = "m=" + std::to_string(shape.m) + " n=" + std::to_string(shape.n) +
              " k=" + std::to_string(shape.k) + " " + std::string(name(distribution));
+  if (setting_.limits_workers && !random_.one_in(full() ? 2 : 4)) {
+    request.options.max_workers = 1;
+    problem_ += ", 1 worker";
+  }
   log(problem_);
   return request;
 }
@@ -166,8 +169,7 @@ void Case::fail_at(std::string what, std::int64_t row, std::int64_t col, std::st
   if (failed_ || cell_.failures.size() >= kMaxFailures) return;
   failed_ = true;
   cell_.failures.push_back({index_, std::move(what), problem_, row, col, std::move(expected),
-                            std::move(got),
-                            setting_.repro + " --case " + std::to_string(index_)});
+                            std::move(got), setting_.repro + " --case " + std::to_string(index_)});
 }
 
 void Case::skip(std::string reason) { keep_first(evidence_.skipped, reason); }

@@ -50,6 +50,9 @@ class Case {
     Level level;
     std::uint64_t seed;
     std::string repro;  ///< the command up to --case
+    /// The engine takes PlanOptions.max_workers: most small problems are then drawn with one
+    /// worker, which changes no bit and spares waking all of them a thousand times.
+    bool limits_workers = false;
   };
   Case(const Setting& setting, std::int64_t index, Cell& cell, Evidence& evidence);
 

@@ -68,8 +68,7 @@ std::uint32_t draw_special(Random& random, DType input) {
                                           encode(1.0, input)};
   if (random.one_in(24)) return some_nan(input);
   if (random.one_in(12) && f.has_inf) return f.beyond_max() | (random.one_in(2) ? f.sign_bit() : 0);
-  return random.pick(std::span<const std::uint32_t>(list)) ^
-         (random.one_in(2) ? f.sign_bit() : 0U);
+  return random.pick(std::span<const std::uint32_t>(list)) ^ (random.one_in(2) ? f.sign_bit() : 0U);
 }
 
 /// Drawing from a table of 1024 is as good as drawing afresh and ten times as quick.

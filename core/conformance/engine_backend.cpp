@@ -18,7 +18,7 @@ std::string text_of(Sentence& buffer, const char* otherwise) {
 }
 
 detgemm_engine_matrix to_c(const ConstMatrix& m) {
-  return {const_cast<void*>(m.data),        m.rows, m.cols, m.row_stride, m.col_stride,
+  return {const_cast<void*>(m.data),          m.rows, m.cols, m.row_stride, m.col_stride,
           static_cast<std::int32_t>(m.dtype), 0};
 }
 
@@ -65,9 +65,8 @@ class EnginePlan final : public PlanImpl {
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    return call(stream, operands, workspace, info, [&](const detgemm_engine_call& c) {
-      return engine_.run(&spec_.c, &c);
-    });
+    return call(stream, operands, workspace, info,
+                [&](const detgemm_engine_call& c) { return engine_.run(&spec_.c, &c); });
   }
 
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,

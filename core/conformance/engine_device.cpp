@@ -19,8 +19,8 @@ class EngineDevice final : public Device {
     if (bytes == 0) return static_cast<void*>(nullptr);
     void* memory = engine_.allocate(bytes);
     if (memory != nullptr) return memory;
-    return Status{Errc::internal, "the engine could not allocate " + std::to_string(bytes) +
-                                      " bytes"};
+    return Status{Errc::internal,
+                  "the engine could not allocate " + std::to_string(bytes) + " bytes"};
   }
   void release(void* memory) noexcept override {
     if (memory != nullptr) engine_.release(memory);

@@ -28,13 +28,13 @@ Status check(const detgemm_engine& e) {
     return invalid(who + " has device " + std::to_string(e.device) +
                    ": it must be 0 (host), 1 (cuda) or 2 (hip)");
   }
-  const bool has_memory = e.allocate != nullptr && e.release != nullptr &&
-                          e.to_device != nullptr && e.to_host != nullptr &&
-                          e.create_stream != nullptr && e.destroy_stream != nullptr &&
-                          e.synchronize != nullptr;
+  const bool has_memory = e.allocate != nullptr && e.release != nullptr && e.to_device != nullptr &&
+                          e.to_host != nullptr && e.create_stream != nullptr &&
+                          e.destroy_stream != nullptr && e.synchronize != nullptr;
   if (e.device != 0 && !has_memory) {
-    return invalid(who + " computes on a device: it needs allocate, release, to_device, to_host, "
-                         "create_stream, destroy_stream and synchronize");
+    return invalid(who +
+                   " computes on a device: it needs allocate, release, to_device, to_host, "
+                   "create_stream, destroy_stream and synchronize");
   }
   return {};
 }
@@ -71,14 +71,15 @@ Result<std::unique_ptr<Backend>> load_engine(const std::string& path) {
   const auto query = reinterpret_cast<Query>(dlsym(object, "detgemm_engine_query"));
   if (query == nullptr) {
     dlclose(object);
-    return Status{Errc::not_found,
-                  "engine \"" + path + "\" does not export detgemm_engine_query: see "
-                  "detgemm/engine.h"};
+    return Status{Errc::not_found, "engine \"" + path +
+                                       "\" does not export detgemm_engine_query: see "
+                                       "detgemm/engine.h"};
   }
   auto backend = wrap_engine(query(DETGEMM_ENGINE_ABI_VERSION));
   if (!backend) {
     dlclose(object);
-    return Status{backend.status().code(), "engine \"" + path + "\": " + backend.status().message()};
+    return Status{backend.status().code(),
+                  "engine \"" + path + "\": " + backend.status().message()};
   }
   return backend;
 }

@@ -12,7 +12,7 @@
 namespace detgemm::conformance {
 namespace {
 
-constexpr double kUnit = 0x1p-24;        // half of fp32's last bit at 1
+constexpr double kUnit = 0x1p-24;  // half of fp32's last bit at 1
 constexpr double kLeastNormal = 0x1p-126;
 constexpr double kLeast = 0x1p-149;
 

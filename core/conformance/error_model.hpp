@@ -12,8 +12,8 @@ namespace detgemm::conformance {
 
 /// One product for the bound: its exact value, and what truncation looks at.
 struct Term {
-  double product = 0.0;  ///< exact: 2 x 24 bits fit a double
-  double weight = 0.0;   ///< 2^(exponent of a + exponent of b); 0 for a zero product
+  double product = 0.0;    ///< exact: 2 x 24 bits fit a double
+  double weight = 0.0;     ///< 2^(exponent of a + exponent of b); 0 for a zero product
   bool subnormal = false;  ///< one of the operands is
 };
 Term make_term(std::uint32_t a, std::uint32_t b, DType input);

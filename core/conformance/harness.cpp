@@ -47,7 +47,7 @@ void judge(const Property& property, const Evidence& evidence, int needed, Cell&
                            : (evidence.skipped.empty() ? Verdict::untested : Verdict::skipped);
     cell.reason = refused ? evidence.unsupported : evidence.skipped;
     if (cell.reason.empty()) cell.reason = "no case compared anything";
-  } else if (property.needs_order && evidence.distinct.size() < 2) {
+  } else if (property.needs_order && needed > 1 && evidence.distinct.size() < 2) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "all outputs were equal, zero, infinite or NaN";
   } else if (evidence.telling < needed) {
@@ -72,8 +72,7 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   cell.property = property.name;
   cell.contract = contract.text();
   cell.digest = hex(contract.digest());
-  Case::Setting setting{options.engine,     options.oracle, contract, options.level,
-                        options.seed,       ""};
+  Case::Setting setting{options.engine, options.oracle, contract, options.level, options.seed, ""};
   setting.repro = "detgemm conform " +
                   (options.engine_flag.empty() ? "--backend " + std::string(options.engine->name())
                                                : options.engine_flag) +
@@ -86,6 +85,7 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   plain.k = 64;
   plain.contract = contract;
   const Status supported = options.engine->supports(plain);
+  setting.limits_workers = supported.ok() && Plan::create(*options.engine, plain, {"", 1}).ok();
   const std::int64_t count = property.cases(contract, options.level);
   const std::int64_t most = count + kExtraCases;
   try {
@@ -156,8 +156,7 @@ Result<Report> run_conformance(const Options& options) {
       report.cells.push_back(run_cell(options, *property, contract));
     }
   }
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

@@ -24,8 +24,8 @@ std::string processor() {
 }  // namespace
 
 std::string machine_description() {
-  std::string text = processor() + ", " + std::to_string(std::thread::hardware_concurrency()) +
-                     " threads";
+  std::string text =
+      processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
   utsname system{};
   if (uname(&system) == 0) {
     text += std::string(", ") + system.sysname + " " + system.release + " " + system.machine;

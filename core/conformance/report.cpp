@@ -26,9 +26,8 @@ bool Report::ran() const {
 }
 
 bool Report::passed() const {
-  return ran() && std::none_of(cells.begin(), cells.end(), [](const Cell& cell) {
-           return counts_as_failure(cell.verdict);
-         });
+  return ran() && std::none_of(cells.begin(), cells.end(),
+                               [](const Cell& cell) { return counts_as_failure(cell.verdict); });
 }
 
 }  // namespace detgemm::conformance

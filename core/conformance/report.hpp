@@ -28,13 +28,13 @@ constexpr bool counts_as_failure(Verdict verdict) { return verdict >= Verdict::m
 /// The first wrong output of a case, or a broken promise without one (row = -1).
 struct Failure {
   std::int64_t case_index = 0;
-  std::string what;      ///< what was compared, or what happened
-  std::string problem;   ///< shapes, data, layout
+  std::string what;     ///< what was compared, or what happened
+  std::string problem;  ///< shapes, data, layout
   std::int64_t row = -1;
   std::int64_t col = -1;
   std::string expected;  ///< bits and value
   std::string got;
-  std::string repro;     ///< the command that runs this case alone
+  std::string repro;  ///< the command that runs this case alone
 };
 
 /// One property under one contract.
@@ -45,9 +45,9 @@ struct Cell {
   Verdict verdict = Verdict::passed;
   std::string reason;  ///< for every verdict but passed; for passed, what was left out
   std::int64_t cases = 0;
-  std::int64_t runs = 0;        ///< calls of the engine
-  std::int64_t outputs = 0;     ///< outputs compared
-  std::int64_t mismatches = 0;  ///< outputs that differ
+  std::int64_t runs = 0;          ///< calls of the engine
+  std::int64_t outputs = 0;       ///< outputs compared
+  std::int64_t mismatches = 0;    ///< outputs that differ
   std::vector<Failure> failures;  ///< the first of each failing case, at most kMaxFailures
   std::set<std::string> kernels;  ///< what ran
   std::vector<std::string> log;   ///< a line for each problem drawn

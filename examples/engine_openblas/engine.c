@@ -4,22 +4,24 @@
 /* OpenBLAS as an engine for `detgemm conform --engine`: operands are widened to fp32, sgemm
    multiplies them, and the result is rounded to the output. Nothing of detgemm is linked. */
 
+#include "detgemm/engine.h"
+
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "detgemm/engine.h"
-
 enum { kBf16 = 0, kFp32 = 2 };
 
 /* What sgemm comes closest to: fp32 multiply-adds, k ascending, rounded once at the end. */
 static int supports(const detgemm_engine_spec* s, char* sentence, size_t size) {
-  const int known_types = (s->input == kBf16 || s->input == kFp32) &&
-                          (s->output == kBf16 || s->output == kFp32);
+  const int known_types =
+      (s->input == kBf16 || s->input == kFp32) && (s->output == kBf16 || s->output == kFp32);
   if (strcmp(s->arithmetic, "ieee_fma") != 0 || s->reduction != 0 || !known_types) {
-    snprintf(sentence, size, "contract is %s: sgemm is held against ieee_fma chain on bf16 or "
-             "fp32 only", s->contract);
+    snprintf(sentence, size,
+             "contract is %s: sgemm is held against ieee_fma chain on bf16 or "
+             "fp32 only",
+             s->contract);
     return 1;
   }
   if (s->alpha != 1.0F || s->beta != 0.0F || s->bias >= 0 || s->activation != 0 ||
@@ -62,9 +64,8 @@ static void store(const detgemm_engine_matrix* d, int64_t i, int64_t j, float va
   if (d->dtype == kFp32) {
     memcpy((char*)d->data + 4 * at, &bits, sizeof bits);
   } else {
-    const uint16_t half = value != value
-                              ? 0x7fffU
-                              : (uint16_t)((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+    const uint16_t half =
+        value != value ? 0x7fffU : (uint16_t)((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
     memcpy((char*)d->data + 2 * at, &half, sizeof half);
   }
 }

@@ -29,18 +29,18 @@ TEST_P(Loader, PutsTheMistakeIntoASentence) {
       << engine.status().message();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Loader,
-    testing::Values(Refusal{"of_no_file", "cannot be opened"},
-                    Refusal{"WITHOUT_SYMBOL", "does not export detgemm_engine_query"},
-                    Refusal{"SAYS_NULL", "does not speak ABI version"},
-                    Refusal{"TRUNCATED", "struct_size is 16"},
-                    Refusal{"WRONG_ABI", "abi_version is 99"},
-                    Refusal{"WITHOUT_NAME", "name is missing"},
-                    Refusal{"WITHOUT_SUPPORTS", "no supports callback"},
-                    Refusal{"WITHOUT_RUN", "no run callback"},
-                    Refusal{"ON_A_DEVICE", "needs allocate"}),
-    [](const auto& info) { return std::string(info.param.mistake); });
+INSTANTIATE_TEST_SUITE_P(All, Loader,
+                         testing::Values(Refusal{"of_no_file", "cannot be opened"},
+                                         Refusal{"WITHOUT_SYMBOL",
+                                                 "does not export detgemm_engine_query"},
+                                         Refusal{"SAYS_NULL", "does not speak ABI version"},
+                                         Refusal{"TRUNCATED", "struct_size is 16"},
+                                         Refusal{"WRONG_ABI", "abi_version is 99"},
+                                         Refusal{"WITHOUT_NAME", "name is missing"},
+                                         Refusal{"WITHOUT_SUPPORTS", "no supports callback"},
+                                         Refusal{"WITHOUT_RUN", "no run callback"},
+                                         Refusal{"ON_A_DEVICE", "needs allocate"}),
+                         [](const auto& info) { return std::string(info.param.mistake); });
 
 /// The harness on a loaded engine, and the engine kept alive with its report.
 struct Tried {

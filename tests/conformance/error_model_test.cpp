@@ -62,8 +62,8 @@ TEST(ErrorModel, BoundsEveryArithmeticAndIsNotIdle) {
 
 TEST(ErrorModel, CountsTheRoundingOfANarrowOutput) {
   const auto contract = *Contract::parse("ieee_fma/bf16/chain->bf16");
-  const std::vector<Term> terms{make_term(encode(1.0, DType::bf16), encode(1.0, DType::bf16),
-                                          DType::bf16)};
+  const std::vector<Term> terms{
+      make_term(encode(1.0, DType::bf16), encode(1.0, DType::bf16), DType::bf16)};
   EXPECT_GT(bound_of(contract, terms, DType::bf16).error, 0x1p-9);
   EXPECT_LT(bound_of(contract, terms, DType::fp32).error, 0x1p-22);
 }

@@ -21,8 +21,8 @@ Cell cell(const char* property, Verdict verdict, const char* reason) {
   c.outputs = 12;
   c.kernels = {"scalar"};
   if (verdict == Verdict::failed) {
-    c.failures.push_back({3, "row 1 <of> 2", "m=2 \"n\"=3", 1, 2, "0x0001", "0x0002",
-                          "detgemm conform --case 3"});
+    c.failures.push_back(
+        {3, "row 1 <of> 2", "m=2 \"n\"=3", 1, 2, "0x0001", "0x0002", "detgemm conform --case 3"});
   }
   return c;
 }

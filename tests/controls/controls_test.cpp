@@ -37,9 +37,8 @@ TEST_P(Controls, FailsByThePropertyMeantForIt) {
     const auto report = run_conformance(options);
     ASSERT_TRUE(report.ok()) << report.status().message();
     const Cell& cell = report->cells.front();
-    EXPECT_EQ(name(cell.verdict), "failed")
-        << control().name << " under " << control().contract << ", seed " << seed << ": "
-        << cell.reason;
+    EXPECT_EQ(name(cell.verdict), "failed") << control().name << " under " << control().contract
+                                            << ", seed " << seed << ": " << cell.reason;
     EXPECT_FALSE(report->passed());
     ASSERT_FALSE(cell.failures.empty());
     EXPECT_NE(cell.failures.front().repro.find("--property " + cell.property), std::string::npos);
@@ -73,8 +72,8 @@ std::string test_name(const testing::TestParamInfo<std::size_t>& info) {
   return std::string(control.name) + "_by_" + std::string(control.property);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Controls,
-                         testing::Range(std::size_t{0}, controls::controls().size()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, Controls, testing::Range(std::size_t{0}, controls::controls().size()),
+                         test_name);
 
 TEST(ControlTable, EveryPropertyHasAnEngineThatFailsIt) {
   std::set<std::string_view> covered;

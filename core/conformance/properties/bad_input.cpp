@@ -37,9 +37,8 @@ std::vector<Attempt> attempts(const Prepared& good) {
   add("D is A", [](Attempt& x) { x.operands.d.data = const_cast<void*>(x.operands.a.data); });
   if (good.workspace().bytes > 0) {
     add("the workspace is a byte short", [](Attempt& x) { x.workspace.bytes -= 1; });
-    add("the workspace is not aligned", [](Attempt& x) {
-      x.workspace.data = static_cast<char*>(x.workspace.data) + 1;
-    });
+    add("the workspace is not aligned",
+        [](Attempt& x) { x.workspace.data = static_cast<char*>(x.workspace.data) + 1; });
   }
   return list;
 }

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conformance/properties/list.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
 namespace {
 
-constexpr std::array<std::int64_t, 19> kBatches{1,   2,   3,   8,   16,  17,   33,   63,  64, 65,
+constexpr std::array<std::int64_t, 19> kBatches{1,   2,   3,   8,   16,  17,  33,   63,   64,  65,
                                                 127, 128, 129, 255, 256, 257, 1024, 2048, 8191};
 
 }  // namespace

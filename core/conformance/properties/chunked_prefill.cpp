@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 /// All rows in one call, and the same rows in several calls cut anywhere.
@@ -20,8 +19,9 @@ void chunked_prefill(Case& c) {
     chunk.a = row_slice(request.a, begin, end);
     const auto part = c.run(chunk);
     if (!part) return;
-    if (!c.same(row_slice(whole->d, begin, end), part->d,
-                "rows [" + std::to_string(begin) + ", " + std::to_string(end) + ") by themselves")) {
+    if (!c.same(
+            row_slice(whole->d, begin, end), part->d,
+            "rows [" + std::to_string(begin) + ", " + std::to_string(end) + ") by themselves")) {
       return;
     }
     begin = end;

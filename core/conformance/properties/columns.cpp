@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 /// A column's bits do not depend on N nor on its neighbours.
@@ -22,9 +21,9 @@ void columns(Case& c) {
     slice.b = col_slice(request.b, begin, end);
     const auto part = c.run(slice);
     if (!part) return;
-    if (!c.same(col_slice(whole->d, begin, end), part->d,
-                "columns [" + std::to_string(begin) + ", " + std::to_string(end) +
-                    ") by themselves")) {
+    if (!c.same(
+            col_slice(whole->d, begin, end), part->d,
+            "columns [" + std::to_string(begin) + ", " + std::to_string(end) + ") by themselves")) {
       return;
     }
   }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conformance/properties/list.hpp"
-
 #include <atomic>
 #include <thread>
+
+#include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
 namespace {
@@ -60,8 +60,8 @@ void concurrency(Case& c) {
     const Result<Output>& result = *results[i];
     if (!result) return c.note(result.status());
     if (!result->violation.empty()) return c.fail(result->violation);
-    if (!c.same(expected[i], result->d, "thread " + std::to_string(i) + " among " +
-                                            std::to_string(kThreads))) {
+    if (!c.same(expected[i], result->d,
+                "thread " + std::to_string(i) + " among " + std::to_string(kThreads))) {
       return;
     }
   }

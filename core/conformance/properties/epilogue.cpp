@@ -70,8 +70,8 @@ void linear_part(Case& c, const Request& plain, const Elements& acc, DType outpu
     spec.bias = types[static_cast<std::size_t>(c.index() / 2) % types.size()];
     request.bias = draw_normal(c.random(), *spec.bias, 1, plain.b.cols);
   }
-  request.c = cancelling_c(c.random(), acc, spec.alpha, spec.beta == 0.0F ? 1.0F : spec.beta,
-                           output);
+  request.c =
+      cancelling_c(c.random(), acc, spec.alpha, spec.beta == 0.0F ? 1.0F : spec.beta, output);
   if (spec.beta == 0.0F) {  // C is offered all the same, and must not be read
     for (std::int64_t i = 0; i < request.c.rows; ++i) {
       for (std::int64_t j = 0; j < request.c.cols; ++j) request.c.set(i, j, canonical_nan(output));
@@ -84,13 +84,13 @@ void linear_part(Case& c, const Request& plain, const Elements& acc, DType outpu
   bool visible_other = false;
   for (std::int64_t i = 0; i < acc.rows; ++i) {
     for (std::int64_t j = 0; j < acc.cols; ++j) {
-      const Terms t{spec.alpha,
-                    as_float(acc.get(i, j)),
-                    spec.beta,
-                    static_cast<float>(decode(request.c.get(i, j), output)),
-                    spec.bias.has_value(),
-                    spec.bias ? static_cast<float>(decode(request.bias.get(0, j), *spec.bias))
-                              : 0.0F};
+      const Terms t{
+          spec.alpha,
+          as_float(acc.get(i, j)),
+          spec.beta,
+          static_cast<float>(decode(request.c.get(i, j), output)),
+          spec.bias.has_value(),
+          spec.bias ? static_cast<float>(decode(request.bias.get(0, j), *spec.bias)) : 0.0F};
       expected.set(i, j, rounded(separate(t), output));
       visible = visible || rounded(contracted(t), output) != expected.get(i, j);
       visible_other = visible_other || rounded(contracted_other(t), output) != expected.get(i, j);
@@ -128,8 +128,8 @@ void activation_part(Case& c, const Request& plain, Activation activation) {
   for (std::int64_t i = 0; i < expected.rows; ++i) {
     for (std::int64_t j = 0; j < expected.cols; ++j) {
       const float x = as_float(before->d.get(i, j));
-      const float y = activation == Activation::relu ? (x > 0.0F ? x : 0.0F)
-                                                     : as_float(alone->d.get(i, j));
+      const float y =
+          activation == Activation::relu ? (x > 0.0F ? x : 0.0F) : as_float(alone->d.get(i, j));
       // An empty product turns C = -0 into +0; the activation of -0 is the oracle's business.
       expected.set(i, j, x == 0.0F ? got->d.get(i, j) : rounded(y, output));
     }

@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 /// A captured graph, launched several times, gives the bits of the plain call.
@@ -17,8 +16,8 @@ void graph_replay(Case& c) {
   if (!prepared) return c.note(prepared.status());
   auto stream = device.create_stream();
   if (!stream) return c.note(stream.status());
-  const Status replayed =
-      device.replay(*stream, [&](Stream s) { return prepared->enqueue(s); }, 3);
+  const Status replayed = device.replay(
+      *stream, [&](Stream s) { return prepared->enqueue(s); }, 3);
   device.destroy_stream(*stream);
   if (!replayed) return c.note(replayed);
   const auto output = prepared->collect();

@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 /// NN, NT, TN and TT, each with A, B and D stored by rows or by columns: one product, one result.
@@ -19,11 +18,10 @@ void layouts(Case& c) {
     request.d_layout.col_major = (combination & 16) != 0;
     const auto other = c.run(request);
     if (!other) continue;  // noted; the rest may be supported
-    const std::string what = std::string((combination & 1) != 0 ? "T" : "N") +
-                             ((combination & 2) != 0 ? "T" : "N") + ", column-major:" +
-                             ((combination & 4) != 0 ? " A" : "") +
-                             ((combination & 8) != 0 ? " B" : "") +
-                             ((combination & 16) != 0 ? " D" : "");
+    const std::string what =
+        std::string((combination & 1) != 0 ? "T" : "N") + ((combination & 2) != 0 ? "T" : "N") +
+        ", column-major:" + ((combination & 4) != 0 ? " A" : "") +
+        ((combination & 8) != 0 ? " B" : "") + ((combination & 16) != 0 ? " D" : "");
     if (!c.same(plain->d, other->d, what)) return;
   }
   c.look_for_order(request, plain->d);

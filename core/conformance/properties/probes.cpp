@@ -93,8 +93,8 @@ void survivors(Case& c, DType output, bool by_leaf) {
   const Contract& contract = c.contract();
   const DType input = contract.input;
   const std::int64_t part = std::max<std::int64_t>(contract.reduction.leaf_k, contract.k_block);
-  const std::int64_t k = std::max<std::int64_t>(
-      c.random().between(2 * part + 1, 8 * part), 4 * kRows + 4 * contract.k_block);
+  const std::int64_t k = std::max<std::int64_t>(c.random().between(2 * part + 1, 8 * part),
+                                                4 * kRows + 4 * contract.k_block);
   Request request = c.draw({kRows, kCols, 1}, Distribution::normal);
   c.log(std::string(by_leaf ? "leaf weights" : "unit counts") + ", k=" + std::to_string(k));
   request.spec.contract = c.with_output(output);
@@ -133,8 +133,7 @@ void survivors(Case& c, DType output, bool by_leaf) {
     const std::int64_t left = predict(contract, products).units;
     telling = telling || (left > 0 && left < total);
     for (std::int64_t col = 0; col < kCols; ++col) {
-      expected.set(row, col,
-                   encode(std::ldexp(static_cast<double>(left), 2 * scale.tiny), output));
+      expected.set(row, col, encode(std::ldexp(static_cast<double>(left), 2 * scale.tiny), output));
     }
   }
   if (telling) c.trust();

@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 void run_to_run(Case& c) {

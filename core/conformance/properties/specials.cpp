@@ -19,9 +19,7 @@ std::uint32_t expected_bits(double value, DType output) {
 }
 
 /// cdna2 flushes subnormal operands to zero by contract; the others keep them.
-bool keeps_subnormals(const Contract& contract) {
-  return contract.arithmetic != Arithmetic::cdna2;
-}
+bool keeps_subnormals(const Contract& contract) { return contract.arithmetic != Arithmetic::cdna2; }
 
 std::uint32_t least(DType input) { return input == DType::tf32 ? 0x2000U : 1U; }
 
@@ -91,8 +89,8 @@ void sums(Case& c, std::int64_t k, std::int64_t first, std::int64_t second, DTyp
   const std::uint32_t max = f.max();
   const std::uint32_t nan = some_nan(input);
   std::vector<std::array<std::uint32_t, 2>> pairs{
-      {one, one | minus}, {one | minus, one}, {minus, minus}, {max, max},
-      {max | minus, max | minus}, {max, max | minus}, {nan, one}, {one, nan}};
+      {one, one | minus},         {one | minus, one}, {minus, minus}, {max, max},
+      {max | minus, max | minus}, {max, max | minus}, {nan, one},     {one, nan}};
   if (f.has_inf) {
     const std::uint32_t inf = f.beyond_max();
     for (const auto& pair : {std::array{inf, inf | minus}, std::array{inf | minus, inf},

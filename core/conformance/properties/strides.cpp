@@ -3,7 +3,6 @@
 
 #include "core/conformance/properties/list.hpp"
 
-
 namespace detgemm::conformance {
 
 /// Leading dimensions and addresses that no vector load likes.

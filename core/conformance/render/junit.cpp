@@ -48,10 +48,9 @@ std::string details(const Cell& cell) {
 }
 
 std::string test_case(const Report& report, const Cell& cell) {
-  std::string text = "    <testcase classname=\"" +
-                     escaped(report.engine + "." + cell.contract) + "\" name=\"" +
-                     escaped(cell.property) + "\" assertions=\"" + std::to_string(cell.outputs) +
-                     "\"";
+  std::string text = "    <testcase classname=\"" + escaped(report.engine + "." + cell.contract) +
+                     "\" name=\"" + escaped(cell.property) + "\" assertions=\"" +
+                     std::to_string(cell.outputs) + "\"";
   const std::string message = " message=\"" + escaped(cell.reason) + "\"";
   switch (cell.verdict) {
     case Verdict::passed:

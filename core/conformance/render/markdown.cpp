@@ -37,11 +37,14 @@ std::string facts(const Report& report) {
   text += "| device | " + escaped(report.device) + " |\n";
   text += "| machine | " + escaped(report.machine) + " |\n";
   text += "| oracle | " + escaped(report.oracle) + " |\n";
-  text += "| run | " + report.level + ", seed " + std::to_string(report.seed) + ", " +
-          report.date + ", detgemm " + report.version + ", " +
+  text += "| run | " + report.level + ", seed " + std::to_string(report.seed) + ", " + report.date +
+          ", detgemm " + report.version + ", " +
           std::to_string(static_cast<long long>(report.seconds + 0.5)) + " s |\n";
   text += std::string("| verdict | **") +
-          (!report.ran() ? "nothing ran" : report.passed() ? "passed" : "failed") + "** |\n\n";
+          (!report.ran()     ? "nothing ran"
+           : report.passed() ? "passed"
+                             : "failed") +
+          "** |\n\n";
   return text;
 }
 

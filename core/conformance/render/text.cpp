@@ -28,8 +28,8 @@ std::string summary(const Report& report, const std::string& property) {
   }
   std::string counts;
   for (const auto& [verdict, count] : verdicts) {
-    counts += (counts.empty() ? "" : ", ") + std::to_string(count) + " " +
-              std::string(name(verdict));
+    counts +=
+        (counts.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name(verdict));
   }
   char line[256];
   std::snprintf(line, sizeof line, "  %-16s %-34s %9lld calls %12lld outputs\n", property.c_str(),
@@ -66,13 +66,15 @@ std::string render(const Report& report) {
     }
   }
   char line[160];
-  std::snprintf(line, sizeof line, "\n%s: %lld of %zu cells passed, %lld failed, %.1f s\n",
-                !report.ran() ? "NOTHING RAN" : report.passed() ? "PASSED" : "FAILED",
-                static_cast<long long>(report.count(Verdict::passed)), report.cells.size(),
-                static_cast<long long>(report.count(Verdict::failed) +
-                                       report.count(Verdict::mistrusted) +
-                                       report.count(Verdict::untested)),
-                report.seconds);
+  std::snprintf(
+      line, sizeof line, "\n%s: %lld of %zu cells passed, %lld failed, %.1f s\n",
+      !report.ran()     ? "NOTHING RAN"
+      : report.passed() ? "PASSED"
+                        : "FAILED",
+      static_cast<long long>(report.count(Verdict::passed)), report.cells.size(),
+      static_cast<long long>(report.count(Verdict::failed) + report.count(Verdict::mistrusted) +
+                             report.count(Verdict::untested)),
+      report.seconds);
   return text + line;
 }
 

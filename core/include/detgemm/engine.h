@@ -76,9 +76,9 @@ typedef struct detgemm_engine_call {
   void* stream;            /* what create_stream returned */
   void* workspace;         /* aligned to 256 bytes */
   size_t workspace_bytes;
-  char* kernel;   /* write the name of the kernel that runs; one that was forced by */
-  size_t kernel_size;   /* spec->variant must appear in it */
-  char* sentence; /* why not, where the callback does not return 0 */
+  char* kernel;       /* write the name of the kernel that runs; one that was forced by */
+  size_t kernel_size; /* spec->variant must appear in it */
+  char* sentence;     /* why not, where the callback does not return 0 */
   size_t sentence_size;
 } detgemm_engine_call;
 
@@ -115,7 +115,8 @@ typedef struct detgemm_engine {
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-const detgemm_engine* detgemm_engine_query(uint32_t abi_version);
+const detgemm_engine*
+detgemm_engine_query(uint32_t abi_version);
 
 #ifdef __cplusplus
 }

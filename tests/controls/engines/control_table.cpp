@@ -20,8 +20,8 @@ constexpr std::string_view kFp32 = "ieee_fma/fp32/chain->fp32";
 
 std::span<const Control> controls() {
   static const std::vector<Control> table{
-      {"arrival_order", "split-K slices are added in the order in which they finish",
-       "run_to_run", kChain, make_backend(arrival_order())},
+      {"arrival_order", "split-K slices are added in the order in which they finish", "run_to_run",
+       kChain, make_backend(arrival_order())},
       {"batch_switch", "more than 16 rows are added in another order", "batch", kChain,
        make_backend(batch_switch())},
       {"row_pairs", "every second row is added in another order", "chunked_prefill", kChain,
@@ -48,8 +48,7 @@ std::span<const Control> controls() {
        make_backend(worker_switch())},
       {"sequential_combine", "ranks' roots are added one after the other", "ranks", kTree,
        make_backend(sequential_combine())},
-      {"range_tree", "the tree halves the range of products, not of leaves", "ranks",
-       kLongLeaves,
+      {"range_tree", "the tree halves the range of products, not of leaves", "ranks", kLongLeaves,
        make_backend(range_tree())},
       {"range_tree", "the tree halves the range of products, not of leaves", "probes", kTree,
        make_backend(range_tree())},

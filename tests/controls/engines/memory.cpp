@@ -18,11 +18,10 @@ void load_past_the_row(const Run& run) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       const auto* a = static_cast<const arithmetic::Storage<T>*>(g.a);
       const float past = g.k > 0 ? arithmetic::to_float<T>(a[row * g.as.row + g.k * g.as.col]) : 0;
-      const float acc = reduce_leaves(
-          g.reduction, g.k, start_value(g, row, col),
-          [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
-          });
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
       finish_element(g, row, col, arithmetic::add_rn(acc, arithmetic::mul_rn(past, 0.0F)));
     });
   });
@@ -42,11 +41,10 @@ void start_from_the_workspace(const Run& run) {
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     const float left = *static_cast<const float*>(run.workspace.data);
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = reduce_leaves(
-          g.reduction, g.k, start_value(g, row, col),
-          [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
-          });
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
       finish_element(g, row, col, arithmetic::add_rn(acc, left));
     });
   });
@@ -111,8 +109,8 @@ Device& graph_host() noexcept {
 
 Fault graph_switch() {
   Fault fault{"graph_switch", [](const Run& run) {
-                compute_with(run, capturing ? another(run.spec.contract)
-                                            : run.spec.contract.reduction);
+                compute_with(run,
+                             capturing ? another(run.spec.contract) : run.spec.contract.reduction);
               }};
   fault.device = &graph_host();
   return fault;

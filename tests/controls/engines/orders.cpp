@@ -17,8 +17,7 @@ std::vector<float> slice_roots(const GemmArguments& g, std::int64_t slice, std::
                                std::int64_t col) {
   std::vector<float> roots;
   for (std::int64_t begin = 0; begin < g.k; begin += slice) {
-    roots.push_back(
-        chain_element<A, T>(g, row, col, begin, std::min(g.k, begin + slice), 0.0F));
+    roots.push_back(chain_element<A, T>(g, row, col, begin, std::min(g.k, begin + slice), 0.0F));
   }
   return roots;
 }

@@ -68,11 +68,10 @@ void flush_inputs(const Run& run) { compute_on_changed_inputs(run, flushed); }
 void negative_zero(const Run& run) {
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = reduce_leaves(
-          g.reduction, g.k, start_value(g, row, col),
-          [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
-          });
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
       finish_element(g, row, col, acc == 0.0F ? -0.0F : acc);
     });
   });
@@ -83,11 +82,10 @@ template <class Finish>
 void with_own_epilogue(const Run& run, Finish&& finish) {
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = reduce_leaves(
-          g.reduction, g.k, start_value(g, row, col),
-          [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
-          });
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
       finish(g, row, col, acc);
     });
   });

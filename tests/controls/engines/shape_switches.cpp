@@ -23,8 +23,8 @@ Fault row_pairs() {
   return {"row_pairs", [](const Run& run) {
             with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
               for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-                g.reduction = row % 2 == 1 ? another(run.spec.contract)
-                                           : run.spec.contract.reduction;
+                g.reduction =
+                    row % 2 == 1 ? another(run.spec.contract) : run.spec.contract.reduction;
                 compute_element<A, T>(g, row, col);
               });
             });
