@@ -18,6 +18,7 @@ inline constexpr int kHalf = DETGEMM_LANES / 2;
 
 using VF __attribute__((vector_size(4 * DETGEMM_LANES))) = float;
 using VI __attribute__((vector_size(4 * DETGEMM_LANES))) = std::int32_t;
+using VU __attribute__((vector_size(4 * DETGEMM_LANES))) = std::uint32_t;
 using HI __attribute__((vector_size(2 * DETGEMM_LANES))) = std::int32_t;  // half the lanes
 using HF __attribute__((vector_size(2 * DETGEMM_LANES))) = float;
 using HD __attribute__((vector_size(4 * DETGEMM_LANES))) = double;
