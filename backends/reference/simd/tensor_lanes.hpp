@@ -53,14 +53,12 @@ DETGEMM_INLINE VF tensor_step_lanes(const float* a, const std::int32_t* a_expone
 #pragma GCC unroll 32
   for (int i = 0; i < L; ++i) top = max(top, load(b_exponent + i * pitch) + a_exponent[i]);
 
-  // Unsigned: an Inf or NaN converts to the least integer, whose sums wrap and are replaced below.
-  VU sum{};
+  VI products{};
 #pragma GCC unroll 32
   for (int i = 0; i < L; ++i) {
     const VI below = (load(b_exponent + i * pitch) + a_exponent[i]) - top;
     products = wrapping_add(products, aligned<F>(load(b + i * pitch) * a[i], below));
   }
-  const VI products = reinterpret_cast<VI>(sum);
   const VI addend = aligned<F>(value, exponent - top);
   // 16 products of 27 bits and the accumulator do not fit 32 bits together; double is exact.
   const HD low_sum =
