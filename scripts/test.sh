@@ -28,7 +28,7 @@ test_preset host
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
 cmake --preset host-asan
-cmake --build --preset host-asan --target tests_unit tests_fuzz detgemm_cli
+cmake --build --preset host-asan --target tests_unit tests_conformance tests_fuzz detgemm_cli
 test_preset host-asan -L 'unit|fuzz|cli|golden'
 
 # What is shared between threads, under ThreadSanitizer.
