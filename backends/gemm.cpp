@@ -37,7 +37,8 @@ Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::st
     Status status = backend->available();
     if (status) status = backend->supports(spec);
     if (status) return backend;
-    refusals += "; " + std::string(backend->name()) + ": " + status.message();
+    const std::string who = std::string(backend->name()) + ": ";
+    refusals += "; " + (status.message().starts_with(who) ? "" : who) + status.message();
   }
   return unsupported("no backend on " + described(stream.kind) + " computes " +
                      spec.contract.text() + refusals);

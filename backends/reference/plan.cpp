@@ -50,6 +50,16 @@ Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::in
   return grid;
 }
 
+/// Waking a worker costs more than this many products take.
+constexpr double kProductsAWorker = 32768;
+
+std::int64_t workers_for(const GemmArguments& g) {
+  const double products =
+      static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k + 1);
+  const double workers = products / kProductsAWorker;
+  return workers < 1 ? 1 : (workers > 4096 ? 4096 : static_cast<std::int64_t>(workers));
+}
+
 class ReferencePlan final : public PlanImpl {
  public:
   ReferencePlan(const GemmSpec& spec, const TileSet* set, int workers)
@@ -106,8 +116,9 @@ class ReferencePlan final : public PlanImpl {
   /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
   /// RangePolicy dispatch is used, which every Kokkos since 3.4 takes from any host thread.
   void run_tiles(const GemmArguments& g, std::byte* scratch) const {
-    const Grid grid = make_grid(kernel_, g.m, g.n, workers_);
-    const std::int64_t workers = std::min<std::int64_t>(workers_, grid.tiles());
+    const Grid grid =
+        make_grid(kernel_, g.m, g.n, std::min<std::int64_t>(workers_for(g), workers_));
+    const std::int64_t workers = std::min({workers_for(g), std::int64_t{workers_}, grid.tiles()});
     std::atomic<std::int64_t> next{0};
     std::atomic<std::int64_t>* counter = &next;
     const TileKernel kernel = kernel_;
