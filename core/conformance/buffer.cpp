@@ -80,7 +80,7 @@ Result<Buffer> Buffer::holding(Device& device, const Elements& contents, bool tr
   b.row_step_ = transposed ? b.view_.col_stride : b.view_.row_stride;
   b.col_step_ = transposed ? b.view_.row_stride : b.view_.col_stride;
   b.for_lines([&](std::size_t image, std::size_t packed, std::size_t bytes) {
-    std::memcpy(b.image_.data() + image, contents.bytes.data() + packed, bytes);
+    if (bytes != 0) std::memcpy(b.image_.data() + image, contents.bytes.data() + packed, bytes);
   });
   if (Status s = b.upload(device); !s) return s;
   b.view_.data = static_cast<std::uint8_t*>(b.memory_) + b.first_;
@@ -102,7 +102,7 @@ Result<Elements> Buffer::read() const {
   if (Status s = device_->to_host(now.data(), memory_, now.size()); !s) return s;
   Elements e(dtype_, rows_, cols_);
   for_lines([&](std::size_t image, std::size_t packed, std::size_t bytes) {
-    std::memcpy(e.bytes.data() + packed, now.data() + image, bytes);
+    if (bytes != 0) std::memcpy(e.bytes.data() + packed, now.data() + image, bytes);
   });
   return e;
 }
