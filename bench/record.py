@@ -70,9 +70,9 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("-o", "--out")
     parser.add_argument("--repetitions", type=int, default=15)
-    parser.add_argument("more", nargs="*", help="further arguments for the binary, after --")
-    options = parser.parse_args()
-    command, document = measure(options.binary, options.repetitions, options.more)
+    parser.epilog = "Further arguments, such as --benchmark_filter=hopper, go to the binary."
+    options, more = parser.parse_known_args()
+    command, document = measure(options.binary, options.repetitions, more)
     rows = summarise(document)
     if not rows:
         sys.exit("record: nothing was measured")
