@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 namespace detgemm::controls {
 namespace {
@@ -97,7 +98,10 @@ std::vector<std::uint8_t> changed(const void* data, Strides s, std::int64_t rows
 
 }  // namespace
 
-const Backend* make_backend(const Fault& fault) { return new FaultyBackend(fault); }
+const Backend* make_backend(const Fault& fault) {
+  static std::vector<std::unique_ptr<const Backend>> kept;  // only the one table asks, once
+  return kept.emplace_back(std::make_unique<FaultyBackend>(fault)).get();
+}
 
 void compute_honestly(const Run& run) { compute_with(run, run.spec.contract.reduction); }
 
