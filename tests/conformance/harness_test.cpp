@@ -21,10 +21,8 @@ Options honest_options(const char* contract = "hopper/bf16/tree:32->fp32") {
 
 /// The verdict of one property on an engine with this fault.
 Cell cell_of(const controls::Fault& fault, const char* property) {
-  static std::vector<std::unique_ptr<const Backend>> keep;
-  keep.emplace_back(controls::make_backend(fault));
   Options options = honest_options();
-  options.engine = keep.back().get();
+  options.engine = controls::make_backend(fault);
   options.properties = {property};
   return run_conformance(options)->cells.front();
 }

@@ -99,7 +99,7 @@ std::vector<std::uint8_t> changed(const void* data, Strides s, std::int64_t rows
 }  // namespace
 
 const Backend* make_backend(const Fault& fault) {
-  static std::vector<std::unique_ptr<const Backend>> kept;  // only the one table asks, once
+  static std::vector<std::unique_ptr<const Backend>> kept;
   return kept.emplace_back(std::make_unique<FaultyBackend>(fault)).get();
 }
 

@@ -29,6 +29,7 @@ struct Fault {
   Device* device = nullptr;  ///< the host's where null
 };
 
+/// An engine with the fault; it lives as long as the program.
 const Backend* make_backend(const Fault& fault);
 
 /// The host with make-believe graphs, so that replay can be looked at without a GPU.
