@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build python3 python3-pip pkg-config git ca-certificates
-  libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
+  ccache libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
   libtrilinos-kokkos-dev)
 
 if ! command -v dpkg-query >/dev/null; then
