@@ -27,12 +27,18 @@ struct Guarantees {
   bool backend_to_backend = false;  ///< nor on the backend: the reference's bits
 };
 
+/// An operand that nothing still running on the stream writes when `run` is called: weights, as a
+/// rule. A promise of the caller's; a GPU backend may then read it before earlier work has ended.
+enum class Stable : std::int32_t { none, a, b };
+
 /// Choices of how to compute that never change bits.
 struct PlanOptions {
   /// Force one of `Backend::variants`; empty lets the backend choose by shape.
   std::string variant;
   /// At most this many workers (threads on the host, SMs on a GPU); 0 for all.
   std::int32_t max_workers = 0;
+  /// None is always right. A broken promise is a data race.
+  Stable stable = Stable::none;
 };
 
 /// What ran, for tools that must be sure of it.

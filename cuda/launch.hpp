@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/contract/compute_element.hpp"
+
+/// The door of the CUDA kernels: backends include this and nothing else of cuda/.
+namespace detgemm::cuda {
+
+/// How one call is launched. Everything in it is bit-neutral.
+struct LaunchOptions {
+  cudaStream_t stream = nullptr;
+  int sms = 0;               ///< multiprocessors of the device, or fewer by the caller's wish; >= 1
+  int forced = -1;           ///< index into sm90_chain_kernels(), or -1: by shape
+  bool a_is_stable = false;  ///< nothing enqueued before this call and still running writes A ...
+  bool b_is_stable = false;  ///< ... or B: it may be read before that work has ended
+};
+
+/// Names of the kernels that can be forced; all give the same bits for every problem.
+std::span<const std::string_view> sm90_chain_kernels();
+
+/// The kernel, tile, operand roles and grid that sm90_chain would use, in one line. A pure
+/// function of shapes, strides, pointer alignment, types and options. Runs without a GPU.
+std::string sm90_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
+
+/// Prepares the current device once: raises shared-memory limits, loads the kernels. Not to be
+/// called during a graph capture.
+cudaError_t sm90_prepare();
+
+/// Enqueues D = epilogue(A*B) under hopper/{bf16,fp16}/chain on the current device (compute
+/// capability 9.0, prepared). `input` is bf16 or fp16; any m, n >= 1 and k >= 0, any strides and
+/// alignment GemmArguments allows. No allocation, no synchronisation, capturable.
+cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options);
+
+}  // namespace detgemm::cuda
