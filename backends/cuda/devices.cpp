@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -68,7 +69,9 @@ Status driver_status() {
   return {Errc::unavailable, "cuda: " + why};
 }
 
-Result<DeviceFacts> facts_of(int ordinal) {
+namespace {
+
+Result<DeviceFacts> ask(int ordinal) {
   cudaDeviceProp properties{};
   cudaError_t error = cudaGetDeviceProperties(&properties, ordinal);
   DeviceFacts facts;
@@ -79,6 +82,19 @@ Result<DeviceFacts> facts_of(int ordinal) {
   if (error != cudaSuccess) return failed("asking device " + std::to_string(ordinal), error);
   facts.name = properties.name;
   facts.memory = properties.totalGlobalMem;
+  return facts;
+}
+
+}  // namespace
+
+Result<DeviceFacts> facts_of(int ordinal) {
+  // Asking takes about a millisecond, and the answer never changes.
+  static std::mutex mutex;
+  static std::map<int, DeviceFacts> known;
+  const std::lock_guard lock(mutex);
+  if (const auto it = known.find(ordinal); it != known.end()) return it->second;
+  auto facts = ask(ordinal);
+  if (facts) known[ordinal] = *facts;
   return facts;
 }
 

@@ -4,6 +4,7 @@
 // Random and adversarial problems, computed by a backend and by the oracle, compared bit for bit
 // with everything around them. See usage below.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -19,9 +20,10 @@ namespace detgemm::test {
 namespace {
 
 constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
-  --outputs COUNT    stop after this many compared outputs (1e7)
+  --outputs COUNT    stop after this many outputs, each counted once (1e7)
   --seconds T        stop after this time, whatever comes first (600)
   --seed S           problems are a function of the seed and their index (1)
+  --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
@@ -32,6 +34,7 @@ Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
 struct Settings {
   double outputs = 1e7;
   double seconds = 600;
+  double largest = kMostProducts;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> only;
   std::optional<std::string> variant;
@@ -43,29 +46,27 @@ struct Settings {
 Settings parse(int argc, char** argv) {
   Settings s;
   for (int i = 1; i < argc; i += 2) {
-    const std::string option = argv[i];
+    const std::string option = i + 1 < argc ? argv[i] : "";
     const std::string value = i + 1 < argc ? argv[i + 1] : "";
-    if (i + 1 >= argc || option.size() < 3) {
-      std::puts(kUsage);
-      std::exit(2);
-    }
-    if (option == "--outputs")
+    if (option == "--outputs") {
       s.outputs = std::stod(value);
-    else if (option == "--seconds")
+    } else if (option == "--seconds") {
       s.seconds = std::stod(value);
-    else if (option == "--seed")
+    } else if (option == "--largest") {
+      s.largest = std::stod(value);
+    } else if (option == "--seed") {
       s.seed = std::stoull(value);
-    else if (option == "--only")
+    } else if (option == "--only") {
       s.only = std::stoull(value);
-    else if (option == "--variant")
+    } else if (option == "--variant") {
       s.variant = value;
-    else if (option == "--subject")
+    } else if (option == "--subject") {
       s.subject = value;
-    else if (option == "--plant")
+    } else if (option == "--plant") {
       s.plant = value;
-    else if (option == "--json")
+    } else if (option == "--json") {
       s.json = value;
-    else {
+    } else {
       std::puts(kUsage);
       std::exit(2);
     }
@@ -86,7 +87,7 @@ class Sweep {
     };
     for (std::uint64_t index = settings_.only.value_or(0);; ++index) {
       one(index);
-      if (settings_.only || static_cast<double>(tally_.total().outputs) >= settings_.outputs ||
+      if (settings_.only || static_cast<double>(distinct_) >= settings_.outputs ||
           elapsed() >= settings_.seconds) {
         return finish(index + 1, elapsed());
       }
@@ -96,6 +97,10 @@ class Sweep {
  private:
   void one(std::uint64_t index) {
     const Problem problem = draw_problem(settings_.seed, index);
+    const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
+    if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
+        settings_.largest)
+      return;
     scene_.place(problem);
     distinct_ += static_cast<unsigned long long>(problem.m * problem.spec.n);
     if (settings_.variant) return force(index, *settings_.variant);
