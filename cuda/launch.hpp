@@ -7,7 +7,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "core/contract/compute_element.hpp"
 
@@ -27,7 +26,7 @@ struct LaunchOptions {
 
 /// Names of the kernels that can be forced; all give the same bits for every problem they take.
 /// One that does not take a problem makes sm90_chain return cudaErrorNotSupported.
-std::span<const std::string_view> sm90_chain_kernels();
+std::span<const std::string> sm90_chain_kernels();
 
 /// The kernel, tile, operand roles and grid that sm90_chain would use, in one line. A pure
 /// function of shapes, strides, pointer alignment, types and options. Runs without a GPU.

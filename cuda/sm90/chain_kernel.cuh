@@ -15,9 +15,9 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
                                              int group) {
   RingCursor<T::kStages> cursor;
   ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
-  for (int tile = blockIdx.x; tile < shape.raster.tiles(); tile += gridDim.x) {
-    int tile_x, tile_y;
-    shape.raster.locate(tile, tile_x, tile_y);
+  TileWalk<T> walk;
+  int tile_x, tile_y;
+  while (walk.next(shape.raster, tile_x, tile_y)) {
     const int x0 = tile_x * T::kX;
     const int y0 = tile_y * T::kN;
     Accumulators<T> acc;
@@ -57,12 +57,16 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
       ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups);
+      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
     }
     ptx::fence_mbarrier_init();
     ptx::let_next_kernel_start();
   }
-  __syncthreads();
+  if constexpr (T::kCluster > 1) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
   // Registers move from the producer to the consumers where 168 a thread would not hold a tile.
   if (warp < 4) {
     if constexpr (T::kGroups == 2) ptx::registers_decrease<(T::kBlocks * T::kN > 256 ? 24 : 40)>();
@@ -73,6 +77,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
     }
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
   }
+  // Nobody leaves while a neighbour may still write here or arrive on a barrier.
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();
 }
 
 }  // namespace detgemm::cuda::sm90

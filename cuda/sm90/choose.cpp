@@ -48,7 +48,8 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
   double least = 0;
   for (int group = 1; group <= std::min(tiles_x, ctas); ++group) {
     const int high = std::min(tiles_y, std::max(1, ctas / group));
-    const double bytes = static_cast<double>(group) * t.x() + static_cast<double>(high) * t.n;
+    const double bytes =
+        static_cast<double>(group) * t.x() * t.cluster + static_cast<double>(high) * t.n;
     const double per_tile = bytes / (static_cast<double>(group) * high);
     if (group == 1 || per_tile < least) {
       least = per_tile;
@@ -59,18 +60,20 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
 }
 
 Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int sms) {
-  const Geometry& t = path == Path::plain ? kGeometries[index] : kGeneralGeometries[index];
+  const Geometry& t = path == Path::plain ? kPlainGeometries[index] : kGeneralGeometries[index];
   Decision d;
   d.path = path;
   d.geometry = index;
   d.swapped = swapped;
   const std::int64_t x = swapped ? g.n : g.m;
   const std::int64_t y = swapped ? g.m : g.n;
-  d.raster.tiles_x = static_cast<int>(ceil_div(x, t.x()));
+  // In a raster of a cluster kernel a tile is a cluster's: its CTAs are neighbours along x.
+  d.raster.tiles_x = static_cast<int>(ceil_div(x, std::int64_t{t.x()} * t.cluster));
   d.raster.tiles_y = static_cast<int>(ceil_div(y, t.n));
-  const std::int64_t tiles = ceil_div(x, t.x()) * ceil_div(y, t.n);
-  d.grid = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{sms} * t.ctas));
-  d.raster.group = stripe(t, d.raster.tiles_x, d.raster.tiles_y, d.grid);
+  const std::int64_t tiles = std::int64_t{d.raster.tiles_x} * d.raster.tiles_y;
+  const std::int64_t slots = std::max(1, sms * t.ctas / t.cluster);
+  d.grid = static_cast<int>(std::min(tiles, slots)) * t.cluster;
+  d.raster.group = stripe(t, d.raster.tiles_x, d.raster.tiles_y, d.grid / t.cluster);
   return d;
 }
 
@@ -88,18 +91,19 @@ Path path_of(const GemmArguments& g) {
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms) {
-  const double tiles = static_cast<double>(ceil_div(x_rows, t.x()) * ceil_div(y_rows, t.n));
-  const double slots = static_cast<double>(sms) * t.ctas;
-  const double waves = std::max(1.0, t.ctas == 1 ? std::ceil(tiles / slots) : tiles / slots);
+  const double tiles = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster) *
+                                           ceil_div(y_rows, t.n));
+  const double waves = std::ceil(tiles / std::max(1, sms * t.ctas / t.cluster));
   const double steps = static_cast<double>(ceil_div(k, kBlockK)) * 4;
   // Clocks a k16 step: the tensor core's rate, the floor of a dependent chain, and the fill of
   // shared memory at what L2 gives one multiprocessor.
   const double tensor = std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? 44.0 : 38.0);
-  const double fill = (t.x() + t.n) * 32.0 / 56.0;
-  const double step = std::max(tensor, fill) * (t.ctas > 1 ? t.ctas : 1);
+  const double fill =
+      std::max(t.load + t.n / static_cast<double>(t.cluster), 0.8 * (t.load + t.n)) * 32.0 / 50.0;
+  const double step = std::max(tensor, fill);
   const double clocks = waves * (steps * step + 900.0 + 6.0 * t.n * t.blocks) + 2500.0;
   const double bytes = static_cast<double>(x_rows + y_rows) * k * 2.0;
-  return std::max(clocks / 1650.0, bytes / 4.4e6 + 1.5);
+  return std::max(clocks / 1750.0, bytes / 4.4e6 + 1.5) + 0.1 * clocks / 1750.0;
 }
 
 Choice choose(const GemmArguments& g, int sms, int forced) {
@@ -112,15 +116,17 @@ Choice choose(const GemmArguments& g, int sms, int forced) {
   }
   const Problem p = make_problem(g, false, false, false);
   const bool any_mn = p.x.mn_major || p.y.mn_major;
-  const auto count = path == Path::plain ? kGeometries.size() : kGeneralGeometries.size();
+  const auto count = path == Path::plain ? kPlainGeometries.size() : kGeneralGeometries.size();
   double least = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Geometry& t = path == Path::plain ? kGeometries[i] : kGeneralGeometries[i];
-    if (forced >= 0 && t.name != kGeometries[static_cast<std::size_t>(forced)].name) continue;
-    if (any_mn && (t.depth > 1 || t.n % 64 != 0)) continue;
+    const Geometry& t = path == Path::plain ? kPlainGeometries[i] : kGeneralGeometries[i];
+    if (forced >= 0 && name(t) != name(kPlainGeometries[static_cast<std::size_t>(forced)]))
+      continue;
+    if (any_mn && !t.takes_mn_major()) continue;
     for (const bool swapped : {false, true}) {
       const std::int64_t x = swapped ? g.n : g.m;
       const std::int64_t y = swapped ? g.m : g.n;
+      if (t.load < t.x() && x > t.load) continue;
       const double time = predicted_time(t, x, y, g.k, sms);
       if (best.ok && time >= least) continue;
       least = time;

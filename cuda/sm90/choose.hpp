@@ -5,6 +5,7 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/geometry.hpp"
+#include "cuda/sm90/problem.hpp"
 #include "cuda/sm90/raster.hpp"
 #include "cuda/sm90/tile.hpp"
 
@@ -21,14 +22,15 @@ Path path_of(const GemmArguments& g);
 /// What runs: a geometry of its path, which operand takes the x side, and the grid.
 struct Decision {
   Path path = Path::plain;
-  int geometry = 0;  ///< index into kGeometries or kGeneralGeometries
+  int geometry = 0;  ///< index into kPlainGeometries or kGeneralGeometries
   bool swapped = false;
   Raster raster;
   int grid = 1;  ///< CTAs
 };
 
-/// The cheapest decision by a model of time (choose.cpp); `forced` is an index into kGeometries or
-/// -1. `ok` is false when the forced geometry does not exist on this problem's path. Pure.
+/// The cheapest decision by a model of time (choose.cpp); `forced` is an index into
+/// kPlainGeometries or -1. `ok` is false when the forced geometry does not exist on this problem's
+/// path. Pure.
 struct Choice {
   bool ok = false;
   Decision decision;

@@ -5,86 +5,88 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
-
-#include "cuda/sm90/problem.hpp"
+#include <string>
 
 namespace detgemm::cuda::sm90 {
 
 inline constexpr int kSharedBytes = 227 * 1024;  ///< a CTA may have; 1 KB more a CTA is reserved
 
-/// The geometry of a wgmma kernel: one row of the table below. See Tile.
+/// The geometry of a wgmma kernel; every field is bit-neutral.
 struct Geometry {
-  std::string_view name;
-  int groups, blocks, n, depth, ctas;
-  /// Stages that fill the shared memory left by `epilogue_bytes` and the barriers.
-  constexpr int stages(int stage_bytes, int epilogue_bytes) const {
-    const int room = kSharedBytes / ctas - 1024 * (ctas - 1) / ctas - epilogue_bytes - 1024;
-    const int fit = room / (stage_bytes + 16);
-    return fit < 12 ? fit : 12;
-  }
+  int groups;   ///< consumer warp groups
+  int blocks;   ///< blocks of 64 x rows a group
+  int n;        ///< y rows of a tile: the N of the instruction
+  int depth;    ///< k blocks a pipeline stage
+  int ctas;     ///< CTAs a multiprocessor
+  int load;     ///< x rows loaded; fewer than the tile has where the problem has no more
+  int cluster;  ///< CTAs, neighbours along x, that load Y together and multicast it
+
   constexpr int x() const { return 64 * groups * blocks; }
-  /// Width along y of an epilogue box: the widest piece, up to 64, that cuts n evenly.
-  constexpr int slab() const { return slab_of(n); }
-  static constexpr int slab_of(int n) {
-    return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8;
+  /// MN-major operands need whole slabs of 64 and one k block a stage.
+  constexpr bool takes_mn_major() const {
+    return depth == 1 && n % (64 * cluster) == 0 && load == x();
   }
-  static constexpr int fp32_slab_of(int n) { return slab_of(n) < 32 ? slab_of(n) : 32; }
+  constexpr int stage_bytes(bool y_mn) const {
+    return depth * 128 * (load + (y_mn ? (n + 63) / 64 * 64 : n));
+  }
+  /// Stages that fill the shared memory left by `epilogue_bytes` and the barriers.
+  constexpr int stages(bool y_mn, int epilogue_bytes) const {
+    const int room = kSharedBytes / ctas - 1024 * (ctas - 1) / ctas - epilogue_bytes - 1024;
+    const int fit = room / (stage_bytes(y_mn) + 16);
+    return fit < 16 ? fit : 16;
+  }
+  /// Width along y of an epilogue box: the widest piece, up to 64, that cuts n evenly.
+  constexpr int slab() const { return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8; }
+  constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
 };
 
-// clang-format off
-// name, consumer groups, 64-row blocks a group, N, k blocks a stage, CTAs a multiprocessor.
-#define DETGEMM_SM90_GEOMETRIES(apply) \
-  apply(64x8, 1, 1, 8, 2, 2)           \
-  apply(64x16, 1, 1, 16, 2, 2)         \
-  apply(64x32, 1, 1, 32, 1, 2)         \
-  apply(64x64, 1, 1, 64, 1, 2)         \
-  apply(64x8d, 1, 1, 8, 4, 1)          \
-  apply(64x16d, 1, 1, 16, 4, 1)        \
-  apply(64x32d, 1, 1, 32, 4, 1)        \
-  apply(64x64d, 1, 1, 64, 2, 1)        \
-  apply(128x8, 2, 1, 8, 2, 1)          \
-  apply(128x16, 2, 1, 16, 2, 1)        \
-  apply(128x32, 2, 1, 32, 2, 1)        \
-  apply(128x48, 2, 1, 48, 1, 1)        \
-  apply(64x80, 1, 1, 80, 1, 2)         \
-  apply(64x96, 1, 1, 96, 1, 2)         \
-  apply(64x112, 1, 1, 112, 1, 1)       \
-  apply(64x128, 1, 1, 128, 1, 1)       \
-  apply(64x144, 1, 1, 144, 1, 1)       \
-  apply(64x160, 1, 1, 160, 1, 1)       \
-  apply(64x192, 1, 1, 192, 1, 1)       \
-  apply(64x256, 1, 1, 256, 1, 1)       \
-  apply(128x64, 2, 1, 64, 1, 1)        \
-  apply(128x80, 2, 1, 80, 1, 1)        \
-  apply(128x96, 2, 1, 96, 1, 1)        \
-  apply(128x112, 2, 1, 112, 1, 1)      \
-  apply(128x128, 2, 1, 128, 1, 1)      \
-  apply(128x144, 2, 1, 144, 1, 1)      \
-  apply(128x160, 2, 1, 160, 1, 1)      \
-  apply(128x176, 2, 1, 176, 1, 1)      \
-  apply(128x192, 2, 1, 192, 1, 1)      \
-  apply(128x224, 2, 1, 224, 1, 1)      \
-  apply(128x256, 2, 1, 256, 1, 1)      \
-  apply(256x64, 2, 2, 64, 1, 1)        \
-  apply(256x96, 2, 2, 96, 1, 1)        \
-  apply(256x128, 2, 2, 128, 1, 1)      \
-  apply(256x160, 2, 2, 160, 1, 1)      \
-  apply(256x192, 2, 2, 192, 1, 1)
+/// For example "128x192", "64x32-load8-depth4", "64x192-cluster2".
+std::string name(const Geometry& geometry);
 
-// Any epilogue and any row alignment of K-major operands.
-#define DETGEMM_SM90_GENERAL_GEOMETRIES(apply) \
-  apply(128x64, 2, 1, 64, 1, 1)                \
-  apply(128x128, 2, 1, 128, 1, 1)              \
-  apply(128x256, 2, 1, 256, 1, 1)
-// clang-format on
+namespace geometry {
 
-#define DETGEMM_SM90_ROW(name, groups, blocks, n, depth, ctas) \
-  Geometry{#name, groups, blocks, n, depth, ctas},
-inline constexpr auto kGeometries =
-    std::to_array<Geometry>({DETGEMM_SM90_GEOMETRIES(DETGEMM_SM90_ROW)});
-inline constexpr auto kGeneralGeometries =
-    std::to_array<Geometry>({DETGEMM_SM90_GENERAL_GEOMETRIES(DETGEMM_SM90_ROW)});
-#undef DETGEMM_SM90_ROW
+/// A tile that fills the 64-row blocks; one multiprocessor each.
+constexpr Geometry tile(int groups, int blocks, int n, int cluster = 1) {
+  return {groups, blocks, n, 1, 1, 64 * groups * blocks, cluster};
+}
+/// Few tokens on the x side against n weights: boxes of about 16 KB of weights, stages below 40.
+constexpr Geometry stream(int load, int n) {
+  int depth = n <= 16 ? 8 : n <= 32 ? 4 : n <= 64 ? 2 : 1;
+  while (depth > 1 && depth * (load + n) * 128 > 40 * 1024) depth /= 2;
+  return {1, 1, n, depth, 1, load, 1};
+}
+/// 64 weights against few tokens on the y side.
+constexpr Geometry narrow(int n, int depth, int ctas) { return {1, 1, n, depth, ctas, 64, 1}; }
+
+}  // namespace geometry
+
+/// Kernels for operands and outputs that suit TMA, alpha = 1 and nothing else.
+inline constexpr auto kPlainGeometries = [] {
+  using namespace geometry;
+  constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
+  constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
+  constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
+  constexpr int kWide[] = {64, 96, 128, 160, 192};
+  std::array<Geometry, 4 * 14 + 4 + 9 + 13 + 5 + 14> all{};
+  int i = 0;
+  for (const int load : {8, 16, 32, 64}) {
+    for (const int n : kStream) all[i++] = stream(load, n);
+  }
+  all[i++] = narrow(8, 4, 1);
+  all[i++] = narrow(16, 4, 1);
+  all[i++] = narrow(32, 4, 1);
+  all[i++] = narrow(64, 2, 1);
+  for (const int n : kOne) all[i++] = tile(1, 1, n);
+  for (const int n : kTwo) all[i++] = tile(2, 1, n);
+  for (const int n : kWide) all[i++] = tile(2, 2, n);
+  for (const int n : {64, 96, 128, 160, 192, 256}) all[i++] = tile(1, 1, n, 2);
+  for (const int n : {64, 96, 128, 192, 256}) all[i++] = tile(2, 1, n, 2);
+  for (const int n : {96, 128, 192}) all[i++] = tile(2, 2, n, 2);
+  return all;
+}();
+
+/// Kernels for any epilogue and any strides of D.
+inline constexpr auto kGeneralGeometries = std::to_array<Geometry>(
+    {geometry::tile(2, 1, 64), geometry::tile(2, 1, 128), geometry::tile(2, 1, 256)});
 
 }  // namespace detgemm::cuda::sm90

@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "cuda/sm90/chain_kernel.cuh"
 #include "cuda/sm90/kernels.hpp"
 
@@ -11,37 +14,39 @@ namespace detgemm::cuda::sm90 {
 /// Part of one source file a type and pair of majors: compiles every geometry that takes them.
 template <class T>
 Kernel kernel_of() {
-  return {reinterpret_cast<const void*>(&chain_kernel<T>), T::kThreads, T::kSharedBytes};
+  return {reinterpret_cast<const void*>(&chain_kernel<T>), T::kThreads, T::kSharedBytes,
+          T::kCluster};
+}
+
+template <DType T, Geometry kG, bool kXMn, bool kYMn, Form kForm>
+Kernel compiled() {
+  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
+    return kernel_of<Tile<T, kG, kXMn, kYMn, kForm>>();
+  } else {
+    return {};
+  }
 }
 
 template <DType T, bool kXMn, bool kYMn>
 Kernel plain_kernel(int geometry) {
-  constexpr bool kAnyMn = kXMn || kYMn;
-  int i = 0;
-#define DETGEMM_SM90_CASE(name, groups, blocks, n, depth, ctas)                             \
-  if (i++ == geometry) {                                                                    \
-    if constexpr (!kAnyMn || (depth == 1 && n % 64 == 0)) {                                 \
-      return kernel_of<Tile<T, groups, blocks, n, depth, kXMn, kYMn, Form::plain, ctas>>(); \
-    }                                                                                       \
+  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Kernel, sizeof...(I)>{
+        compiled<T, kPlainGeometries[I], kXMn, kYMn, Form::plain>()...};
   }
-  DETGEMM_SM90_GEOMETRIES(DETGEMM_SM90_CASE)
-#undef DETGEMM_SM90_CASE
-  return {};
+  (std::make_index_sequence<kPlainGeometries.size()>());
+  return all[static_cast<std::size_t>(geometry)];
 }
 
 template <DType T, bool kXMn, bool kYMn>
 Kernel general_kernel(int geometry, Form form) {
-  int i = 0;
-#define DETGEMM_SM90_CASE(name, groups, blocks, n, depth, ctas)                              \
-  if (i++ == geometry) {                                                                     \
-    if (form == Form::from_c) {                                                              \
-      return kernel_of<Tile<T, groups, blocks, n, depth, kXMn, kYMn, Form::from_c, ctas>>(); \
-    }                                                                                        \
-    return kernel_of<Tile<T, groups, blocks, n, depth, kXMn, kYMn, Form::general, ctas>>();  \
+  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Kernel, 2 * sizeof...(I)>{
+        compiled<T, kGeneralGeometries[I], kXMn, kYMn, Form::general>()...,
+        compiled<T, kGeneralGeometries[I], kXMn, kYMn, Form::from_c>()...};
   }
-  DETGEMM_SM90_GENERAL_GEOMETRIES(DETGEMM_SM90_CASE)
-#undef DETGEMM_SM90_CASE
-  return {};
+  (std::make_index_sequence<kGeneralGeometries.size()>());
+  const std::size_t first = form == Form::from_c ? kGeneralGeometries.size() : 0;
+  return all[first + static_cast<std::size_t>(geometry)];
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -12,6 +12,7 @@ struct Kernel {
   const void* function = nullptr;
   int threads = 0;
   int shared_bytes = 0;
+  int cluster = 1;
 };
 
 /// The kernel of a geometry for one input type and one pair of majors; the function is null where

@@ -4,7 +4,6 @@
 #include "cuda/launch.hpp"
 
 #include <array>
-#include <cstdio>
 
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
@@ -14,12 +13,6 @@ namespace detgemm::cuda {
 namespace {
 
 using namespace sm90;
-
-constexpr auto kNames = [] {
-  std::array<std::string_view, kGeometries.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kGeometries[i].name;
-  return names;
-}();
 
 template <DType T>
 Kernel kernel_for_type(const Decision& d, bool x_mn, bool y_mn, Form form) {
@@ -40,7 +33,7 @@ Kernel kernel_for(const Decision& d, DType input, bool x_mn, bool y_mn, Form for
 
 const Geometry& geometry_of(const Decision& d) {
   const auto i = static_cast<std::size_t>(d.geometry);
-  return d.path == Path::plain ? kGeometries[i] : kGeneralGeometries[i];
+  return d.path == Path::plain ? kPlainGeometries[i] : kGeneralGeometries[i];
 }
 
 LaunchShape shape_of(const GemmArguments& g, const Problem& p, const Decision& d) {
@@ -65,11 +58,18 @@ cudaError_t enqueue(const Kernel& kernel, int grid, const LaunchOptions& options
   config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(kernel.shared_bytes);
   config.stream = options.stream;
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &attribute;
-  config.numAttrs = options.overlap ? 1 : 0;
+  cudaLaunchAttribute attributes[2]{};
+  config.attrs = attributes;
+  if (options.overlap) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (kernel.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(kernel.cluster), 1, 1};
+  }
   return cudaLaunchKernelExC(&config, kernel.function, arguments);
 }
 
@@ -79,10 +79,12 @@ cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
   const Geometry& t = geometry_of(d);
   LaunchMaps maps;
   if (g.k > 0) {
-    if (const auto e = make_map(p.x, input, g.k, t.x(), t.depth, &maps.x); e != cudaSuccess) {
+    if (const auto e = make_map(p.x, input, g.k, t.load, t.depth, &maps.x); e != cudaSuccess) {
       return e;
     }
-    if (const auto e = make_map(p.y, input, g.k, t.n, t.depth, &maps.y); e != cudaSuccess) return e;
+    if (const auto e = make_map(p.y, input, g.k, t.n / t.cluster, t.depth, &maps.y);
+        e != cudaSuccess)
+      return e;
   }
   Form form = g.continue_from_c ? Form::from_c : Form::general;
   if (d.path == Path::plain) {
@@ -103,17 +105,21 @@ const char* form_name(const GemmArguments& g, Path path) {
 
 }  // namespace
 
-std::span<const std::string_view> sm90_chain_kernels() { return kNames; }
+std::span<const std::string> sm90_chain_kernels() {
+  static const auto names = [] {
+    std::array<std::string, kPlainGeometries.size()> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = name(kPlainGeometries[i]);
+    return all;
+  }();
+  return names;
+}
 
 std::string sm90_describe(const GemmArguments& g, DType, const LaunchOptions& options) {
   const auto choice = choose(g, options.sms, options.forced);
   if (!choice.ok) return "none";
   const Decision& d = choice.decision;
   if (d.path == Path::gather) return "sm90/gather";
-  char text[96];
-  std::snprintf(text, sizeof text, "sm90/%s%s%s", geometry_of(d).name.data(),
-                d.swapped ? "/swapped" : "", form_name(g, d.path));
-  return text;
+  return "sm90/" + name(geometry_of(d)) + (d.swapped ? "/swapped" : "") + form_name(g, d.path);
 }
 
 cudaError_t sm90_prepare() {
@@ -127,7 +133,8 @@ cudaError_t sm90_prepare() {
     if (const auto e = raise(gather_kernel(type)); e != cudaSuccess) return e;
     for (int majors = 0; majors < 4; ++majors) {
       for (const Path path : {Path::plain, Path::general}) {
-        const auto count = path == Path::plain ? kGeometries.size() : kGeneralGeometries.size();
+        const auto count =
+            path == Path::plain ? kPlainGeometries.size() : kGeneralGeometries.size();
         for (std::size_t i = 0; i < count; ++i) {
           const Decision d{path, static_cast<int>(i)};
           for (const Form form : {Form::general, Form::from_c}) {

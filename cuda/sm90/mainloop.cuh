@@ -12,6 +12,19 @@ namespace detgemm::cuda::sm90 {
 template <class T>
 using Accumulators = float[T::kBlocks][T::kN / 2];
 
+/// Hands a stage back: to the own producers and, where Y is shared, to those of the whole cluster,
+/// whose multicasts write here too. Run by all threads of the group.
+template <class T>
+__device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage) {
+  const std::uint32_t barrier = shared.empty + 8 * stage;
+  if constexpr (T::kCluster == 1) {
+    if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive(barrier);
+  } else {
+    const std::uint32_t lane = threadIdx.x % 128;
+    if (lane < T::kCluster) ptx::mbarrier_arrive_remote(barrier, lane);
+  }
+}
+
 /// The chain of every output of a tile, k16 steps in ascending order:
 ///
 ///   acc = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded] -> epilogue
@@ -24,7 +37,6 @@ __device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_b
   // Bytes between k16 steps inside a block: 32 along a K-major row, 16 rows of an MN-major slab.
   constexpr std::uint64_t kXStep = (T::kXMn ? 2048 : 32) >> 4;
   constexpr std::uint64_t kYStep = (T::kYMn ? 2048 : 32) >> 4;
-  const bool leader = threadIdx.x % 128 == 0;
   int previous = -1;
 #pragma unroll 1
   for (int block = 0; block < k_blocks; block += T::kDepth) {
@@ -46,14 +58,14 @@ __device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_b
     }
     ptx::wgmma_commit();
     ptx::wgmma_wait<1>();
-    if (previous >= 0 && leader) ptx::mbarrier_arrive(shared.empty + 8 * previous);
+    if (previous >= 0) release<T>(shared, previous);
     previous = cursor.stage;
     cursor.advance();
   }
   ptx::wgmma_wait<0>();
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) ptx::pin(acc[i]);
-  if (previous >= 0 && leader) ptx::mbarrier_arrive(shared.empty + 8 * previous);
+  if (previous >= 0) release<T>(shared, previous);
 }
 
 }  // namespace detgemm::cuda::sm90

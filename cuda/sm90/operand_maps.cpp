@@ -40,7 +40,7 @@ cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geom
                             CUtensorMap* map) {
   const bool along_x = p.d_x_contiguous();
   const bool is_32 = g.output == DType::fp32;
-  const auto slab = static_cast<std::uint32_t>(is_32 ? Geometry::fp32_slab_of(t.n) : t.slab());
+  const auto slab = static_cast<std::uint32_t>(is_32 ? t.fp32_slab() : t.slab());
   const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
   const std::int64_t pitch = outer > 1 ? (along_x ? p.d_y : p.d_x) : 8;
   TensorShape s;

@@ -31,7 +31,7 @@ struct Problem {
   bool x_stable = false;
   bool y_stable = false;
   /// Neighbours along x lie side by side in memory (else neighbours along y).
-  bool d_x_contiguous() const { return y.rows > 1 && d_y != 1; }
+  bool d_x_contiguous() const { return d_x == 1 && x.rows > 1 && (d_y != 1 || y.rows == 1); }
 };
 
 /// One operand from its view: strides of an extent of 1 mean nothing and read as 0.

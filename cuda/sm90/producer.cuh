@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/ptx/barrier.cuh"
+#include "cuda/sm90/ptx/cluster.cuh"
 #include "cuda/sm90/ptx/control.cuh"
 #include "cuda/sm90/ptx/tma.cuh"
 #include "cuda/sm90/tile.hpp"
@@ -41,6 +42,23 @@ struct RingCursor {
   }
 };
 
+/// The tiles of a CTA: a persistent grid takes the raster's tiles in turn, and the CTAs of a
+/// cluster take neighbours along x.
+template <class T>
+struct TileWalk {
+  int at = blockIdx.x / T::kCluster;
+
+  __device__ bool next(const Raster& raster, int& tile_x, int& tile_y) {
+    if (at >= raster.tiles()) return false;
+    raster.locate(at, tile_x, tile_y);
+    if constexpr (T::kCluster > 1) {
+      tile_x = tile_x * T::kCluster + static_cast<int>(ptx::cluster_rank());
+    }
+    at += gridDim.x / T::kCluster;
+    return true;
+  }
+};
+
 /// Loads one stage of one operand: rows [row, row + kRows) and k blocks from `block`.
 template <int kRows, int kDepth, bool kMn>
 __device__ __forceinline__ void load_stage(const CUtensorMap& map, bool whole_blocks,
@@ -68,14 +86,33 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
                                         Load&& load) {
   RingCursor<T::kStages> cursor;
   cursor.parity = 1;  // a fresh barrier counts as one turn ahead: the ring starts empty
-  for (int tile = blockIdx.x; tile < shape.raster.tiles(); tile += gridDim.x) {
-    int tile_x, tile_y;
-    shape.raster.locate(tile, tile_x, tile_y);
+  TileWalk<T> walk;
+  int tile_x, tile_y;
+  while (walk.next(shape.raster, tile_x, tile_y)) {
     for (int block = 0; block < shape.k_blocks; block += T::kDepth) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       load(cursor.stage, tile_x * T::kX, tile_y * T::kN, block);
       cursor.advance();
     }
+  }
+}
+
+/// One stage of Y by a cluster: every CTA loads its share of the rows and multicasts it, so that
+/// each barrier sees all of Y arrive.
+template <class T>
+__device__ __forceinline__ void load_shared_y(const CUtensorMap& map, std::uint32_t to, int row,
+                                              int block, std::uint32_t barrier) {
+  constexpr int kShare = T::kN / T::kCluster;
+  constexpr std::uint16_t kAll = (1U << T::kCluster) - 1;
+  const int first = static_cast<int>(ptx::cluster_rank()) * kShare;
+  if constexpr (T::kYMn) {
+#pragma unroll
+    for (int slab = 0; slab < kShare / 64; ++slab) {
+      const int at = first + slab * 64;
+      ptx::tma_multicast(to + at * 128, &map, row + at, block * kBlockK, barrier, kAll);
+    }
+  } else {
+    ptx::tma_multicast(to + first * 128, &map, block * kBlockK, row + first, barrier, kAll);
   }
 }
 
@@ -89,16 +126,20 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
     produce(shared, shape, [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kXBytes);
-      load_stage<T::kX, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x, block,
-                                            full);
+      load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x,
+                                                block, full);
     });
   } else if (warp == 1 && ptx::elect_one()) {
     if (!shape.y_stable) ptx::wait_for_earlier_kernels();
     produce(shared, shape, [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kYBytes);
-      load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.whole_blocks, shared.y(stage), y, block,
-                                            full);
+      if constexpr (T::kCluster > 1) {
+        load_shared_y<T>(maps.y, shared.y(stage), y, block, full);
+      } else {
+        load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.whole_blocks, shared.y(stage), y, block,
+                                              full);
+      }
     });
   }
 }

@@ -13,6 +13,7 @@
 namespace detgemm::cuda::sm90 {
 
 inline constexpr int kBlockK = 64;  ///< k of one shared-memory row: 128 bytes, one swizzle span
+
 /// Tensor maps a wgmma kernel is launched with; `d` in plain kernels only.
 struct LaunchMaps {
   CUtensorMap x, y, d;
@@ -36,41 +37,38 @@ enum class Form {
   from_c,   ///< general, and the accumulator starts from fp32 C (`continue`)
 };
 
-/// The shape of a wgmma kernel, all of it bit-neutral.
-/// kGroups consumer warp groups hold kBlocks blocks of 64 x rows each; y is N wide; kDepth k
-/// blocks a pipeline stage; kCtas CTAs share a multiprocessor.
-template <DType kT, int kGroupsT, int kBlocksT, int kNT, int kDepthT, bool kXMnT, bool kYMnT,
-          Form kFormT, int kCtasT = 1>
+/// A wgmma kernel at compile time.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT>
 struct Tile {
   static constexpr DType kInput = kT;
-  static constexpr int kGroups = kGroupsT, kBlocks = kBlocksT, kN = kNT;
-  static constexpr int kDepth = kDepthT, kCtas = kCtasT;
+  static constexpr int kGroups = kG.groups, kBlocks = kG.blocks, kN = kG.n, kDepth = kG.depth;
+  static constexpr int kCtas = kG.ctas, kCluster = kG.cluster;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
   static constexpr Form kForm = kFormT;
   static constexpr bool kGeneral = kForm != Form::plain;
 
-  static constexpr int kX = 64 * kGroups * kBlocks;
-  static constexpr int kYSlots = kYMn ? (kN + 63) / 64 * 64 : kN;  ///< rows of space for Y
-  static constexpr int kXBytes = kX * 128;                         ///< one k block
-  static constexpr int kYBytes = kYSlots * 128;                    ///< one k block
-  static constexpr int kStageBytes = kDepth * (kXBytes + kYBytes);
+  static constexpr int kX = kG.x();
+  /// The tensor core reads 64 rows whatever was loaded; what lies behind the loaded ones makes
+  /// rows of the tile that do not exist in the problem and are never stored.
+  static constexpr int kXLoad = kG.load;
+  static constexpr int kXBytes = kXLoad * 128;  ///< one k block
+  static constexpr int kYBytes = kG.stage_bytes(kYMn) / kDepth - kXBytes;
+  static constexpr int kStageBytes = kG.stage_bytes(kYMn);
   static constexpr int kThreads = 128 * (kGroups + 1);
 
-  static constexpr int kSlab = Geometry::slab_of(kN);
-  static constexpr int kSlabFp32 = Geometry::fp32_slab_of(kN);
+  static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  /// Fast: two boxes a group. General: 8 rows of fp32 a warp, padded against bank conflicts.
+  /// Plain: two boxes a group. General: 8 rows of fp32 a warp, padded against bank conflicts.
   static constexpr int kPitch = kN + 8;
   static constexpr int kEpilogueBytes =
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * 2 * kBoxBytes;
-  static constexpr int kStages =
-      Geometry{"", kGroups, kBlocks, kN, kDepth, kCtas}.stages(kStageBytes, kEpilogueBytes);
+  static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   static constexpr int kSharedBytes = kStages * kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
 
-  static_assert(kN % 8 == 0 && kN <= 256);
-  static_assert(kDepth == 1 || (!kXMn && !kYMn));
-  static_assert(!kGeneral || (kDepth == 1 && kN % 64 == 0));
-  static_assert(kStages >= 3);
+  static_assert(kN % 8 == 0 && kN <= 256 && kStages >= 3);
+  static_assert(kG.takes_mn_major() || (!kXMn && !kYMn));
+  static_assert(!kGeneral || (kN % 64 == 0 && kCluster == 1));
+  static_assert(kXLoad == kX || kStageBytes + kEpilogueBytes >= kDepth * kXBytes + 8192);
 };
 
 }  // namespace detgemm::cuda::sm90

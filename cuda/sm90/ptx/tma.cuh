@@ -30,6 +30,18 @@ __device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtens
       : "memory");
 }
 
+/// A 2-D box to the same offset of every CTA of the cluster named in `ctas`, completing on the
+/// barrier at the same offset of each.
+__device__ __forceinline__ void tma_multicast(std::uint32_t destination, const CUtensorMap* map,
+                                              int x, int y, std::uint32_t barrier,
+                                              std::uint16_t ctas) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(destination),
+      "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(ctas)
+      : "memory");
+}
+
 /// Shared to global, 2-D box at (x, y); elements outside the tensor are not written.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
                                           std::uint32_t source) {

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/geometry.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+std::string name(const Geometry& geometry) {
+  std::string text = std::to_string(geometry.x()) + 'x' + std::to_string(geometry.n);
+  const auto add = [&](const char* what, int value, int usual) {
+    if (value != usual) text += what + std::to_string(value);
+  };
+  add("-load", geometry.load, geometry.x());
+  add("-depth", geometry.depth, 1);
+  add("-ctas", geometry.ctas, 1);
+  add("-cluster", geometry.cluster, 1);
+  return text;
+}
+
+}  // namespace detgemm::cuda::sm90
