@@ -21,7 +21,8 @@ constexpr const char* kUsage =
                    early: B is promised stable and may be read early; plain: no promise;
                    cublas: default choice, 32 MiB workspace; cublas0: no workspace
   --variant NAME   force this kernel of ours
-  --all-variants   time every kernel of ours that takes the problem, best against chosen
+  --all-variants   time every kernel of ours that takes the problem, best against chosen;
+                   with --variant, those whose name holds it
   --quick          fewer points and repetitions
   --reps N         repetitions of every arm
   --seconds S      budget: fewer repetitions, then fewer points

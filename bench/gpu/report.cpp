@@ -31,6 +31,8 @@ std::vector<std::pair<std::string, double>> figures(const CaseResult& r) {
   };
   add("ratio, early", r.ratio("early"));
   add("ratio, plain", r.ratio("plain"));
+  add("ratio, chosen", r.ratio("chosen"));
+  if (r.us("chosen") > 0) add("best variant / chosen", r.best_variant_us() / r.us("chosen"));
   const double near = r.us("neighbour");
   const double mine = r.us("early") > 0 ? r.us("early") : r.us("plain");
   if (near > 0 && mine > 0) add("neighbour / ours", near / mine);
@@ -62,6 +64,16 @@ double CaseResult::read_us() const {
 double CaseResult::ratio(const std::string& arm) const {
   const double mine = us(arm);
   return mine > 0 ? vendor_us() / mine : 0;
+}
+
+double CaseResult::best_variant_us() const {
+  double best = 0;
+  if (us("chosen") <= 0) return 0;
+  for (const ArmResult& arm : arms) {
+    if (arm.name == "chosen" || arm.name == "cublas" || arm.name == "cublas0") continue;
+    best = best > 0 ? std::min(best, arm.us.median) : arm.us.median;
+  }
+  return best;
 }
 
 const char* name(Kind kind) {

@@ -35,6 +35,8 @@ struct CaseResult {
   /// The faster of the pure reads; 0 where none ran.
   double read_us() const;
   double ratio(const std::string& arm) const;
+  /// The fastest of the forced kernels (run_variants); 0 where none was.
+  double best_variant_us() const;
 };
 
 /// What every file says of the machine and the build.
