@@ -46,6 +46,8 @@ class HostDevice final : public Device {
 
 Device::~Device() = default;
 
+std::vector<DeviceInfo> Device::list() const { return {}; }
+
 Status Device::replay(Stream, const std::function<Status(Stream)>&, int) {
   return unsupported("this device has no graphs");
 }

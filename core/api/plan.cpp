@@ -25,10 +25,14 @@ struct Plan::State {
 
 namespace {
 
-Status check_variant(const Backend& backend, const GemmSpec& spec, const PlanOptions& options) {
+Status check_options(const Backend& backend, const GemmSpec& spec, const PlanOptions& options) {
   if (options.max_workers < 0) {
     return invalid("max_workers is " + std::to_string(options.max_workers) +
                    ": it must be 0 (all) or positive");
+  }
+  if (name(options.stable) == "unknown") {
+    return invalid("stable is " + described(options.stable) +
+                   ": it must be none (0), a (1) or b (2)");
   }
   if (options.variant.empty()) return {};
   const auto known = backend.variants(spec);
@@ -63,7 +67,7 @@ Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
   if (Status s = validate(spec); !s) return s;
   if (Status s = backend.available(); !s) return s;
   if (Status s = backend.supports(spec); !s) return s;
-  if (Status s = check_variant(backend, spec, options); !s) return s;
+  if (Status s = check_options(backend, spec, options); !s) return s;
   auto impl = backend.make_plan(spec, options);
   if (!impl) return impl.status();
   return Plan(std::make_shared<const State>(State{&backend, spec, options, *std::move(impl)}));

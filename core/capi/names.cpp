@@ -3,6 +3,7 @@
 
 #include "core/capi/error.hpp"
 #include "core/capi/text.hpp"
+#include "detgemm/backend.hpp"
 #include "detgemm/contract.hpp"
 #include "detgemm/types.hpp"
 #include "detgemm/version.hpp"
@@ -33,6 +34,9 @@ const char* detgemm_arithmetic_name(detgemm_arithmetic_t arithmetic) {
 }
 const char* detgemm_reduction_name(detgemm_reduction_t reduction) {
   return interned(name(static_cast<ReductionKind>(reduction)));
+}
+const char* detgemm_stable_name(detgemm_stable_t stable) {
+  return interned(name(static_cast<Stable>(stable)));
 }
 const char* detgemm_evidence(detgemm_arithmetic_t arithmetic) {
   return interned(evidence(static_cast<Arithmetic>(arithmetic)));

@@ -44,7 +44,11 @@ Result<PlanOptions> options_of(const detgemm_plan_options_t* given) {
   if (given == nullptr) return PlanOptions{};
   auto c = read("options", given);
   if (!c) return c.status();
-  return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers};
+  if (c->reserved != 0) {
+    return invalid("options.reserved is " + std::to_string(c->reserved) + ": it must be 0");
+  }
+  return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers,
+                     static_cast<Stable>(c->stable)};
 }
 
 /// The part that run and combine share: the caller's structs first, so that a bad one is refused
@@ -190,6 +194,7 @@ detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan, detgemm_plan_o
     auto c = defaults<detgemm_plan_options_t>();
     c.max_workers = plan->plan.options().max_workers;
     c.variant = plan->plan.options().variant.c_str();
+    c.stable = static_cast<detgemm_stable_t>(plan->plan.options().stable);
     return write("out", c, out);
   });
 }

@@ -29,6 +29,7 @@ Exit codes: 0 some backend (or the one named) would run it; 2 a wrong argument; 
 struct ExplainOptions {
   ProblemOptions problem;
   std::string backend;
+  std::string stable = "none";
 };
 
 void add_contract(Report& report, const Problem& problem) {
@@ -67,11 +68,11 @@ void add_problem(Report& report, const Problem& problem) {
 }
 
 /// What one backend says; true where it would run the problem.
-bool add_backend(Report& report, const KnownBackend& known, const Problem& problem) {
+bool add_backend(Report& report, const KnownBackend& known, const Problem& problem, Stable stable) {
   Json entry{{"name", known.name}};
   Status status = would_run(known, problem.spec);
   if (status) {
-    const auto plan = Plan::create(*known.backend, problem.spec);
+    const auto plan = Plan::create(*known.backend, problem.spec, {"", 0, stable});
     status = plan.status();
     if (status) {
       const std::size_t workspace = need(plan->workspace_bytes(problem.m));
@@ -100,12 +101,14 @@ bool add_backend(Report& report, const KnownBackend& known, const Problem& probl
 
 Report explain(const ExplainOptions& options) {
   const Problem problem = parse_problem(options.problem);
+  const Stable stable = need(parse_stable(options.stable));
   const Runtime runtime = need(Runtime::start());
   Report report;
   report.json["command"] = "explain";
   add_contract(report, problem);
   add_problem(report, problem);
   report.json["chosen"] = nullptr;
+  report.json["stable"] = name(stable);
   report.json["backends"] = Json::array();
   report.text += "\n";
   bool listed = false;
@@ -113,7 +116,7 @@ Report explain(const ExplainOptions& options) {
   for (const KnownBackend& known : known_backends()) {
     if (!options.backend.empty() && known.name != options.backend) continue;
     listed = true;
-    if (!add_backend(report, known, problem) || report.exit == kOk) continue;
+    if (!add_backend(report, known, problem, stable) || report.exit == kOk) continue;
     report.json["chosen"] = known.name;
     report.exit = kOk;
   }
@@ -128,6 +131,8 @@ void register_explain(CLI::App& root, int& exit_code) {
   Command command(root, exit_code, "explain", kSummary);
   add_problem_options(command, options->problem);
   command.option("--backend", "NAME", options->backend, "ask this backend only");
+  command.option("--stable", "OPERAND", options->stable,
+                 "none, a or b: one that earlier work on the stream does not write");
   command.footer(kFooter);
   command.action([options] { return explain(*options); });
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -53,6 +54,33 @@ void add_build(Report& report) {
   report.line("system", kSystem);
 }
 
+/// Each device of a kind, with what one compares when bits or times differ.
+void add_list(Report& report, Json& devices, const Device& device) {
+  const auto list = device.list();
+  if (list.empty()) {
+    devices.push_back({{"kind", name(device.kind())}, {"description", device.description()}});
+    report.line("  " + std::string(name(device.kind())), device.description());
+  }
+  int number = 0;
+  for (const DeviceInfo& one : list) {
+    devices.push_back({{"kind", name(device.kind())},
+                       {"number", number},
+                       {"description", one.name},
+                       {"capability", one.capability},
+                       {"processors", one.processors},
+                       {"memory_bytes", one.memory_bytes},
+                       {"driver", one.driver},
+                       {"runtime", one.runtime}});
+    char memory[32];
+    std::snprintf(memory, sizeof memory, "%.1f GiB",
+                  static_cast<double>(one.memory_bytes) / (1024.0 * 1024.0 * 1024.0));
+    report.line("  " + std::string(name(device.kind())) + " " + std::to_string(number++),
+                one.name + ", capability " + one.capability + ", " +
+                    std::to_string(one.processors) + " processors, " + memory + ", driver " +
+                    one.driver + ", runtime " + one.runtime);
+  }
+}
+
 void add_devices(Report& report, const std::vector<KnownBackend>& list) {
   const unsigned threads = std::thread::hardware_concurrency();
   Json& devices = report.json["devices"] = Json::array();
@@ -61,9 +89,7 @@ void add_devices(Report& report, const std::vector<KnownBackend>& list) {
   report.line("  host", std::to_string(threads) + " hardware threads");
   for (const KnownBackend& known : list) {
     if (!known.available || known.backend->device().kind() == DeviceKind::host) continue;
-    Device& device = known.backend->device();
-    devices.push_back({{"kind", name(device.kind())}, {"description", device.description()}});
-    report.line("  " + std::string(name(device.kind())), device.description());
+    add_list(report, devices, known.backend->device());
   }
 }
 

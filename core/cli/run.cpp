@@ -41,6 +41,7 @@ struct RunOptions {
   std::string dist = "normal";
   std::string backend, variant;
   std::string threads = "0";
+  std::string stable = "none";
   std::string output;
 
   std::vector<std::string> inputs() const { return {a, b, c, bias}; }
@@ -105,12 +106,13 @@ Report run(RunOptions options) {
   const std::uint64_t seed = parse_seed("seed", options.seed);
   const Distribution dist = need(parse_distribution(options.dist));
   const int threads = parse_threads(options.threads);
+  const Stable stable = need(parse_stable(options.stable));
   check_files(options, problem);
   need_memory(problem.bytes());
 
   const Runtime runtime = need(Runtime::start({threads}));
   const Backend& backend = choose_backend(options.backend, problem.spec);
-  const Plan plan = need(Plan::create(backend, problem.spec, {options.variant, 0}));
+  const Plan plan = need(Plan::create(backend, problem.spec, {options.variant, 0, stable}));
   std::unique_ptr<OutputFile> output;
   if (!options.output.empty()) {
     output = std::make_unique<OutputFile>(options.output, options.inputs());
@@ -146,6 +148,7 @@ Report run(RunOptions options) {
   report.json["kernel"] = done.kernel;
   report.json["workspace_bytes"] = done.workspace_bytes;
   report.json["threads"] = threads;
+  report.json["stable"] = name(stable);
   report.json["seconds"] = done.seconds;
   report.json["products_per_second"] = rate;
   report.json["output"] = output ? Json(options.output) : Json(nullptr);
@@ -187,6 +190,8 @@ void register_run(CLI::App& root, int& exit_code) {
   command.option("--backend", "NAME", options->backend, "a name; else the first that computes it");
   command.option("--variant", "NAME", options->variant, "force one of the backend's kernels");
   command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
+  command.option("--stable", "OPERAND", options->stable,
+                 "none, a or b: one that earlier work on the stream does not write");
   command.footer(kFooter);
   command.action([options] { return run(*options); });
 }

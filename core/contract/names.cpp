@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/contract/wording.hpp"
+#include "detgemm/backend.hpp"
 #include "detgemm/contract.hpp"
 
 namespace detgemm {
@@ -18,6 +19,7 @@ constexpr std::string_view pick(const std::array<std::string_view, N>& names, E 
 
 constexpr std::array<std::string_view, 6> kTypes{"bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 5> kActivations{"none", "relu", "gelu", "gelu_tanh", "silu"};
+constexpr std::array<std::string_view, 3> kStable{"none", "a", "b"};
 constexpr std::array<std::string_view, 6> kArithmetics{"ieee_fma",  "hopper", "ampere",
                                                        "blackwell", "cdna3",  "cdna2"};
 constexpr std::array<std::string_view, 6> kEvidence{
@@ -49,6 +51,7 @@ Result<E> find(std::string_view what, const std::array<std::string_view, N>& nam
 
 std::string_view name(DType type) noexcept { return pick(kTypes, type); }
 std::string_view name(Activation activation) noexcept { return pick(kActivations, activation); }
+std::string_view name(Stable stable) noexcept { return pick(kStable, stable); }
 std::string_view name(Arithmetic arithmetic) noexcept { return pick(kArithmetics, arithmetic); }
 std::string_view name(Errc code) noexcept { return pick(kCodes, code); }
 std::string_view name(Op op) noexcept {
@@ -75,5 +78,6 @@ Result<DType> parse_dtype(std::string_view text) { return parse_dtype_of("dtype"
 Result<Activation> parse_activation(std::string_view text) {
   return find<Activation>("activation", kActivations, text);
 }
+Result<Stable> parse_stable(std::string_view text) { return find<Stable>("stable", kStable, text); }
 
 }  // namespace detgemm

@@ -4,9 +4,9 @@
 // One source for every backend; the build says which (BACKEND). The contract stays the same, so
 // the digest does too. A backend that cannot run says why; nothing else is tried in its place.
 
+#include <cstdint>
 #include <cstdio>
 #include <detgemm/detgemm.hpp>
-#include <numeric>
 #include <vector>
 
 namespace {
@@ -14,17 +14,23 @@ namespace {
 using detgemm::DType;
 constexpr std::int64_t m = 64, n = 48, k = 100;
 
+/// bf16 numbers from 1 to 2, in steps of 1/128.
+std::vector<std::uint16_t> numbers(std::size_t count) {
+  std::vector<std::uint16_t> list(count);
+  for (std::size_t i = 0; i < count; ++i) list[i] = static_cast<std::uint16_t>(0x3f80 + i % 129);
+  return list;
+}
+
 /// Multiplies on the backend's device and prints the digest of what came back.
 detgemm::Status multiply(const detgemm::Backend& backend, const detgemm::Contract& contract) {
   if (auto status = backend.available(); !status) return status;
 
-  std::vector<float> a(m * k), b(k * n), d(m * n);
-  std::iota(a.begin(), a.end(), -1000.25F);
-  std::iota(b.begin(), b.end(), -70.5F);
+  const auto a = numbers(m * k), b = numbers(k * n);
+  std::vector<float> d(m * n);
 
   detgemm::Device& device = backend.device();
-  const auto on_device = [&](std::vector<float>& host) -> detgemm::Result<void*> {
-    const std::size_t bytes = host.size() * sizeof(float);
+  const auto on_device = [&](const auto& host) -> detgemm::Result<void*> {
+    const std::size_t bytes = host.size() * sizeof(host[0]);
     auto memory = device.allocate(bytes);
     if (!memory) return memory.status();
     if (auto status = device.to_device(*memory, host.data(), bytes); !status) return status;
@@ -38,8 +44,8 @@ detgemm::Status multiply(const detgemm::Backend& backend, const detgemm::Contrac
 
   detgemm::GemmOptions options;
   options.backend = backend.name();
-  auto status = detgemm::gemm(*stream, detgemm::row_major(*da, m, k, DType::fp32),
-                              detgemm::row_major(*db, k, n, DType::fp32),
+  auto status = detgemm::gemm(*stream, detgemm::row_major(*da, m, k, DType::bf16),
+                              detgemm::row_major(*db, k, n, DType::bf16),
                               detgemm::row_major(*dd, m, n, DType::fp32), contract, options);
   if (status) status = device.synchronize(*stream);
   if (status) status = device.to_host(d.data(), *dd, d.size() * sizeof(float));
@@ -57,7 +63,7 @@ detgemm::Status multiply(const detgemm::Backend& backend, const detgemm::Contrac
 
 int main() {
   const auto runtime = detgemm::Runtime::start();
-  const auto contract = detgemm::Contract::parse("ieee_fma/fp32/chain->fp32");
+  const auto contract = detgemm::Contract::parse("hopper/bf16/chain->fp32");
   const auto backend = detgemm::find_backend(BACKEND);
   for (const auto& status : {runtime.status(), contract.status(), backend.status()}) {
     if (!status) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;

@@ -291,7 +291,8 @@ void Scene::spoil(Bytes& bytes) {
       root_count = bytes.below(5);
       break;
     case 24:
-      plan_options.value.max_workers = any32();
+      (bytes.byte() % 2 != 0 ? plan_options.value.stable : plan_options.value.max_workers) =
+          any32();
       break;
     default:
       for (int i = bytes.below(12); i > 0; --i) variant += static_cast<char>(bytes.byte() | 1);

@@ -116,7 +116,8 @@ detgemm_status_t gemm_c(const Problem& p, const ForC& c) {
 Status call_c(Call call, const Backend& backend, const Problem& p) {
   const ForC c(p);
   if (call == Call::gemm) return status_of(gemm_c(p, c));
-  detgemm_plan_options_t options{sizeof options, p.options.max_workers, p.options.variant.c_str()};
+  detgemm_plan_options_t options{sizeof options, p.options.max_workers, p.options.variant.c_str(),
+                                 static_cast<detgemm_stable_t>(p.options.stable), 0};
   detgemm_plan_t* created = nullptr;
   const auto code = detgemm_plan_create(capi::handle_of(&backend), &c.spec, &options, &created);
   const std::unique_ptr<detgemm_plan_t, decltype(&detgemm_plan_destroy)> plan(created,

@@ -75,6 +75,7 @@ static void names(void) {
   EXPECT(strcmp(detgemm_device_kind_name(DETGEMM_HIP), "hip") == 0);
   EXPECT(strcmp(detgemm_arithmetic_name(DETGEMM_CDNA2), "cdna2") == 0);
   EXPECT(strcmp(detgemm_reduction_name(DETGEMM_TREE), "tree") == 0);
+  EXPECT(strcmp(detgemm_stable_name(DETGEMM_STABLE_B), "b") == 0);
   EXPECT(strstr(detgemm_evidence(DETGEMM_CDNA3), "published model") != NULL);
   OK(detgemm_dtype_parse("fp16", &dtype));
   EXPECT(dtype == DETGEMM_FP16);
@@ -186,6 +187,8 @@ static void plans(const detgemm_backend_t* backend) {
   OK(detgemm_run_info_init(&info, sizeof info));
   OK(detgemm_stream_init(&stream, sizeof stream));
   OK(detgemm_gemm_spec_init(&spec_again, sizeof spec_again));
+  EXPECT(options.stable == DETGEMM_STABLE_NONE);
+  options.stable = DETGEMM_STABLE_B;
   operands.a = &a;
   operands.b = &b;
   operands.d = &d;
@@ -207,6 +210,7 @@ static void plans(const detgemm_backend_t* backend) {
   EXPECT(digest == again && spec_again.n == 3 && spec_again.bias == DETGEMM_NONE);
   OK(detgemm_plan_options(plan, &options));
   EXPECT(options.max_workers == 0 && strcmp(options.variant, "") == 0);
+  EXPECT(options.stable == DETGEMM_STABLE_B && options.reserved == 0);
   EXPECT(detgemm_plan_backend(plan) == backend);
   EXPECT(detgemm_plan_backend(NULL) == NULL);
   detgemm_plan_destroy(plan);

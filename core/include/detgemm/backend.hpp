@@ -29,7 +29,10 @@ struct Guarantees {
 
 /// An operand that nothing still running on the stream writes when `run` is called: weights, as a
 /// rule. A promise of the caller's; a GPU backend may then read it before earlier work has ended.
-enum class Stable : std::int32_t { none, a, b };
+enum class Stable : std::int32_t { none = 0, a = 1, b = 2 };
+
+DETGEMM_API std::string_view name(Stable stable) noexcept;
+DETGEMM_API Result<Stable> parse_stable(std::string_view text);
 
 /// Choices of how to compute that never change bits.
 struct PlanOptions {

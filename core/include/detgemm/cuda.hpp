@@ -7,8 +7,13 @@
 
 namespace detgemm {
 
-/// The CUDA backend (component `cuda`). Until it has kernels, `available` and `supports` refuse
-/// with a sentence that says so.
+/// The CUDA backend (component `cuda`): hopper/{bf16,fp16}/chain on devices of compute capability
+/// 9.0. What it does not compute it refuses; nothing else runs in its place.
+///
+/// A plan belongs to the device that is current when it is created, and so do the stream and
+/// every array of its runs: another current device, a stream or memory of another device and
+/// host memory are refused with a sentence. Runs may be captured into a graph; plans are created
+/// outside of a capture, since that loads the kernels.
 DETGEMM_API const Backend& cuda_backend() noexcept;
 
 }  // namespace detgemm

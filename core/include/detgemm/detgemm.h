@@ -87,6 +87,11 @@ enum {
 typedef int32_t detgemm_device_kind_t;
 enum { DETGEMM_HOST = 0, DETGEMM_CUDA = 1, DETGEMM_HIP = 2 };
 
+/* An operand that nothing still running on the stream writes when a plan is run: weights, as a
+ * rule. A GPU backend may then read it before earlier work has ended. */
+typedef int32_t detgemm_stable_t;
+enum { DETGEMM_STABLE_NONE = 0, DETGEMM_STABLE_A = 1, DETGEMM_STABLE_B = 2 };
+
 typedef int32_t detgemm_arithmetic_t;
 enum {
   DETGEMM_IEEE_FMA = 0,
@@ -108,6 +113,7 @@ DETGEMM_API const char* detgemm_activation_name(detgemm_activation_t activation)
 DETGEMM_API const char* detgemm_device_kind_name(detgemm_device_kind_t kind);
 DETGEMM_API const char* detgemm_arithmetic_name(detgemm_arithmetic_t arithmetic);
 DETGEMM_API const char* detgemm_reduction_name(detgemm_reduction_t reduction);
+DETGEMM_API const char* detgemm_stable_name(detgemm_stable_t stable);
 /* What is known about an arithmetic, in one sentence (measured, or a published model). */
 DETGEMM_API const char* detgemm_evidence(detgemm_arithmetic_t arithmetic);
 
@@ -325,8 +331,10 @@ DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_ba
 /* Choices of how to compute that never change bits. */
 typedef struct detgemm_plan_options_t {
   uint32_t struct_size;
-  int32_t max_workers; /* threads on the host, SMs on a GPU; 0 (default) for all */
-  const char* variant; /* force a kernel; NULL (default) or "": the backend chooses */
+  int32_t max_workers;     /* threads on the host, SMs on a GPU; 0 (default) for all */
+  const char* variant;     /* force a kernel; NULL (default) or "": the backend chooses */
+  detgemm_stable_t stable; /* none (default) is always right; a broken promise is a data race */
+  uint32_t reserved;       /* 0 */
 } detgemm_plan_options_t;
 DETGEMM_API detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options,
                                                        size_t struct_size);

@@ -4,13 +4,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "detgemm/status.hpp"
 #include "detgemm/types.hpp"
 
 namespace detgemm {
+
+/// One device as a listing shows it.
+struct DeviceInfo {
+  std::string name;             ///< for example "NVIDIA H200"
+  std::string capability;       ///< what its instructions are called: "9.0", "gfx942"
+  std::int32_t processors = 0;  ///< multiprocessors, compute units
+  std::uint64_t memory_bytes = 0;
+  std::string driver;   ///< version, as the driver's own tools print it
+  std::string runtime;  ///< version of the runtime this library was built with
+};
 
 /// The memory and queues of one kind of device, for tools that drive any backend: the
 /// conformance harness, the command line, the benchmarks. Applications do not need it.
@@ -22,6 +34,10 @@ class DETGEMM_API Device {
   virtual DeviceKind kind() const noexcept = 0;
   /// For example "host" or "NVIDIA H200, driver 580.159".
   virtual std::string description() const = 0;
+
+  /// Every device of this kind that the process sees, in the order of their numbers; the host is
+  /// not listed.
+  virtual std::vector<DeviceInfo> list() const;
 
   /// Memory aligned to at least 256 bytes. 0 bytes give a null pointer.
   virtual Result<void*> allocate(std::size_t bytes) = 0;

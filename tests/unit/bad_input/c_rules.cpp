@@ -69,6 +69,10 @@ return detgemm_contract_validate(&f.contract);
 return f.combine();
 }
 }
+, {"reserved_plan", R"(options\.reserved is 3: it must be 0)", CALL{f.plan_options.reserved = 3;
+return f.create();
+}
+}
 , {"reserved_gemm", R"(options\.reserved is 9: it must be 0)", CALL{f.gemm_options.reserved = 9;
 return f.gemm();
 }

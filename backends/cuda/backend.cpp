@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <string>
+
+#include "backends/cuda/device.hpp"
+#include "backends/cuda/plan.hpp"
+#include "cuda/launch.hpp"
+#include "detgemm/cuda.hpp"
+
+namespace detgemm {
+namespace {
+
+/// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are others: it was not
+/// measured.
+bool computes(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::hopper &&
+         (contract.input == DType::bf16 || contract.input == DType::fp16) &&
+         contract.reduction.kind == ReductionKind::chain;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "cuda"; }
+  std::string_view description() const noexcept override {
+    return "NVIDIA GPUs of compute capability 9.0: hopper/{bf16,fp16}/chain on tensor cores";
+  }
+  Status available() const override { return cuda::driver_status(); }
+
+  Status supports(const GemmSpec& spec) const override {
+    const std::string text = spec.contract.text();
+    if (!computes(spec.contract)) {
+      return unsupported("cuda: contract is " + text +
+                         ": this backend computes hopper/bf16/chain and hopper/fp16/chain");
+    }
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    if (device->major == 9 && device->minor == 0) return {};
+    return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
+                       ") has compute capability " + device->capability() + ": " + text +
+                       " needs 9.0, and nothing else runs in its place");
+  }
+
+  Guarantees guarantees(const Contract& contract) const override {
+    if (!computes(contract)) return {};
+    return {true, true, true, true, true};
+  }
+
+  std::vector<std::string> variants(const GemmSpec& spec) const override {
+    if (!computes(spec.contract)) return {};
+    const auto kernels = cuda::sm90_chain_kernels();
+    return {kernels.begin(), kernels.end()};
+  }
+
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    if (Status s = cuda::prepare(*device); !s) return s;
+    return cuda::make_chain_plan(spec, options, *device);
+  }
+
+  Device& device() const noexcept override { return cuda::cuda_device(); }
+};
+
+}  // namespace
+
+const Backend& cuda_backend() noexcept {
+  static const CudaBackend backend;
+  return backend;
+}
+
+}  // namespace detgemm

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "backends/cuda/devices.hpp"
+#include "detgemm/backend.hpp"
+
+namespace detgemm::cuda {
+
+/// A plan of the current device `device`, whose kernels are prepared. The spec is one that the
+/// SM90 chain kernels compute and options.variant one of theirs, or empty.
+std::shared_ptr<const PlanImpl> make_chain_plan(const GemmSpec& spec, const PlanOptions& options,
+                                                const DeviceFacts& device);
+
+}  // namespace detgemm::cuda

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "core/contract/compute_element.hpp"
+#include "tests/cuda/element.hpp"
+
+/// What the tests do on the device besides the GEMM itself. Each call enqueues and does not wait.
+namespace detgemm::test {
+
+/// The contract, executed one output a thread by `compute_element`: hopper with bf16 or fp16.
+/// Slow, and shares no line with the tensor-core kernels.
+cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream);
+
+/// Elements (line, k) at `data + line * lines.row + k * lines.col`.
+struct Lines {
+  void* data = nullptr;
+  Strides strides;
+  std::int64_t lines = 0;
+  std::int64_t length = 0;
+};
+cudaError_t fill(const Lines& where, const Draw& draw, cudaStream_t stream);
+
+/// What a comparison found.
+struct Difference {
+  unsigned long long elements = 0;      ///< outputs that differ
+  unsigned long long bytes_inside = 0;  ///< bytes of them that differ
+  unsigned long long bytes = 0;         ///< bytes that differ anywhere in the two ranges
+  unsigned long long first = ~0ULL;     ///< row * cols + col of the first output that differs
+  unsigned long long nans = 0;          ///< expected outputs that are NaN: they show little
+
+  unsigned long long bytes_outside() const { return bytes - bytes_inside; }
+};
+
+/// Compares two ranges of memory byte by byte, and the outputs in them bit by bit. `out` lies on
+/// the device and is added to.
+struct Comparison {
+  const void* x = nullptr;  ///< ranges of `bytes`
+  const void* y = nullptr;
+  std::size_t bytes = 0;
+  std::size_t first = 0;  ///< bytes from a range's start to output (0, 0)
+  Strides strides;
+  std::int64_t rows = 0, cols = 0;
+  DType type = DType::fp32;
+};
+cudaError_t compare(const Comparison& c, Difference* out, cudaStream_t stream);
+
+/// Adds a digest of the range to *out: any changed byte changes it.
+cudaError_t checksum(const void* range, std::size_t bytes, unsigned long long* out,
+                     cudaStream_t stream);
+
+/// Flips the bits of `mask` in one byte.
+cudaError_t poke(void* byte, std::uint8_t mask, cudaStream_t stream);
+
+}  // namespace detgemm::test

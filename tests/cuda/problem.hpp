@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "detgemm/backend.hpp"
+#include "detgemm/gemm_spec.hpp"
+#include "tests/cuda/element.hpp"
+
+namespace detgemm::test {
+
+/// Where a stored matrix lies; none of it may change a bit.
+struct Layout {
+  bool col_major = false;
+  std::int64_t ld = 0;      ///< elements between lines
+  std::int64_t offset = 0;  ///< elements after an address aligned to 256 bytes
+};
+
+/// One problem of the sweep: everything about it is a function of (seed, index).
+struct Problem {
+  GemmSpec spec;
+  std::int64_t m = 0;
+  Layout a, b, c, d;
+  bool in_place = false;  ///< D is C
+  Data data = Data::normal;
+  std::int32_t shift = 0;
+  std::uint64_t key = 0;
+  std::uint8_t poison = 0xff;  ///< every byte that is no operand, and D before a run
+  std::int32_t max_workers = 0;
+  Stable stable = Stable::none;
+  const char* shape = "";  ///< which kind of shape was drawn
+
+  /// Whether op(A)'s, op(B)'s elements lie next to each other along k.
+  bool a_along_k() const { return (spec.op_a == Op::transpose) == a.col_major; }
+  bool b_along_k() const { return (spec.op_b == Op::transpose) != b.col_major; }
+  std::string layout() const;
+  /// One line that says it all.
+  std::string text() const;
+};
+
+std::string_view name(Data data);
+
+/// Nothing drawn is larger, so that memory can be set aside once.
+inline constexpr std::int64_t kMostElements = std::int64_t{1}
+                                              << 25;  ///< of one array, gaps included
+inline constexpr double kMostProducts = 4e9;
+
+Problem draw_problem(std::uint64_t seed, std::uint64_t index);
+
+/// Views of stored arrays whose first elements lie at these addresses.
+struct Addresses {
+  void* a = nullptr;
+  void* b = nullptr;
+  void* c = nullptr;
+  void* d = nullptr;
+  void* bias = nullptr;
+};
+Operands operands_of(const Problem& problem, const Addresses& at);
+
+}  // namespace detgemm::test

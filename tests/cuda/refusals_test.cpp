@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "detgemm/cuda.hpp"
+#include "detgemm/plan.hpp"
+
+namespace detgemm {
+namespace {
+
+GemmSpec spec_of(const char* contract) {
+  GemmSpec spec;
+  spec.n = 16;
+  spec.k = 32;
+  spec.contract = *Contract::parse(contract);
+  return spec;
+}
+
+/// What is refused whatever the machine has.
+TEST(CudaBackend, OtherContractsAreRefusedByName) {
+  for (const char* text :
+       {"hopper/bf16/tree:512->bf16", "hopper/fp16/fold:64->fp32", "hopper/tf32/chain->fp32",
+        "hopper/e4m3/chain->fp32", "blackwell/bf16/chain->bf16", "ampere/fp16/chain->fp32",
+        "ieee_fma/fp32/chain->fp32", "cdna3/bf16/chain->bf16"}) {
+    const Status status = cuda_backend().supports(spec_of(text));
+    EXPECT_EQ(status.code(), Errc::unsupported) << text;
+    EXPECT_NE(status.message().find(std::string("contract is ") + text), std::string::npos)
+        << status.message();
+    EXPECT_TRUE(cuda_backend().variants(spec_of(text)).empty()) << text;
+    EXPECT_FALSE(cuda_backend().guarantees(spec_of(text).contract).run_to_run) << text;
+  }
+}
+
+TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
+  for (const char* text : {"hopper/bf16/chain->bf16", "hopper/bf16/chain->fp32",
+                           "hopper/fp16/chain->fp16", "hopper/fp16/chain->bf16"}) {
+    EXPECT_FALSE(cuda_backend().variants(spec_of(text)).empty()) << text;
+    EXPECT_TRUE(cuda_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
+  }
+}
+
+/// Where there is no device everything says why, in one sentence, and nothing crashes.
+TEST(CudaBackend, AbsenceIsASentence) {
+  const Backend& backend = cuda_backend();
+  const Status available = backend.available();
+  if (available) GTEST_SKIP() << "there is a device: " << backend.device().description();
+  EXPECT_EQ(available.code(), Errc::unavailable);
+  EXPECT_EQ(available.message().find("cuda: "), 0U) << available.message();
+  const auto plan = Plan::create(backend, spec_of("hopper/bf16/chain->bf16"));
+  EXPECT_EQ(plan.status().message(), available.message());
+  EXPECT_EQ(backend.supports(spec_of("hopper/bf16/chain->bf16")).message(), available.message());
+  Device& device = backend.device();
+  EXPECT_EQ(device.kind(), DeviceKind::cuda);
+  EXPECT_TRUE(device.list().empty());
+  EXPECT_EQ(device.description(), "none: " + available.message());
+  EXPECT_FALSE(device.allocate(1024));
+  EXPECT_TRUE(device.allocate(0));
+  EXPECT_FALSE(device.create_stream());
+  EXPECT_FALSE(device.synchronize({DeviceKind::cuda, nullptr}));
+  device.release(nullptr);
+}
+
+}  // namespace
+}  // namespace detgemm

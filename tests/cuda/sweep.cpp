@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Random and adversarial problems, computed by a backend and by the oracle, compared bit for bit
+// with everything around them. See usage below.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "detgemm/detgemm.hpp"
+#include "tests/cuda/host_subject.hpp"
+#include "tests/cuda/scene.hpp"
+#include "tests/cuda/tally.hpp"
+
+namespace detgemm::test {
+namespace {
+
+constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
+  --outputs COUNT    stop after this many outputs, each counted once (1e7)
+  --seconds T        stop after this time, whatever comes first (600)
+  --seed S           problems are a function of the seed and their index (1)
+  --largest PRODUCTS skip problems with more products than this (4e9: none)
+  --only INDEX       this problem alone
+  --variant V        force this kernel; else the backend's choice and then each kernel in turn
+  --subject NAME     cuda (default), or reference: checks the oracle against the reference
+  --plant WHAT       bit, canary or input: spoil every result; succeeds if each one is found
+  --json FILE        the counts, for programs
+Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
+
+struct Settings {
+  double outputs = 1e7;
+  double seconds = 600;
+  double largest = kMostProducts;
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> only;
+  std::optional<std::string> variant;
+  std::string subject = "cuda";
+  std::string plant;
+  std::string json;
+};
+
+Settings parse(int argc, char** argv) {
+  Settings s;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = i + 1 < argc ? argv[i] : "";
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    if (option == "--outputs") {
+      s.outputs = std::stod(value);
+    } else if (option == "--seconds") {
+      s.seconds = std::stod(value);
+    } else if (option == "--largest") {
+      s.largest = std::stod(value);
+    } else if (option == "--seed") {
+      s.seed = std::stoull(value);
+    } else if (option == "--only") {
+      s.only = std::stoull(value);
+    } else if (option == "--variant") {
+      s.variant = value;
+    } else if (option == "--subject") {
+      s.subject = value;
+    } else if (option == "--plant") {
+      s.plant = value;
+    } else if (option == "--json") {
+      s.json = value;
+    } else {
+      std::puts(kUsage);
+      std::exit(2);
+    }
+  }
+  return s;
+}
+
+class Sweep {
+ public:
+  Sweep(const Settings& settings, const Backend& backend, cudaStream_t stream)
+      : settings_(settings), backend_(backend), scene_(stream) {}
+
+  int run() {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    for (std::uint64_t index = settings_.only.value_or(0);; ++index) {
+      one(index);
+      if (settings_.only || static_cast<double>(distinct_) >= settings_.outputs ||
+          elapsed() >= settings_.seconds) {
+        return finish(index + 1, elapsed());
+      }
+    }
+  }
+
+ private:
+  void one(std::uint64_t index) {
+    const Problem problem = draw_problem(settings_.seed, index);
+    const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
+    if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
+        settings_.largest)
+      return;
+    scene_.place(problem);
+    distinct_ += static_cast<unsigned long long>(problem.m * problem.spec.n);
+    if (settings_.variant) return force(index, *settings_.variant);
+    force(index, "");
+    if (!settings_.plant.empty()) return;
+    for (const std::string& variant : backend_.variants(problem.spec)) {
+      if (settings_.subject == "cuda") force(index, variant);
+    }
+  }
+
+  void force(std::uint64_t index, const std::string& variant) {
+    const Problem& p = scene_.problem();
+    const Operands& operands = scene_.reset();
+    const auto plan = Plan::create(backend_, p.spec, PlanOptions{variant, p.max_workers, p.stable});
+    must(plan.status(), p.text().c_str());
+    RunInfo info;
+    if (settings_.subject == "cuda") {
+      must(plan->run({DeviceKind::cuda, scene_.stream()}, operands, {}, &info), p.text().c_str());
+    } else {
+      host_.run(*plan, scene_, operands, &info);
+    }
+    plant(index);
+    const Difference difference = scene_.difference();
+    const bool intact = scene_.inputs_intact();
+    tally_.add(p, variant, info.kernel, difference, intact);
+    if (!settings_.plant.empty()) return judge_plant(index, difference, intact);
+    if (difference.bytes == 0 && intact) return;
+    if (++reported_ > 20) return;
+    const auto n = static_cast<unsigned long long>(p.spec.n);
+    std::printf(
+        "DIFFERS --seed %llu --only %llu --variant \"%s\": %llu outputs (first %lld, %lld), "
+        "%llu bytes outside, inputs %s; kernel %s; %s\n",
+        static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
+        variant.c_str(), difference.elements,
+        difference.elements != 0 ? static_cast<long long>(difference.first / n) : -1,
+        difference.elements != 0 ? static_cast<long long>(difference.first % n) : -1,
+        difference.bytes_outside(), intact ? "intact" : "changed", info.kernel.c_str(),
+        p.text().c_str());
+  }
+
+  void plant(std::uint64_t index) {
+    const Problem& p = scene_.problem();
+    const auto outputs = static_cast<std::uint64_t>(p.m * p.spec.n);
+    if (settings_.plant == "bit") scene_.plant_bit(mix(settings_.seed + index) % outputs);
+    if (settings_.plant == "canary") scene_.plant_outside();
+    if (settings_.plant == "input") must(poke(scene_.a().memory(), 1, scene_.stream()), "a plant");
+  }
+
+  /// The spoilt bit must be found, and nothing else.
+  void judge_plant(std::uint64_t index, const Difference& found, bool intact) {
+    const bool bit = settings_.plant == "bit";
+    const bool canary = settings_.plant == "canary";
+    const bool caught = found.elements == (bit ? 1U : 0U) &&
+                        found.bytes_outside() == (canary ? 1U : 0U) &&
+                        intact == (settings_.plant != "input");
+    if (caught) return;
+    ++missed_;
+    std::printf("MISSED a planted %s in problem %llu: %s\n", settings_.plant.c_str(),
+                static_cast<unsigned long long>(index), scene_.problem().text().c_str());
+  }
+
+  int finish(std::uint64_t problems, double seconds) {
+    const bool passed = settings_.plant.empty() ? tally_.total().clean() : missed_ == 0;
+    std::printf("%s%llu problems, %llu distinct outputs, %llu compared, %.1f s: %s\n",
+                tally_.text().c_str(), static_cast<unsigned long long>(problems), distinct_,
+                tally_.total().outputs, seconds,
+                !settings_.plant.empty() ? (passed ? "every planted fault was found" : "MISSED")
+                                         : (passed ? "all equal" : "DIFFERENT"));
+    if (!settings_.json.empty()) {
+      nlohmann::json out = tally_.json();
+      out["subject"] = backend_.name();
+      out["device"] = find_backend("cuda").value()->device().description();
+      out["oracle"] = "one thread an output, integer model of hopper";
+      out["seed"] = settings_.seed;
+      out["problems"] = problems;
+      out["distinct_outputs"] = distinct_;
+      out["seconds"] = seconds;
+      out["plant"] = settings_.plant.empty() ? nlohmann::json() : nlohmann::json(settings_.plant);
+      out["passed"] = passed;
+      std::ofstream(settings_.json) << out.dump(1) << "\n";
+    }
+    return passed ? 0 : 1;
+  }
+
+  const Settings& settings_;
+  const Backend& backend_;
+  Scene scene_;
+  HostSubject host_;
+  Tally tally_;
+  unsigned long long distinct_ = 0, missed_ = 0;
+  int reported_ = 0;
+};
+
+int sweep(int argc, char** argv) {
+  const Settings settings = parse(argc, argv);
+  const auto cuda = find_backend("cuda");
+  Status usable = cuda.status();
+  if (usable) usable = (*cuda)->available();
+  if (usable) usable = (*cuda)->supports(draw_problem(1, 1).spec);
+  if (!usable) {
+    std::printf("skipped: %s\n", usable.message().c_str());
+    return 77;
+  }
+  const auto runtime = Runtime::start();
+  must(runtime.status(), "the runtime");
+  const auto backend = find_backend(settings.subject);
+  must(backend.status(), "--subject");
+  cudaStream_t stream = nullptr;
+  must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  const int status = Sweep(settings, **backend, stream).run();
+  cudaStreamDestroy(stream);
+  return status;
+}
+
+}  // namespace
+}  // namespace detgemm::test
+
+int main(int argc, char** argv) { return detgemm::test::sweep(argc, argv); }
