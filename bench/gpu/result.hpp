@@ -28,6 +28,8 @@ struct CaseResult {
   Counted chain;                   ///< ours, inside the timed graphs, against a plain chain
   Watched watched;                 ///< settled alone
 
+  /// Ours as it ought to be called: the first of early, plain and serial that ran; 0 for none.
+  double ours_us() const;
   /// Median of an arm; 0 where it did not run.
   double us(const std::string& arm) const;
   /// The faster of the two cuBLASLt arms; 0 where none ran.

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include "bench/gpu/cases.hpp"
 #include "bench/gpu/check.hpp"
@@ -60,16 +59,20 @@ ReadyArms ready_arms(const Bench& bench, CaseResult& result) {
   ReadyArms arms;
   const Problem& p = result.what.problem;
   const std::string& variant = bench.options.variant;
-  for (const char* name : {"early", "plain"}) {
+  for (const auto& [name, overlap] :
+       {std::pair{"early", Overlap::operand}, std::pair{"plain", Overlap::launch},
+        std::pair{"serial", Overlap::none}}) {
     if (!wanted(bench.options.arms, name)) continue;
-    add(bench, result, arms, p, true, false,
-        [&] { return ours(name, p, bench.buffers, std::string(name) == "early", variant); });
+    if (overlap == Overlap::none && !launches_without_overlap()) continue;
+    add(bench, result, arms, p, true, false, [&, name = name, overlap = overlap] {
+      return ours(name, p, bench.buffers, overlap, variant);
+    });
   }
   add_vendor(bench, result, arms);
   if (result.what.neighbour) {
     const Problem& near = *result.what.neighbour;
     add(bench, result, arms, near, true, false,
-        [&] { return ours("neighbour", near, bench.buffers, true, ""); });
+        [&] { return ours("neighbour", near, bench.buffers, Overlap::operand, ""); });
   }
   const bool streams = p.kind == Kind::forward && p.tokens <= 16 && p.n % 64 == 0 && p.k % 64 == 0;
   if (streams && 2 * p.n * p.k >= 100'000'000 && wanted(bench.options.arms, "read")) {
@@ -100,7 +103,8 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
   const Ready* mine = nullptr;
   const Ready* vendor = nullptr;
   for (const Ready& ready : arms) {
-    if (ready.arm.name == "early" || (ready.arm.name == "plain" && mine == nullptr)) mine = &ready;
+    const bool same = ready.is_ours && ready.arm.name != "neighbour";
+    if (same && mine == nullptr) mine = &ready;
     if (ready.arm.name == "cublas0") vendor = &ready;
   }
   if (mine == nullptr || vendor == nullptr) return;
@@ -176,11 +180,11 @@ CaseResult run_variants(const Bench& bench, const Case& c) {
   const Problem& p = c.problem;
   ReadyArms arms;
   add(bench, result, arms, p, true, false,
-      [&] { return ours("chosen", p, bench.buffers, true, ""); });
+      [&] { return ours("chosen", p, bench.buffers, Overlap::operand, ""); });
   for (const std::string& variant : our_variants(p)) {
     if (variant.find(bench.options.variant) == std::string::npos) continue;
     add(bench, result, arms, p, true, true,
-        [&] { return ours(variant, p, bench.buffers, true, variant); });
+        [&] { return ours(variant, p, bench.buffers, Overlap::operand, variant); });
   }
   add_vendor(bench, result, arms);
   // Four samples of 4 ms and a warm one: about 20 ms a variant.
