@@ -58,14 +58,13 @@ void add_vendor(const Bench& bench, CaseResult& result, ReadyArms& arms) {
 ReadyArms ready_arms(const Bench& bench, CaseResult& result) {
   ReadyArms arms;
   const Problem& p = result.what.problem;
-  const std::string& variant = bench.options.variant;
   for (const auto& [name, overlap] :
        {std::pair{"early", Overlap::operand}, std::pair{"plain", Overlap::launch},
         std::pair{"serial", Overlap::none}}) {
     if (!wanted(bench.options.arms, name)) continue;
     if (overlap == Overlap::none && !launches_without_overlap()) continue;
     add(bench, result, arms, p, true, false, [&, name = name, overlap = overlap] {
-      return ours(name, p, bench.buffers, overlap, variant);
+      return ours(name, p, bench.buffers, overlap, bench.options.variant);
     });
   }
   add_vendor(bench, result, arms);
@@ -114,6 +113,7 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
   check(cudaMemcpyAsync(bench.buffers.scratch(), first.d, static_cast<std::size_t>(bytes),
                         cudaMemcpyDeviceToDevice, bench.stream),
         "copy");
+  check(cudaMemsetAsync(first.d, 0xff, static_cast<std::size_t>(bytes), bench.stream), "poison");
   check(mine->arm.enqueue(bench.stream, 0), "ours");
   result.vendor = compare(bench.stream, first.d, bench.buffers.scratch(), bytes);
 }
