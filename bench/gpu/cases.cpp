@@ -146,7 +146,7 @@ double estimate_s(const Case& c, const Options& options) {
   const Protocol p = protocol(c, options);
   const double us = guess_us(c.problem);
   const double graph_s = calls_for(p, us) * us * 1e-6;
-  const double arms = c.neighbour ? 5 : 4;
+  const double arms = c.neighbour ? 6 : 5;
   double seconds = 0.05 + (options.bits ? 0.02 : 0.0) + arms * (0.01 + 1.5 * graph_s);
   if (options.all_variants) return seconds + 0.04 * 20;
   if (c.mode == Mode::settled) {

@@ -52,6 +52,7 @@ std::string row(const CaseResult& r) {
   }
   out << "},\n   \"ratio_early\": " << number(r.ratio("early"))
       << ", \"ratio_plain\": " << number(r.ratio("plain"))
+      << ", \"ratio_serial\": " << number(r.ratio("serial"))
       << ", \"bits\": {\"chain_seen\": " << r.chain.seen
       << ", \"chain_different\": " << r.chain.different << ", \"cublas0_seen\": " << r.vendor.seen
       << ", \"cublas0_different\": " << r.vendor.different << "}";

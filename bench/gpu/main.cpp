@@ -74,8 +74,7 @@ int measure(const Options& options, const std::vector<Case>& all, double estimat
   machine.cublaslt = cublaslt != nullptr ? std::to_string(cublaslt->version()) : "absent";
   print_head(machine);
   if (cublaslt == nullptr) std::printf("no cuBLASLt, so ours alone: %s\n", why.c_str());
-  const bool ours_wanted = wanted(options.arms, "early") || wanted(options.arms, "plain");
-  if (ours_wanted || options.all_variants) prepare_ours();
+  prepare_ours();
   const Buffers buffers(all);
   Bench bench{options, buffers, cublaslt.get(), nvml, stream};
   if (options.seconds > 0 && estimate > options.seconds) bench.shrink = options.seconds / estimate;

@@ -17,11 +17,13 @@ constexpr const char* kUsage =
   --group LIST     small,middle,large,settled,dA,dB,odd,fp16 (default: all)
   --shape LIST     NxK,NxK,... (default: the thirteen)
   --m LIST         tokens, in place of each group's own
-  --arms LIST      early,plain,cublas,cublas0,read (default: all)
+  --arms LIST      early,plain,serial,cublas,cublas0,read (default: all)
                    early: B is promised stable and may be read early; plain: no promise;
+                   serial: no programmatic dependent launch;
                    cublas: default choice, 32 MiB workspace; cublas0: no workspace
   --variant NAME   force this kernel of ours
-  --all-variants   time every kernel of ours that takes the problem, best against chosen
+  --all-variants   time every kernel of ours that takes the problem, best against chosen;
+                   with --variant, those whose name holds it
   --quick          fewer points and repetitions
   --reps N         repetitions of every arm
   --seconds S      budget: fewer repetitions, then fewer points

@@ -50,12 +50,13 @@ int index_of(const std::string& variant) {
 
 }  // namespace
 
-Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers, bool early,
+Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers, Overlap overlap,
          const std::string& variant) {
   cuda::LaunchOptions options;
   options.sms = sm_count();
   options.forced = index_of(variant);
-  options.b_is_stable = early;
+  options.overlap = overlap != Overlap::none;
+  options.b_is_stable = overlap == Overlap::operand;
   Arm arm;
   arm.name = name;
   arm.detail =
@@ -67,6 +68,8 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
   };
   return arm;
 }
+
+bool launches_without_overlap() { return true; }
 
 std::vector<std::string> our_variants(const Problem&) {
   const auto names = cuda::sm90_chain_kernels();

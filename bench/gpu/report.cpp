@@ -31,46 +31,17 @@ std::vector<std::pair<std::string, double>> figures(const CaseResult& r) {
   };
   add("ratio, early", r.ratio("early"));
   add("ratio, plain", r.ratio("plain"));
+  add("ratio, serial", r.ratio("serial"));
+  add("ratio, chosen", r.ratio("chosen"));
+  if (r.us("chosen") > 0) add("best variant / chosen", r.best_variant_us() / r.us("chosen"));
   const double near = r.us("neighbour");
-  const double mine = r.us("early") > 0 ? r.us("early") : r.us("plain");
+  const double mine = r.ours_us();
   if (near > 0 && mine > 0) add("neighbour / ours", near / mine);
   if (r.read_us() > 0 && mine > 0) add("share of pure read", r.read_us() / mine);
   return all;
 }
 
 }  // namespace
-
-double CaseResult::us(const std::string& arm) const {
-  for (const ArmResult& result : arms) {
-    if (result.name == arm) return result.us.median;
-  }
-  return 0;
-}
-
-double CaseResult::vendor_us() const {
-  const double with = us("cublas");
-  const double without = us("cublas0");
-  return with > 0 && without > 0 ? std::min(with, without) : std::max(with, without);
-}
-
-double CaseResult::read_us() const {
-  const double some = us("read128");
-  const double more = us("read192");
-  return some > 0 && more > 0 ? std::min(some, more) : std::max(some, more);
-}
-
-double CaseResult::ratio(const std::string& arm) const {
-  const double mine = us(arm);
-  return mine > 0 ? vendor_us() / mine : 0;
-}
-
-const char* name(Kind kind) {
-  return kind == Kind::forward ? "forward" : kind == Kind::da ? "dA" : "dB";
-}
-
-const char* name(Mode mode) {
-  return mode == Mode::stream ? "stream" : mode == Mode::burst ? "burst" : "settled";
-}
 
 void print_head(const Machine& m) {
   std::printf("%s, %d SMs, L2 %.0f MiB, driver %s, CUDA %s, cuBLASLt %s, commit %s, %s\n",
@@ -82,11 +53,13 @@ void print_row(const CaseResult& r) {
   static std::string group;
   if (group != r.what.group) {
     group = r.what.group;
-    std::printf("\n%s, us a call (%s)\n", group.c_str(), name(r.what.mode));
-    std::printf("%6s %6s %6s | %9s %9s %9s %9s | %6s %6s | %6s %6s | %s\n", "M", "N", "K", "early",
-                "plain", "cublas", "cublas0", "ratio", "plain", "near", "read", "bits = cublas0");
+    std::printf("\n%s, us a call, then ratios to cuBLASLt (%s)\n", group.c_str(),
+                name(r.what.mode));
+    std::printf("%6s %6s %6s | %9s %9s %9s %9s %9s | %6s %6s %6s | %6s %6s | %s\n", "M", "N", "K",
+                "early", "plain", "serial", "cublas", "cublas0", "early", "plain", "serial", "near",
+                "read", "bits = cublas0");
   }
-  const double mine = r.us("early") > 0 ? r.us("early") : r.us("plain");
+  const double mine = r.ours_us();
   const double near = mine > 0 ? r.us("neighbour") / mine : 0;
   const double read = mine > 0 ? r.read_us() / mine : 0;
   std::string bits = "-";
@@ -95,13 +68,16 @@ void print_row(const CaseResult& r) {
                                    : std::to_string(r.vendor.different) + " of " +
                                          std::to_string(r.vendor.seen) + " differ";
   }
-  std::printf("%6lld %6lld %6lld | %9s %9s %9s %9s | %6s %6s | %6s %6s | %s\n",
-              static_cast<long long>(r.what.problem.tokens),
-              static_cast<long long>(r.what.problem.n), static_cast<long long>(r.what.problem.k),
-              cell(r.us("early"), 2).c_str(), cell(r.us("plain"), 2).c_str(),
-              cell(r.us("cublas"), 2).c_str(), cell(r.us("cublas0"), 2).c_str(),
-              cell(r.ratio("early"), 3).c_str(), cell(r.ratio("plain"), 3).c_str(),
-              cell(near, 3).c_str(), cell(read, 3).c_str(), bits.c_str());
+  std::printf("%6lld %6lld %6lld |", static_cast<long long>(r.what.problem.tokens),
+              static_cast<long long>(r.what.problem.n), static_cast<long long>(r.what.problem.k));
+  for (const char* arm : {"early", "plain", "serial", "cublas", "cublas0"}) {
+    std::printf(" %9s", cell(r.us(arm), 2).c_str());
+  }
+  std::printf(" |");
+  for (const char* arm : {"early", "plain", "serial"}) {
+    std::printf(" %6s", cell(r.ratio(arm), 3).c_str());
+  }
+  std::printf(" | %6s %6s | %s\n", cell(near, 3).c_str(), cell(read, 3).c_str(), bits.c_str());
   for (const std::string& note : r.notes) std::printf("       %s\n", note.c_str());
   std::fflush(stdout);
 }

@@ -28,6 +28,8 @@ struct CaseResult {
   Counted chain;                   ///< ours, inside the timed graphs, against a plain chain
   Watched watched;                 ///< settled alone
 
+  /// Ours as it ought to be called: the first of early, plain and serial that ran; 0 for none.
+  double ours_us() const;
   /// Median of an arm; 0 where it did not run.
   double us(const std::string& arm) const;
   /// The faster of the two cuBLASLt arms; 0 where none ran.
@@ -35,6 +37,8 @@ struct CaseResult {
   /// The faster of the pure reads; 0 where none ran.
   double read_us() const;
   double ratio(const std::string& arm) const;
+  /// The fastest of the forced kernels (run_variants); 0 where none was.
+  double best_variant_us() const;
 };
 
 /// What every file says of the machine and the build.

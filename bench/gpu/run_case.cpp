@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include "bench/gpu/cases.hpp"
 #include "bench/gpu/check.hpp"
@@ -14,6 +13,7 @@ namespace detgemm::bench {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+constexpr std::int64_t kTiles = 4096;
 
 /// An arm that has run once; arms that cannot are left out with a note.
 struct Ready {
@@ -58,17 +58,20 @@ void add_vendor(const Bench& bench, CaseResult& result, ReadyArms& arms) {
 ReadyArms ready_arms(const Bench& bench, CaseResult& result) {
   ReadyArms arms;
   const Problem& p = result.what.problem;
-  const std::string& variant = bench.options.variant;
-  for (const char* name : {"early", "plain"}) {
+  for (const auto& [name, overlap] :
+       {std::pair{"early", Overlap::operand}, std::pair{"plain", Overlap::launch},
+        std::pair{"serial", Overlap::none}}) {
     if (!wanted(bench.options.arms, name)) continue;
-    add(bench, result, arms, p, true, false,
-        [&] { return ours(name, p, bench.buffers, std::string(name) == "early", variant); });
+    if (overlap == Overlap::none && !launches_without_overlap()) continue;
+    add(bench, result, arms, p, true, false, [&, name = name, overlap = overlap] {
+      return ours(name, p, bench.buffers, overlap, bench.options.variant);
+    });
   }
   add_vendor(bench, result, arms);
   if (result.what.neighbour) {
     const Problem& near = *result.what.neighbour;
     add(bench, result, arms, near, true, false,
-        [&] { return ours("neighbour", near, bench.buffers, true, ""); });
+        [&] { return ours("neighbour", near, bench.buffers, Overlap::operand, ""); });
   }
   const bool streams = p.kind == Kind::forward && p.tokens <= 16 && p.n % 64 == 0 && p.k % 64 == 0;
   if (streams && 2 * p.n * p.k >= 100'000'000 && wanted(bench.options.arms, "read")) {
@@ -86,7 +89,10 @@ void check_chain(const Bench& bench, CaseResult& result, const Ready& ready, std
   const auto bytes = static_cast<std::size_t>(gemm_of(ready.problem).d_bytes());
   check(cudaMemsetAsync(last.d, 0xff, bytes, bench.stream), "poison");
   ready.graph->launch(bench.stream);
-  const Counted counted = against_plain_chain(bench.stream, ready.problem, last, tiles);
+  // Long chains are slow to recompute; fewer of them then.
+  const std::int64_t steps = std::max<std::int64_t>(gemm_of(ready.problem).k, 8192);
+  const Counted counted =
+      against_plain_chain(bench.stream, ready.problem, last, tiles * 8192 / steps);
   result.chain.seen += counted.seen;
   result.chain.different += counted.different;
   if (counted.different != 0) result.notes.push_back("WRONG BITS: " + ready.arm.name);
@@ -96,7 +102,8 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
   const Ready* mine = nullptr;
   const Ready* vendor = nullptr;
   for (const Ready& ready : arms) {
-    if (ready.arm.name == "early" || (ready.arm.name == "plain" && mine == nullptr)) mine = &ready;
+    const bool same = ready.is_ours && ready.arm.name != "neighbour";
+    if (same && mine == nullptr) mine = &ready;
     if (ready.arm.name == "cublas0") vendor = &ready;
   }
   if (mine == nullptr || vendor == nullptr) return;
@@ -106,6 +113,7 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
   check(cudaMemcpyAsync(bench.buffers.scratch(), first.d, static_cast<std::size_t>(bytes),
                         cudaMemcpyDeviceToDevice, bench.stream),
         "copy");
+  check(cudaMemsetAsync(first.d, 0xff, static_cast<std::size_t>(bytes), bench.stream), "poison");
   check(mine->arm.enqueue(bench.stream, 0), "ours");
   result.vendor = compare(bench.stream, first.d, bench.buffers.scratch(), bytes);
 }
@@ -149,7 +157,7 @@ CaseResult run_case(const Bench& bench, const Case& c) {
   capture(bench, arms, p);
   if (bench.options.bits) {
     for (const Ready& ready : arms) {
-      if (ready.is_ours) check_chain(bench, result, ready, 4096);
+      if (ready.is_ours) check_chain(bench, result, ready, kTiles);
     }
     compare_with_vendor(bench, result, arms);
   }
@@ -172,10 +180,11 @@ CaseResult run_variants(const Bench& bench, const Case& c) {
   const Problem& p = c.problem;
   ReadyArms arms;
   add(bench, result, arms, p, true, false,
-      [&] { return ours("chosen", p, bench.buffers, true, ""); });
+      [&] { return ours("chosen", p, bench.buffers, Overlap::operand, ""); });
   for (const std::string& variant : our_variants(p)) {
+    if (variant.find(bench.options.variant) == std::string::npos) continue;
     add(bench, result, arms, p, true, true,
-        [&] { return ours(variant, p, bench.buffers, true, variant); });
+        [&] { return ours(variant, p, bench.buffers, Overlap::operand, variant); });
   }
   add_vendor(bench, result, arms);
   // Four samples of 4 ms and a warm one: about 20 ms a variant.
@@ -184,7 +193,8 @@ CaseResult run_variants(const Bench& bench, const Case& c) {
     if (ready.is_ours && bench.options.bits) check_chain(bench, result, ready, 512);
     ready.graph->launch(bench.stream);
   }
-  store(result, arms, time_samples(bench.stream, graphs_of(arms), 4, 1));
+  const bool slow = !arms.empty() && arms.front().rough_us > 2500;
+  store(result, arms, time_samples(bench.stream, graphs_of(arms), slow ? 2 : 4, 1));
   return result;
 }
 

@@ -62,7 +62,7 @@ def sample(graph, calls, idle_s):
     """Microseconds a call of one launch."""
     time.sleep(idle_s)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda._sleep(120_000)  # the host's lead, about 60 us
+    torch.cuda._sleep(400_000)  # the host's lead, about 200 us
     begin.record()
     graph.replay()
     end.record()
@@ -94,7 +94,7 @@ def settled(graphs, calls, us, repetitions, soak_s, block_ms):
 
 
 def best_triton(pools, point):
-    """The fastest of kernel and configuration on this point, as (text, enqueue); None if none runs."""
+    """The fastest kernel and configuration on this point: (us, text, enqueue), or None."""
     found = []
     a, b, d = pools.call(*point, 0)
     kernels = [("pointers", triton_kernel.matmul)]
@@ -172,7 +172,8 @@ def main():
     options = parser.parse_args()
     start = time.monotonic()
     properties = torch.cuda.get_device_properties(0)
-    document = {"schema": "detgemm-bench-gpu-1", "command": " ".join(["triton_matmul.py", *sys.argv[1:]]),
+    document = {"schema": "detgemm-bench-gpu-1",
+                "command": " ".join(["triton_matmul.py", *sys.argv[1:]]),
                 "date": datetime.date.today().isoformat(), "commit": commit(),
                 "machine": {"device": properties.name, "sms": properties.multi_processor_count,
                             "cuda": torch.version.cuda, "torch": torch.__version__,
@@ -195,8 +196,8 @@ def main():
                     {"group": group, "mode": mode, "arms": rows, "notes": [],
                      "problem": {"kind": kind, "m": m, "n": n, "k": k, "type": "bf16"}})
                 mine = rows.get("triton", {"us": float("nan"), "what": "none ran"})
-                print(f"{group:8} {m:6} {n:6} {k:6} | {mine['us']:9.2f} {rows['torch']['us']:9.2f} | "
-                      f"{mine['what']}", flush=True)
+                print(f"{group:8} {m:6} {n:6} {k:6} | {mine['us']:9.2f} "
+                      f"{rows['torch']['us']:9.2f} | {mine['what']}", flush=True)
     if left:
         print(f"budget spent: {left} points not measured")
     if options.json:

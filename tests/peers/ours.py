@@ -17,8 +17,9 @@ class Contract(ctypes.Structure):
 
 
 class Matrix(ctypes.Structure):  # the const one has the same layout
-    _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("data", c_void_p), ("rows", c_int64),
-                ("cols", c_int64), ("row_stride", c_int64), ("col_stride", c_int64)]
+    _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("data", c_void_p),
+                ("rows", c_int64), ("cols", c_int64), ("row_stride", c_int64),
+                ("col_stride", c_int64)]
 
     def __init__(self, tensor):
         super().__init__(sizeof(Matrix), DTYPES[tensor.dtype][0], tensor.data_ptr(),

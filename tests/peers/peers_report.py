@@ -59,7 +59,8 @@ def summarise_batch(batch):
 
 def judge(document, default):
     failures = document["failures"]
-    ours = document["batch_summary"].get("ours", {"changed": [], "errors": ["did not run"], "kept": 0})
+    absent = {"changed": [], "errors": ["did not run"], "kept": 0}
+    ours = document["batch_summary"].get("ours", absent)
     if ours["changed"] or ours["errors"] or not ours["kept"]:
         failures.append("ours fails the batch property")
     if not document["batch_summary"].get(default, {"changed": []})["changed"]:

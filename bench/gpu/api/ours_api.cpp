@@ -38,11 +38,11 @@ const Backend& backend() {
 
 }  // namespace
 
-Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers, bool early,
+Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers, Overlap overlap,
          const std::string& variant) {
   PlanOptions options;
   options.variant = variant;
-  options.stable = early ? Stable::b : Stable::none;
+  options.stable = overlap == Overlap::operand ? Stable::b : Stable::none;
   const Plan plan = required(Plan::create(backend(), spec_of(problem), options));
   const Gemm g = gemm_of(problem);
   std::shared_ptr<void> scratch;
@@ -69,6 +69,8 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
   };
   return arm;
 }
+
+bool launches_without_overlap() { return false; }  // not a choice of the public interface
 
 std::vector<std::string> our_variants(const Problem& problem) {
   return backend().variants(spec_of(problem));
