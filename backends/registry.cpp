@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
@@ -19,9 +21,10 @@
 namespace detgemm {
 namespace {
 
-/// The one ordered table: the first backend that supports a problem is the default.
+/// The one ordered table: of the backends on a stream's kind of device, the first that supports a
+/// problem is the default. So `reference-device` computes only what no GPU backend before it does.
 std::span<const Backend* const> table() {
-  static const std::array list{
+  static const std::array all{
 #ifdef DETGEMM_HAS_CUDA
       &cuda_backend(),
 #endif
@@ -30,10 +33,13 @@ std::span<const Backend* const> table() {
 #endif
 #ifdef DETGEMM_HAS_REFERENCE
       &reference_backend(),
+      reference_device_backend(),
 #endif
-      static_cast<const Backend*>(nullptr),  // ends the list, so that it is never empty
+      static_cast<const Backend*>(nullptr),  // the last entry may be null: there is no such backend
   };
-  return std::span(list).first(list.size() - 1);
+  static const auto there = std::span(all).first(
+      static_cast<std::size_t>(std::find(all.begin(), all.end(), nullptr) - all.begin()));
+  return there;
 }
 
 }  // namespace
@@ -46,8 +52,11 @@ Result<const Backend*> find_backend(std::string_view name) {
     if (backend->name() == name) return backend;
     known += (known.empty() ? "" : ", ") + std::string(backend->name());
   }
-  return Status{Errc::not_found, "backend is " + quoted(name) + ": this build has " +
-                                     (known.empty() ? "none" : known)};
+  std::string sentence =
+      "backend is " + quoted(name) + ": this build has " + (known.empty() ? "none" : known);
+  if (name == "reference-device")
+    sentence += "; it comes with a Kokkos, 4.0 or newer, that has Cuda or HIP";
+  return Status{Errc::not_found, std::move(sentence)};
 }
 
 }  // namespace detgemm

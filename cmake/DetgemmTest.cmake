@@ -18,6 +18,13 @@ function(detgemm_add_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
+# Under sanitizers, optimising takes most of the time to compile; these sources have little to run.
+function(detgemm_compile_fast)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
+  endif()
+endfunction()
+
 # Target tests_FOLDER builds what the tests of one folder need, and no more.
 function(detgemm_add_folder_target folder)
   set(targets "")

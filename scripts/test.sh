@@ -3,11 +3,29 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Sets up, builds and runs every test; then the tests of memory and of threads again under
-# sanitizers. Exits nonzero when a test fails, a build fails or nothing ran.
+# sanitizers. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage
+# took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
 
+stages=()
+# stage NAME COMMAND...: runs it and remembers how long it took.
+stage() {
+  local name=$1 from=$SECONDS code=0
+  shift
+  "$@" || code=$?
+  stages+=("$(printf '%5d s  %s' $((SECONDS - from)) "$name")")
+  return $code
+}
+# shellcheck disable=SC2317 # called by the trap
+print_stages() {
+  trap - EXIT
+  printf '== time\n'
+  printf '%s\n' "${stages[@]}"
+  printf '%5d s  in all\n' "$SECONDS"
+}
+
+stage "setup" scripts/setup.sh
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
@@ -15,26 +33,30 @@ results=$PWD/build/results
 rm -rf "$results"
 mkdir -p "$results"
 status=0
+trap print_stages EXIT
 
 # test_preset PRESET [ctest arguments]: ctest's verdict, remembered; the rest still runs.
 test_preset() {
   echo "== ctest --preset $*"
-  ctest --preset "$@" --parallel "$(nproc)" --no-tests=error --output-junit "$results/$1.xml" || status=1
+  stage "$1: test" ctest --preset "$@" --parallel "$(nproc)" --no-tests=error \
+    --output-junit "$results/$1.xml" || status=1
 }
 
-cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON
-cmake --build --preset host
+stage "host: configure" cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON
+stage "host: build" cmake --build --preset host
 test_preset host
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
-cmake --preset host-asan
-cmake --build --preset host-asan --target tests_unit tests_conformance tests_fuzz detgemm_cli
+stage "host-asan: configure" cmake --preset host-asan
+stage "host-asan: build" cmake --build --preset host-asan --target \
+  tests_unit tests_conformance tests_fuzz detgemm_cli
 test_preset host-asan -L 'unit|fuzz|cli|golden'
 
 # What is shared between threads, under ThreadSanitizer.
-cmake --preset host-tsan
-cmake --build --preset host-tsan --target test_concurrency
+stage "host-tsan: configure" cmake --preset host-tsan
+stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency
 test_preset host-tsan -R '^concurrency$'
 
+print_stages
 python3 scripts/summary.py "$results" || status=1
 exit $status

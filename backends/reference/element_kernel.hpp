@@ -4,20 +4,63 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
-#include <span>
+#include <type_traits>
 
 #include "core/contract/compute_element.hpp"
 
 namespace detgemm::reference {
 
-/// The contract on any Kokkos execution space: one output a work item, the scalar definition.
-/// Instantiated for the host here, and for Kokkos::Cuda or Kokkos::HIP where Kokkos has them.
-template <class Space, Arithmetic A, DType T>
-void launch_elements(const Space& space, const GemmArguments& g) {
+/// Kokkos has at most one space on a device, and that is then its default.
+template <class Space>
+inline constexpr bool kIsHost =
+    std::is_same_v<Kokkos::DefaultExecutionSpace, Kokkos::DefaultHostExecutionSpace> ||
+    !std::is_same_v<Space, Kokkos::DefaultExecutionSpace>;
+
+/// Where piece `i` begins when `total` is cut into `pieces` whose sizes differ by at most 1.
+DETGEMM_HD std::int64_t piece_begin(std::int64_t total, std::int64_t pieces, std::int64_t i) {
+  const std::int64_t extra = total % pieces;
+  return i * (total / pieces) + (i < extra ? i : extra);
+}
+
+/// A range item's share of the outputs, one after another.
+template <class Body>
+struct Pieces {
+  Body body;
+  std::int64_t total, pieces;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t piece) const {
+    const std::int64_t end = piece_begin(total, pieces, piece + 1);
+    for (std::int64_t i = piece_begin(total, pieces, piece); i < end; ++i) body(i);
+  }
+};
+
+/// `body(i)` for every i < total, as at most `items` range items, which no more than that many
+/// threads can share; 0: an item each. A single item of a host space runs on the calling thread.
+template <class Space, class Body>
+void for_each_output(const char* label, const Space& space, std::int64_t total, std::int64_t items,
+                     const Body& body) {
   using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(
-      "detgemm::reference::elements", Policy(space, 0, g.m * g.n),
-      KOKKOS_LAMBDA(std::int64_t i) { compute_element<A, T>(g, i / g.n, i % g.n); });
+  const Pieces<Body> pieces{body, total, items > 0 && items < total ? items : total};
+  if constexpr (kIsHost<Space>) {
+    if (pieces.pieces == 1) return pieces(0);
+  }
+  Kokkos::parallel_for(label, Policy(space, 0, pieces.pieces), pieces);
+}
+
+/// One output, by the scalar definition.
+template <Arithmetic A, DType T>
+struct Element {
+  GemmArguments g;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    compute_element<A, T>(g, i / g.n, i % g.n);
+  }
+};
+
+/// The contract on any Kokkos execution space.
+template <class Space, Arithmetic A, DType T>
+void launch_elements(const Space& space, const GemmArguments& g, std::int64_t items = 0) {
+  for_each_output("detgemm::reference::elements", space, g.m * g.n, items, Element<A, T>{g});
 }
 
 /// One root of a combine, as a kernel reads it.
@@ -26,19 +69,41 @@ struct Root {
   Strides strides;
 };
 
-/// Joins `count` roots in tree order, then the epilogue. `roots` is memory of the space.
-template <class Space>
-void launch_combine(const Space& space, const GemmArguments& g, const Root* roots,
-                    std::int64_t count) {
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(
-      "detgemm::reference::combine", Policy(space, 0, g.m * g.n), KOKKOS_LAMBDA(std::int64_t i) {
-        const std::int64_t row = i / g.n;
-        const std::int64_t col = i % g.n;
-        combine_element(g, row, col, count, [&](std::int64_t r) {
-          return roots[r].data[row * roots[r].strides.row + col * roots[r].strides.col];
-        });
-      });
+/// Roots in memory of the space.
+struct RootsInMemory {
+  const Root* list;
+  DETGEMM_HD const Root& operator[](std::int64_t i) const { return list[i]; }
+};
+
+/// A few roots that travel with the kernel's arguments.
+inline constexpr std::int64_t kRootsByValue = 8;
+struct RootsByValue {
+  Root list[kRootsByValue];
+  DETGEMM_HD const Root& operator[](std::int64_t i) const { return list[i]; }
+};
+
+/// One output of a combine: the roots in tree order, then the epilogue.
+template <class Roots>
+struct Combined {
+  GemmArguments g;
+  Roots roots;
+  std::int64_t count;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t row = i / g.n;
+    const std::int64_t col = i % g.n;
+    combine_element(g, row, col, count, [&](std::int64_t r) {
+      return roots[r].data[row * roots[r].strides.row + col * roots[r].strides.col];
+    });
+  }
+};
+
+/// Joins `count` roots in tree order, then the epilogue.
+template <class Space, class Roots>
+void launch_combine(const Space& space, const GemmArguments& g, const Roots& roots,
+                    std::int64_t count, std::int64_t items = 0) {
+  for_each_output("detgemm::reference::combine", space, g.m * g.n, items,
+                  Combined<Roots>{g, roots, count});
 }
 
 }  // namespace detgemm::reference

@@ -53,9 +53,14 @@ Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::in
 /// Waking a worker costs more than this many products take.
 constexpr double kProductsAWorker = 32768;
 
-std::int64_t workers_for(const GemmArguments& g) {
-  const double products =
-      static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k + 1);
+/// A product of the scalar definition takes as long as this many of the tile kernels'.
+constexpr double kScalarCost = 64;
+/// And so does a root of a combine.
+constexpr double kRootCost = 8;
+
+/// `depth`: products an output.
+std::int64_t workers_for(const GemmArguments& g, double depth) {
+  const double products = static_cast<double>(g.m) * static_cast<double>(g.n) * (depth + 1);
   const double workers = products / kProductsAWorker;
   return workers < 1 ? 1 : (workers > 4096 ? 4096 : static_cast<std::int64_t>(workers));
 }
@@ -80,10 +85,12 @@ class ReferencePlan final : public PlanImpl {
     if (set_ != nullptr) {
       run_tiles(g, static_cast<std::byte*>(workspace.data));
     } else {
+      const Space space;
+      const std::int64_t workers = workers_at_most(g, kScalarCost * static_cast<double>(g.k));
       arithmetic::for_step(
           spec_.contract.arithmetic, spec_.contract.input,
-          [&]<Arithmetic A, DType T>() { launch_elements<Space, A, T>(Space(), g); });
-      Space().fence();
+          [&]<Arithmetic A, DType T>() { launch_elements<Space, A, T>(space, g, workers); });
+      space.fence();
     }
     if (info != nullptr) info->kernel = kernel(g.m);
     return {};
@@ -97,8 +104,11 @@ class ReferencePlan final : public PlanImpl {
       list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
     }
     const GemmArguments g = flatten(spec_, operands);
-    launch_combine(Space(), g, list.data(), static_cast<std::int64_t>(list.size()));
-    Space().fence();
+    const auto count = static_cast<std::int64_t>(list.size());
+    const Space space;
+    launch_combine(space, g, RootsInMemory{list.data()}, count,
+                   workers_at_most(g, kRootCost * static_cast<double>(count)));
+    space.fence();
     if (info != nullptr) info->kernel = kernel(g.m);
     return {};
   }
@@ -113,12 +123,16 @@ class ReferencePlan final : public PlanImpl {
   }
 
  private:
+  std::int64_t workers_at_most(const GemmArguments& g, double depth) const {
+    return std::min(workers_for(g, depth), std::int64_t{workers_});
+  }
+
   /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
   /// RangePolicy dispatch is used, which every Kokkos since 3.4 takes from any host thread.
   void run_tiles(const GemmArguments& g, std::byte* scratch) const {
-    const Grid grid =
-        make_grid(kernel_, g.m, g.n, std::min<std::int64_t>(workers_for(g), workers_));
-    const std::int64_t workers = std::min({workers_for(g), std::int64_t{workers_}, grid.tiles()});
+    const std::int64_t most = workers_at_most(g, static_cast<double>(g.k));
+    const Grid grid = make_grid(kernel_, g.m, g.n, most);
+    const std::int64_t workers = std::min(most, grid.tiles());
     std::atomic<std::int64_t> next{0};
     std::atomic<std::int64_t>* counter = &next;
     const TileKernel kernel = kernel_;

@@ -13,12 +13,15 @@ namespace {
 struct Entry {
   const char* name;
   const char* description;
-  const char* option;
+  const char* how;  // to have it in a build
 };
 constexpr std::array kProject{
-    Entry{"reference", "every contract on Kokkos, bit for bit", "DETGEMM_ENABLE_KOKKOS"},
-    Entry{"cuda", "NVIDIA GPUs", "DETGEMM_ENABLE_CUDA"},
-    Entry{"hip", "AMD GPUs", "DETGEMM_ENABLE_HIP"},
+    Entry{"reference", "every contract on Kokkos, bit for bit",
+          "configure with -DDETGEMM_ENABLE_KOKKOS=ON"},
+    Entry{"cuda", "NVIDIA GPUs", "configure with -DDETGEMM_ENABLE_CUDA=ON"},
+    Entry{"hip", "AMD GPUs", "configure with -DDETGEMM_ENABLE_HIP=ON"},
+    Entry{"reference-device", "every contract on Kokkos's device space, slowly",
+          "it comes with a Kokkos, 4.0 or newer, that has Cuda or HIP"},
 };
 
 const Backend* registered(std::string_view name) {
@@ -29,8 +32,8 @@ const Backend* registered(std::string_view name) {
 }
 
 Status not_built(const Entry& entry) {
-  return {Errc::unavailable, "backend " + std::string(entry.name) +
-                                 " is not in this build: configure with -D" + entry.option + "=ON"};
+  return {Errc::unavailable,
+          "backend " + std::string(entry.name) + " is not in this build: " + entry.how};
 }
 
 KnownBackend present(const Backend& backend) {

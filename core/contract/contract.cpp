@@ -4,7 +4,6 @@
 #include "detgemm/contract.hpp"
 
 #include <array>
-#include <vector>
 
 #include "core/arithmetic/step.hpp"
 #include "core/contract/wording.hpp"
@@ -23,16 +22,28 @@ constexpr std::array kInputs{DType::bf16, DType::fp16, DType::fp32,
 std::span<const Arithmetic> arithmetics() noexcept { return kArithmetics; }
 
 std::span<const Contract> base_contracts() noexcept {
-  static const std::vector<Contract> all = [] {
-    std::vector<Contract> list;
+  // Nothing here allocates: a pair without a step would cost a sentence, so it is not asked for
+  // one.
+  struct List {
+    std::array<Contract, kArithmetics.size() * kInputs.size()> entries{};
+    std::size_t count = 0;
+  };
+  static const List all = [] {
+    List list;
     for (Arithmetic arithmetic : kArithmetics) {
       for (DType input : kInputs) {
-        if (auto c = Contract::make(arithmetic, input, {}, DType::fp32)) list.push_back(*c);
+        arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
+          Contract& contract = list.entries[list.count++];
+          contract.arithmetic = A;
+          contract.input = T;
+          contract.k_block = arithmetic::Step<A, T>::products;
+          contract.output = DType::fp32;
+        });
       }
     }
     return list;
   }();
-  return all;
+  return std::span(all.entries).first(all.count);
 }
 
 Result<std::int32_t> k_block_of(Arithmetic arithmetic, DType input) {

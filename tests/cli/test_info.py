@@ -6,7 +6,7 @@ import re
 
 import command
 
-NAMES = ["reference", "cuda", "hip"]
+NAMES = ["reference", "cuda", "hip", "reference-device"]
 
 
 class Info(command.CommandTest):

@@ -130,7 +130,9 @@ class Usage(command.CommandTest):
         absent = [b["name"] for b in answer["backends"] if not b["built"]]
         for name in absent:
             with self.subTest(backend=name):
-                sentence = f"backend {name} is not in this build: configure with -DDETGEMM_ENABLE_"
+                how = ("it comes with a Kokkos" if name == "reference-device"
+                       else "configure with -DDETGEMM_ENABLE_")
+                sentence = f"backend {name} is not in this build: {how}"
                 self.refused(problem(backend=name), 3, "unavailable", sentence)
 
 

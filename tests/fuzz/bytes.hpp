@@ -3,11 +3,12 @@
 
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace detgemm::fuzz {
 
@@ -33,11 +34,9 @@ class Bytes {
   bool one_in(int count) { return left_ != 0 && byte() % count == 0; }
   template <class T>
   T number() {
-    std::uint8_t raw[sizeof(T)];
+    std::array<std::uint8_t, sizeof(T)> raw{};
     for (std::uint8_t& b : raw) b = byte();
-    T value;
-    std::memcpy(&value, raw, sizeof value);
-    return value;
+    return std::bit_cast<T>(raw);
   }
   /// Small numbers, edges of the types, or anything.
   std::int64_t odd_integer() {

@@ -45,8 +45,8 @@ Problem make_problem(const Contract& contract, Data data, std::uint64_t seed) {
   p.spec.activation = static_cast<Activation>(random.below(5));
   p.stored = T == DType::tf32 ? DType::fp32 : T;
   const auto copy = [](const auto& from, std::vector<unsigned char>& to) {
-    to.resize(from.size() * sizeof(from[0]));
-    std::memcpy(to.data(), from.data(), to.size());
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(from.data());
+    to.assign(bytes, bytes + from.size() * sizeof(from[0]));
   };
   copy(test::random_elements<T>(random, data, kM * kK), p.a);
   copy(test::random_elements<T>(random, data, kN * kK), p.b);
