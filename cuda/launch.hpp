@@ -21,9 +21,12 @@ struct LaunchOptions {
   int forced = -1;           ///< index into sm90_chain_kernels(), or -1: by shape
   bool a_is_stable = false;  ///< nothing enqueued before this call and still running writes A ...
   bool b_is_stable = false;  ///< ... or B: it may be read before that work has ended
+  bool overlap =
+      true;  ///< programmatic dependent launch: the kernel's start overlaps that work's end
 };
 
-/// Names of the kernels that can be forced; all give the same bits for every problem.
+/// Names of the kernels that can be forced; all give the same bits for every problem they take.
+/// One that does not take a problem makes sm90_chain return cudaErrorNotSupported.
 std::span<const std::string_view> sm90_chain_kernels();
 
 /// The kernel, tile, operand roles and grid that sm90_chain would use, in one line. A pure

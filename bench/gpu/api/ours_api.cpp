@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Ours through the public interface: what an application gets, host checks included.
+
+#include <memory>
+
+#include "bench/gpu/arm.hpp"
+#include "bench/gpu/check.hpp"
+#include "detgemm/plan.hpp"
+
+namespace detgemm::bench {
+namespace {
+
+template <class T>
+T required(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.status().message());
+  return std::move(*result);
+}
+
+GemmSpec spec_of(const Problem& problem) {
+  const Gemm g = gemm_of(problem);
+  const char* contract =
+      problem.type == DType::fp16 ? "hopper/fp16/chain->fp16" : "hopper/bf16/chain->bf16";
+  GemmSpec spec;
+  spec.n = g.n;
+  spec.k = g.k;
+  spec.contract = required(Contract::parse(contract));
+  spec.op_a = g.a_transposed ? Op::transpose : Op::none;
+  spec.op_b = g.b_transposed ? Op::transpose : Op::none;
+  return spec;
+}
+
+const Backend& backend() {
+  static const Backend* const found = required(find_backend("cuda"));
+  return *found;
+}
+
+}  // namespace
+
+Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers, bool early,
+         const std::string& variant) {
+  PlanOptions options;
+  options.variant = variant;
+  options.stable = early ? Stable::b : Stable::none;
+  const Plan plan = required(Plan::create(backend(), spec_of(problem), options));
+  const Gemm g = gemm_of(problem);
+  std::shared_ptr<void> scratch;
+  const std::size_t bytes = required(plan.workspace_bytes(g.m));
+  if (bytes != 0) {
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "workspace");
+    scratch.reset(memory, [](void* p) { cudaFree(p); });
+  }
+  Arm arm;
+  arm.name = name;
+  arm.detail = plan.kernel(g.m);
+  arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+    const Buffers::Call at = buffers.at(problem, call);
+    const DType type = problem.type;
+    const ConstMatrix a =
+        g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
+    const ConstMatrix b =
+        g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
+    const Status status = plan.run({DeviceKind::cuda, stream}, a, b,
+                                   row_major(at.d, g.m, g.n, type), {scratch.get(), bytes});
+    if (status.ok()) return cudaSuccess;
+    return status.code() == Errc::unsupported ? cudaErrorNotSupported : cudaErrorUnknown;
+  };
+  return arm;
+}
+
+std::vector<std::string> our_variants(const Problem& problem) {
+  return backend().variants(spec_of(problem));
+}
+
+void prepare_ours() { static_cast<void>(backend()); }
+
+}  // namespace detgemm::bench

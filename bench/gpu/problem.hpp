@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/contract/compute_element.hpp"
+
+namespace detgemm::bench {
+
+/// What a linear layer with weights W (n x k) asks for. `tokens` is M everywhere.
+enum class Kind {
+  forward,  ///< Y  = X * W^T   tokens x n, reduction k
+  da,       ///< dX = dY * W    tokens x k, reduction n
+  db,       ///< dW = dY^T * X  n x k, reduction tokens
+};
+
+struct Problem {
+  Kind kind = Kind::forward;
+  std::int64_t tokens = 0, n = 0, k = 0;
+  DType type = DType::bf16;
+};
+
+/// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major. Elements are 2 bytes.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  bool a_transposed = false;  ///< A lies in memory as k x m
+  bool b_transposed = false;  ///< B lies in memory as n x k
+
+  std::int64_t a_bytes() const { return 2 * m * k; }
+  std::int64_t b_bytes() const { return 2 * k * n; }
+  std::int64_t d_bytes() const { return 2 * m * n; }
+  double flops() const {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
+};
+
+inline Gemm gemm_of(const Problem& p) {
+  switch (p.kind) {
+    case Kind::da:
+      return {p.tokens, p.k, p.n, false, false};
+    case Kind::db:
+      return {p.n, p.k, p.tokens, true, false};
+    default:
+      return {p.tokens, p.n, p.k, false, true};
+  }
+}
+
+/// Microseconds by counted bytes and operations on an H200: for plans and estimates only.
+inline double guess_us(const Problem& p) {
+  const Gemm g = gemm_of(p);
+  const auto bytes = static_cast<double>(g.a_bytes() + g.b_bytes() + g.d_bytes());
+  return std::max({3.0, bytes / 4.4e6, g.flops() / 720e6});
+}
+
+/// How a case is timed.
+enum class Mode {
+  stream,   ///< graphs of 20 calls or more, a short pause before each sample
+  burst,    ///< a few calls after idle
+  settled,  ///< under continuous load, where power sets the clock
+};
+
+struct Case {
+  std::string group;
+  Mode mode = Mode::stream;
+  Problem problem;
+  /// Ours is timed on this one too: the aligned shape of an odd one, bf16 for fp16.
+  std::optional<Problem> neighbour{};
+};
+
+}  // namespace detgemm::bench

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/gpu/bits.hpp"
+#include "bench/gpu/nvml.hpp"
+#include "bench/gpu/problem.hpp"
+#include "bench/gpu/timing.hpp"
+
+namespace detgemm::bench {
+
+struct ArmResult {
+  std::string name;
+  std::string detail;
+  int calls = 0;  ///< in a graph
+  Stats us;       ///< a call
+};
+
+struct CaseResult {
+  Case what;
+  std::vector<ArmResult> arms;
+  std::vector<std::string> notes;  ///< arms that could not run, and why
+  Counted vendor;                  ///< ours against cuBLASLt without workspace
+  Counted chain;                   ///< ours, inside the timed graphs, against a plain chain
+  Watched watched;                 ///< settled alone
+
+  /// Median of an arm; 0 where it did not run.
+  double us(const std::string& arm) const;
+  /// The faster of the two cuBLASLt arms; 0 where none ran.
+  double vendor_us() const;
+  /// The faster of the pure reads; 0 where none ran.
+  double read_us() const;
+  double ratio(const std::string& arm) const;
+};
+
+/// What every file says of the machine and the build.
+struct Machine {
+  std::string device, driver, cuda, cublaslt, date, commit, command;
+  int sms = 0;
+  double l2_mib = 0;
+};
+
+void print_head(const Machine& machine);
+/// The table's head when the group changes, then the row.
+void print_row(const CaseResult& result);
+void print_variants(const CaseResult& result);
+/// Geometric mean and worst point of each group.
+void print_summary(const std::vector<CaseResult>& results);
+/// False where the file cannot be written.
+bool write_json(const std::string& path, const Machine& machine,
+                const std::vector<CaseResult>& results);
+
+const char* name(Kind kind);
+const char* name(Mode mode);
+
+}  // namespace detgemm::bench

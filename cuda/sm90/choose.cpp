@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/choose.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+constexpr std::int64_t kMostRows = std::int64_t{1} << 30;    // TMA coordinates are 32-bit, signed
+constexpr std::int64_t kMostStride = std::int64_t{1} << 36;  // elements; TMA ends at 2^40 bytes
+
+bool aligned16(const void* pointer, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && bytes % 16 == 0;
+}
+
+/// TMA takes the operand's rows as they are.
+bool suits_tma(const Operand& o) { return aligned16(o.data, o.ld * 2); }
+
+bool small_enough(const Operand& o, std::int64_t k) {
+  return o.rows < kMostRows && k < kMostRows && o.ld < kMostStride;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// D as TMA would store it: rows along its contiguous direction, of whole 16-byte chunks. (At a
+/// ragged end TMA writes the rest of the last chunk too: seen on an H200.)
+bool d_suits_tma(const GemmArguments& g) {
+  const std::int64_t size = g.output == DType::fp32 ? 4 : 2;
+  const bool along_n = g.n == 1 || g.ds.col == 1;
+  const std::int64_t pitch = along_n ? (g.m > 1 ? g.ds.row : 8) : (g.n > 1 ? g.ds.col : 8);
+  const std::int64_t length = along_n ? g.n : g.m;
+  return aligned16(g.d, pitch * size) && length * size % 16 == 0 && pitch < kMostStride &&
+         (along_n || g.m == 1 || g.ds.row == 1);
+}
+
+bool plain_epilogue(const GemmArguments& g) {
+  const Epilogue& e = g.epilogue;
+  return e.alpha == 1.0F && e.beta == 0.0F && !e.has_bias && e.activation == Activation::none &&
+         !g.continue_from_c;
+}
+
+/// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide.
+int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
+  int best = 1;
+  double least = 0;
+  for (int group = 1; group <= std::min(tiles_x, ctas); ++group) {
+    const int high = std::min(tiles_y, std::max(1, ctas / group));
+    const double bytes = static_cast<double>(group) * t.x() + static_cast<double>(high) * t.n;
+    const double per_tile = bytes / (static_cast<double>(group) * high);
+    if (group == 1 || per_tile < least) {
+      least = per_tile;
+      best = group;
+    }
+  }
+  return best;
+}
+
+Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int sms) {
+  const Geometry& t = path == Path::plain ? kGeometries[index] : kGeneralGeometries[index];
+  Decision d;
+  d.path = path;
+  d.geometry = index;
+  d.swapped = swapped;
+  const std::int64_t x = swapped ? g.n : g.m;
+  const std::int64_t y = swapped ? g.m : g.n;
+  d.raster.tiles_x = static_cast<int>(ceil_div(x, t.x()));
+  d.raster.tiles_y = static_cast<int>(ceil_div(y, t.n));
+  const std::int64_t tiles = ceil_div(x, t.x()) * ceil_div(y, t.n);
+  d.grid = static_cast<int>(std::min<std::int64_t>(tiles, std::int64_t{sms} * t.ctas));
+  d.raster.group = stripe(t, d.raster.tiles_x, d.raster.tiles_y, d.grid);
+  return d;
+}
+
+}  // namespace
+
+Path path_of(const GemmArguments& g) {
+  const Problem p = make_problem(g, false, false, false);
+  const bool x_tma = suits_tma(p.x);
+  const bool y_tma = suits_tma(p.y);
+  const bool fits = small_enough(p.x, g.k) && small_enough(p.y, g.k) &&
+                    ceil_div(g.m, 64) * ceil_div(g.n, 8) < kMostRows;
+  if (!fits || !x_tma || !y_tma) return Path::gather;
+  return d_suits_tma(g) && plain_epilogue(g) ? Path::plain : Path::general;
+}
+
+double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
+                      int sms) {
+  const double tiles = static_cast<double>(ceil_div(x_rows, t.x()) * ceil_div(y_rows, t.n));
+  const double slots = static_cast<double>(sms) * t.ctas;
+  const double waves = std::max(1.0, t.ctas == 1 ? std::ceil(tiles / slots) : tiles / slots);
+  const double steps = static_cast<double>(ceil_div(k, kBlockK)) * 4;
+  // Clocks a k16 step: the tensor core's rate, the floor of a dependent chain, and the fill of
+  // shared memory at what L2 gives one multiprocessor.
+  const double tensor = std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? 44.0 : 38.0);
+  const double fill = (t.x() + t.n) * 32.0 / 56.0;
+  const double step = std::max(tensor, fill) * (t.ctas > 1 ? t.ctas : 1);
+  const double clocks = waves * (steps * step + 900.0 + 6.0 * t.n * t.blocks) + 2500.0;
+  const double bytes = static_cast<double>(x_rows + y_rows) * k * 2.0;
+  return std::max(clocks / 1650.0, bytes / 4.4e6 + 1.5);
+}
+
+Choice choose(const GemmArguments& g, int sms, int forced) {
+  Choice best;
+  const Path path = path_of(g);
+  if (path == Path::gather) {
+    best.ok = forced < 0;
+    best.decision.path = path;
+    return best;
+  }
+  const Problem p = make_problem(g, false, false, false);
+  const bool any_mn = p.x.mn_major || p.y.mn_major;
+  const auto count = path == Path::plain ? kGeometries.size() : kGeneralGeometries.size();
+  double least = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Geometry& t = path == Path::plain ? kGeometries[i] : kGeneralGeometries[i];
+    if (forced >= 0 && t.name != kGeometries[static_cast<std::size_t>(forced)].name) continue;
+    if (any_mn && (t.depth > 1 || t.n % 64 != 0)) continue;
+    for (const bool swapped : {false, true}) {
+      const std::int64_t x = swapped ? g.n : g.m;
+      const std::int64_t y = swapped ? g.m : g.n;
+      const double time = predicted_time(t, x, y, g.k, sms);
+      if (best.ok && time >= least) continue;
+      least = time;
+      best.ok = true;
+      best.decision = decide(g, path, static_cast<int>(i), swapped, sms);
+    }
+  }
+  return best;
+}
+
+}  // namespace detgemm::cuda::sm90

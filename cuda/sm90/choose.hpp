@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/contract/compute_element.hpp"
+#include "cuda/sm90/geometry.hpp"
+#include "cuda/sm90/raster.hpp"
+#include "cuda/sm90/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// Which kernels can compute a problem at all, from its strides, alignment and epilogue.
+enum class Path {
+  plain,    ///< Form::plain
+  general,  ///< Form::general or Form::from_c
+  gather,   ///< no TMA: operands with rows at odd addresses, or extents beyond 2^30
+};
+Path path_of(const GemmArguments& g);
+
+/// What runs: a geometry of its path, which operand takes the x side, and the grid.
+struct Decision {
+  Path path = Path::plain;
+  int geometry = 0;  ///< index into kGeometries or kGeneralGeometries
+  bool swapped = false;
+  Raster raster;
+  int grid = 1;  ///< CTAs
+};
+
+/// The cheapest decision by a model of time (choose.cpp); `forced` is an index into kGeometries or
+/// -1. `ok` is false when the forced geometry does not exist on this problem's path. Pure.
+struct Choice {
+  bool ok = false;
+  Decision decision;
+};
+Choice choose(const GemmArguments& g, int sms, int forced);
+
+/// Microseconds the model expects of a geometry; the smallest wins.
+double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
+                      int sms);
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/launch.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "cuda/sm90/gather.hpp"
+#include "cuda/sm90/kernels.hpp"
+#include "cuda/sm90/operand_maps.hpp"
+
+namespace detgemm::cuda {
+namespace {
+
+using namespace sm90;
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kGeometries.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kGeometries[i].name;
+  return names;
+}();
+
+template <DType T>
+Kernel kernel_for_type(const Decision& d, bool x_mn, bool y_mn, Form form) {
+  const auto pick = [&]<bool kXMn, bool kYMn>() {
+    return d.path == Path::plain ? plain_kernel<T, kXMn, kYMn>(d.geometry)
+                                 : general_kernel<T, kXMn, kYMn>(d.geometry, form);
+  };
+  if (x_mn) {
+    return y_mn ? pick.template operator()<true, true>() : pick.template operator()<true, false>();
+  }
+  return y_mn ? pick.template operator()<false, true>() : pick.template operator()<false, false>();
+}
+
+Kernel kernel_for(const Decision& d, DType input, bool x_mn, bool y_mn, Form form) {
+  return input == DType::bf16 ? kernel_for_type<DType::bf16>(d, x_mn, y_mn, form)
+                              : kernel_for_type<DType::fp16>(d, x_mn, y_mn, form);
+}
+
+const Geometry& geometry_of(const Decision& d) {
+  const auto i = static_cast<std::size_t>(d.geometry);
+  return d.path == Path::plain ? kGeometries[i] : kGeneralGeometries[i];
+}
+
+LaunchShape shape_of(const GemmArguments& g, const Problem& p, const Decision& d) {
+  LaunchShape s;
+  s.raster = d.raster;
+  s.x_rows = static_cast<int>(p.x.rows);
+  s.y_rows = static_cast<int>(p.y.rows);
+  s.k_blocks = static_cast<int>((g.k + kBlockK - 1) / kBlockK);
+  s.whole_blocks = g.k % kBlockK == 0;
+  s.x_stable = p.x_stable;
+  s.y_stable = p.y_stable;
+  s.d_x_contiguous = p.d_x_contiguous();
+  s.swapped = p.swapped;
+  s.output = g.output;
+  return s;
+}
+
+cudaError_t enqueue(const Kernel& kernel, int grid, const LaunchOptions& options,
+                    void** arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(grid));
+  config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(kernel.shared_bytes);
+  config.stream = options.stream;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = options.overlap ? 1 : 0;
+  return cudaLaunchKernelExC(&config, kernel.function, arguments);
+}
+
+cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
+                      const LaunchOptions& options) {
+  const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
+  const Geometry& t = geometry_of(d);
+  LaunchMaps maps;
+  if (g.k > 0) {
+    if (const auto e = make_map(p.x, input, g.k, t.x(), t.depth, &maps.x); e != cudaSuccess) {
+      return e;
+    }
+    if (const auto e = make_map(p.y, input, g.k, t.n, t.depth, &maps.y); e != cudaSuccess) return e;
+  }
+  Form form = g.continue_from_c ? Form::from_c : Form::general;
+  if (d.path == Path::plain) {
+    form = Form::plain;
+    if (const auto e = make_output_map(g, p, t, &maps.d); e != cudaSuccess) return e;
+  }
+  LaunchShape shape = shape_of(g, p, d);
+  GemmArguments arguments = g;
+  void* list[] = {&maps, &shape, &arguments};
+  return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
+}
+
+/// The form's part of a kernel's name.
+const char* form_name(const GemmArguments& g, Path path) {
+  if (path == Path::plain) return "";
+  return g.continue_from_c ? "/from-c" : "/general";
+}
+
+}  // namespace
+
+std::span<const std::string_view> sm90_chain_kernels() { return kNames; }
+
+std::string sm90_describe(const GemmArguments& g, DType, const LaunchOptions& options) {
+  const auto choice = choose(g, options.sms, options.forced);
+  if (!choice.ok) return "none";
+  const Decision& d = choice.decision;
+  if (d.path == Path::gather) return "sm90/gather";
+  char text[96];
+  std::snprintf(text, sizeof text, "sm90/%s%s%s", geometry_of(d).name.data(),
+                d.swapped ? "/swapped" : "", form_name(g, d.path));
+  return text;
+}
+
+cudaError_t sm90_prepare() {
+  if (const auto e = find_tensor_map_encoder(); e != cudaSuccess) return e;
+  const auto raise = [](const Kernel& kernel) {
+    if (kernel.function == nullptr) return cudaSuccess;
+    return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                kernel.shared_bytes);
+  };
+  for (const DType type : {DType::bf16, DType::fp16}) {
+    if (const auto e = raise(gather_kernel(type)); e != cudaSuccess) return e;
+    for (int majors = 0; majors < 4; ++majors) {
+      for (const Path path : {Path::plain, Path::general}) {
+        const auto count = path == Path::plain ? kGeometries.size() : kGeneralGeometries.size();
+        for (std::size_t i = 0; i < count; ++i) {
+          const Decision d{path, static_cast<int>(i)};
+          for (const Form form : {Form::general, Form::from_c}) {
+            const auto e = raise(kernel_for(d, type, majors % 2 != 0, majors / 2 != 0, form));
+            if (e != cudaSuccess) return e;
+          }
+        }
+      }
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options) {
+  if (g.m == 0 || g.n == 0) return cudaSuccess;
+  const Choice choice = choose(g, options.sms, options.forced);
+  if (!choice.ok) return cudaErrorNotSupported;
+  const Decision& d = choice.decision;
+  if (d.path != Path::gather) return run_tiles(g, d, input, options);
+  GemmArguments arguments = g;
+  void* list[] = {&arguments};
+  return enqueue(gather_kernel(input), gather_grid(g, options.sms), options, list);
+}
+
+}  // namespace detgemm::cuda

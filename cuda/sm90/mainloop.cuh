@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/producer.cuh"
+#include "cuda/sm90/ptx/wgmma.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// Accumulators of one consumer warp group: kBlocks blocks of 64 x kN.
+template <class T>
+using Accumulators = float[T::kBlocks][T::kN / 2];
+
+/// The chain of every output of a tile, k16 steps in ascending order:
+///
+///   acc = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded] -> epilogue
+///                  '------------ one pipeline stage: 4 * kDepth steps ----'
+///
+/// One wgmma group stays in flight: while it runs, the stage of the one before is handed back.
+template <class T>
+__device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_blocks, int group,
+                                          RingCursor<T::kStages>& cursor, Accumulators<T>& acc) {
+  // Bytes between k16 steps inside a block: 32 along a K-major row, 16 rows of an MN-major slab.
+  constexpr std::uint64_t kXStep = (T::kXMn ? 2048 : 32) >> 4;
+  constexpr std::uint64_t kYStep = (T::kYMn ? 2048 : 32) >> 4;
+  const bool leader = threadIdx.x % 128 == 0;
+  int previous = -1;
+#pragma unroll 1
+  for (int block = 0; block < k_blocks; block += T::kDepth) {
+    ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int b = 0; b < T::kDepth; ++b) {
+      const std::uint64_t x = ptx::descriptor(
+          shared.x(cursor.stage) + b * T::kXBytes + group * T::kBlocks * 8192, 8192);
+      const std::uint64_t y = ptx::descriptor(shared.y(cursor.stage) + b * T::kYBytes, 8192);
+#pragma unroll
+      for (int step = 0; step < kBlockK / 16; ++step) {
+#pragma unroll
+        for (int i = 0; i < T::kBlocks; ++i) {
+          ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>::run(
+              acc[i], x + i * (8192 >> 4) + step * kXStep, y + step * kYStep);
+        }
+      }
+    }
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<1>();
+    if (previous >= 0 && leader) ptx::mbarrier_arrive(shared.empty + 8 * previous);
+    previous = cursor.stage;
+    cursor.advance();
+  }
+  ptx::wgmma_wait<0>();
+#pragma unroll
+  for (int i = 0; i < T::kBlocks; ++i) ptx::pin(acc[i]);
+  if (previous >= 0 && leader) ptx::mbarrier_arrive(shared.empty + 8 * previous);
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace detgemm::cuda::sm90::ptx {
+
+/// Global to shared, 2-D box at (x, y), x fastest; completes `bytes of the box` on the barrier.
+/// Elements outside the tensor arrive as zeros.
+__device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtensorMap* map, int x,
+                                         int y, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3}], [%4];" ::"r"(destination),
+      "l"(map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+
+/// The same with a third coordinate.
+__device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtensorMap* map, int x,
+                                         int y, int z, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(destination),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
+/// Shared to global, 2-D box at (x, y); elements outside the tensor are not written.
+__device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
+                                          std::uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+      "r"(x), "r"(y), "r"(source)
+      : "memory");
+}
+
+__device__ __forceinline__ void tma_store_commit() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until at most kPending groups of this thread still read shared memory.
+template <int kPending>
+__device__ __forceinline__ void tma_store_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+__device__ __forceinline__ void prefetch(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/// True in one lane of a converged warp. ptxas then keeps the operands of TMA instructions
+/// uniform; behind `lane == 0` it wraps each of them in a loop.
+__device__ __forceinline__ bool elect_one() {
+  std::uint32_t elected = 0;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
+}  // namespace detgemm::cuda::sm90::ptx

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "detgemm/types.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// A 2-D or 3-D tensor for TMA: extents and box in elements, x first; strides in bytes.
+struct TensorShape {
+  const void* data = nullptr;
+  DType type = DType::bf16;
+  int rank = 2;
+  std::uint64_t extent[3] = {1, 1, 1};
+  std::uint64_t stride[2] = {16, 16};  ///< of dimensions 1 and 2
+  std::uint32_t box[3] = {1, 1, 1};
+};
+
+/// Finds the driver's encoder; needs a driver, no context. Cached after the first success.
+cudaError_t find_tensor_map_encoder();
+
+/// Encodes a map whose shared-memory rows are box[0] elements wide, swizzled over that width
+/// (16, 32, 64 or 128 bytes). Writes 128 bytes; talks to no device.
+cudaError_t encode(const TensorShape& shape, CUtensorMap* map);
+
+}  // namespace detgemm::cuda::sm90
