@@ -57,6 +57,14 @@ stage "host-tsan: configure" cmake --preset host-tsan
 stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency
 test_preset host-tsan -R '^concurrency$'
 
+# The CUDA component, where there is a compiler for it: it compiles, loads without a driver, and
+# what needs a device is skipped with a reason where there is none.
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+  stage "cuda-sm90: configure" cmake --preset cuda-sm90
+  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli detgemm_cli
+  test_preset cuda-sm90 -R '^(cuda|cli_info)'
+fi
+
 print_stages
 python3 scripts/summary.py "$results" || status=1
 exit $status

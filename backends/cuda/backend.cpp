@@ -5,7 +5,6 @@
 
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/plan.hpp"
-#include "cuda/launch.hpp"
 #include "detgemm/cuda.hpp"
 
 namespace detgemm {
@@ -48,8 +47,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!computes(spec.contract)) return {};
-    const auto kernels = cuda::sm90_chain_kernels();
-    return {kernels.begin(), kernels.end()};
+    return cuda::chain_variants(spec);
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,

@@ -41,20 +41,40 @@ std::string name_of(const Place& place) {
   return place.type == CU_MEMORYTYPE_HOST ? "pinned host memory" : "memory that CUDA does not know";
 }
 
-Status check_array(std::string_view what, const void* data, int device) {
+/// False where the driver does not answer: it is not there, or this thread has no context yet.
+bool ask_driver(const void* data, Place& place) {
   const auto query = driver_query();
-  if (query == nullptr) return failed("finding cuPointerGetAttributes", cudaErrorSymbolNotFound);
-  Place place;
+  if (query == nullptr) return false;
   std::array<CUpointer_attribute, 3> questions{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                                CU_POINTER_ATTRIBUTE_IS_MANAGED};
   std::array<void*, 3> answers{&place.type, &place.device, &place.managed};
-  const CUresult result = query(questions.size(), questions.data(), answers.data(),
-                                reinterpret_cast<CUdeviceptr>(data));
-  if (result == CUDA_SUCCESS && place.managed != 0) return {};
-  if (result == CUDA_SUCCESS && place.type == CU_MEMORYTYPE_DEVICE && place.device == device) {
+  return query(questions.size(), questions.data(), answers.data(),
+               reinterpret_cast<CUdeviceptr>(data)) == CUDA_SUCCESS;
+}
+
+Place ask_runtime(const void* data) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+    cudaGetLastError();
     return {};
   }
+  Place place;
+  place.device = attributes.device;
+  if (attributes.type == cudaMemoryTypeHost) {
+    place.type = CU_MEMORYTYPE_HOST;
+  } else if (attributes.type != cudaMemoryTypeUnregistered) {
+    place.type = CU_MEMORYTYPE_DEVICE;
+    place.managed = attributes.type == cudaMemoryTypeManaged ? 1 : 0;
+  }
+  return place;
+}
+
+Status check_array(std::string_view what, const void* data, int device) {
+  Place place;
+  if (!ask_driver(data, place)) place = ask_runtime(data);
+  if (place.managed != 0) return {};
+  if (place.type == CU_MEMORYTYPE_DEVICE && place.device == device) return {};
   return invalid(std::string(what) + ".data is 0x" + hex(reinterpret_cast<std::uintptr_t>(data)) +
                  ", " + name_of(place) + ": it must be memory of the plan's device " +
                  std::to_string(device) + ", or managed");

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "backends/cuda/devices.hpp"
 #include "detgemm/backend.hpp"
@@ -14,5 +16,9 @@ namespace detgemm::cuda {
 /// SM90 chain kernels compute and options.variant one of theirs, or empty.
 std::shared_ptr<const PlanImpl> make_chain_plan(const GemmSpec& spec, const PlanOptions& options,
                                                 const DeviceFacts& device);
+
+/// The kernels that take some arrays of this problem: rows at 16-byte distances, if those are what
+/// it takes. A run whose arrays a forced kernel does not take refuses.
+std::vector<std::string> chain_variants(const GemmSpec& spec);
 
 }  // namespace detgemm::cuda

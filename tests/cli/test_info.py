@@ -35,6 +35,23 @@ class Info(command.CommandTest):
                 if not backend["available"]:
                     self.assertIn(backend["reason"], text)
 
+    def test_devices_of_available_backends(self):
+        answer = self.ask("info")
+        text = command.run("info").out
+        kinds = {"host"} | {b["name"] for b in answer["backends"]
+                            if b["available"] and b["name"] in ("cuda", "hip")}
+        self.assertEqual({device["kind"] for device in answer["devices"]}, kinds)
+        for device in answer["devices"]:
+            if "number" not in device:
+                continue
+            with self.subTest(device=device["description"]):
+                self.assertIn(f"{device['kind']} {device['number']}", text)
+                self.assertIn(device["description"], text)
+                self.assertRegex(device["capability"], r"^\d+\.\d+$|^gfx")
+                self.assertGreater(device["processors"], 0)
+                self.assertGreater(device["memory_bytes"], 1 << 30)
+                self.assertTrue(device["driver"] and device["runtime"])
+
     def test_contracts(self):
         answer = self.ask("info")
         contracts = {entry["contract"]: entry for entry in answer["contracts"]}

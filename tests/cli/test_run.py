@@ -114,6 +114,14 @@ class Bits(command.CommandTest):
                 self.assertEqual(self.ask(*line, "--threads", threads)["digests"],
                                  answer["digests"])
 
+    def test_a_stable_operand_changes_nothing(self):
+        line = problem(CHAIN, 5, 7, 48)
+        digests = self.ask(*line)["digests"]
+        for operand in ("none", "a", "b"):
+            with self.subTest(stable=operand):
+                answer = self.ask(*line, "--stable", operand)
+                self.assertEqual((answer["digests"], answer["stable"]), (digests, operand))
+
     def test_rows_and_columns(self):
         def d(m, n):
             self.ask(*problem(CHAIN, m, n, 100, "--dist", "wide", "-o", self.path("d.bin")))

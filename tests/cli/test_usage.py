@@ -122,6 +122,12 @@ class Usage(command.CommandTest):
         self.refused(tree, 2, "unsupported", "a tree's shape depends on the whole of K")
         self.refused(problem(beta=1) + ["--continue"], 2, "invalid_argument", "beta is 1")
 
+    def test_stable_operands(self):
+        for word in ("c", "B", "", "2"):
+            with self.subTest(stable=word):
+                sentence = f'stable is "{word}": it must be one of none, a, b'
+                self.refused(problem() + ["--stable", word], 2, "not_found", sentence)
+
     def test_option_twice(self):
         self.refused(problem() + ["--m", "3"], 2, "invalid_argument", "--m")
 

@@ -10,7 +10,7 @@ namespace detgemm::test {
 namespace {
 
 constexpr int kCols = 32;
-constexpr int kRows = 8;
+constexpr int kRows = 4;
 
 template <DType T>
 __global__ void __launch_bounds__(kCols* kRows) oracle_kernel(GemmArguments g) {

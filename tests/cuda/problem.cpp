@@ -85,9 +85,9 @@ Shape limited(Shape s) {
   return s;
 }
 
-Layout draw_layout(Random& r, std::int64_t rows, std::int64_t cols, bool aligned) {
+Layout draw_layout(Random& r, bool col_major, std::int64_t rows, std::int64_t cols, bool aligned) {
   Layout layout;
-  layout.col_major = r.one_in(2);
+  layout.col_major = col_major;
   const std::int64_t packed = layout.col_major ? rows : cols;
   layout.ld = (packed + 7) / 8 * 8 + 8 * (r.one_in(2) ? 0 : r.between(0, 4));
   if (aligned) return layout;
@@ -113,9 +113,10 @@ void draw_epilogue(Random& r, Problem& p) {
 }
 
 /// The stored rows and columns of an operand whose logical ones are these.
-Layout stored(Random& r, Op op, std::int64_t rows, std::int64_t cols, bool aligned) {
-  return op == Op::transpose ? draw_layout(r, cols, rows, aligned)
-                             : draw_layout(r, rows, cols, aligned);
+Layout stored(Random& r, Op op, bool col_major, std::int64_t rows, std::int64_t cols,
+              bool aligned) {
+  return op == Op::transpose ? draw_layout(r, col_major, cols, rows, aligned)
+                             : draw_layout(r, col_major, rows, cols, aligned);
 }
 
 ConstMatrix view(const void* data, const Layout& layout, std::int64_t rows, std::int64_t cols,
@@ -171,12 +172,24 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index) {
       *Contract::make(Arithmetic::hopper, r.pick(inputs), Reduction{}, r.pick(outputs));
   p.spec.op_a = r.one_in(2) ? Op::transpose : Op::none;
   p.spec.op_b = r.one_in(2) ? Op::transpose : Op::none;
-  draw_epilogue(r, p);
-  const bool aligned = r.one_in(2);
-  p.a = stored(r, p.spec.op_a, p.m, p.spec.k, aligned);
-  p.b = stored(r, p.spec.op_b, p.spec.k, p.spec.n, aligned);
-  p.c = draw_layout(r, p.m, p.spec.n, aligned);
-  p.d = draw_layout(r, p.m, p.spec.n, aligned);
+  // Half of all problems are what models ask for, since most kernels take only those: aligned, no
+  // epilogue, lines of D of whole 16 bytes; half of these again with both operands along k.
+  const bool plain = r.one_in(2);
+  const bool along_k = plain && r.one_in(2);
+  const bool aligned = plain || r.one_in(2);
+  const bool d_col_major = r.one_in(plain ? 4 : 2);
+  if (plain) {
+    std::int64_t& line = d_col_major ? p.m : p.spec.n;
+    line = std::max<std::int64_t>(8, line / 8 * 8);
+  } else {
+    draw_epilogue(r, p);
+  }
+  const bool a_col_major = along_k ? p.spec.op_a == Op::transpose : r.one_in(2);
+  const bool b_col_major = along_k ? p.spec.op_b == Op::none : r.one_in(2);
+  p.a = stored(r, p.spec.op_a, a_col_major, p.m, p.spec.k, aligned);
+  p.b = stored(r, p.spec.op_b, b_col_major, p.spec.k, p.spec.n, aligned);
+  p.c = draw_layout(r, r.one_in(2), p.m, p.spec.n, aligned);
+  p.d = draw_layout(r, d_col_major, p.m, p.spec.n, aligned);
   p.in_place = p.spec.reads_c() && r.one_in(2) &&
                (!p.spec.continue_from_c || p.spec.contract.output == DType::fp32);
   if (p.in_place) p.c = p.d;

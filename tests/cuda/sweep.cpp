@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
 
 #include "detgemm/detgemm.hpp"
@@ -89,7 +90,7 @@ class Sweep {
       one(index);
       if (settings_.only || static_cast<double>(distinct_) >= settings_.outputs ||
           elapsed() >= settings_.seconds) {
-        return finish(index + 1, elapsed());
+        return finish(elapsed());
       }
     }
   }
@@ -101,6 +102,7 @@ class Sweep {
     if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
         settings_.largest)
       return;
+    ++problems_;
     scene_.place(problem);
     distinct_ += static_cast<unsigned long long>(problem.m * problem.spec.n);
     if (settings_.variant) return force(index, *settings_.variant);
@@ -113,12 +115,22 @@ class Sweep {
 
   void force(std::uint64_t index, const std::string& variant) {
     const Problem& p = scene_.problem();
+    const auto known = backend_.variants(p.spec);
+    if (!variant.empty() && std::find(known.begin(), known.end(), variant) == known.end()) {
+      ++refused_[variant];
+      return;
+    }
     const Operands& operands = scene_.reset();
     const auto plan = Plan::create(backend_, p.spec, PlanOptions{variant, p.max_workers, p.stable});
     must(plan.status(), p.text().c_str());
     RunInfo info;
     if (settings_.subject == "cuda") {
-      must(plan->run({DeviceKind::cuda, scene_.stream()}, operands, {}, &info), p.text().c_str());
+      const Status ran = plan->run({DeviceKind::cuda, scene_.stream()}, operands, {}, &info);
+      if (ran.code() == Errc::unsupported && !variant.empty()) {
+        ++refused_[variant];  // not for arrays that lie like these
+        return;
+      }
+      must(ran, p.text().c_str());
     } else {
       host_.run(*plan, scene_, operands, &info);
     }
@@ -162,11 +174,13 @@ class Sweep {
                 static_cast<unsigned long long>(index), scene_.problem().text().c_str());
   }
 
-  int finish(std::uint64_t problems, double seconds) {
+  int finish(double seconds) {
     const bool passed = settings_.plant.empty() ? tally_.total().clean() : missed_ == 0;
+    for (const auto& [variant, runs] : refused_) {
+      std::printf("%s refused %llu problems\n", variant.c_str(), runs);
+    }
     std::printf("%s%llu problems, %llu distinct outputs, %llu compared, %.1f s: %s\n",
-                tally_.text().c_str(), static_cast<unsigned long long>(problems), distinct_,
-                tally_.total().outputs, seconds,
+                tally_.text().c_str(), problems_, distinct_, tally_.total().outputs, seconds,
                 !settings_.plant.empty() ? (passed ? "every planted fault was found" : "MISSED")
                                          : (passed ? "all equal" : "DIFFERENT"));
     if (!settings_.json.empty()) {
@@ -175,7 +189,8 @@ class Sweep {
       out["device"] = find_backend("cuda").value()->device().description();
       out["oracle"] = "one thread an output, integer model of hopper";
       out["seed"] = settings_.seed;
-      out["problems"] = problems;
+      out["problems"] = problems_;
+      out["refused"] = refused_;
       out["distinct_outputs"] = distinct_;
       out["seconds"] = seconds;
       out["plant"] = settings_.plant.empty() ? nlohmann::json() : nlohmann::json(settings_.plant);
@@ -190,7 +205,8 @@ class Sweep {
   Scene scene_;
   HostSubject host_;
   Tally tally_;
-  unsigned long long distinct_ = 0, missed_ = 0;
+  std::map<std::string, unsigned long long> refused_;  // by variant
+  unsigned long long problems_ = 0, distinct_ = 0, missed_ = 0;
   int reported_ = 0;
 };
 

@@ -61,6 +61,20 @@ TEST(CStructs, OlderCallersGetDefaults) {
   detgemm_plan_destroy(plan);
 }
 
+TEST(CStructs, OlderPlanOptionsEndBeforeStable) {
+  CFixture f;
+  f.plan_options.stable = 77;  // memory of the caller's that is no field to it
+  f.plan_options.struct_size = offsetof(detgemm_plan_options_t, stable);
+  detgemm_plan_t* plan = nullptr;
+  ASSERT_EQ(detgemm_plan_create(f.backend, &f.spec, &f.plan_options, &plan), DETGEMM_OK)
+      << detgemm_last_error();
+  detgemm_plan_options_t seen{};
+  ASSERT_EQ(detgemm_plan_options_init(&seen, sizeof seen), DETGEMM_OK);
+  ASSERT_EQ(detgemm_plan_options(plan, &seen), DETGEMM_OK);
+  EXPECT_EQ(seen.stable, DETGEMM_STABLE_NONE);
+  detgemm_plan_destroy(plan);
+}
+
 TEST(CStructs, NewerCallersAreAcceptedWhileTheirTailIsZero) {
   CFixture f;
   struct Newer {

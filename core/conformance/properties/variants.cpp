@@ -15,7 +15,8 @@ void add_epilogue(Case& c, Request& request) {
 
 }  // namespace
 
-/// Every kernel that the backend lists, forced, and any number of workers: one result. The run
+/// Every kernel that the backend lists, forced, any number of workers and either operand promised
+/// to be stable: one result. The run
 /// must record the kernel that was forced, and the plan must have said so beforehand.
 void variants(Case& c) {
   Request request = c.draw(c.draw_shape());
@@ -33,7 +34,7 @@ void variants(Case& c) {
   for (const std::string& variant : c.engine().variants(sized(request))) {
     request.options = {variant, 0};
     const auto forced = c.run(request);
-    if (!forced) return;
+    if (!forced) continue;  // noted: a kernel may refuse how the arrays lie
     if (!as_predicted(*forced)) return;
     if (!c.same(chosen->d, forced->d, "variant " + variant)) return;
   }
@@ -42,6 +43,12 @@ void variants(Case& c) {
     const auto few = c.run(request);
     if (!few) continue;  // noted: a backend may refuse a number of workers
     if (!c.same(chosen->d, few->d, "at most " + std::to_string(workers) + " workers")) return;
+  }
+  for (const Stable stable : {Stable::a, Stable::b}) {
+    request.options = {"", 0, stable};
+    const auto early = c.run(request);
+    if (!early) return;
+    if (!c.same(chosen->d, early->d, "stable " + std::string(name(stable)))) return;
   }
   c.look_for_order(request, chosen->d);
 }

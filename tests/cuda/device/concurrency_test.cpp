@@ -76,6 +76,15 @@ TEST(Concurrency, PlansAreMadeByManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Concurrency, AThreadsFirstCallMayBeARun) {
+  const auto list = products();
+  const Plan plan = plan_of(list[1]->spec);
+  const OwnStream stream;
+  std::thread([&] { EXPECT_OK(plan.run(stream, list[1]->operands())); }).join();
+  stream.wait();
+  EXPECT_EQ(list[1]->d.bytes(), list[1]->expected());
+}
+
 TEST(Concurrency, OneThreadCapturesWhileAnotherAllocates) {
   const auto list = products();
   const Plan plan = plan_of(list[2]->spec);
