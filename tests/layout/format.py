@@ -34,10 +34,15 @@ def main():
         sys.exit(subprocess.run([formatter(), "-i", "--style=file", *sources], check=False).returncode)
     command = [formatter(), "--dry-run", "-Werror", "--style=file"]
     wrong = subprocess.run([*command, *sources], check=False).returncode
-    spoilt = subprocess.run([*command, "--assume-filename=planted.cpp"], input="int  x ;\n",
-                            text=True, stderr=subprocess.DEVNULL, check=False).returncode
-    print(f"{len(sources)} sources; a planted fault {'was' if spoilt else 'was NOT'} found")
-    sys.exit(0 if not wrong and spoilt and sources else 1)
+    # Kernels are formatted as C++ too: a fault is planted under every suffix.
+    missed = [suffix for suffix in sorted(tree.CODE)
+              if subprocess.run([*command, f"--assume-filename=planted{suffix}"],
+                                input="int  x ;\n", text=True, stderr=subprocess.DEVNULL,
+                                check=False).returncode == 0]
+    seen = {pathlib.PurePath(source).suffix for source in sources}
+    print(f"{len(sources)} sources with the suffixes {', '.join(sorted(seen))}; planted faults "
+          f"missed: {', '.join(missed) or 'none'}")
+    sys.exit(0 if not wrong and not missed and sources else 1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import sys
 
 import tree
 
+# Public headers of which core/contract itself is made; values, no plans and no backends.
+KERNEL_TYPES = ["detgemm/types.hpp", "detgemm/contract.hpp"]
+
 # Folder: what it may include in quotes. The longest folder that matches counts.
 MAY_INCLUDE = {
     "core/include": ["detgemm/"],
@@ -29,8 +32,9 @@ MAY_INCLUDE = {
                       "cuda/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
-    "cuda": ["cuda/", "core/contract/", "core/arithmetic/"],
-    "hip": ["hip/", "core/contract/", "core/arithmetic/"],
+    # Kernels know types and the problem that core/contract flattens for them, nothing of plans.
+    "cuda": ["cuda/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
+    "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.

@@ -20,6 +20,7 @@ CLEAN = {
     "backends/reference/plan.cpp": '#include "core/contract/tree.hpp"\n#include <Kokkos_Core.hpp>\n',
     "backends/cuda/plan.cpp": '#include "cuda/launch.hpp"\n',
     "cuda/sm90/kernel.cu": '#include "core/contract/tree.hpp"\n#include <cuda_fp16.h>\n',
+    "cuda/sm90/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n',
     "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }
@@ -35,6 +36,8 @@ FAULTS = [
     ("folders", "core/cli/a.cpp", SPDX + '  #  include "core/api/checks.hpp"\n'),
     ("folders", "core/capi/a.cpp", SPDX + '#include "core/contract/tree.hpp"\n'),
     ("folders", "cuda/sm90/a.cu", SPDX + '#include "detgemm/plan.hpp"\n'),
+    ("folders", "cuda/sm90/a.cuh", SPDX + '#include "detgemm/backend.hpp"\n'),
+    ("folders", "core/contract/a.hpp", SPDX + '#include "cuda/launch.hpp"\n'),
     ("folders", "cuda/sm90/a.cu", SPDX + '#include "hip/launch.hpp"\n'),
     ("folders", "hip/gfx942/a.hip", SPDX + '#include "backends/hip/plan.hpp"\n'),
     ("folders", "backends/cuda/a.cpp", SPDX + '#include "cuda/sm90/kernel.cuh"\n'),
