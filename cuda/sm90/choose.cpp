@@ -48,8 +48,8 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
   double least = 0;
   for (int group = 1; group <= std::min(tiles_x, ctas); ++group) {
     const int high = std::min(tiles_y, std::max(1, ctas / group));
-    const double bytes =
-        static_cast<double>(group) * t.x() * t.cluster + static_cast<double>(high) * t.n;
+    const double bytes = static_cast<double>(group) * t.x() * t.cluster_x() +
+                         static_cast<double>(high) * t.n * t.cluster_y();
     const double per_tile = bytes / (static_cast<double>(group) * high);
     if (group == 1 || per_tile < least) {
       least = per_tile;
@@ -67,9 +67,9 @@ Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int 
   d.swapped = swapped;
   const std::int64_t x = swapped ? g.n : g.m;
   const std::int64_t y = swapped ? g.m : g.n;
-  // In a raster of a cluster kernel a tile is a cluster's: its CTAs are neighbours along x.
-  d.raster.tiles_x = static_cast<int>(ceil_div(x, std::int64_t{t.x()} * t.cluster));
-  d.raster.tiles_y = static_cast<int>(ceil_div(y, t.n));
+  // In a raster of a cluster kernel a tile is that of the whole cluster.
+  d.raster.tiles_x = static_cast<int>(ceil_div(x, std::int64_t{t.x()} * t.cluster_x()));
+  d.raster.tiles_y = static_cast<int>(ceil_div(y, std::int64_t{t.n} * t.cluster_y()));
   const std::int64_t tiles = std::int64_t{d.raster.tiles_x} * d.raster.tiles_y;
   const std::int64_t slots = std::max(1, sms * t.ctas / t.cluster);
   d.grid = static_cast<int>(std::min(tiles, slots)) * t.cluster;
@@ -91,15 +91,15 @@ Path path_of(const GemmArguments& g) {
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms) {
-  const double tiles = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster) *
-                                           ceil_div(y_rows, t.n));
+  const double tiles = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()) *
+                                           ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
   const double waves = std::ceil(tiles / std::max(1, sms * t.ctas / t.cluster));
   const double steps = static_cast<double>(ceil_div(k, kBlockK)) * 4;
   // Clocks a k16 step: the tensor core's rate, the floor of a dependent chain, and the fill of
   // shared memory at what L2 gives one multiprocessor.
   const double tensor = std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? 44.0 : 38.0);
   const double fill =
-      std::max(t.load + t.n / static_cast<double>(t.cluster), 0.8 * (t.load + t.n)) * 32.0 / 50.0;
+      std::max(static_cast<double>(t.x_share() + t.y_share()), 0.8 * (t.load + t.n)) * 32.0 / 50.0;
   const double step = std::max(tensor, fill);
   const double clocks = waves * (steps * step + 900.0 + 6.0 * t.n * t.blocks) + 2500.0;
   const double bytes = static_cast<double>(x_rows + y_rows) * k * 2.0;

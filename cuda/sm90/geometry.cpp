@@ -13,7 +13,7 @@ std::string name(const Geometry& geometry) {
   add("-load", geometry.load, geometry.x());
   add("-depth", geometry.depth, 1);
   add("-ctas", geometry.ctas, 1);
-  add("-cluster", geometry.cluster, 1);
+  if (geometry.cluster > 1) text += geometry.shares_x ? "-pair-x" : "-pair-y";
   return text;
 }
 

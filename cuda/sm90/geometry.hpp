@@ -13,18 +13,25 @@ inline constexpr int kSharedBytes = 227 * 1024;  ///< a CTA may have; 1 KB more 
 
 /// The geometry of a wgmma kernel; every field is bit-neutral.
 struct Geometry {
-  int groups;   ///< consumer warp groups
-  int blocks;   ///< blocks of 64 x rows a group
-  int n;        ///< y rows of a tile: the N of the instruction
-  int depth;    ///< k blocks a pipeline stage
-  int ctas;     ///< CTAs a multiprocessor
-  int load;     ///< x rows loaded; fewer than the tile has where the problem has no more
-  int cluster;  ///< CTAs, neighbours along x, that load Y together and multicast it
+  int groups;     ///< consumer warp groups
+  int blocks;     ///< blocks of 64 x rows a group
+  int n;          ///< y rows of a tile: the N of the instruction
+  int depth;      ///< k blocks a pipeline stage
+  int ctas;       ///< CTAs a multiprocessor
+  int load;       ///< x rows loaded; fewer than the tile has where the problem has no more
+  int cluster;    ///< CTAs that load one operand together, each a share, and multicast it
+  bool shares_x;  ///< that operand is X and they are neighbours along y; else Y, along x
 
   constexpr int x() const { return 64 * groups * blocks; }
+  constexpr int x_share() const { return shares_x ? load / cluster : load; }  ///< rows a CTA loads
+  constexpr int y_share() const { return shares_x ? n : n / cluster; }
+  constexpr int cluster_x() const {
+    return shares_x ? 1 : cluster;
+  }  ///< tiles of a cluster along x
+  constexpr int cluster_y() const { return shares_x ? cluster : 1; }
   /// MN-major operands need whole slabs of 64 and one k block a stage.
   constexpr bool takes_mn_major() const {
-    return depth == 1 && n % (64 * cluster) == 0 && load == x();
+    return depth == 1 && load == x() && x_share() % 64 == 0 && y_share() % 64 == 0;
   }
   constexpr int stage_bytes(bool y_mn) const {
     return depth * 128 * (load + (y_mn ? (n + 63) / 64 * 64 : n));
@@ -40,23 +47,29 @@ struct Geometry {
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
 };
 
-/// For example "128x192", "64x32-load8-depth4", "64x192-cluster2".
+/// For example "128x192", "64x32-load8-depth4", "64x192-pair-y".
 std::string name(const Geometry& geometry);
 
 namespace geometry {
 
 /// A tile that fills the 64-row blocks; one multiprocessor each.
-constexpr Geometry tile(int groups, int blocks, int n, int cluster = 1) {
-  return {groups, blocks, n, 1, 1, 64 * groups * blocks, cluster};
+constexpr Geometry tile(int groups, int blocks, int n) {
+  return {groups, blocks, n, 1, 1, 64 * groups * blocks, 1, false};
+}
+/// The same in pairs that share one operand.
+constexpr Geometry pair(int groups, int blocks, int n, bool shares_x) {
+  return {groups, blocks, n, 1, 1, 64 * groups * blocks, 2, shares_x};
 }
 /// Few tokens on the x side against n weights: boxes of about 16 KB of weights, stages below 40.
 constexpr Geometry stream(int load, int n) {
   int depth = n <= 16 ? 8 : n <= 32 ? 4 : n <= 64 ? 2 : 1;
   while (depth > 1 && depth * (load + n) * 128 > 40 * 1024) depth /= 2;
-  return {1, 1, n, depth, 1, load, 1};
+  return {1, 1, n, depth, 1, load, 1, false};
 }
 /// 64 weights against few tokens on the y side.
-constexpr Geometry narrow(int n, int depth, int ctas) { return {1, 1, n, depth, ctas, 64, 1}; }
+constexpr Geometry narrow(int n, int depth, int ctas) {
+  return {1, 1, n, depth, ctas, 64, 1, false};
+}
 
 }  // namespace geometry
 
@@ -67,7 +80,7 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
   constexpr int kWide[] = {64, 96, 128, 160, 192};
-  std::array<Geometry, 4 * 14 + 4 + 9 + 13 + 5 + 14> all{};
+  std::array<Geometry, 4 * 14 + 4 + 9 + 13 + 5 + 14 + 22> all{};
   int i = 0;
   for (const int load : {8, 16, 32, 64}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -79,9 +92,14 @@ inline constexpr auto kPlainGeometries = [] {
   for (const int n : kOne) all[i++] = tile(1, 1, n);
   for (const int n : kTwo) all[i++] = tile(2, 1, n);
   for (const int n : kWide) all[i++] = tile(2, 2, n);
-  for (const int n : {64, 96, 128, 160, 192, 256}) all[i++] = tile(1, 1, n, 2);
-  for (const int n : {64, 96, 128, 192, 256}) all[i++] = tile(2, 1, n, 2);
-  for (const int n : {96, 128, 192}) all[i++] = tile(2, 2, n, 2);
+  for (const int n : {64, 96, 128, 160, 192, 256}) all[i++] = pair(1, 1, n, false);
+  for (const int n : {64, 96, 128, 192, 256}) all[i++] = pair(2, 1, n, false);
+  for (const int n : {96, 128, 192}) all[i++] = pair(2, 2, n, false);
+  for (const int n : {48, 64, 96, 128, 192, 256}) all[i++] = pair(1, 1, n, true);
+  for (const int n : {48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256}) {
+    all[i++] = pair(2, 1, n, true);
+  }
+  for (const int n : {64, 96, 128, 160, 192}) all[i++] = pair(2, 2, n, true);
   return all;
 }();
 

@@ -79,11 +79,10 @@ cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
   const Geometry& t = geometry_of(d);
   LaunchMaps maps;
   if (g.k > 0) {
-    if (const auto e = make_map(p.x, input, g.k, t.load, t.depth, &maps.x); e != cudaSuccess) {
+    if (const auto e = make_map(p.x, input, g.k, t.x_share(), t.depth, &maps.x); e != cudaSuccess) {
       return e;
     }
-    if (const auto e = make_map(p.y, input, g.k, t.n / t.cluster, t.depth, &maps.y);
-        e != cudaSuccess)
+    if (const auto e = make_map(p.y, input, g.k, t.y_share(), t.depth, &maps.y); e != cudaSuccess)
       return e;
   }
   Form form = g.continue_from_c ? Form::from_c : Form::general;

@@ -12,7 +12,8 @@ namespace detgemm::cuda::sm90 {
 template <class T>
 using Accumulators = float[T::kBlocks][T::kN / 2];
 
-/// Hands a stage back: to the own producers and, where Y is shared, to those of the whole cluster,
+/// Hands a stage back: to the own producers and, where an operand is shared, to those of the
+/// whole cluster,
 /// whose multicasts write here too. Run by all threads of the group.
 template <class T>
 __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage) {

@@ -42,8 +42,8 @@ struct RingCursor {
   }
 };
 
-/// The tiles of a CTA: a persistent grid takes the raster's tiles in turn, and the CTAs of a
-/// cluster take neighbours along x.
+/// The tiles of a CTA: a persistent grid takes the raster's tiles in turn; a cluster takes one of
+/// them together, neighbours along y where they share X, along x where they share Y.
 template <class T>
 struct TileWalk {
   int at = blockIdx.x / T::kCluster;
@@ -52,7 +52,8 @@ struct TileWalk {
     if (at >= raster.tiles()) return false;
     raster.locate(at, tile_x, tile_y);
     if constexpr (T::kCluster > 1) {
-      tile_x = tile_x * T::kCluster + static_cast<int>(ptx::cluster_rank());
+      int& mine = T::kSharesX ? tile_y : tile_x;
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_rank());
     }
     at += gridDim.x / T::kCluster;
     return true;
@@ -97,15 +98,15 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
   }
 }
 
-/// One stage of Y by a cluster: every CTA loads its share of the rows and multicasts it, so that
-/// each barrier sees all of Y arrive.
-template <class T>
-__device__ __forceinline__ void load_shared_y(const CUtensorMap& map, std::uint32_t to, int row,
-                                              int block, std::uint32_t barrier) {
-  constexpr int kShare = T::kN / T::kCluster;
-  constexpr std::uint16_t kAll = (1U << T::kCluster) - 1;
+/// One stage of the operand that a cluster shares: every CTA loads its part of the rows and
+/// multicasts it, so that the barrier of each sees all rows arrive.
+template <int kRows, int kCluster, bool kMn>
+__device__ __forceinline__ void load_shared(const CUtensorMap& map, std::uint32_t to, int row,
+                                            int block, std::uint32_t barrier) {
+  constexpr int kShare = kRows / kCluster;
+  constexpr std::uint16_t kAll = (1U << kCluster) - 1;
   const int first = static_cast<int>(ptx::cluster_rank()) * kShare;
-  if constexpr (T::kYMn) {
+  if constexpr (kMn) {
 #pragma unroll
     for (int slab = 0; slab < kShare / 64; ++slab) {
       const int at = first + slab * 64;
@@ -126,16 +127,20 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
     produce(shared, shape, [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kXBytes);
-      load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x,
-                                                block, full);
+      if constexpr (T::kCluster > 1 && T::kSharesX) {
+        load_shared<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full);
+      } else {
+        load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x,
+                                                  block, full);
+      }
     });
   } else if (warp == 1 && ptx::elect_one()) {
     if (!shape.y_stable) ptx::wait_for_earlier_kernels();
     produce(shared, shape, [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kYBytes);
-      if constexpr (T::kCluster > 1) {
-        load_shared_y<T>(maps.y, shared.y(stage), y, block, full);
+      if constexpr (T::kCluster > 1 && !T::kSharesX) {
+        load_shared<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full);
       } else {
         load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.whole_blocks, shared.y(stage), y, block,
                                               full);

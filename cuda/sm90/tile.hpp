@@ -43,6 +43,7 @@ struct Tile {
   static constexpr DType kInput = kT;
   static constexpr int kGroups = kG.groups, kBlocks = kG.blocks, kN = kG.n, kDepth = kG.depth;
   static constexpr int kCtas = kG.ctas, kCluster = kG.cluster;
+  static constexpr bool kSharesX = kG.shares_x;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
   static constexpr Form kForm = kFormT;
   static constexpr bool kGeneral = kForm != Form::plain;
