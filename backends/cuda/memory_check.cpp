@@ -92,9 +92,16 @@ Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t 
     return invalid("the current device is " + std::to_string(current) + ": the plan is of device " +
                    std::to_string(device) + ", which must be current when it runs");
   }
-  int of_stream = -1;
-  if (const cudaError_t error = cudaStreamGetDevice(stream, &of_stream); error != cudaSuccess) {
-    return failed("asking stream.handle for its device", error);
+  // A stream under capture may not be asked; there the launch itself refuses another device's.
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (const cudaError_t error = cudaStreamIsCapturing(stream, &capture); error != cudaSuccess) {
+    return failed("asking whether stream.handle is being captured", error);
+  }
+  int of_stream = device;
+  if (capture == cudaStreamCaptureStatusNone) {
+    if (const cudaError_t error = cudaStreamGetDevice(stream, &of_stream); error != cudaSuccess) {
+      return failed("asking stream.handle for its device", error);
+    }
   }
   if (of_stream != device) {
     return invalid("stream.handle is a stream of device " + std::to_string(of_stream) +

@@ -15,6 +15,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
                                              int group) {
   RingCursor<T::kStages> cursor;
   ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
+  int box_index = 0;
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
@@ -34,7 +35,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
     if constexpr (T::kGeneral) {
       finish_general<T>(shared, g, shape, group, x0, y0, acc);
     } else {
-      store_plain<T>(shared, maps.d, shape, group, acc, x0, y0);
+      store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
     }
   }
   if (!T::kGeneral && threadIdx.x % 128 == 0) ptx::tma_store_wait_read<0>();

@@ -92,10 +92,11 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
 }
 
 /// One kind of output, slab by slab through two boxes: while TMA stores one, the next is filled.
+/// `box_index` goes on from tile to tile: the box last handed to TMA may still be read.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
-                                           DType output, int group, const Accumulators<T>& acc,
-                                           int x0, int y0) {
+                                           DType output, int group, int& box_index,
+                                           const Accumulators<T>& acc, int x0, int y0) {
   constexpr int kSlab = k16 ? T::kSlab : T::kSlabFp32;
   constexpr int kSlabs = T::kN / kSlab;
   const int lane = threadIdx.x % 32;
@@ -106,7 +107,8 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
   for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
     for (int s = 0; s < kSlabs; ++s) {
-      const std::uint32_t box = boxes + (i * kSlabs + s) % 2 * T::kBoxBytes;
+      const std::uint32_t box = boxes + box_index * T::kBoxBytes;
+      box_index ^= 1;
       if (leader) ptx::tma_store_wait_read<1>();
       ptx::named_barrier(1 + group, 128);
       const float* d = acc[i] + s * (kSlab / 2);
@@ -137,19 +139,19 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
 /// The epilogue of alpha = 1 and nothing else, where D suits TMA: round, stage, store.
 template <class T>
 __device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
-                                            const LaunchShape& shape, int group,
+                                            const LaunchShape& shape, int group, int& box_index,
                                             const Accumulators<T>& acc, int x0, int y0) {
   const bool is_32 = shape.output == DType::fp32;
   if (shape.d_x_contiguous) {
     if (is_32) {
-      store_tile<T, false, true>(shared, map, shape.output, group, acc, x0, y0);
+      store_tile<T, false, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
     } else {
-      store_tile<T, true, true>(shared, map, shape.output, group, acc, x0, y0);
+      store_tile<T, true, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
     }
   } else if (is_32) {
-    store_tile<T, false, false>(shared, map, shape.output, group, acc, x0, y0);
+    store_tile<T, false, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
   } else {
-    store_tile<T, true, false>(shared, map, shape.output, group, acc, x0, y0);
+    store_tile<T, true, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
   }
 }
 

@@ -96,6 +96,33 @@ cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
   return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
 }
 
+/// What a choice depends on. Of the arrays that is the path and which way they run.
+struct ChoiceKey {
+  std::int64_t m, n, k;
+  Path path;
+  bool a_mn, b_mn;
+  int sms, forced;
+  bool operator==(const ChoiceKey&) const = default;
+};
+
+/// choose(), remembered: a model walks through all geometries and takes longer than a launch may.
+/// A thread keeps its last answers in a small table, so that nothing is shared or allocated.
+Choice recall_choice(const GemmArguments& g, const LaunchOptions& options) {
+  struct Entry {
+    ChoiceKey key;
+    Choice choice;
+  };
+  static thread_local std::array<Entry, 64> table{};
+  const Problem p = make_problem(g, false, false, false);
+  const ChoiceKey key{g.m,          g.n,          g.k,         path_of(g),
+                      p.x.mn_major, p.y.mn_major, options.sms, options.forced};
+  const auto mix = static_cast<std::uint64_t>(g.m * 31 + g.n * 7 + g.k * 3 + options.forced) *
+                   0x9e3779b97f4a7c15ULL;
+  Entry& entry = table[mix >> 58];
+  if (!(entry.key == key)) entry = {key, choose(g, options.sms, options.forced)};
+  return entry.choice;
+}
+
 /// The form's part of a kernel's name.
 const char* form_name(const GemmArguments& g, Path path) {
   if (path == Path::plain) return "";
@@ -135,7 +162,9 @@ cudaError_t sm90_prepare() {
         const auto count =
             path == Path::plain ? kPlainGeometries.size() : kGeneralGeometries.size();
         for (std::size_t i = 0; i < count; ++i) {
-          const Decision d{path, static_cast<int>(i)};
+          Decision d;
+          d.path = path;
+          d.geometry = static_cast<int>(i);
           for (const Form form : {Form::general, Form::from_c}) {
             const auto e = raise(kernel_for(d, type, majors % 2 != 0, majors / 2 != 0, form));
             if (e != cudaSuccess) return e;
@@ -149,7 +178,7 @@ cudaError_t sm90_prepare() {
 
 cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options) {
   if (g.m == 0 || g.n == 0) return cudaSuccess;
-  const Choice choice = choose(g, options.sms, options.forced);
+  const Choice choice = recall_choice(g, options);
   if (!choice.ok) return cudaErrorNotSupported;
   const Decision& d = choice.decision;
   if (d.path != Path::gather) return run_tiles(g, d, input, options);
