@@ -25,11 +25,22 @@ function(detgemm_compile_fast)
   endif()
 endfunction()
 
+# Targets of a folder and of those below it.
+function(detgemm_targets_below directory out)
+  get_property(all DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(below DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(each IN LISTS below)
+    detgemm_targets_below(${each} more)
+    list(APPEND all ${more})
+  endforeach()
+  set(${out} ${all} PARENT_SCOPE)
+endfunction()
+
 # Target tests_FOLDER builds what the tests of one folder need, and no more.
 function(detgemm_add_folder_target folder)
   set(targets "")
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-    get_property(targets DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    detgemm_targets_below(${PROJECT_SOURCE_DIR}/${folder} targets)
   endif()
   string(REPLACE "/" "_" name ${folder})
   add_custom_target(${name})

@@ -28,8 +28,10 @@ struct LaunchOptions {
 /// One that does not take a problem makes sm90_chain return cudaErrorNotSupported.
 std::span<const std::string> sm90_chain_kernels();
 
-/// The kernel, tile, operand roles and grid that sm90_chain would use, in one line. A pure
-/// function of shapes, strides, pointer alignment, types and options. Runs without a GPU.
+/// The kernel, tile and operand roles that sm90_chain would use, in one line that contains the
+/// kernel's name; "none" if and only if `options.forced` names a kernel that does not take this
+/// problem, which is when sm90_chain returns cudaErrorNotSupported. A pure function of shapes,
+/// strides, pointer alignment, types and options. Runs without a GPU.
 std::string sm90_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
 
 /// Prepares the current device once: raises shared-memory limits, loads the kernels. Not to be

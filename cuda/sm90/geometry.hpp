@@ -80,11 +80,12 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
   constexpr int kWide[] = {64, 96, 128, 160, 192};
-  std::array<Geometry, 4 * 14 + 4 + 9 + 13 + 5 + 14 + 22> all{};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 14 + 22> all{};
   int i = 0;
-  for (const int load : {8, 16, 32, 64}) {
+  for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
   }
+  for (const int n : {24, 32, 48, 224, 248}) all[i++] = stream(64, n);  // others are listed below
   all[i++] = narrow(8, 4, 1);
   all[i++] = narrow(16, 4, 1);
   all[i++] = narrow(32, 4, 1);

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// 128 values live across a barrier where 64 registers a thread is all there is.
+__global__ void __launch_bounds__(1024) spilled(float* p) {
+  float v[128];
+#pragma unroll
+  for (int i = 0; i < 128; ++i) v[i] = p[i * 1024 + threadIdx.x];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 128; ++i) p[i * 1024 + threadIdx.x] = v[i] * v[127 - i];
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/cuda/sm90/fakes.hpp"
+
+#include <map>
+#include <memory>
+
+#include "cuda/sm90/gather.hpp"
+#include "cuda/sm90/kernels.hpp"
+
+namespace detgemm::test {
+namespace {
+
+Recorded recorded;
+
+/// One address a kernel, as the real ones have.
+const void* address_of(const FakeKernel& kernel) {
+  static std::map<std::string, std::unique_ptr<FakeKernel>> all;
+  auto& known = all[kernel.text()];
+  if (!known) known = std::make_unique<FakeKernel>(kernel);
+  return known.get();
+}
+
+cuda::sm90::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
+  return {address_of(kernel), threads, 1024, cluster};
+}
+
+}  // namespace
+
+std::string FakeKernel::text() const {
+  return (gather ? "gather " : "chain ") + std::string(name(input)) + " " +
+         std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
+         std::to_string(static_cast<int>(form));
+}
+
+Recorded& record() {
+  recorded = {};
+  return recorded;
+}
+
+}  // namespace detgemm::test
+
+namespace detgemm::cuda::sm90 {
+
+using test::fake;
+using test::recorded;
+
+template <DType T, bool kXMn, bool kYMn>
+Kernel plain_kernel(int geometry) {
+  const Geometry& t = kPlainGeometries.at(static_cast<std::size_t>(geometry));
+  if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
+  return fake({false, T, geometry, kXMn, kYMn, Form::plain}, 128 * (t.groups + 1), t.cluster);
+}
+template <DType T, bool kXMn, bool kYMn>
+Kernel general_kernel(int geometry, Form form) {
+  const Geometry& t = kGeneralGeometries.at(static_cast<std::size_t>(geometry));
+  return fake({false, T, geometry, kXMn, kYMn, form}, 128 * (t.groups + 1), t.cluster);
+}
+
+template Kernel plain_kernel<DType::bf16, false, false>(int);
+template Kernel plain_kernel<DType::bf16, false, true>(int);
+template Kernel plain_kernel<DType::bf16, true, false>(int);
+template Kernel plain_kernel<DType::bf16, true, true>(int);
+template Kernel plain_kernel<DType::fp16, false, false>(int);
+template Kernel plain_kernel<DType::fp16, false, true>(int);
+template Kernel plain_kernel<DType::fp16, true, false>(int);
+template Kernel plain_kernel<DType::fp16, true, true>(int);
+template Kernel general_kernel<DType::bf16, false, false>(int, Form);
+template Kernel general_kernel<DType::bf16, false, true>(int, Form);
+template Kernel general_kernel<DType::bf16, true, false>(int, Form);
+template Kernel general_kernel<DType::bf16, true, true>(int, Form);
+template Kernel general_kernel<DType::fp16, false, false>(int, Form);
+template Kernel general_kernel<DType::fp16, false, true>(int, Form);
+template Kernel general_kernel<DType::fp16, true, false>(int, Form);
+template Kernel general_kernel<DType::fp16, true, true>(int, Form);
+
+Kernel gather_kernel(DType type) {
+  return fake({true, type, -1, false, false, Form::general}, 256, 1);
+}
+int gather_grid(const GemmArguments&, int sms) { return sms; }
+
+cudaError_t find_tensor_map_encoder() { return cudaSuccess; }
+cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
+  *map = {};
+  if (static_cast<int>(recorded.maps.size()) == recorded.fail_map) return cudaErrorInvalidValue;
+  recorded.maps.push_back(shape);
+  return cudaSuccess;
+}
+
+}  // namespace detgemm::cuda::sm90
+
+// The two calls of the CUDA runtime that a launch makes; the runtime itself is not linked.
+extern "C" cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute,
+                                            int value) {
+  using detgemm::test::recorded;
+  if (recorded.fail_raise || attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
+      value < 0) {
+    return cudaErrorInvalidValue;
+  }
+  recorded.raised.push_back(static_cast<const detgemm::test::FakeKernel*>(function)->text());
+  return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                           void** arguments) {
+  using detgemm::test::recorded;
+  if (function == nullptr) return cudaErrorInvalidDeviceFunction;  // a kernel that does not exist
+  recorded.kernel = *static_cast<const detgemm::test::FakeKernel*>(function);
+  recorded.launches += 1;
+  recorded.grid = config->gridDim.x;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      recorded.overlap = a.val.programmaticStreamSerializationAllowed != 0;
+    }
+    if (a.id == cudaLaunchAttributeClusterDimension) recorded.cluster = a.val.clusterDim.x;
+  }
+  if (!recorded.kernel.gather) {
+    recorded.shape = *static_cast<const detgemm::cuda::sm90::LaunchShape*>(arguments[1]);
+  }
+  recorded.arguments =
+      *static_cast<const detgemm::GemmArguments*>(arguments[recorded.kernel.gather ? 0 : 2]);
+  return cudaSuccess;
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuda/sm90/tensor_map.hpp"
+#include "cuda/sm90/tile.hpp"
+
+namespace detgemm::test {
+
+/// Which kernel a fake stands for.
+struct FakeKernel {
+  bool gather = false;
+  DType input = DType::bf16;
+  int geometry = -1;
+  bool x_mn = false, y_mn = false;
+  cuda::sm90::Form form = cuda::sm90::Form::plain;
+
+  std::string text() const;
+};
+
+/// What reached the CUDA runtime since record().
+struct Recorded {
+  std::vector<cuda::sm90::TensorShape> maps;
+  std::vector<std::string> raised;  ///< kernels whose shared memory was raised
+  int launches = 0;
+  FakeKernel kernel;
+  unsigned grid = 0, cluster = 1;
+  bool overlap = false;
+  cuda::sm90::LaunchShape shape;  ///< not of gather
+  GemmArguments arguments;
+  int fail_map = -1;        ///< index of a map whose encoding fails
+  bool fail_raise = false;  ///< raising shared memory fails
+};
+
+/// Forgets everything and returns where the next calls are written down.
+Recorded& record();
+
+}  // namespace detgemm::test

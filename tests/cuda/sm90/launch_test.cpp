@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/launch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/cuda/sm90/fakes.hpp"
+#include "tests/cuda/sm90/problems.hpp"
+#include "tests/support/random_bits.hpp"
+
+// The host's half of a launch, with the driver's encoder, the kernels and the launch itself
+// replaced by fakes that write down what they were given (fakes.cpp).
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda;
+using namespace cuda::sm90;
+
+constexpr auto kBf16 = DType::bf16;
+
+LaunchOptions options(int forced = -1) {
+  LaunchOptions o;
+  o.sms = 132;
+  o.forced = forced;
+  return o;
+}
+
+/// The rules of cuTensorMapEncodeTiled, and two that only the hardware enforces.
+void expect_encodable(const TensorShape& s) {
+  const std::uint64_t size = s.type == DType::fp32 ? 4 : 2;
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s.data) % 16, 0U);
+  EXPECT_TRUE(s.rank == 2 || s.rank == 3);
+  for (int i = 0; i < s.rank; ++i) {
+    EXPECT_TRUE(s.extent[i] >= 1 && s.extent[i] <= std::uint64_t{1} << 32);
+    EXPECT_TRUE(s.box[i] >= 1 && s.box[i] <= 256);
+  }
+  for (int i = 0; i + 1 < s.rank; ++i) {
+    EXPECT_EQ(s.stride[i] % 16, 0U);
+    EXPECT_TRUE(s.stride[i] > 0 && s.stride[i] < std::uint64_t{1} << 40);
+  }
+  // The swizzle's span: a row of the box is 16, 32, 64 or 128 bytes.
+  const std::uint64_t row = s.box[0] * size;
+  EXPECT_TRUE(row == 16 || row == 32 || row == 64 || row == 128) << row;
+}
+
+void expect_encodable(const Recorded& r) {
+  for (const TensorShape& s : r.maps) expect_encodable(s);
+}
+
+TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
+  Random random(11);
+  std::set<std::string> seen;
+  for (int i = 0; i < 4000; ++i) {
+    Layout l;
+    l.m = 1 + random.below(i % 2 == 0 ? 80 : 5000);
+    l.n = 8 * (1 + random.below(1500));
+    l.k = random.below(i % 4 == 0 ? 3 : 3000);
+    l.a_mn = random.below(4) == 0;
+    l.b_mn = random.below(4) == 0;
+    l.d_col = random.below(4) == 0;
+    l.output = random.below(3) == 0 ? DType::fp32 : DType::fp16;
+    SCOPED_TRACE(text(l));
+    GemmArguments g = arguments(l);
+    g.epilogue.has_bias = random.below(4) == 0;
+    g.continue_from_c = random.below(4) == 0;
+    g.cs = g.ds;
+    LaunchOptions o = options();
+    o.overlap = random.below(2) != 0;
+    o.a_is_stable = random.below(2) != 0;
+    o.b_is_stable = random.below(2) != 0;
+    const DType input = random.below(2) != 0 ? DType::bf16 : DType::fp16;
+    Recorded& r = record();
+    ASSERT_EQ(sm90_chain(g, input, o), cudaSuccess);
+    ASSERT_EQ(r.launches, 1);
+    const std::string said = sm90_describe(g, input, o);
+    seen.insert(said);
+    const Choice choice = choose(g, o.sms, -1);
+    const Decision& d = choice.decision;
+    EXPECT_EQ(r.overlap, o.overlap);
+    if (d.path == Path::gather) {
+      EXPECT_EQ(said, "sm90/gather");
+      EXPECT_EQ(r.kernel.gather, true);
+      EXPECT_EQ(r.kernel.input, input);
+      EXPECT_TRUE(r.maps.empty());
+      EXPECT_EQ(r.cluster, 1U);
+      continue;
+    }
+    expect_encodable(r);
+    const Geometry& t = geometry_of(d);
+    const Problem p = make_problem(g, d.swapped, o.a_is_stable, o.b_is_stable);
+    EXPECT_EQ(said.find("sm90/" + name(t)), 0U) << said;
+    EXPECT_EQ(said.find("/swapped") != std::string::npos, d.swapped) << said;
+    // The kernel is that of the decision, the types, the majors and the epilogue.
+    EXPECT_EQ(r.kernel.gather, false);
+    EXPECT_EQ(r.kernel.input, input);
+    EXPECT_EQ(r.kernel.geometry, d.geometry);
+    EXPECT_EQ(r.kernel.x_mn, p.x.mn_major);
+    EXPECT_EQ(r.kernel.y_mn, p.y.mn_major);
+    EXPECT_EQ(r.kernel.form, d.path == Path::plain ? Form::plain
+                             : g.continue_from_c   ? Form::from_c
+                                                   : Form::general);
+    EXPECT_EQ(r.grid, static_cast<unsigned>(d.grid));
+    EXPECT_EQ(r.cluster, static_cast<unsigned>(t.cluster));
+    // What the kernel is told.
+    EXPECT_EQ(r.shape.x_rows, p.x.rows);
+    EXPECT_EQ(r.shape.y_rows, p.y.rows);
+    EXPECT_EQ(r.shape.k_blocks, ceil_div(g.k, 64));
+    EXPECT_EQ(r.shape.swapped, d.swapped);
+    EXPECT_EQ(r.shape.x_stable, d.swapped ? o.b_is_stable : o.a_is_stable);
+    EXPECT_EQ(r.shape.y_stable, d.swapped ? o.a_is_stable : o.b_is_stable);
+    EXPECT_EQ(r.shape.output, g.output);
+    EXPECT_EQ(r.arguments.d, g.d);
+    // One map an operand with products, one of D where TMA stores it.
+    ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (d.path == Path::plain ? 1U : 0U));
+    if (g.k > 0) {
+      const auto rows = [&](const TensorShape& s, bool mn) { return s.extent[mn ? 0 : 1]; };
+      EXPECT_EQ(rows(r.maps[0], p.x.mn_major), static_cast<std::uint64_t>(p.x.rows));
+      EXPECT_EQ(rows(r.maps[1], p.y.mn_major), static_cast<std::uint64_t>(p.y.rows));
+      // A stage's boxes of 3-D maps hold all its k blocks; the kernel then loads it in one piece.
+      for (int side = 0; side < 2; ++side) {
+        if (r.maps[side].rank == 3) {
+          EXPECT_TRUE(r.shape.whole_blocks);
+          EXPECT_EQ(r.maps[side].box[2], static_cast<unsigned>(t.depth));
+        } else if (!(side == 0 ? p.x : p.y).mn_major) {
+          EXPECT_TRUE(t.depth == 1 || !r.shape.whole_blocks);
+        }
+      }
+    }
+    if (d.path == Path::plain) {  // TMA writes the last 16-byte chunk of a row whole
+      const std::uint64_t size = g.output == DType::fp32 ? 4 : 2;
+      EXPECT_EQ(r.maps.back().extent[0] * size % 16, 0U);
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(seen.size(), 40U);
+  EXPECT_EQ(seen.count("sm90/gather"), 1U);
+}
+
+TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
+  for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
+    const Geometry& t = kPlainGeometries[i];
+    for (const std::int64_t k : {512, 520}) {
+      const GemmArguments g = arguments({t.load, 4096, k});
+      if (!choose(g, 132, static_cast<int>(i)).ok) continue;
+      Recorded& r = record();
+      ASSERT_EQ(sm90_chain(g, kBf16, options(static_cast<int>(i))), cudaSuccess) << name(t);
+      ASSERT_EQ(r.maps.size(), 3U);
+      std::uint64_t bytes = 0;  // of one stage, by all CTAs of a cluster together
+      for (int side = 0; side < 2; ++side) {
+        const TensorShape& s = r.maps[side];
+        const std::uint64_t times = s.rank == 3 ? 1 : static_cast<std::uint64_t>(t.depth);
+        const bool shared = t.cluster > 1 && (side == 0) == t.shares_x;
+        bytes += times * s.box[0] * s.box[1] * s.box[2] * 2 *
+                 (shared ? static_cast<std::uint64_t>(t.cluster) : 1);
+      }
+      EXPECT_EQ(bytes, static_cast<std::uint64_t>(t.stage_bytes(false))) << name(t) << " k " << k;
+    }
+  }
+}
+
+TEST(Sm90Launch, DescribeSaysNoneIfAndOnlyIfTheForcedKernelDoesNotTakeTheProblem) {
+  const auto names = sm90_chain_kernels();
+  ASSERT_EQ(names.size(), kPlainGeometries.size());
+  int none = 0, some = 0;
+  for (const Layout& l : {Layout{8, 4096, 4096},
+                          {100, 512, 64},
+                          {300, 24, 8},
+                          {64, 64, 64, true},
+                          {64, 60, 64},
+                          {64, 64, 60, false, false, false, 1}}) {
+    const GemmArguments g = arguments(l);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const LaunchOptions o = options(static_cast<int>(i));
+      const std::string said = sm90_describe(g, kBf16, o);
+      Recorded& r = record();
+      const cudaError_t error = sm90_chain(g, kBf16, o);
+      ASSERT_EQ(said == "none", error == cudaErrorNotSupported) << text(l) << " " << names[i];
+      ASSERT_EQ(r.launches, error == cudaSuccess ? 1 : 0);
+      if (said == "none") {
+        ++none;
+        continue;
+      }
+      ++some;
+      ASSERT_EQ(error, cudaSuccess);
+      // Exactly the forced name, between the kernel's family and its roles.
+      const std::string with = said + "/";
+      ASSERT_EQ(with.find("sm90/" + names[i] + "/"), 0U) << said;
+    }
+    EXPECT_NE(sm90_describe(g, kBf16, options()), "none") << text(l);
+  }
+  EXPECT_GE(none, 200);
+  EXPECT_GE(some, 100);
+}
+
+/// Whatever a launch remembers of earlier ones: the same extents with anything else changed, in any
+/// order, get what they would get alone.
+TEST(Sm90Launch, NoAnswerOutlivesItsQuestion) {
+  Random random(5);
+  std::set<std::string> kernels;
+  for (int i = 0; i < 3000; ++i) {
+    Layout l{random.below(2) != 0 ? 64 : 48, 512, 512};
+    l.a_mn = random.below(2) != 0;
+    l.b_mn = random.below(2) != 0;
+    l.address = random.below(4) == 0 ? 4098 : 4096;
+    GemmArguments g = arguments(l);
+    g.epilogue.has_bias = random.below(2) != 0;
+    LaunchOptions o = options(random.below(2) != 0 ? -1 : static_cast<int>(random.below(100)));
+    o.sms = random.below(2) != 0 ? 132 : 3;
+    const Choice alone = choose(g, o.sms, o.forced);
+    Recorded& r = record();
+    const cudaError_t error = sm90_chain(g, kBf16, o);
+    ASSERT_EQ(error, alone.ok ? cudaSuccess : cudaErrorNotSupported) << i;
+    if (!alone.ok) continue;
+    kernels.insert(r.kernel.text());
+    ASSERT_EQ(r.kernel.gather, alone.decision.path == Path::gather) << i;
+    if (r.kernel.gather) continue;
+    ASSERT_EQ(r.kernel.geometry, alone.decision.geometry) << i;
+    ASSERT_EQ(r.kernel.form == Form::plain, alone.decision.path == Path::plain) << i;
+    ASSERT_EQ(r.shape.swapped, alone.decision.swapped) << i;
+    ASSERT_EQ(r.grid, static_cast<unsigned>(alone.decision.grid)) << i;
+    ASSERT_EQ(r.shape.raster.group, alone.decision.raster.group) << i;
+  }
+  EXPECT_GE(kernels.size(), 20U);
+}
+
+TEST(Sm90Launch, NothingToDoLaunchesNothing) {
+  for (const bool empty_m : {false, true}) {
+    GemmArguments g = arguments({64, 64, 64});
+    (empty_m ? g.m : g.n) = 0;
+    Recorded& r = record();
+    EXPECT_EQ(sm90_chain(g, kBf16, options()), cudaSuccess);
+    EXPECT_EQ(r.launches, 0);
+    EXPECT_TRUE(r.maps.empty());
+  }
+}
+
+TEST(Sm90Launch, AnErrorOfTheEncoderIsReturnedAndNothingLaunched) {
+  const GemmArguments g = arguments({64, 64, 64});
+  for (int at = 0; at < 3; ++at) {
+    Recorded& r = record();
+    r.fail_map = at;
+    EXPECT_EQ(sm90_chain(g, kBf16, options()), cudaErrorInvalidValue) << at;
+    EXPECT_EQ(r.launches, 0) << at;
+  }
+}
+
+/// Every kernel that exists gets its shared memory raised, once, before any call.
+TEST(Sm90Launch, PrepareRaisesEveryKernel) {
+  Recorded& r = record();
+  ASSERT_EQ(sm90_prepare(), cudaSuccess);
+  std::set<std::string> raised(r.raised.begin(), r.raised.end());
+  std::size_t expected = 0;
+  for (const bool general : {false, true}) {
+    const auto count = [&](const auto& all) {
+      for (const Geometry& t : all)
+        expected += (t.takes_mn_major() ? 4U : 1U) * (general ? 2U : 1U);
+    };
+    if (general) {
+      count(kGeneralGeometries);
+    } else {
+      count(kPlainGeometries);
+    }
+  }
+  EXPECT_EQ(raised.size(), 2 * expected + 2);  // two types; gather
+  Recorded& failing = record();
+  failing.fail_raise = true;
+  EXPECT_EQ(sm90_prepare(), cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace detgemm::test
