@@ -8,6 +8,7 @@
 
 #include "cuda/sm90/mainloop.cuh"
 #include "cuda/sm90/ptx/mma.cuh"
+#include "cuda/sm90/swizzle.hpp"
 
 namespace detgemm::cuda::sm90 {
 
@@ -20,19 +21,6 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high, DType outpu
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   }
   return packed;
-}
-
-/// Address of 16-byte chunk `chunk` of row `row` in a box with kRowBytes a row, under the TMA
-/// swizzle of that width: the chunk's index is XORed with bits of the address above it.
-template <int kRowBytes>
-__device__ __forceinline__ std::uint32_t swizzled(std::uint32_t box, int row, int chunk) {
-  constexpr int kChunks = kRowBytes / 16;
-  const int turn = kRowBytes == 128  ? row & 7
-                   : kRowBytes == 64 ? (row >> 1) & 3
-                   : kRowBytes == 32 ? (row >> 2) & 1
-                                     : 0;
-  static_assert(kChunks == 1 || kChunks == 2 || kChunks == 4 || kChunks == 8);
-  return box + row * kRowBytes + ((chunk ^ turn) << 4);
 }
 
 /// 16-bit outputs of a slab: 64 x by kSlab y, from accumulators `d` (4 a column group of 8).

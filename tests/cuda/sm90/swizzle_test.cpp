@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cuda/sm90/swizzle.hpp"
+
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <set>
 
-// TMA's swizzles as address arithmetic, and the form in which the epilogue's kernels compute them
-// (`swizzled` in epilogue_plain.cuh, device code, of which `chunk_address` is the host's mirror).
-// That the device follows it is shown by the kernels' own tests.
+// TMA's swizzles as address arithmetic, against the form in which the epilogue computes them.
 
 namespace detgemm::test {
 namespace {
@@ -23,13 +22,19 @@ std::uint32_t by_rule(int row_bytes, std::uint32_t address) {
   return address ^ ((address >> 7 & bits) << 4);
 }
 
-/// The mirror: chunk `chunk` of row `row`.
+/// Chunk `chunk` of row `row`, as the kernels compute it.
 std::uint32_t chunk_address(int row_bytes, int row, int chunk) {
-  const int turn = row_bytes == 128  ? row & 7
-                   : row_bytes == 64 ? (row >> 1) & 3
-                   : row_bytes == 32 ? (row >> 2) & 1
-                                     : 0;
-  return static_cast<std::uint32_t>(row * row_bytes + ((chunk ^ turn) << 4));
+  using cuda::sm90::swizzled;
+  switch (row_bytes) {
+    case 128:
+      return swizzled<128>(0, row, chunk);
+    case 64:
+      return swizzled<64>(0, row, chunk);
+    case 32:
+      return swizzled<32>(0, row, chunk);
+    default:
+      return swizzled<16>(0, row, chunk);
+  }
 }
 
 TEST(Sm90Swizzle, IsTheRuleOfEveryWidth) {
