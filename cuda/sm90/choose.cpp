@@ -89,21 +89,68 @@ Path path_of(const GemmArguments& g) {
   return d_suits_tma(g) && plain_epilogue(g) ? Path::plain : Path::general;
 }
 
+namespace {
+
+// Constants of the model below, fitted to measured times of every geometry on an H200 (108
+// problems, M 1..8192, docs/sm90.md): over them its choice costs 1.1 % against the best geometry.
+namespace model {
+constexpr double kClock = 1686;         // MHz
+constexpr double kSharp = 5.6;          // how sharply the slowest resource rules
+constexpr double kFloorOne = 18;        // clocks of a k16 step of one group's chain, at least
+constexpr double kFloorTwo = 58;        // of two groups'
+constexpr double kFillBytes = 74;       // a clock into one multiprocessor's shared memory
+constexpr double kTileClocks = 320;     // a tile, whatever it holds
+constexpr double kBoxClocks = 74;       // an epilogue box
+constexpr double kStart = 0.6;          // us a launch
+constexpr double kPairStart = 1.6;      // us more for clusters
+constexpr double kPairFill = 1.04;      // multicast fills more slowly
+constexpr double kMemoryRate = 4.03e6;  // bytes a us from device memory, and its start in us
+constexpr double kMemoryStart = 3.1;
+constexpr double kOutputRate = 4e6;
+constexpr double kStreamRate = 11.7e6;  // bytes a us out of L2 of an operand larger than kResident
+constexpr double kReuseRate = 24.5e6;   // of a smaller one, which many read at about one time
+constexpr double kResident = 31.4e6;
+constexpr double kCacheStart = 1.9;
+constexpr double kPower = 789e6;        // FLOP a us at the clock that power allows
+constexpr double kPowerPerEdge = 2.44;  // small tiles move more bytes a FLOP, which costs power
+}  // namespace model
+
+/// L2 traffic of one operand, read once by each of `readers` tiles (or clusters) across from it.
+double cache_time(double bytes, double readers) {
+  const double streamed = 1 / (1 + std::exp((model::kResident - bytes) / 3e6));
+  return bytes * readers * (streamed / model::kStreamRate + (1 - streamed) / model::kReuseRate);
+}
+
+}  // namespace
+
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms) {
-  const double tiles = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()) *
-                                           ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
-  const double waves = std::ceil(tiles / std::max(1, sms * t.ctas / t.cluster));
+  using namespace model;
+  const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
+  const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
+  const double waves = std::max(1.0, std::ceil(tiles_x * tiles_y / (sms * t.ctas / t.cluster)));
   const double steps = static_cast<double>(ceil_div(k, kBlockK)) * 4;
-  // Clocks a k16 step: the tensor core's rate, the floor of a dependent chain, and the fill of
-  // shared memory at what L2 gives one multiprocessor.
-  const double tensor = std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? 44.0 : 38.0);
-  const double fill =
-      std::max(static_cast<double>(t.x_share() + t.y_share()), 0.8 * (t.load + t.n)) * 32.0 / 50.0;
-  const double step = std::max(tensor, fill);
-  const double clocks = waves * (steps * step + 900.0 + 6.0 * t.n * t.blocks) + 2500.0;
-  const double bytes = static_cast<double>(x_rows + y_rows) * k * 2.0;
-  return std::max(clocks / 1750.0, bytes / 4.4e6 + 1.5) + 0.1 * clocks / 1750.0;
+  const auto together = [](double a, double b) {
+    return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
+  };
+  // One multiprocessor: tensor core, filling of shared memory, epilogue.
+  const bool pair = t.cluster > 1;
+  const double tensor =
+      std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? kFloorTwo : kFloorOne);
+  const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n;
+  const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
+  const double tile = steps * together(tensor, fill) + kTileClocks +
+                      kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());
+  const double work = waves * tile / kClock + kStart + (pair ? kPairStart : 0);
+  // What they share: device memory, L2, power.
+  const double x_bytes = static_cast<double>(x_rows) * k * 2;
+  const double y_bytes = static_cast<double>(y_rows) * k * 2;
+  const double memory = (x_bytes + y_bytes) / kMemoryRate + kMemoryStart +
+                        static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
+  const double cache = cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x) + kCacheStart;
+  const double flops = 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
+  const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
+  return together(together(work, memory), together(cache, power));
 }
 
 Choice choose(const GemmArguments& g, int sms, int forced) {
@@ -127,6 +174,7 @@ Choice choose(const GemmArguments& g, int sms, int forced) {
       const std::int64_t x = swapped ? g.n : g.m;
       const std::int64_t y = swapped ? g.m : g.n;
       if (t.load < t.x() && x > t.load) continue;
+      if (t.cluster > sms * t.ctas) continue;
       const double time = predicted_time(t, x, y, g.k, sms);
       if (best.ok && time >= least) continue;
       least = time;
