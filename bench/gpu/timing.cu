@@ -29,7 +29,9 @@ constexpr std::uint64_t kMostLead = 4'000'000;
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_), "event"); }
-  ~Event() { cudaEventDestroy(event_); }
+  ~Event() {  // a moved-from event is null, and destroying that would leave an error behind
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
   bool passed() const {

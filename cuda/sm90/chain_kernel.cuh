@@ -38,7 +38,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
       store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
     }
   }
-  if (!T::kGeneral && threadIdx.x % 128 == 0) ptx::tma_store_wait_read<0>();
+  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // shared memory outlives its readers
 }
 
 /// The wgmma kernel. Warp group 0 produces, groups 1 .. kGroups consume.

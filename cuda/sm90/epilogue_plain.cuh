@@ -80,16 +80,26 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
 }
 
 /// One kind of output, slab by slab through two boxes: while TMA stores one, the next is filled.
-/// `box_index` goes on from tile to tile: the box last handed to TMA may still be read.
+/// Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which it fills
+/// and stores without waiting for the other warps; along x a row of the box holds all 64 x of the
+/// group. `box_index` goes on from tile to tile: the box last handed to TMA may still be read.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
                                            DType output, int group, int& box_index,
                                            const Accumulators<T>& acc, int x0, int y0) {
   constexpr int kSlab = k16 ? T::kSlab : T::kSlabFp32;
   constexpr int kSlabs = T::kN / kSlab;
+  constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
-  const bool leader = threadIdx.x % 128 == 0;
+  const bool leader = (kAlongX ? threadIdx.x % 128 : threadIdx.x % 32) == 0;
+  const auto sync = [&] {
+    if constexpr (kAlongX) {
+      ptx::named_barrier(1 + group, 128);
+    } else {
+      __syncwarp();
+    }
+  };
   const std::uint32_t boxes = shared.epilogue + group * 2 * T::kBoxBytes;
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
@@ -98,7 +108,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       const std::uint32_t box = boxes + box_index * T::kBoxBytes;
       box_index ^= 1;
       if (leader) ptx::tma_store_wait_read<1>();
-      ptx::named_barrier(1 + group, 128);
+      sync();
       const float* d = acc[i] + s * (kSlab / 2);
       if constexpr (k16) {
         stage_slab_16<T, kAlongX>(box, d, output, lane, warp);
@@ -106,12 +116,12 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
         stage_slab_32<T, kAlongX>(box, d, lane, warp);
       }
       ptx::fence_proxy_async();
-      ptx::named_barrier(1 + group, 128);
+      sync();
       if (leader) {
         const int x = x0 + (group * T::kBlocks + i) * 64;
         const int y = y0 + s * kSlab;
         if constexpr (!kAlongX) {
-          ptx::tma_store(&map, y, x, box);
+          ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);
         } else if constexpr (k16) {
           ptx::tma_store(&map, x, y, box);
         } else {

@@ -50,7 +50,7 @@ cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geom
   s.extent[1] = static_cast<std::uint64_t>(outer);
   s.stride[0] = static_cast<std::uint64_t>(pitch) * (is_32 ? 4 : 2);
   s.box[0] = along_x ? (is_32 ? 32U : 64U) : slab;
-  s.box[1] = along_x ? slab : 64U;
+  s.box[1] = along_x ? slab : 16U;
   return encode(s, map);
 }
 
