@@ -92,27 +92,27 @@ Path path_of(const GemmArguments& g) {
 namespace {
 
 // Constants of the model below, fitted to measured times of every geometry on an H200 (108
-// problems, M 1..8192, docs/sm90.md): over them its choice costs 1.1 % against the best geometry.
+// problems, M 1..8192, docs/sm90.md): over them its choice costs 1.2 % against the best geometry.
 namespace model {
-constexpr double kClock = 1686;         // MHz
-constexpr double kSharp = 5.6;          // how sharply the slowest resource rules
-constexpr double kFloorOne = 18;        // clocks of a k16 step of one group's chain, at least
-constexpr double kFloorTwo = 58;        // of two groups'
-constexpr double kFillBytes = 74;       // a clock into one multiprocessor's shared memory
-constexpr double kTileClocks = 320;     // a tile, whatever it holds
-constexpr double kBoxClocks = 74;       // an epilogue box
-constexpr double kStart = 0.6;          // us a launch
-constexpr double kPairStart = 1.6;      // us more for clusters
-constexpr double kPairFill = 1.04;      // multicast fills more slowly
-constexpr double kMemoryRate = 4.03e6;  // bytes a us from device memory, and its start in us
-constexpr double kMemoryStart = 3.1;
+constexpr double kClock = 1685;         // MHz
+constexpr double kSharp = 5.77;         // how sharply the slowest resource rules
+constexpr double kFloorOne = 17.6;      // clocks of a k16 step of one group's chain, at least
+constexpr double kFloorTwo = 29.9;      // of two groups'
+constexpr double kFillBytes = 74.2;     // a clock into one multiprocessor's shared memory
+constexpr double kTileClocks = 339;     // a tile, whatever it holds
+constexpr double kBoxClocks = 226;      // an epilogue box
+constexpr double kStart = 0.58;         // us a launch
+constexpr double kPairStart = 1.09;     // us more for clusters
+constexpr double kPairFill = 1.035;     // multicast fills more slowly
+constexpr double kMemoryRate = 4.11e6;  // bytes a us from device memory, and its start in us
+constexpr double kMemoryStart = 3.14;
 constexpr double kOutputRate = 4e6;
-constexpr double kStreamRate = 11.7e6;  // bytes a us out of L2 of an operand larger than kResident
-constexpr double kReuseRate = 24.5e6;   // of a smaller one, which many read at about one time
-constexpr double kResident = 31.4e6;
-constexpr double kCacheStart = 1.9;
-constexpr double kPower = 789e6;        // FLOP a us at the clock that power allows
-constexpr double kPowerPerEdge = 2.44;  // small tiles move more bytes a FLOP, which costs power
+constexpr double kStreamRate = 14.0e6;  // bytes a us out of L2 of an operand larger than kResident
+constexpr double kReuseRate = 22.3e6;   // of a smaller one, which many read at about one time
+constexpr double kResident = 21.8e6;
+constexpr double kCacheStart = 1.87;
+constexpr double kPower = 848e6;        // FLOP a us at the clock that power allows
+constexpr double kPowerPerEdge = 3.29;  // small tiles move more bytes a FLOP, which costs power
 }  // namespace model
 
 /// L2 traffic of one operand, read once by each of `readers` tiles (or clusters) across from it.
