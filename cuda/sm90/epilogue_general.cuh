@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "cuda/sm90/mainloop.cuh"
+#include "cuda/sm90/epilogue_plain.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -59,24 +59,40 @@ __device__ __forceinline__ void store_rounded_piece(std::uint32_t staging, const
   const std::int64_t along_x = (shape.swapped ? g.ds.col : g.ds.row) * size;
   const std::int64_t along_y = (shape.swapped ? g.ds.row : g.ds.col) * size;
   char* d = static_cast<char*>(g.d) + x * along_x + y * along_y;
-#pragma unroll 4
-  for (int t = 0; t < T::kColumns / 4; ++t) {
-    const int e = t * 32 + lane;
-    const int in_x = kAlongX ? e % 8 : e / T::kColumns;
-    const int in_y = kAlongX ? e / 8 : e % T::kColumns;
-    float value;
-    const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
-    if (in_x >= xs || in_y >= ys) continue;
-    store_rounded(d + in_x * along_x + in_y * along_y, 0, shape.output,
-                  arithmetic::canonical(value));
+  constexpr int kEach = T::kColumns / 4;  // outputs a lane
+  constexpr int kBatch = kEach < 8 ? kEach : 8;
+#pragma unroll 1
+  for (int first = 0; first < kEach; first += kBatch) {
+    float value[kBatch];  // all loads before the first store: latency is paid once
+#pragma unroll
+    for (int t = 0; t < kBatch; ++t) {
+      const int e = (first + t) * 32 + lane;
+      const int in_x = kAlongX ? e % 8 : e / T::kColumns;
+      const int in_y = kAlongX ? e / 8 : e % T::kColumns;
+      const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value[t]) : "r"(from) : "memory");
+    }
+#pragma unroll
+    for (int t = 0; t < kBatch; ++t) {
+      const int e = (first + t) * 32 + lane;
+      const int in_x = kAlongX ? e % 8 : e / T::kColumns;
+      const int in_y = kAlongX ? e / 8 : e % T::kColumns;
+      if (in_x >= xs || in_y >= ys) continue;
+      char* to = d + in_x * along_x + in_y * along_y;
+      if (shape.output == DType::fp32) {
+        *reinterpret_cast<float*>(to) = arithmetic::canonical(value[t]);
+      } else {
+        *reinterpret_cast<std::uint16_t*>(to) =
+            static_cast<std::uint16_t>(pack(value[t], 0.0F, shape.output));
+      }
+    }
   }
 }
 
 /// Any epilogue, any strides of D: each warp passes its accumulators through its own piece of
 /// shared memory, 8 rows of x and kColumns of y at a time, so that lanes walk along y, or along x,
-/// of D. Without an epilogue an output costs about ten instructions; D's rows may start at any
-/// address, so the stores are of single elements, 64 contiguous bytes an instruction.
+/// of D. D's rows may start at any address, so the stores are of single elements, 32 neighbours an
+/// instruction.
 template <class T>
 __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
                                                const GemmArguments& g, const LaunchShape& shape,

@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
       for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
         for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
+        ptx::pin(acc[i]);  // one definition, or ptxas serialises every wgmma
       }
     }
     run_chain<T>(shared, shape.k_blocks, group, cursor, acc);

@@ -55,20 +55,31 @@ __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std
   const std::uint32_t chunk[2] = {static_cast<std::uint32_t>((pair ^ c) << 4),
                                   static_cast<std::uint32_t>(((pair + 1) ^ c) << 4)};
   constexpr int kSteps = (R::kStrips + 3) / 4;
-#pragma unroll(kSteps % 4 == 0 ? 4 : kSteps % 3 == 0 ? 3 : kSteps % 2 == 0 ? 2 : 1)
-  for (int step = 0; step < kSteps; ++step) {
-    const int strip = (step * 4 + lane / 8) ^ (R::kStrips > 1 ? odd : 0);
-    if (R::kStrips % 4 != 0 && strip >= R::kStrips) continue;
-    const int q = strip % R::kBoxRows;
-    const int span = strip / R::kBoxRows;
-    const std::uint32_t at =
-        from + span / R::kSpans * R::kBoxRoom + q * R::kPitch + span % R::kSpans * 128;
-    const uint4 in[3] = {load_chunk(at), load_chunk(at + 16), load_chunk(at + 32)};
-    std::uint32_t out[8];
-    shift_chunks(in, shift, out);
-    const std::uint32_t row = to + span * R::kSpanRoom + (q * kClasses + c) * 128;
-    store_chunk(row + chunk[0], out);
-    store_chunk(row + chunk[1], out + 4);
+  constexpr int kBatch = kSteps % 4 == 0 ? 4 : kSteps % 3 == 0 ? 3 : kSteps % 2 == 0 ? 2 : 1;
+#pragma unroll 1
+  for (int first = 0; first < kSteps; first += kBatch) {
+    uint4 in[kBatch][3];  // all loads of a batch before its first store: latency is paid once
+    std::uint32_t row[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int strip = ((first + i) * 4 + lane / 8) ^ (R::kStrips > 1 ? odd : 0);
+      const int q = strip % R::kBoxRows;
+      const int span = strip / R::kBoxRows;
+      row[i] = to + span * R::kSpanRoom + (q * kClasses + c) * 128;
+      if (R::kStrips % 4 != 0 && strip >= R::kStrips) row[i] = 0;
+      const std::uint32_t at =
+          from + span / R::kSpans * R::kBoxRoom + q * R::kPitch + span % R::kSpans * 128;
+#pragma unroll
+      for (int chunk = 0; chunk < 3; ++chunk) in[i][chunk] = load_chunk(at + chunk * 16);
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (R::kStrips % 4 != 0 && row[i] == 0) continue;
+      std::uint32_t out[8];
+      shift_chunks(in[i], shift, out);
+      store_chunk(row[i] + chunk[0], out);
+      store_chunk(row[i] + chunk[1], out + 4);
+    }
   }
 }
 

@@ -16,6 +16,10 @@
 //   8-lane shift -> stage, row r:   |aaaabbbb|bbbbcccc|               128-byte swizzled, as ever
 //
 // A "row" is what runs along memory: a vector of k (K-major) or the elements of one k (MN-major).
+//
+// Per 64-k block of a 128 x 256 tile (384 rows), clocks measured on an H200: the copies alone 2840,
+// against 1597 for boxes without the extra chunk and 870 for aligned rows; shared-memory wavefronts
+// of the shift 576 loads and 384 stores, of wgmma 640. The extra chunk is what binds.
 
 namespace detgemm::cuda::sm90 {
 
