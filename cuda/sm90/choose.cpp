@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/sm90/realign.hpp"
+
 namespace detgemm::cuda::sm90 {
 namespace {
 
@@ -60,7 +62,7 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
 }
 
 Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int sms) {
-  const Geometry& t = path == Path::plain ? kPlainGeometries[index] : kGeneralGeometries[index];
+  const Geometry& t = geometries_of(path)[static_cast<std::size_t>(index)];
   Decision d;
   d.path = path;
   d.geometry = index;
@@ -79,13 +81,22 @@ Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int 
 
 }  // namespace
 
+std::span<const Geometry> geometries_of(Path path) {
+  if (path == Path::plain) return kPlainGeometries;
+  if (path == Path::realign) return kRealignGeometries;
+  return kGeneralGeometries;
+}
+
 Path path_of(const GemmArguments& g) {
   const Problem p = make_problem(g, false, false, false);
   const bool x_tma = suits_tma(p.x);
   const bool y_tma = suits_tma(p.y);
   const bool fits = small_enough(p.x, g.k) && small_enough(p.y, g.k) &&
                     ceil_div(g.m, 64) * ceil_div(g.n, 8) < kMostRows;
-  if (!fits || !x_tma || !y_tma) return Path::gather;
+  if (!fits) return Path::gather;
+  if (!x_tma || !y_tma) {
+    return suits_realign(p.x, g.k) && suits_realign(p.y, g.k) ? Path::realign : Path::gather;
+  }
   return d_suits_tma(g) && plain_epilogue(g) ? Path::plain : Path::general;
 }
 
@@ -163,10 +174,10 @@ Choice choose(const GemmArguments& g, int sms, int forced) {
   }
   const Problem p = make_problem(g, false, false, false);
   const bool any_mn = p.x.mn_major || p.y.mn_major;
-  const auto count = path == Path::plain ? kPlainGeometries.size() : kGeneralGeometries.size();
+  const auto geometries = geometries_of(path);
   double least = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Geometry& t = path == Path::plain ? kPlainGeometries[i] : kGeneralGeometries[i];
+  for (std::size_t i = 0; i < geometries.size(); ++i) {
+    const Geometry& t = geometries[i];
     if (forced >= 0 && name(t) != name(kPlainGeometries[static_cast<std::size_t>(forced)]))
       continue;
     if (any_mn && !t.takes_mn_major()) continue;
@@ -175,7 +186,8 @@ Choice choose(const GemmArguments& g, int sms, int forced) {
       const std::int64_t y = swapped ? g.m : g.n;
       if (t.load < t.x() && x > t.load) continue;
       if (t.cluster > sms * t.ctas) continue;
-      const double time = predicted_time(t, x, y, g.k, sms);
+      const double time = path == Path::realign ? predicted_realign_time(t, x, y, g.k, sms)
+                                                : predicted_time(t, x, y, g.k, sms);
       if (best.ok && time >= least) continue;
       least = time;
       best.ok = true;

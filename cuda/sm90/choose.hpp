@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <span>
+
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/geometry.hpp"
 #include "cuda/sm90/problem.hpp"
@@ -15,14 +17,16 @@ namespace detgemm::cuda::sm90 {
 enum class Path {
   plain,    ///< Form::plain
   general,  ///< Form::general or Form::from_c
-  gather,   ///< no TMA: operands with rows at odd addresses, or extents beyond 2^30
+  realign,  ///< rows at odd addresses: TMA, then a shift in shared memory
+  gather,   ///< no TMA: extents beyond 2^30
 };
 Path path_of(const GemmArguments& g);
+std::span<const Geometry> geometries_of(Path path);
 
 /// What runs: a geometry of its path, which operand takes the x side, and the grid.
 struct Decision {
   Path path = Path::plain;
-  int geometry = 0;  ///< index into kPlainGeometries or kGeneralGeometries
+  int geometry = 0;  ///< index into geometries_of(path)
   bool swapped = false;
   Raster raster;
   int grid = 1;  ///< CTAs

@@ -63,7 +63,8 @@ __device__ void store_piece(unsigned char* operand, int row, int half, const Pie
 }
 
 template <DType T>
-__global__ void __launch_bounds__(kThreads) gather_chain(const __grid_constant__ GemmArguments g) {
+__global__ void __launch_bounds__(kThreads, 1)
+    gather_chain(const __grid_constant__ GemmArguments g) {
   __shared__ __align__(128) unsigned char memory[kSharedBytes];
   unsigned char* shared_a = memory;
   unsigned char* shared_b = memory + kOperandBytes;

@@ -8,6 +8,7 @@
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
 #include "cuda/sm90/operand_maps.hpp"
+#include "cuda/sm90/realign.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -17,8 +18,9 @@ using namespace sm90;
 template <DType T>
 Kernel kernel_for_type(const Decision& d, bool x_mn, bool y_mn, Form form) {
   const auto pick = [&]<bool kXMn, bool kYMn>() {
-    return d.path == Path::plain ? plain_kernel<T, kXMn, kYMn>(d.geometry)
-                                 : general_kernel<T, kXMn, kYMn>(d.geometry, form);
+    if (d.path == Path::plain) return plain_kernel<T, kXMn, kYMn>(d.geometry);
+    return d.path == Path::realign ? realign_kernel_of<T, kXMn, kYMn>(d.geometry, form)
+                                   : general_kernel<T, kXMn, kYMn>(d.geometry, form);
   };
   if (x_mn) {
     return y_mn ? pick.template operator()<true, true>() : pick.template operator()<true, false>();
@@ -32,8 +34,7 @@ Kernel kernel_for(const Decision& d, DType input, bool x_mn, bool y_mn, Form for
 }
 
 const Geometry& geometry_of(const Decision& d) {
-  const auto i = static_cast<std::size_t>(d.geometry);
-  return d.path == Path::plain ? kPlainGeometries[i] : kGeneralGeometries[i];
+  return geometries_of(d.path)[static_cast<std::size_t>(d.geometry)];
 }
 
 LaunchShape shape_of(const GemmArguments& g, const Problem& p, const Decision& d) {
@@ -96,6 +97,27 @@ cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
   return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
 }
 
+/// Path::realign: maps by class of rows, and no map of D.
+cudaError_t run_realigned(const GemmArguments& g, const Decision& d, DType input,
+                          const LaunchOptions& options) {
+  const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
+  const Geometry& t = geometry_of(d);
+  RealignMaps maps;
+  RealignShifts shifts;
+  if (g.k > 0) {
+    const auto make = [&](const Operand& o, int rows, CUtensorMap* to, std::uint32_t* late) {
+      return make_class_maps(o, input, g.k, rows, t.depth, to, late);
+    };
+    if (const auto e = make(p.x, t.x(), maps.x, &shifts.x); e != cudaSuccess) return e;
+    if (const auto e = make(p.y, t.n, maps.y, &shifts.y); e != cudaSuccess) return e;
+  }
+  LaunchShape shape = shape_of(g, p, d);
+  GemmArguments arguments = g;
+  void* list[] = {&maps, &shifts, &shape, &arguments};
+  const Form form = g.continue_from_c ? Form::from_c : Form::general;
+  return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
+}
+
 /// What a choice depends on. Of the arrays that is the path and which way they run.
 struct ChoiceKey {
   std::int64_t m, n, k;
@@ -126,6 +148,7 @@ Choice recall_choice(const GemmArguments& g, const LaunchOptions& options) {
 /// The form's part of a kernel's name.
 const char* form_name(const GemmArguments& g, Path path) {
   if (path == Path::plain) return "";
+  if (path == Path::realign) return g.continue_from_c ? "/realign/from-c" : "/realign";
   return g.continue_from_c ? "/from-c" : "/general";
 }
 
@@ -158,10 +181,8 @@ cudaError_t sm90_prepare() {
   for (const DType type : {DType::bf16, DType::fp16}) {
     if (const auto e = raise(gather_kernel(type)); e != cudaSuccess) return e;
     for (int majors = 0; majors < 4; ++majors) {
-      for (const Path path : {Path::plain, Path::general}) {
-        const auto count =
-            path == Path::plain ? kPlainGeometries.size() : kGeneralGeometries.size();
-        for (std::size_t i = 0; i < count; ++i) {
+      for (const Path path : {Path::plain, Path::general, Path::realign}) {
+        for (std::size_t i = 0; i < geometries_of(path).size(); ++i) {
           Decision d;
           d.path = path;
           d.geometry = static_cast<int>(i);
@@ -181,6 +202,7 @@ cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions&
   const Choice choice = recall_choice(g, options);
   if (!choice.ok) return cudaErrorNotSupported;
   const Decision& d = choice.decision;
+  if (d.path == Path::realign) return run_realigned(g, d, input, options);
   if (d.path != Path::gather) return run_tiles(g, d, input, options);
   GemmArguments arguments = g;
   void* list[] = {&arguments};

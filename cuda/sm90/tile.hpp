@@ -59,8 +59,10 @@ struct Tile {
 
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  /// Plain: two boxes a group. General: 8 rows of fp32 a warp, padded against bank conflicts.
-  static constexpr int kPitch = kN + 8;
+  /// Plain: two boxes a group. General: 8 rows of kColumns fp32 a warp, padded against bank
+  /// conflicts.
+  static constexpr int kColumns = kN < 64 ? kN : 64;
+  static constexpr int kPitch = kColumns + 8;
   static constexpr int kEpilogueBytes =
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * 2 * kBoxBytes;
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
