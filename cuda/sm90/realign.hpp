@@ -10,14 +10,22 @@
 
 namespace detgemm::cuda::sm90 {
 
+namespace geometry {
+
+/// A tile of one 64-row block a group, several k blocks a stage.
+constexpr Geometry deep(int groups, int n, int depth) {
+  return {groups, 1, n, depth, 1, 64 * groups, 1, false};
+}
+
+}  // namespace geometry
+
 /// Kernels for operands at any alignment, any epilogue and any strides of D (Path::realign).
 /// Several k blocks a stage make raw rows of 272 or 400 bytes instead of 144: the copies of weights
 /// are then few enough to follow memory.
-inline constexpr auto kRealignGeometries =
-    std::to_array<Geometry>({geometry::tile(2, 1, 64), geometry::tile(2, 1, 128),
-                             geometry::tile(2, 1, 256), Geometry{1, 1, 16, 3, 1, 64, 1},
-                             Geometry{1, 1, 32, 3, 1, 64, 1}, Geometry{1, 1, 64, 2, 1, 64, 1},
-                             Geometry{2, 1, 16, 2, 1, 128, 1}, Geometry{2, 1, 64, 2, 1, 128, 1}});
+inline constexpr auto kRealignGeometries = std::to_array<Geometry>(
+    {geometry::tile(2, 1, 64), geometry::tile(2, 1, 128), geometry::tile(2, 1, 256),
+     geometry::deep(1, 16, 3), geometry::deep(1, 32, 3), geometry::deep(1, 64, 2),
+     geometry::deep(2, 16, 2), geometry::deep(2, 64, 2)});
 
 /// The kernel of a geometry of kRealignGeometries; the function is null where it was not compiled.
 template <DType T, bool kXMn, bool kYMn>
