@@ -89,8 +89,17 @@ TEST(Concurrency, OneThreadCapturesWhileAnotherAllocates) {
   const auto list = products();
   const Plan plan = plan_of(list[2]->spec);
   const auto expected = list[2]->expected();
+  // While any stream is captured no thread may use the legacy stream or wait for the device, as an
+  // Array does: this one keeps to a stream of its own.
   std::thread other([] {
-    for (int i = 0; i < 200; ++i) Array(1 << 16).poison();
+    const OwnStream own;
+    for (int i = 0; i < 200; ++i) {
+      void* data = nullptr;
+      EXPECT_EQ(cudaMalloc(&data, 1 << 16), cudaSuccess);
+      EXPECT_EQ(cudaMemsetAsync(data, 0xff, 1 << 16, own.get()), cudaSuccess);
+      own.wait();
+      EXPECT_EQ(cudaFree(data), cudaSuccess);
+    }
   });
   const OwnStream stream;
   for (int i = 0; i < 20; ++i) {
