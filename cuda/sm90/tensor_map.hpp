@@ -25,8 +25,8 @@ struct TensorShape {
 /// Finds the driver's encoder; needs a driver, no context. Cached after the first success.
 cudaError_t find_tensor_map_encoder();
 
-/// Encodes a map whose shared-memory rows are box[0] elements wide, swizzled over that width
-/// (16, 32, 64 or 128 bytes). Writes 128 bytes; talks to no device.
+/// Encodes a map whose shared-memory rows are box[0] elements wide, swizzled over that width where
+/// it is 32, 64 or 128 bytes and else not at all. Writes 128 bytes; talks to no device.
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map);
 
 }  // namespace detgemm::cuda::sm90

@@ -59,7 +59,7 @@ void expect_sound(const GemmArguments& g, int sms, const Choice& choice) {
   ASSERT_GE(d.grid, 1);
   ASSERT_EQ(d.grid % t.cluster, 0);
   ASSERT_LE(d.grid / t.cluster, d.raster.tiles());
-  ASSERT_LE(d.grid, std::max(t.cluster, sms * t.ctas));
+  ASSERT_LE(d.grid, sms * t.ctas);
 }
 
 auto key(const Decision& d) {
@@ -81,25 +81,38 @@ TEST(Sm90Choose, EveryTokenCountGetsASoundDecision) {
 
 TEST(Sm90Choose, EveryLayoutGetsASoundDecision) {
   Random random(3);
+  int realigned = 0, gathered = 0;
   for (int i = 0; i < 6000; ++i) {
     Layout l;
     l.m = 1 + random.below(i % 3 == 0 ? 20000 : 300);
     l.n = 1 + random.below(i % 5 == 0 ? 60000 : 1000);
-    l.k = random.below(9000);
+    l.k = random.below(i % 7 == 0 ? 12 : 9000);
+    if (random.below(3) == 0) l.unit = 1 + random.below(8);
+    if (random.below(3) == 0) l.address += 2 * static_cast<std::uintptr_t>(random.below(8));
     l.a_mn = random.below(2) != 0;
     l.b_mn = random.below(2) != 0;
     l.d_col = random.below(2) != 0;
     l.output = random.below(2) != 0 ? DType::fp32 : DType::fp16;
     SCOPED_TRACE(text(l));
     const GemmArguments g = arguments(l);
-    if (path_of(g) == Path::gather) {  // one row or one k of an MN-major operand, say
-      ASSERT_TRUE((l.m == 1 || l.n == 1 || l.k <= 1) && (l.a_mn || l.b_mn));
+    const bool aligned = l.unit % 8 == 0 && l.address % 16 == 0;
+    const bool any_mn = l.a_mn || l.b_mn;
+    const Path path = path_of(g);
+    if (path == Path::gather) {  // MN-major, without a k for each class of rows
+      ASSERT_TRUE(!aligned && any_mn && l.k > 1 && l.k < kClasses);
+      ++gathered;
       continue;
+    }
+    if (path == Path::realign) {  // of a single k, an MN-major operand's rows are neighbours
+      ASSERT_TRUE(!aligned || (any_mn && l.k <= 1));
+      ++realigned;
     }
     const int sms = static_cast<int>(1 + random.below(kSms));
     expect_sound(g, sms, choose(g, sms, -1));
     if (HasFatalFailure()) return;
   }
+  EXPECT_GE(realigned, 1000);
+  EXPECT_GE(gathered, 50);
 }
 
 TEST(Sm90Choose, EveryNumberOfMultiprocessors) {
@@ -114,6 +127,29 @@ TEST(Sm90Choose, EveryNumberOfMultiprocessors) {
       }
     }
   }
+}
+
+/// Two CTAs that load one operand together need two multiprocessors, even where a caller forces
+/// them.
+TEST(Sm90Choose, OneMultiprocessorGetsNoPair) {
+  int pairs = 0;
+  for (const Weights& w : kWeights) {
+    for (const std::int64_t m : {1, 17, 64, 128, 256, 300, 512}) {
+      const GemmArguments g = arguments({m, w.n, w.k});
+      ASSERT_EQ(geometry_of(choose(g, 1, -1).decision).cluster, 1) << m << " " << w.n;
+    }
+  }
+  const GemmArguments g = arguments({128, 4096, 4096});
+  for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
+    const Geometry& t = kPlainGeometries[i];
+    if (t.cluster == 1) continue;
+    ++pairs;
+    EXPECT_FALSE(choose(g, 1, static_cast<int>(i)).ok) << name(t);
+    const Choice two = choose(g, 2, static_cast<int>(i));
+    expect_sound(g, 2, two);
+    EXPECT_EQ(two.decision.grid, 2) << name(t);
+  }
+  EXPECT_GE(pairs, 1);
 }
 
 /// The same question has the same answer, wherever the arrays lie.
@@ -134,29 +170,24 @@ TEST(Sm90Choose, IsPure) {
 TEST(Sm90Choose, TakesTheLeastPredictedTime) {
   for (const Weights& w : kWeights) {
     for (const std::int64_t m : {1, 8, 9, 16, 48, 64, 65, 128, 250, 512, 2048}) {
-      for (const bool mn : {false, true}) {
-        Layout l{m, w.n, w.k, mn, false};
+      for (const int layout : {0, 1, 2}) {  // K-major, MN-major A, rows at any address
+        Layout l{m, w.n, w.k, layout == 1, false};
+        if (layout == 2) l.address = 4098;
         const GemmArguments g = arguments(l);
         if (path_of(g) == Path::gather) continue;
         const Decision d = choose(g, kSms, -1).decision;
         const auto time = [&](const Geometry& t, bool swapped) {
-          return predicted_time(t, swapped ? g.n : g.m, swapped ? g.m : g.n, g.k, kSms);
+          const auto predicted = d.path == Path::realign ? predicted_realign_time : predicted_time;
+          return predicted(t, swapped ? g.n : g.m, swapped ? g.m : g.n, g.k, kSms);
         };
         const double chosen = time(geometry_of(d), d.swapped);
         EXPECT_GT(chosen, 0.0);
-        const auto none_is_less = [&](const auto& all) {
-          for (const Geometry& t : all) {
-            for (const bool swapped : {false, true}) {
-              if (takes(t, g, swapped)) {
-                ASSERT_LE(chosen, time(t, swapped)) << text(l) << " " << name(t);
-              }
+        for (const Geometry& t : geometries_of(d.path)) {
+          for (const bool swapped : {false, true}) {
+            if (takes(t, g, swapped)) {
+              ASSERT_LE(chosen, time(t, swapped)) << text(l) << " " << name(t);
             }
           }
-        };
-        if (d.path == Path::plain) {
-          none_is_less(kPlainGeometries);
-        } else {
-          none_is_less(kGeneralGeometries);
         }
       }
     }
@@ -177,16 +208,18 @@ TEST(Sm90Choose, ForcedIsThatOrNothing) {
                       {160, 320, 64, true, true}};
   int taken = 0, refused = 0;
   for (const Layout& l : layouts) {
-    for (const bool bias : {false, true}) {
-      GemmArguments g = arguments(l);
-      g.epilogue.has_bias = bias;
-      ASSERT_EQ(path_of(g), bias ? Path::general : Path::plain) << text(l);
+    for (const Path path : {Path::plain, Path::general, Path::realign}) {
+      Layout at = l;
+      if (path == Path::realign) at.address = 4098;
+      GemmArguments g = arguments(at);
+      g.epilogue.has_bias = path == Path::general;
+      ASSERT_EQ(path_of(g), path) << text(l);
+      const auto compiled = geometries_of(path);
       for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
         const Geometry& t = kPlainGeometries[i];
         SCOPED_TRACE(text(l) + " " + name(t));
-        const bool there =
-            !bias || std::any_of(kGeneralGeometries.begin(), kGeneralGeometries.end(),
-                                 [&](const Geometry& o) { return name(o) == name(t); });
+        const bool there = std::any_of(compiled.begin(), compiled.end(),
+                                       [&](const Geometry& o) { return name(o) == name(t); });
         const bool expected = there && (takes(t, g, false) || takes(t, g, true));
         const Choice choice = choose(g, kSms, static_cast<int>(i));
         ASSERT_EQ(choice.ok, expected);
@@ -212,10 +245,10 @@ struct PathCase {
 constexpr PathCase kPaths[] = {
     {"nothing", Path::plain, [](GemmArguments&) {}},
     {"fp32 output", Path::plain, [](GemmArguments& g) { g.output = DType::fp32; }},
-    {"A at an odd address", Path::gather, [](GemmArguments& g) { g.a = (const char*)g.a + 8; }},
-    {"B at an odd address", Path::gather, [](GemmArguments& g) { g.b = (const char*)g.b + 2; }},
-    {"A's rows 8 bytes off", Path::gather, [](GemmArguments& g) { g.as.row += 4; }},
-    {"B's rows 2 bytes off", Path::gather, [](GemmArguments& g) { g.bs.col += 1; }},
+    {"A at an odd address", Path::realign, [](GemmArguments& g) { g.a = (const char*)g.a + 8; }},
+    {"B at an odd address", Path::realign, [](GemmArguments& g) { g.b = (const char*)g.b + 2; }},
+    {"A's rows 8 bytes off", Path::realign, [](GemmArguments& g) { g.as.row += 4; }},
+    {"B's rows 2 bytes off", Path::realign, [](GemmArguments& g) { g.bs.col += 1; }},
     {"A's rows 16 bytes further", Path::plain, [](GemmArguments& g) { g.as.row += 8; }},
     {"D at an odd address", Path::general, [](GemmArguments& g) { g.d = (char*)g.d + 4; }},
     {"D's rows 8 bytes off", Path::general, [](GemmArguments& g) { g.ds.row += 4; }},
@@ -247,10 +280,49 @@ constexpr PathCase kPaths[] = {
     {"activation", Path::general,
      [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }},
     {"continue", Path::general, [](GemmArguments& g) { g.continue_from_c = true; }},
-    {"bias and A at an odd address", Path::gather,
+    {"bias and A at an odd address", Path::realign,
      [](GemmArguments& g) {
        g.epilogue.has_bias = true;
        g.a = (const char*)g.a + 2;
+     }},
+    {"D and A at an odd address", Path::realign,
+     [](GemmArguments& g) {
+       g.a = (const char*)g.a + 14;
+       g.d = (char*)g.d + 2;
+     }},
+    {"continue and B's rows 2 bytes off", Path::realign,
+     [](GemmArguments& g) {
+       g.continue_from_c = true;
+       g.bs.col += 1;
+     }},
+    // MN-major rows at odd addresses are read by classes of k, which must all be there.
+    {"eight k of an MN-major A at an odd address", Path::realign,
+     [](GemmArguments& g) {
+       g.as = {1, 64};
+       g.k = 8;
+       g.a = (const char*)g.a + 2;
+     }},
+    {"seven k of an MN-major A at an odd address", Path::gather,
+     [](GemmArguments& g) {
+       g.as = {1, 64};
+       g.k = 7;
+       g.a = (const char*)g.a + 2;
+     }},
+    {"seven k of an MN-major A, B at an odd address", Path::gather,
+     [](GemmArguments& g) {
+       g.as = {1, 64};
+       g.k = 7;
+       g.b = (const char*)g.b + 2;
+     }},
+    {"one k of an MN-major A", Path::realign,
+     [](GemmArguments& g) {
+       g.as = {1, 64};
+       g.k = 1;
+     }},
+    {"the last k of a coordinate, at an odd address", Path::realign,
+     [](GemmArguments& g) {
+       g.k = (std::int64_t{1} << 30) - 1;
+       g.as.row = g.bs.col = g.k;
      }},
     {"k beyond a coordinate", Path::gather,
      [](GemmArguments& g) {
@@ -258,6 +330,11 @@ constexpr PathCase kPaths[] = {
        g.as.row = g.bs.col = g.k;
      }},
     {"m beyond a coordinate", Path::gather, [](GemmArguments& g) { g.m = std::int64_t{1} << 31; }},
+    {"m beyond a coordinate, at an odd address", Path::gather,
+     [](GemmArguments& g) {
+       g.m = std::int64_t{1} << 30;
+       g.a = (const char*)g.a + 2;
+     }},
     {"rows further apart than TMA counts", Path::gather,
      [](GemmArguments& g) { g.as.row = std::int64_t{1} << 39; }},
     {"D's rows further apart than TMA counts", Path::general,

@@ -8,6 +8,7 @@
 
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
+#include "cuda/sm90/realign.hpp"
 
 namespace detgemm::test {
 namespace {
@@ -29,7 +30,8 @@ cuda::sm90::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
 }  // namespace
 
 std::string FakeKernel::text() const {
-  return (gather ? "gather " : "chain ") + std::string(name(input)) + " " +
+  constexpr const char* kPaths[] = {"plain ", "general ", "realign ", "gather "};
+  return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
          std::to_string(static_cast<int>(form));
 }
@@ -50,12 +52,18 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel plain_kernel(int geometry) {
   const Geometry& t = kPlainGeometries.at(static_cast<std::size_t>(geometry));
   if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
-  return fake({false, T, geometry, kXMn, kYMn, Form::plain}, 128 * (t.groups + 1), t.cluster);
+  return fake({Path::plain, T, geometry, kXMn, kYMn, Form::plain}, 128 * (t.groups + 1), t.cluster);
 }
 template <DType T, bool kXMn, bool kYMn>
 Kernel general_kernel(int geometry, Form form) {
   const Geometry& t = kGeneralGeometries.at(static_cast<std::size_t>(geometry));
-  return fake({false, T, geometry, kXMn, kYMn, form}, 128 * (t.groups + 1), t.cluster);
+  return fake({Path::general, T, geometry, kXMn, kYMn, form}, 128 * (t.groups + 1), t.cluster);
+}
+template <DType T, bool kXMn, bool kYMn>
+Kernel realign_kernel_of(int geometry, Form form) {
+  const Geometry& t = kRealignGeometries.at(static_cast<std::size_t>(geometry));
+  if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
+  return fake({Path::realign, T, geometry, kXMn, kYMn, form}, 128 * (t.groups + 1), t.cluster);
 }
 
 template Kernel plain_kernel<DType::bf16, false, false>(int);
@@ -74,9 +82,17 @@ template Kernel general_kernel<DType::fp16, false, false>(int, Form);
 template Kernel general_kernel<DType::fp16, false, true>(int, Form);
 template Kernel general_kernel<DType::fp16, true, false>(int, Form);
 template Kernel general_kernel<DType::fp16, true, true>(int, Form);
+template Kernel realign_kernel_of<DType::bf16, false, false>(int, Form);
+template Kernel realign_kernel_of<DType::bf16, false, true>(int, Form);
+template Kernel realign_kernel_of<DType::bf16, true, false>(int, Form);
+template Kernel realign_kernel_of<DType::bf16, true, true>(int, Form);
+template Kernel realign_kernel_of<DType::fp16, false, false>(int, Form);
+template Kernel realign_kernel_of<DType::fp16, false, true>(int, Form);
+template Kernel realign_kernel_of<DType::fp16, true, false>(int, Form);
+template Kernel realign_kernel_of<DType::fp16, true, true>(int, Form);
 
 Kernel gather_kernel(DType type) {
-  return fake({true, type, -1, false, false, Form::general}, 256, 1);
+  return fake({Path::gather, type, -1, false, false, Form::general}, 256, 1);
 }
 int gather_grid(const GemmArguments&, int sms) { return sms; }
 
@@ -104,6 +120,7 @@ extern "C" cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttrib
 
 extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                            void** arguments) {
+  using namespace detgemm::cuda::sm90;
   using detgemm::test::recorded;
   if (function == nullptr) return cudaErrorInvalidDeviceFunction;  // a kernel that does not exist
   recorded.kernel = *static_cast<const detgemm::test::FakeKernel*>(function);
@@ -116,10 +133,15 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
     }
     if (a.id == cudaLaunchAttributeClusterDimension) recorded.cluster = a.val.clusterDim.x;
   }
-  if (!recorded.kernel.gather) {
-    recorded.shape = *static_cast<const detgemm::cuda::sm90::LaunchShape*>(arguments[1]);
+  // Behind the maps: shifts where rows are realigned, the shape of a launch, the arguments.
+  void** rest = arguments;
+  if (recorded.kernel.path != Path::gather) ++rest;
+  if (recorded.kernel.path == Path::realign) {
+    recorded.shifts = *static_cast<const RealignShifts*>(*rest++);
   }
-  recorded.arguments =
-      *static_cast<const detgemm::GemmArguments*>(arguments[recorded.kernel.gather ? 0 : 2]);
+  if (recorded.kernel.path != Path::gather) {
+    recorded.shape = *static_cast<const LaunchShape*>(*rest++);
+  }
+  recorded.arguments = *static_cast<const detgemm::GemmArguments*>(*rest);
   return cudaSuccess;
 }

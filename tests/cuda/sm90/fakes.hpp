@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/sm90/choose.hpp"
+#include "cuda/sm90/realign_tile.hpp"
 #include "cuda/sm90/tensor_map.hpp"
 #include "cuda/sm90/tile.hpp"
 
@@ -13,7 +15,7 @@ namespace detgemm::test {
 
 /// Which kernel a fake stands for.
 struct FakeKernel {
-  bool gather = false;
+  cuda::sm90::Path path = cuda::sm90::Path::gather;
   DType input = DType::bf16;
   int geometry = -1;
   bool x_mn = false, y_mn = false;
@@ -30,7 +32,8 @@ struct Recorded {
   FakeKernel kernel;
   unsigned grid = 0, cluster = 1;
   bool overlap = false;
-  cuda::sm90::LaunchShape shape;  ///< not of gather
+  cuda::sm90::LaunchShape shape;     ///< not of gather
+  cuda::sm90::RealignShifts shifts;  ///< of realign
   GemmArguments arguments;
   int fail_map = -1;        ///< index of a map whose encoding fails
   bool fail_raise = false;  ///< raising shared memory fails

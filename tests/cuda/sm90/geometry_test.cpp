@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cuda/sm90/realign.hpp"
 #include "cuda/sm90/tile.hpp"
 
 namespace detgemm::test {
@@ -85,6 +86,25 @@ TEST(Sm90Geometry, GeneralOnesRun) {
     EXPECT_EQ(t.cluster, 1) << name(t);
     EXPECT_EQ(t.load, t.x()) << name(t);
   }
+}
+
+/// Raw rows as TMA brings them are one chunk of 16 bytes longer than what is asked, in boxes of at
+/// most 256 elements. RealignTile asserts what it needs of shared memory where it is compiled.
+TEST(Sm90Geometry, RealigningOnesRun) {
+  std::set<std::string> names;
+  for (const Geometry& t : kRealignGeometries) {
+    SCOPED_TRACE(name(t));
+    EXPECT_TRUE(names.insert(name(t)).second);
+    EXPECT_TRUE(t.n >= 8 && t.n <= 256 && t.n % kClasses == 0);
+    EXPECT_LE(t.blocks * t.n / 2, 192) << "accumulators a thread";
+    EXPECT_EQ(t.load, t.x());
+    EXPECT_EQ(t.x() % kClasses, 0);
+    EXPECT_EQ(t.cluster, 1);
+    EXPECT_EQ(t.ctas, 1);
+    EXPECT_LE(t.depth * 64 + 8, 256);
+  }
+  EXPECT_TRUE(std::any_of(kRealignGeometries.begin(), kRealignGeometries.end(),
+                          [](const Geometry& t) { return t.takes_mn_major(); }));
 }
 
 /// Names are how a kernel is forced: one geometry each, and a general one is the plain one of its

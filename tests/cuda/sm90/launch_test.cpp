@@ -43,9 +43,10 @@ void expect_encodable(const TensorShape& s) {
     EXPECT_EQ(s.stride[i] % 16, 0U);
     EXPECT_TRUE(s.stride[i] > 0 && s.stride[i] < std::uint64_t{1} << 40);
   }
-  // The swizzle's span: a row of the box is 16, 32, 64 or 128 bytes.
+  // Whole chunks; the swizzle spans 32, 64 or 128 bytes. Other rows come as they are: kernels take
+  // those of 16 bytes, and raw ones, whose pitch is an odd number of chunks.
   const std::uint64_t row = s.box[0] * size;
-  EXPECT_TRUE(row == 16 || row == 32 || row == 64 || row == 128) << row;
+  EXPECT_TRUE(row == 32 || row == 64 || row == 128 || row % 32 == 16) << row;
 }
 
 void expect_encodable(const Recorded& r) {
@@ -59,7 +60,9 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     Layout l;
     l.m = 1 + random.below(i % 2 == 0 ? 80 : 5000);
     l.n = 8 * (1 + random.below(1500));
-    l.k = random.below(i % 4 == 0 ? 3 : 3000);
+    l.k = random.below(i % 4 == 0 ? 12 : 3000);
+    if (random.below(4) == 0) l.unit = 1 + random.below(8);
+    if (random.below(8) == 0) l.address += 2 * static_cast<std::uintptr_t>(random.below(8));
     l.a_mn = random.below(4) == 0;
     l.b_mn = random.below(4) == 0;
     l.d_col = random.below(4) == 0;
@@ -84,7 +87,7 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     EXPECT_EQ(r.overlap, o.overlap);
     if (d.path == Path::gather) {
       EXPECT_EQ(said, "sm90/gather");
-      EXPECT_EQ(r.kernel.gather, true);
+      EXPECT_EQ(r.kernel.path, Path::gather);
       EXPECT_EQ(r.kernel.input, input);
       EXPECT_TRUE(r.maps.empty());
       EXPECT_EQ(r.cluster, 1U);
@@ -95,8 +98,9 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     const Problem p = make_problem(g, d.swapped, o.a_is_stable, o.b_is_stable);
     EXPECT_EQ(said.find("sm90/" + name(t)), 0U) << said;
     EXPECT_EQ(said.find("/swapped") != std::string::npos, d.swapped) << said;
+    EXPECT_EQ(said.find("/realign") != std::string::npos, d.path == Path::realign) << said;
     // The kernel is that of the decision, the types, the majors and the epilogue.
-    EXPECT_EQ(r.kernel.gather, false);
+    EXPECT_EQ(r.kernel.path, d.path);
     EXPECT_EQ(r.kernel.input, input);
     EXPECT_EQ(r.kernel.geometry, d.geometry);
     EXPECT_EQ(r.kernel.x_mn, p.x.mn_major);
@@ -115,6 +119,10 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     EXPECT_EQ(r.shape.y_stable, d.swapped ? o.a_is_stable : o.b_is_stable);
     EXPECT_EQ(r.shape.output, g.output);
     EXPECT_EQ(r.arguments.d, g.d);
+    if (d.path == Path::realign) {  // a map a class of each operand
+      ASSERT_EQ(r.maps.size(), g.k > 0 ? 2U * kClasses : 0U);
+      continue;
+    }
     // One map an operand with products, one of D where TMA stores it.
     ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (d.path == Path::plain ? 1U : 0U));
     if (g.k > 0) {
@@ -139,6 +147,9 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
   }
   EXPECT_GE(seen.size(), 40U);
   EXPECT_EQ(seen.count("sm90/gather"), 1U);
+  EXPECT_TRUE(std::any_of(seen.begin(), seen.end(), [](const std::string& said) {
+    return said.find("/realign/from-c") != std::string::npos;
+  }));
 }
 
 TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
@@ -159,6 +170,41 @@ TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
                  (shared ? static_cast<std::uint64_t>(t.cluster) : 1);
       }
       EXPECT_EQ(bytes, static_cast<std::uint64_t>(t.stage_bytes(false))) << name(t) << " k " << k;
+    }
+  }
+}
+
+/// The maps of X come first, then those of Y, each side with its own tile and shifts.
+TEST(Sm90Launch, RealignedOperandsKeepTheirSides) {
+  for (const std::int64_t m : {16, 4096}) {
+    for (const bool mn : {false, true}) {
+      Layout l{m, 4096, 4095, mn, mn};
+      l.unit = 1;
+      GemmArguments g = arguments(l);
+      g.a = reinterpret_cast<const void*>(std::uintptr_t{4098});  // 1 element late
+      g.b = reinterpret_cast<const void*>(std::uintptr_t{8198});  // 3
+      Recorded& r = record();
+      ASSERT_EQ(sm90_chain(g, kBf16, options()), cudaSuccess);
+      ASSERT_EQ(r.maps.size(), 2U * kClasses);
+      const Decision d = choose(g, 132, -1).decision;
+      const Geometry& t = geometry_of(d);
+      SCOPED_TRACE(text(l) + " " + name(t));
+      EXPECT_EQ(r.shifts.x & 15U, d.swapped ? 3U : 1U);
+      EXPECT_EQ(r.shifts.y & 15U, d.swapped ? 1U : 3U);
+      for (int side = 0; side < 2; ++side) {
+        const std::uint32_t rows = static_cast<std::uint32_t>(side == 0 ? t.x() : t.n);
+        const TensorShape& first = r.maps[static_cast<std::size_t>(side * kClasses)];
+        EXPECT_EQ(first.data, reinterpret_cast<const void*>(
+                                  std::uintptr_t{(side == 0) == d.swapped ? 8192U : 4096U}));
+        for (int c = 0; c < kClasses; ++c) {
+          const TensorShape& s = r.maps[static_cast<std::size_t>(side * kClasses + c)];
+          EXPECT_EQ(s.rank, 2);
+          EXPECT_EQ(s.type, kBf16);
+          EXPECT_EQ(s.box[0], mn ? (rows % 128 == 0 ? 136U : 72U)
+                                 : static_cast<std::uint32_t>(t.depth) * 64 + 8);
+          EXPECT_EQ(s.box[1], mn ? 8U : rows / 8);
+        }
+      }
     }
   }
 }
@@ -217,8 +263,8 @@ TEST(Sm90Launch, NoAnswerOutlivesItsQuestion) {
     ASSERT_EQ(error, alone.ok ? cudaSuccess : cudaErrorNotSupported) << i;
     if (!alone.ok) continue;
     kernels.insert(r.kernel.text());
-    ASSERT_EQ(r.kernel.gather, alone.decision.path == Path::gather) << i;
-    if (r.kernel.gather) continue;
+    ASSERT_EQ(r.kernel.path, alone.decision.path) << i;
+    if (r.kernel.path == Path::gather) continue;
     ASSERT_EQ(r.kernel.geometry, alone.decision.geometry) << i;
     ASSERT_EQ(r.kernel.form == Form::plain, alone.decision.path == Path::plain) << i;
     ASSERT_EQ(r.shape.swapped, alone.decision.swapped) << i;
@@ -241,11 +287,17 @@ TEST(Sm90Launch, NothingToDoLaunchesNothing) {
 
 TEST(Sm90Launch, AnErrorOfTheEncoderIsReturnedAndNothingLaunched) {
   const GemmArguments g = arguments({64, 64, 64});
-  for (int at = 0; at < 3; ++at) {
-    Recorded& r = record();
-    r.fail_map = at;
-    EXPECT_EQ(sm90_chain(g, kBf16, options()), cudaErrorInvalidValue) << at;
-    EXPECT_EQ(r.launches, 0) << at;
+  Layout odd{64, 64, 64};
+  odd.address = 4098;
+  const GemmArguments realigned = arguments(odd);
+  for (int at = 0; at < 2 * kClasses; ++at) {
+    for (const GemmArguments* problem : {&g, &realigned}) {
+      if (problem == &g && at >= 3) continue;
+      Recorded& r = record();
+      r.fail_map = at;
+      EXPECT_EQ(sm90_chain(*problem, kBf16, options()), cudaErrorInvalidValue) << at;
+      EXPECT_EQ(r.launches, 0) << at;
+    }
   }
 }
 
@@ -255,15 +307,9 @@ TEST(Sm90Launch, PrepareRaisesEveryKernel) {
   ASSERT_EQ(sm90_prepare(), cudaSuccess);
   std::set<std::string> raised(r.raised.begin(), r.raised.end());
   std::size_t expected = 0;
-  for (const bool general : {false, true}) {
-    const auto count = [&](const auto& all) {
-      for (const Geometry& t : all)
-        expected += (t.takes_mn_major() ? 4U : 1U) * (general ? 2U : 1U);
-    };
-    if (general) {
-      count(kGeneralGeometries);
-    } else {
-      count(kPlainGeometries);
+  for (const Path path : {Path::plain, Path::general, Path::realign}) {
+    for (const Geometry& t : geometries_of(path)) {
+      expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
     }
   }
   EXPECT_EQ(raised.size(), 2 * expected + 2);  // two types; gather

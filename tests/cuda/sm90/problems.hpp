@@ -8,6 +8,7 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/choose.hpp"
+#include "cuda/sm90/realign.hpp"
 
 namespace detgemm::test {
 
@@ -42,9 +43,10 @@ inline std::string text(const Layout& l) {
 }
 
 inline const cuda::sm90::Geometry& geometry_of(const cuda::sm90::Decision& d) {
+  using namespace cuda::sm90;
   const auto i = static_cast<std::size_t>(d.geometry);
-  return d.path == cuda::sm90::Path::plain ? cuda::sm90::kPlainGeometries.at(i)
-                                           : cuda::sm90::kGeneralGeometries.at(i);
+  if (d.path == Path::plain) return kPlainGeometries.at(i);
+  return d.path == Path::realign ? kRealignGeometries.at(i) : kGeneralGeometries.at(i);
 }
 
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
