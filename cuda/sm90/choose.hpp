@@ -18,7 +18,7 @@ enum class Path {
   plain,    ///< Form::plain
   general,  ///< Form::general or Form::from_c
   realign,  ///< rows at odd addresses: TMA, then a shift in shared memory
-  gather,   ///< no TMA: extents beyond 2^30
+  gather,   ///< no TMA: extents from 2^30 on, or what suits_realign refuses
 };
 Path path_of(const GemmArguments& g);
 std::span<const Geometry> geometries_of(Path path);
