@@ -103,27 +103,31 @@ Path path_of(const GemmArguments& g) {
 namespace {
 
 // Constants of the model below, fitted to measured times of every geometry on an H200 (108
-// problems, M 1..8192, docs/sm90.md): over them its choice costs 1.2 % against the best geometry.
+// problems, M 1..8192, docs/sm90.md): over them its choice costs 0.7 % against the best geometry.
 namespace model {
-constexpr double kClock = 1685;         // MHz
+constexpr double kClock = 1712;         // MHz
 constexpr double kSharp = 5.77;         // how sharply the slowest resource rules
-constexpr double kFloorOne = 17.6;      // clocks of a k16 step of one group's chain, at least
-constexpr double kFloorTwo = 29.9;      // of two groups'
-constexpr double kFillBytes = 74.2;     // a clock into one multiprocessor's shared memory
-constexpr double kTileClocks = 339;     // a tile, whatever it holds
-constexpr double kBoxClocks = 226;      // an epilogue box
-constexpr double kStart = 0.58;         // us a launch
-constexpr double kPairStart = 1.09;     // us more for clusters
-constexpr double kPairFill = 1.035;     // multicast fills more slowly
-constexpr double kMemoryRate = 4.11e6;  // bytes a us from device memory, and its start in us
-constexpr double kMemoryStart = 3.14;
+constexpr double kFloorOne = 17.9;      // clocks of a k16 step of one group's chain, at least
+constexpr double kFloorTwo = 28.1;      // of two groups'
+constexpr double kFillBytes = 74.4;     // a clock into one multiprocessor's shared memory
+constexpr double kTileClocks = 260;     // a tile, whatever it holds
+constexpr double kBoxClocks = 341;      // an epilogue box
+constexpr double kStart = 0.73;         // us a launch
+constexpr double kPairStart = 0.08;     // us more for clusters
+constexpr double kPairFill = 1.046;     // multicast fills more slowly
+constexpr double kPairSteps = 1.031;    // and waits for its neighbour
+constexpr double kSwapped = 1.056;      // weights on the x side: the readers of a tile of weights
+                                        // then run far apart
+constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, a 128 more
+constexpr double kMemoryRate = 4.16e6;  // bytes a us from device memory, and its start in us
+constexpr double kMemoryStart = 3.11;
 constexpr double kOutputRate = 4e6;
-constexpr double kStreamRate = 14.0e6;  // bytes a us out of L2 of an operand larger than kResident
-constexpr double kReuseRate = 22.3e6;   // of a smaller one, which many read at about one time
-constexpr double kResident = 21.8e6;
-constexpr double kCacheStart = 1.87;
-constexpr double kPower = 848e6;        // FLOP a us at the clock that power allows
-constexpr double kPowerPerEdge = 3.29;  // small tiles move more bytes a FLOP, which costs power
+constexpr double kStreamRate = 14.8e6;  // bytes a us out of L2 of an operand larger than kResident
+constexpr double kReuseRate = 19.3e6;   // of a smaller one, which many read at about one time
+constexpr double kResident = 25.6e6;
+constexpr double kCacheStart = 1.72;
+constexpr double kPower = 914e6;        // FLOP a us at the clock that power allows
+constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes a FLOP, which costs power
 }  // namespace model
 
 /// L2 traffic of one operand, read once by each of `readers` tiles (or clusters) across from it.
@@ -135,7 +139,7 @@ double cache_time(double bytes, double readers) {
 }  // namespace
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms) {
+                      int sms, bool swapped) {
   using namespace model;
   const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
   const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
@@ -150,7 +154,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
       std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? kFloorTwo : kFloorOne);
   const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n;
   const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
-  const double tile = steps * together(tensor, fill) + kTileClocks +
+  const double tile = steps * together(tensor, fill) * (pair ? kPairSteps : 1) + kTileClocks +
                       kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());
   const double work = waves * tile / kClock + kStart + (pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
@@ -161,7 +165,9 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double cache = cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x) + kCacheStart;
   const double flops = 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
   const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
-  return together(together(work, memory), together(cache, power));
+  const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
+  return together(together(work, memory), together(cache, power)) * (1 + wide) *
+         (swapped ? kSwapped : 1);
 }
 
 Choice choose(const GemmArguments& g, int sms, int forced) {
@@ -187,7 +193,7 @@ Choice choose(const GemmArguments& g, int sms, int forced) {
       if (t.load < t.x() && x > t.load) continue;
       if (t.cluster > sms * t.ctas) continue;
       const double time = path == Path::realign ? predicted_realign_time(t, x, y, g.k, sms)
-                                                : predicted_time(t, x, y, g.k, sms);
+                                                : predicted_time(t, x, y, g.k, sms, swapped);
       if (best.ok && time >= least) continue;
       least = time;
       best.ok = true;

@@ -43,6 +43,6 @@ Choice choose(const GemmArguments& g, int sms, int forced);
 
 /// Microseconds the model expects of a geometry; the smallest wins.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms);
+                      int sms, bool swapped);
 
 }  // namespace detgemm::cuda::sm90

@@ -177,8 +177,10 @@ TEST(Sm90Choose, TakesTheLeastPredictedTime) {
         if (path_of(g) == Path::gather) continue;
         const Decision d = choose(g, kSms, -1).decision;
         const auto time = [&](const Geometry& t, bool swapped) {
-          const auto predicted = d.path == Path::realign ? predicted_realign_time : predicted_time;
-          return predicted(t, swapped ? g.n : g.m, swapped ? g.m : g.n, g.k, kSms);
+          const std::int64_t x = swapped ? g.n : g.m;
+          const std::int64_t y = swapped ? g.m : g.n;
+          return d.path == Path::realign ? predicted_realign_time(t, x, y, g.k, kSms)
+                                         : predicted_time(t, x, y, g.k, kSms, swapped);
         };
         const double chosen = time(geometry_of(d), d.swapped);
         EXPECT_GT(chosen, 0.0);
