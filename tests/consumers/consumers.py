@@ -256,7 +256,8 @@ def subdirectory(bench):
     """add_subdirectory: same target names, and nothing of the parent's is touched."""
     bench.configure(bench.source / "tests/consumers/subdirectory", "subdirectory",
                     f"-DDETGEMM_SOURCE={bench.source}", "-DDETGEMM_ENABLE_KOKKOS=OFF",
-                    *[o for o in bench.toolchain() if o.startswith("-DCMAKE")])
+                    *[o for o in bench.toolchain()
+                      if o.startswith(("-DCMAKE", "-DDETGEMM_ENABLE_CUDA"))])
     bench.make("subdirectory")
     for program in ("consumer", "core_consumer"):
         expect(run(bench.work / "subdirectory" / program), "^" + re.escape(bench.version))
