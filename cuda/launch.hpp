@@ -17,7 +17,7 @@ namespace detgemm::cuda {
 struct LaunchOptions {
   cudaStream_t stream = nullptr;
   int sms = 0;               ///< multiprocessors of the device, or fewer by the caller's wish; >= 1
-  int forced = -1;           ///< index into sm90_chain_kernels(), or -1: by shape
+  int forced = -1;           ///< index into the list of the function's kernels, or -1: by shape
   bool a_is_stable = false;  ///< nothing enqueued before this call and still running writes A ...
   bool b_is_stable = false;  ///< ... or B: it may be read before that work has ended
   bool overlap =
@@ -42,5 +42,22 @@ cudaError_t sm90_prepare();
 /// capability 9.0, prepared). `input` is bf16 or fp16; any m, n >= 1 and k >= 0, any strides and
 /// alignment GemmArguments allows. No allocation, no synchronisation, capturable.
 cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options);
+
+/// Fold and tree: the kernels that can be forced, and what would run, named as above. Three ways
+/// to bring leaves together have the same bits: in one CTA, in a cluster ("-cluster4" after the
+/// tile), across the grid ("-grid4").
+std::span<const std::string> sm90_leaf_kernels();
+std::string sm90_leaf_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
+
+/// Bytes of workspace sm90_leaves may use for a problem of at most max_m rows: grows with max_m.
+std::size_t sm90_leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
+                                std::int64_t k, int sms);
+
+/// Enqueues D = epilogue(A*B) under hopper/{bf16,fp16}/{fold,tree}:LEAF, any LEAF that is a
+/// multiple of 16 (of 64 for the fast kernels). What the workspace holds before and after means
+/// nothing; it is 16-byte aligned, and no two calls that may run at the same time share it.
+/// Otherwise as sm90_chain.
+cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions& options,
+                        void* workspace);
 
 }  // namespace detgemm::cuda

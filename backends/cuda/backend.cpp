@@ -14,23 +14,24 @@ namespace {
 /// measured.
 bool computes(const Contract& contract) {
   return contract.arithmetic == Arithmetic::hopper &&
-         (contract.input == DType::bf16 || contract.input == DType::fp16) &&
-         contract.reduction.kind == ReductionKind::chain;
+         (contract.input == DType::bf16 || contract.input == DType::fp16);
 }
 
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
-    return "NVIDIA GPUs of compute capability 9.0: hopper/{bf16,fp16}/chain on tensor cores";
+    return "NVIDIA GPUs of compute capability 9.0: hopper/{bf16,fp16}/{chain,fold,tree} on tensor "
+           "cores";
   }
   Status available() const override { return cuda::driver_status(); }
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
     if (!computes(spec.contract)) {
-      return unsupported("cuda: contract is " + text +
-                         ": this backend computes hopper/bf16/chain and hopper/fp16/chain");
+      return unsupported(
+          "cuda: contract is " + text +
+          ": this backend computes hopper/bf16 and hopper/fp16, chain, fold and tree");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();
@@ -47,7 +48,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!computes(spec.contract)) return {};
-    return cuda::chain_variants(spec);
+    return cuda::sm90_variants(spec);
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
@@ -55,7 +56,7 @@ class CudaBackend final : public Backend {
     const auto device = cuda::current_device();
     if (!device) return device.status();
     if (Status s = cuda::prepare(*device); !s) return s;
-    return cuda::make_chain_plan(spec, options, *device);
+    return cuda::make_sm90_plan(spec, options, *device);
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }

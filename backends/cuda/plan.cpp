@@ -11,10 +11,29 @@
 namespace detgemm::cuda {
 namespace {
 
-LaunchOptions launch_options(const PlanOptions& options, const DeviceFacts& device) {
+/// The kernels' door for one contract: chain, or fold and tree.
+struct Kernels {
+  bool leaves;
+
+  explicit Kernels(const Contract& contract)
+      : leaves(contract.reduction.kind != ReductionKind::chain) {}
+  std::span<const std::string> names() const {
+    return leaves ? sm90_leaf_kernels() : sm90_chain_kernels();
+  }
+  std::string describe(const GemmArguments& g, DType input, const LaunchOptions& options) const {
+    return leaves ? sm90_leaf_describe(g, input, options) : sm90_describe(g, input, options);
+  }
+  cudaError_t run(const GemmArguments& g, DType input, const LaunchOptions& options,
+                  void* workspace) const {
+    return leaves ? sm90_leaves(g, input, options, workspace) : sm90_chain(g, input, options);
+  }
+};
+
+LaunchOptions launch_options(const GemmSpec& spec, const PlanOptions& options,
+                             const DeviceFacts& device) {
   LaunchOptions launch;
   launch.sms = options.max_workers > 0 ? std::min(options.max_workers, device.sms) : device.sms;
-  const auto kernels = sm90_chain_kernels();
+  const auto kernels = Kernels(spec.contract).names();
   const auto forced = std::find(kernels.begin(), kernels.end(), options.variant);
   launch.forced = forced == kernels.end() ? -1 : static_cast<int>(forced - kernels.begin());
   launch.a_is_stable = options.stable == Stable::a;
@@ -42,7 +61,7 @@ Operands imagined_operands(const GemmSpec& spec, std::int64_t m, std::int64_t un
   return usual;
 }
 
-/// What sm90_describe says where a forced kernel does not take the arrays.
+/// What the kernels say where a forced kernel does not take the arrays.
 constexpr std::string_view kNone = "none";
 
 /// What the spec does not use is null, so that no kernel can come to read it.
@@ -53,24 +72,28 @@ GemmArguments arguments_of(const GemmSpec& spec, const Operands& operands) {
   return g;
 }
 
-class ChainPlan final : public PlanImpl {
+class Sm90Plan final : public PlanImpl {
  public:
-  ChainPlan(const GemmSpec& spec, const LaunchOptions& options, int device)
-      : spec_(spec), options_(options), device_(device) {}
+  Sm90Plan(const GemmSpec& spec, const LaunchOptions& options, int device)
+      : spec_(spec), kernels_(spec.contract), options_(options), device_(device) {}
 
-  std::size_t workspace_bytes(std::int64_t) const override { return 0; }
+  std::size_t workspace_bytes(std::int64_t max_m) const override {
+    if (!kernels_.leaves) return 0;
+    return sm90_leaf_workspace(spec_.contract.reduction, max_m, spec_.n, spec_.k, options_.sms);
+  }
 
-  Status run(Stream stream, const Operands& operands, Workspace, RunInfo* info) const override {
+  Status run(Stream stream, const Operands& operands, Workspace workspace,
+             RunInfo* info) const override {
     LaunchOptions options = options_;
     options.stream = static_cast<cudaStream_t>(stream.handle);
     if (Status s = check_place(spec_, operands, options.stream, device_); !s) return s;
     const GemmArguments g = arguments_of(spec_, operands);
-    if (const cudaError_t error = sm90_chain(g, spec_.contract.input, options);
+    if (const cudaError_t error = kernels_.run(g, spec_.contract.input, options, workspace.data);
         error != cudaSuccess) {
       if (error == cudaErrorNotSupported && options.forced >= 0) return not_these_arrays();
-      return failed("launching " + sm90_describe(g, spec_.contract.input, options), error);
+      return failed("launching " + kernels_.describe(g, spec_.contract.input, options), error);
     }
-    if (info != nullptr) info->kernel = sm90_describe(g, spec_.contract.input, options);
+    if (info != nullptr) info->kernel = kernels_.describe(g, spec_.contract.input, options);
     return {};
   }
 
@@ -82,43 +105,48 @@ class ChainPlan final : public PlanImpl {
 
   std::string kernel(std::int64_t m) const override {
     if (m <= 0 || spec_.n == 0) return "none (no outputs)";
-    return sm90_describe(arguments_of(spec_, imagined_operands(spec_, m, 1)), spec_.contract.input,
-                         options_);
+    return kernels_.describe(arguments_of(spec_, imagined_operands(spec_, m, 1)),
+                             spec_.contract.input, options_);
   }
 
  private:
   Status not_these_arrays() const {
-    return unsupported(
-        "cuda: variant is \"" +
-        std::string(sm90_chain_kernels()[static_cast<std::size_t>(options_.forced)]) +
-        "\": it does not take arrays that lie like these (rows at multiples of 16 "
-        "bytes, as a rule); leave it empty for a kernel that does");
+    return unsupported("cuda: variant is \"" +
+                       kernels_.names()[static_cast<std::size_t>(options_.forced)] +
+                       "\": it does not take arrays that lie like these (rows at multiples of 16 "
+                       "bytes, as a rule); leave it empty for a kernel that does");
   }
 
   GemmSpec spec_;
+  Kernels kernels_;
   LaunchOptions options_;
   int device_;
 };
 
 }  // namespace
 
-std::vector<std::string> chain_variants(const GemmSpec& spec) {
-  constexpr std::int64_t some_m = 64;
-  const auto kernels = sm90_chain_kernels();
-  const GemmArguments g = arguments_of(spec, imagined_operands(spec, some_m, 8));
-  std::vector<std::string> list;
+std::vector<std::string> sm90_variants(const GemmSpec& spec) {
+  const Kernels door(spec.contract);
+  const auto kernels = door.names();
   LaunchOptions options;
-  options.sms = 1;
+  // A chain's kernels that want several multiprocessors can be done without, and are not listed.
+  // What shares leaves always wants several, and only few tiles.
+  options.sms = door.leaves ? 1024 : 1;
+  std::vector<std::string> list;
   for (std::size_t i = 0; i < kernels.size() && spec.n > 0; ++i) {
     options.forced = static_cast<int>(i);
-    if (sm90_describe(g, spec.contract.input, options) != kNone) list.emplace_back(kernels[i]);
+    const auto takes = [&](std::int64_t m) {
+      const GemmArguments g = arguments_of(spec, imagined_operands(spec, m, 8));
+      return door.describe(g, spec.contract.input, options) != kNone;
+    };
+    if (takes(64) || (door.leaves && takes(8))) list.emplace_back(kernels[i]);
   }
   return list;
 }
 
-std::shared_ptr<const PlanImpl> make_chain_plan(const GemmSpec& spec, const PlanOptions& options,
-                                                const DeviceFacts& device) {
-  return std::make_shared<ChainPlan>(spec, launch_options(options, device), device.ordinal);
+std::shared_ptr<const PlanImpl> make_sm90_plan(const GemmSpec& spec, const PlanOptions& options,
+                                               const DeviceFacts& device) {
+  return std::make_shared<Sm90Plan>(spec, launch_options(spec, options, device), device.ordinal);
 }
 
 }  // namespace detgemm::cuda

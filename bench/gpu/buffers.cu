@@ -96,6 +96,7 @@ Buffers::Buffers(const std::vector<Case>& cases) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(d_.bytes)), "memory for outputs");
   d_.data = static_cast<char*>(memory);
+  check(cudaMemset(memory, 0, static_cast<std::size_t>(d_.bytes)), "outputs");
   check(cudaMalloc(&scratch_, static_cast<std::size_t>(most_d)), "memory to compare outputs");
   check(cudaDeviceSynchronize(), "random data");
 }

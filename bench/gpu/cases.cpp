@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+#include <string_view>
 
 namespace detgemm::bench {
 namespace {
@@ -21,11 +22,15 @@ constexpr Shape kShapes[] = {{6144, 4096},   {4096, 4096},   {1024, 4096},  {286
 /// One narrow, one square, one tall and one wide: what odd and fp16 are shown on.
 constexpr Shape kFewShapes[] = {{4096, 4096}, {28672, 4096}, {4096, 14336}, {8192, 8192}};
 
+/// Under which contract a group of cases is computed.
+enum class Under { chain, tree_of_8, fold_1024, fold_1024_into_fp32 };
+
 struct Group {
   const char* name;
   Mode mode;
   Kind kind;
   std::vector<std::int64_t> tokens, quick_tokens;
+  Under under = Under::chain;
 };
 
 const std::vector<Group>& groups() {
@@ -37,8 +42,35 @@ const std::vector<Group>& groups() {
       {"large", burst, forward, {1024, 2048, 4096, 8192}, {1024, 8192}},
       {"settled", settled, forward, {1024, 2048, 4096, 8192}, {4096}},
       {"dA", burst, da, {512, 1024, 2048, 4096, 8192}, {1024, 8192}},
-      {"dB", burst, db, {512, 1024, 2048, 4096, 8192}, {1024, 8192}}};
+      {"dB", burst, db, {512, 1024, 2048, 4096, 8192}, {1024, 8192}},
+      {"tree-small", stream, forward, {1, 2, 4, 8, 16, 32, 64}, {1, 16, 64}, Under::tree_of_8},
+      {"tree-middle",
+       stream,
+       forward,
+       {128, 192, 256, 384, 512},
+       {128, 256, 512},
+       Under::tree_of_8},
+      {"tree-large", burst, forward, {1024, 2048, 4096, 8192}, {1024, 8192}, Under::tree_of_8},
+      {"tree-settled", settled, forward, {1024, 2048, 4096, 8192}, {4096}, Under::tree_of_8},
+      {"tree-skinny", stream, forward, {1, 4, 8, 16}, {1, 16}, Under::tree_of_8},
+      {"fold-large", burst, forward, {4096, 8192, 16384, 32768}, {4096}, Under::fold_1024},
+      {"fold-dB", burst, db, {4096, 8192, 16384, 32768}, {4096}, Under::fold_1024_into_fp32}};
   return all;
+}
+
+/// Few columns and a long K: too few tiles for the machine unless K is shared.
+constexpr Shape kSkinny[] = {{1024, 8192}, {512, 8192},   {256, 8192},  {1024, 14336}, {512, 14336},
+                             {256, 14336}, {1024, 28672}, {512, 28672}, {256, 28672}};
+
+Problem under(Under which, Problem p) {
+  const std::int64_t k = gemm_of(p).k;
+  if (which == Under::tree_of_8) {
+    p.reduction = {ReductionKind::tree, std::max<std::int64_t>(64, (k / 8 + 63) / 64 * 64)};
+  } else if (which != Under::chain) {
+    p.reduction = {ReductionKind::fold, 1024};
+    p.accumulate = which == Under::fold_1024_into_fp32;
+  }
+  return p;
 }
 
 std::vector<Shape> chosen(const Options& options, const Shape* begin, const Shape* end) {
@@ -103,9 +135,12 @@ std::vector<Case> cases(const Options& options) {
   for (const Group& group : groups()) {
     if (!wanted(options.groups, group.name)) continue;
     const auto& own = options.quick ? group.quick_tokens : group.tokens;
-    for (const Shape& s : chosen(options, std::begin(kShapes), std::end(kShapes))) {
+    const bool skinny = std::string_view(group.name) == "tree-skinny";
+    const auto shapes = skinny ? chosen(options, std::begin(kSkinny), std::end(kSkinny))
+                               : chosen(options, std::begin(kShapes), std::end(kShapes));
+    for (const Shape& s : shapes) {
       for (std::int64_t m : options.tokens.empty() ? own : options.tokens) {
-        all.push_back({group.name, group.mode, {group.kind, m, s.n, s.k}});
+        all.push_back({group.name, group.mode, under(group.under, {group.kind, m, s.n, s.k})});
       }
     }
   }

@@ -103,8 +103,9 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
     delete c;
   };
   const std::shared_ptr<Chosen> c(new Chosen, destroy);
-  const auto layout = [&](cublasLtMatrixLayout_t* out, std::int64_t rows, std::int64_t cols) {
-    good(lt.cublasLtMatrixLayoutCreate(out, type, static_cast<std::uint64_t>(rows),
+  const auto layout = [&](cublasLtMatrixLayout_t* out, std::int64_t rows, std::int64_t cols,
+                          cudaDataType_t of) {
+    good(lt.cublasLtMatrixLayoutCreate(out, of, static_cast<std::uint64_t>(rows),
                                        static_cast<std::uint64_t>(cols), rows),
          "layout");
   };
@@ -117,9 +118,9 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   good(lt.cublasLtMatmulDescSetAttribute(c->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second,
                                          sizeof second),
        "operation");
-  g.b_transposed ? layout(&c->first, g.k, g.n) : layout(&c->first, g.n, g.k);
-  g.a_transposed ? layout(&c->second, g.m, g.k) : layout(&c->second, g.k, g.m);
-  layout(&c->out, g.n, g.m);
+  g.b_transposed ? layout(&c->first, g.k, g.n, type) : layout(&c->first, g.n, g.k, type);
+  g.a_transposed ? layout(&c->second, g.m, g.k, type) : layout(&c->second, g.k, g.m, type);
+  layout(&c->out, g.n, g.m, problem.accumulate ? CUDA_R_32F : type);
 
   cublasLtMatmulPreference_t preference = nullptr;
   good(lt.cublasLtMatmulPreferenceCreate(&preference), "preference");
@@ -156,10 +157,10 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   arm.detail += " workspace " + std::to_string(c->best.workspaceSize);
   arm.enqueue = [=, &lt, &buffers](cudaStream_t stream, int call) {
     const float one = 1.0F;
-    const float zero = 0.0F;
+    const float beta = problem.accumulate ? 1.0F : 0.0F;
     const Buffers::Call at = buffers.at(problem, call);
     const auto did =
-        lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a, c->second, &zero,
+        lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a, c->second, &beta,
                           at.d, c->out, at.d, c->out, &c->best.algo,
                           workspace_bytes != 0 ? lt.workspace : nullptr, workspace_bytes, stream);
     return did == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;

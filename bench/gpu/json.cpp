@@ -31,8 +31,13 @@ std::string number(double value) {
 std::string problem(const Problem& p) {
   std::ostringstream out;
   out << "{\"kind\": " << quoted(name(p.kind)) << ", \"m\": " << p.tokens << ", \"n\": " << p.n
-      << ", \"k\": " << p.k << ", \"type\": " << (p.type == DType::fp16 ? "\"fp16\"" : "\"bf16\"")
-      << "}";
+      << ", \"k\": " << p.k << ", \"type\": " << (p.type == DType::fp16 ? "\"fp16\"" : "\"bf16\"");
+  if (!p.is_chain()) {
+    const auto kind = p.reduction.kind == ReductionKind::tree ? "tree:" : "fold:";
+    out << ", \"reduction\": " << quoted(kind + std::to_string(p.reduction.leaf_k));
+  }
+  if (p.accumulate) out << ", \"accumulate\": true";
+  out << "}";
   return out.str();
 }
 

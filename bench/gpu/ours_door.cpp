@@ -3,6 +3,8 @@
 
 // Ours through the door of the kernels: links with cuda/sm90 alone.
 
+#include <memory>
+
 #include "bench/gpu/arm.hpp"
 #include "bench/gpu/check.hpp"
 #include "cuda/launch.hpp"
@@ -27,8 +29,14 @@ GemmArguments arguments(const Problem& problem, const Buffers::Call& call) {
   g.m = p.m;
   g.n = p.n;
   g.k = p.k;
-  g.output = problem.type;
-  g.c_type = problem.type;
+  g.output = problem.accumulate ? DType::fp32 : problem.type;
+  g.c_type = g.output;
+  g.reduction = problem.reduction;
+  if (problem.accumulate) {
+    g.c = call.d;
+    g.cs = g.ds;
+    g.continue_from_c = true;
+  }
   return g;
 }
 
@@ -40,9 +48,13 @@ int sm_count() {
   return sms;
 }
 
-int index_of(const std::string& variant) {
+std::span<const std::string> kernels(const Problem& problem) {
+  return problem.is_chain() ? cuda::sm90_chain_kernels() : cuda::sm90_leaf_kernels();
+}
+
+int index_of(const Problem& problem, const std::string& variant) {
   if (variant.empty()) return -1;
-  const auto names = cuda::sm90_chain_kernels();
+  const auto names = kernels(problem);
   const auto at = std::find(names.begin(), names.end(), variant);
   if (at == names.end()) throw std::runtime_error("no variant is named " + variant);
   return static_cast<int>(at - names.begin());
@@ -54,25 +66,40 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
          const std::string& variant) {
   cuda::LaunchOptions options;
   options.sms = sm_count();
-  options.forced = index_of(variant);
+  options.forced = index_of(problem, variant);
   options.overlap = overlap != Overlap::none;
   options.b_is_stable = overlap == Overlap::operand;
   Arm arm;
   arm.name = name;
-  arm.detail =
-      cuda::sm90_describe(arguments(problem, buffers.at(problem, 0)), problem.type, options);
+  const GemmArguments first = arguments(problem, buffers.at(problem, 0));
+  if (problem.is_chain()) {
+    arm.detail = cuda::sm90_describe(first, problem.type, options);
+    arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+      cuda::LaunchOptions here = options;
+      here.stream = stream;
+      return cuda::sm90_chain(arguments(problem, buffers.at(problem, call)), problem.type, here);
+    };
+    return arm;
+  }
+  arm.detail = cuda::sm90_leaf_describe(first, problem.type, options);
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, 1 + cuda::sm90_leaf_workspace(first.reduction, first.m, first.n,
+                                                          first.k, options.sms)),
+        "workspace");
+  const std::shared_ptr<void> workspace(memory, [](void* p) { cudaFree(p); });
   arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
     cuda::LaunchOptions here = options;
     here.stream = stream;
-    return cuda::sm90_chain(arguments(problem, buffers.at(problem, call)), problem.type, here);
+    return cuda::sm90_leaves(arguments(problem, buffers.at(problem, call)), problem.type, here,
+                             workspace.get());
   };
   return arm;
 }
 
 bool launches_without_overlap() { return true; }
 
-std::vector<std::string> our_variants(const Problem&) {
-  const auto names = cuda::sm90_chain_kernels();
+std::vector<std::string> our_variants(const Problem& problem) {
+  const auto names = kernels(problem);
   return {names.begin(), names.end()};
 }
 

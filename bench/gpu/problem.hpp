@@ -24,6 +24,10 @@ struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
   DType type = DType::bf16;
+  Reduction reduction{};    ///< of the contract ours computes
+  bool accumulate = false;  ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
+
+  bool is_chain() const { return reduction.kind == ReductionKind::chain; }
 };
 
 /// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major. Elements are 2 bytes.
@@ -31,23 +35,25 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool a_transposed = false;  ///< A lies in memory as k x m
   bool b_transposed = false;  ///< B lies in memory as n x k
+  std::int64_t d_size = 2;    ///< bytes an element of D; the operands' have 2
 
   std::int64_t a_bytes() const { return 2 * m * k; }
   std::int64_t b_bytes() const { return 2 * k * n; }
-  std::int64_t d_bytes() const { return 2 * m * n; }
+  std::int64_t d_bytes() const { return d_size * m * n; }
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
 };
 
 inline Gemm gemm_of(const Problem& p) {
+  const std::int64_t d_size = p.accumulate ? 4 : 2;
   switch (p.kind) {
     case Kind::da:
-      return {p.tokens, p.k, p.n, false, false};
+      return {p.tokens, p.k, p.n, false, false, d_size};
     case Kind::db:
-      return {p.n, p.k, p.tokens, true, false};
+      return {p.n, p.k, p.tokens, true, false, d_size};
     default:
-      return {p.tokens, p.n, p.k, false, true};
+      return {p.tokens, p.n, p.k, false, true, d_size};
   }
 }
 

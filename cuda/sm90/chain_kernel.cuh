@@ -15,6 +15,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
                                              int group) {
   RingCursor<T::kStages> cursor;
   ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
+  Stagger stagger = Stagger::start<T>(group, T::kLag, shape.k_blocks);
   int box_index = 0;
   TileWalk<T> walk;
   int tile_x, tile_y;
@@ -31,7 +32,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
         for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
       }
     }
-    run_chain<T>(shared, shape.k_blocks, group, cursor, acc);
+    run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
     if constexpr (T::kGeneral) {
       finish_general<T>(shared, g, shape, group, x0, y0, acc);
     } else {
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   // Registers move from the producer to the consumers where 168 a thread would not hold a tile.
   if (warp < 4) {
     if constexpr (T::kGroups == 2) ptx::registers_decrease<(T::kBlocks * T::kN > 256 ? 24 : 40)>();
-    run_producer<T>(shared, maps, shape, warp);
+    run_producer<T>(shared, maps, shape, warp, TileWalk<T>{}, {0, shape.k_blocks});
   } else {
     if constexpr (T::kGroups == 2) {
       ptx::registers_increase<(T::kBlocks * T::kN > 256 ? 240 : 232)>();

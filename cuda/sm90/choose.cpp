@@ -11,38 +11,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 30;    // TMA coordinates are 32-bit, signed
-constexpr std::int64_t kMostStride = std::int64_t{1} << 36;  // elements; TMA ends at 2^40 bytes
-
-bool aligned16(const void* pointer, std::int64_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && bytes % 16 == 0;
-}
-
-/// TMA takes the operand's rows as they are.
-bool suits_tma(const Operand& o) { return aligned16(o.data, o.ld * 2); }
-
-bool small_enough(const Operand& o, std::int64_t k) {
-  return o.rows < kMostRows && k < kMostRows && o.ld < kMostStride;
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// D as TMA would store it: rows along its contiguous direction, of whole 16-byte chunks. (At a
-/// ragged end TMA writes the rest of the last chunk too: seen on an H200.)
-bool d_suits_tma(const GemmArguments& g) {
-  const std::int64_t size = g.output == DType::fp32 ? 4 : 2;
-  const bool along_n = g.n == 1 || g.ds.col == 1;
-  const std::int64_t pitch = along_n ? (g.m > 1 ? g.ds.row : 8) : (g.n > 1 ? g.ds.col : 8);
-  const std::int64_t length = along_n ? g.n : g.m;
-  return aligned16(g.d, pitch * size) && length * size % 16 == 0 && pitch < kMostStride &&
-         (along_n || g.m == 1 || g.ds.row == 1);
-}
-
-bool plain_epilogue(const GemmArguments& g) {
-  const Epilogue& e = g.epilogue;
-  return e.alpha == 1.0F && e.beta == 0.0F && !e.has_bias && e.activation == Activation::none &&
-         !g.continue_from_c;
-}
 
 /// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide.
 int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
@@ -67,37 +36,28 @@ Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int 
   d.path = path;
   d.geometry = index;
   d.swapped = swapped;
-  const std::int64_t x = swapped ? g.n : g.m;
-  const std::int64_t y = swapped ? g.m : g.n;
-  // In a raster of a cluster kernel a tile is that of the whole cluster.
-  d.raster.tiles_x = static_cast<int>(ceil_div(x, std::int64_t{t.x()} * t.cluster_x()));
-  d.raster.tiles_y = static_cast<int>(ceil_div(y, std::int64_t{t.n} * t.cluster_y()));
-  const std::int64_t tiles = std::int64_t{d.raster.tiles_x} * d.raster.tiles_y;
-  const std::int64_t slots = std::max(1, sms * t.ctas / t.cluster);
-  d.grid = static_cast<int>(std::min(tiles, slots)) * t.cluster;
-  d.raster.group = stripe(t, d.raster.tiles_x, d.raster.tiles_y, d.grid / t.cluster);
+  const int slots = std::max(1, sms * t.ctas / t.cluster);
+  d.raster = raster_of(t, swapped ? g.n : g.m, swapped ? g.m : g.n, slots);
+  d.grid = std::min(d.raster.tiles(), slots) * t.cluster;
   return d;
 }
 
 }  // namespace
 
+Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
+  // In a raster of a cluster kernel a tile is that of the whole cluster.
+  Raster r;
+  r.tiles_x = static_cast<int>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
+  r.tiles_y = static_cast<int>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
+  r.group =
+      stripe(t, r.tiles_x, r.tiles_y, static_cast<int>(std::min<std::int64_t>(r.tiles(), ctas)));
+  return r;
+}
+
 std::span<const Geometry> geometries_of(Path path) {
   if (path == Path::plain) return kPlainGeometries;
   if (path == Path::realign) return kRealignGeometries;
   return kGeneralGeometries;
-}
-
-Path path_of(const GemmArguments& g) {
-  const Problem p = make_problem(g, false, false, false);
-  const bool x_tma = suits_tma(p.x);
-  const bool y_tma = suits_tma(p.y);
-  const bool fits = small_enough(p.x, g.k) && small_enough(p.y, g.k) &&
-                    ceil_div(g.m, 64) * ceil_div(g.n, 8) < kMostRows;
-  if (!fits) return Path::gather;
-  if (!x_tma || !y_tma) {
-    return suits_realign(p.x, g.k) && suits_realign(p.y, g.k) ? Path::realign : Path::gather;
-  }
-  return d_suits_tma(g) && plain_epilogue(g) ? Path::plain : Path::general;
 }
 
 namespace {
@@ -139,12 +99,13 @@ double cache_time(double bytes, double readers) {
 }  // namespace
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped) {
+                      int sms, bool swapped, int parts) {
   using namespace model;
   const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
   const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
-  const double waves = std::max(1.0, std::ceil(tiles_x * tiles_y / (sms * t.ctas / t.cluster)));
-  const double steps = static_cast<double>(ceil_div(k, kBlockK)) * 4;
+  const double waves =
+      std::max(1.0, std::ceil(tiles_x * tiles_y * parts / (sms * t.ctas / t.cluster)));
+  const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
   const auto together = [](double a, double b) {
     return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
   };

@@ -7,20 +7,13 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/geometry.hpp"
+#include "cuda/sm90/paths.hpp"
 #include "cuda/sm90/problem.hpp"
 #include "cuda/sm90/raster.hpp"
 #include "cuda/sm90/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 
-/// Which kernels can compute a problem at all, from its strides, alignment and epilogue.
-enum class Path {
-  plain,    ///< Form::plain
-  general,  ///< Form::general or Form::from_c
-  realign,  ///< rows at odd addresses: TMA, then a shift in shared memory
-  gather,   ///< no TMA: extents from 2^30 on, or what suits_realign refuses
-};
-Path path_of(const GemmArguments& g);
 std::span<const Geometry> geometries_of(Path path);
 
 /// What runs: a geometry of its path, which operand takes the x side, and the grid.
@@ -41,8 +34,12 @@ struct Choice {
 };
 Choice choose(const GemmArguments& g, int sms, int forced);
 
-/// Microseconds the model expects of a geometry; the smallest wins.
+/// Microseconds the model expects of a geometry; the smallest wins. `parts`: CTAs that share the k
+/// of a tile.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped);
+                      int sms, bool swapped, int parts = 1);
+
+/// The raster of this many outputs in tiles of `t`, of which `ctas` run at a time.
+Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);
 
 }  // namespace detgemm::cuda::sm90

@@ -5,8 +5,10 @@
 
 #include <array>
 
+#include "cuda/sm90/enqueue.hpp"
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
+#include "cuda/sm90/leaf_kernels.hpp"
 #include "cuda/sm90/operand_maps.hpp"
 #include "cuda/sm90/realign.hpp"
 
@@ -37,43 +39,6 @@ const Geometry& geometry_of(const Decision& d) {
   return geometries_of(d.path)[static_cast<std::size_t>(d.geometry)];
 }
 
-LaunchShape shape_of(const GemmArguments& g, const Problem& p, const Decision& d) {
-  LaunchShape s;
-  s.raster = d.raster;
-  s.x_rows = static_cast<int>(p.x.rows);
-  s.y_rows = static_cast<int>(p.y.rows);
-  s.k_blocks = static_cast<int>((g.k + kBlockK - 1) / kBlockK);
-  s.whole_blocks = g.k % kBlockK == 0;
-  s.x_stable = p.x_stable;
-  s.y_stable = p.y_stable;
-  s.d_x_contiguous = p.d_x_contiguous();
-  s.swapped = p.swapped;
-  s.output = g.output;
-  return s;
-}
-
-cudaError_t enqueue(const Kernel& kernel, int grid, const LaunchOptions& options,
-                    void** arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(grid));
-  config.blockDim = dim3(static_cast<unsigned>(kernel.threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(kernel.shared_bytes);
-  config.stream = options.stream;
-  cudaLaunchAttribute attributes[2]{};
-  config.attrs = attributes;
-  if (options.overlap) {
-    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-  }
-  if (kernel.cluster > 1) {
-    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {static_cast<unsigned>(kernel.cluster), 1, 1};
-  }
-  return cudaLaunchKernelExC(&config, kernel.function, arguments);
-}
-
 cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
                       const LaunchOptions& options) {
   const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
@@ -91,7 +56,7 @@ cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
     form = Form::plain;
     if (const auto e = make_output_map(g, p, t, &maps.d); e != cudaSuccess) return e;
   }
-  LaunchShape shape = shape_of(g, p, d);
+  LaunchShape shape = shape_of(g, p, d.raster);
   GemmArguments arguments = g;
   void* list[] = {&maps, &shape, &arguments};
   return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
@@ -111,7 +76,7 @@ cudaError_t run_realigned(const GemmArguments& g, const Decision& d, DType input
     if (const auto e = make(p.x, t.x(), maps.x, &shifts.x); e != cudaSuccess) return e;
     if (const auto e = make(p.y, t.n, maps.y, &shifts.y); e != cudaSuccess) return e;
   }
-  LaunchShape shape = shape_of(g, p, d);
+  LaunchShape shape = shape_of(g, p, d.raster);
   GemmArguments arguments = g;
   void* list[] = {&maps, &shifts, &shape, &arguments};
   const Form form = g.continue_from_c ? Form::from_c : Form::general;
@@ -179,7 +144,6 @@ cudaError_t sm90_prepare() {
                                 kernel.shared_bytes);
   };
   for (const DType type : {DType::bf16, DType::fp16}) {
-    if (const auto e = raise(gather_kernel(type)); e != cudaSuccess) return e;
     for (int majors = 0; majors < 4; ++majors) {
       for (const Path path : {Path::plain, Path::general, Path::realign}) {
         for (std::size_t i = 0; i < geometries_of(path).size(); ++i) {
@@ -194,7 +158,7 @@ cudaError_t sm90_prepare() {
       }
     }
   }
-  return cudaSuccess;
+  return prepare_leaves();
 }
 
 cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options) {
@@ -205,8 +169,9 @@ cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions&
   if (d.path == Path::realign) return run_realigned(g, d, input, options);
   if (d.path != Path::gather) return run_tiles(g, d, input, options);
   GemmArguments arguments = g;
-  void* list[] = {&arguments};
-  return enqueue(gather_kernel(input), gather_grid(g, options.sms), options, list);
+  GatherLeaves none;
+  void* list[] = {&arguments, &none};
+  return enqueue(gather_kernel(input, false), gather_grid(g, options.sms), options, list);
 }
 
 }  // namespace detgemm::cuda

@@ -60,6 +60,11 @@ struct TileWalk {
   }
 };
 
+/// k blocks [begin, end) of 64.
+struct BlockRange {
+  int begin = 0, end = 0;
+};
+
 /// Loads one stage of one operand: rows [row, row + kRows) and k blocks from `block`.
 template <int kRows, int kDepth, bool kMn>
 __device__ __forceinline__ void load_stage(const CUtensorMap& map, bool whole_blocks,
@@ -82,15 +87,14 @@ __device__ __forceinline__ void load_stage(const CUtensorMap& map, bool whole_bl
 
 /// The loop of one producer warp, run by one elected lane: walks the CTA's tiles and keeps the
 /// ring full. `load(stage, tile, block)` announces its bytes and issues the copies.
-template <class T, class Load>
+template <class T, class Walk, class Load>
 __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const LaunchShape& shape,
-                                        Load&& load) {
+                                        Walk walk, BlockRange k, Load&& load) {
   RingCursor<T::kStages> cursor;
   cursor.parity = 1;  // a fresh barrier counts as one turn ahead: the ring starts empty
-  TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    for (int block = 0; block < shape.k_blocks; block += T::kDepth) {
+    for (int block = k.begin; block < k.end; block += T::kDepth) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       load(cursor.stage, tile_x * T::kX, tile_y * T::kN, block);
       cursor.advance();
@@ -117,14 +121,15 @@ __device__ __forceinline__ void load_shared(const CUtensorMap& map, std::uint32_
   }
 }
 
-/// Warp 0 of the producer group loads X, warp 1 loads Y. A stable operand is read before earlier
-/// kernels have ended.
-template <class T>
+/// Warp 0 of the producer group loads X, warp 1 loads Y: of every tile of the walk, k blocks `k`. A
+/// stable operand is read before earlier kernels have ended.
+template <class T, class Walk>
 __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, const LaunchMaps& maps,
-                                             const LaunchShape& shape, int warp) {
+                                             const LaunchShape& shape, int warp, Walk walk,
+                                             BlockRange k) {
   if (warp == 0 && ptx::elect_one()) {
     if (!shape.x_stable) ptx::wait_for_earlier_kernels();
-    produce(shared, shape, [&](int stage, int x, int, int block) {
+    produce(shared, shape, walk, k, [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kXBytes);
       if constexpr (T::kCluster > 1 && T::kSharesX) {
@@ -136,7 +141,7 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
     });
   } else if (warp == 1 && ptx::elect_one()) {
     if (!shape.y_stable) ptx::wait_for_earlier_kernels();
-    produce(shared, shape, [&](int stage, int, int y, int block) {
+    produce(shared, shape, walk, k, [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect(full, T::kDepth * T::kYBytes);
       if constexpr (T::kCluster > 1 && !T::kSharesX) {

@@ -42,6 +42,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const int group = warp / 4 - 1;
   RingCursor<T::kStages> cursor;
   ptx::wait_for_earlier_kernels();  // they may still read D or write C; copies went ahead already
+  Stagger in_step{0};               // the ring is too short for anything else
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
         ptx::pin(acc[i]);  // one definition, or ptxas serialises every wgmma
       }
     }
-    run_chain<T>(shared, shape.k_blocks, group, cursor, acc);
+    run_chain<T>(shared, shape.k_blocks, group, cursor, in_step, acc);
     finish_general<T>(shared, g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
   }
 }

@@ -66,6 +66,9 @@ struct Tile {
   static constexpr int kEpilogueBytes =
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * 2 * kBoxBytes;
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
+  /// Stages by which the second group runs behind, where the ring can spare them: the rest of it
+  /// hides L2's latency.
+  static constexpr int kLag = kStages >= 6 ? 2 : 0;
   static constexpr int kSharedBytes = kStages * kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
 
   static_assert(kN % 8 == 0 && kN <= 256 && kStages >= 3);

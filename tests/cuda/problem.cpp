@@ -156,7 +156,27 @@ std::string Problem::text() const {
   return s + ", workers " + std::to_string(max_workers);
 }
 
-Problem draw_problem(std::uint64_t seed, std::uint64_t index) {
+namespace {
+
+/// Fold or tree of leaves of a length that kernels like, or of any that the contract allows; k is
+/// drawn anew now and then, so that leaves are many, or whole.
+void draw_leaves(Problem& p, std::uint64_t key) {
+  Random r(key);
+  Reduction& reduction = p.spec.contract.reduction;
+  reduction.kind = r.one_in(2) ? ReductionKind::tree : ReductionKind::fold;
+  constexpr std::array<std::int64_t, 8> usual{64, 128, 128, 256, 256, 512, 1024, 192};
+  reduction.leaf_k = r.one_in(8) ? 16 * r.between(1, 40) : r.pick(usual);
+  const auto products = [&] {
+    return static_cast<double>(p.m) * static_cast<double>(p.spec.n) * static_cast<double>(p.spec.k);
+  };
+  if (r.one_in(2)) p.spec.k = reduction.leaf_k * r.between(1, 17) + (r.one_in(2) ? 8 : 0);
+  if (r.one_in(4)) p.spec.k = reduction.leaf_k * (std::int64_t{1} << r.between(1, 4));
+  while (products() > kMostProducts && p.spec.k > 64) p.spec.k /= 2;
+}
+
+}  // namespace
+
+Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reductions) {
   Random r(mix(seed) ^ mix(~index));
   constexpr std::array inputs{DType::bf16, DType::fp16};
   constexpr std::array outputs{DType::bf16, DType::fp16, DType::fp32};
@@ -170,6 +190,11 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index) {
   p.spec.k = shape.k;
   p.spec.contract =
       *Contract::make(Arithmetic::hopper, r.pick(inputs), Reduction{}, r.pick(outputs));
+  const std::uint64_t leaves_key = mix(seed * 3 + 1) ^ mix(index);
+  if (reductions == Reductions::leaves || (reductions == Reductions::all && leaves_key % 2 != 0)) {
+    draw_leaves(p, leaves_key);
+  }
+  const bool tree = p.spec.contract.reduction.kind == ReductionKind::tree;
   p.spec.op_a = r.one_in(2) ? Op::transpose : Op::none;
   p.spec.op_b = r.one_in(2) ? Op::transpose : Op::none;
   // Half of all problems are what models ask for, since most kernels take only those: aligned, no
@@ -183,6 +208,7 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index) {
     line = std::max<std::int64_t>(8, line / 8 * 8);
   } else {
     draw_epilogue(r, p);
+    if (tree) p.spec.continue_from_c = false;  // its shape depends on the whole of K
   }
   const bool a_col_major = along_k ? p.spec.op_a == Op::transpose : r.one_in(2);
   const bool b_col_major = along_k ? p.spec.op_b == Op::none : r.one_in(2);

@@ -49,7 +49,11 @@ inline constexpr std::int64_t kMostElements = std::int64_t{1}
                                               << 25;  ///< of one array, gaps included
 inline constexpr double kMostProducts = 4e9;
 
-Problem draw_problem(std::uint64_t seed, std::uint64_t index);
+/// Which reductions are drawn.
+enum class Reductions { chain, leaves, all };
+/// Chains are the same whatever else may be drawn.
+Problem draw_problem(std::uint64_t seed, std::uint64_t index,
+                     Reductions reductions = Reductions::chain);
 
 /// Views of stored arrays whose first elements lie at these addresses.
 struct Addresses {

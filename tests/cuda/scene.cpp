@@ -3,6 +3,7 @@
 
 #include "tests/cuda/scene.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
@@ -16,6 +17,7 @@ std::size_t extent(const ConstMatrix& view) {
   return static_cast<std::size_t>(last + 1);
 }
 
+constexpr int kGuardByte = 0x5a;
 constexpr std::uint64_t kRoleA = 1, kRoleB = 2, kRoleC = 3, kRoleBias = 4;
 
 }  // namespace
@@ -54,7 +56,10 @@ Scene::Scene(cudaStream_t stream)
       e_(kMostElements) {
   must(cudaMalloc(&scratch_, sizeof(Difference) + sizeof(unsigned long long)), "scratch");
 }
-Scene::~Scene() { cudaFree(scratch_); }
+Scene::~Scene() {
+  cudaFree(workspace_);
+  cudaFree(scratch_);
+}
 
 void Scene::take_all() {
   const Operands sizes = operands_of(problem_, {});
@@ -162,6 +167,33 @@ unsigned long long Scene::sum_of_inputs() {
   return sum;
 }
 
-bool Scene::inputs_intact() { return sum_of_inputs() == sum_; }
+Workspace Scene::workspace(std::size_t bytes) {
+  if (bytes + Arena::kGuard > workspace_capacity_) {
+    must(cudaStreamSynchronize(stream_), "waiting for a workspace");
+    cudaFree(workspace_);
+    workspace_capacity_ = 2 * bytes + Arena::kGuard;
+    void* memory = nullptr;
+    must(cudaMalloc(&memory, workspace_capacity_), "a workspace");
+    workspace_ = static_cast<char*>(memory);
+    must(cudaMemsetAsync(memory, 0xa5, workspace_capacity_, stream_), "poison");
+  }
+  workspace_bytes_ = bytes;
+  must(cudaMemsetAsync(workspace_ + bytes, kGuardByte, Arena::kGuard, stream_), "a guard");
+  return {bytes != 0 ? workspace_ : nullptr, bytes};
+}
+
+bool Scene::inputs_intact() {
+  if (workspace_ != nullptr) {
+    std::array<unsigned char, Arena::kGuard> guard{};
+    must(cudaMemcpyAsync(guard.data(), workspace_ + workspace_bytes_, guard.size(),
+                         cudaMemcpyDeviceToHost, stream_),
+         "a guard");
+    must(cudaStreamSynchronize(stream_), "waiting for a guard");
+    for (const unsigned char byte : guard) {
+      if (byte != kGuardByte) return false;
+    }
+  }
+  return sum_of_inputs() == sum_;
+}
 
 }  // namespace detgemm::test

@@ -56,6 +56,9 @@ class Scene {
   Difference difference();
   /// Waits; false if a byte in or around an operand has changed since `place`.
   bool inputs_intact();
+  /// Scratch of exactly this size, as an earlier call has left it (poison at first), with a guard
+  /// that `inputs_intact` looks at.
+  Workspace workspace(std::size_t bytes);
   const Problem& problem() const { return problem_; }
   cudaStream_t stream() const { return stream_; }
 
@@ -77,6 +80,8 @@ class Scene {
   Problem problem_;
   Operands operands_, expected_;
   Arena a_, b_, c_, bias_, d_, e_;
+  char* workspace_ = nullptr;
+  std::size_t workspace_capacity_ = 0, workspace_bytes_ = 0;
   unsigned long long sum_ = 0;
   void* scratch_ = nullptr;  // a Difference, then a sum
 };

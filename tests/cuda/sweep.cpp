@@ -27,6 +27,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
+  --reduction WHICH  chain (default), leaves (fold and tree) or all
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
   --plant WHAT       bit, canary or input: spoil every result; succeeds if each one is found
   --json FILE        the counts, for programs
@@ -40,6 +41,7 @@ struct Settings {
   std::optional<std::uint64_t> only;
   std::optional<std::string> variant;
   std::string subject = "cuda";
+  Reductions reductions = Reductions::chain;
   std::string plant;
   std::string json;
 };
@@ -61,6 +63,11 @@ Settings parse(int argc, char** argv) {
       s.only = std::stoull(value);
     } else if (option == "--variant") {
       s.variant = value;
+    } else if (option == "--reduction" &&
+               (value == "chain" || value == "leaves" || value == "all")) {
+      s.reductions = value == "chain"    ? Reductions::chain
+                     : value == "leaves" ? Reductions::leaves
+                                         : Reductions::all;
     } else if (option == "--subject") {
       s.subject = value;
     } else if (option == "--plant") {
@@ -97,7 +104,7 @@ class Sweep {
 
  private:
   void one(std::uint64_t index) {
-    const Problem problem = draw_problem(settings_.seed, index);
+    const Problem problem = draw_problem(settings_.seed, index, settings_.reductions);
     const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
     if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
         settings_.largest)
@@ -108,8 +115,13 @@ class Sweep {
     if (settings_.variant) return force(index, *settings_.variant);
     force(index, "");
     if (!settings_.plant.empty()) return;
-    for (const std::string& variant : backend_.variants(problem.spec)) {
-      if (settings_.subject == "cuda") force(index, variant);
+    if (settings_.subject != "cuda") return;
+    // Fold and tree have hundreds of kernels: each problem gets a dozen, another one others.
+    const auto variants = backend_.variants(problem.spec);
+    const std::uint64_t every =
+        std::max<std::uint64_t>(1, variants.size() > 100 ? variants.size() / 12 : 1);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (mix(problem.key + i) % every == 0) force(index, variants[i]);
     }
   }
 
@@ -125,7 +137,10 @@ class Sweep {
     must(plan.status(), p.text().c_str());
     RunInfo info;
     if (settings_.subject == "cuda") {
-      const Status ran = plan->run({DeviceKind::cuda, scene_.stream()}, operands, {}, &info);
+      const auto bytes = plan->workspace_bytes(p.m);
+      must(bytes.status(), p.text().c_str());
+      const Status ran =
+          plan->run({DeviceKind::cuda, scene_.stream()}, operands, scene_.workspace(*bytes), &info);
       if (ran.code() == Errc::unsupported && !variant.empty()) {
         ++refused_[variant];  // not for arrays that lie like these
         return;

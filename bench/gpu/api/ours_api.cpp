@@ -20,12 +20,13 @@ T required(Result<T> result) {
 
 GemmSpec spec_of(const Problem& problem) {
   const Gemm g = gemm_of(problem);
-  const char* contract =
-      problem.type == DType::fp16 ? "hopper/fp16/chain->fp16" : "hopper/bf16/chain->bf16";
   GemmSpec spec;
   spec.n = g.n;
   spec.k = g.k;
-  spec.contract = required(Contract::parse(contract));
+  const DType output = problem.accumulate ? DType::fp32 : problem.type;
+  spec.contract =
+      required(Contract::make(Arithmetic::hopper, problem.type, problem.reduction, output));
+  spec.continue_from_c = problem.accumulate;
   spec.op_a = g.a_transposed ? Op::transpose : Op::none;
   spec.op_b = g.b_transposed ? Op::transpose : Op::none;
   return spec;
@@ -62,8 +63,9 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
         g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
     const ConstMatrix b =
         g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
-    const Status status = plan.run({DeviceKind::cuda, stream}, a, b,
-                                   row_major(at.d, g.m, g.n, type), {scratch.get(), bytes});
+    Operands operands{a, b, row_major(at.d, g.m, g.n, plan.contract().output)};
+    if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
+    const Status status = plan.run({DeviceKind::cuda, stream}, operands, {scratch.get(), bytes});
     if (status.ok()) return cudaSuccess;
     return status.code() == Errc::unsupported ? cudaErrorNotSupported : cudaErrorUnknown;
   };

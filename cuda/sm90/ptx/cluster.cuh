@@ -33,4 +33,20 @@ __device__ __forceinline__ void mbarrier_arrive_remote(std::uint32_t barrier, st
       : "memory");
 }
 
+/// The address in CTA `rank` of what lies at `address` here.
+__device__ __forceinline__ std::uint32_t address_in(std::uint32_t address, std::uint32_t rank) {
+  std::uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+  return remote;
+}
+
+/// 16 bytes into another CTA's shared memory; they complete on the barrier there.
+__device__ __forceinline__ void store_async(std::uint32_t remote, float4 v, std::uint32_t barrier) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::
+          "r"(remote),
+      "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(barrier)
+      : "memory");
+}
+
 }  // namespace detgemm::cuda::sm90::ptx

@@ -8,6 +8,7 @@
 
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
+#include "cuda/sm90/leaf_kernels.hpp"
 #include "cuda/sm90/realign.hpp"
 
 namespace detgemm::test {
@@ -33,7 +34,7 @@ std::string FakeKernel::text() const {
   constexpr const char* kPaths[] = {"plain ", "general ", "realign ", "gather "};
   return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
-         std::to_string(static_cast<int>(form));
+         std::to_string(static_cast<int>(form)) + (leaves ? " leaves" : "") + (deep ? " deep" : "");
 }
 
 Recorded& record() {
@@ -91,8 +92,25 @@ template Kernel realign_kernel_of<DType::fp16, false, true>(int, Form);
 template Kernel realign_kernel_of<DType::fp16, true, false>(int, Form);
 template Kernel realign_kernel_of<DType::fp16, true, true>(int, Form);
 
-Kernel gather_kernel(DType type) {
-  return fake({Path::gather, type, -1, false, false, Form::general}, 256, 1);
+template <DType T, bool kXMn, bool kYMn>
+Kernel leaf_kernel_of(int geometry, Form form, bool deep) {
+  const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
+  if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
+  if (form != Form::plain && !takes_general_leaves(t)) return {};
+  const Path path = form == Form::plain ? Path::plain : Path::general;
+  return fake({path, T, geometry, kXMn, kYMn, form, true, deep}, 128 * (t.groups + 1), 1);
+}
+template Kernel leaf_kernel_of<DType::bf16, false, false>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::bf16, false, true>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::bf16, true, false>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::bf16, true, true>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::fp16, false, false>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::fp16, false, true>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::fp16, true, false>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::fp16, true, true>(int, Form, bool);
+
+Kernel gather_kernel(DType type, bool leaves) {
+  return fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);
 }
 int gather_grid(const GemmArguments&, int sms) { return sms; }
 
@@ -142,6 +160,11 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
   if (recorded.kernel.path != Path::gather) {
     recorded.shape = *static_cast<const LaunchShape*>(*rest++);
   }
-  recorded.arguments = *static_cast<const detgemm::GemmArguments*>(*rest);
+  recorded.arguments = *static_cast<const detgemm::GemmArguments*>(*rest++);
+  if (recorded.kernel.path == Path::gather) {
+    recorded.gather_leaves = *static_cast<const GatherLeaves*>(*rest);
+  } else if (recorded.kernel.leaves) {
+    recorded.leaf = *static_cast<const LeafShape*>(*rest);
+  }
   return cudaSuccess;
 }

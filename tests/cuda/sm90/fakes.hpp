@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cuda/sm90/choose.hpp"
+#include "cuda/sm90/gather.hpp"
+#include "cuda/sm90/leaves.hpp"
 #include "cuda/sm90/realign_tile.hpp"
 #include "cuda/sm90/tensor_map.hpp"
 #include "cuda/sm90/tile.hpp"
@@ -20,6 +22,7 @@ struct FakeKernel {
   int geometry = -1;
   bool x_mn = false, y_mn = false;
   cuda::sm90::Form form = cuda::sm90::Form::plain;
+  bool leaves = false, deep = false;
 
   std::string text() const;
 };
@@ -35,8 +38,10 @@ struct Recorded {
   cuda::sm90::LaunchShape shape;     ///< not of gather
   cuda::sm90::RealignShifts shifts;  ///< of realign
   GemmArguments arguments;
-  int fail_map = -1;        ///< index of a map whose encoding fails
-  bool fail_raise = false;  ///< raising shared memory fails
+  cuda::sm90::LeafShape leaf;              ///< of fold and tree
+  cuda::sm90::GatherLeaves gather_leaves;  ///< of gather
+  int fail_map = -1;                       ///< index of a map whose encoding fails
+  bool fail_raise = false;                 ///< raising shared memory fails
 };
 
 /// Forgets everything and returns where the next calls are written down.

@@ -312,7 +312,10 @@ TEST(Sm90Launch, PrepareRaisesEveryKernel) {
       expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
     }
   }
-  EXPECT_EQ(raised.size(), 2 * expected + 2);  // two types; gather
+  for (const Geometry& t : kLeafGeometries) {  // shallow and deep
+    expected += (t.takes_mn_major() ? 4U : 1U) * (takes_general_leaves(t) ? 4U : 2U);
+  }
+  EXPECT_EQ(raised.size(), 2 * expected);  // two types
   Recorded& failing = record();
   failing.fail_raise = true;
   EXPECT_EQ(sm90_prepare(), cudaErrorInvalidValue);

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/choose_leaves.hpp"
+
+#include <algorithm>
+
+#include "cuda/sm90/leaf_tile.hpp"
+#include "cuda/sm90/problem.hpp"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+/// CTAs that run at once in clusters of this size, of 132 (cudaOccupancyMaxActiveClusters).
+int slots_for(const Sharing& s, int sms) {
+  if (s.split != Split::cluster || s.parts == 2) return sms;
+  return sms * 120 / 132;
+}
+
+/// Leaves [0, count) can be cut into so many parts.
+bool divides(const Reduction& r, std::int64_t leaves, int parts) {
+  if (parts == 1) return true;
+  return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
+}
+
+// Microseconds of bringing parts together, from times of a cluster's pushes and of slices in the
+// workspace on an H200 (docs/sm90.md).
+double sharing_time(const Sharing& s, const Geometry& t) {
+  const double kib = slot_bytes(t) / 1024.0;
+  if (s.split == Split::cluster) return 0.35 + 0.03 * kib + 0.005 * (s.parts - 1) * kib;
+  if (s.split == Split::grid) return 1.2 + 0.09 * kib + 0.012 * s.parts * kib;
+  return 0;
+}
+
+}  // namespace
+
+std::string leaf_kernel_name(std::size_t index) {
+  const Sharing& s = kSharings[index % kSharings.size()];
+  std::string text = name(kLeafGeometries[index / kSharings.size()]);
+  if (s.split == Split::cluster) text += "-cluster" + std::to_string(s.parts);
+  if (s.split == Split::grid) text += "-grid" + std::to_string(s.parts);
+  return text;
+}
+
+LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
+  LeafChoice best;
+  const Path path = leaf_path_of(g);
+  best.decision.path = path;
+  if (path == Path::gather) {
+    best.ok = forced < 0;
+    return best;
+  }
+  const Problem p = make_problem(g, false, false, false);
+  const bool any_mn = p.x.mn_major || p.y.mn_major;
+  const std::int64_t leaf_blocks = g.reduction.leaf_k / kBlockK;
+  const std::int64_t leaves = leaves_of(g.reduction, g.k);
+  double least = 0;
+  for (std::size_t i = 0; i < kLeafKernels; ++i) {
+    if (forced >= 0 && i != static_cast<std::size_t>(forced)) continue;
+    const std::size_t geometry = i / kSharings.size();
+    const Geometry& t = kLeafGeometries[geometry];
+    const Sharing& s = kSharings[i % kSharings.size()];
+    if (path == Path::general && !takes_general_leaves(t)) continue;
+    if (any_mn && !t.takes_mn_major()) continue;
+    if (leaf_blocks % t.depth != 0 || !divides(g.reduction, leaves, s.parts)) continue;
+    if (s.split == Split::cluster && s.parts - 1 > shared_slots(t, false)) continue;
+    for (const bool swapped : {false, true}) {
+      const std::int64_t x = swapped ? g.n : g.m;
+      const std::int64_t y = swapped ? g.m : g.n;
+      if (t.load < t.x() && x > t.load) continue;
+      const int slots = slots_for(s, sms);
+      const Raster raster = raster_of(t, x, y, std::max(1, slots / s.parts));
+      // Parts that wait for each other run at the same time, so a tile's parts are one wave.
+      if (s.parts > 1 && std::int64_t{raster.tiles()} * s.parts > slots) continue;
+      const double time =
+          predicted_time(t, x, y, g.k, slots, swapped, s.parts) + sharing_time(s, t);
+      if (best.ok && time >= least) continue;
+      least = time;
+      best.ok = true;
+      LeafDecision& d = best.decision;
+      d.geometry = static_cast<int>(geometry);
+      d.swapped = swapped;
+      d.sharing = s;
+      d.raster = raster;
+      d.grid = s.parts * std::min(raster.tiles(), std::max(1, slots / s.parts));
+    }
+  }
+  return best;
+}
+
+}  // namespace detgemm::cuda::sm90

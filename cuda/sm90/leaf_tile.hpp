@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/leaves.hpp"
+#include "cuda/sm90/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// Threads of a warp group that hold rows of X that were loaded: 16 rows a warp.
+constexpr int holding_threads(const Geometry& g) {
+  return g.load < 64 ? (g.load + 15) / 16 * 32 : 128;
+}
+
+/// Bytes of one sum of a tile: its accumulators in fp32, rows that were not loaded left out.
+constexpr int slot_bytes(const Geometry& g) {
+  return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
+}
+
+/// What a thread's registers hold: leaves in the making, and finished sums of which the newest is
+/// on top. Two leaves: one is taken while the next one's first steps run.
+struct Registers {
+  int leaves, sums;
+};
+/// `deep`: for trees of more than two leaves a part. A set is a tile's accumulators; five sets of
+/// 32 fit, four of 48, three of 64, two of 96.
+constexpr Registers registers_of(const Geometry& g, bool deep, bool general) {
+  const int n = g.blocks * g.n;
+  if (n <= 64) return {2, 3};
+  if (!deep) return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{2, 1} : Registers{1, 1};
+  return n <= 96 ? Registers{2, 2} : n <= 128 ? Registers{1, 2} : Registers{1, 1};
+}
+/// Whether it makes a difference.
+constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
+
+/// Slots kept in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many
+/// as 64 KB hold. A large tile has use for one only where sums wait.
+constexpr int shared_slots(const Geometry& g, bool deep) {
+  if (slot_bytes(g) > 32 * 1024 && !deep) return 0;
+  for (const int slots : {7, 3, 1}) {
+    if (slots * slot_bytes(g) <= 64 * 1024) return slots;
+  }
+  return 0;
+}
+
+/// A kernel of leaves at compile time: a tile whose ring is as much smaller as the slots need.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT, bool kDeep>
+struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, kFormT>;
+  static constexpr int kHolding = holding_threads(kG);
+  static constexpr int kSlotBytes = slot_bytes(kG);
+  static constexpr int kSlots = shared_slots(kG, kDeep);
+  static constexpr Registers kRegisters = registers_of(kG, kDeep, kFormT == Form::general);
+  static constexpr int kSums = kRegisters.sums;
+  /// Sums may have to wait outside of registers; a fold's never do.
+  static constexpr bool kWaits = kDeep || !has_deep(kG);
+  /// The epilogue's staging, the slots, and the barrier on which parts arrive.
+  static constexpr int kStagingBytes = Base::kEpilogueBytes;
+  static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotBytes + 16;
+  static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
+  static constexpr int kSharedBytes =
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
+
+  static_assert(kG.cluster == 1 && kG.ctas == 1 && kStages >= 3);
+  static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0);
+};
+
+}  // namespace detgemm::cuda::sm90

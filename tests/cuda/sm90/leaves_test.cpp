@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/leaves.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cuda/launch.hpp"
+#include "cuda/sm90/choose_leaves.hpp"
+#include "cuda/sm90/leaf_tile.hpp"
+#include "tests/cuda/sm90/fakes.hpp"
+#include "tests/cuda/sm90/problems.hpp"
+#include "tests/support/random_bits.hpp"
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda;
+using namespace cuda::sm90;
+
+/// The contract's tree over leaves [begin, end), written out.
+std::string tree(int begin, int end) {
+  if (end - begin == 1) return std::to_string(begin);
+  const int middle = begin + (end - begin) / 2;
+  return "(" + tree(begin, middle) + "+" + tree(middle, end) + ")";
+}
+
+/// Parts joined as a full tree.
+std::string joined(const LeafShape& s, int first, int count) {
+  if (count == 1) {
+    const LeafRange r = part_of(s, first);
+    return tree(r.begin, r.end);
+  }
+  return "(" + joined(s, first, count / 2) + "+" + joined(s, first + count / 2, count / 2) + ")";
+}
+
+TEST(Sm90Leaves, PartsJoinToTheContractsTree) {
+  for (int leaves = 1; leaves <= 70; ++leaves) {
+    for (const int parts : {1, 2, 4, 8}) {
+      if (parts > leaves) continue;
+      LeafShape s;
+      s.leaves = leaves;
+      s.tree = true;
+      s.parts = parts;
+      EXPECT_EQ(joined(s, 0, parts), tree(0, leaves)) << leaves << " leaves, " << parts;
+    }
+  }
+}
+
+TEST(Sm90Leaves, PartsOfAFoldAreItsLeaves) {
+  LeafShape s;
+  s.leaves = 4;
+  s.parts = 4;
+  for (int part = 0; part < 4; ++part) {
+    EXPECT_EQ(part_of(s, part).begin, part);
+    EXPECT_EQ(part_of(s, part).end, part + 1);
+  }
+  s.parts = 1;
+  EXPECT_EQ(part_of(s, 0).end, 4);
+}
+
+TEST(Sm90Leaves, NoMoreSumsWaitThanAreCounted) {
+  for (int leaves = 1; leaves <= 3000; ++leaves) {
+    int held = 0;
+    int most = 0;
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      held += 1 - nodes_closed_by(leaf, leaves);
+      most = std::max(most, held);
+    }
+    EXPECT_EQ(held, 1);
+    EXPECT_LE(most, waiting_sums(leaves) + 1) << leaves;
+  }
+}
+
+/// A problem of fold or tree, as the random numbers have it.
+GemmArguments draw(Random& random) {
+  Layout l;
+  l.m = 1 + random.below(random.below(2) != 0 ? 80 : 3000);
+  l.n = 8 * (1 + random.below(random.below(2) != 0 ? 40 : 1500));
+  l.a_mn = random.below(4) == 0;
+  l.b_mn = random.below(4) == 0;
+  l.d_col = random.below(4) == 0;
+  if (random.below(4) == 0) l.unit = 1 + random.below(8);
+  l.output = random.below(3) == 0 ? DType::fp32 : DType::bf16;
+  const std::int64_t leaf =
+      random.below(5) == 0 ? 16 * (1 + random.below(40)) : 64 * (1 + random.below(20));
+  l.k = 1 + random.below(leaf * (1 + random.below(40)));
+  GemmArguments g = arguments(l);
+  g.reduction = {random.below(2) != 0 ? ReductionKind::tree : ReductionKind::fold, leaf};
+  g.epilogue.has_bias = random.below(4) == 0;
+  g.continue_from_c = g.reduction.kind == ReductionKind::fold && random.below(3) == 0;
+  g.cs = g.ds;
+  return g;
+}
+
+/// [from, from + bytes) of the workspace, which begins at address `base`.
+void expect_inside(const void* from, std::size_t bytes, std::uintptr_t base, std::size_t size) {
+  const auto at = reinterpret_cast<std::uintptr_t>(from);
+  EXPECT_GE(at, base);
+  EXPECT_LE(at + bytes, base + size);
+  EXPECT_EQ(at % 16, 0U);
+}
+
+TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
+  constexpr std::uintptr_t kBase = 1 << 20;
+  Random random(3);
+  std::set<std::string> ways;
+  for (int i = 0; i < 6000; ++i) {
+    const GemmArguments g = draw(random);
+    LaunchOptions o;
+    o.sms = random.below(4) == 0 ? 1 + static_cast<int>(random.below(40)) : 132;
+    if (random.below(2) != 0) {
+      o.forced = static_cast<int>(random.below(static_cast<std::int64_t>(kLeafKernels)));
+    }
+    Recorded& r = record();
+    const std::string said = sm90_leaf_describe(g, DType::bf16, o);
+    SCOPED_TRACE(said + ", " + std::to_string(g.m) + " x " + std::to_string(g.n) + " x " +
+                 std::to_string(g.k) + ", leaf " + std::to_string(g.reduction.leaf_k));
+    const std::size_t size = sm90_leaf_workspace(g.reduction, g.m, g.n, g.k, o.sms);
+    const auto status = sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(kBase));
+    if (said == "none") {
+      EXPECT_EQ(status, cudaErrorNotSupported);
+      EXPECT_EQ(r.launches, 0);
+      continue;
+    }
+    ASSERT_EQ(status, cudaSuccess);
+    ASSERT_EQ(r.launches, 1);
+    if (o.forced >= 0) {
+      const auto& name = sm90_leaf_kernels()[static_cast<std::size_t>(o.forced)];
+      EXPECT_EQ(said.find("sm90/" + name + "/"), 0U);
+    }
+    if (r.kernel.path == Path::gather) {
+      const auto ctas = static_cast<std::size_t>(gather_grid(g, o.sms));
+      const auto levels = static_cast<std::size_t>(r.gather_leaves.levels);
+      if (levels > 0) {
+        expect_inside(r.gather_leaves.waiting, ctas * levels * kGatherSlotBytes, kBase, size);
+      }
+      continue;
+    }
+    if (!r.kernel.leaves) {  // one leaf, or none: the chain
+      EXPECT_LE(leaves_of(g.reduction, g.k), 1);
+      continue;
+    }
+    const LeafShape& s = r.leaf;
+    const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(r.kernel.geometry));
+    const auto grid = static_cast<std::size_t>(r.grid);
+    const auto slot = static_cast<std::size_t>(slot_bytes(t));
+    EXPECT_EQ(s.leaves, leaves_of(g.reduction, g.k));
+    EXPECT_EQ(s.leaf_blocks * 64, g.reduction.leaf_k);
+    EXPECT_EQ(s.leaf_blocks % t.depth, 0);
+    EXPECT_EQ(s.from_c, g.continue_from_c);
+    EXPECT_EQ(grid % static_cast<std::size_t>(s.parts), 0U);
+    EXPECT_LE(r.grid, static_cast<unsigned>(std::max(o.sms, 1)));
+    EXPECT_EQ(r.cluster, s.split == Split::cluster ? static_cast<unsigned>(s.parts) : 1U);
+    const int waiting_in_workspace = s.levels - s.shared_levels;
+    if (waiting_in_workspace > 0) {
+      expect_inside(s.waiting, grid * static_cast<std::size_t>(s.levels) * slot, kBase, size);
+    }
+    if (s.split == Split::grid) {
+      EXPECT_EQ(grid, static_cast<std::size_t>(r.shape.raster.tiles() * s.parts));
+      expect_inside(s.slices, grid * slot, kBase, size);
+      expect_inside(s.arrived, static_cast<std::size_t>(r.shape.raster.tiles()) * 8, kBase, size);
+      EXPECT_TRUE(s.launch > 0 && s.launch < std::uint64_t{1} << 56);
+      EXPECT_GE(static_cast<const char*>(s.slices),
+                reinterpret_cast<const char*>(s.arrived + r.shape.raster.tiles()));
+    }
+    ways.insert(said.substr(said.find("/leaves-")));
+  }
+  EXPECT_GE(ways.size(), 6U) << "three ways, both epilogues";
+}
+
+TEST(Sm90Leaves, TheWorkspaceGrowsWithM) {
+  for (const ReductionKind kind : {ReductionKind::fold, ReductionKind::tree}) {
+    std::size_t last = 0;
+    for (std::int64_t m = 0; m < 3000; m += 7) {
+      const std::size_t now = sm90_leaf_workspace({kind, 512}, m, 4096, 8192, 132);
+      EXPECT_GE(now, last);
+      last = now;
+    }
+    EXPECT_EQ(sm90_leaf_workspace({kind, 512}, 64, 4096, 512, 132), 0U) << "one leaf needs none";
+  }
+}
+
+TEST(Sm90Leaves, EveryLaunchHasANumberOfItsOwn) {
+  Layout l;
+  l.m = 16;
+  l.n = 64;
+  l.k = 4096;
+  GemmArguments g = arguments(l);
+  g.reduction = {ReductionKind::tree, 512};
+  std::set<std::uint64_t> numbers;
+  const auto names = sm90_leaf_kernels();
+  LaunchOptions o;
+  o.sms = 132;
+  const auto at = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+    return name.find("load16") != std::string::npos && name.find("-grid8") != std::string::npos;
+  });
+  ASSERT_NE(at, names.end());
+  o.forced = static_cast<int>(at - names.begin());
+  for (int i = 0; i < 100; ++i) {
+    Recorded& r = record();
+    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(4096)), cudaSuccess);
+    numbers.insert(r.leaf.launch);
+  }
+  EXPECT_EQ(numbers.size(), 100U);
+}
+
+}  // namespace
+}  // namespace detgemm::test
