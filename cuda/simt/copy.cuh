@@ -33,6 +33,16 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+/// 16 bytes that nothing writes meanwhile. Volatile: a compiler that moved it to where the value is
+/// needed would undo the point of asking early.
+__device__ __forceinline__ uint4 load_early(const void* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
 /// The two elements of a word as fp32, the lower one first: exact, subnormals kept.
 template <DType T>
 __device__ __forceinline__ float2 widen(std::uint32_t pair) {

@@ -20,9 +20,8 @@ enum class Way : int { along, across, any };
 ///                   line 1 |k k k k|k k k k|             k 1 |              |
 ///   memory, across: k 0    |l l l l|l l l l|             ...  pitch = kLines + kPad floats
 ///
-/// fp32 across is copied asynchronously. All else goes through registers: `begin` loads, `finish`
-/// converts and stores. `begin_whole` is `begin` for a slab of kK products where `quick`: aligned
-/// runs, none of them cut; it has no branch, so that it can hide between multiplications.
+/// fp32 across is copied asynchronously. All else goes through registers, a slab ahead: `step` stores
+/// the slab that waits there and loads the one behind it, which thus has a whole slab's time to come.
 ///
 /// What lies outside is never read: a line that does not exist gives way to one that does, and
 /// products at and after `count` keep what their place held. No output that exists meets either.
@@ -32,7 +31,6 @@ class Loader {
   static constexpr bool kFp32 = T == DType::fp32;
   static constexpr int kRun = 16 / sizeof(Element);
   static constexpr int kRuns = kLines * kK / kRun;
-  static constexpr int kMine = (kRuns + kThreads - 1) / kThreads;
   static constexpr int kPitch = pitch(kLines);
   static constexpr int kAlongRuns = kK / kRun;       // of a line
   static constexpr int kAcrossRuns = kLines / kRun;  // of a k
@@ -43,6 +41,8 @@ class Loader {
   static_assert(kRuns % kThreads == 0 || kRuns < kThreads);
 
  public:
+  static constexpr int kMine = (kRuns + kThreads - 1) / kThreads;  ///< runs of a thread
+
   __device__ __forceinline__ Loader(const Operand& o, std::int64_t first_line)
       : along_(o.along), vector_(o.vector) {
     const int tid = static_cast<int>(threadIdx.x);
@@ -70,46 +70,50 @@ class Loader {
     return vector_ && (along() || lines_ % kRun == 0);
   }
 
-  /// Asks for the next `count` products of every line.
-  __device__ __forceinline__ void begin(float* stage, int count) {
-    if (along()) {
-      if constexpr (kStaged) load_along(count);
+  /// Before the first step: `count` are the products of the first slab.
+  __device__ __forceinline__ void first(int count) {
+    if (staged()) load(count);
+  }
+  /// Brings the next slab, of `now` products, to `stage`; the one behind it has `then`.
+  __device__ __forceinline__ void step(float* stage, int now, int then) {
+    if (staged()) {
+#pragma unroll
+      for (int i = 0; i < kMine; ++i) store(stage, i);
+      load(then);
     } else if constexpr (kFp32) {
-      copy_across(stage, count);
-    } else {
-      load_across(count);
+      copy_across(stage, now);
+      advance(now);
     }
-#pragma unroll
-    for (int i = 0; i < kMine; ++i) at_[i] += count * k_bytes_;
   }
-  __device__ __forceinline__ void begin_whole(float* stage) {
-#pragma unroll
-    for (int i = 0; i < kMine; ++i) {
-      if (!mine(i)) break;
-      if (kFp32 && !along()) {
-        copy_async_16(stage + (k_ + i * kKStep) * kPitch + line_, at_[i]);
-      } else if constexpr (kStaged) {
-        raw_[i] = __ldg(reinterpret_cast<const uint4*>(at_[i]));
-      }
+  /// Run i of a step, where `quick` and both slabs have kK products. No branch.
+  __device__ __forceinline__ void step_quickly(float* stage, int i) {
+    if (staged()) {
+      store(stage, i);
+      if (mine(i)) raw_[kStaged ? i : 0] = load_early(at_[i]);
+    } else if constexpr (kFp32) {
+      if (mine(i)) copy_async_16(stage + (k_ + i * kKStep) * kPitch + line_, at_[i]);
     }
-#pragma unroll
-    for (int i = 0; i < kMine; ++i) at_[i] += kK * k_bytes_;
-  }
-
-  /// Puts what `begin` loaded into the same stage.
-  __device__ __forceinline__ void finish(float* stage) const {
-    if constexpr (kStaged) {
-      if (along()) {
-        store_along(stage);
-      } else if constexpr (!kFp32) {
-        store_across(stage);
-      }
-    }
+    at_[i] += kK * k_bytes_;
   }
 
  private:
   __device__ __forceinline__ bool along() const {
     return kWay == Way::any ? along_ : kWay == Way::along;
+  }
+  __device__ __forceinline__ bool staged() const { return kStaged && (!kFp32 || along()); }
+  __device__ __forceinline__ void advance(int count) {
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) at_[i] += count * k_bytes_;
+  }
+  __device__ __forceinline__ void load(int count) {
+    along() ? load_along(count) : load_across(count);
+    advance(count);
+  }
+  /// Run i from registers to the stage.
+  __device__ __forceinline__ void store(float* stage, int i) const {
+    if constexpr (kStaged) {
+      if (mine(i)) along() ? store_along(stage, i) : store_across(stage, i);
+    }
   }
   __device__ __forceinline__ static bool mine(int i) {
     return kRuns % kThreads == 0 || static_cast<int>(threadIdx.x) + i * kThreads < kRuns;
@@ -149,7 +153,7 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i)) break;
-      raw_[i] = whole ? __ldg(reinterpret_cast<const uint4*>(at_[i]))
+      raw_[kStaged ? i : 0] = whole ? load_early(at_[i])
                       : load_run(at_[i], k_bytes_, count - k_);
     }
   }
@@ -159,7 +163,7 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i) || k_ + i * kKStep >= count) break;
-      raw_[i] = whole ? __ldg(reinterpret_cast<const uint4*>(at_[i]))
+      raw_[kStaged ? i : 0] = whole ? load_early(at_[i])
                       : load_run(at_[i], line_bytes_, lines_ - line_);
     }
   }
@@ -179,30 +183,21 @@ class Loader {
     }
   }
 
-  __device__ __forceinline__ void store_along(float* stage) const {
-    float* to = stage + k_ * kPitch + line_;
+  __device__ __forceinline__ void store_along(float* stage, int i) const {
+    float* to = stage + k_ * kPitch + line_ + i * kLineStep;
+    float run[kRun];
+    widen_run(raw_[kStaged ? i : 0], run);
 #pragma unroll
-    for (int i = 0; i < kMine; ++i) {
-      if (!mine(i)) break;
-      float run[kRun];
-      widen_run(raw_[i], run);
-#pragma unroll
-      for (int e = 0; e < kRun; ++e) to[e * kPitch + i * kLineStep] = run[e];
-    }
+    for (int e = 0; e < kRun; ++e) to[e * kPitch] = run[e];
   }
 
-  __device__ __forceinline__ void store_across(float* stage) const {
-    float* to = stage + k_ * kPitch + line_;
+  __device__ __forceinline__ void store_across(float* stage, int i) const {
+    float run[kRun];
+    widen_run(raw_[kStaged ? i : 0], run);
+    auto* to = reinterpret_cast<float4*>(stage + (k_ + i * kKStep) * kPitch + line_);
 #pragma unroll
-    for (int i = 0; i < kMine; ++i) {
-      if (!mine(i)) break;
-      float run[kRun];
-      widen_run(raw_[i], run);
-      auto* four = reinterpret_cast<float4*>(to + i * kKStep * kPitch);
-#pragma unroll
-      for (int q = 0; q < kRun / 4; ++q) {
-        four[q] = make_float4(run[4 * q], run[4 * q + 1], run[4 * q + 2], run[4 * q + 3]);
-      }
+    for (int q = 0; q < kRun / 4; ++q) {
+      to[q] = make_float4(run[4 * q], run[4 * q + 1], run[4 * q + 2], run[4 * q + 3]);
     }
   }
 

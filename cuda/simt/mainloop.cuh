@@ -76,6 +76,10 @@ class Mainloop {
   static constexpr int kPitchA = pitch(kTile.rows());
   static constexpr int kPitchB = pitch(kTile.cols());
   static constexpr int kStage = kK * (kPitchA + kPitchB);  // floats
+  using LoaderA = Loader<T, kTile.rows(), kK, kThreads, kA>;
+  using LoaderB = Loader<T, kTile.cols(), kK, kThreads, kB>;
+  static constexpr int kRunsA = LoaderA::kMine;
+  static constexpr int kRunsB = LoaderB::kMine;
   using Where = Place<kTile>;
   static_assert(kK % 2 == 0 && kTile.stages >= 2);
 
@@ -93,25 +97,28 @@ class Mainloop {
         at_a_(where.first_row()),
         at_b_(kK * kPitchA + where.first_col()),
         quick_(a_.quick() && b_.quick()) {
+    pending_ = slabs_.next(kK);
+    a_.first(pending_);
+    b_.first(pending_);
 #pragma unroll 1
-    for (int s = 0; s < kTile.stages - 1; ++s) {
-      begin();
-      finish();
-    }
+    for (int s = 0; s < kTile.stages - 1; ++s) step();
     arrive();
     fetch(0, read_, 0);
   }
 
-  /// Whether multiply_slab may be called: what is loaded meanwhile is a whole slab of whole runs.
-  __device__ __forceinline__ bool quick() const { return quick_ && slabs_.whole(kK); }
+  /// Whether multiply_slab may be called: what is loaded meanwhile are whole slabs of whole runs.
+  __device__ __forceinline__ bool quick() const {
+    return quick_ && pending_ == kK && slabs_.whole(kK);
+  }
 
-  /// A whole slab, in one straight line.
+  /// A whole slab, in one straight line; what loads the next ones is spread over it.
   __device__ __forceinline__ void multiply_slab() {
     slabs_.take(kK);
 #pragma unroll
     for (int k = 0; k < kK; ++k) {
-      if (k == kK - 2) finish();
       if (k == kK - 1) {
+        commit_copies();
+        next_write();
         next_read();
         arrive();
         fetch((k + 1) % 2, read_, 0);
@@ -119,40 +126,41 @@ class Mainloop {
         fetch((k + 1) % 2, read_, k + 1);
       }
       multiply(k % 2);
-      if (k == 0) a_.begin_whole(write_);
-      if (k == 1) {
-        b_.begin_whole(write_ + kK * kPitchA);
-        commit_copies();
+#pragma unroll
+      for (int i = 0; i < kRunsA + kRunsB; ++i) {
+        if (k != i * (kK - 1) / (kRunsA + kRunsB)) continue;
+        if (i < kRunsA) {
+          a_.step_quickly(write_, i);
+        } else {
+          b_.step_quickly(write_ + kK * kPitchA, i - kRunsA);
+        }
       }
     }
   }
 
   /// The first `count` products of a slab, whatever is to be loaded meanwhile.
   __device__ __forceinline__ void multiply_part(int count) {
-    begin();
+    step();
 #pragma unroll 1
     for (int k = 0; k < count; ++k) {
       fetch(0, read_, k);
       multiply(0);
     }
-    finish();
     next_read();
     arrive();
     fetch(0, read_, 0);
   }
 
  private:
-  __device__ __forceinline__ void begin() {
-    const int count = slabs_.next(kK);
-    if (count != 0) {
-      a_.begin(write_, count);
-      b_.begin(write_ + kK * kPitchA, count);
-    }
+  __device__ __forceinline__ void step() {
+    const int then = slabs_.next(kK);
+    a_.step(write_, pending_, then);
+    b_.step(write_ + kK * kPitchA, pending_, then);
     commit_copies();
+    pending_ = then;
+    next_write();
   }
-  __device__ __forceinline__ void finish() {
-    a_.finish(write_);
-    b_.finish(write_ + kK * kPitchA);
+  __device__ __forceinline__ void next_write() {
     write_ = write_ == ring_ + (kTile.stages - 1) * kStage ? ring_ : write_ + kStage;
   }
   __device__ __forceinline__ void next_read() {
@@ -173,20 +181,22 @@ class Mainloop {
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
 #pragma unroll
-      for (int j = 0; j < kTile.thread_cols; ++j) {
+      for (int step = 0; step < kTile.thread_cols; ++step) {
+        const int j = i % 2 == 0 ? step : kTile.thread_cols - 1 - step;
         acc[i][j] = arithmetic::fma_rn(fragment_a_[which][i], fragment_b_[which][j], acc[i][j]);
       }
     }
   }
 
-  Loader<T, kTile.rows(), kK, kThreads, kA> a_;
-  Loader<T, kTile.cols(), kK, kThreads, kB> b_;
+  LoaderA a_;
+  LoaderB b_;
   Slabs<kTile.leaves> slabs_;
   float* const ring_;
   const float* read_;
   float* write_;
   const int at_a_, at_b_;
   const bool quick_;
+  int pending_;  // products of the slab to be brought next
   float fragment_a_[2][kTile.thread_rows];
   float fragment_b_[2][kTile.thread_cols];
 };

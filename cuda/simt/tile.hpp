@@ -54,4 +54,27 @@ constexpr int levels_of(const Tile& t) {
   return t.leaves ? (kMostShared - ring_bytes(t)) / park_bytes(t) : 0;
 }
 
+/// Every tile that is compiled. Indices are what Decision::tile and LaunchOptions::forced mean.
+inline constexpr std::array<Tile, 8> kTiles{{
+    {16, 8, 4, 8, 2, 2, 16, 3, 2, false},  // 128 x 128: large problems, chain
+    {16, 8, 4, 8, 2, 2, 8, 4, 2, false},   // the same with shorter slabs
+    {16, 8, 4, 8, 2, 1, 8, 4, 4, false},   // 128 x 64
+    {8, 8, 4, 8, 2, 2, 8, 4, 2, true},     // 64 x 128, and the first that can end a leaf
+    {8, 4, 4, 8, 2, 2, 16, 3, 4, true},    // 64 x 64
+    {4, 4, 4, 8, 2, 1, 16, 3, 6, true},    // 32 x 32: few outputs, deep trees
+    {8, 1, 1, 32, 1, 1, 32, 3, 8, true},  // 8 x 32: few rows
+    {1, 8, 32, 1, 1, 1, 32, 3, 8, true},  // 32 x 8: few columns
+}};
+inline constexpr int kTileCount = static_cast<int>(kTiles.size());
+/// Tiles before this one are compiled for each pair of ways of fp32.
+inline constexpr int kLargeTiles = 3;
+
+/// Whether a tile is compiled for an input type: 16-bit inputs need one large tile.
+constexpr bool has_tile(DType input, int tile) {
+  return input == DType::fp32 || tile == 0 || tile >= kLargeTiles;
+}
+
+/// "128x64x8": rows, columns and products of a slab.
+std::string name(const Tile& t);
+
 }  // namespace detgemm::cuda::simt
