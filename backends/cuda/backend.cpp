@@ -34,8 +34,9 @@ class CudaBackend final : public Backend {
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
     if (!computes(spec.contract) && !is_fma(spec.contract)) {
-      return unsupported("cuda: contract is " + text +
-                         ": this backend computes hopper/bf16/chain, hopper/fp16/chain and ieee_fma");
+      return unsupported(
+          "cuda: contract is " + text +
+          ": this backend computes hopper/bf16/chain, hopper/fp16/chain and ieee_fma");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ours through the door of the kernels: links with cuda/sm90 alone.
+// Ours through the door of the kernels: links with the kernels alone.
 
 #include "bench/gpu/arm.hpp"
 #include "bench/gpu/check.hpp"
@@ -12,9 +12,9 @@ namespace {
 
 GemmArguments arguments(const Problem& problem, const Buffers::Call& call) {
   const Gemm p = gemm_of(problem);
-  const auto view = [](const void* data, std::int64_t rows, std::int64_t cols, bool transposed) {
-    return transposed ? row_major(data, cols, rows, DType::bf16)
-                      : row_major(data, rows, cols, DType::bf16);
+  const auto view = [&](const void* data, std::int64_t rows, std::int64_t cols, bool transposed) {
+    return transposed ? row_major(data, cols, rows, problem.type)
+                      : row_major(data, rows, cols, problem.type);
   };
   const auto op = [](bool transposed) { return transposed ? Op::transpose : Op::none; };
   GemmArguments g;
@@ -40,9 +40,16 @@ int sm_count() {
   return sms;
 }
 
-int index_of(const std::string& variant) {
+/// fp32 is computed by the CUDA cores.
+bool is_fma(const Problem& problem) { return problem.type == DType::fp32; }
+
+std::span<const std::string> kernels(const Problem& problem) {
+  return is_fma(problem) ? cuda::simt_kernels() : cuda::sm90_chain_kernels();
+}
+
+int index_of(const Problem& problem, const std::string& variant) {
   if (variant.empty()) return -1;
-  const auto names = cuda::sm90_chain_kernels();
+  const auto names = kernels(problem);
   const auto at = std::find(names.begin(), names.end(), variant);
   if (at == names.end()) throw std::runtime_error("no variant is named " + variant);
   return static_cast<int>(at - names.begin());
@@ -54,28 +61,32 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
          const std::string& variant) {
   cuda::LaunchOptions options;
   options.sms = sm_count();
-  options.forced = index_of(variant);
+  options.forced = index_of(problem, variant);
   options.overlap = overlap != Overlap::none;
   options.b_is_stable = overlap == Overlap::operand;
   Arm arm;
   arm.name = name;
-  arm.detail =
-      cuda::sm90_describe(arguments(problem, buffers.at(problem, 0)), problem.type, options);
+  const auto describe = is_fma(problem) ? cuda::simt_describe : cuda::sm90_describe;
+  const auto run = is_fma(problem) ? cuda::simt_gemm : cuda::sm90_chain;
+  arm.detail = describe(arguments(problem, buffers.at(problem, 0)), problem.type, options);
   arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
     cuda::LaunchOptions here = options;
     here.stream = stream;
-    return cuda::sm90_chain(arguments(problem, buffers.at(problem, call)), problem.type, here);
+    return run(arguments(problem, buffers.at(problem, call)), problem.type, here);
   };
   return arm;
 }
 
 bool launches_without_overlap() { return true; }
 
-std::vector<std::string> our_variants(const Problem&) {
-  const auto names = cuda::sm90_chain_kernels();
+std::vector<std::string> our_variants(const Problem& problem) {
+  const auto names = kernels(problem);
   return {names.begin(), names.end()};
 }
 
-void prepare_ours() { check(cuda::sm90_prepare(), "preparing the kernels"); }
+void prepare_ours() {
+  check(cuda::sm90_prepare(), "preparing the kernels");
+  check(cuda::simt_prepare(), "preparing the kernels");
+}
 
 }  // namespace detgemm::bench

@@ -23,31 +23,33 @@ enum class Kind {
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
-  DType type = DType::bf16;
+  DType type = DType::bf16;  ///< of everything: bf16, fp16, or fp32 for ieee_fma
 };
 
-/// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major. Elements are 2 bytes.
+/// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool a_transposed = false;  ///< A lies in memory as k x m
   bool b_transposed = false;  ///< B lies in memory as n x k
+  std::int64_t size = 2;      ///< bytes an element
 
-  std::int64_t a_bytes() const { return 2 * m * k; }
-  std::int64_t b_bytes() const { return 2 * k * n; }
-  std::int64_t d_bytes() const { return 2 * m * n; }
+  std::int64_t a_bytes() const { return size * m * k; }
+  std::int64_t b_bytes() const { return size * k * n; }
+  std::int64_t d_bytes() const { return size * m * n; }
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
 };
 
 inline Gemm gemm_of(const Problem& p) {
+  const std::int64_t size = p.type == DType::fp32 ? 4 : 2;
   switch (p.kind) {
     case Kind::da:
-      return {p.tokens, p.k, p.n, false, false};
+      return {p.tokens, p.k, p.n, false, false, size};
     case Kind::db:
-      return {p.n, p.k, p.tokens, true, false};
+      return {p.n, p.k, p.tokens, true, false, size};
     default:
-      return {p.tokens, p.n, p.k, false, true};
+      return {p.tokens, p.n, p.k, false, true, size};
   }
 }
 
@@ -55,7 +57,7 @@ inline Gemm gemm_of(const Problem& p) {
 inline double guess_us(const Problem& p) {
   const Gemm g = gemm_of(p);
   const auto bytes = static_cast<double>(g.a_bytes() + g.b_bytes() + g.d_bytes());
-  return std::max({3.0, bytes / 4.4e6, g.flops() / 720e6});
+  return std::max({3.0, bytes / 4.4e6, g.flops() / (p.type == DType::fp32 ? 50e6 : 720e6)});
 }
 
 /// How a case is timed.

@@ -17,14 +17,14 @@ struct Rate {
   double full, alone;
 };
 constexpr std::array<Rate, kTiles.size()> kRates{{
-    {96, 64},
-    {95, 64},
-    {90, 36},
-    {76, 48},
-    {74, 30},
-    {50, 10},
-    {24, 3.0},
-    {24, 3.0},
+    {92, 51},
+    {90, 72},
+    {88, 36},
+    {79, 49},
+    {73, 39},
+    {50, 12},
+    {18.4, 4.2},
+    {18.4, 4.4},
 }};
 /// What a CTA costs besides its products: the first loads and the epilogue, in clocks.
 constexpr double kTileClocks = 2500;

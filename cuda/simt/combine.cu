@@ -26,8 +26,8 @@ struct Roots {
 };
 
 template <int kMost>
-__global__ void __launch_bounds__(kThreads)
-    combine_kernel(const __grid_constant__ GemmArguments g, const __grid_constant__ Roots<kMost> r) {
+__global__ void __launch_bounds__(kThreads) combine_kernel(const __grid_constant__ GemmArguments g,
+                                                           const __grid_constant__ Roots<kMost> r) {
   constexpr int kDepth = std::bit_width(static_cast<unsigned>(kMost));
   const bool along_rows = g.ds.row == 1 && g.ds.col != 1;
   const std::int64_t outputs = g.m * g.n;

@@ -82,8 +82,8 @@ class Epilogue {
     if (Where::kColRun == 4 && col + 4 <= g_.n) {
       if (g_.output == DType::fp32) {
         auto* to = reinterpret_cast<float4*>(static_cast<float*>(g_.d) + line + col);
-        *to = make_float4(canonical(run[0]), canonical(run[1]), canonical(run[2]),
-                          canonical(run[3]));
+        *to =
+            make_float4(canonical(run[0]), canonical(run[1]), canonical(run[2]), canonical(run[3]));
       } else {
         const bool bf16 = g_.output == DType::bf16;
         const auto pair = [&](int i) {

@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
       if (rest != 0) loop.multiply_part(rest);
     };
     set(false);
-    if (!kTile.leaves || p.g.reduction.kind == ReductionKind::chain) {
-      run(p.g.k);
+    if (!kTile.leaves || p.g.reduction.kind == ReductionKind::chain || p.g.k == 0) {
+      run(p.g.k);  // and no park where there is no leaf
     } else if constexpr (kTile.leaves) {
       Reducer<kTile> reducer(p.g.reduction.kind, p.leaves, memory + ring_bytes(kTile) / 4);
       reducer.start(loop.acc);

@@ -21,9 +21,9 @@ const void* large_kernel(int tile) {
   constexpr Way kB = kAlongB ? Way::along : Way::across;
   const void* found = nullptr;
   const auto look = [&]<int... i>(std::integer_sequence<int, i...>) {
-    ((tile == i ? void(found = reinterpret_cast<const void*>(
-                           &simt_kernel<DType::fp32, Shape<i>, kA, kB>))
-                : void()),
+    ((tile == i
+          ? void(found = reinterpret_cast<const void*>(&simt_kernel<DType::fp32, Shape<i>, kA, kB>))
+          : void()),
      ...);
   };
   look(std::make_integer_sequence<int, kLargeTiles>());

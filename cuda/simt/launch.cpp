@@ -58,10 +58,10 @@ cudaError_t simt_gemm(const GemmArguments& g, DType input, const LaunchOptions& 
   if (!d.ok) return cudaErrorNotSupported;
   Params params = make_params(g, input, d);
   void* list[] = {&params};
-  return cudaLaunchKernel(find(input, d.tile, params.a.along, params.b.along),
-                          dim3(static_cast<unsigned>(d.grid)),
-                          dim3(static_cast<unsigned>(kTiles[static_cast<std::size_t>(d.tile)].threads())),
-                          list, static_cast<std::size_t>(d.shared_bytes), options.stream);
+  return cudaLaunchKernel(
+      find(input, d.tile, params.a.along, params.b.along), dim3(static_cast<unsigned>(d.grid)),
+      dim3(static_cast<unsigned>(kTiles[static_cast<std::size_t>(d.tile)].threads())), list,
+      static_cast<std::size_t>(d.shared_bytes), options.stream);
 }
 
 }  // namespace detgemm::cuda

@@ -8,7 +8,8 @@
 
 namespace detgemm::cuda::simt {
 
-/// Accumulators parked in shared memory, by level; each thread sees its own alone, so nothing waits.
+/// Accumulators parked in shared memory, by level; each thread sees its own alone, so nothing
+/// waits.
 ///
 ///   park[level][quarter of 4 outputs][thread]      16 bytes a thread: no bank is met twice
 template <Tile kTile>

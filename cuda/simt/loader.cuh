@@ -20,8 +20,9 @@ enum class Way : int { along, across, any };
 ///                   line 1 |k k k k|k k k k|             k 1 |              |
 ///   memory, across: k 0    |l l l l|l l l l|             ...  pitch = kLines + kPad floats
 ///
-/// fp32 across is copied asynchronously. All else goes through registers, a slab ahead: `step` stores
-/// the slab that waits there and loads the one behind it, which thus has a whole slab's time to come.
+/// fp32 across is copied asynchronously. All else goes through registers, a slab ahead: `step`
+/// stores the slab that waits there and loads the one behind it, which thus has a whole slab's time
+/// to come.
 ///
 /// What lies outside is never read: a line that does not exist gives way to one that does, and
 /// products at and after `count` keep what their place held. No output that exists meets either.
@@ -42,6 +43,7 @@ class Loader {
 
  public:
   static constexpr int kMine = (kRuns + kThreads - 1) / kThreads;  ///< runs of a thread
+  static constexpr bool kCopied = kFp32 && kWay == Way::across;    ///< none through registers
 
   __device__ __forceinline__ Loader(const Operand& o, std::int64_t first_line)
       : along_(o.along), vector_(o.vector) {
@@ -153,8 +155,7 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i)) break;
-      raw_[kStaged ? i : 0] = whole ? load_early(at_[i])
-                      : load_run(at_[i], k_bytes_, count - k_);
+      raw_[kStaged ? i : 0] = whole ? load_early(at_[i]) : load_run(at_[i], k_bytes_, count - k_);
     }
   }
 
@@ -163,8 +164,8 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i) || k_ + i * kKStep >= count) break;
-      raw_[kStaged ? i : 0] = whole ? load_early(at_[i])
-                      : load_run(at_[i], line_bytes_, lines_ - line_);
+      raw_[kStaged ? i : 0] =
+          whole ? load_early(at_[i]) : load_run(at_[i], line_bytes_, lines_ - line_);
     }
   }
 

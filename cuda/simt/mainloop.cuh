@@ -80,6 +80,7 @@ class Mainloop {
   using LoaderB = Loader<T, kTile.cols(), kK, kThreads, kB>;
   static constexpr int kRunsA = LoaderA::kMine;
   static constexpr int kRunsB = LoaderB::kMine;
+  static constexpr bool kEarly = T == DType::fp32 && kA != Way::any && kB != Way::any;
   using Where = Place<kTile>;
   static_assert(kK % 2 == 0 && kTile.stages >= 2);
 
@@ -111,13 +112,14 @@ class Mainloop {
     return quick_ && pending_ == kK && slabs_.whole(kK);
   }
 
-  /// A whole slab, in one straight line; what loads the next ones is spread over it.
+  /// A whole slab, in one straight line. Copies are asked for at its beginning; what goes through
+  /// registers is spread over it, since a burst of stores would hold up what comes behind.
   __device__ __forceinline__ void multiply_slab() {
     slabs_.take(kK);
 #pragma unroll
     for (int k = 0; k < kK; ++k) {
       if (k == kK - 1) {
-        commit_copies();
+        if (!kEarly) commit_copies();
         next_write();
         next_read();
         arrive();
@@ -126,15 +128,20 @@ class Mainloop {
         fetch((k + 1) % 2, read_, k + 1);
       }
       multiply(k % 2);
+      // Few accumulators: the compiler would fetch far ahead until registers run out.
+      if (kTile.threads() == 32 && k % 4 == 3) __syncwarp();
 #pragma unroll
       for (int i = 0; i < kRunsA + kRunsB; ++i) {
-        if (k != i * (kK - 1) / (kRunsA + kRunsB)) continue;
-        if (i < kRunsA) {
+        const bool is_a = i < kRunsA;
+        const bool copied = is_a ? LoaderA::kCopied : LoaderB::kCopied;
+        if (k != (copied ? (is_a ? 0 : 1) : i * (kK - 1) / (kRunsA + kRunsB))) continue;
+        if (is_a) {
           a_.step_quickly(write_, i);
         } else {
           b_.step_quickly(write_ + kK * kPitchA, i - kRunsA);
         }
       }
+      if (kEarly && k == 1) commit_copies();
     }
   }
 
@@ -181,8 +188,7 @@ class Mainloop {
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
 #pragma unroll
-      for (int step = 0; step < kTile.thread_cols; ++step) {
-        const int j = i % 2 == 0 ? step : kTile.thread_cols - 1 - step;
+      for (int j = 0; j < kTile.thread_cols; ++j) {
         acc[i][j] = arithmetic::fma_rn(fragment_a_[which][i], fragment_b_[which][j], acc[i][j]);
       }
     }

@@ -21,11 +21,11 @@ struct Operand {
 struct Params {
   GemmArguments g;
   Operand a, b;
-  std::int64_t leaf_k;   ///< products a leaf; k for chain
-  std::int64_t leaves;   ///< 0 for k = 0
+  std::int64_t leaf_k;  ///< products a leaf; k for chain
+  std::int64_t leaves;  ///< 0 for k = 0
   std::int64_t tiles_m, tiles_n;
-  std::int64_t band;     ///< columns of tiles in a stripe of the raster
-  bool plain;            ///< no epilogue but the rounding, and whole runs of D may be stored
+  std::int64_t band;  ///< columns of tiles in a stripe of the raster
+  bool plain;         ///< no epilogue but the rounding, and whole runs of D may be stored
 };
 
 }  // namespace detgemm::cuda::simt

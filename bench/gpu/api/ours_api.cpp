@@ -20,8 +20,9 @@ T required(Result<T> result) {
 
 GemmSpec spec_of(const Problem& problem) {
   const Gemm g = gemm_of(problem);
-  const char* contract =
-      problem.type == DType::fp16 ? "hopper/fp16/chain->fp16" : "hopper/bf16/chain->bf16";
+  const char* contract = problem.type == DType::fp32   ? "ieee_fma/fp32/chain->fp32"
+                         : problem.type == DType::fp16 ? "hopper/fp16/chain->fp16"
+                                                       : "hopper/bf16/chain->bf16";
   GemmSpec spec;
   spec.n = g.n;
   spec.k = g.k;
