@@ -3,8 +3,11 @@
 
 # The CUDA language and the flags of all device code; included where a toolkit was found.
 
-# The kernels are written for one machine. The architecture is given to nvcc as it stands and the
-# variable set only here, so that a project around this one keeps its own.
+# The tensor-core kernels are written for one machine, the portable ones for any of compute capability
+# 8.0 and above. Architectures are given to nvcc as they stand and the variable set only here, so that
+# a project around this one keeps its own.
+set(DETGEMM_CUDA_PORTABLE_ARCHITECTURES "80;86;89;90;100;120" CACHE STRING
+  "Compute capabilities with machine code for the portable CUDA kernels; others compile PTX of the first")
 if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
 endif()
@@ -19,14 +22,38 @@ detgemm_refuse_flags(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")
 add_library(detgemm_cuda_flags INTERFACE)
 target_compile_options(detgemm_cuda_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
   -std=c++20
-  -gencode=arch=compute_90a,code=sm_90a
   -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
   --expt-relaxed-constexpr -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
 
-# detgemm_cuda_target(TARGET): gives a target with CUDA sources those flags and the static runtime.
-# A driver is found at run time, so that what is built here loads where there is none.
+add_library(detgemm_cuda_sm90_flags INTERFACE)
+target_compile_options(detgemm_cuda_sm90_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a>)
+
+# Devices that have no machine code of their own compile the first one's PTX when it is loaded.
+add_library(detgemm_cuda_portable_flags INTERFACE)
+list(GET DETGEMM_CUDA_PORTABLE_ARCHITECTURES 0 detgemm_first)
+foreach(arch IN LISTS DETGEMM_CUDA_PORTABLE_ARCHITECTURES)
+  if(NOT arch MATCHES "^[0-9]+$" OR arch LESS 80)
+    message(FATAL_ERROR "DETGEMM_CUDA_PORTABLE_ARCHITECTURES has \"${arch}\": it must list compute "
+      "capabilities of 80 and above, such as 80;90")
+  endif()
+  set(code "sm_${arch}")
+  if(arch EQUAL detgemm_first)
+    set(code "[compute_${arch},sm_${arch}]")
+  endif()
+  target_compile_options(detgemm_cuda_portable_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_${arch},code=${code}>)
+endforeach()
+
+# detgemm_cuda_target(TARGET [PORTABLE]): gives a target with CUDA sources those flags and the static
+# runtime. A driver is found at run time, so that what is built here loads where there is none.
 function(detgemm_cuda_target target)
-  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detgemm_cuda_flags>)
+  set(machine detgemm_cuda_sm90_flags)
+  if("PORTABLE" IN_LIST ARGN)
+    set(machine detgemm_cuda_portable_flags)
+  endif()
+  target_link_libraries(${target} PRIVATE
+    $<BUILD_INTERFACE:detgemm_cuda_flags> $<BUILD_INTERFACE:${machine}>)
   set_target_properties(${target} PROPERTIES
     CUDA_ARCHITECTURES OFF
     CUDA_RUNTIME_LIBRARY Static

@@ -60,4 +60,26 @@ std::size_t sm90_leaf_workspace(const Reduction& reduction, std::int64_t max_m, 
 cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions& options,
                         void* workspace);
 
+/// The same for ieee_fma on CUDA cores: chain, fold and tree of any LEAF, on any device of compute
+/// capability 8.0 and above. `options.forced` is an index into simt_kernels(); `input` is bf16,
+/// fp16 or fp32. Neither promises of stability nor overlap are made use of.
+std::span<const std::string> simt_kernels();
+std::string simt_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
+cudaError_t simt_prepare();
+cudaError_t simt_gemm(const GemmArguments& g, DType input, const LaunchOptions& options);
+
+/// One rank's fp32 root.
+struct Root {
+  const float* data = nullptr;
+  Strides strides;
+};
+/// Roots that one call joins at most: they travel as the kernel's argument.
+inline constexpr std::size_t kMostRoots = 1024;
+
+/// Enqueues D = epilogue(the tree over the roots), whatever arithmetic made them: 1, 2, 4, ...
+/// kMostRoots of them, else cudaErrorInvalidValue. Of g neither A nor B nor k is looked at. Any
+/// device of compute capability 8.0 and above; capturable.
+cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
+                          const LaunchOptions& options);
+
 }  // namespace detgemm::cuda

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/fma_plan.hpp"
 #include "backends/cuda/plan.hpp"
 #include "detgemm/cuda.hpp"
 
@@ -17,36 +18,41 @@ bool computes(const Contract& contract) {
          (contract.input == DType::bf16 || contract.input == DType::fp16);
 }
 
+/// On CUDA cores, of which every device since compute capability 8.0 has the same.
+bool is_fma(const Contract& contract) { return contract.arithmetic == Arithmetic::ieee_fma; }
+
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
-    return "NVIDIA GPUs of compute capability 9.0: hopper/{bf16,fp16}/{chain,fold,tree} on tensor "
-           "cores";
+    return "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, ieee_fma on "
+           "CUDA cores of 8.0 and above";
   }
   Status available() const override { return cuda::driver_status(); }
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
-    if (!computes(spec.contract)) {
-      return unsupported(
-          "cuda: contract is " + text +
-          ": this backend computes hopper/bf16 and hopper/fp16, chain, fold and tree");
+    if (!computes(spec.contract) && !is_fma(spec.contract)) {
+      return unsupported("cuda: contract is " + text +
+                         ": this backend computes hopper/bf16, hopper/fp16 and ieee_fma");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    if (device->major == 9 && device->minor == 0) return {};
+    const bool fma = is_fma(spec.contract);
+    if (fma ? device->major >= 8 : device->major == 9 && device->minor == 0) return {};
     return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
                        ") has compute capability " + device->capability() + ": " + text +
-                       " needs 9.0, and nothing else runs in its place");
+                       " needs " + (fma ? "8.0 or above" : "9.0") +
+                       ", and nothing else runs in its place");
   }
 
   Guarantees guarantees(const Contract& contract) const override {
-    if (!computes(contract)) return {};
+    if (!computes(contract) && !is_fma(contract)) return {};
     return {true, true, true, true, true};
   }
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
+    if (is_fma(spec.contract)) return cuda::fma_variants(spec);
     if (!computes(spec.contract)) return {};
     return cuda::sm90_variants(spec);
   }
@@ -55,6 +61,10 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
+    if (is_fma(spec.contract)) {
+      if (Status s = cuda::prepare_portable(*device); !s) return s;
+      return cuda::make_fma_plan(spec, options, *device);
+    }
     if (Status s = cuda::prepare(*device); !s) return s;
     return cuda::make_sm90_plan(spec, options, *device);
   }

@@ -114,16 +114,36 @@ std::string driver_version() {
 
 std::string runtime_version() { return version_text(CUDART_VERSION); }
 
-Status prepare(const DeviceFacts& device) {
-  static std::mutex mutex;
-  static std::set<int> prepared;
-  const std::lock_guard lock(mutex);
-  if (prepared.contains(device.ordinal)) return {};
-  if (const cudaError_t error = sm90_prepare(); error != cudaSuccess) {
-    return failed("preparing the kernels on device " + std::to_string(device.ordinal), error);
+namespace {
+
+/// Loads kernels on a device, once for each in a process.
+class Once {
+ public:
+  Status prepare(const DeviceFacts& device, cudaError_t (*load)()) {
+    const std::lock_guard lock(mutex_);
+    if (prepared_.contains(device.ordinal)) return {};
+    if (const cudaError_t error = load(); error != cudaSuccess) {
+      return failed("preparing the kernels on device " + std::to_string(device.ordinal), error);
+    }
+    prepared_.insert(device.ordinal);
+    return {};
   }
-  prepared.insert(device.ordinal);
-  return {};
+
+ private:
+  std::mutex mutex_;
+  std::set<int> prepared_;
+};
+
+}  // namespace
+
+Status prepare(const DeviceFacts& device) {
+  static Once once;
+  return once.prepare(device, sm90_prepare);
+}
+
+Status prepare_portable(const DeviceFacts& device) {
+  static Once once;
+  return once.prepare(device, simt_prepare);
 }
 
 }  // namespace detgemm::cuda

@@ -38,7 +38,9 @@ std::string driver_version();
 /// "13.0": of the runtime in this library.
 std::string runtime_version();
 
-/// Loads the kernels on the current device, once for each in a process.
+/// Loads the kernels of compute capability 9.0 on the current device, once for each in a process.
 Status prepare(const DeviceFacts& device);
+/// The same for the portable kernels.
+Status prepare_portable(const DeviceFacts& device);
 
 }  // namespace detgemm::cuda

@@ -70,7 +70,9 @@ Place ask_runtime(const void* data) {
   return place;
 }
 
-Status check_array(std::string_view what, const void* data, int device) {
+}  // namespace
+
+Status check_array_place(std::string_view what, const void* data, int device) {
   Place place;
   if (!ask_driver(data, place)) place = ask_runtime(data);
   if (place.managed != 0) return {};
@@ -79,8 +81,6 @@ Status check_array(std::string_view what, const void* data, int device) {
                  ", " + name_of(place) + ": it must be memory of the plan's device " +
                  std::to_string(device) + ", or managed");
 }
-
-}  // namespace
 
 Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t stream,
                    int device) {
@@ -108,16 +108,16 @@ Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t 
                    ": the plan is of device " + std::to_string(device));
   }
   if (spec.k > 0) {
-    if (Status s = check_array("a", operands.a.data, device); !s) return s;
-    if (Status s = check_array("b", operands.b.data, device); !s) return s;
+    if (Status s = check_array_place("a", operands.a.data, device); !s) return s;
+    if (Status s = check_array_place("b", operands.b.data, device); !s) return s;
   }
   if (spec.reads_c() && operands.c.data != operands.d.data) {
-    if (Status s = check_array("c", operands.c.data, device); !s) return s;
+    if (Status s = check_array_place("c", operands.c.data, device); !s) return s;
   }
   if (spec.bias) {
-    if (Status s = check_array("bias", operands.bias.data, device); !s) return s;
+    if (Status s = check_array_place("bias", operands.bias.data, device); !s) return s;
   }
-  return check_array("d", operands.d.data, device);
+  return check_array_place("d", operands.d.data, device);
 }
 
 }  // namespace detgemm::cuda

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string_view>
+
 #include "detgemm/gemm_spec.hpp"
 
 namespace detgemm::cuda {
@@ -14,5 +16,8 @@ namespace detgemm::cuda {
 /// what the spec reads or writes is looked at. Costs one query of the driver each; neither
 /// synchronises nor disturbs a capture.
 Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t stream, int device);
+
+/// The same for one array, which the sentence calls `what`.
+Status check_array_place(std::string_view what, const void* data, int device);
 
 }  // namespace detgemm::cuda

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/fma_plan.hpp"
 #include "backends/cuda/memory_check.hpp"
 #include "cuda/launch.hpp"
 
@@ -87,6 +88,9 @@ class Sm90Plan final : public PlanImpl {
     LaunchOptions options = options_;
     options.stream = static_cast<cudaStream_t>(stream.handle);
     if (Status s = check_place(spec_, operands, options.stream, device_); !s) return s;
+    if (workspace.data != nullptr) {
+      if (Status s = check_array_place("workspace", workspace.data, device_); !s) return s;
+    }
     const GemmArguments g = arguments_of(spec_, operands);
     if (const cudaError_t error = kernels_.run(g, spec_.contract.input, options, workspace.data);
         error != cudaSuccess) {
@@ -97,10 +101,11 @@ class Sm90Plan final : public PlanImpl {
     return {};
   }
 
-  Status combine(Stream, std::span<const ConstMatrix>, const Operands&, Workspace,
-                 RunInfo*) const override {
-    return unsupported("cuda: contract is " + spec_.contract.text() +
-                       ": only a tree has roots to combine, and this backend computes chain alone");
+  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+                 Workspace, RunInfo* info) const override {
+    LaunchOptions options = options_;
+    options.stream = static_cast<cudaStream_t>(stream.handle);
+    return combine_on_device(spec_, roots, operands, options, device_, info);
   }
 
   std::string kernel(std::int64_t m) const override {

@@ -88,7 +88,24 @@ __global__ void __launch_bounds__(32) plain_chain(const Slice s, unsigned long l
   }
 }
 
-__global__ void count_different(const Bits* x, const Bits* y, std::int64_t count,
+/// The same for fp32 under ieee_fma: a thread an output of the tile.
+__global__ void __launch_bounds__(128) plain_fma(const Slice s, const float* a, const float* b,
+                                                 const float* d, unsigned long long* counts) {
+  const std::int64_t tile =
+      s.tiles > 1 ? static_cast<std::int64_t>(blockIdx.x) * (s.tiles_all - 1) / (s.tiles - 1) : 0;
+  const std::int64_t row = tile / s.tiles_n * 16 + threadIdx.x / 8;
+  const std::int64_t col = tile % s.tiles_n * 8 + threadIdx.x % 8;
+  if (row >= s.m || col >= s.n) return;
+  float c = 0.0F;
+  for (std::int64_t k = 0; k < s.k; ++k) {
+    c = __fmaf_rn(a[row * s.a_row + k * s.a_col], b[k * s.b_row + col * s.b_col], c);
+  }
+  atomicAdd(&counts[0], 1ULL);
+  if (__float_as_uint(d[row * s.n + col]) != __float_as_uint(c)) atomicAdd(&counts[1], 1ULL);
+}
+
+template <class T>
+__global__ void count_different(const T* x, const T* y, std::int64_t count,
                                 unsigned long long* counts) {
   unsigned long long different = 0;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -138,7 +155,11 @@ Counted against_plain_chain(cudaStream_t stream, const Problem& problem, const B
   s.tiles = std::min(tiles, s.tiles_all);
   unsigned long long* counts = cleared_counts(stream);
   const auto grid = static_cast<unsigned>(s.tiles);
-  if (problem.type == DType::fp16) {
+  if (problem.type == DType::fp32) {
+    plain_fma<<<grid, 128, 0, stream>>>(s, static_cast<const float*>(call.a),
+                                        static_cast<const float*>(call.b),
+                                        static_cast<const float*>(call.d), counts);
+  } else if (problem.type == DType::fp16) {
     plain_chain<true><<<grid, 32, 0, stream>>>(s, counts);
   } else {
     plain_chain<false><<<grid, 32, 0, stream>>>(s, counts);
@@ -146,12 +167,20 @@ Counted against_plain_chain(cudaStream_t stream, const Problem& problem, const B
   return fetch(stream, counts);
 }
 
-Counted compare(cudaStream_t stream, const void* x, const void* y, std::int64_t bytes) {
+Counted compare(cudaStream_t stream, const void* x, const void* y, std::int64_t bytes,
+                std::int64_t size) {
   unsigned long long* counts = cleared_counts(stream);
-  count_different<<<1056, 256, 0, stream>>>(static_cast<const Bits*>(x),
-                                            static_cast<const Bits*>(y), bytes / 2, counts);
+  const std::int64_t outputs = bytes / size;
+  if (size == 4) {
+    count_different<<<1056, 256, 0, stream>>>(static_cast<const std::uint32_t*>(x),
+                                              static_cast<const std::uint32_t*>(y), outputs,
+                                              counts);
+  } else {
+    count_different<<<1056, 256, 0, stream>>>(static_cast<const Bits*>(x),
+                                              static_cast<const Bits*>(y), outputs, counts);
+  }
   Counted counted = fetch(stream, counts);
-  counted.seen = bytes / 2;
+  counted.seen = outputs;
   return counted;
 }
 

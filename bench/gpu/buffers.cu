@@ -46,11 +46,20 @@ struct ToFp16 {
   __device__ __half2 operator()(float x, float y) const { return __floats2half2_rn(x, y); }
 };
 
-char* normal_pool(std::int64_t bytes, bool fp16, std::uint64_t seed) {
+struct ToFp32 {
+  __device__ float2 operator()(float x, float y) const { return make_float2(x, y); }
+};
+
+/// Index of a type's pool.
+int pool_of(DType type) { return type == DType::fp32 ? 2 : (type == DType::fp16 ? 1 : 0); }
+
+char* normal_pool(std::int64_t bytes, int type, std::uint64_t seed) {
   void* data = nullptr;
   check(cudaMalloc(&data, static_cast<std::size_t>(bytes)), "memory for operands");
   const auto pairs = static_cast<std::size_t>(bytes / 4);
-  if (fp16) {
+  if (type == 2) {
+    fill_normal<<<2048, 256>>>(static_cast<float2*>(data), pairs / 2, seed, ToFp32{});
+  } else if (type == 1) {
     fill_normal<<<2048, 256>>>(static_cast<__half2*>(data), pairs, seed, ToFp16{});
   } else {
     fill_normal<<<2048, 256>>>(static_cast<__nv_bfloat162*>(data), pairs, seed, ToBf16{});
@@ -79,7 +88,7 @@ Buffers::Buffers(const std::vector<Case>& cases) {
   };
   const auto see = [&](const Problem& problem) {
     const Gemm g = gemm_of(problem);
-    const int type = problem.type == DType::fp16 ? 1 : 0;
+    const int type = pool_of(problem.type);
     grow(a_[type], g.a_bytes(), kOtherPool);
     grow(b_[type], g.b_bytes(), problem.kind == Kind::db ? kOtherPool : kWeightPool);
     grow(d_, g.d_bytes(), kOtherPool);
@@ -89,9 +98,9 @@ Buffers::Buffers(const std::vector<Case>& cases) {
     see(c.problem);
     if (c.neighbour) see(*c.neighbour);
   }
-  for (int type = 0; type < 2; ++type) {
-    if (a_[type].bytes != 0) a_[type].data = normal_pool(a_[type].bytes, type == 1, 1);
-    if (b_[type].bytes != 0) b_[type].data = normal_pool(b_[type].bytes, type == 1, 2);
+  for (int type = 0; type < 3; ++type) {
+    if (a_[type].bytes != 0) a_[type].data = normal_pool(a_[type].bytes, type, 1);
+    if (b_[type].bytes != 0) b_[type].data = normal_pool(b_[type].bytes, type, 2);
   }
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(d_.bytes)), "memory for outputs");
@@ -104,6 +113,7 @@ Buffers::Buffers(const std::vector<Case>& cases) {
 Buffers::~Buffers() {
   for (void* memory : {static_cast<void*>(a_[0].data), static_cast<void*>(a_[1].data),
                        static_cast<void*>(b_[0].data), static_cast<void*>(b_[1].data),
+                       static_cast<void*>(a_[2].data), static_cast<void*>(b_[2].data),
                        static_cast<void*>(d_.data), scratch_}) {
     cudaFree(memory);
   }
@@ -111,7 +121,7 @@ Buffers::~Buffers() {
 
 Buffers::Call Buffers::at(const Problem& problem, int call) const {
   const Gemm g = gemm_of(problem);
-  const int type = problem.type == DType::fp16 ? 1 : 0;
+  const int type = pool_of(problem.type);
   // Few tokens: activations come warm from the kernel ahead. Many: nothing survives in L2.
   const bool warm = problem.kind == Kind::forward && problem.tokens <= 512;
   constexpr std::int64_t all = 1 << 20;

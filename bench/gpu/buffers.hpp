@@ -35,7 +35,7 @@ class Buffers {
     char* data = nullptr;
     std::int64_t bytes = 0;
   };
-  Pool a_[2], b_[2], d_;  // [0] bf16, [1] fp16
+  Pool a_[3], b_[3], d_;  // [0] bf16, [1] fp16, [2] fp32
   void* scratch_ = nullptr;
 };
 

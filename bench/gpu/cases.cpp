@@ -123,11 +123,21 @@ void add_fp16(const Options& options, const Shape& s, std::vector<Case>& out) {
   }
 }
 
+/// Squares of fp32 under ieee_fma, each way round.
+void add_fma(const Options& options, std::vector<Case>& out) {
+  for (const Kind kind : {Kind::forward, Kind::da, Kind::db}) {
+    for (const std::int64_t side : {2048, 4096, 8192}) {
+      if (options.quick && side == 8192) continue;
+      out.push_back({"fma", Mode::burst, {kind, side, side, side, DType::fp32}});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Case> cases(const Options& options) {
   for (const std::string& name : options.groups) {
-    bool known = name == "odd" || name == "fp16";
+    bool known = name == "odd" || name == "fp16" || name == "fma";
     for (const Group& group : groups()) known = known || name == group.name;
     if (!known) throw std::invalid_argument("no group is named " + name);
   }
@@ -150,6 +160,7 @@ std::vector<Case> cases(const Options& options) {
   for (const Shape& s : chosen(options, std::begin(kFewShapes), std::end(kFewShapes))) {
     if (wanted(options.groups, "fp16")) add_fp16(options, s, all);
   }
+  if (wanted(options.groups, "fma") && options.shapes.empty()) add_fma(options, all);
   return all;
 }
 

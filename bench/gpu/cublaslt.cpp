@@ -93,7 +93,9 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
     lt.workspace_bytes = workspace_bytes;
   }
   const Gemm g = gemm_of(problem);
-  const auto type = problem.type == DType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
+  const auto type = problem.type == DType::fp32   ? CUDA_R_32F
+                    : problem.type == DType::fp16 ? CUDA_R_16F
+                                                  : CUDA_R_16BF;
   // It counts columns first, so it is asked for D^T = op(B)^T * op(A)^T.
   const auto destroy = [&lt](Chosen* c) {
     lt.cublasLtMatrixLayoutDestroy(c->first);
@@ -109,6 +111,7 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
                                        static_cast<std::uint64_t>(cols), rows),
          "layout");
   };
+  // TF32 is another compute type, which this one never becomes.
   good(lt.cublasLtMatmulDescCreate(&c->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "descriptor");
   const cublasOperation_t first = g.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t second = g.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;

@@ -28,10 +28,15 @@ std::string number(double value) {
   return text;
 }
 
+const char* type_name(DType type) {
+  if (type == DType::fp32) return "fp32";
+  return type == DType::fp16 ? "fp16" : "bf16";
+}
+
 std::string problem(const Problem& p) {
   std::ostringstream out;
   out << "{\"kind\": " << quoted(name(p.kind)) << ", \"m\": " << p.tokens << ", \"n\": " << p.n
-      << ", \"k\": " << p.k << ", \"type\": " << (p.type == DType::fp16 ? "\"fp16\"" : "\"bf16\"");
+      << ", \"k\": " << p.k << ", \"type\": " << quoted(std::string(type_name(p.type)));
   if (!p.is_chain()) {
     const auto kind = p.reduction.kind == ReductionKind::tree ? "tree:" : "fold:";
     out << ", \"reduction\": " << quoted(kind + std::to_string(p.reduction.leaf_k));

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kUsage =
     R"(detgemm_gpu_bench: ours against cuBLASLt, in one process
 
-  --group LIST     small,middle,large,settled,dA,dB,odd,fp16 (default: all)
+  --group LIST     small,middle,large,settled,dA,dB,odd,fp16,fma (default: all)
   --shape LIST     NxK,NxK,... (default: the thirteen)
   --m LIST         tokens, in place of each group's own
   --arms LIST      early,plain,serial,cublas,cublas0,read (default: all)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ours through the door of the kernels: links with cuda/sm90 alone.
+// Ours through the door of the kernels: links with the kernels alone.
 
 #include <memory>
 
@@ -14,9 +14,9 @@ namespace {
 
 GemmArguments arguments(const Problem& problem, const Buffers::Call& call) {
   const Gemm p = gemm_of(problem);
-  const auto view = [](const void* data, std::int64_t rows, std::int64_t cols, bool transposed) {
-    return transposed ? row_major(data, cols, rows, DType::bf16)
-                      : row_major(data, rows, cols, DType::bf16);
+  const auto view = [&](const void* data, std::int64_t rows, std::int64_t cols, bool transposed) {
+    return transposed ? row_major(data, cols, rows, problem.type)
+                      : row_major(data, rows, cols, problem.type);
   };
   const auto op = [](bool transposed) { return transposed ? Op::transpose : Op::none; };
   GemmArguments g;
@@ -48,7 +48,11 @@ int sm_count() {
   return sms;
 }
 
+/// fp32 is computed by the CUDA cores.
+bool is_fma(const Problem& problem) { return problem.type == DType::fp32; }
+
 std::span<const std::string> kernels(const Problem& problem) {
+  if (is_fma(problem)) return cuda::simt_kernels();
   return problem.is_chain() ? cuda::sm90_chain_kernels() : cuda::sm90_leaf_kernels();
 }
 
@@ -72,12 +76,14 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
   Arm arm;
   arm.name = name;
   const GemmArguments first = arguments(problem, buffers.at(problem, 0));
-  if (problem.is_chain()) {
-    arm.detail = cuda::sm90_describe(first, problem.type, options);
+  if (problem.is_chain() || is_fma(problem)) {
+    const auto describe = is_fma(problem) ? cuda::simt_describe : cuda::sm90_describe;
+    const auto run = is_fma(problem) ? cuda::simt_gemm : cuda::sm90_chain;
+    arm.detail = describe(first, problem.type, options);
     arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
       cuda::LaunchOptions here = options;
       here.stream = stream;
-      return cuda::sm90_chain(arguments(problem, buffers.at(problem, call)), problem.type, here);
+      return run(arguments(problem, buffers.at(problem, call)), problem.type, here);
     };
     return arm;
   }
@@ -103,6 +109,9 @@ std::vector<std::string> our_variants(const Problem& problem) {
   return {names.begin(), names.end()};
 }
 
-void prepare_ours() { check(cuda::sm90_prepare(), "preparing the kernels"); }
+void prepare_ours() {
+  check(cuda::sm90_prepare(), "preparing the kernels");
+  check(cuda::simt_prepare(), "preparing the kernels");
+}
 
 }  // namespace detgemm::bench

@@ -23,22 +23,23 @@ enum class Kind {
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
-  DType type = DType::bf16;
-  Reduction reduction{};    ///< of the contract ours computes
-  bool accumulate = false;  ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
+  DType type = DType::bf16;  ///< of everything: bf16, fp16, or fp32 for ieee_fma
+  Reduction reduction{};     ///< of the contract ours computes
+  bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
 
   bool is_chain() const { return reduction.kind == ReductionKind::chain; }
 };
 
-/// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major. Elements are 2 bytes.
+/// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool a_transposed = false;  ///< A lies in memory as k x m
   bool b_transposed = false;  ///< B lies in memory as n x k
-  std::int64_t d_size = 2;    ///< bytes an element of D; the operands' have 2
+  std::int64_t size = 2;      ///< bytes an element of A and B ...
+  std::int64_t d_size = 2;    ///< ... and of D
 
-  std::int64_t a_bytes() const { return 2 * m * k; }
-  std::int64_t b_bytes() const { return 2 * k * n; }
+  std::int64_t a_bytes() const { return size * m * k; }
+  std::int64_t b_bytes() const { return size * k * n; }
   std::int64_t d_bytes() const { return d_size * m * n; }
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -46,14 +47,15 @@ struct Gemm {
 };
 
 inline Gemm gemm_of(const Problem& p) {
-  const std::int64_t d_size = p.accumulate ? 4 : 2;
+  const std::int64_t size = p.type == DType::fp32 ? 4 : 2;
+  const std::int64_t d_size = p.accumulate ? 4 : size;
   switch (p.kind) {
     case Kind::da:
-      return {p.tokens, p.k, p.n, false, false, d_size};
+      return {p.tokens, p.k, p.n, false, false, size, d_size};
     case Kind::db:
-      return {p.n, p.k, p.tokens, true, false, d_size};
+      return {p.n, p.k, p.tokens, true, false, size, d_size};
     default:
-      return {p.tokens, p.n, p.k, false, true, d_size};
+      return {p.tokens, p.n, p.k, false, true, size, d_size};
   }
 }
 
@@ -61,7 +63,7 @@ inline Gemm gemm_of(const Problem& p) {
 inline double guess_us(const Problem& p) {
   const Gemm g = gemm_of(p);
   const auto bytes = static_cast<double>(g.a_bytes() + g.b_bytes() + g.d_bytes());
-  return std::max({3.0, bytes / 4.4e6, g.flops() / 720e6});
+  return std::max({3.0, bytes / 4.4e6, g.flops() / (p.type == DType::fp32 ? 50e6 : 720e6)});
 }
 
 /// How a case is timed.

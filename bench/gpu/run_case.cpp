@@ -117,7 +117,8 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
         "copy");
   check(cudaMemsetAsync(first.d, 0xff, static_cast<std::size_t>(bytes), bench.stream), "poison");
   check(mine->arm.enqueue(bench.stream, 0), "ours");
-  result.vendor = compare(bench.stream, first.d, bench.buffers.scratch(), bytes);
+  result.vendor = compare(bench.stream, first.d, bench.buffers.scratch(), bytes,
+                          gemm_of(result.what.problem).size);
 }
 
 void capture(const Bench& bench, ReadyArms& arms, const Protocol& p) {

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include <vector_types.h>
+#include <cuda_runtime_api.h>
 
 #include "cuda/sm90/kernels.hpp"
 

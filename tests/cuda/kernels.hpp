@@ -13,9 +13,10 @@
 /// What the tests do on the device besides the GEMM itself. Each call enqueues and does not wait.
 namespace detgemm::test {
 
-/// The contract, executed one output a thread by `compute_element`: hopper with bf16 or fp16.
-/// Slow, and shares no line with the tensor-core kernels.
-cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream);
+/// The contract, executed one output a thread by `compute_element`: hopper with bf16 or fp16,
+/// ieee_fma with fp32 too. Slow, and shares no line with the kernels under test.
+cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
+                   Arithmetic arithmetic = Arithmetic::hopper);
 
 /// Elements (line, k) at `data + line * lines.row + k * lines.col`.
 struct Lines {

@@ -118,7 +118,7 @@ void Scene::place(const Problem& problem) {
          "filling the bias");
   }
   fill_output_with_c(e_);
-  must(oracle(flatten(spec, expected_), input, stream_), "the oracle");
+  must(oracle(flatten(spec, expected_), input, stream_, spec.contract.arithmetic), "the oracle");
   sum_ = sum_of_inputs();
 }
 

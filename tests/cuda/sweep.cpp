@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "detgemm/detgemm.hpp"
+#include "tests/cuda/fma_problem.hpp"
 #include "tests/cuda/host_subject.hpp"
 #include "tests/cuda/scene.hpp"
 #include "tests/cuda/tally.hpp"
@@ -26,6 +27,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
+  --arithmetic A     hopper (default), or ieee_fma with fp32 inputs, folds and trees
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
@@ -42,6 +44,7 @@ struct Settings {
   std::optional<std::string> variant;
   std::string subject = "cuda";
   Reductions reductions = Reductions::chain;
+  bool fma = false;
   std::string plant;
   std::string json;
 };
@@ -68,6 +71,8 @@ Settings parse(int argc, char** argv) {
       s.reductions = value == "chain"    ? Reductions::chain
                      : value == "leaves" ? Reductions::leaves
                                          : Reductions::all;
+    } else if (option == "--arithmetic" && (value == "hopper" || value == "ieee_fma")) {
+      s.fma = value == "ieee_fma";
     } else if (option == "--subject") {
       s.subject = value;
     } else if (option == "--plant") {
@@ -104,7 +109,9 @@ class Sweep {
 
  private:
   void one(std::uint64_t index) {
-    const Problem problem = draw_problem(settings_.seed, index, settings_.reductions);
+    const Problem problem = settings_.fma
+                                ? draw_fma_problem(settings_.seed, index)
+                                : draw_problem(settings_.seed, index, settings_.reductions);
     const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
     if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
         settings_.largest)
@@ -202,7 +209,8 @@ class Sweep {
       nlohmann::json out = tally_.json();
       out["subject"] = backend_.name();
       out["device"] = find_backend("cuda").value()->device().description();
-      out["oracle"] = "one thread an output, integer model of hopper";
+      out["oracle"] = settings_.fma ? "one thread an output, fp32 fma in a loop"
+                                    : "one thread an output, integer model of hopper";
       out["seed"] = settings_.seed;
       out["problems"] = problems_;
       out["refused"] = refused_;
@@ -230,7 +238,9 @@ int sweep(int argc, char** argv) {
   const auto cuda = find_backend("cuda");
   Status usable = cuda.status();
   if (usable) usable = (*cuda)->available();
-  if (usable) usable = (*cuda)->supports(draw_problem(1, 1).spec);
+  if (usable) {
+    usable = (*cuda)->supports((settings.fma ? draw_fma_problem(1, 1) : draw_problem(1, 1)).spec);
+  }
   if (!usable) {
     std::printf("skipped: %s\n", usable.message().c_str());
     return 77;

@@ -24,8 +24,9 @@ GemmSpec spec_of(const Problem& problem) {
   spec.n = g.n;
   spec.k = g.k;
   const DType output = problem.accumulate ? DType::fp32 : problem.type;
-  spec.contract =
-      required(Contract::make(Arithmetic::hopper, problem.type, problem.reduction, output));
+  spec.contract = required(
+      Contract::make(problem.type == DType::fp32 ? Arithmetic::ieee_fma : Arithmetic::hopper,
+                     problem.type, problem.reduction, output));
   spec.continue_from_c = problem.accumulate;
   spec.op_a = g.a_transposed ? Op::transpose : Op::none;
   spec.op_b = g.b_transposed ? Op::transpose : Op::none;

@@ -92,4 +92,12 @@ cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions&
   return cudaGetLastError();
 }
 
+// Nothing stands in for ieee_fma.
+std::span<const std::string> simt_kernels() { return {}; }
+std::string simt_describe(const GemmArguments&, DType, const LaunchOptions&) { return "none"; }
+cudaError_t simt_prepare() { return cudaSuccess; }
+cudaError_t simt_gemm(const GemmArguments&, DType, const LaunchOptions&) {
+  return cudaErrorNotSupported;
+}
+
 }  // namespace detgemm::cuda

@@ -43,8 +43,8 @@ __device__ __forceinline__ std::uint32_t address_in(std::uint32_t address, std::
 /// 16 bytes into another CTA's shared memory; they complete on the barrier there.
 __device__ __forceinline__ void store_async(std::uint32_t remote, float4 v, std::uint32_t barrier) {
   asm volatile(
-      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::
-          "r"(remote),
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(remote),
       "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(barrier)
       : "memory");
 }

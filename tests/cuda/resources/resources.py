@@ -30,8 +30,9 @@ class Log:
         self.name = pathlib.Path(object_file).name
         text = pathlib.Path(object_file + ".ptxas").read_text(encoding="utf-8")
         self.bytes = {}  # kernel: stack frame or spills, whichever is more
-        for kernel, *sizes in PROPERTIES.findall(text):
-            self.bytes[kernel] = max(int(size) for size in sizes)
+        for kernel, *sizes in PROPERTIES.findall(text):  # once for each architecture
+            worst = max(int(size) for size in sizes)
+            self.bytes[kernel] = max(worst, self.bytes.get(kernel, 0))
         self.warnings = WARNED.findall(text)
         self.serialised = SERIALISED.findall(text)
 
@@ -75,6 +76,8 @@ def main():
     chains = sum("chain_kernel" in kernel for log in logs for kernel in log.bytes)
     if chains == 0:
         faults.append("no wgmma kernel was among the objects")
+    if not any("simt_kernel" in kernel for log in logs for kernel in log.bytes):
+        faults.append("no CUDA-core kernel was among the objects")
     print("\n".join(faults + [f"{len(logs)} objects, {kernels} kernels ({chains} of wgmma), "
                               f"{len(faults)} faults"]))
     sys.exit(1 if faults else 0)

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/simt/kernels.cuh"
+
+namespace detgemm::cuda::simt {
+
+template const void* kernel_of_type<DType::bf16>(int);
+
+}  // namespace detgemm::cuda::simt

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/arithmetic/host_device.hpp"
+#include "cuda/simt/loader.cuh"
+#include "cuda/simt/place.cuh"
+
+namespace detgemm::cuda::simt {
+
+/// The slabs of a tile in order: a leaf begins a new one, so that the last slab of a leaf may be
+/// short and no slab crosses a boundary.
+///
+///   k:      0        8        16  20       28       36  40 ...        k = 8, leaves of 20
+///   slabs:  |--------|--------|---|--------|--------|---|
+template <bool kLeaves>
+class Slabs {
+ public:
+  __device__ __forceinline__ Slabs(std::int64_t k, std::int64_t leaf_k)
+      : left_(k), leaf_k_(leaf_k), in_leaf_(leaf_k < k ? leaf_k : k) {}
+
+  /// Whether the next slab has this many products.
+  __device__ __forceinline__ bool whole(int most) const {
+    return (kLeaves ? in_leaf_ : left_) >= most;
+  }
+  /// Products of the next slab, `most` at most; 0 at the end.
+  __device__ __forceinline__ int next(int most) {
+    const std::int64_t left = kLeaves ? in_leaf_ : left_;
+    const int count = left < most ? static_cast<int>(left) : most;
+    take(count);
+    return count;
+  }
+  __device__ __forceinline__ void take(int count) {
+    left_ -= count;
+    if constexpr (kLeaves) {
+      in_leaf_ -= count;
+      if (in_leaf_ == 0) in_leaf_ = leaf_k_ < left_ ? leaf_k_ : left_;
+    }
+  }
+
+ private:
+  std::int64_t left_, leaf_k_, in_leaf_;
+};
+
+template <int kOutputs, int kGroup>
+__device__ __forceinline__ void load_fragment(float (&to)[kOutputs], const float* from) {
+  if constexpr (kOutputs % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < kOutputs; i += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + i / 4 * kGroup);
+      to[i] = four.x;
+      to[i + 1] = four.y;
+      to[i + 2] = four.z;
+      to[i + 3] = four.w;
+    }
+  } else {
+    static_assert(kOutputs == 1);
+    to[0] = *from;
+  }
+}
+
+/// One tile's accumulators and the pipeline that feeds them. Every output is a chain of its own:
+///
+///   acc = start;  for k ascending:  acc = fma(a[k], b[k], acc)
+///
+///   stages:   | slab s | s + 1 | ... | s + stages - 1 |      a ring in shared memory
+///               read ^                          ^ written while slab s is multiplied
+///   one barrier a slab: what was read is free, what was written is there
+///
+/// Fragments of k + 1 are read while those of k are multiplied, across slabs too.
+template <DType T, Tile kTile, Way kA, Way kB>
+class Mainloop {
+  static constexpr int kThreads = kTile.threads();
+  static constexpr int kK = kTile.k;
+  static constexpr int kPitchA = pitch(kTile.rows());
+  static constexpr int kPitchB = pitch(kTile.cols());
+  static constexpr int kStage = kK * (kPitchA + kPitchB);  // floats
+  using LoaderA = Loader<T, kTile.rows(), kK, kThreads, kA>;
+  using LoaderB = Loader<T, kTile.cols(), kK, kThreads, kB>;
+  static constexpr int kRunsA = LoaderA::kMine;
+  static constexpr int kRunsB = LoaderB::kMine;
+  static constexpr bool kEarly = T == DType::fp32 && kA != Way::any && kB != Way::any;
+  using Where = Place<kTile>;
+  static_assert(kK % 2 == 0 && kTile.stages >= 2);
+
+ public:
+  float acc[kTile.thread_rows][kTile.thread_cols];
+
+  __device__ __forceinline__ Mainloop(const Params& p, float* ring, const Where& where,
+                                      std::int64_t row0, std::int64_t col0)
+      : a_(p.a, row0),
+        b_(p.b, col0),
+        slabs_(p.g.k, p.leaf_k),
+        ring_(ring),
+        read_(ring),
+        write_(ring),
+        at_a_(where.first_row()),
+        at_b_(kK * kPitchA + where.first_col()),
+        quick_(a_.quick() && b_.quick()) {
+    pending_ = slabs_.next(kK);
+    a_.first(pending_);
+    b_.first(pending_);
+#pragma unroll 1
+    for (int s = 0; s < kTile.stages - 1; ++s) step();
+    arrive();
+    fetch(0, read_, 0);
+  }
+
+  /// Whether multiply_slab may be called: what is loaded meanwhile are whole slabs of whole runs.
+  __device__ __forceinline__ bool quick() const {
+    return quick_ && pending_ == kK && slabs_.whole(kK);
+  }
+
+  /// A whole slab, in one straight line. Copies are asked for at its beginning; what goes through
+  /// registers is spread over it, since a burst of stores would hold up what comes behind.
+  __device__ __forceinline__ void multiply_slab() {
+    slabs_.take(kK);
+#pragma unroll
+    for (int k = 0; k < kK; ++k) {
+      if (k == kK - 1) {
+        if (!kEarly) commit_copies();
+        next_write();
+        next_read();
+        arrive();
+        fetch((k + 1) % 2, read_, 0);
+      } else {
+        fetch((k + 1) % 2, read_, k + 1);
+      }
+      multiply(k % 2);
+      // Few accumulators: the compiler would fetch far ahead until registers run out.
+      if (kTile.threads() == 32 && k % 4 == 3) __syncwarp();
+#pragma unroll
+      for (int i = 0; i < kRunsA + kRunsB; ++i) {
+        const bool is_a = i < kRunsA;
+        const bool copied = is_a ? LoaderA::kCopied : LoaderB::kCopied;
+        if (k != (copied ? (is_a ? 0 : 1) : i * (kK - 1) / (kRunsA + kRunsB))) continue;
+        if (is_a) {
+          a_.step_quickly(write_, i);
+        } else {
+          b_.step_quickly(write_ + kK * kPitchA, i - kRunsA);
+        }
+      }
+      if (kEarly && k == 1) commit_copies();
+    }
+  }
+
+  /// The first `count` products of a slab, whatever is to be loaded meanwhile.
+  __device__ __forceinline__ void multiply_part(int count) {
+    step();
+#pragma unroll 1
+    for (int k = 0; k < count; ++k) {
+      fetch(0, read_, k);
+      multiply(0);
+    }
+    next_read();
+    arrive();
+    fetch(0, read_, 0);
+  }
+
+ private:
+  __device__ __forceinline__ void step() {
+    const int then = slabs_.next(kK);
+    a_.step(write_, pending_, then);
+    b_.step(write_ + kK * kPitchA, pending_, then);
+    commit_copies();
+    pending_ = then;
+    next_write();
+  }
+  __device__ __forceinline__ void next_write() {
+    write_ = write_ == ring_ + (kTile.stages - 1) * kStage ? ring_ : write_ + kStage;
+  }
+  __device__ __forceinline__ void next_read() {
+    read_ = read_ == ring_ + (kTile.stages - 1) * kStage ? ring_ : read_ + kStage;
+  }
+  /// The slab to be read is there, and everybody is done with the one before it.
+  __device__ __forceinline__ static void arrive() {
+    wait_for_copies<kTile.stages - 2>();
+    __syncthreads();
+  }
+  __device__ __forceinline__ void fetch(int which, const float* stage, int k) {
+    load_fragment<kTile.thread_rows, Where::kRowGroup>(fragment_a_[which],
+                                                       stage + at_a_ + k * kPitchA);
+    load_fragment<kTile.thread_cols, Where::kColGroup>(fragment_b_[which],
+                                                       stage + at_b_ + k * kPitchB);
+  }
+  __device__ __forceinline__ void multiply(int which) {
+#pragma unroll
+    for (int i = 0; i < kTile.thread_rows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kTile.thread_cols; ++j) {
+        acc[i][j] = arithmetic::fma_rn(fragment_a_[which][i], fragment_b_[which][j], acc[i][j]);
+      }
+    }
+  }
+
+  LoaderA a_;
+  LoaderB b_;
+  Slabs<kTile.leaves> slabs_;
+  float* const ring_;
+  const float* read_;
+  float* write_;
+  const int at_a_, at_b_;
+  const bool quick_;
+  int pending_;  // products of the slab to be brought next
+  float fragment_a_[2][kTile.thread_rows];
+  float fragment_b_[2][kTile.thread_cols];
+};
+
+}  // namespace detgemm::cuda::simt

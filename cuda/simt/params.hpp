@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/contract/compute_element.hpp"
+
+namespace detgemm::cuda::simt {
+
+/// An operand as lines of products: rows of A, columns of B. Element (line, k) lies at
+/// data + line * line_stride + k * k_stride.
+struct Operand {
+  const void* data;
+  std::int64_t lines;
+  std::int64_t line_stride, k_stride;
+  bool along;   ///< neighbours in memory are neighbours along k
+  bool vector;  ///< runs of 16 bytes lie at multiples of 16 bytes
+};
+
+/// The argument of a kernel.
+struct Params {
+  GemmArguments g;
+  Operand a, b;
+  std::int64_t leaf_k;  ///< products a leaf; k for chain
+  std::int64_t leaves;  ///< 0 for k = 0
+  std::int64_t tiles_m, tiles_n;
+  std::int64_t band;  ///< columns of tiles in a stripe of the raster
+  bool plain;         ///< no epilogue but the rounding, and whole runs of D may be stored
+};
+
+}  // namespace detgemm::cuda::simt

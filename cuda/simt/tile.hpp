@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "detgemm/types.hpp"
+
+namespace detgemm::cuda::simt {
+
+/// How the outputs of a CTA are dealt to its threads. Bit-neutral: an output is computed by one
+/// thread, from its first product to its last.
+///
+///   CTA: warps in a grid       warp: lanes in a grid          thread: runs of 4 outputs each way
+///   .-------.-------.          .--.--.--.- ... 8 lanes        rows 0..3 of the lane, then the same
+///   | warp  | warp  |          |  |  |  |                     rows of the next group of lanes, so
+///   |-------|-------|          |--|--|--|- ...                that neighbours read neighbouring
+///   |       |       |          4 lanes                        16 bytes of shared memory
+struct Tile {
+  int thread_rows, thread_cols;  ///< outputs a thread
+  int lane_rows, lane_cols;      ///< lanes of a warp: 32 together
+  int warp_rows, warp_cols;      ///< warps of a CTA
+  int k;                         ///< products of a slab, the unit of the pipeline; even
+  int stages;                    ///< slabs in shared memory
+  int ctas;                      ///< CTAs a multiprocessor is meant to hold
+  bool leaves;                   ///< can end a leaf: fold and tree
+
+  constexpr int rows() const { return thread_rows * lane_rows * warp_rows; }
+  constexpr int cols() const { return thread_cols * lane_cols * warp_cols; }
+  constexpr int threads() const { return 32 * warp_rows * warp_cols; }
+  constexpr int outputs() const { return rows() * cols(); }
+  bool operator==(const Tile&) const = default;
+};
+
+/// Floats between the k of a stage: rows of 16 bytes, and no two k of a column in one bank.
+inline constexpr int kPad = 4;
+constexpr int pitch(int lines) { return lines + kPad; }
+
+/// Bytes of the ring of stages.
+constexpr int ring_bytes(const Tile& t) {
+  return 4 * t.stages * t.k * (pitch(t.rows()) + pitch(t.cols()));
+}
+/// Bytes that park one accumulator of every output: a fold's sum or a subtree of a tree.
+constexpr int park_bytes(const Tile& t) { return 4 * t.outputs(); }
+
+/// What every device of compute capability 8.0 and above gives a CTA.
+inline constexpr int kMostShared = 99 * 1024;
+
+/// Levels of parked accumulators a tile has room for.
+constexpr int levels_of(const Tile& t) {
+  return t.leaves ? (kMostShared - ring_bytes(t)) / park_bytes(t) : 0;
+}
+
+/// Every tile that is compiled. Indices are what Decision::tile and LaunchOptions::forced mean.
+inline constexpr std::array<Tile, 8> kTiles{{
+    {16, 8, 4, 8, 2, 2, 16, 3, 2, false},  // 128 x 128: large problems, chain
+    {16, 8, 4, 8, 2, 2, 8, 4, 2, false},   // the same with shorter slabs
+    {16, 8, 4, 8, 2, 1, 8, 4, 4, false},   // 128 x 64
+    {8, 8, 4, 8, 2, 2, 8, 4, 2, true},     // 64 x 128, and the first that can end a leaf
+    {8, 4, 4, 8, 2, 2, 16, 3, 4, true},    // 64 x 64
+    {4, 4, 4, 8, 2, 1, 16, 3, 6, true},    // 32 x 32: few outputs, deep trees
+    {8, 1, 1, 32, 1, 1, 32, 3, 8, true},   // 8 x 32: few rows
+    {1, 8, 32, 1, 1, 1, 32, 3, 8, true},   // 32 x 8: few columns
+}};
+inline constexpr int kTileCount = static_cast<int>(kTiles.size());
+/// Tiles before this one are compiled for each pair of ways of fp32.
+inline constexpr int kLargeTiles = 3;
+
+/// Whether a tile is compiled for an input type: 16-bit inputs need one large tile.
+constexpr bool has_tile(DType input, int tile) {
+  return input == DType::fp32 || tile == 0 || tile >= kLargeTiles;
+}
+
+/// "128x64x8": rows, columns and products of a slab.
+std::string name(const Tile& t);
+
+}  // namespace detgemm::cuda::simt

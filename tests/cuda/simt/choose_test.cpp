@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/simt/choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/contract/reduction.hpp"
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda::simt;
+
+constexpr int kSms = 132;
+constexpr DType kInputs[] = {DType::bf16, DType::fp16, DType::fp32};
+
+GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k, Reduction reduction = {}) {
+  GemmArguments g;
+  g.m = m;
+  g.n = n;
+  g.k = k;
+  g.reduction = reduction;
+  g.as = {k, 1};
+  g.bs = {n, 1};
+  g.ds = {n, 1};
+  return g;
+}
+
+const Tile& tile_of(const Decision& d) { return kTiles[static_cast<std::size_t>(d.tile)]; }
+
+void expect_sound(const GemmArguments& g, DType input, int sms, const Decision& d) {
+  ASSERT_TRUE(d.ok);
+  const Tile& t = tile_of(d);
+  SCOPED_TRACE(name(t));
+  ASSERT_TRUE(has_tile(input, d.tile));
+  const bool leaves = g.reduction.kind != ReductionKind::chain && g.k > 0;
+  ASSERT_TRUE(t.leaves || !leaves);
+  ASSERT_LE(d.shared_bytes, kMostShared);
+  ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * park_bytes(t));
+  const Params p = make_params(g, input, d);
+  ASSERT_GE(p.tiles_m * t.rows(), g.m);
+  ASSERT_LT((p.tiles_m - 1) * t.rows(), g.m);
+  ASSERT_GE(p.tiles_n * t.cols(), g.n);
+  ASSERT_LT((p.tiles_n - 1) * t.cols(), g.n);
+  ASSERT_GE(d.grid, 1);
+  ASSERT_LE(d.grid, p.tiles_m * p.tiles_n);
+  ASSERT_LE(d.grid, sms * t.ctas);
+  ASSERT_GE(p.band, 1);
+  ASSERT_LE(p.band, p.tiles_n);
+}
+
+TEST(SimtTiles, AreWhatTheKernelsNeed) {
+  std::set<std::string> names;
+  for (const Tile& t : kTiles) {
+    SCOPED_TRACE(name(t));
+    EXPECT_TRUE(names.insert(name(t)).second) << "two tiles have one name";
+    EXPECT_EQ(t.lane_rows * t.lane_cols, 32);
+    EXPECT_EQ(t.k % 8, 0) << "runs of 16 bytes of any type";
+    EXPECT_LE(t.threads(), 1024);
+    EXPECT_LE(ring_bytes(t), kMostShared);
+    EXPECT_LE(255, 65536 / (t.threads() * t.ctas) + 128) << "too few registers a thread";
+    // Accumulators and two fragments of each operand must fit what ptxas may use.
+    const int held = t.thread_rows * t.thread_cols + 2 * (t.thread_rows + t.thread_cols);
+    EXPECT_LE(held + 40, 65536 / (t.threads() * t.ctas));
+    if (t.leaves) {
+      EXPECT_GE(levels_of(t), 1) << "no room for a fold's sum";
+    }
+  }
+}
+
+/// The deepest tree that memory can hold is taken by some tile.
+TEST(SimtTiles, SomeTileParksAnyTree) {
+  int most = 0;
+  for (const Tile& t : kTiles) most = std::max(most, levels_of(t));
+  EXPECT_GE(most, 48);
+}
+
+TEST(SimtChoose, IsSoundForAnyShape) {
+  const Reduction reductions[] = {{},
+                                  {ReductionKind::fold, 1},
+                                  {ReductionKind::fold, 1000},
+                                  {ReductionKind::tree, 1},
+                                  {ReductionKind::tree, 512}};
+  for (const DType input : kInputs) {
+    for (const std::int64_t m : {1, 7, 8, 9, 64, 129, 4096, 1 << 20}) {
+      for (const std::int64_t n : {1, 8, 31, 256, 5000, 1 << 20}) {
+        for (const std::int64_t k : {0, 1, 7, 512, 4097, 1 << 24}) {
+          for (const Reduction& r : reductions) {
+            for (const int sms : {1, 17, kSms}) {
+              const GemmArguments g = problem(m, n, k, r);
+              const Decision d = choose(g, input, sms, -1);
+              expect_sound(g, input, sms, d);
+              if (HasFatalFailure()) {
+                FAIL() << m << " x " << n << " x " << k << ", " << sms << " multiprocessors";
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SimtChoose, AForcedTileRunsOrRefuses) {
+  for (const DType input : kInputs) {
+    for (int tile = 0; tile < kTileCount; ++tile) {
+      for (const Reduction& r :
+           {Reduction{}, Reduction{ReductionKind::fold, 64}, Reduction{ReductionKind::tree, 1}}) {
+        const GemmArguments g = problem(300, 300, 4096, r);
+        const Tile& t = kTiles[static_cast<std::size_t>(tile)];
+        const bool leaves = r.kind != ReductionKind::chain;
+        const bool takes = has_tile(input, tile) &&
+                           (!leaves || (t.leaves && levels_needed(r, g.k) <= levels_of(t)));
+        const Decision d = choose(g, input, kSms, tile);
+        ASSERT_EQ(d.ok, takes) << name(t);
+        if (takes) {
+          EXPECT_EQ(d.tile, tile);
+          expect_sound(g, input, kSms, d);
+        }
+      }
+    }
+  }
+}
+
+TEST(SimtChoose, LevelsAreThoseOfTheStack) {
+  EXPECT_EQ(levels_needed({}, 4096), 0);
+  EXPECT_EQ(levels_needed({ReductionKind::fold, 64}, 4096), 1);
+  EXPECT_EQ(levels_needed({ReductionKind::fold, 64}, 0), 0);
+  for (std::int64_t leaves = 1; leaves < 3000; ++leaves) {
+    // Walk the tree as reduce_leaves does and see how many subtrees wait.
+    int waiting = 0;
+    int most = 0;
+    for (std::int64_t i = 0; i < leaves; ++i) {
+      waiting -= nodes_closed_by(i, leaves);
+      if (i + 1 < leaves) most = std::max(most, ++waiting);
+    }
+    ASSERT_EQ(waiting, 0);
+    ASSERT_LE(most, levels_needed({ReductionKind::tree, 10}, 10 * leaves)) << leaves;
+  }
+}
+
+TEST(SimtChoose, LargeProblemsGetLargeTilesAndFewRowsFewRows) {
+  for (const DType input : kInputs) {
+    EXPECT_LT(choose(problem(4096, 4096, 4096), input, kSms, -1).tile, kLargeTiles);
+    EXPECT_EQ(tile_of(choose(problem(1, 4096, 4096), input, kSms, -1)).rows(), 8);
+    EXPECT_EQ(tile_of(choose(problem(4096, 1, 4096), input, kSms, -1)).cols(), 8);
+  }
+}
+
+TEST(SimtParams, WhichRunsAreWhole) {
+  alignas(256) static float memory[64];
+  const auto operand_a = [](const void* data, Strides s, DType input, Reduction r) {
+    GemmArguments g = problem(64, 64, 64, r);
+    g.a = data;
+    g.as = s;
+    return make_params(g, input, choose(g, input, kSms, -1)).a;
+  };
+  const void* at4 = memory + 1;
+  const auto* at2 = reinterpret_cast<const char*>(memory) + 2;
+  for (const bool along : {true, false}) {
+    const auto strides = [&](std::int64_t ld) { return along ? Strides{ld, 1} : Strides{1, ld}; };
+    EXPECT_EQ(operand_a(memory, strides(64), DType::fp32, {}).along, along);
+    EXPECT_TRUE(operand_a(memory, strides(68), DType::fp32, {}).vector);
+    EXPECT_FALSE(operand_a(memory, strides(66), DType::fp32, {}).vector);
+    EXPECT_FALSE(operand_a(at4, strides(64), DType::fp32, {}).vector);
+    EXPECT_TRUE(operand_a(memory, strides(72), DType::bf16, {}).vector);
+    EXPECT_FALSE(operand_a(memory, strides(68), DType::bf16, {}).vector);
+    EXPECT_FALSE(operand_a(at2, strides(72), DType::fp16, {}).vector);
+    // A leaf that ends inside a run: the next one begins off its grid, if runs lie along k.
+    const Reduction odd{ReductionKind::fold, 6};
+    EXPECT_EQ(operand_a(memory, strides(64), DType::fp32, odd).vector, !along);
+  }
+}
+
+TEST(SimtParams, WhichOutputsArePlain) {
+  alignas(256) static float memory[64];
+  const auto plain = [](auto&& change) {
+    GemmArguments g = problem(64, 64, 64);
+    g.d = memory;
+    change(g);
+    return make_params(g, DType::fp32, choose(g, DType::fp32, kSms, -1)).plain;
+  };
+  EXPECT_TRUE(plain([](GemmArguments&) {}));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.alpha = 2; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.beta = 1; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.has_bias = true; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.activation = Activation::relu; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.ds = {1, 64}; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.ds = {66, 1}; }));
+  EXPECT_FALSE(plain([](GemmArguments& g) { g.d = memory + 1; }));
+}
+
+}  // namespace
+}  // namespace detgemm::test
