@@ -16,7 +16,7 @@ if(NOT DETGEMM_ENABLE_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 12.8 QUIET)  # asks a stream for its device
   if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
     set(DETGEMM_HAVE_CUDA ON)
-    set(detgemm_found "CUDA Toolkit ${CUDAToolkit_VERSION}; kernels for compute capability 9.0")
+    set(detgemm_found "CUDA Toolkit ${CUDAToolkit_VERSION}; tensor-core kernels for compute capability 9.0, portable ones for 8.0 and above")
   elseif(DETGEMM_ENABLE_CUDA STREQUAL "ON")
     message(FATAL_ERROR "DETGEMM_ENABLE_CUDA is ON and no CUDA Toolkit (nvcc) of 12.8 or newer was "
       "found: install one, point CUDAToolkit_ROOT at it, or set DETGEMM_ENABLE_CUDA to OFF.")

@@ -22,7 +22,7 @@ detgemm_refuse_flags(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")
 add_library(detgemm_cuda_flags INTERFACE)
 target_compile_options(detgemm_cuda_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
   -std=c++20
-  -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
+  -Xfatbin=-compress-all -fmad=false -ftz=false -prec-div=true -prec-sqrt=true
   --expt-relaxed-constexpr -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
 
 add_library(detgemm_cuda_sm90_flags INTERFACE)

@@ -60,7 +60,7 @@ inline constexpr std::array<Tile, 8> kTiles{{
     {16, 8, 4, 8, 2, 2, 8, 4, 2, false},   // the same with shorter slabs
     {16, 8, 4, 8, 2, 1, 8, 4, 4, false},   // 128 x 64
     {8, 8, 4, 8, 2, 2, 8, 4, 2, true},     // 64 x 128, and the first that can end a leaf
-    {8, 4, 4, 8, 2, 2, 16, 3, 4, true},    // 64 x 64
+    {8, 4, 4, 8, 2, 2, 16, 3, 3, true},    // 64 x 64
     {4, 4, 4, 8, 2, 1, 16, 3, 6, true},    // 32 x 32: few outputs, deep trees
     {8, 1, 1, 32, 1, 1, 32, 3, 8, true},   // 8 x 32: few rows
     {1, 8, 32, 1, 1, 1, 32, 3, 8, true},   // 32 x 8: few columns

@@ -23,13 +23,33 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
 }
 
-// Microseconds of bringing parts together, from times of a cluster's pushes and of slices in the
-// workspace on an H200 (docs/sm90.md).
+// Constants fitted to measured times of every kernel on 35 problems on an H200 (docs/sm90.md): over
+// them the choice costs 1.9 % against the best kernel.
+namespace model {
+constexpr double kLeaf = 0.13;        // us a leaf: ending a chain and beginning the next
+constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
+constexpr double kCluster = 0.2, kClusterKib = 0.035;  // us a part, and a KiB of a slot
+constexpr double kGrid = 2.2, kGridKib = 0.1;
+constexpr double kWaiting = 1.12;  // sums that wait in the workspace, where registers hold but one
+}  // namespace model
+
+/// Microseconds of bringing parts together, less what shorter chains save.
 double sharing_time(const Sharing& s, const Geometry& t) {
   const double kib = slot_bytes(t) / 1024.0;
-  if (s.split == Split::cluster) return 0.35 + 0.03 * kib + 0.005 * (s.parts - 1) * kib;
-  if (s.split == Split::grid) return 1.2 + 0.09 * kib + 0.012 * s.parts * kib;
+  const double earlier = model::kSharedStart * (1 - 1.0 / s.parts);
+  if (s.split == Split::cluster)
+    return model::kCluster * s.parts + model::kClusterKib * kib - earlier;
+  if (s.split == Split::grid) return model::kGrid + model::kGridKib * kib - earlier;
   return 0;
+}
+
+double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std::int64_t x,
+               std::int64_t y, int slots, bool swapped) {
+  const auto leaves = static_cast<double>(leaves_of(g.reduction, g.k)) / s.parts;
+  const bool waits = g.reduction.kind == ReductionKind::tree && leaves > 2 && t.n > 128;
+  return predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts) *
+             (waits ? model::kWaiting : 1) +
+         sharing_time(s, t) + model::kLeaf * leaves;
 }
 
 }  // namespace
@@ -72,8 +92,7 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
       const Raster raster = raster_of(t, x, y, std::max(1, slots / s.parts));
       // Parts that wait for each other run at the same time, so a tile's parts are one wave.
       if (s.parts > 1 && std::int64_t{raster.tiles()} * s.parts > slots) continue;
-      const double time =
-          predicted_time(t, x, y, g.k, slots, swapped, s.parts) + sharing_time(s, t);
+      const double time = time_of(g, t, s, x, y, slots, swapped);
       if (best.ok && time >= least) continue;
       least = time;
       best.ok = true;

@@ -80,7 +80,7 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
   constexpr int kWide[] = {64, 96, 128, 160, 192};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 4 + 5 + 1> all{};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 4 + 2> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -96,8 +96,7 @@ inline constexpr auto kPlainGeometries = [] {
   // Pairs pay where tiles are light and would each fetch the same streamed weights; for the large
   // tiles, where power sets the clock, they lost 1 to 10 % and are not compiled.
   for (const int n : {64, 96, 128, 160}) all[i++] = pair(1, 1, n, false);
-  for (const int n : {48, 64, 80, 96, 128}) all[i++] = pair(2, 1, n, true);
-  all[i++] = pair(2, 1, 64, false);
+  for (const int n : {48, 96}) all[i++] = pair(2, 1, n, true);
   return all;
 }();
 
