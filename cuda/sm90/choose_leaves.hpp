@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cuda/sm90/choose.hpp"
+#include "cuda/sm90/leaf_geometry.hpp"
 #include "cuda/sm90/leaves.hpp"
 
 namespace detgemm::cuda::sm90 {

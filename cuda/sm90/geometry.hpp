@@ -104,21 +104,4 @@ inline constexpr auto kPlainGeometries = [] {
 inline constexpr auto kGeneralGeometries = std::to_array<Geometry>(
     {geometry::tile(2, 1, 64), geometry::tile(2, 1, 128), geometry::tile(2, 1, 256)});
 
-/// Kernels of fold and tree: a leaf and a sum in registers, so at most 128 x 192.
-inline constexpr auto kLeafGeometries = [] {
-  using namespace geometry;
-  constexpr int kStream[] = {16, 24, 32, 48, 64, 80, 96, 112, 128};
-  std::array<Geometry, 3 * 9 + 5 + 4 + 5> all{};
-  int i = 0;
-  for (const int load : {8, 16, 32}) {
-    for (const int n : kStream) all[i++] = stream(load, n);
-  }
-  for (const int n : {16, 24, 32, 48, 80}) all[i++] = stream(64, n);  // others are listed below
-  for (const int n : {64, 96, 112, 128}) all[i++] = tile(1, 1, n);
-  for (const int n : {64, 96, 128, 160, 192}) all[i++] = tile(2, 1, n);
-  return all;
-}();
-/// Those of them compiled for any epilogue and any strides of D too.
-constexpr bool takes_general_leaves(const Geometry& g) { return g.takes_mn_major() && g.n <= 128; }
-
 }  // namespace detgemm::cuda::sm90

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cuda/sm90/leaf_geometry.hpp"
 #include "cuda/sm90/leaves.hpp"
 #include "cuda/sm90/tile.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "cuda/sm90/gather.hpp"
 #include "cuda/sm90/kernels.hpp"
+#include "cuda/sm90/leaf_geometry.hpp"
 #include "cuda/sm90/leaf_kernels.hpp"
 #include "cuda/sm90/realign.hpp"
 
