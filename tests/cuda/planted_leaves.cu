@@ -11,12 +11,19 @@ __device__ float chain(const GemmArguments& g, std::int64_t row, std::int64_t co
   return chain_element<Arithmetic::hopper, DType::bf16>(g, row, col, begin, end, 0.0F);
 }
 
-/// [begin, end) halved at multiples of 16 until a piece is no longer than a leaf.
+/// [begin, end) halved at multiples of 16, at most kDepth times, until a piece is no longer than a
+/// leaf. (Not a recursion at run time: a device's stack is small.)
+template <int kDepth = 4>
 __device__ float halves(const GemmArguments& g, std::int64_t row, std::int64_t col,
                         std::int64_t begin, std::int64_t end) {
-  if (end - begin <= g.reduction.leaf_k) return chain(g, row, col, begin, end);
-  const std::int64_t middle = begin + (end - begin) / 2 / 16 * 16;
-  return arithmetic::add_rn(halves(g, row, col, begin, middle), halves(g, row, col, middle, end));
+  if constexpr (kDepth > 0) {
+    if (end - begin > g.reduction.leaf_k) {
+      const std::int64_t middle = begin + (end - begin) / 2 / 16 * 16;
+      return arithmetic::add_rn(halves<kDepth - 1>(g, row, col, begin, middle),
+                                halves<kDepth - 1>(g, row, col, middle, end));
+    }
+  }
+  return chain(g, row, col, begin, end);
 }
 
 __global__ void planted_kernel(GemmArguments g, LeafFault fault) {

@@ -171,7 +171,10 @@ void draw_leaves(Problem& p, std::uint64_t key) {
   };
   if (r.one_in(2)) p.spec.k = reduction.leaf_k * r.between(1, 17) + (r.one_in(2) ? 8 : 0);
   if (r.one_in(4)) p.spec.k = reduction.leaf_k * (std::int64_t{1} << r.between(1, 4));
-  while (products() > kMostProducts && p.spec.k > 64) p.spec.k /= 2;
+  const auto elements = [&] { return (std::max(p.m, p.spec.n) + 64) * (p.spec.k + 64); };
+  while ((products() > kMostProducts || elements() > kMostElements) && p.spec.k > 64) {
+    p.spec.k /= 2;
+  }
 }
 
 }  // namespace

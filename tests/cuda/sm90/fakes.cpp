@@ -3,6 +3,7 @@
 
 #include "tests/cuda/sm90/fakes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -113,7 +114,10 @@ template Kernel leaf_kernel_of<DType::fp16, true, true>(int, Form, bool);
 Kernel gather_kernel(DType type, bool leaves) {
   return fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);
 }
-int gather_grid(const GemmArguments&, int sms) { return sms; }
+int gather_grid(const GemmArguments& g, int sms) {
+  const std::int64_t tiles = ((g.m + 127) / 128) * ((g.n + 127) / 128);
+  return static_cast<int>(std::min<std::int64_t>(tiles, 2 * sms));
+}
 
 cudaError_t find_tensor_map_encoder() { return cudaSuccess; }
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
