@@ -53,8 +53,8 @@ DETGEMM_HD int parked_sums(const GemmArguments& g) {
   return size > 2 ? size - 2 : 0;
 }
 
-/// What to do with the sum of leaf `leaf`, the newest entry of the stack ("top") being in registers:
-/// `park` the top and take its place, or add it to the top, then to `more` parked sums.
+/// What to do with the sum of leaf `leaf`, the newest entry of the stack ("top") being in
+/// registers: `park` the top and take its place, or add it to the top, then to `more` parked sums.
 ///
 ///   stack:   [parked ...] [parked] [top]  + leaf        fold: one top, always added to
 struct LeafStep {

@@ -23,16 +23,6 @@ DETGEMM_DEVICE void wave_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wav
 /// The same number in every lane, moved to a scalar register.
 DETGEMM_DEVICE int uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
 
-/// The kernel's only argument where the hardware keeps it. Reading it anew each time costs a few
-/// scalar loads and saves the registers that would hold it meanwhile.
-template <class Arguments>
-DETGEMM_DEVICE const Arguments& kernel_argument() {
-  using Constant = __attribute__((address_space(4))) const Arguments;
-  auto* at = (Constant*)__builtin_amdgcn_kernarg_segment_ptr();
-  asm volatile("" : "+s"(at));
-  return *(const Arguments*)at;
-}
-
 /// v_perm_b32: bytes 0..3 are `low`, 4..7 `high`; each byte of the selector names one.
 template <std::uint32_t kSelector>
 DETGEMM_DEVICE std::uint32_t permute(std::uint32_t high, std::uint32_t low) {

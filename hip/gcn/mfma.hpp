@@ -19,11 +19,11 @@ namespace detgemm::hip::gcn {
 template <DType T>
 DETGEMM_DEVICE f32x16 mfma_32x32x8(Packet x, Packet y, f32x16 acc) {
   if constexpr (T == DType::bf16) {
-    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(
-        __builtin_bit_cast(s16x4, x), __builtin_bit_cast(s16x4, y), acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(__builtin_bit_cast(s16x4, x),
+                                                    __builtin_bit_cast(s16x4, y), acc, 0, 0, 0);
   } else {
-    return __builtin_amdgcn_mfma_f32_32x32x8f16(
-        __builtin_bit_cast(f16x4, x), __builtin_bit_cast(f16x4, y), acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(f16x4, x),
+                                                __builtin_bit_cast(f16x4, y), acc, 0, 0, 0);
   }
 }
 
@@ -36,11 +36,11 @@ DETGEMM_DEVICE f32x16 mfma_32x32x8(Packet x, Packet y, f32x16 acc) {
 template <DType T>
 DETGEMM_DEVICE f32x4 mfma_16x16x16(Packet x, Packet y, f32x4 acc) {
   if constexpr (T == DType::bf16) {
-    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(
-        __builtin_bit_cast(s16x4, x), __builtin_bit_cast(s16x4, y), acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(__builtin_bit_cast(s16x4, x),
+                                                     __builtin_bit_cast(s16x4, y), acc, 0, 0, 0);
   } else {
-    return __builtin_amdgcn_mfma_f32_16x16x16f16(
-        __builtin_bit_cast(f16x4, x), __builtin_bit_cast(f16x4, y), acc, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_16x16x16f16(__builtin_bit_cast(f16x4, x),
+                                                 __builtin_bit_cast(f16x4, y), acc, 0, 0, 0);
   }
 }
 

@@ -86,11 +86,12 @@ struct LeafStack {
       each([&](int b, int i, int at) { to[at] = top.block[b][i]; });
     }
     if (step.first || step.park) {
-      each([&](int b, int i, int) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
+      each(
+          [&](int b, int i, int) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
     } else {
       each([&](int b, int i, int) {
-        top.block[b][i] = arithmetic::add_rn(top.block[b][i],
-                                             arithmetic::add_rn(sums.block[b][i], 0.0F));
+        top.block[b][i] =
+            arithmetic::add_rn(top.block[b][i], arithmetic::add_rn(sums.block[b][i], 0.0F));
       });
     }
 #pragma unroll 1
@@ -105,7 +106,7 @@ struct LeafStack {
 
  private:
   DETGEMM_DEVICE static float* entry(int index) {
-    const TileArguments& a = gcn::kernel_argument<TileArguments>();
+    const TileArguments& a = kernel_argument<TileArguments>();
     return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
   }
   template <class Fn>

@@ -6,7 +6,7 @@
 #include "hip/gfx9/stream_kernel.hpp"
 #include "hip/gfx9/tile_kernel.hpp"
 
-/// The kernels of one element type by the names that hip/gfx9/choose.cpp builds:
+/// The kernels of one element type by the names that hip/kernel_names.cpp builds:
 ///
 ///   mfma_TYPE_TILE_REDUCTION_A_B     mfma_bf16_128x128_leaves_k_mn
 ///
@@ -15,8 +15,8 @@
 #define DETGEMM_BOUNDS(threads) \
   __attribute__((amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(2)))
 #define DETGEMM_TILE(type, tile, T, reduction, leaves, a, b)                            \
-  extern "C" __global__ DETGEMM_BOUNDS(T::kThreads) void                                \
-      mfma_##type##_##tile##_##reduction##_##a##_##b(TileArguments) {                   \
+  extern "C" __global__ DETGEMM_BOUNDS(                                                 \
+      T::kThreads) void mfma_##type##_##tile##_##reduction##_##a##_##b(TileArguments) { \
     run_tiles<DType::type, T, Major::a, Major::b, leaves>();                            \
   }
 #define DETGEMM_LAYOUTS(type, tile, T, reduction, leaves) \
@@ -24,10 +24,10 @@
   DETGEMM_TILE(type, tile, T, reduction, leaves, k, mn)   \
   DETGEMM_TILE(type, tile, T, reduction, leaves, mn, k)   \
   DETGEMM_TILE(type, tile, T, reduction, leaves, mn, mn)
-#define DETGEMM_STREAM(type, reduction, leaves, a, b)                     \
-  extern "C" __global__ DETGEMM_BOUNDS(kStreamWaves * 64) void            \
-      mfma_##type##_stream_##reduction##_##a##_##b(TileArguments) {       \
-    run_stream<DType::type, Major::a, Major::b, leaves>();                \
+#define DETGEMM_STREAM(type, reduction, leaves, a, b)                                       \
+  extern "C" __global__ DETGEMM_BOUNDS(                                                     \
+      kStreamWaves * 64) void mfma_##type##_stream_##reduction##_##a##_##b(TileArguments) { \
+    run_stream<DType::type, Major::a, Major::b, leaves>();                                  \
   }
 #define DETGEMM_KERNELS(type)                               \
   DETGEMM_LAYOUTS(type, 256x256, Tile256, chain, false)     \

@@ -186,7 +186,7 @@ DETGEMM_DEVICE void stream_columns(const GemmArguments& g, float* shared, std::i
   gcn::wave_fence();
   stage_stream(staging, lane, acc);
   gcn::wave_fence();
-  finish_block<16, 16>(gcn::kernel_argument<TileArguments>().g, staging, m0, n0, lane);
+  finish_block<16, 16>(kernel_argument<TileArguments>().g, staging, m0, n0, lane);
 }
 
 /// Fold and tree: the 4 waves share 16 x 16 outputs and take a leaf each; then every thread adds
@@ -224,14 +224,14 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
       const float* mine = round + thread / 16 * 17 + thread % 16;
 #pragma unroll 1
       for (int w = 0; w < kStreamWaves && first + w < count; ++w) {
-        stack.take(gcn::kernel_argument<TileArguments>().g, first + w, mine[w * kPiece]);
+        stack.take(kernel_argument<TileArguments>().g, first + w, mine[w * kPiece]);
       }
       // The next round writes the other half: a wave two rounds ahead has passed a barrier that
       // every reader of this half has reached.
       round = round == shared ? shared + kStreamWaves * kPiece : shared;
     }
   }
-  if (inside) finish_element(gcn::kernel_argument<TileArguments>().g, m, n, stack.top);
+  if (inside) finish_element(kernel_argument<TileArguments>().g, m, n, stack.top);
   block_barrier();
 }
 
@@ -240,7 +240,7 @@ DETGEMM_DEVICE void run_stream() {
   __shared__ float shared[2 * kStreamWaves * 16 * 17];
 #pragma unroll 1
   for (int index = block_index();;) {
-    const TileArguments& a = gcn::kernel_argument<TileArguments>();
+    const TileArguments& a = kernel_argument<TileArguments>();
     if (index >= a.raster.tiles_m * a.raster.tiles_n) break;
     const TilePlace place = tile_of(a.raster, index);
     index += a.blocks;

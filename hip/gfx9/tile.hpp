@@ -62,7 +62,7 @@ DETGEMM_HD int result_row_16(int lane, int i) { return 4 * (lane / 16) + i; }
 /// The streaming kernels: a wave has 16 x 16 outputs and reads both operands straight from memory.
 inline constexpr int kStreamWaves = 4;
 inline constexpr int kStreamBlock = 16;
-inline constexpr int kStreamStep = 16;    ///< k of one MFMA
-inline constexpr int kStreamUnroll = 8;   ///< of them loaded together
+inline constexpr int kStreamStep = 16;   ///< k of one MFMA
+inline constexpr int kStreamUnroll = 8;  ///< of them loaded together
 
 }  // namespace detgemm::hip::gfx9

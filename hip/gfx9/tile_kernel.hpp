@@ -83,17 +83,17 @@ struct TileKernel {
     Sums<T>& start = kLeaves ? stack.top : sums;
     if (kLeaves) start.clear();
     start_tile(tile, start);
-    const GemmArguments& g = gcn::kernel_argument<TileArguments>().g;
+    const GemmArguments& g = kernel_argument<TileArguments>().g;
     if (g.k > 0) multiply_all(g, shared, sums, stack);
     if (!kLeaves) restore_zeros(sums);
     block_barrier();
-    finish_tile(gcn::kernel_argument<TileArguments>().g, shared, tile, start);
+    finish_tile(kernel_argument<TileArguments>().g, shared, tile, start);
     block_barrier();
   }
 
  private:
   DETGEMM_DEVICE void start_tile(TilePlace tile, Sums<T>& start) {
-    const GemmArguments& g = gcn::kernel_argument<TileArguments>().g;
+    const GemmArguments& g = kernel_argument<TileArguments>().g;
     if (g.continue_from_c) start_from_c(g, tile, start);
     fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM);
     fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN);
@@ -133,7 +133,7 @@ struct TileKernel {
       gcn::schedule_fence();
       gcn::set_priority<0>();
       if (kLeaves && ends_leaf) {
-        stack.take(gcn::kernel_argument<TileArguments>(), leaf++, sums);
+        stack.take(kernel_argument<TileArguments>(), leaf++, sums);
       }
       if (T::kPhased) block_barrier();
       if (!more) break;
@@ -149,7 +149,7 @@ DETGEMM_DEVICE void run_tiles() {
   __shared__ __attribute__((aligned(16))) char shared[T::kSharedBytes];
 #pragma unroll 1
   for (int index = block_index();;) {
-    const TileArguments& a = gcn::kernel_argument<TileArguments>();
+    const TileArguments& a = kernel_argument<TileArguments>();
     if (index >= a.raster.tiles_m * a.raster.tiles_n) break;
     const TilePlace place = tile_of(a.raster, index);
     index += a.blocks;
