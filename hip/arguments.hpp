@@ -13,6 +13,7 @@ struct TileArguments {
   GemmArguments g;
   Raster raster;
   int blocks = 1;  ///< workgroups of the launch; each takes tiles block, block + blocks, ...
+  std::int64_t leaves = 1;  ///< of k; 1 for a chain
   /// Waiting subtree sums of a tree: a slice a workgroup, of `stack_stride` floats.
   float* stack = nullptr;
   std::int64_t stack_stride = 0;

@@ -36,15 +36,6 @@ struct KWalk {
   }
 };
 
-/// Pieces of the whole walk.
-DETGEMM_HD std::int64_t pieces(const GemmArguments& g, int step) {
-  if (g.k == 0) return 0;
-  if (g.reduction.kind == ReductionKind::chain) return (g.k - 1) / step + 1;
-  const std::int64_t leaf = g.reduction.leaf_k;
-  const std::int64_t whole = (g.k - 1) / leaf;  // leaves before the last
-  return whole * ((leaf - 1) / step + 1) + (g.k - whole * leaf - 1) / step + 1;
-}
-
 /// Sums that wait in memory at most: the stack of reduce_leaves without its newest entry and
 /// without the running leaf, which registers hold.
 DETGEMM_HD int parked_sums(const GemmArguments& g) {
@@ -53,8 +44,9 @@ DETGEMM_HD int parked_sums(const GemmArguments& g) {
   return size > 2 ? size - 2 : 0;
 }
 
-/// What to do with the sum of leaf `leaf`, the newest entry of the stack ("top") being in
-/// registers: `park` the top and take its place, or add it to the top, then to `more` parked sums.
+/// What to do with the sum of leaf `leaf` of `leaves`, the newest entry of the stack ("top") being
+/// in registers: `park` the top and take its place, or add it to the top, then to `more` parked
+/// sums.
 ///
 ///   stack:   [parked ...] [parked] [top]  + leaf        fold: one top, always added to
 struct LeafStep {
@@ -62,10 +54,10 @@ struct LeafStep {
   bool park;   ///< the top is parked first, then the leaf becomes the top
   int more;    ///< parked sums to add, newest first: top = parked + top
 };
-DETGEMM_HD LeafStep leaf_step(const GemmArguments& g, std::int64_t leaf) {
+DETGEMM_HD LeafStep leaf_step(const GemmArguments& g, std::int64_t leaves, std::int64_t leaf) {
   if (g.reduction.kind != ReductionKind::tree) return {false, false, 0};
   if (leaf == 0) return {true, false, 0};
-  const int closed = nodes_closed_by(leaf, (g.k - 1) / g.reduction.leaf_k + 1);
+  const int closed = nodes_closed_by(leaf, leaves);
   return {false, closed == 0, closed > 0 ? closed - 1 : 0};
 }
 

@@ -80,7 +80,7 @@ struct LeafStack {
 
   /// Takes the finished sums of leaf `leaf` and leaves zeros.
   DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
-    const LeafStep step = leaf_step(a.g, leaf);
+    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
     if (step.park) {
       float* to = entry(parked++);
       each([&](int b, int i, int at) { to[at] = top.block[b][i]; });

@@ -146,8 +146,8 @@ struct OutputStack {
   DETGEMM_DEVICE explicit OutputStack(const TileArguments& a)
       : next(a.stack + block_index() * a.stack_stride) {}
 
-  DETGEMM_DEVICE void take(const GemmArguments& g, std::int64_t leaf, float sum) {
-    const LeafStep step = leaf_step(g, leaf);
+  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf, float sum) {
+    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
     if (step.park) {
       next[thread_index()] = top;
       next += kEntry;
@@ -209,7 +209,7 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
     const StreamRow<kMajorA> x(operand_a(g), m0, lane);
     const StreamRow<kMajorB> y(operand_b(g), n0, lane);
     const std::int64_t step = g.reduction.leaf_k;
-    const std::int64_t count = (g.k - 1) / step + 1;
+    const std::int64_t count = a.leaves;
     float* round = shared;
 #pragma unroll 1
     for (std::int64_t first = 0; first < count; first += kStreamWaves) {
@@ -224,7 +224,7 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
       const float* mine = round + thread / 16 * 17 + thread % 16;
 #pragma unroll 1
       for (int w = 0; w < kStreamWaves && first + w < count; ++w) {
-        stack.take(kernel_argument<TileArguments>().g, first + w, mine[w * kPiece]);
+        stack.take(kernel_argument<TileArguments>(), first + w, mine[w * kPiece]);
       }
       // The next round writes the other half: a wave two rounds ahead has passed a barrier that
       // every reader of this half has reached.

@@ -67,7 +67,7 @@ struct Outputs {
   }
 
   DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf) {
-    const LeafStep step = leaf_step(a.g, leaf);
+    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
     if (step.park) {
       float* to = entry(a, parked++);
       each([&](int i, int j, int at) { to[at] = top[i][j]; });
