@@ -41,12 +41,17 @@ struct WavePlace {
   }
 };
 
-/// fp32 C, for `continue`. Outputs that do not exist repeat the last row or column.
+/// The start: as it is (zeros), or fp32 C for `continue`. Outputs that do not exist repeat the last row or column.
 template <class T>
-DETGEMM_DEVICE void start_from_c(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
+DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
   const WavePlace<T> at;
   const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
   const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
+  // Zeros in registers before the branch, not constants: else the compiler merges the two ways by
+  // copies of registers that one of them never wrote.
+#pragma unroll
+  for (int b = 0; b < Sums<T>::kBlocks; ++b) asm volatile("" : "+v"(sums.block[b]));
+  if (!g.continue_from_c) return;
   const auto* c = static_cast<const float*>(g.c);
 #pragma unroll
   for (int b = 0; b < Sums<T>::kBlocks; ++b) {

@@ -69,7 +69,7 @@ struct Fill<kRows, kThreads, Major::k> {
       }
       return;
     }
-    const int begin = thread % 4 * 8;
+    const int begin = fresh_thread() % 4 * 8;
     if (length % 8 == 0) {
       const std::uint32_t back = begin < length ? 0U : static_cast<std::uint32_t>(begin) * 2U;
 #pragma unroll
@@ -89,8 +89,9 @@ struct Fill<kRows, kThreads, Major::k> {
     for (int p = 0; p < kPasses; ++p) {
       const char* row = at + (offset[p] - static_cast<std::uint32_t>(begin) * 2U);
       u32x4 words = {0, 0, 0, 0};
+      const int there = length - begin < 8 ? length - begin : 8;
 #pragma unroll 1
-      for (int i = 0; i < 8 && begin + i < length; ++i) {
+      for (int i = 0; i < there; ++i) {
         const std::uint32_t value = reinterpret_cast<const std::uint16_t*>(row)[begin + i];
         const std::uint32_t placed = value << (16 * (i % 2));
         words[0] |= i / 2 == 0 ? placed : 0U;
@@ -130,9 +131,11 @@ struct Fill<kRows, kThreads, Major::mn> {
   u32x2 line[kPasses][4];
   std::uint32_t offset[kPasses];
 
-  DETGEMM_DEVICE int piece(int pass) const { return thread + pass * kThreads; }
-  DETGEMM_DEVICE int quad(int pass) const { return piece(pass) % kQuads; }
-  DETGEMM_DEVICE int packet(int pass) const { return piece(pass) / kQuads % kPackets; }
+  DETGEMM_DEVICE int quad(int pass) const { return (thread + pass * kThreads) % kQuads; }
+  DETGEMM_DEVICE int packet(int pass) const { return packet_of(thread, pass); }
+  DETGEMM_DEVICE static int packet_of(int thread, int pass) {
+    return (thread + pass * kThreads) / kQuads % kPackets;
+  }
 
   DETGEMM_DEVICE void start(const Operand& o, std::int64_t first) {
     thread = fresh_thread();
@@ -157,11 +160,12 @@ struct Fill<kRows, kThreads, Major::mn> {
           line[p][j] = *reinterpret_cast<const u32x2*>(at + j * pitch + offset[p]);
         }
       } else {
-        const char* row = at + (offset[p] - static_cast<std::uint32_t>(packet(p) * 4) *
+        const int first = packet_of(fresh_thread(), p) * 4;
+        const char* row = at + (offset[p] - static_cast<std::uint32_t>(first) *
                                                 static_cast<std::uint32_t>(pitch));
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          const int e = packet(p) * 4 + j;
+          const int e = first + j;
           const int inside = e < length ? e : length - 1;
           const u32x2 value = *reinterpret_cast<const u32x2*>(row + inside * pitch);
           line[p][j] = e < length ? value : u32x2{0, 0};

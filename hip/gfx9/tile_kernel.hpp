@@ -94,7 +94,7 @@ struct TileKernel {
  private:
   DETGEMM_DEVICE void start_tile(TilePlace tile, Sums<T>& start) {
     const GemmArguments& g = kernel_argument<TileArguments>().g;
-    if (g.continue_from_c) start_from_c(g, tile, start);
+    start_sums(g, tile, start);
     fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM);
     fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN);
   }
