@@ -66,41 +66,47 @@ Statement statement(std::string_view text, int line) {
   return s;
 }
 
-/// The kernels' .args lists out of the YAML between .amdgpu_metadata and .end_amdgpu_metadata, in
+/// The kernels' .args lists and largest workgroups out of the YAML between .amdgpu_metadata and .end_amdgpu_metadata, in
 /// the layout the compiler writes: two blanks a level, `- ` at the first key of an item.
 class Metadata {
  public:
-  explicit Metadata(std::map<std::string, std::vector<Argument>>& out) : out_(out) {}
+  struct Entry {
+    std::vector<Argument> arguments;
+    std::uint32_t largest = 0;
+  };
+  explicit Metadata(std::map<std::string, Entry>& out) : out_(out) {}
 
   void line(std::string_view raw) {
     const auto indent = raw.find_first_not_of(' ');
     std::string_view text = trimmed(raw);
     if (indent == 2 && text.substr(0, 2) == "- ") finish();
-    if (indent == 6 && text.substr(0, 2) == "- ") arguments_.emplace_back();
+    if (indent == 6 && text.substr(0, 2) == "- ") entry_.arguments.emplace_back();
     if (text.substr(0, 2) == "- ") text = trimmed(text.substr(2));
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) return;
     const std::string_view key = text.substr(0, colon);
     const std::string_view value = trimmed(text.substr(colon + 1));
-    if (indent >= 6 && !arguments_.empty()) {
-      if (key == ".offset") arguments_.back().offset = number(value);
-      if (key == ".size") arguments_.back().size = number(value);
-      if (key == ".value_kind") arguments_.back().kind = value;
+    if (indent >= 6 && !entry_.arguments.empty()) {
+      if (key == ".offset") entry_.arguments.back().offset = number(value);
+      if (key == ".size") entry_.arguments.back().size = number(value);
+      if (key == ".value_kind") entry_.arguments.back().kind = value;
     } else if (indent == 4 && key == ".name") {
       name_ = value;
+    } else if (indent == 4 && key == ".max_flat_workgroup_size") {
+      entry_.largest = number(value);
     }
   }
 
   void finish() {
-    if (!name_.empty()) out_[name_] = arguments_;
+    if (!name_.empty()) out_[name_] = entry_;
     name_.clear();
-    arguments_.clear();
+    entry_ = {};
   }
 
  private:
-  std::map<std::string, std::vector<Argument>>& out_;
+  std::map<std::string, Entry>& out_;
   std::string name_;
-  std::vector<Argument> arguments_;
+  Entry entry_;
 };
 
 }  // namespace
@@ -113,8 +119,8 @@ std::uint32_t KernelText::descriptor(const std::string& name) const {
 std::vector<KernelText> parse_assembly(std::string_view text) {
   std::vector<KernelText> functions;  // every function; those with a descriptor are kernels
   std::set<std::string> kernels;
-  std::map<std::string, std::vector<Argument>> arguments;
-  Metadata metadata(arguments);
+  std::map<std::string, Metadata::Entry> entries;
+  Metadata metadata(entries);
   std::string architecture;
   KernelText* open = nullptr;        // the function whose code is being read
   KernelText* descriptor = nullptr;  // the kernel whose .amdhsa_ lines are being read
@@ -174,7 +180,10 @@ std::vector<KernelText> parse_assembly(std::string_view text) {
   functions.erase(std::remove_if(functions.begin(), functions.end(),
                                  [&](const KernelText& f) { return kernels.count(f.name) == 0; }),
                   functions.end());
-  for (KernelText& f : functions) f.arguments = arguments[f.name];
+  for (KernelText& f : functions) {
+    f.arguments = entries[f.name].arguments;
+    f.amdhsa["max_flat_workgroup_size"] = entries[f.name].largest;
+  }
   return functions;
 }
 
