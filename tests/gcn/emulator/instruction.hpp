@@ -106,6 +106,30 @@ inline u64 read_scalar64(Wave& w, const Operand& o) {
   w.need_scalar(o.reg, 2);
   return w.scalar64(o.reg);
 }
+/// Scalar source of which only some bits may be known.
+template <class T>
+T read_known(Wave& w, const Operand& o, T& known) {
+  known = ~T{0};
+  if (o.kind != Operand::scalar) return static_cast<T>(sizeof(T) == 8 ? read_scalar64(w, o) : read_scalar(w, o));
+  T value = 0;
+  known = 0;
+  for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
+    if (w.s_pending[o.reg + i] != 0) w.settle_scalar(static_cast<int>(o.reg + i));
+    value |= static_cast<T>(w.s[o.reg + i]) << (32 * i);
+    known |= static_cast<T>(w.s_known[o.reg + i]) << (32 * i);
+  }
+  return value;
+}
+template <class T>
+void write_known(Wave& w, const Operand& o, T value, T known) {
+  if (o.kind != Operand::scalar) throw Fault("wants a scalar destination");
+  w.define_scalar(o.reg, sizeof(T) / 4);
+  for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
+    w.s[o.reg + i] = static_cast<u32>(value >> (32 * i));
+    w.s_known[o.reg + i] = static_cast<u32>(known >> (32 * i));
+  }
+  if (o.reg == kExec && known != ~T{0}) refuse_scalar(kExec);
+}
 inline void write_scalar(Wave& w, const Operand& o, u32 value) {
   if (o.kind != Operand::scalar) throw Fault("wants a scalar destination");
   w.set_scalar(o.reg, value);

@@ -26,7 +26,7 @@ void Wave::reset() {
   written.fill(0);
   pending.fill(0);
   s_pending.fill(0);
-  s_written.fill(false);
+  s_known.fill(0);
   issued = done = {0, 0};
   last_smem = 0;
   scc = ended = at_barrier = false;

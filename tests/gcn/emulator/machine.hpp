@@ -51,7 +51,7 @@ struct Wave {
   std::array<u32, kRows> pending;
   alignas(8) u32 s[kScalars];
   std::array<u32, kScalars> s_pending;
-  std::array<bool, kScalars> s_written;
+  std::array<u32, kScalars> s_known;  ///< bits that were written: loops build lane masks piece by piece
   bool scc = false;
   u32 pc = 0;
   bool ended = false, at_barrier = false;
@@ -116,13 +116,13 @@ struct Wave {
   void need_scalar(int r, int n) {
     for (int i = r; i < r + n; ++i) {
       if (s_pending[i] != 0) settle_scalar(i);
-      if (!s_written[i]) refuse_scalar(i);
+      if (s_known[i] != ~u32{0}) refuse_scalar(i);
     }
   }
   void define_scalar(int r, int n) {
     for (int i = r; i < r + n; ++i) {
       if (s_pending[i] != 0) settle_scalar(i);
-      s_written[i] = true;
+      s_known[i] = ~u32{0};
     }
   }
   void settle_scalar(int r);

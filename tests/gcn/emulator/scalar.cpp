@@ -70,14 +70,50 @@ void run_scc_of_k(Wave& w, const Instruction& in) {
             std::is_signed_v<T> ? static_cast<T>(static_cast<i16>(k)) : static_cast<T>(k));
 }
 
+/// dst = F(a, b), bit by bit: a bit of the result is known where F does not depend on what is not.
+template <class F, class T>
+T bitwise(Wave& w, const Operand& left, const Operand& right, T& known) {
+  T ka = 0;
+  T kb = 0;
+  const T a = read_known<T>(w, left, ka) & ka;
+  const T b = read_known<T>(w, right, kb) & kb;
+  const T r = F{}(a, b);
+  known = ~((r ^ F{}(a, b | ~kb)) | (r ^ F{}(a | ~ka, b)) | (r ^ F{}(a | ~ka, b | ~kb)));
+  return r;
+}
+template <class F, class T>
+void run_bitwise(Wave& w, const Instruction& in) {
+  T known = 0;
+  const T r = bitwise<F, T>(w, in[1], in[2], known);
+  write_known<T>(w, in[0], r, known);
+  w.scc = r != 0;
+}
 /// exec = F(operand, exec), the old exec to dst.
 template <class F>
 void run_saveexec(Wave& w, const Instruction& in) {
+  Operand exec;
+  exec.kind = Operand::scalar;
+  exec.reg = kExec;
+  u64 known = 0;
   const u64 old = w.exec();
-  const u64 next = F{}(read_scalar64(w, in[1]), old);
+  const u64 next = bitwise<F, u64>(w, in[1], exec, known);
   write_scalar64(w, in[0], old);
-  w.set_scalar64(kExec, next);
+  write_known<u64>(w, exec, next, known);
   w.scc = next != 0;
+}
+
+/// Moves may carry what nobody wrote.
+template <class T>
+void move(Wave& w, const Instruction& in) {
+  T known = 0;
+  const T value = read_known<T>(w, in[1], known);
+  write_known<T>(w, in[0], value, known);
+}
+template <class T>
+void select(Wave& w, const Instruction& in) {
+  T known = 0;
+  const T value = read_known<T>(w, in[w.scc ? 1 : 2], known);
+  write_known<T>(w, in[0], value, known);
 }
 
 template <Scc SCC = keeps, class F>
@@ -90,28 +126,8 @@ template <class F>
 Operation scc_of_k(F) { return run_scc_of_k<F>; }
 template <class F>
 Operation saveexec(F) { return run_saveexec<F>; }
-
-/// Moves may carry words nobody wrote: validity moves with them.
-template <int WORDS>
-void move(Wave& w, const Instruction& in) {
-  if (in[1].kind != Operand::scalar) {
-    WORDS == 2 ? write_scalar64(w, in[0], read_scalar64(w, in[1]))
-               : write_scalar(w, in[0], read_scalar(w, in[1]));
-    return;
-  }
-  u32 value[WORDS];
-  bool known[WORDS];
-  for (int i = 0; i < WORDS; ++i) {
-    const int r = in[1].reg + i;
-    if (w.s_pending[r] != 0) w.settle_scalar(r);
-    value[i] = w.s[r];
-    known[i] = w.s_written[r];
-  }
-  for (int i = 0; i < WORDS; ++i) {
-    write_scalar(w, [&] { Operand o = in[0]; o.reg += i; return o; }(), value[i]);
-    w.s_written[in[0].reg + i] = known[i];
-  }
-}
+template <class T, class F>
+Operation bitwise(F) { return run_bitwise<F, T>; }
 
 bool overflows(i64 x) { return x != static_cast<i32>(x); }
 u32 field(u32 a, u32 b) {
@@ -128,18 +144,18 @@ u32 field(u32 a, u32 b) {
 
 // A bitwise operation: 32 bits, 64 bits and the form that also takes and saves exec.
 #define GCN_BITWISE(NAME, EXPRESSION)                                                  \
-  {"s_" NAME "_b32", salu<nonzero>([](u32 a, u32 b) { return (EXPRESSION); })},        \
-  {"s_" NAME "_b64", salu<nonzero>([](u64 a, u64 b) { return (EXPRESSION); })},        \
+  {"s_" NAME "_b32", bitwise<u32>([](u32 a, u32 b) { return (EXPRESSION); })},         \
+  {"s_" NAME "_b64", bitwise<u64>([](u64 a, u64 b) { return (EXPRESSION); })},         \
   {"s_" NAME "_saveexec_b64", saveexec([](u64 a, u64 b) { return (EXPRESSION); })}
 
 }  // namespace
 
 std::vector<Opcode> scalar_opcodes() {
   return {
-      {"s_mov_b32", move<1>},
-      {"s_mov_b64", move<2>},
+      {"s_mov_b32", move<u32>},
+      {"s_mov_b64", move<u64>},
       {"s_movk_i32", salu([](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<i16>(a))); })},
-      {"s_cmov_b32", [](Wave& w, const Instruction& in) { if (w.scc) move<1>(w, in); }},
+      {"s_cmov_b32", [](Wave& w, const Instruction& in) { if (w.scc) move<u32>(w, in); }},
       {"s_add_i32", salu([](i32 a, i32 b, bool& c) {
          c = overflows(static_cast<i64>(a) + b);
          return static_cast<u32>(a) + static_cast<u32>(b);
@@ -217,8 +233,8 @@ std::vector<Opcode> scalar_opcodes() {
       {"s_pack_ll_b32_b16", salu([](u32 a, u32 b) { return (a & 0xffff) | b << 16; })},
       {"s_pack_lh_b32_b16", salu([](u32 a, u32 b) { return (a & 0xffff) | (b & 0xffff0000); })},
       {"s_pack_hh_b32_b16", salu([](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000); })},
-      {"s_cselect_b32", salu([](u32 a, u32 b, bool& c) { return c ? a : b; })},
-      {"s_cselect_b64", salu([](u64 a, u64 b, bool& c) { return c ? a : b; })},
+      {"s_cselect_b32", select<u32>},
+      {"s_cselect_b64", select<u64>},
       {"s_bitset0_b32", [](Wave& w, const Instruction& in) {
          write_scalar(w, in[0], read_scalar(w, in[0]) & ~(1U << (read_scalar(w, in[1]) & 31)));
        }},

@@ -40,8 +40,9 @@ inline Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid
       valid &= w.use(o.reg, words);
       return {w.v[o.reg], w.v[o.reg + words - 1]};
     case Operand::scalar:
-      w.need_scalar(o.reg, words);
       for (int i = 0; i < words; ++i) {
+        if (w.s_pending[o.reg + i] != 0) w.settle_scalar(o.reg + i);
+        if (w.s_known[o.reg + i] != ~u32{0}) valid = 0;
         const u32 value = w.s[o.reg + i];
         for (int l = 0; l < kLanes; ++l) temp.row[i][l] = value;
       }

@@ -38,7 +38,9 @@ void cndmask(Wave& w, const Instruction& in) {
   Temp temp[2];
   const Source a = fetch(w, in[1], 1, temp[0], valid[0]);
   const Source b = fetch(w, in[2], 1, temp[1], valid[1]);
-  const u64 mask = read_scalar64(w, in[3]);
+  u64 known = 0;
+  const u64 mask = read_known<u64>(w, in[3], known);
+  if ((w.exec() & ~known) != 0) refuse_scalar(in[3].reg);
   Temp result;
   for (int l = 0; l < kLanes; ++l) result.row[0][l] = (mask >> l & 1) != 0 ? b.low[l] : a.low[l];
   w.define(vector_destination(in[0]).reg, 1, (valid[0] & ~mask) | (valid[1] & mask));
@@ -73,7 +75,22 @@ void mad64(Wave& w, const Instruction& in) {
   w.define(reg + 1, 1, low_valid & high_valid);
   blend(w, reg, 2, result);
   w.define_scalar(in[1].reg, 2);  // compilers do not read the carry: it counts as unwritten
-  w.s_written[in[1].reg] = w.s_written[in[1].reg + 1] = false;
+  w.s_known[in[1].reg] = w.s_known[in[1].reg + 1] = 0;
+}
+
+/// Word by word: one of them may be undefined.
+void mov64(Wave& w, const Instruction& in) {
+  Operand word = in[1];
+  for (int i = 0; i < 2; ++i) {
+    u64 valid = ~u64{0};
+    Temp temp;
+    Temp result;
+    const Source s = word.kind == Operand::constant ? fetch(w, word, 2, temp, valid) : fetch(w, word, 1, temp, valid);
+    std::copy_n(i == 1 && word.kind == Operand::constant ? s.high : s.low, kLanes, result.row[0]);
+    w.define(vector_destination(in[0]).reg + i, 1, valid);
+    blend(w, in[0].reg + i, 1, result);
+    ++word.reg;
+  }
 }
 
 u32 perm(u32 a, u32 b, u32 select) {
@@ -104,7 +121,7 @@ i32 signed24(u32 a) { return static_cast<i32>(a << 8) >> 8; }
 std::vector<Opcode> vector_integer_opcodes() {
   return {
       {"v_mov_b32", alu([](u32 a) { return a; })},
-      {"v_mov_b64", alu([](u64 a) { return a; })},
+      {"v_mov_b64", mov64},
       {"v_accvgpr_write_b32", alu([](u32 a) { return a; })},
       {"v_accvgpr_read_b32", alu([](u32 a) { return a; })},
       {"v_accvgpr_mov_b32", alu([](u32 a) { return a; })},
