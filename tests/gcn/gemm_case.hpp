@@ -26,7 +26,8 @@ struct GemmCase {
     for (auto* x : {&a, &b}) {
       for (u16& e : *x) {
         e = random ? static_cast<u16>(bits())
-                   : half ? arithmetic::to_fp16(normal(bits)) : arithmetic::to_bf16(normal(bits));
+            : half ? arithmetic::to_fp16(normal(bits))
+                   : arithmetic::to_bf16(normal(bits));
       }
     }
     memory.add(a.data(), a.size() * 2);
@@ -46,7 +47,8 @@ struct GemmCase {
     } problem = {pa, pb, pd, m, n, k, 0};
     const void* values[] = {&problem};
     Launch launch;
-    launch.grid = {static_cast<u32>((n + tile - 1) / tile), static_cast<u32>((m + tile - 1) / tile), 1};
+    launch.grid = {static_cast<u32>((n + tile - 1) / tile), static_cast<u32>((m + tile - 1) / tile),
+                   1};
     launch.block = {threads_a_group, 1, 1};
     launch.arguments = pack_arguments(kernel.text, values, launch);
     return run(kernel, launch, memory, host_threads);
@@ -66,14 +68,17 @@ struct GemmCase {
           acc = cdna3 ? arithmetic::cdna3_step<T>(x + p, y + p, acc)
                       : arithmetic::cdna2_step<T>(x + p, y + p, acc);
         }
-        wrong += arithmetic::bits_of(acc) != arithmetic::bits_of(d[size(i, n) + static_cast<std::size_t>(j)]);
+        wrong += arithmetic::bits_of(acc) !=
+                 arithmetic::bits_of(d[size(i, n) + static_cast<std::size_t>(j)]);
       }
     }
     return wrong;
   }
 
  private:
-  static std::size_t size(int x, int y) { return static_cast<std::size_t>(x) * static_cast<std::size_t>(y); }
+  static std::size_t size(int x, int y) {
+    return static_cast<std::size_t>(x) * static_cast<std::size_t>(y);
+  }
 };
 
 }  // namespace detgemm::gcn

@@ -13,7 +13,9 @@ namespace {
 class Gemm : public ::testing::TestWithParam<const char*> {
  protected:
   bool cdna3() const { return std::string(GetParam()) == "gfx942"; }
-  std::string text() const { return read_text(std::string(GCN_KERNELS) + "/gemm." + GetParam() + ".s"); }
+  std::string text() const {
+    return read_text(std::string(GCN_KERNELS) + "/gemm." + GetParam() + ".s");
+  }
   Kernel kernel(const std::string& name) const { return Kernel(kernel_of(text(), name)); }
 
   /// What a run says; empty where nothing is found.
@@ -85,12 +87,13 @@ TEST_P(Gemm, EveryMissingBarrierAndWaitIsFound) {
   int waits = 0;
   for (const auto& s : kernel_of(text(), "gemm_bf16").code) {
     if (s.mnemonic == "s_barrier") {
-      const std::string what = said("gemm_bf16", without_line(text(), "gemm_bf16", "s_barrier", barriers++));
-      EXPECT_NE(what.find("LDS"), std::string::npos)
-          << "barrier " << barriers << ": " << what;
+      const std::string what =
+          said("gemm_bf16", without_line(text(), "gemm_bf16", "s_barrier", barriers++));
+      EXPECT_NE(what.find("LDS"), std::string::npos) << "barrier " << barriers << ": " << what;
     }
     if (s.mnemonic == "s_waitcnt") {
-      const std::string what = said("gemm_bf16", without_line(text(), "gemm_bf16", "s_waitcnt", waits++));
+      const std::string what =
+          said("gemm_bf16", without_line(text(), "gemm_bf16", "s_waitcnt", waits++));
       EXPECT_FALSE(what.empty()) << "wait " << waits << ", line " << s.line << ": " << s.text;
     }
   }
@@ -99,7 +102,8 @@ TEST_P(Gemm, EveryMissingBarrierAndWaitIsFound) {
 }
 
 TEST_P(Gemm, AMissingWriteIsAnUnwrittenRegister) {
-  const std::string what = said("gemm16_bf16", without_line(text(), "gemm16_bf16", "v_accvgpr_write", 0));
+  const std::string what =
+      said("gemm16_bf16", without_line(text(), "gemm16_bf16", "v_accvgpr_write", 0));
   EXPECT_NE(what.find("never written"), std::string::npos) << what;
   const std::string scalar = said("gemm_bf16", without_line(text(), "gemm_bf16", "s_load", 0));
   EXPECT_NE(scalar.find("never written"), std::string::npos) << scalar;

@@ -26,10 +26,12 @@ inline std::string without_line(const std::string& text, const std::string& func
   const std::size_t begin = text.find("\n" + function + ":");
   const std::size_t end = text.find(".Lfunc_end", begin);
   std::vector<std::size_t> found;
-  for (std::size_t at = text.find("\n\t" + prefix, begin); at < end; at = text.find("\n\t" + prefix, at + 1)) {
+  for (std::size_t at = text.find("\n\t" + prefix, begin); at < end;
+       at = text.find("\n\t" + prefix, at + 1)) {
     found.push_back(at);
   }
-  const std::size_t index = which < 0 ? found.size() + static_cast<std::size_t>(which) : static_cast<std::size_t>(which);
+  const std::size_t index =
+      which < 0 ? found.size() + static_cast<std::size_t>(which) : static_cast<std::size_t>(which);
   if (begin == std::string::npos || index >= found.size()) {
     throw std::runtime_error("no such line to plant a fault at: " + prefix);
   }

@@ -58,22 +58,33 @@ class Source {
     const int r = static_cast<int>(random_() & 0xffff);
     if (random_() % 16 == 0) return static_cast<std::uint16_t>(r & 0x8000);  // a zero
     switch (kind) {
-      case near_one: return with_field(r, bias + r % 3 - 1);
-      case spread: return with_field(r, bias + r % (bias / 2) - bias / 4);
-      case cancelling: return with_field(r & (half_ ? 0x83f0 : 0x8070), bias);
-      case tiny: return with_field(r, half_ ? r % 3 : bias / 2 + r % 20 - 10);
-      case huge: return with_field(r, half_ ? top - 1 - r % 3 : bias + 64 - r % 4);
-      case special: return with_field(r % 5 == 0 ? r & 0x8000 : r, r % 4 == 0 ? top : bias + r % 60);
-      default: return static_cast<std::uint16_t>(r);
+      case near_one:
+        return with_field(r, bias + r % 3 - 1);
+      case spread:
+        return with_field(r, bias + r % (bias / 2) - bias / 4);
+      case cancelling:
+        return with_field(r & (half_ ? 0x83f0 : 0x8070), bias);
+      case tiny:
+        return with_field(r, half_ ? r % 3 : bias / 2 + r % 20 - 10);
+      case huge:
+        return with_field(r, half_ ? top - 1 - r % 3 : bias + 64 - r % 4);
+      case special:
+        return with_field(r % 5 == 0 ? r & 0x8000 : r, r % 4 == 0 ? top : bias + r % 60);
+      default:
+        return static_cast<std::uint16_t>(r);
     }
   }
   float accumulator(Kind kind, float near) {
     const auto r = static_cast<std::uint32_t>(random_());
     switch (r >> 28 & 3) {
-      case 0: return 0.0F * (r & 1 ? 1.0F : -1.0F);
-      case 1: return arithmetic::float_of(arithmetic::bits_of(-near) ^ (r & 7));  // cancels
-      case 2: return near * std::ldexp(1.0F, static_cast<int>(r % 60) - 30);
-      default: break;
+      case 0:
+        return 0.0F * (r & 1 ? 1.0F : -1.0F);
+      case 1:
+        return arithmetic::float_of(arithmetic::bits_of(-near) ^ (r & 7));  // cancels
+      case 2:
+        return near * std::ldexp(1.0F, static_cast<int>(r % 60) - 30);
+      default:
+        break;
     }
     if (kind == tiny) return arithmetic::float_of(r & 0x80ffffff);
     return arithmetic::float_of(static_cast<std::uint32_t>(random_()));
@@ -100,7 +111,8 @@ std::int64_t mismatches(const Wide& wide, bool cdna3, std::int64_t steps, std::u
     Block a;
     Block b;
     for (auto* block : {&a, &b}) {
-      for (auto& row : block->element) for (auto& x : row) x = random.element(kind);
+      for (auto& row : block->element)
+        for (auto& x : row) x = random.element(kind);
       block->pack();
     }
     const std::uint32_t* wa[] = {a.words[0], a.words[1]};

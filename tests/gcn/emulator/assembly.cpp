@@ -22,13 +22,12 @@ std::uint32_t number(std::string_view s) {
 }
 
 /// Modifiers follow the operands: NAME:VALUE, or one of these words.
-const std::set<std::string, std::less<>> kFlags = {"glc", "slc",  "sc0",   "sc1",   "nt",
+const std::set<std::string, std::less<>> kFlags = {"glc", "slc",   "sc0",   "sc1",   "nt",
                                                    "lds", "offen", "idxen", "clamp", "gds"};
 
 bool is_modifier(std::string_view word) {
-  return kFlags.count(word) != 0 ||
-         (word.find(':') != std::string_view::npos && word.find('[') != 0 &&
-          word.find('[') > word.find(':'));
+  return kFlags.count(word) != 0 || (word.find(':') != std::string_view::npos &&
+                                     word.find('[') != 0 && word.find('[') > word.find(':'));
 }
 
 /// Cuts at commas and blanks outside brackets.
@@ -66,8 +65,9 @@ Statement statement(std::string_view text, int line) {
   return s;
 }
 
-/// The kernels' .args lists and largest workgroups out of the YAML between .amdgpu_metadata and .end_amdgpu_metadata, in
-/// the layout the compiler writes: two blanks a level, `- ` at the first key of an item.
+/// The kernels' .args lists and largest workgroups out of the YAML between .amdgpu_metadata and
+/// .end_amdgpu_metadata, in the layout the compiler writes: two blanks a level, `- ` at the first
+/// key of an item.
 class Metadata {
  public:
   struct Entry {

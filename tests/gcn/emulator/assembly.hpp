@@ -32,8 +32,8 @@ struct KernelText {
   std::string name;
   std::string architecture;  ///< gfx942, gfx90a
   std::vector<Statement> code;
-  std::map<std::string, std::uint32_t> labels;         ///< label to index in code
-  std::map<std::string, std::uint32_t> amdhsa;         ///< descriptor: .amdhsa_NAME VALUE
+  std::map<std::string, std::uint32_t> labels;  ///< label to index in code
+  std::map<std::string, std::uint32_t> amdhsa;  ///< descriptor: .amdhsa_NAME VALUE
   std::vector<Argument> arguments;
   std::uint32_t descriptor(const std::string& name) const;  ///< 0 where it is not given
 };

@@ -13,15 +13,15 @@ namespace {
 
 using Table = std::unordered_map<std::string, Opcode>;
 
-Table table_for(const std::string& architecture) {
-  Table table;
+std::vector<Opcode> opcodes(const std::string& architecture) {
+  std::vector<Opcode> all;
   for (const auto& part :
        {vector_integer_opcodes(), vector_float_opcodes(), vector_compare_opcodes(), lane_opcodes(),
         scalar_opcodes(), control_opcodes(), memory_opcodes(), lds_opcodes(),
         mfma_opcodes(architecture)}) {
-    for (const Opcode& o : part) table.emplace(o.name, o);
+    all.insert(all.end(), part.begin(), part.end());
   }
-  return table;
+  return all;
 }
 
 std::string base_name(std::string name) {
@@ -80,7 +80,7 @@ bool set_register(Operand& o, const std::string& s) {
 
 bool set_special(Operand& o, const std::string& s) {
   static const std::unordered_map<std::string, std::pair<int, int>> names = {
-      {"vcc", {kVcc, 2}},   {"vcc_lo", {kVcc, 1}},   {"vcc_hi", {kVcc + 1, 1}}, {"m0", {kM0, 1}},
+      {"vcc", {kVcc, 2}},   {"vcc_lo", {kVcc, 1}},   {"vcc_hi", {kVcc + 1, 1}},  {"m0", {kM0, 1}},
       {"exec", {kExec, 2}}, {"exec_lo", {kExec, 1}}, {"exec_hi", {kExec + 1, 1}}};
   const auto found = names.find(s);
   if (found == names.end()) return false;
@@ -93,7 +93,8 @@ bool set_special(Operand& o, const std::string& s) {
 Operand operand(std::string s, const KernelText& text) {
   Operand o;
   if (s[0] == '-' && !is_number(s)) o.negate = true, s.erase(0, 1);
-  if (s.size() > 2 && s[0] == '|' && s.back() == '|') o.absolute = true, s = s.substr(1, s.size() - 2);
+  if (s.size() > 2 && s[0] == '|' && s.back() == '|')
+    o.absolute = true, s = s.substr(1, s.size() - 2);
   if (s.rfind("sext(", 0) == 0) o.extend = true, s = s.substr(5, s.size() - 6);
   if (is_number(s)) {
     set_constant(o, s);
@@ -146,7 +147,8 @@ void set_packed(Instruction& in, const std::string& name) {
     if (!packed) throw Fault(std::string("modifier ") + list.name + " is not known here");
     for (int i = 0; 1 + 2 * i < static_cast<int>(found->second.size()) && i < 3; ++i) {
       const u32 bit = 1U << (list.first + 2 * i);
-      in.flags = found->second[static_cast<std::size_t>(1 + 2 * i)] == '1' ? in.flags | bit : in.flags & ~bit;
+      in.flags = found->second[static_cast<std::size_t>(1 + 2 * i)] == '1' ? in.flags | bit
+                                                                           : in.flags & ~bit;
     }
   }
 }
@@ -188,15 +190,15 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
 
 }  // namespace
 
-std::vector<std::string> opcode_names() {
+std::vector<std::string> opcode_names(const std::string& architecture) {
   std::vector<std::string> names;
-  for (const auto& [name, opcode] : table_for("gfx90a")) names.push_back(name);
-  for (const auto& [name, opcode] : table_for("gfx942")) names.push_back(name);
+  for (const Opcode& o : opcodes(architecture)) names.emplace_back(o.name);
   return names;
 }
 
 Kernel::Kernel(KernelText from) : text(std::move(from)) {
-  const Table table = table_for(text.architecture);
+  Table table;
+  for (const Opcode& o : opcodes(text.architecture)) table.emplace(o.name, o);
   if (text.descriptor("private_segment_fixed_size") != 0) {
     throw std::runtime_error("gcn: " + text.name + " needs scratch memory, which is not modelled");
   }

@@ -11,9 +11,7 @@
 /// set manuals. With them and fma the compiler's sequence rounds correctly; a test says so.
 namespace detgemm::gcn {
 
-inline int exponent_field(float x) {
-  return static_cast<int>(arithmetic::bits_of(x) >> 23 & 255);
-}
+inline int exponent_field(float x) { return static_cast<int>(arithmetic::bits_of(x) >> 23 & 255); }
 inline bool is_subnormal(float x) { return x != 0 && exponent_field(x) == 0; }
 
 /// v_div_scale_f32(which, denominator, numerator): `which` is one of the two, scaled so that no
@@ -28,14 +26,9 @@ inline float scaled_for_division(float which, float denominator, float numerator
     return same_as_denominator ? std::ldexp(which, 64) : which;
   }
   if (is_subnormal(denominator)) return std::ldexp(which, 64);
-  const bool small_inverse = is_subnormal(static_cast<float>(1.0 / denominator));
+  // The manuals also ask whether 1 / denominator is a subnormal double, which of fp32 it never is.
   const bool small_quotient =
       is_subnormal(static_cast<float>(static_cast<double>(numerator) / denominator));
-  if (small_inverse && small_quotient) {
-    undo = true;
-    return same_as_denominator ? std::ldexp(which, 64) : which;
-  }
-  if (small_inverse) return std::ldexp(which, -64);
   if (small_quotient) {
     undo = true;
     return same_as_numerator ? std::ldexp(which, 64) : which;
@@ -47,8 +40,8 @@ inline float scaled_for_division(float which, float denominator, float numerator
 /// v_div_fmas_f32: fma, with the scale undone where asked for.
 inline float fma_undoing_scale(float a, float b, float c, bool undo) {
   if (!undo) return std::fma(a, b, c);
-  // One rounding: the scaled sum in double is exact enough only if it is rounded once, so scale
-  // the fp32 result where that is exact, as it is for normal quotients.
+  // Rounded to double and then to fp32, subnormal or not: as one rounding, but within 2^-29 units
+  // of a tie, where the sequence's residual does not come.
   const int scale = exponent_field(c) > 127 ? 64 : -64;
   const double exact = std::fma(static_cast<double>(a), static_cast<double>(b), c);
   return static_cast<float>(std::ldexp(exact, scale));
@@ -66,6 +59,10 @@ inline float fixed_quotient(float quotient, float denominator, float numerator) 
   if (denominator == 0 || infinite) return with_sign(INFINITY);
   if (std::isinf(denominator) || numerator == 0) return with_sign(0.0F);
   if (exponent_field(numerator) - exponent_field(denominator) < -150) return with_sign(0.0F);
+  // The sequence meets Inf - Inf where the quotient leaves the range. The manuals name the
+  // denominator here, which can have no such exponent in this place; the quotient is what they
+  // mean.
+  if (exponent_field(quotient) == 255) return with_sign(INFINITY);
   return with_sign(quotient);
 }
 

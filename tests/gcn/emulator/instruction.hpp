@@ -23,12 +23,12 @@ struct Spread {
 struct Operand {
   enum Kind : u8 { none, vector, scalar, constant, label, off };
   Kind kind = none;
-  u8 count = 1;             ///< words named: v[0:3] has 4
-  u16 reg = 0;              ///< row of the vector registers, or number of the scalar
-  bool decimal = false;     ///< written with a point: fp32 bits
-  bool literal = false;     ///< an integer outside -16..64
+  u8 count = 1;          ///< words named: v[0:3] has 4
+  u16 reg = 0;           ///< row of the vector registers, or number of the scalar
+  bool decimal = false;  ///< written with a point: fp32 bits
+  bool literal = false;  ///< an integer outside -16..64
   bool negate = false, absolute = false, extend = false;  ///< -x, |x|, sext(x)
-  u64 value = 0;            ///< of a constant, sign-extended; of a label, the index in the code
+  u64 value = 0;  ///< of a constant, sign-extended; of a label, the index in the code
   std::shared_ptr<const Spread> spread;
 };
 
@@ -70,8 +70,8 @@ std::vector<Opcode> memory_opcodes();
 std::vector<Opcode> lds_opcodes();
 std::vector<Opcode> mfma_opcodes(const std::string& architecture);
 
-/// Names of all opcodes.
-std::vector<std::string> opcode_names();
+/// Names of all opcodes of an architecture.
+std::vector<std::string> opcode_names(const std::string& architecture);
 
 /// A kernel ready to run.
 struct Kernel {
@@ -110,7 +110,8 @@ inline u64 read_scalar64(Wave& w, const Operand& o) {
 template <class T>
 T read_known(Wave& w, const Operand& o, T& known) {
   known = ~T{0};
-  if (o.kind != Operand::scalar) return static_cast<T>(sizeof(T) == 8 ? read_scalar64(w, o) : read_scalar(w, o));
+  if (o.kind != Operand::scalar)
+    return static_cast<T>(sizeof(T) == 8 ? read_scalar64(w, o) : read_scalar(w, o));
   T value = 0;
   known = 0;
   for (unsigned i = 0; i < sizeof(T) / 4; ++i) {

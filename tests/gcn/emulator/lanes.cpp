@@ -58,7 +58,8 @@ void gather(Wave& w, const Instruction& in, const Operand& source, From from) {
   for (int l = 0; l < kLanes; ++l) {
     const int s = from(l);
     const bool active = (exec >> s & 1) != 0;
-    if ((exec >> l & 1) != 0 && active && (valid >> s & 1) == 0) w.refuse_unwritten(source.reg, u64{1} << s);
+    if ((exec >> l & 1) != 0 && active && (valid >> s & 1) == 0)
+      w.refuse_unwritten(source.reg, u64{1} << s);
     result.row[0][l] = active ? w.v[source.reg][s] : 0;
   }
   w.define_loaded(vector_destination(in[0]).reg, 1, w.issue(kLgkm));
@@ -68,7 +69,8 @@ void gather(Wave& w, const Instruction& in, const Operand& source, From from) {
 void bpermute(Wave& w, const Instruction& in) {
   w.need(in[1].reg, 1, w.exec());
   const u32* address = w.v[in[1].reg];
-  gather(w, in, in[2], [&](int l) { return static_cast<int>((address[l] + in.offset[0]) >> 2 & 63); });
+  gather(w, in, in[2],
+         [&](int l) { return static_cast<int>((address[l] + in.offset[0]) >> 2 & 63); });
 }
 
 void permute(Wave& w, const Instruction& in) {
@@ -120,14 +122,10 @@ void swizzle(Wave& w, const Instruction& in) {
 
 std::vector<Opcode> lane_opcodes() {
   return {
-      {"v_readlane_b32", readlane},
-      {"v_readfirstlane_b32", readfirstlane},
-      {"v_writelane_b32", writelane},
-      {"v_mbcnt_lo_u32_b32", mbcnt<0>},
-      {"v_mbcnt_hi_u32_b32", mbcnt<32>},
-      {"ds_bpermute_b32", bpermute},
-      {"ds_permute_b32", permute},
-      {"ds_swizzle_b32", swizzle},
+      {"v_readlane_b32", readlane},      {"v_readfirstlane_b32", readfirstlane},
+      {"v_writelane_b32", writelane},    {"v_mbcnt_lo_u32_b32", mbcnt<0>},
+      {"v_mbcnt_hi_u32_b32", mbcnt<32>}, {"ds_bpermute_b32", bpermute},
+      {"ds_permute_b32", permute},       {"ds_swizzle_b32", swizzle},
   };
 }
 

@@ -77,9 +77,12 @@ class Workgroup {
     const struct {
       const char* name;
       int words;
-    } users[] = {{"user_sgpr_private_segment_buffer", 4}, {"user_sgpr_dispatch_ptr", 2},
-                 {"user_sgpr_queue_ptr", 2},              {"user_sgpr_kernarg_segment_ptr", 2},
-                 {"user_sgpr_dispatch_id", 2},            {"user_sgpr_flat_scratch_init", 2},
+    } users[] = {{"user_sgpr_private_segment_buffer", 4},
+                 {"user_sgpr_dispatch_ptr", 2},
+                 {"user_sgpr_queue_ptr", 2},
+                 {"user_sgpr_kernarg_segment_ptr", 2},
+                 {"user_sgpr_dispatch_id", 2},
+                 {"user_sgpr_flat_scratch_init", 2},
                  {"user_sgpr_private_segment_size", 1}};
     for (const auto& user : users) {
       if (d.descriptor(user.name) == 0) continue;
@@ -172,7 +175,8 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
   return totals;
 }
 
-std::vector<u8> pack_arguments(const KernelText& text, const void* const* values, const Launch& launch) {
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values,
+                               const Launch& launch) {
   std::vector<u8> out((text.descriptor("kernarg_size") + 15) / 16 * 16, 0);
   int value = 0;
   for (const Argument& a : text.arguments) {
@@ -182,8 +186,10 @@ std::vector<u8> pack_arguments(const KernelText& text, const void* const* values
     }
     const int axis = a.kind.empty() ? 0 : a.kind.back() - 'x';
     u64 hidden = 0;
-    if (a.kind.rfind("hidden_block_count_", 0) == 0) hidden = launch.grid[static_cast<std::size_t>(axis)];
-    if (a.kind.rfind("hidden_group_size_", 0) == 0) hidden = launch.block[static_cast<std::size_t>(axis)];
+    if (a.kind.rfind("hidden_block_count_", 0) == 0)
+      hidden = launch.grid[static_cast<std::size_t>(axis)];
+    if (a.kind.rfind("hidden_group_size_", 0) == 0)
+      hidden = launch.block[static_cast<std::size_t>(axis)];
     if (a.kind == "hidden_grid_dims") hidden = launch.grid[2] > 1 ? 3 : launch.grid[1] > 1 ? 2 : 1;
     if (a.kind == "hidden_dynamic_lds_size") hidden = launch.dynamic_lds;
     std::memcpy(out.data() + a.offset, &hidden, std::min<std::size_t>(a.size, 8));

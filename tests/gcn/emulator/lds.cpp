@@ -18,8 +18,9 @@ std::string name(int wave) { return wave == 31 ? "several waves" : "wave " + std
 
 template <class T>
 void forget_done(std::vector<T>& list, const Wave& w) {
-  list.erase(std::remove_if(list.begin(), list.end(), [&](const T& x) { return !w.outstanding(x.mark); }),
-             list.end());
+  list.erase(
+      std::remove_if(list.begin(), list.end(), [&](const T& x) { return !w.outstanding(x.mark); }),
+      list.end());
 }
 
 using V4 __attribute__((vector_size(16))) = std::uint32_t;
@@ -32,7 +33,8 @@ V4 load4(const std::uint32_t* p) {
 }  // namespace
 
 void Lds::reset(std::uint32_t bytes, int waves) {
-  if (bytes > kLargest || waves > kWaves) throw Fault("more local memory or waves than a workgroup has");
+  if (bytes > kLargest || waves > kWaves)
+    throw Fault("more local memory or waves than a workgroup has");
   size_ = bytes;
   stamp_ = safe_ = 0;
   epoch_ = 1;
@@ -53,13 +55,15 @@ void Lds::check_range(const std::uint32_t* address, std::uint64_t exec, int byte
     largest = std::max(largest, a);
     low_bits |= a;
   }
-  if (exec == 0 || (largest < kLargest && largest + bytes <= size_ && (low_bits & align) == 0)) return;
+  if (exec == 0 || (largest < kLargest && largest + bytes <= size_ && (low_bits & align) == 0))
+    return;
   for (int l = 0; l < 64; ++l) {
     if ((exec >> l & 1) == 0) continue;
     const std::uint64_t end = std::uint64_t{address[l]} + static_cast<unsigned>(bytes);
     if (end > size_) {
       throw Fault("LDS access out of bounds: bytes " + std::to_string(address[l]) + " to " +
-                      std::to_string(end) + " of " + std::to_string(size_), l);
+                      std::to_string(end) + " of " + std::to_string(size_),
+                  l);
     }
     if ((address[l] & align) != 0) throw Fault("misaligned LDS access", l);
   }
@@ -84,7 +88,8 @@ void Lds::check_read(const Wave& w, std::uint32_t word, std::uint32_t mask, int 
   const int writer = wave_of(tag);
   if (writer != w.index && tag >> 8 > released(writer)) {
     throw Fault("LDS race: " + at(word) + ", written by " + name(writer) +
-                    ", is read with no barrier after a completed write", lane);
+                    ", is read with no barrier after a completed write",
+                lane);
   }
   if (writer == w.index && (tag & kDma) != 0 && in_flight(w, tag >> 8)) {
     throw Fault("reads " + at(word) + " before s_waitcnt vmcnt guarantees the load into it", lane);
@@ -92,12 +97,14 @@ void Lds::check_read(const Wave& w, std::uint32_t word, std::uint32_t mask, int 
   note_reader(word, w.index);
 }
 
-void Lds::check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag, int lane) {
+void Lds::check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag,
+                      int lane) {
   const std::uint32_t readers = readers_[word];
   if (readers >> 16 == epoch_ && (readers & 0xffff & ~(1U << w.index)) != 0) {
     const int other = std::countr_zero(readers & 0xffff & ~(1U << w.index));
     throw Fault("LDS race: " + at(word) + ", read by " + name(other) +
-                    ", is overwritten with no barrier after a completed read", lane);
+                    ", is overwritten with no barrier after a completed read",
+                lane);
   }
   const std::uint32_t old = tags_[word];
   const int writer = wave_of(old);
@@ -108,7 +115,8 @@ void Lds::check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std
     mixed = (old & kPartial) != 0 && fresh != 0 && (fresh & mask) == 0;
     if (!mixed) {
       throw Fault("LDS race: " + at(word) + ", written by " + name(writer) +
-                      ", is overwritten with no barrier after a completed write", lane);
+                      ", is overwritten with no barrier after a completed write",
+                  lane);
     }
   }
   if (old != 0 && writer == w.index && (old & kDma) != 0 && in_flight(w, old >> 8)) {
@@ -173,7 +181,8 @@ void Lds::write(const Wave& w, const std::uint32_t* address, std::uint64_t exec,
                 const std::uint32_t* const* rows, std::uint32_t mark, bool dma) {
   check_range(address, exec, bytes);
   if (++stamp_ >= 1U << 24) throw Fault("more LDS writes than the emulator counts");
-  const std::uint32_t tag = stamp_ << 8 | static_cast<std::uint32_t>(w.index) << 3 | (dma ? kDma : 0);
+  const std::uint32_t tag =
+      stamp_ << 8 | static_cast<std::uint32_t>(w.index) << 3 | (dma ? kDma : 0);
   const std::uint32_t limit = safe_ << 8 | 255;
   const std::uint32_t others = 0xffffU & ~(1U << w.index);
   for (int l = 0; l < 64; ++l) {

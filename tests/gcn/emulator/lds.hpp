@@ -54,7 +54,8 @@ class Lds {
   bool in_flight(const Wave& w, std::uint32_t stamp);
   void note_reader(std::uint32_t word, int wave);
   void check_read(const Wave& w, std::uint32_t word, std::uint32_t mask, int lane);
-  void check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag, int lane);
+  void check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag,
+                   int lane);
 
   std::uint32_t size_ = 0;
   std::uint32_t stamp_ = 0, epoch_ = 1;

@@ -18,7 +18,8 @@ enum Extend { zero, sign, low_half, high_half };
 /// What a sub-word load leaves in a register.
 template <int BYTES, Extend E>
 u32 extended(u32 loaded, u32 old) {
-  if (E == sign) return static_cast<u32>(static_cast<i32>(loaded << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
+  if (E == sign)
+    return static_cast<u32>(static_cast<i32>(loaded << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
   if (E == low_half) return (old & 0xffff0000) | loaded;
   if (E == high_half) return (old & 0xffff) | loaded << 16;
   return loaded;

@@ -18,9 +18,7 @@ std::string scalar_name(int r) {
 const char* const kCounterNames[] = {"vmcnt", "lgkmcnt"};
 }  // namespace
 
-void refuse_scalar(int r) {
-  throw Fault("reads " + scalar_name(r) + ", which was never written");
-}
+void refuse_scalar(int r) { throw Fault("reads " + scalar_name(r) + ", which was never written"); }
 
 void Wave::reset() {
   written.fill(0);

@@ -24,7 +24,7 @@ using i32 = std::int32_t;
 using i64 = std::int64_t;
 
 inline constexpr int kLanes = 64;
-inline constexpr int kAgpr = 256;    ///< a0 is row 256 of the vector registers
+inline constexpr int kAgpr = 256;     ///< a0 is row 256 of the vector registers
 inline constexpr int kScratch = 512;  ///< rows for operands changed by a modifier
 inline constexpr int kRows = 516;
 inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
@@ -51,7 +51,8 @@ struct Wave {
   std::array<u32, kRows> pending;
   alignas(8) u32 s[kScalars];
   std::array<u32, kScalars> s_pending;
-  std::array<u32, kScalars> s_known;  ///< bits that were written: loops build lane masks piece by piece
+  std::array<u32, kScalars>
+      s_known;  ///< bits that were written: loops build lane masks piece by piece
   bool scc = false;
   u32 pc = 0;
   bool ended = false, at_barrier = false;

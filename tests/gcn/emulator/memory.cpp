@@ -29,7 +29,8 @@ void global_target(Wave& w, const Operand& vaddr, const Operand& saddr, u32 offs
   const u32* low = w.v[reg];
   if (flat) {
     const u32* high = w.v[reg + 1];
-    for (int l = 0; l < kLanes; ++l) t.address[l] = (low[l] | static_cast<u64>(high[l]) << 32) + displacement;
+    for (int l = 0; l < kLanes; ++l)
+      t.address[l] = (low[l] | static_cast<u64>(high[l]) << 32) + displacement;
   } else {
     const u64 base = read_scalar64(w, saddr) + displacement;
     for (int l = 0; l < kLanes; ++l) t.address[l] = base + low[l];
@@ -40,10 +41,12 @@ void global_target(Wave& w, const Operand& vaddr, const Operand& saddr, u32 offs
 /// as the whole access is out of range.
 void buffer_target(Wave& w, const Instruction& in, int first, int bytes, Target& t) {
   const Operand& resource = in[first + 1];
-  if (resource.kind != Operand::scalar || resource.count != 4) throw Fault("wants a buffer resource");
+  if (resource.kind != Operand::scalar || resource.count != 4)
+    throw Fault("wants a buffer resource");
   w.need_scalar(resource.reg, 4);
   const u32* s = &w.s[resource.reg];
-  if ((s[1] >> 16 & 0x3fff) != 0 || s[1] >> 31 != 0) throw Fault("structured buffers are not modelled");
+  if ((s[1] >> 16 & 0x3fff) != 0 || s[1] >> 31 != 0)
+    throw Fault("structured buffers are not modelled");
   const u64 base = s[0] | static_cast<u64>(s[1] & 0xffff) << 32;
   const u64 uniform = static_cast<u64>(read_scalar(w, in[first + 2])) + in.offset[0];
   const bool offen = in[first].kind == Operand::vector;
@@ -71,7 +74,8 @@ void check(const Wave& w, const Target& t, int bytes, const char* verb) {
   for (int l = 0; l < kLanes; ++l) {
     if ((t.lanes >> l & 1) == 0 || w.memory->holds(t.address[l], static_cast<u64>(bytes))) continue;
     throw Fault("global access out of bounds: " + std::string(verb) + " " + std::to_string(bytes) +
-                    " bytes outside every allocation", l);
+                    " bytes outside every allocation",
+                l);
   }
 }
 
@@ -87,8 +91,11 @@ void load_lanes(Wave& w, const Operand& dst, const Target& t) {
   for (int l = 0; l < kLanes; ++l) {
     if ((exec >> l & 1) == 0) continue;
     u32 loaded[words] = {};
-    if ((t.lanes >> l & 1) != 0) std::memcpy(loaded, reinterpret_cast<const void*>(t.address[l]), BYTES);
-    if (E == sign) loaded[0] = static_cast<u32>(static_cast<i32>(loaded[0] << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
+    if ((t.lanes >> l & 1) != 0)
+      std::memcpy(loaded, reinterpret_cast<const void*>(t.address[l]), BYTES);
+    if (E == sign)
+      loaded[0] =
+          static_cast<u32>(static_cast<i32>(loaded[0] << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
     if (E == low_half) loaded[0] |= w.v[reg][l] & 0xffff0000;
     if (E == high_half) loaded[0] = loaded[0] << 16 | (w.v[reg][l] & 0xffff);
     for (int i = 0; i < words; ++i) w.v[reg + i][l] = loaded[i];
@@ -118,7 +125,8 @@ void load_to_lds(Wave& w, const Instruction& in, const Target& t) {
   u32 address[kLanes];
   for (int l = 0; l < kLanes; ++l) {
     address[l] = (w.s[kM0] & 0xffff) + in.offset[0] + 4 * static_cast<u32>(l);
-    if ((t.lanes >> l & 1) != 0) std::memcpy(&value[l], reinterpret_cast<const void*>(t.address[l]), 4);
+    if ((t.lanes >> l & 1) != 0)
+      std::memcpy(&value[l], reinterpret_cast<const void*>(t.address[l]), 4);
   }
   const u32* rows[] = {value};
   w.lds->write(w, address, w.exec(), 4, rows, w.issue(kVm), true);
@@ -184,14 +192,16 @@ void atomic_add(Wave& w, const Instruction& in) {
 }
 
 // One access in its three forms.
-#define GCN_LOAD(NAME, ...)                              \
-  {"global_load_" NAME, global_load<__VA_ARGS__>},       \
-  {"flat_load_" NAME, global_load<__VA_ARGS__>},         \
-  {"buffer_load_" NAME, buffer_load<__VA_ARGS__>}
+#define GCN_LOAD(NAME, ...)                                                                       \
+  {"global_load_" NAME, global_load<__VA_ARGS__>}, {"flat_load_" NAME, global_load<__VA_ARGS__>}, \
+  {                                                                                               \
+    "buffer_load_" NAME, buffer_load<__VA_ARGS__>                                                 \
+  }
 #define GCN_STORE(NAME, ...)                             \
   {"global_store_" NAME, global_store<__VA_ARGS__>},     \
-  {"flat_store_" NAME, global_store<__VA_ARGS__>},       \
-  {"buffer_store_" NAME, buffer_store<__VA_ARGS__>}
+      {"flat_store_" NAME, global_store<__VA_ARGS__>}, { \
+    "buffer_store_" NAME, buffer_store<__VA_ARGS__>      \
+  }
 
 }  // namespace
 

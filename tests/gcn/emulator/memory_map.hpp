@@ -15,7 +15,9 @@ class MemoryMap {
   void add(const void* begin, std::uint64_t bytes) {
     ranges_[reinterpret_cast<std::uint64_t>(begin)] = bytes;
   }
-  bool remove(const void* begin) { return ranges_.erase(reinterpret_cast<std::uint64_t>(begin)) != 0; }
+  bool remove(const void* begin) {
+    return ranges_.erase(reinterpret_cast<std::uint64_t>(begin)) != 0;
+  }
 
   /// Whether [address, address + bytes) lies inside one allocation.
   bool holds(std::uint64_t address, std::uint64_t bytes) const {
@@ -29,7 +31,9 @@ class MemoryMap {
     auto next = ranges_.upper_bound(address);
     if (next == ranges_.begin()) return {0, 0};
     const auto range = *std::prev(next);
-    return address - range.first < range.second ? range : std::pair<const std::uint64_t, std::uint64_t>{0, 0};
+    return address - range.first < range.second
+               ? range
+               : std::pair<const std::uint64_t, std::uint64_t>{0, 0};
   }
 
  private:

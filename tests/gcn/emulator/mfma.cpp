@@ -8,8 +8,10 @@
 //
 //   A, element e of 4      row    l % R, k = 4 * (l / R) + e        R = 32: k < 8,  R = 16: k < 16
 //   B, element e of 4      column l % R, k = 4 * (l / R) + e
-//   C, D, register r       column l % R, row = 8 * (r / 4) + 4 * (l / R) + r % 4    (R = 32, 16 registers)
-//                                        row = 4 * (l / R) + r                      (R = 16,  4 registers)
+//   C, D, register r       column l % R, row = 8 * (r / 4) + 4 * (l / R) + r % 4    (R = 32, 16
+//   registers)
+//                                        row = 4 * (l / R) + r                      (R = 16,  4
+//                                        registers)
 
 #include <cstring>
 
@@ -50,7 +52,8 @@ void mfma(Wave& w, const Instruction& in) {
     std::memcpy(d, w.v[in[3].reg], sizeof d);
   } else {
     const float constant = arithmetic::float_of(read_scalar(w, in[3]));
-    for (auto& row : d) for (float& x : row) x = constant;
+    for (auto& row : d)
+      for (float& x : row) x = constant;
   }
   const auto row_of = [](int r, int group) {
     return R == 32 ? 8 * (r / 4) + 4 * group + r % 4 : 4 * group + r;

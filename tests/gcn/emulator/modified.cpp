@@ -42,8 +42,8 @@ int dpp_source(const std::string& control, const std::string& value, int l) {
   throw Fault("unknown lane control " + control);
 }
 
-const char* const kDppControls[] = {"quad_perm", "row_shl", "row_shr", "row_ror", "row_newbcast",
-                                    "row_bcast", "wave_shl", "wave_shr"};
+const char* const kDppControls[] = {"quad_perm",    "row_shl",   "row_shr",  "row_ror",
+                                    "row_newbcast", "row_bcast", "wave_shl", "wave_shr"};
 
 bool ends_with(const std::string& s, const char* end) {
   const std::string e = end;
@@ -79,7 +79,8 @@ std::shared_ptr<const Modified> make_modified(Instruction& in) {
     return found == mods.end() ? std::string() : found->second;
   };
   const int first = name.find("_co_") != std::string::npos ? 2 : 1;
-  const bool half = name.find("f16") != std::string::npos && name.find("cvt_f16") == std::string::npos;
+  const bool half =
+      name.find("f16") != std::string::npos && name.find("cvt_f16") == std::string::npos;
   for (int i = 0; i < static_cast<int>(in.operands.size()); ++i) {
     Operand& o = in.operands[static_cast<std::size_t>(i)];
     Modified::Change c{i, {}, o.extend, o.negate, o.absolute, half ? 0x8000U : 0x80000000U};
@@ -191,7 +192,8 @@ void run_modified(Wave& w, const Instruction& in) {
       if ((lanes >> l & 1) == 0) continue;
       u32& out = w.v[in[0].reg][l];
       const u32 placed = from[l] << m.result.shift & mask;
-      const bool ones = m.unused == Modified::extend && (placed >> (m.result.shift + m.result.bits - 1) & 1) != 0;
+      const bool ones =
+          m.unused == Modified::extend && (placed >> (m.result.shift + m.result.bits - 1) & 1) != 0;
       out = placed | (keep ? out & ~mask : ones ? ~mask & ~((1U << m.result.shift) - 1) : 0);
     }
   }

@@ -32,8 +32,7 @@ enum Scc { keeps, nonzero };  // what scc becomes where F does not take it
 template <class F, Scc SCC>
 void run_salu(Wave& w, const Instruction& in) {
   using S = SignatureOf<F>;
-  constexpr bool takes_scc =
-      std::is_same_v<typename S::template Argument<S::count - 1>, bool&>;
+  constexpr bool takes_scc = std::is_same_v<typename S::template Argument<S::count - 1>, bool&>;
   constexpr int count = S::count - (takes_scc ? 1 : 0);
   [&]<int... I>(std::integer_sequence<int, I...>) {
     typename S::Result r;
@@ -44,7 +43,8 @@ void run_salu(Wave& w, const Instruction& in) {
     }
     set_scalar_value(w, in[0], r);
     if (SCC == nonzero) w.scc = r != 0;
-  }(std::make_integer_sequence<int, count>{});
+  }
+  (std::make_integer_sequence<int, count>{});
 }
 
 /// dst = F(dst, constant): the sixteen-bit constant forms.
@@ -59,7 +59,7 @@ template <class F>
 void run_scc_of(Wave& w, const Instruction& in) {
   using S = SignatureOf<F>;
   w.scc = F{}(scalar_value<typename S::template Argument<0>>(w, in[0]),
-            scalar_value<typename S::template Argument<1>>(w, in[1]));
+              scalar_value<typename S::template Argument<1>>(w, in[1]));
 }
 /// As scc_of; the constant is sixteen bits, signed or not after the first parameter's type.
 template <class F>
@@ -67,7 +67,7 @@ void run_scc_of_k(Wave& w, const Instruction& in) {
   using T = typename SignatureOf<F>::template Argument<0>;
   const u16 k = static_cast<u16>(in[1].value);
   w.scc = F{}(static_cast<T>(read_scalar(w, in[0])),
-            std::is_signed_v<T> ? static_cast<T>(static_cast<i16>(k)) : static_cast<T>(k));
+              std::is_signed_v<T> ? static_cast<T>(static_cast<i16>(k)) : static_cast<T>(k));
 }
 
 /// dst = F(a, b), bit by bit: a bit of the result is known where F does not depend on what is not.
@@ -117,17 +117,29 @@ void select(Wave& w, const Instruction& in) {
 }
 
 template <Scc SCC = keeps, class F>
-Operation salu(F) { return run_salu<F, SCC>; }
+Operation salu(F) {
+  return run_salu<F, SCC>;
+}
 template <class F>
-Operation salu_k(F) { return run_salu_k<F>; }
+Operation salu_k(F) {
+  return run_salu_k<F>;
+}
 template <class F>
-Operation scc_of(F) { return run_scc_of<F>; }
+Operation scc_of(F) {
+  return run_scc_of<F>;
+}
 template <class F>
-Operation scc_of_k(F) { return run_scc_of_k<F>; }
+Operation scc_of_k(F) {
+  return run_scc_of_k<F>;
+}
 template <class F>
-Operation saveexec(F) { return run_saveexec<F>; }
+Operation saveexec(F) {
+  return run_saveexec<F>;
+}
 template <class T, class F>
-Operation bitwise(F) { return run_bitwise<F, T>; }
+Operation bitwise(F) {
+  return run_bitwise<F, T>;
+}
 
 bool overflows(i64 x) { return x != static_cast<i32>(x); }
 u32 field(u32 a, u32 b) {
@@ -136,17 +148,19 @@ u32 field(u32 a, u32 b) {
 }
 
 // One comparison: s_cmp_NAME and s_cmpk_NAME.
-#define GCN_SCALAR_COMPARE(NAME, OP)                                     \
-  {"s_cmp_" NAME "_i32", scc_of([](i32 a, i32 b) { return a OP b; })},   \
-  {"s_cmp_" NAME "_u32", scc_of([](u32 a, u32 b) { return a OP b; })},   \
-  {"s_cmpk_" NAME "_i32", scc_of_k([](i32 a, i32 b) { return a OP b; })}, \
-  {"s_cmpk_" NAME "_u32", scc_of_k([](u32 a, u32 b) { return a OP b; })}
+#define GCN_SCALAR_COMPARE(NAME, OP)                                            \
+  {"s_cmp_" NAME "_i32", scc_of([](i32 a, i32 b) { return a OP b; })},          \
+      {"s_cmp_" NAME "_u32", scc_of([](u32 a, u32 b) { return a OP b; })},      \
+      {"s_cmpk_" NAME "_i32", scc_of_k([](i32 a, i32 b) { return a OP b; })}, { \
+    "s_cmpk_" NAME "_u32", scc_of_k([](u32 a, u32 b) { return a OP b; })        \
+  }
 
 // A bitwise operation: 32 bits, 64 bits and the form that also takes and saves exec.
-#define GCN_BITWISE(NAME, EXPRESSION)                                                  \
-  {"s_" NAME "_b32", bitwise<u32>([](u32 a, u32 b) { return (EXPRESSION); })},         \
-  {"s_" NAME "_b64", bitwise<u64>([](u64 a, u64 b) { return (EXPRESSION); })},         \
-  {"s_" NAME "_saveexec_b64", saveexec([](u64 a, u64 b) { return (EXPRESSION); })}
+#define GCN_BITWISE(NAME, EXPRESSION)                                                \
+  {"s_" NAME "_b32", bitwise<u32>([](u32 a, u32 b) { return (EXPRESSION); })},       \
+      {"s_" NAME "_b64", bitwise<u64>([](u64 a, u64 b) { return (EXPRESSION); })}, { \
+    "s_" NAME "_saveexec_b64", saveexec([](u64 a, u64 b) { return (EXPRESSION); })   \
+  }
 
 }  // namespace
 
@@ -154,8 +168,12 @@ std::vector<Opcode> scalar_opcodes() {
   return {
       {"s_mov_b32", move<u32>},
       {"s_mov_b64", move<u64>},
-      {"s_movk_i32", salu([](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<i16>(a))); })},
-      {"s_cmov_b32", [](Wave& w, const Instruction& in) { if (w.scc) move<u32>(w, in); }},
+      {"s_movk_i32",
+       salu([](u32 a) { return static_cast<u32>(static_cast<i32>(static_cast<i16>(a))); })},
+      {"s_cmov_b32",
+       [](Wave& w, const Instruction& in) {
+         if (w.scc) move<u32>(w, in);
+       }},
       {"s_add_i32", salu([](i32 a, i32 b, bool& c) {
          c = overflows(static_cast<i64>(a) + b);
          return static_cast<u32>(a) + static_cast<u32>(b);
@@ -183,12 +201,14 @@ std::vector<Opcode> scalar_opcodes() {
       {"s_mulk_i32", salu_k([](u32 a, u32 k, bool&) { return a * k; })},
       {"s_mul_i32", salu([](u32 a, u32 b) { return a * b; })},
       {"s_mul_hi_u32", salu([](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); })},
-      {"s_mul_hi_i32", salu([](i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); })},
+      {"s_mul_hi_i32",
+       salu([](i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); })},
       {"s_min_i32", salu([](i32 a, i32 b, bool& c) { return c = a < b, std::min(a, b); })},
       {"s_min_u32", salu([](u32 a, u32 b, bool& c) { return c = a < b, std::min(a, b); })},
       {"s_max_i32", salu([](i32 a, i32 b, bool& c) { return c = a > b, std::max(a, b); })},
       {"s_max_u32", salu([](u32 a, u32 b, bool& c) { return c = a > b, std::max(a, b); })},
-      {"s_abs_i32", salu<nonzero>([](i32 a) { return a < 0 ? 0 - static_cast<u32>(a) : static_cast<u32>(a); })},
+      {"s_abs_i32",
+       salu<nonzero>([](i32 a) { return a < 0 ? 0 - static_cast<u32>(a) : static_cast<u32>(a); })},
       GCN_BITWISE("and", a & b),
       GCN_BITWISE("or", a | b),
       GCN_BITWISE("xor", a ^ b),
@@ -206,16 +226,21 @@ std::vector<Opcode> scalar_opcodes() {
       {"s_lshl_b64", salu<nonzero>([](u64 a, u32 b) { return a << (b & 63); })},
       {"s_lshr_b64", salu<nonzero>([](u64 a, u32 b) { return a >> (b & 63); })},
       {"s_ashr_i64", salu<nonzero>([](i64 a, u32 b) { return a >> (b & 63); })},
-      {"s_lshl1_add_u32", salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 1) + b > ~0U, (a << 1) + b; })},
-      {"s_lshl2_add_u32", salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 2) + b > ~0U, (a << 2) + b; })},
-      {"s_lshl3_add_u32", salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 3) + b > ~0U, (a << 3) + b; })},
-      {"s_lshl4_add_u32", salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 4) + b > ~0U, (a << 4) + b; })},
+      {"s_lshl1_add_u32",
+       salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 1) + b > ~0U, (a << 1) + b; })},
+      {"s_lshl2_add_u32",
+       salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 2) + b > ~0U, (a << 2) + b; })},
+      {"s_lshl3_add_u32",
+       salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 3) + b > ~0U, (a << 3) + b; })},
+      {"s_lshl4_add_u32",
+       salu([](u32 a, u32 b, bool& c) { return c = (u64{a} << 4) + b > ~0U, (a << 4) + b; })},
       {"s_bfm_b32", salu([](u32 a, u32 b) { return ((1U << (a & 31)) - 1) << (b & 31); })},
       {"s_bfe_u32", salu<nonzero>([](u32 a, u32 b) { return field(a, b); })},
       {"s_bfe_i32", salu<nonzero>([](u32 a, u32 b) {
          const u32 width = std::min(b >> 16 & 127, 32U);
          const u32 value = field(a, b);
-         return width == 0 || width == 32 ? value : (value ^ (1U << (width - 1))) - (1U << (width - 1));
+         return width == 0 || width == 32 ? value
+                                          : (value ^ (1U << (width - 1))) - (1U << (width - 1));
        })},
       {"s_brev_b32", salu([](u32 a) {
          u32 r = 0;
@@ -224,10 +249,14 @@ std::vector<Opcode> scalar_opcodes() {
        })},
       {"s_bcnt1_i32_b32", salu<nonzero>([](u32 a) { return static_cast<u32>(std::popcount(a)); })},
       {"s_bcnt1_i32_b64", salu<nonzero>([](u64 a) { return static_cast<u32>(std::popcount(a)); })},
-      {"s_ff1_i32_b32", salu([](u32 a) { return a == 0 ? ~0U : static_cast<u32>(std::countr_zero(a)); })},
-      {"s_ff1_i32_b64", salu([](u64 a) { return a == 0 ? ~0U : static_cast<u32>(std::countr_zero(a)); })},
-      {"s_flbit_i32_b32", salu([](u32 a) { return a == 0 ? ~0U : static_cast<u32>(std::countl_zero(a)); })},
-      {"s_flbit_i32_b64", salu([](u64 a) { return a == 0 ? ~0U : static_cast<u32>(std::countl_zero(a)); })},
+      {"s_ff1_i32_b32",
+       salu([](u32 a) { return a == 0 ? ~0U : static_cast<u32>(std::countr_zero(a)); })},
+      {"s_ff1_i32_b64",
+       salu([](u64 a) { return a == 0 ? ~0U : static_cast<u32>(std::countr_zero(a)); })},
+      {"s_flbit_i32_b32",
+       salu([](u32 a) { return a == 0 ? ~0U : static_cast<u32>(std::countl_zero(a)); })},
+      {"s_flbit_i32_b64",
+       salu([](u64 a) { return a == 0 ? ~0U : static_cast<u32>(std::countl_zero(a)); })},
       {"s_sext_i32_i16", salu([](u32 a) { return static_cast<i32>(static_cast<i16>(a)); })},
       {"s_sext_i32_i8", salu([](u32 a) { return static_cast<i32>(static_cast<std::int8_t>(a)); })},
       {"s_pack_ll_b32_b16", salu([](u32 a, u32 b) { return (a & 0xffff) | b << 16; })},
@@ -235,10 +264,12 @@ std::vector<Opcode> scalar_opcodes() {
       {"s_pack_hh_b32_b16", salu([](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000); })},
       {"s_cselect_b32", select<u32>},
       {"s_cselect_b64", select<u64>},
-      {"s_bitset0_b32", [](Wave& w, const Instruction& in) {
+      {"s_bitset0_b32",
+       [](Wave& w, const Instruction& in) {
          write_scalar(w, in[0], read_scalar(w, in[0]) & ~(1U << (read_scalar(w, in[1]) & 31)));
        }},
-      {"s_bitset1_b32", [](Wave& w, const Instruction& in) {
+      {"s_bitset1_b32",
+       [](Wave& w, const Instruction& in) {
          write_scalar(w, in[0], read_scalar(w, in[0]) | 1U << (read_scalar(w, in[1]) & 31));
        }},
       {"s_bitcmp0_b32", scc_of([](u32 a, u32 b) { return (a >> (b & 31) & 1) == 0; })},

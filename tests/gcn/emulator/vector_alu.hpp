@@ -117,8 +117,8 @@ void run_alu(Wave& w, const Instruction& in) {
   [&]<int... I>(std::integer_sequence<int, I...>) {
     u64 valid = ~u64{0};
     Temp temp[S::count];
-    const Source s[] = {fetch(w, in[1 + I], kWords<typename S::template Argument<I>>, temp[I],
-                              valid)...};
+    const Source s[] = {
+        fetch(w, in[1 + I], kWords<typename S::template Argument<I>>, temp[I], valid)...};
     const int reg = vector_destination(in[0]).reg;
     w.define(reg, kWords<R>, valid);
     if (w.exec() == ~u64{0}) {
@@ -137,12 +137,15 @@ void run_alu(Wave& w, const Instruction& in) {
       }
       blend(w, reg, kWords<R>, result);
     }
-  }(std::make_integer_sequence<int, S::count>{});
+  }
+  (std::make_integer_sequence<int, S::count>{});
 }
 
 /// The table entry for a function of one lane (a lambda without captures, default-constructible).
 template <class F>
-Operation alu(F) { return run_alu<F>; }
+Operation alu(F) {
+  return run_alu<F>;
+}
 
 /// 64 bytes of 0 or 1 to a mask.
 inline u64 packed_mask(const u8* flags) {

@@ -43,7 +43,8 @@ float mac(float a, float b, float c) {
 /// Operand FIRST + i of an instruction on 64 fp32 lanes, for half `part` of a packed one.
 Source packed_source(Wave& w, const Instruction& in, int i, int part, Temp& temp, u64& valid) {
   const Operand& o = in[1 + i];
-  const u32 pick = in.flags >> (2 * i + part) & 1;  // op_sel for the low half, op_sel_hi for the high
+  const u32 pick =
+      in.flags >> (2 * i + part) & 1;  // op_sel for the low half, op_sel_hi for the high
   if (o.kind == Operand::constant) {
     if (pick != 0) throw Fault("the high word of a constant in a packed operation");
   }
@@ -84,7 +85,9 @@ void run_packed(Wave& w, const Instruction& in) {
 }
 
 template <class F>
-Operation packed(F) { return run_packed<F>; }
+Operation packed(F) {
+  return run_packed<F>;
+}
 
 /// v_pk_mov_b32: low word from operand 1, high word from operand 2, each by op_sel.
 void packed_move(Wave& w, const Instruction& in) {
@@ -165,8 +168,11 @@ u32 pack_round_to_zero(float a, float b) {
   return toward_zero(a) | static_cast<u32>(toward_zero(b)) << 16;
 }
 
-#define GCN_HALF(EXPRESSION) [](Half x, Half y) { \
-    const float a = static_cast<float>(x), b = static_cast<float>(y); return Half(EXPRESSION); }
+#define GCN_HALF(EXPRESSION)                                          \
+  [](Half x, Half y) {                                                \
+    const float a = static_cast<float>(x), b = static_cast<float>(y); \
+    return Half(EXPRESSION);                                          \
+  }
 
 }  // namespace
 
@@ -221,7 +227,8 @@ std::vector<Opcode> vector_float_opcodes() {
       {"v_cvt_f32_f16", alu([](Half a) { return static_cast<float>(a); })},
       {"v_cvt_f16_f32", alu([](float a) { return Half(a); })},
       {"v_cvt_pkrtz_f16_f32", alu([](float a, float b) { return pack_round_to_zero(a, b); })},
-      {"v_pack_b32_f16", alu([](Half a, Half b) { return a.bits | static_cast<u32>(b.bits) << 16; })},
+      {"v_pack_b32_f16",
+       alu([](Half a, Half b) { return a.bits | static_cast<u32>(b.bits) << 16; })},
       {"v_add_f16", alu(GCN_HALF(a + b))},
       {"v_sub_f16", alu(GCN_HALF(a - b))},
       {"v_mul_f16", alu(GCN_HALF(a * b))},

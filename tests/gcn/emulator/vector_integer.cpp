@@ -30,7 +30,9 @@ void run_carry(Wave& w, const Instruction& in) {
 }
 
 template <class F>
-Operation carry(F) { return run_carry<F>; }
+Operation carry(F) {
+  return run_carry<F>;
+}
 
 /// v_cndmask_b32: lanes of the mask (operand 3) take operand 2, others operand 1.
 void cndmask(Wave& w, const Instruction& in) {
@@ -85,7 +87,8 @@ void mov64(Wave& w, const Instruction& in) {
     u64 valid = ~u64{0};
     Temp temp;
     Temp result;
-    const Source s = word.kind == Operand::constant ? fetch(w, word, 2, temp, valid) : fetch(w, word, 1, temp, valid);
+    const Source s = word.kind == Operand::constant ? fetch(w, word, 2, temp, valid)
+                                                    : fetch(w, word, 1, temp, valid);
     std::copy_n(i == 1 && word.kind == Operand::constant ? s.high : s.low, kLanes, result.row[0]);
     w.define(vector_destination(in[0]).reg + i, 1, valid);
     blend(w, in[0].reg + i, 1, result);
@@ -131,8 +134,10 @@ std::vector<Opcode> vector_integer_opcodes() {
          for (int i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
          return r;
        })},
-      {"v_ffbh_u32", alu([](u32 a) { return a == 0 ? ~u32{0} : static_cast<u32>(std::countl_zero(a)); })},
-      {"v_ffbl_b32", alu([](u32 a) { return a == 0 ? ~u32{0} : static_cast<u32>(std::countr_zero(a)); })},
+      {"v_ffbh_u32",
+       alu([](u32 a) { return a == 0 ? ~u32{0} : static_cast<u32>(std::countl_zero(a)); })},
+      {"v_ffbl_b32",
+       alu([](u32 a) { return a == 0 ? ~u32{0} : static_cast<u32>(std::countr_zero(a)); })},
       {"v_add_u32", alu([](u32 a, u32 b) { return a + b; })},
       {"v_sub_u32", alu([](u32 a, u32 b) { return a - b; })},
       {"v_subrev_u32", alu([](u32 a, u32 b) { return b - a; })},
@@ -152,17 +157,22 @@ std::vector<Opcode> vector_integer_opcodes() {
       {"v_sub_u16", alu([](u16 a, u16 b) { return static_cast<u16>(a - b); })},
       {"v_mul_lo_u16", alu([](u16 a, u16 b) { return static_cast<u16>(u32{a} * b); })},
       {"v_mul_lo_u32", alu([](u32 a, u32 b) { return a * b; })},
-      {"v_mul_hi_u32", alu([](u32 a, u32 b) { return static_cast<u32>(static_cast<u64>(a) * b >> 32); })},
-      {"v_mul_hi_i32", alu([](i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); })},
+      {"v_mul_hi_u32",
+       alu([](u32 a, u32 b) { return static_cast<u32>(static_cast<u64>(a) * b >> 32); })},
+      {"v_mul_hi_i32",
+       alu([](i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); })},
       {"v_mul_u32_u24", alu([](u32 a, u32 b) { return mul24(a, b); })},
-      {"v_mul_i32_i24", alu([](u32 a, u32 b) { return static_cast<u32>(signed24(a)) * static_cast<u32>(signed24(b)); })},
+      {"v_mul_i32_i24", alu([](u32 a, u32 b) {
+         return static_cast<u32>(signed24(a)) * static_cast<u32>(signed24(b));
+       })},
       {"v_min_u32", alu([](u32 a, u32 b) { return std::min(a, b); })},
       {"v_max_u32", alu([](u32 a, u32 b) { return std::max(a, b); })},
       {"v_min_i32", alu([](i32 a, i32 b) { return std::min(a, b); })},
       {"v_max_i32", alu([](i32 a, i32 b) { return std::max(a, b); })},
       {"v_bcnt_u32_b32", alu([](u32 a, u32 b) { return static_cast<u32>(std::popcount(a)) + b; })},
       {"v_bfm_b32", alu([](u32 a, u32 b) { return ((1U << (a & 31)) - 1) << (b & 31); })},
-      {"v_bfe_u32", alu([](u32 a, u32 b, u32 c) { return a >> (b & 31) & ((1U << (c & 31)) - 1); })},
+      {"v_bfe_u32",
+       alu([](u32 a, u32 b, u32 c) { return a >> (b & 31) & ((1U << (c & 31)) - 1); })},
       {"v_bfe_i32", alu([](u32 a, u32 b, u32 c) { return signed_bits(a, b, c); })},
       {"v_bfi_b32", alu([](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); })},
       {"v_lshl_add_u32", alu([](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; })},
@@ -181,8 +191,12 @@ std::vector<Opcode> vector_integer_opcodes() {
       {"v_max3_u32", alu([](u32 a, u32 b, u32 c) { return std::max(a, std::max(b, c)); })},
       {"v_min3_i32", alu([](i32 a, i32 b, i32 c) { return std::min(a, std::min(b, c)); })},
       {"v_max3_i32", alu([](i32 a, i32 b, i32 c) { return std::max(a, std::max(b, c)); })},
-      {"v_med3_u32", alu([](u32 a, u32 b, u32 c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); })},
-      {"v_med3_i32", alu([](i32 a, i32 b, i32 c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); })},
+      {"v_med3_u32", alu([](u32 a, u32 b, u32 c) {
+         return std::max(std::min(a, b), std::min(std::max(a, b), c));
+       })},
+      {"v_med3_i32", alu([](i32 a, i32 b, i32 c) {
+         return std::max(std::min(a, b), std::min(std::max(a, b), c));
+       })},
       {"v_alignbit_b32", alu([](u32 a, u32 b, u32 c) {
          return static_cast<u32>((static_cast<u64>(a) << 32 | b) >> (c & 31));
        })},
@@ -201,8 +215,10 @@ std::vector<Opcode> vector_integer_opcodes() {
        })},
       {"v_sub_co_u32", carry([](u32 a, u32 b, u32, bool& c) { return c = b > a, a - b; })},
       {"v_subrev_co_u32", carry([](u32 a, u32 b, u32, bool& c) { return c = a > b, b - a; })},
-      {"v_subb_co_u32", carry([](u32 a, u32 b, u32 i, bool& c) { return c = u64{b} + i > a, a - b - i; })},
-      {"v_subbrev_co_u32", carry([](u32 a, u32 b, u32 i, bool& c) { return c = u64{a} + i > b, b - a - i; })},
+      {"v_subb_co_u32",
+       carry([](u32 a, u32 b, u32 i, bool& c) { return c = u64{b} + i > a, a - b - i; })},
+      {"v_subbrev_co_u32",
+       carry([](u32 a, u32 b, u32 i, bool& c) { return c = u64{a} + i > b, b - a - i; })},
   };
 }
 

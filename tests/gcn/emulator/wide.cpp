@@ -39,7 +39,8 @@ GCN_INLINE VF power(VI e) { return reinterpret_cast<VF>((e + 127) << 23); }
 /// floor(x) for |x| < 2^51.
 GCN_INLINE HD floored(HD x) {
   const HD nearest = (x + 0x1.8p52) - 0x1.8p52;
-  return nearest - reinterpret_cast<HD>(reinterpret_cast<HL>(nearest > x) & reinterpret_cast<HL>(1.0 - HD{}));
+  return nearest -
+         reinterpret_cast<HD>(reinterpret_cast<HL>(nearest > x) & reinterpret_cast<HL>(1.0 - HD{}));
 }
 
 /// (acc_part * 2^8 + dot * dot_scale) * scale * 2^-32, the sum floored to 31 bits below its leading
@@ -79,7 +80,8 @@ GCN_INLINE VI with_specials(const Products& p, VI acc, VI result) {
   for (int i = 0; i < 8; ++i) {
     const VI invalid = (p.exponent[i] >= Cdna3Operand::kLeastNan) |
                        (p.exponent[i] == Cdna3Operand::kInf + Cdna3Operand::kZero);
-    const VI large = (p.exponent[i] >= 128) | ((p.exponent[i] == 127) & (p.magnitude[i] >= 1 << 25));
+    const VI large =
+        (p.exponent[i] >= 128) | ((p.exponent[i] == 127) & (p.magnitude[i] >= 1 << 25));
     nan |= invalid;
     minus |= large & p.sign[i];
     plus |= large & ~p.sign[i];
@@ -99,15 +101,18 @@ GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int i, const Cdna3Operand& b, i
   VI dot_top = splat(-100000);
 #pragma GCC unroll 8
   for (int q = 0; q < 8; ++q) {
-    p.exponent[q] = load<VI>(&b.exponent[(k + q) * columns + j]) + a.exponent[(k + q) * columns + i];
+    p.exponent[q] =
+        load<VI>(&b.exponent[(k + q) * columns + j]) + a.exponent[(k + q) * columns + i];
     dot_top = larger(dot_top, p.exponent[q]);
   }
   VI dot{};  // in units of 2^(dot_top - 24)
 #pragma GCC unroll 8
   for (int q = 0; q < 8; ++q) {
     const VU behind = reinterpret_cast<VU>(smaller(dot_top - p.exponent[q], splat(31)));
-    p.magnitude[q] = load<VI>(&b.magnitude[(k + q) * columns + j]) * a.magnitude[(k + q) * columns + i];
-    const VI kept = reinterpret_cast<VI>(reinterpret_cast<VU>(p.magnitude[q]) >> behind);  // truncates
+    p.magnitude[q] =
+        load<VI>(&b.magnitude[(k + q) * columns + j]) * a.magnitude[(k + q) * columns + i];
+    const VI kept =
+        reinterpret_cast<VI>(reinterpret_cast<VU>(p.magnitude[q]) >> behind);  // truncates
     p.sign[q] = load<VI>(&b.sign[(k + q) * columns + j]) ^ a.sign[(k + q) * columns + i];
     dot += (kept ^ p.sign[q]) - p.sign[q];
   }
@@ -137,7 +142,8 @@ GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int i, const Cdna3Operand& b, i
   VF result;
   std::memcpy(&result, out, sizeof result);
   // A negative sum may round to zero, which is +0.
-  if (kRare) return reinterpret_cast<VF>(with_specials(p, bits, reinterpret_cast<VI>(result + 0.0F)));
+  if (kRare)
+    return reinterpret_cast<VF>(with_specials(p, bits, reinterpret_cast<VI>(result + 0.0F)));
   const VI doubt = (dot_top >= 126) | (field == 255) | ((top < -94) & (result != 0.0F));
   std::int64_t any = 0;
   for (int l = 0; l < W / 2; ++l) any |= reinterpret_cast<HL>(doubt)[l];
@@ -229,7 +235,8 @@ void decode2(const std::uint32_t* const* words, int rows, bool half, Cdna2Operan
   std::memcpy(out.value, image, sizeof image);
 }
 
-void fma(std::uint32_t* out, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c) {
+void fma(std::uint32_t* out, const std::uint32_t* a, const std::uint32_t* b,
+         const std::uint32_t* c) {
   float x[64], y[64], z[64];
   std::memcpy(x, a, sizeof x);
   std::memcpy(y, b, sizeof y);

@@ -34,8 +34,10 @@ struct Wide {
   void (*decode2)(const std::uint32_t* const* words, int rows, bool half, Cdna2Operand& out);
   /// acc[j] = step(row i of a, column j of b, acc[j]) for `columns` (16 or 32) columns and the
   /// products k .. k + 7 (k .. k + 3 for cdna2).
-  void (*cdna3)(const Cdna3Operand& a, int i, const Cdna3Operand& b, int k, int columns, float* acc);
-  void (*cdna2)(const Cdna2Operand& a, int i, const Cdna2Operand& b, int k, int columns, float* acc);
+  void (*cdna3)(const Cdna3Operand& a, int i, const Cdna3Operand& b, int k, int columns,
+                float* acc);
+  void (*cdna2)(const Cdna2Operand& a, int i, const Cdna2Operand& b, int k, int columns,
+                float* acc);
 };
 
 extern const Wide kWideBaseline;

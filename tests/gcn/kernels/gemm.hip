@@ -75,7 +75,8 @@ DEVICE void gemm(Problem p) {
     }
   }
   for (int r = 0; r < 16; ++r) {
-    const int lane_row = kPlant == wrong_lanes ? 8 * (r % 4) + 4 * half + r / 4 : 8 * (r / 4) + 4 * half + r % 4;
+    const int lane_row =
+        kPlant == wrong_lanes ? 8 * (r % 4) + 4 * half + r / 4 : 8 * (r / 4) + 4 * half + r % 4;
     const int m = m0 + wm + lane_row, n = n0 + wn + i;
     if (kPlant == out_of_bounds || (m < p.m && n < p.n)) p.d[(long)m * p.n + n] = acc[r];
   }
@@ -91,7 +92,8 @@ KERNEL void gemm_unwritten_lds(Problem p) { gemm<false, unwritten_lds>(p); }
 /// One wave, one 16 x 16 tile, operands straight from memory: the other shape's layout.
 KERNEL void gemm16_bf16(Problem p) {
   const int l = __builtin_amdgcn_workitem_id_x() % 64;
-  const int m0 = __builtin_amdgcn_workgroup_id_y() * 16, n0 = __builtin_amdgcn_workgroup_id_x() * 16;
+  const int m0 = __builtin_amdgcn_workgroup_id_y() * 16,
+            n0 = __builtin_amdgcn_workgroup_id_x() * 16;
   float4v acc = {};
   for (int k = 0; k < p.k; k += 16) {
     const short4v x = *(const short4v*)(p.a + (long)(m0 + l % 16) * p.k + k + l / 16 * 4);

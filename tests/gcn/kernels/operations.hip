@@ -41,9 +41,12 @@ KERNEL void lanes(const unsigned* in, unsigned* out) {
   out[256 + t] = __builtin_amdgcn_ds_swizzle(x, 0x401f);                // swap 16
   out[384 + t] = __builtin_amdgcn_ds_bpermute(4 * (t * 5 % 64), x);
   out[512 + t] = __builtin_amdgcn_readlane(x, 9) + __builtin_amdgcn_readfirstlane(x);
-  if (t % 3 == 0) out[640 + t] = x * 3;
-  else if (t % 3 == 1) out[640 + t] = x ^ 0x55;
-  else out[640 + t] = x >> 3;
+  if (t % 3 == 0)
+    out[640 + t] = x * 3;
+  else if (t % 3 == 1)
+    out[640 + t] = x ^ 0x55;
+  else
+    out[640 + t] = x >> 3;
 }
 
 /// Arithmetic that compilers expand: division of floats and of integers, 64-bit products.

@@ -52,19 +52,21 @@ Device::Device()
     begin = end + 1;
   }
   // The null stream, and the two of fixed numbers: legacy and per thread.
-  for (std::uintptr_t i = 0; i < 3; ++i) streams[reinterpret_cast<void*>(i)] = std::make_unique<Stream>();
+  for (std::uintptr_t i = 0; i < 3; ++i)
+    streams[reinterpret_cast<void*>(i)] = std::make_unique<Stream>();
 }
 
 Device::~Device() {
   char line[300];
-  std::snprintf(line, sizeof line,
-                "gcn emulated %s: %llu launches, %llu workgroups, %llu wave-instructions (%llu mfma), "
-                "%.2f s, %.2f million a second\n",
-                architecture.c_str(), static_cast<unsigned long long>(launches_),
-                static_cast<unsigned long long>(totals_.workgroups),
-                static_cast<unsigned long long>(totals_.instructions),
-                static_cast<unsigned long long>(totals_.mfmas), seconds_,
-                seconds_ > 0 ? 1e-6 * static_cast<double>(totals_.instructions) / seconds_ : 0.0);
+  std::snprintf(
+      line, sizeof line,
+      "gcn emulated %s: %llu launches, %llu workgroups, %llu wave-instructions (%llu mfma), "
+      "%.2f s, %.2f million a second\n",
+      architecture.c_str(), static_cast<unsigned long long>(launches_),
+      static_cast<unsigned long long>(totals_.workgroups),
+      static_cast<unsigned long long>(totals_.instructions),
+      static_cast<unsigned long long>(totals_.mfmas), seconds_,
+      seconds_ > 0 ? 1e-6 * static_cast<double>(totals_.instructions) / seconds_ : 0.0);
   if (report_.empty()) {
     if (launches_ != 0) std::fputs(line, stderr);
   } else if (std::FILE* file = std::fopen(report_.c_str(), "a")) {
@@ -108,7 +110,8 @@ Error Device::load(const void* image, std::unique_ptr<Module>& out) const {
       std::vector<std::filesystem::path> texts;
       auto path = entry.path();
       if (std::filesystem::exists(path.replace_extension(".s"))) texts.push_back(path);
-      for (const auto& part : std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
+      for (const auto& part :
+           std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
         if (part.path().extension() == ".s") texts.push_back(part.path());
       }
       out = std::make_unique<Module>();
@@ -159,7 +162,8 @@ Error Device::enqueue(void* handle, Work work) {
 Error Device::refuse_in_capture(Stream* waited) {
   if (sticky != kSuccess) return sticky;
   for (auto& [handle, s] : streams) {
-    const bool concerned = s->mode == 0 || (s->mode == 1 && s->thread == std::this_thread::get_id());
+    const bool concerned =
+        s->mode == 0 || (s->mode == 1 && s->thread == std::this_thread::get_id());
     if (!s->recording || (s.get() != waited && !concerned)) continue;
     s->invalidated = true;
     return kCaptureUnsupported;

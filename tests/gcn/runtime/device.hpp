@@ -46,7 +46,7 @@ struct Graph {
 struct Stream {
   std::unique_ptr<Graph> recording;  ///< while it is captured
   bool invalidated = false;
-  int mode = 0;                      ///< hipStreamCaptureMode: global, thread local, relaxed
+  int mode = 0;  ///< hipStreamCaptureMode: global, thread local, relaxed
   std::thread::id thread;
 };
 

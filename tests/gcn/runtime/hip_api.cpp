@@ -79,11 +79,11 @@ Error copy(void* to, const void* from, std::size_t bytes, int kind, Device& devi
   const bool from_device = kind == 2 || kind == 3;
   const auto last = [&](const void* p) { return static_cast<const char*>(p) + bytes - 1; };
   if (to_device && (device.kind_of(to) != 2 || device.kind_of(last(to)) != 2)) return kInvalidValue;
-  if (from_device && (device.kind_of(from) != 2 || device.kind_of(last(from)) != 2)) return kInvalidValue;
+  if (from_device && (device.kind_of(from) != 2 || device.kind_of(last(from)) != 2))
+    return kInvalidValue;
   std::memmove(to, from, bytes);
   return kSuccess;
 }
-
 
 }  // namespace
 
@@ -124,13 +124,26 @@ HIP_EXPORT int hipDeviceGetAttribute(int* value, int attribute, int device) {
   PropertiesR0600 p;
   if (const int error = hipGetDevicePropertiesR0600(&p, device)) return error;
   switch (attribute) {  // numbers of hipDeviceAttribute_t
-    case 23: *value = p.major; return kSuccess;
-    case 56: *value = p.threads; return kSuccess;
-    case 61: *value = p.minor; return kSuccess;
-    case 63: *value = p.units; return kSuccess;
-    case 74: *value = static_cast<int>(p.shared); return kSuccess;
-    case 87: *value = p.warp; return kSuccess;
-    default: return kInvalidValue;
+    case 23:
+      *value = p.major;
+      return kSuccess;
+    case 56:
+      *value = p.threads;
+      return kSuccess;
+    case 61:
+      *value = p.minor;
+      return kSuccess;
+    case 63:
+      *value = p.units;
+      return kSuccess;
+    case 74:
+      *value = static_cast<int>(p.shared);
+      return kSuccess;
+    case 87:
+      *value = p.warp;
+      return kSuccess;
+    default:
+      return kInvalidValue;
   }
 }
 
@@ -196,7 +209,8 @@ HIP_EXPORT int hipPointerGetAttributes(void* out, const void* pointer) {
   });
 }
 
-HIP_EXPORT int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void* stream) {
+HIP_EXPORT int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind,
+                              void* stream) {
   return call([&](Device& d) {
     return d.enqueue(stream, [=, &d] { return copy(to, from, bytes, kind, d); });
   });
@@ -254,9 +268,9 @@ HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) 
   });
 }
 
-HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                                     unsigned by, unsigned bz, unsigned shared, void* stream,
-                                     void** parameters, void** extra) {
+HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
+                                     unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                     void* stream, void** parameters, void** extra) {
   return call([&](Device& d) {
     const auto* kernel = static_cast<const Kernel*>(function);
     if (kernel == nullptr) return kInvalidHandle;
@@ -354,5 +368,7 @@ HIP_EXPORT int hipGraphLaunch(void* exec, void* stream) {
     return kSuccess;
   });
 }
-HIP_EXPORT int hipGraphExecDestroy(void* exec) { return delete static_cast<Graph*>(exec), kSuccess; }
+HIP_EXPORT int hipGraphExecDestroy(void* exec) {
+  return delete static_cast<Graph*>(exec), kSuccess;
+}
 HIP_EXPORT int hipGraphDestroy(void* graph) { return delete static_cast<Graph*>(graph), kSuccess; }
