@@ -32,7 +32,9 @@ std::string chosen(const GemmArguments& g, const LaunchOptions& options = kMi300
 }
 
 TEST(HipChoose, ShapesGetTheirKernels) {
-  EXPECT_EQ(chosen(problem(8192, 8192, 8192)), "gfx942/256x256");
+  EXPECT_EQ(chosen(problem(16384, 16384, 4096)), "gfx942/256x256");
+  // 1024 tiles of 256 x 256 would be 3.4 rounds of 304.
+  EXPECT_EQ(chosen(problem(8192, 8192, 8192)), "gfx942/128x128");
   EXPECT_EQ(chosen(problem(2048, 2048, 8192)), "gfx942/128x128");
   EXPECT_EQ(chosen(problem(256, 4096, 4096)), "gfx942/64x64");
   EXPECT_EQ(chosen(problem(16, 4096, 4096)), "gfx942/stream");

@@ -146,7 +146,7 @@ TEST(HipWalk, PiecesCoverKInOrder) {
         leaves += walk.ends_leaf(32) ? 1 : 0;
       }
       EXPECT_EQ(at, k);
-      if (k > 0) EXPECT_EQ(leaves, leaf == 0 ? 1 : (k - 1) / leaf + 1);
+      EXPECT_EQ(leaves, k == 0 ? 0 : (leaf == 0 ? 1 : (k - 1) / leaf + 1));
     }
   }
 }
