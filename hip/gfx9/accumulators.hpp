@@ -41,7 +41,8 @@ struct WavePlace {
   }
 };
 
-/// The start: as it is (zeros), or fp32 C for `continue`. Outputs that do not exist repeat the last row or column.
+/// The start: as it is (zeros), or fp32 C for `continue`. Outputs that do not exist repeat the
+/// last row or column.
 template <class T>
 DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
   const WavePlace<T> at;
