@@ -131,10 +131,13 @@ DETGEMM_DEVICE f32x4 stream_chain(const StreamRow<kMajorA>& x, const StreamRow<k
   return acc;
 }
 
-/// Lane-order sums of a wave to rows of 17 floats.
+/// Floats of a wave's sums in shared memory.
+inline constexpr int kPiece = kStreamBlock * kStreamPitch;
+
+/// Lane-order sums of a wave to rows of kStreamPitch floats.
 DETGEMM_DEVICE void stage_stream(float* staging, int lane, f32x4 acc) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) staging[result_row_16(lane, i) * 17 + lane % 16] = acc[i];
+  for (int i = 0; i < 4; ++i) staging[result_row_16(lane, i) * kStreamPitch + lane % 16] = acc[i];
 }
 
 /// One output's stack of leaf sums, the newest in a register.
@@ -182,11 +185,11 @@ DETGEMM_DEVICE void stream_columns(const GemmArguments& g, float* shared, std::i
     const StreamRow<kMajorB> y(operand_b(g), n0, lane);
     acc = stream_chain<kType>(x, y, lane, 0, g.k, acc);
   }
-  float* staging = shared + wave * (16 * 17);
+  float* staging = shared + wave * kPiece;
   gcn::wave_fence();
   stage_stream(staging, lane, acc);
   gcn::wave_fence();
-  finish_block<16, 16>(kernel_argument<TileArguments>().g, staging, m0, n0, lane);
+  finish_block<16, 16, kStreamPitch>(kernel_argument<TileArguments>().g, staging, m0, n0, lane);
 }
 
 /// Fold and tree: the 4 waves share 16 x 16 outputs and take a leaf each; then every thread adds
@@ -198,7 +201,6 @@ template <DType kType, Major kMajorA, Major kMajorB>
 DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::int64_t m0,
                                   std::int64_t n0, int wave, int lane) {
   const GemmArguments& g = a.g;
-  constexpr int kPiece = 16 * 17;
   const int thread = wave * gcn::kWave + lane;
   const std::int64_t m = m0 + thread / 16;
   const std::int64_t n = n0 + thread % 16;
@@ -221,7 +223,7 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
                      stream_chain<kType>(x, y, lane, begin, end, zero));
       }
       block_barrier();
-      const float* mine = round + thread / 16 * 17 + thread % 16;
+      const float* mine = round + thread / 16 * kStreamPitch + thread % 16;
 #pragma unroll 1
       for (int w = 0; w < kStreamWaves && first + w < count; ++w) {
         stack.take(kernel_argument<TileArguments>(), first + w, mine[w * kPiece]);
@@ -237,7 +239,7 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
 
 template <DType kType, Major kMajorA, Major kMajorB, bool kLeaves>
 DETGEMM_DEVICE void run_stream() {
-  __shared__ float shared[2 * kStreamWaves * 16 * 17];
+  __shared__ __attribute__((aligned(16))) float shared[2 * kStreamWaves * kPiece];
 #pragma unroll 1
   for (int index = block_index();;) {
     const TileArguments& a = kernel_argument<TileArguments>();

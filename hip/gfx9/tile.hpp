@@ -12,6 +12,10 @@ inline constexpr int kStage = 32;
 inline constexpr int kRowBytes = kStage * 2;
 inline constexpr int kPackets = kStage / 4;  ///< of 4 consecutive k, 8 bytes, a row
 
+/// Floats between rows of a block of 32 x 32 in the epilogue: rows start at multiples of 16 bytes.
+inline constexpr int kEpiloguePitch = 36;
+inline constexpr int kStreamPitch = 20;  ///< and of 16 x 16
+
 /// How an operand lies in memory: `k`, rows of consecutive k; `mn`, consecutive rows side by side
 /// for each k; `any`, whatever strides and alignment, read element by element.
 enum class Major { k, mn, any };
@@ -36,8 +40,8 @@ struct Tile {
   static constexpr int kBlocksM = kM / kWavesM / 32;  ///< 32 x 32 blocks of a wave along M
   static constexpr int kBlocksN = kN / kWavesN / 32;
   static constexpr int kBufferBytes = (kM + kN) * kRowBytes;
-  /// The epilogue gives each wave a block of fp32, rows 33 apart.
-  static constexpr int kEpilogueBytes = kWaves * 32 * 33 * 4;
+  /// The epilogue gives each wave a block of fp32.
+  static constexpr int kEpilogueBytes = kWaves * 32 * kEpiloguePitch * 4;
   static constexpr int kSharedBytes =
       2 * kBufferBytes > kEpilogueBytes ? 2 * kBufferBytes : kEpilogueBytes;
 };

@@ -59,8 +59,8 @@ def wrong_lanes(lines):
 
 def wrong_row(lines):
     """A staged result lands one place further in the epilogue's block."""
-    at = next(i for i, line in enumerate(lines) if re.match(r"\s*ds_write2_b32 .* offset1:33$", line))
-    lines[at] = lines[at].replace("offset1:33", "offset1:34")
+    at = next(i for i, line in enumerate(lines) if re.match(r"\s*ds_write2_b32 .* offset1:\d+$", line))
+    lines[at] = re.sub(r"offset1:(\d+)$", lambda m: f"offset1:{int(m.group(1)) + 1}", lines[at])
 
 
 FAULTS = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes, wrong_row]
