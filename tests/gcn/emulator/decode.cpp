@@ -167,7 +167,8 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   for (const std::string& o : s.operands) {
     if (name[0] != 's' || name.rfind("s_setprio", 0) != 0) in.operands.push_back(operand(o, text));
   }
-  if (found->second.accumulates) in.operands.push_back(in.operands.at(0));
+  if (found->second.hidden == Opcode::accumulates) in.operands.push_back(in.operands.at(0));
+  if (found->second.hidden == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text));
   const char* const offsets[] = {"offset", "offset0", "offset1"};
   for (int i = 0; i < 3; ++i) {
     const auto offset = s.modifiers.find(offsets[i]);

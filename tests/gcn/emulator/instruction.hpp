@@ -56,7 +56,8 @@ struct Instruction {
 struct Opcode {
   const char* name;  ///< without _e32, _e64, _sdwa, _dpp
   Operation operation;
-  bool accumulates = false;  ///< the destination is also a last operand: v_fmac
+  /// An operand that is not written: the destination once more (v_fmac), or vcc (v_div_fmas).
+  enum Hidden { none, accumulates, reads_vcc } hidden = none;
 };
 
 /// The tables, one for each kind of operation.

@@ -45,8 +45,7 @@ void mbcnt(Wave& w, const Instruction& in) {
     const u32 half = static_cast<u32>(below >> FIRST);
     result.row[0][l] = static_cast<u32>(std::popcount(mask.low[l] & half)) + base.low[l];
   }
-  w.define(vector_destination(in[0]).reg, 1, valid);
-  blend(w, in[0].reg, 1, result);
+  write_lanes(w, in[0], 1, result, valid);
 }
 
 /// dst[l] = source[from(l)], 0 from inactive lanes; counted like an LDS read.
@@ -62,8 +61,8 @@ void gather(Wave& w, const Instruction& in, const Operand& source, From from) {
       w.refuse_unwritten(source.reg, u64{1} << s);
     result.row[0][l] = active ? w.v[source.reg][s] : 0;
   }
-  w.define_loaded(vector_destination(in[0]).reg, 1, w.issue(kLgkm));
-  blend(w, in[0].reg, 1, result);
+  write_lanes(w, in[0], 1, result, ~u64{0});
+  w.define_loaded(in[0].reg, 1, w.issue(kLgkm));
 }
 
 void bpermute(Wave& w, const Instruction& in) {
@@ -81,8 +80,8 @@ void permute(Wave& w, const Instruction& in) {
     if ((w.exec() >> l & 1) == 0) continue;
     result.row[0][(w.v[in[1].reg][l] + in.offset[0]) >> 2 & 63] = w.v[in[2].reg][l];
   }
-  w.define_loaded(vector_destination(in[0]).reg, 1, w.issue(kLgkm));
-  blend(w, in[0].reg, 1, result);
+  write_lanes(w, in[0], 1, result, ~u64{0});
+  w.define_loaded(in[0].reg, 1, w.issue(kLgkm));
 }
 
 /// The lane ds_swizzle reads, from `offset:swizzle(MODE,...)` or the number that encodes it.
