@@ -124,7 +124,7 @@ inline u64 each_lane(u32* low, u32* high, const Source* s, std::integer_sequence
 }
 
 inline const Operand& vector_destination(const Operand& o) {
-  if (o.kind != Operand::vector) throw Fault("wants a vector destination");
+  require(o.kind == Operand::vector, "wants a vector destination");
   return o;
 }
 

@@ -19,11 +19,6 @@ float least(float a, float b) {
   return b < a ? b : a;
 }
 float greatest(float a, float b) { return -least(-a, -b); }
-float middle(float a, float b, float c) {
-  if (a != a || b != b || c != c) return least(least(a, b), c);
-  return greatest(least(a, b), least(greatest(a, b), c));
-}
-
 /// Toward zero, to the nearest end of T's range; NaN gives 0.
 template <class T>
 T to_integer(float x) {
@@ -80,9 +75,9 @@ Operation packed(F) {
 
 float as_float(Half a) { return static_cast<float>(a); }
 
-#define F1(NAME, A, EXPRESSION) {NAME, alu([](A a) { return EXPRESSION; })}
-#define F2(NAME, EXPRESSION) {NAME, alu([](float a, float b) { return EXPRESSION; })}
-#define F3(NAME, EXPRESSION) {NAME, alu([](float a, float b, float c) { return EXPRESSION; })}
+#define F1(NAME, A, EXPRESSION) op(NAME, alu([](A a) { return EXPRESSION; }))
+#define F2(NAME, EXPRESSION) op(NAME, alu([](float a, float b) { return EXPRESSION; }))
+#define F3(NAME, EXPRESSION) op(NAME, alu([](float a, float b, float c) { return EXPRESSION; }))
 
 }  // namespace
 
@@ -94,16 +89,12 @@ std::vector<Opcode> vector_float_opcodes() {
       F2("v_mul_f32", a * b),
       F2("v_min_f32", least(a, b)),
       F2("v_max_f32", greatest(a, b)),
-      F3("v_min3_f32", least(least(a, b), c)),
-      F3("v_max3_f32", greatest(greatest(a, b), c)),
-      F3("v_med3_f32", middle(a, b, c)),
       {"v_fma_f32", alu(Fma{})},
       {"v_fmaak_f32", alu(Fma{})},
       {"v_fmamk_f32", alu(Fma{})},
       {"v_fmac_f32", alu(Fma{}), Opcode::accumulates},
       {"v_mac_f32", alu([](float a, float b, float c) { return mac(a, b, c); }),
        Opcode::accumulates},
-      F3("v_mad_f32", mac(a, b, c)),
       {"v_pk_fma_f32", packed(Fma{})},
       {"v_pk_mul_f32", packed([](float a, float b) { return a * b; })},
       {"v_pk_add_f32", packed([](float a, float b) { return a + b; })},
@@ -117,11 +108,7 @@ std::vector<Opcode> vector_float_opcodes() {
        }),
        Opcode::reads_vcc},
       F3("v_div_fixup_f32", fixed_quotient(a, b, c)),
-      {"v_ldexp_f32", alu([](float a, i32 b) { return std::ldexp(a, b); })},
       F1("v_trunc_f32", float, std::trunc(a)),
-      F1("v_floor_f32", float, std::floor(a)),
-      F1("v_ceil_f32", float, std::ceil(a)),
-      F1("v_rndne_f32", float, std::nearbyint(a)),
       F1("v_cvt_f32_u32", u32, static_cast<float>(a)),
       F1("v_cvt_f32_i32", i32, static_cast<float>(a)),
       F1("v_cvt_u32_f32", float, to_integer<u32>(a)),
@@ -129,8 +116,6 @@ std::vector<Opcode> vector_float_opcodes() {
       F1("v_cvt_f32_f16", Half, as_float(a)),
       F1("v_cvt_f16_f32", float, Half(a)),
       {"v_pack_b32_f16", alu([](u32 a, u32 b) { return (a & 0xffff) | b << 16; })},
-      {"v_add_f16", alu([](Half a, Half b) { return Half(as_float(a) + as_float(b)); })},
-      {"v_mul_f16", alu([](Half a, Half b) { return Half(as_float(a) * as_float(b)); })},
   };
 }
 

@@ -281,7 +281,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (threads == 0 || threads > most || local > Lds::kLargest) return kInvalidConfiguration;
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
-    launch.arguments = pack_arguments(kernel->text, parameters, launch);
+    launch.arguments = pack_arguments(kernel->text, parameters);
     return d.enqueue(stream, [=, &d] { return d.launch(*kernel, launch); });
   });
 }
