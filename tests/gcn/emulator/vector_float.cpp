@@ -19,6 +19,11 @@ float least(float a, float b) {
   return b < a ? b : a;
 }
 float greatest(float a, float b) { return -least(-a, -b); }
+float middle(float a, float b, float c) {
+  if (a != a || b != b || c != c) return least(least(a, b), c);
+  return greatest(least(a, b), least(greatest(a, b), c));
+}
+
 /// Toward zero, to the nearest end of T's range; NaN gives 0.
 template <class T>
 T to_integer(float x) {
@@ -89,6 +94,9 @@ std::vector<Opcode> vector_float_opcodes() {
       F2("v_mul_f32", a * b),
       F2("v_min_f32", least(a, b)),
       F2("v_max_f32", greatest(a, b)),
+      F3("v_min3_f32", least(least(a, b), c)),
+      F3("v_max3_f32", greatest(greatest(a, b), c)),
+      F3("v_med3_f32", middle(a, b, c)),
       {"v_fma_f32", alu(Fma{})},
       {"v_fmaak_f32", alu(Fma{})},
       {"v_fmamk_f32", alu(Fma{})},
@@ -108,6 +116,10 @@ std::vector<Opcode> vector_float_opcodes() {
        }),
        Opcode::reads_vcc},
       F3("v_div_fixup_f32", fixed_quotient(a, b, c)),
+      {"v_ldexp_f32", alu([](float a, i32 b) { return std::ldexp(a, b); })},
+      F1("v_floor_f32", float, std::floor(a)),
+      F1("v_ceil_f32", float, std::ceil(a)),
+      F1("v_rndne_f32", float, std::nearbyint(a)),
       F1("v_trunc_f32", float, std::trunc(a)),
       F1("v_cvt_f32_u32", u32, static_cast<float>(a)),
       F1("v_cvt_f32_i32", i32, static_cast<float>(a)),

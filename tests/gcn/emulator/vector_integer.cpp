@@ -91,10 +91,16 @@ i32 signed_bits(u32 value, u32 offset, u32 width) {
 u32 low24(u32 a) { return a & 0xffffff; }
 u64 wide_uint(u32 a) { return a; }
 
+template <class T>
+T middle(T a, T b, T c) {
+  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+}
+
 // One opcode of one, two or three operands a, b, c.
 #define V1(NAME, A, EXPRESSION) op(NAME, alu([](A a) { return EXPRESSION; }))
 #define V2(NAME, A, B, EXPRESSION) op(NAME, alu([](A a, B b) { return EXPRESSION; }))
 #define V3(NAME, EXPRESSION) op(NAME, alu([](u32 a, u32 b, u32 c) { return EXPRESSION; }))
+#define VI3(NAME, EXPRESSION) op(NAME, alu([](i32 a, i32 b, i32 c) { return EXPRESSION; }))
 // One that also writes a carry `o`, without and with a carry `i` that comes in.
 #define CARRY(NAME, OUT, EXPRESSION) \
   op(NAME, alu([](bool& o, u32 a, u32 b) { return o = (OUT), EXPRESSION; }))
@@ -116,6 +122,8 @@ std::vector<Opcode> vector_integer_opcodes() {
       V1("v_accvgpr_mov_b32", u32, a),
       V1("v_not_b32", u32, ~a),
       V1("v_bfrev_b32", u32, reversed(a)),
+      V1("v_ffbh_u32", u32, a == 0 ? -1 : std::countl_zero(a)),
+      V1("v_ffbl_b32", u32, a == 0 ? -1 : std::countr_zero(a)),
       V2("v_add_u32", u32, u32, a + b),
       V2("v_sub_u32", u32, u32, a - b),
       V2("v_subrev_u32", u32, u32, b - a),
@@ -128,11 +136,18 @@ std::vector<Opcode> vector_integer_opcodes() {
       V2("v_lshlrev_b64", u32, u64, b << (a & 63)),
       V2("v_lshrrev_b64", u32, u64, b >> (a & 63)),
       V2("v_lshrrev_b16", u16, u16, static_cast<u16>(b >> (a & 15))),
+      V2("v_lshlrev_b16", u16, u16, static_cast<u16>(b << (a & 15))),
+      V2("v_add_u16", u16, u16, static_cast<u16>(a + b)),
       V2("v_sub_u16", u16, u16, static_cast<u16>(a - b)),
       V2("v_mul_lo_u16", u16, u16, static_cast<u16>(u32{a} * b)),
       V2("v_mul_lo_u32", u32, u32, a * b),
       V2("v_mul_hi_u32", u32, u32, static_cast<u32>(wide_uint(a) * b >> 32)),
       V2("v_mul_u32_u24", u32, u32, low24(a) * low24(b)),
+      V2("v_mul_hi_i32", i32, i32, static_cast<i32>(static_cast<i64>(a) * b >> 32)),
+      V2("v_ashrrev_i64", u32, i64, b >> (a & 63)),
+      V2("v_xnor_b32", u32, u32, ~(a ^ b)),
+      V2("v_bcnt_u32_b32", u32, u32, static_cast<u32>(std::popcount(a)) + b),
+      V2("v_bfm_b32", u32, u32, ((1U << (a & 31)) - 1) << (b & 31)),
       V2("v_min_u32", u32, u32, std::min(a, b)),
       V2("v_max_u32", u32, u32, std::max(a, b)),
       V2("v_min_i32", i32, i32, std::min(a, b)),
@@ -147,6 +162,15 @@ std::vector<Opcode> vector_integer_opcodes() {
       V3("v_add3_u32", a + b + c),
       V3("v_mad_u32_u24", low24(a) * low24(b) + c),
       V3("v_alignbit_b32", static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
+      V3("v_bfi_b32", (a & b) | (~a & c)),
+      V3("v_xad_u32", (a ^ b) + c),
+      V3("v_min3_u32", std::min(a, std::min(b, c))),
+      V3("v_max3_u32", std::max(a, std::max(b, c))),
+      V3("v_med3_u32", middle(a, b, c)),
+      VI3("v_min3_i32", std::min(a, std::min(b, c))),
+      VI3("v_max3_i32", std::max(a, std::max(b, c))),
+      VI3("v_med3_i32", middle(a, b, c)),
+      V3("v_alignbyte_b32", static_cast<u32>((wide_uint(a) << 32 | b) >> (8 * (c & 3)))),
       V3("v_perm_b32", perm(a, b, c)),
       {"v_lshl_add_u64", alu([](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; })},
       CARRY("v_add_co_u32", a + b < a, a + b),
