@@ -50,7 +50,7 @@ struct GemmCase {
     launch.grid = {static_cast<u32>((n + tile - 1) / tile), static_cast<u32>((m + tile - 1) / tile),
                    1};
     launch.block = {threads_a_group, 1, 1};
-    launch.arguments = pack_arguments(kernel.text, values, launch);
+    launch.arguments = pack_arguments(kernel.text, values);
     return run(kernel, launch, memory, host_threads);
   }
 

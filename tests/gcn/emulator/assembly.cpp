@@ -22,8 +22,9 @@ std::uint32_t number(std::string_view s) {
 }
 
 /// Modifiers follow the operands: NAME:VALUE, or one of these words.
-const std::set<std::string, std::less<>> kFlags = {"glc", "slc",   "sc0",   "sc1",   "nt",
-                                                   "lds", "offen", "idxen", "clamp", "gds"};
+const std::set<std::string, std::less<>> kFlags = {
+    "row_mirror", "row_half_mirror", "glc",   "slc",   "sc0", "sc1", "nt",
+    "lds",        "offen",           "idxen", "clamp", "gds"};
 
 bool is_modifier(std::string_view word) {
   return kFlags.count(word) != 0 || (word.find(':') != std::string_view::npos &&

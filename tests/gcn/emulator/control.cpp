@@ -31,7 +31,7 @@ template <int WORDS>
 void scalar_load(Wave& w, const Instruction& in) {
   const u64 address = (read_scalar64(w, in[1]) + read_scalar(w, in[2]) + in.offset[0]) & ~u64{3};
   if (!w.memory->holds(address, 4 * WORDS)) throw Fault("reads memory that is not allocated");
-  if (in[0].kind != Operand::scalar) throw Fault("wants a scalar destination");
+  require(in[0].kind == Operand::scalar, "wants a scalar destination");
   w.define_scalar(in[0].reg, WORDS);
   __builtin_memcpy(&w.s[in[0].reg], reinterpret_cast<const void*>(address), 4 * WORDS);
   const u32 mark = w.issue(kLgkm);

@@ -103,14 +103,13 @@ Operand operand(std::string s, const KernelText& text) {
   } else if (const auto label = text.labels.find(s); label != text.labels.end()) {
     o.kind = Operand::label;
     o.value = label->second;
-  } else if (!set_register(o, s) && !set_special(o, s) && s.rfind("row_", 0) != 0) {
+  } else if (!set_register(o, s) && !set_special(o, s)) {
     throw Fault("unknown operand " + s);
   }
   return o;
 }
 
-/// `vmcnt(3) lgkmcnt(0)`, or the number that encodes them, to offsets [0] and [1]; a counter that
-/// is not named is not waited for.
+/// `vmcnt(3) lgkmcnt(0)` to offsets [0] and [1]; a counter not named is not waited for.
 void set_waitcnt(Instruction& in) {
   in.offset[0] = in.offset[1] = ~u32{0};
   in.operands.clear();
@@ -120,12 +119,6 @@ void set_waitcnt(Instruction& in) {
       in.offset[0] = n;
     } else if (std::sscanf(s.c_str(), "lgkmcnt(%u)", &n) == 1) {
       in.offset[1] = n;
-    } else if (is_number(s)) {
-      n = static_cast<unsigned>(std::stoul(s, nullptr, 0));
-      in.offset[0] = (n & 15) | (n >> 10 & 48);
-      in.offset[1] = n >> 8 & 15;
-      if (in.offset[0] == 63) in.offset[0] = ~u32{0};
-      if (in.offset[1] == 15) in.offset[1] = ~u32{0};
     } else if (s.rfind("expcnt(", 0) != 0 && s != "&") {
       throw Fault("unknown operand " + s);
     }
@@ -167,7 +160,8 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   for (const std::string& o : s.operands) {
     if (name[0] != 's' || name.rfind("s_setprio", 0) != 0) in.operands.push_back(operand(o, text));
   }
-  if (found->second.accumulates) in.operands.push_back(in.operands.at(0));
+  if (found->second.hidden == Opcode::accumulates) in.operands.push_back(in.operands.at(0));
+  if (found->second.hidden == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text));
   const char* const offsets[] = {"offset", "offset0", "offset1"};
   for (int i = 0; i < 3; ++i) {
     const auto offset = s.modifiers.find(offsets[i]);

@@ -32,12 +32,16 @@ struct Operand {
   std::shared_ptr<const Spread> spread;
 };
 
+/// Bits of a word that SDWA reads or writes.
+struct Part {
+  int shift = 0;
+  int bits = 32;
+};
+
 struct Instruction;
 using Operation = void (*)(Wave&, const Instruction&);
 
-/// Sub-word selects of SDWA and lane moves of DPP, and clamp: what `run_modified` does around the
-/// instruction proper.
-struct Modified;
+struct Modified;  ///< what `run_modified` does around the instruction proper
 
 struct Instruction {
   Operation operation = nullptr;
@@ -56,8 +60,11 @@ struct Instruction {
 struct Opcode {
   const char* name;  ///< without _e32, _e64, _sdwa, _dpp
   Operation operation;
-  bool accumulates = false;  ///< the destination is also a last operand: v_fmac
+  /// An operand that is not written: the destination once more (v_fmac), or vcc (v_div_fmas).
+  enum Hidden { none, accumulates, reads_vcc } hidden = none;
 };
+
+inline Opcode op(const char* name, Operation operation) { return {name, operation}; }
 
 /// The tables, one for each kind of operation.
 std::vector<Opcode> vector_integer_opcodes();
@@ -84,13 +91,13 @@ struct Kernel {
 };
 
 /// SDWA, DPP, neg, abs and clamp: see modified.cpp.
-std::shared_ptr<const Modified> make_modified(Instruction& instruction);
+std::shared_ptr<const Modified> make_modified(const Instruction& in);
 void run_modified(Wave& w, const Instruction& in);
 
 /// Scalar source of one word: register or constant.
 inline u32 read_scalar(Wave& w, const Operand& o) {
   if (o.kind == Operand::constant) return static_cast<u32>(o.value);
-  if (o.kind != Operand::scalar) throw Fault("wants a scalar operand");
+  require(o.kind == Operand::scalar, "wants a scalar operand");
   w.need_scalar(o.reg, 1);
   return w.s[o.reg];
 }
@@ -102,7 +109,7 @@ inline u64 read_scalar64(Wave& w, const Operand& o) {
     }
     return o.value;
   }
-  if (o.kind != Operand::scalar) throw Fault("wants a scalar operand");
+  require(o.kind == Operand::scalar, "wants a scalar operand");
   w.need_scalar(o.reg, 2);
   return w.scalar64(o.reg);
 }
@@ -123,7 +130,7 @@ T read_known(Wave& w, const Operand& o, T& known) {
 }
 template <class T>
 void write_known(Wave& w, const Operand& o, T value, T known) {
-  if (o.kind != Operand::scalar) throw Fault("wants a scalar destination");
+  require(o.kind == Operand::scalar, "wants a scalar destination");
   w.define_scalar(o.reg, sizeof(T) / 4);
   for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
     w.s[o.reg + i] = static_cast<u32>(value >> (32 * i));
@@ -132,11 +139,11 @@ void write_known(Wave& w, const Operand& o, T value, T known) {
   if (o.reg == kExec && known != ~T{0}) refuse_scalar(kExec);
 }
 inline void write_scalar(Wave& w, const Operand& o, u32 value) {
-  if (o.kind != Operand::scalar) throw Fault("wants a scalar destination");
+  require(o.kind == Operand::scalar, "wants a scalar destination");
   w.set_scalar(o.reg, value);
 }
 inline void write_scalar64(Wave& w, const Operand& o, u64 value) {
-  if (o.kind != Operand::scalar) throw Fault("wants a scalar destination");
+  require(o.kind == Operand::scalar, "wants a scalar destination");
   w.set_scalar64(o.reg, value);
 }
 

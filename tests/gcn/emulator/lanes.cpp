@@ -45,8 +45,7 @@ void mbcnt(Wave& w, const Instruction& in) {
     const u32 half = static_cast<u32>(below >> FIRST);
     result.row[0][l] = static_cast<u32>(std::popcount(mask.low[l] & half)) + base.low[l];
   }
-  w.define(vector_destination(in[0]).reg, 1, valid);
-  blend(w, in[0].reg, 1, result);
+  write_lanes(w, in[0], 1, result, valid);
 }
 
 /// dst[l] = source[from(l)], 0 from inactive lanes; counted like an LDS read.
@@ -62,8 +61,8 @@ void gather(Wave& w, const Instruction& in, const Operand& source, From from) {
       w.refuse_unwritten(source.reg, u64{1} << s);
     result.row[0][l] = active ? w.v[source.reg][s] : 0;
   }
-  w.define_loaded(vector_destination(in[0]).reg, 1, w.issue(kLgkm));
-  blend(w, in[0].reg, 1, result);
+  write_lanes(w, in[0], 1, result, ~u64{0});
+  w.define_loaded(in[0].reg, 1, w.issue(kLgkm));
 }
 
 void bpermute(Wave& w, const Instruction& in) {
@@ -73,44 +72,18 @@ void bpermute(Wave& w, const Instruction& in) {
          [&](int l) { return static_cast<int>((address[l] + in.offset[0]) >> 2 & 63); });
 }
 
-void permute(Wave& w, const Instruction& in) {
-  w.need(in[1].reg, 1, w.exec());
-  w.need(in[2].reg, 1, w.exec());
-  Temp result{};
-  for (int l = 0; l < kLanes; ++l) {
-    if ((w.exec() >> l & 1) == 0) continue;
-    result.row[0][(w.v[in[1].reg][l] + in.offset[0]) >> 2 & 63] = w.v[in[2].reg][l];
-  }
-  w.define_loaded(vector_destination(in[0]).reg, 1, w.issue(kLgkm));
-  blend(w, in[0].reg, 1, result);
-}
-
-/// The lane ds_swizzle reads, from `offset:swizzle(MODE,...)` or the number that encodes it.
+/// The lane that `offset:swizzle(MODE,...)` reads.
 int swizzled(const std::string& offset, int l) {
-  const auto arguments = offset.find(',');
-  const auto number = [&](std::size_t at) { return std::stoi(offset.substr(at)); };
-  if (offset.rfind("swizzle(SWAP", 0) == 0) return l ^ number(arguments + 1);
-  if (offset.rfind("swizzle(REVERSE", 0) == 0) return l ^ (number(arguments + 1) - 1);
-  if (offset.rfind("swizzle(BROADCAST", 0) == 0) {
-    const int group = number(arguments + 1);
-    return (l & ~(group - 1)) + number(offset.find(',', arguments + 1) + 1);
+  const auto argument = offset.find(',') + 1;
+  if (offset.rfind("swizzle(SWAP", 0) == 0) return l ^ std::stoi(offset.substr(argument));
+  if (offset.rfind("swizzle(BITMASK_PERM", 0) != 0) throw Fault("unknown swizzle");
+  int lane = l & 32;
+  for (int i = 0; i < 5; ++i) {  // "01pip", from bit 4 down: zero, one, preserved, inverted
+    const char c = offset[argument + 1 + static_cast<std::size_t>(i)];
+    const int own = l >> (4 - i) & 1;
+    lane |= (c == '0' ? 0 : c == '1' ? 1 : c == 'p' ? own : 1 - own) << (4 - i);
   }
-  if (offset.rfind("swizzle(QUAD_PERM", 0) == 0) {
-    return (l & ~3) + (offset[arguments + 1 + 2 * static_cast<std::size_t>(l & 3)] - '0');
-  }
-  if (offset.rfind("swizzle(BITMASK_PERM", 0) == 0) {
-    const std::string bits = offset.substr(offset.find('"') + 1, 5);
-    int lane = l & 32;
-    for (int i = 0; i < 5; ++i) {
-      const int own = l >> (4 - i) & 1;
-      const char c = bits[static_cast<std::size_t>(i)];
-      lane |= (c == '0' ? 0 : c == '1' ? 1 : c == 'p' ? own : 1 - own) << (4 - i);
-    }
-    return lane;
-  }
-  const int code = std::stoi(offset, nullptr, 0);
-  if ((code & 0x8000) != 0) return (l & ~3) + (code >> (2 * (l & 3)) & 3);
-  return (l & 32) + ((((l & 31) & code) | (code >> 5 & 31)) ^ (code >> 10 & 31));
+  return lane;
 }
 
 void swizzle(Wave& w, const Instruction& in) {
@@ -125,7 +98,7 @@ std::vector<Opcode> lane_opcodes() {
       {"v_readlane_b32", readlane},      {"v_readfirstlane_b32", readfirstlane},
       {"v_writelane_b32", writelane},    {"v_mbcnt_lo_u32_b32", mbcnt<0>},
       {"v_mbcnt_hi_u32_b32", mbcnt<32>}, {"ds_bpermute_b32", bpermute},
-      {"ds_permute_b32", permute},       {"ds_swizzle_b32", swizzle},
+      {"ds_swizzle_b32", swizzle},
   };
 }
 

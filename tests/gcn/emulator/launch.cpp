@@ -16,7 +16,7 @@ namespace detgemm::gcn {
 namespace {
 
 /// A wave that runs longer than this does not end.
-constexpr u64 kEndless = u64{1} << 33;
+constexpr u64 kEndless = u64{1} << 30;
 
 /// Waves and local memory of one workgroup, used for one after the other.
 class Workgroup {
@@ -73,30 +73,14 @@ class Workgroup {
       w.v[0][l] = t % b[0] | t / b[0] % b[1] << 10 | t / b[0] / b[1] << 20;
     }
     w.define(0, 1, ~u64{0});
+    // What the descriptor may put before the pointer to the arguments, and its words.
+    const std::pair<const char*, int> before[] = {{"user_sgpr_private_segment_buffer", 4},
+                                                  {"user_sgpr_dispatch_ptr", 2},
+                                                  {"user_sgpr_queue_ptr", 2}};
     int s = 0;
-    const struct {
-      const char* name;
-      int words;
-    } users[] = {{"user_sgpr_private_segment_buffer", 4},
-                 {"user_sgpr_dispatch_ptr", 2},
-                 {"user_sgpr_queue_ptr", 2},
-                 {"user_sgpr_kernarg_segment_ptr", 2},
-                 {"user_sgpr_dispatch_id", 2},
-                 {"user_sgpr_flat_scratch_init", 2},
-                 {"user_sgpr_private_segment_size", 1}};
-    for (const auto& user : users) {
-      if (d.descriptor(user.name) == 0) continue;
-      if (std::strcmp(user.name, "user_sgpr_kernarg_segment_ptr") == 0) {
-        w.set_scalar64(s, reinterpret_cast<u64>(launch_.arguments.data()));
-      }
-      s += user.words;
-    }
-    const u32 preload = d.descriptor("user_sgpr_kernarg_preload_length");
-    const u32 offset = 4 * d.descriptor("user_sgpr_kernarg_preload_offset");
-    for (u32 i = 0; i < preload; ++i) {
-      u32 word = 0;
-      std::memcpy(&word, launch_.arguments.data() + offset + 4 * i, 4);
-      w.set_scalar(s + static_cast<int>(i), word);
+    for (const auto& [name, words] : before) s += d.descriptor(name) != 0 ? words : 0;
+    if (d.descriptor("user_sgpr_kernarg_segment_ptr") != 0) {
+      w.set_scalar64(s, reinterpret_cast<u64>(launch_.arguments.data()));
     }
     s = static_cast<int>(d.descriptor("user_sgpr_count"));
     const char* const ids[] = {"system_sgpr_workgroup_id_x", "system_sgpr_workgroup_id_y",
@@ -113,10 +97,9 @@ class Workgroup {
       while (!w.at_barrier && !w.ended) {
         if (w.pc >= size) throw Fault("runs past the end of the kernel");
         const Instruction& in = code[w.pc++];
-        ++w.instructions;
+        if (++w.instructions == kEndless) throw Fault("does not end");
         in.operation(w, in);
       }
-      if (w.instructions > kEndless) throw Fault("does not end");
     } catch (const Fault& f) {
       const Statement& s = kernel_.text.code[std::min(w.pc, size) - 1];
       std::string where = "gcn: " + kernel_.text.name + " line " + std::to_string(s.line) + ": " +
@@ -175,8 +158,7 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
   return totals;
 }
 
-std::vector<u8> pack_arguments(const KernelText& text, const void* const* values,
-                               const Launch& launch) {
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values) {
   std::vector<u8> out((text.descriptor("kernarg_size") + 15) / 16 * 16, 0);
   int value = 0;
   for (const Argument& a : text.arguments) {
@@ -184,15 +166,7 @@ std::vector<u8> pack_arguments(const KernelText& text, const void* const* values
       std::memcpy(out.data() + a.offset, values[value++], a.size);
       continue;
     }
-    const int axis = a.kind.empty() ? 0 : a.kind.back() - 'x';
-    u64 hidden = 0;
-    if (a.kind.rfind("hidden_block_count_", 0) == 0)
-      hidden = launch.grid[static_cast<std::size_t>(axis)];
-    if (a.kind.rfind("hidden_group_size_", 0) == 0)
-      hidden = launch.block[static_cast<std::size_t>(axis)];
-    if (a.kind == "hidden_grid_dims") hidden = launch.grid[2] > 1 ? 3 : launch.grid[1] > 1 ? 2 : 1;
-    if (a.kind == "hidden_dynamic_lds_size") hidden = launch.dynamic_lds;
-    std::memcpy(out.data() + a.offset, &hidden, std::min<std::size_t>(a.size, 8));
+    throw std::runtime_error("gcn: " + text.name + " wants " + a.kind + ", which is not modelled");
   }
   return out;
 }

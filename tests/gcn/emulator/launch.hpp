@@ -13,7 +13,7 @@ struct Launch {
   std::array<u32, 3> grid{1, 1, 1};    ///< workgroups
   std::array<u32, 3> block{64, 1, 1};  ///< threads of one
   u32 dynamic_lds = 0;                 ///< bytes beside the kernel's own
-  std::vector<u8> arguments;           ///< the kernarg segment, hidden arguments included
+  std::vector<u8> arguments;           ///< the kernarg segment
 };
 
 struct Totals {
@@ -28,7 +28,6 @@ struct Totals {
 Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, int threads = 1);
 
 /// Kernarg segment from one pointer an explicit argument, as hipModuleLaunchKernel takes them.
-std::vector<u8> pack_arguments(const KernelText& text, const void* const* values,
-                               const Launch& launch);
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values);
 
 }  // namespace detgemm::gcn

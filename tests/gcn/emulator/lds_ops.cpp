@@ -13,20 +13,8 @@ void addresses(Wave& w, const Operand& o, u32 offset, u32* out) {
   for (int l = 0; l < kLanes; ++l) out[l] = w.v[o.reg][l] + offset;
 }
 
-enum Extend { zero, sign, low_half, high_half };
-
-/// What a sub-word load leaves in a register.
-template <int BYTES, Extend E>
-u32 extended(u32 loaded, u32 old) {
-  if (E == sign)
-    return static_cast<u32>(static_cast<i32>(loaded << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
-  if (E == low_half) return (old & 0xffff0000) | loaded;
-  if (E == high_half) return (old & 0xffff) | loaded << 16;
-  return loaded;
-}
-
 /// ds_read: COUNT reads of BYTES, at offset0 and offset1 times UNIT where there are two.
-template <int BYTES, int COUNT = 1, int UNIT = 1, Extend E = zero>
+template <int BYTES, int COUNT = 1, int UNIT = 1>
 void read(Wave& w, const Instruction& in) {
   constexpr int words = BYTES < 4 ? 1 : BYTES / 4;
   const u32 mark = w.issue(kLgkm);
@@ -41,10 +29,7 @@ void read(Wave& w, const Instruction& in) {
   const u32* mask = w.exec_words();
   for (int i = 0; i < words * COUNT; ++i) {
     u32* out = w.v[reg + i];
-    for (int l = 0; l < kLanes; ++l) {
-      const u32 value = BYTES < 4 ? extended<BYTES, E>(result[i][l], out[l]) : result[i][l];
-      out[l] = (value & mask[l]) | (out[l] & ~mask[l]);
-    }
+    for (int l = 0; l < kLanes; ++l) out[l] = (result[i][l] & mask[l]) | (out[l] & ~mask[l]);
   }
 }
 
@@ -73,11 +58,7 @@ void write(Wave& w, const Instruction& in) {
 std::vector<Opcode> lds_opcodes() {
   return {
       {"ds_read_u8", read<1>},
-      {"ds_read_i8", read<1, 1, 1, sign>},
       {"ds_read_u16", read<2>},
-      {"ds_read_i16", read<2, 1, 1, sign>},
-      {"ds_read_u16_d16", read<2, 1, 1, low_half>},
-      {"ds_read_u16_d16_hi", read<2, 1, 1, high_half>},
       {"ds_read_b32", read<4>},
       {"ds_read_b64", read<8>},
       {"ds_read_b96", read<12>},
@@ -87,7 +68,6 @@ std::vector<Opcode> lds_opcodes() {
       {"ds_read2st64_b32", read<4, 2, 256>},
       {"ds_read2st64_b64", read<8, 2, 512>},
       {"ds_write_b8", write<1>},
-      {"ds_write_b8_d16_hi", write<1, 1, 1, 16>},
       {"ds_write_b16", write<2>},
       {"ds_write_b16_d16_hi", write<2, 1, 1, 16>},
       {"ds_write_b32", write<4>},

@@ -36,6 +36,9 @@ struct Fault : std::runtime_error {
   int lane;
 };
 [[noreturn]] void refuse_scalar(int r);
+inline void require(bool holds, const char* otherwise, int lane = -1) {
+  if (!holds) throw Fault(otherwise, lane);
+}
 
 /// The two counters of s_waitcnt that hold back results.
 enum Counter { kVm = 0, kLgkm = 1 };

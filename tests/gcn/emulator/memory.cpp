@@ -79,9 +79,7 @@ void check(const Wave& w, const Target& t, int bytes, const char* verb) {
   }
 }
 
-enum Extend { zero, sign, low_half, high_half };
-
-template <int BYTES, Extend E>
+template <int BYTES>
 void load_lanes(Wave& w, const Operand& dst, const Target& t) {
   constexpr int words = BYTES < 4 ? 1 : BYTES / 4;
   check(w, t, BYTES, "reads");
@@ -93,11 +91,6 @@ void load_lanes(Wave& w, const Operand& dst, const Target& t) {
     u32 loaded[words] = {};
     if ((t.lanes >> l & 1) != 0)
       std::memcpy(loaded, reinterpret_cast<const void*>(t.address[l]), BYTES);
-    if (E == sign)
-      loaded[0] =
-          static_cast<u32>(static_cast<i32>(loaded[0] << (32 - 8 * BYTES)) >> (32 - 8 * BYTES));
-    if (E == low_half) loaded[0] |= w.v[reg][l] & 0xffff0000;
-    if (E == high_half) loaded[0] = loaded[0] << 16 | (w.v[reg][l] & 0xffff);
     for (int i = 0; i < words; ++i) w.v[reg + i][l] = loaded[i];
   }
 }
@@ -137,11 +130,11 @@ const Operand& operand_or_none(const Instruction& in, int i) {
   return i < static_cast<int>(in.operands.size()) ? in[i] : kNothing;
 }
 
-template <int BYTES, Extend E = zero>
+template <int BYTES>
 void global_load(Wave& w, const Instruction& in) {
   Target t;
   global_target(w, in[1], operand_or_none(in, 2), in.offset[0], t);
-  load_lanes<BYTES, E>(w, in[0], t);
+  load_lanes<BYTES>(w, in[0], t);
 }
 template <int BYTES, int SHIFT = 0>
 void global_store(Wave& w, const Instruction& in) {
@@ -154,7 +147,7 @@ void global_load_lds(Wave& w, const Instruction& in) {
   global_target(w, in[0], in[1], in.offset[0], t);
   load_to_lds(w, in, t);
 }
-template <int BYTES, Extend E = zero>
+template <int BYTES>
 void buffer_load(Wave& w, const Instruction& in) {
   Target t;
   if (in.to_lds) {
@@ -163,32 +156,13 @@ void buffer_load(Wave& w, const Instruction& in) {
     return load_to_lds(w, in, t);
   }
   buffer_target(w, in, 1, BYTES, t);
-  load_lanes<BYTES, E>(w, in[0], t);
+  load_lanes<BYTES>(w, in[0], t);
 }
 template <int BYTES, int SHIFT = 0>
 void buffer_store(Wave& w, const Instruction& in) {
   Target t;
   buffer_target(w, in, 1, BYTES, t);
   store_lanes<BYTES, SHIFT>(w, in[0], t);
-}
-
-/// With a destination (sc0, glc) the old value comes back.
-void atomic_add(Wave& w, const Instruction& in) {
-  const bool returns = in.has("sc0") || in.has("glc");
-  const int first = returns ? 1 : 0;
-  Target t;
-  global_target(w, in[first], operand_or_none(in, first + 2), in.offset[0], t);
-  check(w, t, 4, "updates");
-  const int reg = vector_destination(in[first + 1]).reg;
-  w.need(reg, 1, w.exec());
-  const u32 mark = w.issue(kVm);
-  if (returns) w.define_loaded(in[0].reg, 1, mark);
-  for (int l = 0; l < kLanes; ++l) {
-    if ((t.lanes >> l & 1) == 0) continue;
-    auto* word = reinterpret_cast<u32*>(t.address[l]);
-    const u32 old = __atomic_fetch_add(word, w.v[reg][l], __ATOMIC_SEQ_CST);
-    if (returns) w.v[in[0].reg][l] = old;
-  }
 }
 
 // One access in its three forms.
@@ -208,17 +182,12 @@ void atomic_add(Wave& w, const Instruction& in) {
 std::vector<Opcode> memory_opcodes() {
   return {
       GCN_LOAD("ubyte", 1),
-      GCN_LOAD("sbyte", 1, sign),
       GCN_LOAD("ushort", 2),
-      GCN_LOAD("sshort", 2, sign),
-      GCN_LOAD("short_d16", 2, low_half),
-      GCN_LOAD("short_d16_hi", 2, high_half),
       GCN_LOAD("dword", 4),
       GCN_LOAD("dwordx2", 8),
       GCN_LOAD("dwordx3", 12),
       GCN_LOAD("dwordx4", 16),
       GCN_STORE("byte", 1),
-      GCN_STORE("byte_d16_hi", 1, 16),
       GCN_STORE("short", 2),
       GCN_STORE("short_d16_hi", 2, 16),
       GCN_STORE("dword", 4),
@@ -226,7 +195,6 @@ std::vector<Opcode> memory_opcodes() {
       GCN_STORE("dwordx3", 12),
       GCN_STORE("dwordx4", 16),
       {"global_load_lds_dword", global_load_lds},
-      {"global_atomic_add", atomic_add},
   };
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/arithmetic/formats.hpp"
 #include "tests/gcn/emulator/instruction.hpp"
+#include "tests/gcn/emulator/wide.hpp"
 
 /// Turns a function of one lane into an operation of 64: alu([](u32 a, u32 b) { return a + b; }).
 /// Parameter types say how the operands' words are read: 16, 32 or 64 bits, integer or float.
@@ -22,10 +23,17 @@ struct Half {
   explicit operator float() const { return arithmetic::to_float<DType::fp16>(bits); }
 };
 
-/// Where an operand's words lie: registers, a constant's spread, or `temp` filled from scalars.
+/// A lane's bit of a mask in a scalar pair, as a parameter.
+struct Bit {
+  bool set;
+};
+
+/// Where an operand's words lie: registers, a constant's spread, or `temp` filled from scalars. Of
+/// a mask, its bits.
 struct Source {
-  const u32* low;
-  const u32* high;
+  const u32* low = nullptr;
+  const u32* high = nullptr;
+  u64 mask = 0;
 };
 
 struct alignas(64) Temp {
@@ -34,30 +42,17 @@ struct alignas(64) Temp {
 
 /// Finds an operand of `words` words. Lanes never written are taken out of `valid`: they may take
 /// part in arithmetic (compilers leave what they do not need undefined), not in anything seen.
-inline Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid) {
-  switch (o.kind) {
-    case Operand::vector:
-      valid &= w.use(o.reg, words);
-      return {w.v[o.reg], w.v[o.reg + words - 1]};
-    case Operand::scalar:
-      for (int i = 0; i < words; ++i) {
-        if (w.s_pending[o.reg + i] != 0) w.settle_scalar(o.reg + i);
-        if (w.s_known[o.reg + i] != ~u32{0}) valid = 0;
-        const u32 value = w.s[o.reg + i];
-        for (int l = 0; l < kLanes; ++l) temp.row[i][l] = value;
-      }
-      return {temp.row[0], temp.row[words - 1]};
-    case Operand::constant:
-      if (words == 2) read_scalar64(w, o);  // refuses what is not sure
-      return {o.spread->row[0], o.spread->row[words - 1]};
-    default:
-      throw Fault("wants a vector or scalar operand");
-  }
-}
+Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid);
+/// The same of a mask, whose bits must be known in all active lanes.
+Source fetch_mask(Wave& w, const Operand& o);
+/// Copies a result into the active lanes of `words` registers, and the lanes' validity.
+void write_lanes(Wave& w, const Operand& o, int words, const Temp& temp, u64 valid);
 
 template <class T>
 inline T lane_value(Source s, int l) {
-  if constexpr (sizeof(T) == 8) {
+  if constexpr (std::is_same_v<T, Bit>) {
+    return {(s.mask >> l & 1) != 0};
+  } else if constexpr (sizeof(T) == 8) {
     return std::bit_cast<T>(s.low[l] | static_cast<u64>(s.high[l]) << 32);
   } else if constexpr (sizeof(T) == 2) {
     return std::bit_cast<T>(static_cast<u16>(s.low[l]));
@@ -79,6 +74,7 @@ inline void set_lane(u32* low, u32* high, int l, T value) {
   }
 }
 
+/// Result and parameter types of a function of one lane; `bool&` in front is a mask it writes.
 template <class F>
 struct Signature;
 template <class L, class R, class... A>
@@ -86,65 +82,86 @@ struct Signature<R (L::*)(A...) const> {
   using Result = R;
   using Arguments = std::tuple<A...>;
   static constexpr int count = sizeof...(A);
-  template <int I>
-  using Argument = std::tuple_element_t<I, Arguments>;
+  static constexpr bool writes_mask = false;
+};
+template <class L, class R, class... A>
+struct Signature<R (L::*)(bool&, A...) const> : Signature<R (L::*)(A...) const> {
+  static constexpr bool writes_mask = true;
 };
 template <class F>
 using SignatureOf = Signature<decltype(&F::operator())>;
+template <class F, int I>
+using Parameter = std::tuple_element_t<I, typename SignatureOf<F>::Arguments>;
 
 template <class T>
 inline constexpr int kWords = sizeof(T) == 8 ? 2 : 1;
 
+/// A fused multiply-add: one rounding, 64 lanes by the processor's own instruction if it has one.
+struct Fma {
+  float operator()(float a, float b, float c) const { return __builtin_fmaf(a, b, c); }
+};
+
+/// F in 64 lanes. A destination that is also a source is read before it is written, lane by lane.
+template <class F, int... I>
+inline u64 each_lane(u32* low, u32* high, const Source* s, std::integer_sequence<int, I...>) {
+  using R = typename SignatureOf<F>::Result;
+  u64 mask = 0;
+  if constexpr (std::is_same_v<F, Fma>) {
+    wide().fma(low, s[0].low, s[1].low, s[2].low);
+  } else if constexpr (SignatureOf<F>::writes_mask) {
+    for (int l = 0; l < kLanes; ++l) {
+      bool bit = false;
+      set_lane<R>(low, high, l, F{}(bit, lane_value<Parameter<F, I>>(s[I], l)...));
+      mask |= static_cast<u64>(bit) << l;
+    }
+  } else {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) {
+      set_lane<R>(low, high, l, F{}(lane_value<Parameter<F, I>>(s[I], l)...));
+    }
+  }
+  return mask;
+}
+
 inline const Operand& vector_destination(const Operand& o) {
-  if (o.kind != Operand::vector) throw Fault("wants a vector destination");
+  require(o.kind == Operand::vector, "wants a vector destination");
   return o;
 }
 
-/// Copies a result into the active lanes of a register pair.
-inline void blend(Wave& w, int reg, int words, const Temp& temp) {
-  const u32* mask = w.exec_words();
-  for (int i = 0; i < words; ++i) {
-    u32* out = w.v[reg + i];
-    for (int l = 0; l < kLanes; ++l) out[l] = (temp.row[i][l] & mask[l]) | (out[l] & ~mask[l]);
-  }
+template <class T>
+Source fetch_parameter(Wave& w, const Operand& o, Temp& temp, u64& valid) {
+  if constexpr (std::is_same_v<T, Bit>) return fetch_mask(w, o);
+  return fetch(w, o, kWords<T>, temp, valid);
 }
 
-/// dst = F(operands 1, 2, ...) in every active lane.
-template <class F>
-void run_alu(Wave& w, const Instruction& in) {
+/// dst, [mask,] operands: dst = F(operands) in every active lane.
+template <class F, int... I>
+void run_alu(Wave& w, const Instruction& in, std::integer_sequence<int, I...> each) {
   using S = SignatureOf<F>;
-  using R = typename S::Result;
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-    u64 valid = ~u64{0};
-    Temp temp[S::count];
-    const Source s[] = {
-        fetch(w, in[1 + I], kWords<typename S::template Argument<I>>, temp[I], valid)...};
-    const int reg = vector_destination(in[0]).reg;
-    w.define(reg, kWords<R>, valid);
-    if (w.exec() == ~u64{0}) {
-      u32* low = w.v[reg];
-      u32* high = w.v[reg + kWords<R> - 1];
-      // A destination that is also a source is read before it is written, lane by lane.
-#pragma GCC ivdep
-      for (int l = 0; l < kLanes; ++l) {
-        set_lane<R>(low, high, l, F{}(lane_value<typename S::template Argument<I>>(s[I], l)...));
-      }
-    } else {
-      Temp result;
-      for (int l = 0; l < kLanes; ++l) {
-        set_lane<R>(result.row[0], result.row[1], l,
-                    F{}(lane_value<typename S::template Argument<I>>(s[I], l)...));
-      }
-      blend(w, reg, kWords<R>, result);
-    }
+  constexpr int words = kWords<typename S::Result>;
+  constexpr int first = S::writes_mask ? 2 : 1;
+  u64 valid = ~u64{0};
+  Temp temp[S::count];
+  const Source s[] = {fetch_parameter<Parameter<F, I>>(w, in[first + I], temp[I], valid)...};
+  const int reg = vector_destination(in[0]).reg;
+  u64 mask = 0;
+  if (w.exec() == ~u64{0}) {
+    w.define(reg, words, valid);
+    mask = each_lane<F>(w.v[reg], w.v[reg + words - 1], s, each);
+  } else {
+    Temp result;
+    mask = each_lane<F>(result.row[0], result.row[1], s, each);
+    write_lanes(w, in[0], words, result, valid);
   }
-  (std::make_integer_sequence<int, S::count>{});
+  if (S::writes_mask) write_scalar64(w, in[1], mask & w.exec());
 }
 
 /// The table entry for a function of one lane (a lambda without captures, default-constructible).
 template <class F>
 Operation alu(F) {
-  return run_alu<F>;
+  return [](Wave& w, const Instruction& in) {
+    run_alu<F>(w, in, std::make_integer_sequence<int, SignatureOf<F>::count>{});
+  };
 }
 
 /// 64 bytes of 0 or 1 to a mask.
@@ -161,9 +178,8 @@ inline u64 packed_mask(const u8* flags) {
 /// Lane mask of F(a, b) to a scalar pair; inactive lanes give 0. `EXEC` also narrows exec (v_cmpx).
 template <class F, bool EXEC>
 void compare(Wave& w, const Instruction& in) {
-  using S = SignatureOf<F>;
-  using A = typename S::template Argument<0>;
-  using B = typename S::template Argument<1>;
+  using A = Parameter<F, 0>;
+  using B = Parameter<F, 1>;
   u64 valid = ~u64{0};
   Temp temp[2];
   const Source a = fetch(w, in[1], kWords<A>, temp[0], valid);

@@ -45,22 +45,6 @@ void both(F, std::vector<Opcode>& table, const char* plain, const char* narrowin
   GCN_COMPARE(neq, TYPE, T, !(a == b))         \
   GCN_COMPARE(nlt, TYPE, T, !(a < b))
 
-/// v_cmp_class_f32: bit i of operand 2 asks for class i: signalling and quiet NaN, then -Inf,
-/// -normal, -subnormal, -0, +0, +subnormal, +normal, +Inf.
-bool in_class(u32 bits, u32 wanted) {
-  const bool negative = bits >> 31 != 0;
-  const u32 magnitude = bits & 0x7fffffff;
-  int kind = 6;  // of +0; negative ones count down from 5
-  if (magnitude > 0x7f800000) return (wanted >> ((bits & 0x400000) != 0 ? 1 : 0) & 1) != 0;
-  if (magnitude == 0x7f800000)
-    kind = 9;
-  else if (magnitude >= 0x800000)
-    kind = 8;
-  else if (magnitude != 0)
-    kind = 7;
-  return (wanted >> (negative ? 11 - kind : kind) & 1) != 0;
-}
-
 }  // namespace
 
 std::vector<Opcode> vector_compare_opcodes() {
@@ -72,7 +56,6 @@ std::vector<Opcode> vector_compare_opcodes() {
   GCN_INTEGER(i64, i64)
   GCN_INTEGER(u64, u64)
   GCN_FLOAT(f32, float)
-  both([](u32 a, u32 b) { return in_class(a, b); }, table, "v_cmp_class_f32", "v_cmpx_class_f32");
   return table;
 }
 

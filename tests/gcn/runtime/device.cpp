@@ -98,7 +98,27 @@ int Device::kind_of(const void* address) const {
   return device_memory_.holds(at, 1) ? 2 : host_memory_.holds(at, 1) ? 1 : 0;
 }
 
-Error Device::load(const void* image, std::unique_ptr<Module>& out) const {
+Error Device::parse(const std::filesystem::path& code_object, Module& out) const {
+  // The text lies beside: X.s, or every .s in folder X.
+  std::vector<std::filesystem::path> texts;
+  std::filesystem::path path = code_object;
+  std::error_code ignored;
+  if (std::filesystem::exists(path.replace_extension(".s"))) texts.push_back(path);
+  for (const auto& part :
+       std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
+    if (part.path().extension() == ".s") texts.push_back(part.path());
+  }
+  for (const auto& text : texts) {
+    for (KernelText& kernel : parse_assembly(read_file(text))) {
+      if (kernel.architecture != architecture) return kNoBinaryForGpu;
+      const std::string name = kernel.name;
+      out.texts[name] = std::make_unique<KernelText>(std::move(kernel));
+    }
+  }
+  return out.texts.empty() ? kFileNotFound : kSuccess;
+}
+
+Error Device::load(const void* image, Module*& out) {
   const std::size_t size = image_size(image);
   if (size == 0) return kInvalidImage;
   for (const std::string& folder : folders_) {
@@ -106,23 +126,11 @@ Error Device::load(const void* image, std::unique_ptr<Module>& out) const {
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
       if (entry.path().extension() != ".hsaco" || entry.file_size() < size) continue;
       if (std::memcmp(read_file(entry.path()).data(), image, size) != 0) continue;
-      // The text lies beside: X.s, or every .s in folder X.
-      std::vector<std::filesystem::path> texts;
-      auto path = entry.path();
-      if (std::filesystem::exists(path.replace_extension(".s"))) texts.push_back(path);
-      for (const auto& part :
-           std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
-        if (part.path().extension() == ".s") texts.push_back(part.path());
-      }
-      out = std::make_unique<Module>();
-      for (const auto& text : texts) {
-        for (KernelText& kernel : parse_assembly(read_file(text))) {
-          if (kernel.architecture != architecture) return kNoBinaryForGpu;
-          const std::string name = kernel.name;
-          out->texts[name] = std::make_unique<KernelText>(std::move(kernel));
-        }
-      }
-      return out->texts.empty() ? kFileNotFound : kSuccess;
+      const auto [found, fresh] = modules_.try_emplace(entry.path().string());
+      out = &found->second;
+      const Error error = fresh ? parse(entry.path(), *out) : kSuccess;
+      if (error != kSuccess) modules_.erase(found);
+      return error;
     }
   }
   std::fputs("gcn: no .hsaco in GCN_CODE has the bytes of the image to load\n", stderr);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -72,7 +73,8 @@ class Device {
   /// 2 device, 1 host, 0 neither.
   int kind_of(const void* address) const;
 
-  Error load(const void* image, std::unique_ptr<Module>& out) const;
+  /// A module of an image; one that was loaded before is given again.
+  Error load(const void* image, Module*& out);
   /// Runs it; a fault is printed, and the device is lost from then on.
   Error launch(const Kernel& kernel, const Launch& launch);
 
@@ -89,7 +91,10 @@ class Device {
  private:
   Device();
 
+  Error parse(const std::filesystem::path& code_object, Module& out) const;
+
   MemoryMap device_memory_, host_memory_;
+  std::map<std::string, Module> modules_;  ///< by file
   std::vector<std::string> folders_;
   std::string report_;
   int threads_ = 1;

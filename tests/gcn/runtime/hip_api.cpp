@@ -237,9 +237,9 @@ HIP_EXPORT int hipMemset(void* to, int value, std::size_t bytes) {
 HIP_EXPORT int hipModuleLoadData(void** out, const void* image) {
   return call([&](Device& d) {
     try {
-      std::unique_ptr<Module> module;
+      Module* module = nullptr;
       const Error error = d.load(image, module);
-      *out = module.release();
+      *out = error == kSuccess ? module : nullptr;
       return error;
     } catch (const std::exception& e) {
       std::fprintf(stderr, "%s\n", e.what());
@@ -247,10 +247,7 @@ HIP_EXPORT int hipModuleLoadData(void** out, const void* image) {
     }
   });
 }
-HIP_EXPORT int hipModuleUnload(void* module) {
-  delete static_cast<Module*>(module);
-  return kSuccess;
-}
+HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // they are kept for the next load
 HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) {
   return call([&](Device&) {
     auto* m = static_cast<Module*>(module);
@@ -281,7 +278,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (threads == 0 || threads > most || local > Lds::kLargest) return kInvalidConfiguration;
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
-    launch.arguments = pack_arguments(kernel->text, parameters, launch);
+    launch.arguments = pack_arguments(kernel->text, parameters);
     return d.enqueue(stream, [=, &d] { return d.launch(*kernel, launch); });
   });
 }
