@@ -5,7 +5,7 @@
 # installed ROCm's is named by DETGEMM_HIP_COMPILER (for example /opt/rocm/llvm/bin/amdclang++). Sets
 # DETGEMM_HIP_KERNELS and detgemm_found.
 
-find_program(DETGEMM_HIP_COMPILER NAMES clang++-19 clang++-20 clang++-21 clang++ amdclang++
+find_program(DETGEMM_HIP_COMPILER NAMES clang++-19 clang++-20 clang++-21 amdclang++ clang++
   DOC "Compiler of the HIP kernels: clang 19 or newer with lld")
 mark_as_advanced(DETGEMM_HIP_COMPILER)
 
