@@ -23,13 +23,6 @@ void forget_done(std::vector<T>& list, const Wave& w) {
       list.end());
 }
 
-using V4 __attribute__((vector_size(16))) = std::uint32_t;
-V4 load4(const std::uint32_t* p) {
-  V4 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
 }  // namespace
 
 void Lds::reset(std::uint32_t bytes, int waves) {
@@ -129,6 +122,33 @@ void Lds::check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std
   parts_[word] = epoch_ << 16 | (fresh | mask) << 8 | ever | mask;
 }
 
+/// The usual case: whole words that every wave has released. Returns whether some word is not.
+template <int kWords>
+bool Lds::read_words(int wave, const std::uint32_t* address, std::uint64_t exec,
+                     std::uint32_t (*out)[64]) {
+  const std::uint32_t limit = safe_ << 8 | 255;
+  const std::uint32_t now = epoch_ << 16 | 1U << wave;
+  std::uint32_t doubtful = 0;
+  int last = -1;  // the lane before, as lanes often read the same
+  for (int l = 0; l < 64; ++l) {
+    if ((exec >> l & 1) == 0) continue;
+    if (last >= 0 && address[last] == address[l]) {
+      for (int i = 0; i < kWords; ++i) out[i][l] = out[i][last];
+      continue;
+    }
+    last = l;
+    const std::uint32_t word = address[l] / 4;
+    for (int i = 0; i < kWords; ++i) {
+      const std::uint32_t tag = tags_[word + i];
+      const std::uint32_t r = readers_[word + i];
+      doubtful |= (tag - 1 >= limit ? 1U : 0U) | (tag & 3);
+      readers_[word + i] = (r >> 16 == epoch_ ? r : 0) | now;
+      std::memcpy(&out[i][l], &data_[address[l] + 4 * i], 4);
+    }
+  }
+  return doubtful != 0;
+}
+
 void Lds::read(const Wave& w, const std::uint32_t* address, std::uint64_t exec, int bytes,
                std::uint32_t (*out)[64], std::uint32_t mark) {
   check_range(address, exec, bytes);
@@ -140,33 +160,13 @@ void Lds::read(const Wave& w, const std::uint32_t* address, std::uint64_t exec, 
       std::memcpy(&out[0][l], &data_[address[l]], static_cast<std::size_t>(bytes));
     }
   } else {
-    // The usual case, four words at a time: whole words that every wave has released.
     const int words = bytes / 4;
-    const std::uint32_t limit = safe_ << 8 | 255;
-    const std::uint32_t now = epoch_ << 16;
-    const std::uint32_t me = 1U << w.index;
-    std::uint32_t doubtful = 0;
-    for (int l = 0; l < 64; ++l) {
-      if ((exec >> l & 1) == 0) continue;
-      const std::uint32_t word = address[l] / 4;
-      if (words == 4) {
-        const V4 tag = load4(&tags_[word]);
-        const V4 bad = reinterpret_cast<V4>(tag - 1 >= limit) | (tag & 3);
-        const std::uint64_t* halves = reinterpret_cast<const std::uint64_t*>(&bad);
-        doubtful |= (halves[0] | halves[1]) != 0 ? 1U : 0U;
-        V4 r = load4(&readers_[word]);
-        r = (reinterpret_cast<V4>(r >> 16 == epoch_) & r) | now | me;
-        std::memcpy(&readers_[word], &r, sizeof r);
-      } else {
-        for (int i = 0; i < words; ++i) {
-          const std::uint32_t tag = tags_[word + i];
-          doubtful |= (tag - 1 >= limit ? 1U : 0U) | (tag & 3);
-          note_reader(word + i, w.index);
-        }
-      }
-      for (int i = 0; i < words; ++i) std::memcpy(&out[i][l], &data_[address[l] + 4 * i], 4);
-    }
-    for (int l = 0; doubtful != 0 && l < 64; ++l) {
+    const auto usual = words == 4   ? &Lds::read_words<4>
+                       : words == 3 ? &Lds::read_words<3>
+                       : words == 2 ? &Lds::read_words<2>
+                                    : &Lds::read_words<1>;
+    const bool doubtful = (this->*usual)(w.index, address, exec, out);
+    for (int l = 0; doubtful && l < 64; ++l) {
       if ((exec >> l & 1) == 0) continue;
       for (int i = 0; i < words; ++i) check_read(w, address[l] / 4 + i, 15, l);
     }

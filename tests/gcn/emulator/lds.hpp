@@ -50,6 +50,9 @@ class Lds {
   };
 
   std::uint32_t released(int wave) const { return wave == kMixed ? safe_ : released_[wave]; }
+  template <int kWords>
+  bool read_words(int wave, const std::uint32_t* address, std::uint64_t exec,
+                  std::uint32_t (*out)[64]);
   void check_range(const std::uint32_t* address, std::uint64_t exec, int bytes) const;
   bool in_flight(const Wave& w, std::uint32_t stamp);
   void note_reader(std::uint32_t word, int wave);

@@ -26,15 +26,6 @@ class MemoryMap {
     const auto& [begin, size] = *std::prev(next);
     return address - begin <= size && size - (address - begin) >= bytes;
   }
-  /// The allocation that holds an address: its begin and size, or zeros.
-  std::pair<std::uint64_t, std::uint64_t> around(std::uint64_t address) const {
-    auto next = ranges_.upper_bound(address);
-    if (next == ranges_.begin()) return {0, 0};
-    const auto range = *std::prev(next);
-    return address - range.first < range.second
-               ? range
-               : std::pair<const std::uint64_t, std::uint64_t>{0, 0};
-  }
 
  private:
   std::map<std::uint64_t, std::uint64_t> ranges_;

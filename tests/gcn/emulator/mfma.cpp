@@ -55,31 +55,22 @@ void mfma(Wave& w, const Instruction& in) {
     for (auto& row : d)
       for (float& x : row) x = constant;
   }
-  const auto row_of = [](int r, int group) {
-    return R == 32 ? 8 * (r / 4) + 4 * group + r % 4 : 4 * group + r;
-  };
+  float* rows[R];
+  for (int r = 0; r < registers; ++r) {
+    for (int group = 0; group < kLanes / R; ++group) {
+      rows[R == 32 ? 8 * (r / 4) + 4 * group + r % 4 : 4 * group + r] = d[r] + group * R;
+    }
+  }
   if constexpr (A == Arithmetic::cdna3) {
     Cdna3Operand x, y;
     wide().decode3(a, R, half, x);
     wide().decode3(b, R, half, y);
-    for (int k = 0; k < products; k += 8) {
-      for (int r = 0; r < registers; ++r) {
-        for (int group = 0; group < kLanes / R; ++group) {
-          wide().cdna3(x, row_of(r, group), y, k, R, d[r] + group * R);
-        }
-      }
-    }
+    for (int k = 0; k < products; k += 8) wide().cdna3(x, y, k, R, rows);
   } else {
     Cdna2Operand x, y;
     wide().decode2(a, R, half, x);
     wide().decode2(b, R, half, y);
-    for (int k = 0; k < products; k += 4) {
-      for (int r = 0; r < registers; ++r) {
-        for (int group = 0; group < kLanes / R; ++group) {
-          wide().cdna2(x, row_of(r, group), y, k, R, d[r] + group * R);
-        }
-      }
-    }
+    for (int k = 0; k < products; k += 4) wide().cdna2(x, y, k, R, rows);
   }
   const int reg = vector_destination(in[0]).reg;
   for (int r = reg; r < reg + registers; ++r) {

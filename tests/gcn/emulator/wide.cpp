@@ -64,15 +64,24 @@ GCN_INLINE HF combined(HI acc_part, HI dot, HF dot_scale, HF scale) {
   return __builtin_convertvector(value, HF);
 }
 
-/// W columns of one step, taken apart.
-struct Products {
-  VI exponent[8];
-  VI magnitude[8];  // 24 fraction bits
-  VI sign[8];       // 0 or -1
+/// 8 elements of W columns, or their products with a row's: 12 or 24 fraction bits.
+struct Eight {
+  VI exponent[8], magnitude[8], sign[8];
 };
 
+GCN_INLINE Eight columns_of(const Cdna3Operand& b, int k, int j, int n) {
+  Eight e;
+#pragma GCC unroll 8
+  for (int q = 0; q < 8; ++q) {
+    e.exponent[q] = load<VI>(&b.exponent[(k + q) * n + j]);
+    e.magnitude[q] = load<VI>(&b.magnitude[(k + q) * n + j]);
+    e.sign[q] = load<VI>(&b.sign[(k + q) * n + j]);
+  }
+  return e;
+}
+
 /// What Inf, NaN and products of 2^128 or more make of a step: `result` elsewhere.
-GCN_INLINE VI with_specials(const Products& p, VI acc, VI result) {
+GCN_INLINE VI with_specials(const Eight& p, VI acc, VI result) {
   VI nan = (acc & 0x7fffffff) > 0x7f800000;
   const VI acc_inf = (acc & 0x7fffffff) == 0x7f800000;
   VI minus = acc_inf & (acc >> 31);
@@ -95,25 +104,23 @@ GCN_INLINE VI with_specials(const Products& p, VI acc, VI result) {
 /// cdna_step.hpp's cdna3_step for W columns. Without kRare, `rare` tells whether some column may
 /// have a special value or a subnormal result, and the caller asks again with kRare.
 template <bool kRare>
-GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int i, const Cdna3Operand& b, int k, int j,
-                          int columns, VF acc, bool& rare) {
-  Products p;
+GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int at, int n, const Eight& b, VF acc,
+                          bool& rare) {
+  Eight p;
   VI dot_top = splat(-100000);
 #pragma GCC unroll 8
   for (int q = 0; q < 8; ++q) {
-    p.exponent[q] =
-        load<VI>(&b.exponent[(k + q) * columns + j]) + a.exponent[(k + q) * columns + i];
+    p.exponent[q] = b.exponent[q] + a.exponent[at + q * n];
     dot_top = larger(dot_top, p.exponent[q]);
   }
   VI dot{};  // in units of 2^(dot_top - 24)
 #pragma GCC unroll 8
   for (int q = 0; q < 8; ++q) {
     const VU behind = reinterpret_cast<VU>(smaller(dot_top - p.exponent[q], splat(31)));
-    p.magnitude[q] =
-        load<VI>(&b.magnitude[(k + q) * columns + j]) * a.magnitude[(k + q) * columns + i];
+    p.magnitude[q] = b.magnitude[q] * a.magnitude[at + q * n];
     const VI kept =
         reinterpret_cast<VI>(reinterpret_cast<VU>(p.magnitude[q]) >> behind);  // truncates
-    p.sign[q] = load<VI>(&b.sign[(k + q) * columns + j]) ^ a.sign[(k + q) * columns + i];
+    p.sign[q] = b.sign[q] ^ a.sign[at + q * n];
     dot += (kept ^ p.sign[q]) - p.sign[q];
   }
   const VI bits = reinterpret_cast<VI>(acc);
@@ -151,13 +158,16 @@ GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int i, const Cdna3Operand& b, i
   return result;
 }
 
-void cdna3(const Cdna3Operand& a, int i, const Cdna3Operand& b, int k, int columns, float* acc) {
-  for (int j = 0; j < columns; j += W) {
-    bool rare = false;
-    const VF old = load<VF>(acc + j);
-    VF next = cdna3_lanes<false>(a, i, b, k, j, columns, old, rare);
-    if (rare) next = cdna3_lanes<true>(a, i, b, k, j, columns, old, rare);
-    std::memcpy(acc + j, &next, sizeof next);
+void cdna3(const Cdna3Operand& a, const Cdna3Operand& b, int k, int n, float* const* rows) {
+  for (int j = 0; j < n; j += W) {
+    const Eight columns = columns_of(b, k, j, n);
+    for (int i = 0; i < n; ++i) {
+      bool rare = false;
+      const VF old = load<VF>(rows[i] + j);
+      VF next = cdna3_lanes<false>(a, k * n + i, n, columns, old, rare);
+      if (__builtin_expect(rare, 0)) next = cdna3_lanes<true>(a, k * n + i, n, columns, old, rare);
+      std::memcpy(rows[i] + j, &next, sizeof next);
+    }
   }
 }
 
@@ -168,17 +178,19 @@ GCN_INLINE VF flushed(VF v) {
   return reinterpret_cast<VF>(small != 0 ? bits & static_cast<std::int32_t>(0x80000000) : bits);
 }
 
-void cdna2(const Cdna2Operand& a, int i, const Cdna2Operand& b, int k, int columns, float* acc) {
-  for (int j = 0; j < columns; j += W) {
-    VF p[4];
-    for (int q = 0; q < 4; ++q) {
-      p[q] = flushed(load<VF>(&b.value[(k + q) * columns + j]) * a.value[(k + q) * columns + i]);
+void cdna2(const Cdna2Operand& a, const Cdna2Operand& b, int k, int n, float* const* rows) {
+  for (int j = 0; j < n; j += W) {
+    VF columns[4];
+    for (int q = 0; q < 4; ++q) columns[q] = load<VF>(&b.value[(k + q) * n + j]);
+    for (int i = 0; i < n; ++i) {
+      VF p[4];
+      for (int q = 0; q < 4; ++q) p[q] = flushed(columns[q] * a.value[(k + q) * n + i]);
+      const VF dot = flushed(flushed(p[0] + p[1]) + flushed(p[2] + p[3]));
+      const VF start = flushed(load<VF>(rows[i] + j)) + 0.0F;
+      const VF sum = flushed(start + dot) + 0.0F;
+      const VF next = sum == sum ? sum : reinterpret_cast<VF>(splat(0x7fffffff));
+      std::memcpy(rows[i] + j, &next, sizeof next);
     }
-    const VF dot = flushed(flushed(p[0] + p[1]) + flushed(p[2] + p[3]));
-    const VF start = flushed(load<VF>(acc + j)) + 0.0F;
-    const VF sum = flushed(start + dot) + 0.0F;
-    const VF next = sum == sum ? sum : reinterpret_cast<VF>(splat(0x7fffffff));
-    std::memcpy(acc + j, &next, sizeof next);
   }
 }
 

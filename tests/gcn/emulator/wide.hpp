@@ -32,12 +32,10 @@ struct Wide {
   /// lane l holds row l % rows, k = 4 * (l / rows) + e, to out[k * rows + row].
   void (*decode3)(const std::uint32_t* const* words, int rows, bool half, Cdna3Operand& out);
   void (*decode2)(const std::uint32_t* const* words, int rows, bool half, Cdna2Operand& out);
-  /// acc[j] = step(row i of a, column j of b, acc[j]) for `columns` (16 or 32) columns and the
-  /// products k .. k + 7 (k .. k + 3 for cdna2).
-  void (*cdna3)(const Cdna3Operand& a, int i, const Cdna3Operand& b, int k, int columns,
-                float* acc);
-  void (*cdna2)(const Cdna2Operand& a, int i, const Cdna2Operand& b, int k, int columns,
-                float* acc);
+  /// rows[i][j] = step(row i of a, column j of b, rows[i][j]) for n (16 or 32) rows and columns and
+  /// the products k .. k + 7 (k .. k + 3 for cdna2).
+  void (*cdna3)(const Cdna3Operand& a, const Cdna3Operand& b, int k, int n, float* const* rows);
+  void (*cdna2)(const Cdna2Operand& a, const Cdna2Operand& b, int k, int n, float* const* rows);
 };
 
 extern const Wide kWideBaseline;

@@ -43,6 +43,7 @@ Device& Device::get() {
 
 Device::Device()
     : architecture(environment("GCN_ARCH", "gfx942")),
+      units(std::atoi(environment("GCN_UNITS", architecture == "gfx942" ? "304" : "104").c_str())),
       report_(environment("GCN_REPORT", "")),
       threads_(std::max(1, std::atoi(environment("GCN_THREADS", "1").c_str()))) {
   std::string folders = environment("GCN_CODE", "");
@@ -104,8 +105,7 @@ Error Device::parse(const std::filesystem::path& code_object, Module& out) const
   std::filesystem::path path = code_object;
   std::error_code ignored;
   if (std::filesystem::exists(path.replace_extension(".s"))) texts.push_back(path);
-  for (const auto& part :
-       std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
+  for (const auto& part : std::filesystem::directory_iterator(path.replace_extension(), ignored)) {
     if (part.path().extension() == ".s") texts.push_back(part.path());
   }
   for (const auto& text : texts) {

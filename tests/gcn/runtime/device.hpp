@@ -66,6 +66,7 @@ class Device {
   ~Device();
 
   std::string architecture;  ///< gfx942 or gfx90a
+  int units;                 ///< compute units it says it has
   std::recursive_mutex mutex;
 
   Error allocate(void** out, std::size_t bytes, bool host);

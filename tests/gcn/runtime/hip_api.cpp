@@ -69,7 +69,7 @@ void fill(P& p, const Device& device) {
   p.threads = 1024;
   p.major = 9;
   p.minor = device.architecture == "gfx942" ? 4 : 0;
-  p.units = device.architecture == "gfx942" ? 304 : 104;
+  p.units = device.units;
 }
 
 Error copy(void* to, const void* from, std::size_t bytes, int kind, Device& device) {
