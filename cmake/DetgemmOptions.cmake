@@ -22,7 +22,7 @@ endfunction()
 
 detgemm_tristate(KOKKOS AUTO "The bit-exact reference backend")
 detgemm_tristate(CUDA AUTO "The CUDA backend")
-detgemm_tristate(HIP OFF "The HIP backend")  # AUTO is OFF until there are kernels to build
+detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels where no compiler is")
 
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})

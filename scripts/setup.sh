@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.."
 packages=(g++ cmake ninja-build python3 python3-pip pkg-config git ca-certificates
   ccache libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
   libtrilinos-kokkos-dev)
-# Without these, tests are skipped and say so: the format of the sources, and their compilation for
-# AMD GPUs. Not every release has them.
-optional=(clang-format-14 clang-19)
+# Without these, tests are skipped and say so: the format of the sources, and the kernels for AMD
+# GPUs, compiled and executed by an interpreter. Not every release has them.
+optional=(clang-format-14 clang-19 lld-19)
 
 if ! command -v dpkg-query >/dev/null; then
   cat <<'TEXT'

@@ -65,6 +65,15 @@ if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   test_preset cuda-sm90 -R '^(cuda|cli_info)'
 fi
 
+# The HIP component, where there is a compiler for its kernels: they are read as text, and executed
+# with the whole backend around them by an interpreter, under the label "emulated".
+if command -v clang++-19 >/dev/null; then
+  stage "hip-gfx942: configure" cmake --preset hip-gfx942
+  stage "hip-gfx942: build" cmake --build --preset hip-gfx942 --target \
+    tests_hip tests_gcn tests_cli detgemm_cli
+  test_preset hip-gfx942 -R '^(hip|gcn|cli_info)'
+fi
+
 print_stages
 python3 scripts/summary.py "$results" || status=1
 exit $status

@@ -256,6 +256,7 @@ def subdirectory(bench):
     """add_subdirectory: same target names, and nothing of the parent's is touched."""
     bench.configure(bench.source / "tests/consumers/subdirectory", "subdirectory",
                     f"-DDETGEMM_SOURCE={bench.source}", "-DDETGEMM_ENABLE_KOKKOS=OFF",
+                    "-DDETGEMM_ENABLE_HIP=OFF",
                     *[o for o in bench.toolchain()
                       if o.startswith(("-DCMAKE", "-DDETGEMM_ENABLE_CUDA"))])
     bench.make("subdirectory")
@@ -288,13 +289,17 @@ def absent(bench):
     refused(bench, "DETGEMM_ENABLE_KOKKOS is ON, no Kokkos >= 3.4 was found",
             "-DDETGEMM_ENABLE_KOKKOS=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON",
             "-DFETCHCONTENT_FULLY_DISCONNECTED=ON")
+    refused(bench, "DETGEMM_ENABLE_HIP is ON and no-such-compiler is not clang 19 or newer",
+            "-DDETGEMM_ENABLE_HIP=ON", "-DDETGEMM_HIP_COMPILER=no-such-compiler",
+            "-DDETGEMM_ENABLE_KOKKOS=OFF", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
     refused(bench, "DETGEMM_ENABLE_HIP is \"maybe\": it must be AUTO, ON or OFF",
             "-DDETGEMM_ENABLE_HIP=maybe")
     printed = bench.configure(bench.source, "automatic", "-DDETGEMM_BUILD_TESTS=OFF",
                               "-DDETGEMM_BUILD_BENCH=OFF", "-DDETGEMM_BUILD_CLI=OFF",
                               "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON",
-                              "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
-    expect(printed, "detgemm reference: no .*detgemm cuda: no .*detgemm hip: no ")
+                              "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON",
+                              "-DDETGEMM_HIP_COMPILER=no-such-compiler")
+    expect(printed, "detgemm reference: no .*detgemm cuda: no .*detgemm hip: without kernels ")
 
 
 CASES = {case.__name__: case for case in (

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "backends/hip/devices.hpp"
+#include "detgemm/backend.hpp"
+
+namespace detgemm::hip {
+
+/// A plan of the current device, whose kernels it loads. The spec is one that the device's chip
+/// computes and options.variant one of its variants, or empty.
+Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const PlanOptions& options,
+                                                  const DeviceFacts& device);
+
+}  // namespace detgemm::hip

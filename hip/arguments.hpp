@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/contract/compute_element.hpp"
+#include "hip/raster.hpp"
+
+namespace detgemm::hip {
+
+/// The one argument of every kernel that multiplies; plain data, passed by value.
+struct TileArguments {
+  GemmArguments g;
+  Raster raster;
+  int blocks = 1;  ///< workgroups of the launch; each takes tiles block, block + blocks, ...
+  std::int64_t leaves = 1;  ///< of k; 1 for a chain
+  /// Waiting subtree sums of a tree: a slice a workgroup, of `stack_stride` floats.
+  float* stack = nullptr;
+  std::int64_t stack_stride = 0;
+};
+
+/// A root of a combine: an fp32 matrix.
+struct Root {
+  const float* data;
+  std::int64_t row, col;  ///< distances of neighbours in elements
+};
+
+/// Roots that fit into a kernel's arguments.
+inline constexpr int kRootsByValue = 32;
+
+/// More roots are first copied, from arguments, into the workspace.
+struct PlaceArguments {
+  Root roots[kRootsByValue];
+  Root* to = nullptr;
+  int count = 0;
+};
+
+struct CombineArguments {
+  GemmArguments g;
+  Root roots[kRootsByValue];
+  const Root* table = nullptr;  ///< all roots, or null where `roots` holds them
+  std::int64_t count = 0;
+  std::int64_t threads = 0;  ///< of the launch
+};
+
+}  // namespace detgemm::hip

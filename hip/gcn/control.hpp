@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "hip/gcn/types.hpp"
+
+namespace detgemm::hip::gcn {
+
+/// s_setprio: of two waves of a SIMD the one with the higher priority issues first.
+template <int kPriority>
+DETGEMM_DEVICE void set_priority() {
+  __builtin_amdgcn_s_setprio(kPriority);
+}
+
+/// The compiler moves no instruction across.
+DETGEMM_DEVICE void schedule_fence() { __builtin_amdgcn_sched_barrier(0); }
+
+/// This wave's own writes to LDS come before its reads that follow; LDS serves a wave in order, so
+/// this only binds the compiler.
+DETGEMM_DEVICE void wave_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront"); }
+
+/// The same number in every lane, moved to a scalar register.
+DETGEMM_DEVICE int uniform(int value) { return __builtin_amdgcn_readfirstlane(value); }
+
+/// v_perm_b32: bytes 0..3 are `low`, 4..7 `high`; each byte of the selector names one.
+template <std::uint32_t kSelector>
+DETGEMM_DEVICE std::uint32_t permute(std::uint32_t high, std::uint32_t low) {
+  return __builtin_amdgcn_perm(high, low, kSelector);
+}
+
+}  // namespace detgemm::hip::gcn

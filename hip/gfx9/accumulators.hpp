@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "hip/arguments.hpp"
+#include "hip/gcn/control.hpp"
+#include "hip/gfx9/tile.hpp"
+#include "hip/grid.hpp"
+#include "hip/reduction_walk.hpp"
+
+namespace detgemm::hip::gfx9 {
+
+using gcn::f32x16;
+
+/// A wave's sums: blocks of 32 x 32, 16 registers each.
+template <class T>
+struct Sums {
+  static constexpr int kBlocks = T::kBlocksM * T::kBlocksN;
+  f32x16 block[kBlocks];
+
+  DETGEMM_DEVICE void clear() {
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) block[b][i] = 0.0F;
+    }
+  }
+};
+
+/// A wave's place in the workgroup's tile, in outputs.
+template <class T>
+struct WavePlace {
+  int wave, lane, m, n;
+  DETGEMM_DEVICE WavePlace() {
+    const int thread = fresh_thread();
+    wave = gcn::uniform(thread / gcn::kWave);
+    lane = thread % gcn::kWave;
+    m = wave / T::kWavesN * (T::kBlocksM * 32);
+    n = wave % T::kWavesN * (T::kBlocksN * 32);
+  }
+};
+
+/// The start: as it is (zeros), or fp32 C for `continue`. Outputs that do not exist repeat the
+/// last row or column.
+template <class T>
+DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
+  const WavePlace<T> at;
+  const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
+  const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
+  // Zeros in registers before the branch, not constants: else the compiler merges the two ways by
+  // copies of registers that one of them never wrote.
+#pragma unroll
+  for (int b = 0; b < Sums<T>::kBlocks; ++b) asm volatile("" : "+v"(sums.block[b]));
+  if (!g.continue_from_c) return;
+  const auto* c = static_cast<const float*>(g.c);
+#pragma unroll
+  for (int b = 0; b < Sums<T>::kBlocks; ++b) {
+    const std::int64_t n = n0 + b % T::kBlocksN * 32 + at.lane % 32;
+    const float* column = c + (n < g.n ? n : g.n - 1) * g.cs.col;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      const std::int64_t m = m0 + b / T::kBlocksN * 32 + result_row_32(at.lane, i);
+      sums.block[b][i] = column[(m < g.m ? m : g.m - 1) * g.cs.row];
+    }
+    gcn::schedule_fence();  // addresses of one block at a time
+  }
+}
+
+/// The end of a chain: the hardware may leave -0 where the contract has +0.
+template <class T>
+DETGEMM_DEVICE void restore_zeros(Sums<T>& sums) {
+#pragma unroll
+  for (int b = 0; b < Sums<T>::kBlocks; ++b) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) sums.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F);
+  }
+}
+
+/// The stack of subtree sums that wait: the newest in registers (`top`), the others in this
+/// workgroup's slice of the workspace, where each thread finds what it wrote itself.
+template <class T>
+struct LeafStack {
+  Sums<T> top;
+  int parked = 0;
+
+  /// Takes the finished sums of leaf `leaf` and leaves zeros.
+  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
+    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
+    if (step.park) {
+      float* to = entry(parked++);
+      each([&](int b, int i, int at) { to[at] = top.block[b][i]; });
+    }
+    if (step.first || step.park) {
+      each(
+          [&](int b, int i, int) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
+    } else {
+      each([&](int b, int i, int) {
+        top.block[b][i] =
+            arithmetic::add_rn(top.block[b][i], arithmetic::add_rn(sums.block[b][i], 0.0F));
+      });
+    }
+#pragma unroll 1
+    for (int more = step.more; more > 0; --more) {
+      const float* from = entry(--parked);
+      each([&](int b, int i, int at) {
+        top.block[b][i] = arithmetic::add_rn(from[at], top.block[b][i]);
+      });
+    }
+    sums.clear();
+  }
+
+ private:
+  DETGEMM_DEVICE static float* entry(int index) {
+    const TileArguments& a = kernel_argument<TileArguments>();
+    return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
+  }
+  template <class Fn>
+  DETGEMM_DEVICE static void each(Fn&& fn) {
+    const int thread = fresh_thread();
+#pragma unroll
+    for (int b = 0; b < Sums<T>::kBlocks; ++b) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) fn(b, i, (b * 16 + i) * T::kThreads + thread);
+      gcn::schedule_fence();  // block after block: addresses of all at once would fill registers
+    }
+  }
+};
+
+}  // namespace detgemm::hip::gfx9

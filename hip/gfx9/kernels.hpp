@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "hip/gfx9/stream_kernel.hpp"
+#include "hip/gfx9/tile_kernel.hpp"
+
+/// The kernels of one element type by the names that hip/kernel_names.cpp builds:
+///
+///   mfma_TYPE_TILE_REDUCTION_A_B     mfma_bf16_128x128_leaves_k_mn
+///
+/// At most 256 registers a thread, so that two waves share a SIMD and accumulators are ordinary
+/// registers.
+#define DETGEMM_BOUNDS(threads) \
+  __attribute__((amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(2)))
+#define DETGEMM_TILE(type, tile, T, reduction, leaves, a, b)                            \
+  extern "C" __global__ DETGEMM_BOUNDS(                                                 \
+      T::kThreads) void mfma_##type##_##tile##_##reduction##_##a##_##b(TileArguments) { \
+    run_tiles<DType::type, T, Major::a, Major::b, leaves>();                            \
+  }
+#define DETGEMM_LAYOUTS(type, tile, T, reduction, leaves) \
+  DETGEMM_TILE(type, tile, T, reduction, leaves, k, k)    \
+  DETGEMM_TILE(type, tile, T, reduction, leaves, k, mn)   \
+  DETGEMM_TILE(type, tile, T, reduction, leaves, mn, k)   \
+  DETGEMM_TILE(type, tile, T, reduction, leaves, mn, mn)
+#define DETGEMM_STREAM(type, reduction, leaves, a, b)                                       \
+  extern "C" __global__ DETGEMM_BOUNDS(                                                     \
+      kStreamWaves * 64) void mfma_##type##_stream_##reduction##_##a##_##b(TileArguments) { \
+    run_stream<DType::type, Major::a, Major::b, leaves>();                                  \
+  }
+#define DETGEMM_KERNELS(type)                               \
+  DETGEMM_LAYOUTS(type, 256x256, Tile256, chain, false)     \
+  DETGEMM_LAYOUTS(type, 128x128, Tile128, chain, false)     \
+  DETGEMM_LAYOUTS(type, 128x128, Tile128, leaves, true)     \
+  DETGEMM_LAYOUTS(type, 64x64, Tile64, chain, false)        \
+  DETGEMM_LAYOUTS(type, 64x64, Tile64, leaves, true)        \
+  DETGEMM_TILE(type, 64x64, Tile64, chain, false, any, any) \
+  DETGEMM_TILE(type, 64x64, Tile64, leaves, true, any, any) \
+  DETGEMM_STREAM(type, chain, false, k, k)                  \
+  DETGEMM_STREAM(type, leaves, true, k, k)                  \
+  DETGEMM_STREAM(type, chain, false, any, any)              \
+  DETGEMM_STREAM(type, leaves, true, any, any)

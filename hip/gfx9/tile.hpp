@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/arithmetic/host_device.hpp"
+
+namespace detgemm::hip::gfx9 {
+
+/// Products of one stage of shared memory.
+inline constexpr int kStage = 32;
+inline constexpr int kRowBytes = kStage * 2;
+inline constexpr int kPackets = kStage / 4;  ///< of 4 consecutive k, 8 bytes, a row
+
+/// Floats between rows of a block of 32 x 32 in the epilogue: rows start at multiples of 16 bytes.
+inline constexpr int kEpiloguePitch = 36;
+inline constexpr int kStreamPitch = 20;  ///< and of 16 x 16
+
+/// How an operand lies in memory: `k`, rows of consecutive k; `mn`, consecutive rows side by side
+/// for each k; `any`, whatever strides and alignment, read element by element.
+enum class Major { k, mn, any };
+
+/// A workgroup's tile of D: kM x kN outputs, waves in a grid over it, each with blocks of 32 x 32.
+///
+///        kN ->                      two stages of shared memory, (kM + kN) rows of 32 k each:
+///   kM  .-------.-------.           one is multiplied while the next is written
+///    |  | wave0 | wave1 |
+///    v  |-------+-------|           kPhased: the upper half of the waves runs half a step behind
+///       | wave2 | wave3 |           the lower one, so that on every SIMD one wave multiplies
+///       '-------'-------'           while the other moves data
+template <int kRowsM, int kRowsN, int kWavesOverM, int kWavesOverN, bool kHalfStep>
+struct Tile {
+  static constexpr int kM = kRowsM;
+  static constexpr int kN = kRowsN;
+  static constexpr int kWavesM = kWavesOverM;
+  static constexpr int kWavesN = kWavesOverN;
+  static constexpr bool kPhased = kHalfStep;
+  static constexpr int kWaves = kWavesM * kWavesN;
+  static constexpr int kThreads = kWaves * 64;
+  static constexpr int kBlocksM = kM / kWavesM / 32;  ///< 32 x 32 blocks of a wave along M
+  static constexpr int kBlocksN = kN / kWavesN / 32;
+  static constexpr int kBufferBytes = (kM + kN) * kRowBytes;
+  /// The epilogue gives each wave a block of fp32.
+  static constexpr int kEpilogueBytes = kWaves * 32 * kEpiloguePitch * 4;
+  static constexpr int kSharedBytes =
+      2 * kBufferBytes > kEpilogueBytes ? 2 * kBufferBytes : kEpilogueBytes;
+};
+
+using Tile256 = Tile<256, 256, 2, 4, true>;
+using Tile128 = Tile<128, 128, 2, 2, false>;
+using Tile64 = Tile<64, 64, 2, 2, false>;
+
+/// Where packet `packet` (0..7) of a row lies in a stage, in bytes. The exclusive or spreads the
+/// rows that a wave reads at once (32 rows, one packet) and those it writes at once (every fourth
+/// row) over all banks.
+DETGEMM_HD int packet_at(int row, int packet) {
+  const int spread = ((row >> 1) & 7) ^ ((row >> 4) & 1);
+  return row * kRowBytes + ((packet ^ spread) << 3);
+}
+
+/// Row of a 32x32 MFMA's result in register i (0..15) of a lane; the column is lane % 32.
+DETGEMM_HD int result_row_32(int lane, int i) { return 8 * (i / 4) + 4 * (lane / 32) + i % 4; }
+/// Row of a 16x16 MFMA's result in register i (0..3); the column is lane % 16.
+DETGEMM_HD int result_row_16(int lane, int i) { return 4 * (lane / 16) + i; }
+
+/// The streaming kernels: a wave has 16 x 16 outputs and reads both operands straight from memory.
+inline constexpr int kStreamWaves = 4;
+inline constexpr int kStreamBlock = 16;
+inline constexpr int kStreamStep = 16;   ///< k of one MFMA
+inline constexpr int kStreamUnroll = 8;  ///< of them loaded together
+
+}  // namespace detgemm::hip::gfx9

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hip/kernel_names.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace detgemm::hip {
+namespace {
+
+using gfx9::Major;
+
+std::vector<KernelKey> matrix_keys() {
+  std::vector<KernelKey> keys;
+  for (const DType input : {DType::bf16, DType::fp16}) {
+    for (const bool leaves : {false, true}) {
+      for (const Variant variant : {Variant::tile256, Variant::tile128, Variant::tile64}) {
+        if (variant == Variant::tile256 && leaves) continue;  // no registers for a second sum
+        for (const Major a : {Major::k, Major::mn}) {
+          for (const Major b : {Major::k, Major::mn})
+            keys.push_back({variant, input, leaves, a, b});
+        }
+      }
+      keys.push_back({Variant::tile64, input, leaves, Major::any, Major::any});
+      keys.push_back({Variant::stream, input, leaves, Major::k, Major::k});
+      keys.push_back({Variant::stream, input, leaves, Major::any, Major::any});
+    }
+  }
+  return keys;
+}
+
+std::vector<KernelKey> portable_keys() {
+  std::vector<KernelKey> keys;
+  for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
+    for (const Variant variant : {Variant::simt64, Variant::simt16}) {
+      for (const bool leaves : {false, true}) keys.push_back({variant, input, leaves});
+    }
+  }
+  return keys;
+}
+
+const std::vector<KernelKey>& all_keys(Chip chip) {
+  static const auto portable = portable_keys();
+  static const auto gfx9 = [] {
+    auto keys = portable_keys();
+    const auto matrix = matrix_keys();
+    keys.insert(keys.end(), matrix.begin(), matrix.end());
+    return keys;
+  }();
+  return chip == Chip::gfx1100 ? portable : gfx9;
+}
+
+const char* text(Major major) {
+  return major == Major::k ? "k" : major == Major::mn ? "mn" : "any";
+}
+
+bool is_portable(Variant variant) {
+  return variant == Variant::simt64 || variant == Variant::simt16;
+}
+
+}  // namespace
+
+std::string_view name(Chip chip) {
+  switch (chip) {
+    case Chip::gfx90a:
+      return "gfx90a";
+    case Chip::gfx942:
+      return "gfx942";
+    case Chip::gfx1100:
+      return "gfx1100";
+  }
+  return "unknown";
+}
+
+std::optional<Chip> chip_of(std::string_view architecture) {
+  const std::string_view base = architecture.substr(0, architecture.find(':'));
+  for (const Chip chip : {Chip::gfx90a, Chip::gfx942, Chip::gfx1100}) {
+    if (base == name(chip)) return chip;
+  }
+  return std::nullopt;
+}
+
+std::string_view name(Variant variant) {
+  constexpr std::array names{"256x256", "128x128", "64x64", "stream", "simt-64x64", "simt-16x64"};
+  return names[static_cast<std::size_t>(variant)];
+}
+
+std::string name(const KernelKey& key) {
+  std::string text_ = is_portable(key.variant) ? "simt_" : "mfma_";
+  text_ += detgemm::name(key.input);
+  const std::string_view family = name(key.variant);
+  text_ += "_" + std::string(is_portable(key.variant) ? family.substr(5) : family);
+  text_ += key.leaves ? "_leaves" : "_chain";
+  if (!is_portable(key.variant)) text_ += std::string("_") + text(key.a) + "_" + text(key.b);
+  return text_;
+}
+
+std::span<const KernelKey> kernel_keys(Chip chip) { return all_keys(chip); }
+
+const std::vector<std::string>& kernel_names(Chip chip) {
+  const auto make = [](Chip of) {
+    std::vector<std::string> names;
+    for (const KernelKey& key : all_keys(of)) names.push_back(name(key));
+    names.emplace_back("combine_roots");
+    names.emplace_back("place_roots");
+    return names;
+  };
+  static const auto portable = make(Chip::gfx1100);
+  static const auto gfx9 = make(Chip::gfx942);
+  return chip == Chip::gfx1100 ? portable : gfx9;
+}
+
+int kernel_index(Chip chip, const KernelKey& key) {
+  const auto& keys = all_keys(chip);
+  const auto found = std::find(keys.begin(), keys.end(), key);
+  return found == keys.end() ? -1 : static_cast<int>(found - keys.begin());
+}
+
+int combine_index(Chip chip) { return static_cast<int>(all_keys(chip).size()); }
+int place_index(Chip chip) { return combine_index(chip) + 1; }
+
+bool computes(Chip chip, const Contract& contract) {
+  const bool narrow = contract.input == DType::bf16 || contract.input == DType::fp16;
+  switch (contract.arithmetic) {
+    case Arithmetic::ieee_fma:
+      return narrow || contract.input == DType::fp32;
+    case Arithmetic::cdna3:
+      return chip == Chip::gfx942 && narrow;
+    case Arithmetic::cdna2:
+      return chip == Chip::gfx90a && narrow;
+    default:
+      return false;
+  }
+}
+
+std::vector<std::string> variants_of(const Contract& contract) {
+  const bool portable = contract.arithmetic == Arithmetic::ieee_fma;
+  const bool leaves = contract.reduction.kind != ReductionKind::chain;
+  std::vector<std::string> list;
+  for (const Variant variant : {Variant::tile256, Variant::tile128, Variant::tile64,
+                                Variant::stream, Variant::simt64, Variant::simt16}) {
+    if (is_portable(variant) != portable || (variant == Variant::tile256 && leaves)) continue;
+    list.emplace_back(name(variant));
+  }
+  return list;
+}
+
+}  // namespace detgemm::hip

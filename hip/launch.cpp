@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hip/launch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "hip/choose.hpp"
+#include "hip/reduction_walk.hpp"
+#include "hip/simt/tile.hpp"
+
+namespace detgemm::hip {
+namespace {
+
+template <class Arguments>
+void pack(const Arguments& arguments, Launch& out) {
+  static_assert(sizeof(Arguments) <= sizeof(out.arguments));
+  static_assert(std::is_trivially_copyable_v<Arguments>);
+  std::memcpy(out.arguments, &arguments, sizeof(Arguments));
+  out.bytes = sizeof(Arguments);
+}
+
+/// The problem as the kernels' walk over k sees it, without arrays.
+GemmArguments problem(const Contract& contract, std::int64_t k) {
+  GemmArguments g;
+  g.k = k;
+  g.reduction = contract.reduction;
+  return g;
+}
+
+/// Roots that a combine of this contract may be given: a power of two that divides the leaves.
+std::int64_t most_roots(const Contract& contract, std::int64_t k) {
+  if (contract.reduction.kind != ReductionKind::tree) return 0;
+  const std::int64_t leaves = contract.leaves(k);
+  return leaves & -leaves;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+}  // namespace
+
+std::string describe(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                     const LaunchOptions& options) {
+  const auto d = choose(g, arithmetic, input, options);
+  if (!d) return "none";
+  std::string text = std::string(name(options.chip)) + "/" + std::string(name(d->key.variant));
+  if (d->key.a == gfx9::Major::any) text += "/any-strides";
+  return text;
+}
+
+std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                            std::int64_t k, const LaunchOptions& options) {
+  if (max_m == 0 || n == 0) return 0;
+  std::int64_t bytes = 0;
+  if (const int parked = parked_sums(problem(contract, k)); parked > 0) {
+    for (const KernelKey& key : kernel_keys(options.chip)) {
+      if (!options.forced.empty() && options.forced != name(key.variant)) continue;
+      if (!key.leaves || key.input != contract.input) continue;
+      const bool portable = contract.arithmetic == Arithmetic::ieee_fma;
+      if (portable != (key.variant == Variant::simt64 || key.variant == Variant::simt16)) continue;
+      const Shape shape = shape_of(key.variant, true);
+      // Tiles are counted no further than workgroups go.
+      const std::int64_t most = blocks_for(std::int64_t{1} << 40, shape, true, options);
+      const std::int64_t across = std::min(ceil_div(n, shape.n), most);
+      const std::int64_t tiles = std::min(ceil_div(max_m, shape.m), most) * across;
+      const std::int64_t blocks = blocks_for(tiles, shape, true, options);
+      bytes = std::max(bytes, blocks * scratch_floats(shape, parked) * 4);
+    }
+  }
+  if (const std::int64_t roots = most_roots(contract, k); roots > kRootsByValue) {
+    bytes = std::max(bytes, roots * static_cast<std::int64_t>(sizeof(Root)));
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+bool prepare_gemm(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                  const LaunchOptions& options, void* workspace, Launch& out) {
+  const auto d = choose(g, arithmetic, input, options);
+  if (!d) return false;
+  out.kernel = kernel_index(options.chip, d->key);
+  if (out.kernel < 0) return false;
+  out.blocks = static_cast<std::uint32_t>(d->blocks);
+  out.threads = static_cast<std::uint32_t>(d->shape.threads);
+  TileArguments arguments;
+  arguments.g = g;
+  arguments.raster = d->raster;
+  arguments.blocks = d->blocks;
+  if (g.reduction.kind != ReductionKind::chain && g.k > 0) {
+    arguments.leaves = (g.k - 1) / g.reduction.leaf_k + 1;
+  }
+  arguments.stack = static_cast<float*>(workspace);
+  arguments.stack_stride = scratch_floats(d->shape, parked_sums(g));
+  pack(arguments, out);
+  return true;
+}
+
+std::vector<Launch> prepare_combine(const GemmArguments& g, std::span<const Root> roots,
+                                    const LaunchOptions& options, void* workspace) {
+  std::vector<Launch> launches;
+  CombineArguments arguments{};
+  arguments.g = g;
+  arguments.count = static_cast<std::int64_t>(roots.size());
+  if (roots.size() <= kRootsByValue) {
+    std::copy(roots.begin(), roots.end(), arguments.roots);
+  } else {
+    auto* const table = static_cast<Root*>(workspace);
+    for (std::size_t first = 0; first < roots.size(); first += kRootsByValue) {
+      const auto some =
+          roots.subspan(first, std::min<std::size_t>(kRootsByValue, roots.size() - first));
+      PlaceArguments place{};
+      std::copy(some.begin(), some.end(), place.roots);
+      place.to = table + first;
+      place.count = static_cast<int>(some.size());
+      Launch& launch = launches.emplace_back();
+      launch.kernel = place_index(options.chip);
+      launch.blocks = 1;
+      launch.threads = simt::kThreads;
+      pack(place, launch);
+    }
+    arguments.table = table;
+  }
+  // A thread an output as long as there are not too many.
+  constexpr std::int64_t kMostBlocks = 1 << 16;
+  const double outputs = static_cast<double>(g.m) * static_cast<double>(g.n);
+  const double wanted = std::ceil(outputs / simt::kThreads);
+  std::int64_t blocks = wanted > kMostBlocks ? kMostBlocks : static_cast<std::int64_t>(wanted);
+  if (options.most_units > 0) blocks = std::min<std::int64_t>(blocks, options.most_units * 4);
+  arguments.threads = blocks * simt::kThreads;
+  Launch& launch = launches.emplace_back();
+  launch.kernel = combine_index(options.chip);
+  launch.blocks = static_cast<std::uint32_t>(blocks);
+  launch.threads = simt::kThreads;
+  pack(arguments, launch);
+  return launches;
+}
+
+}  // namespace detgemm::hip

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "hip/arguments.hpp"
+#include "hip/grid.hpp"
+#include "hip/reduction_walk.hpp"
+#include "hip/simt/tile.hpp"
+
+/// ieee_fma with vector instructions: one fma a product, k ascending. Written for any GPU, waves
+/// of any width; compiled here for gfx90a, gfx942, gfx1100 and, in tests/hip/on_cuda, for NVIDIA.
+namespace detgemm::hip::simt {
+
+using arithmetic::Storage;
+
+/// The exact fp32 value of an element.
+template <DType T>
+DETGEMM_DEVICE float widen(Storage<T> raw) {
+#if defined(__AMDGCN__)
+  if constexpr (T == DType::fp16) return static_cast<float>(__builtin_bit_cast(_Float16, raw));
+#endif
+  return arithmetic::to_float<T>(raw);
+}
+
+/// kRows x kStage elements of one operand from memory to shared memory, row r of k step s at
+/// s * (kRows + 1) + r. Neighbouring threads take neighbours in memory, whichever way it lies.
+/// Behind `length` products stands `rest`; rows that do not exist repeat the last one.
+template <DType T, int kRows>
+DETGEMM_DEVICE void fill(const Storage<T>* data, std::int64_t rows, std::int64_t row_stride,
+                         std::int64_t k_stride, std::int64_t first, std::int64_t k, int length,
+                         float rest, float* to) {
+  const int thread = fresh_thread();
+  const bool along_k = k_stride == 1;
+#pragma unroll
+  for (int i = 0; i < kRows * kStage / kThreads; ++i) {
+    const int e = thread + i * kThreads;
+    const int row = along_k ? e / kStage : e % kRows;
+    const int step = along_k ? e % kStage : e / kRows;
+    const std::int64_t at = first + row < rows ? first + row : rows - 1;
+    const int inside = step < length ? step : length - 1;
+    const float value = widen<T>(data[at * row_stride + (k + inside) * k_stride]);
+    to[step * (kRows + 1) + row] = step < length ? value : rest;
+  }
+}
+
+/// A thread's outputs: sums of the running leaf and, for fold and tree, the newest entry of the
+/// stack; older entries wait in the workspace, where the same thread finds them again.
+template <class T>
+struct Outputs {
+  float sum[T::kRows][T::kCols];
+  float top[T::kRows][T::kCols];
+  int parked = 0;
+
+  template <class Fn>
+  DETGEMM_DEVICE static void each(Fn&& fn) {
+#pragma unroll
+    for (int i = 0; i < T::kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < T::kCols; ++j) {
+        fn(i, j, (i * T::kCols + j) * kThreads + thread_index());
+      }
+    }
+  }
+  DETGEMM_DEVICE static float* entry(const TileArguments& a, int index) {
+    return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
+  }
+
+  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf) {
+    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
+    if (step.park) {
+      float* to = entry(a, parked++);
+      each([&](int i, int j, int at) { to[at] = top[i][j]; });
+    }
+    const bool replace = step.first || step.park;
+    each([&](int i, int j, int) {
+      top[i][j] = replace ? sum[i][j] : arithmetic::add_rn(top[i][j], sum[i][j]);
+      sum[i][j] = 0.0F;
+    });
+    for (int more = step.more; more > 0; --more) {
+      const float* from = entry(a, --parked);
+      each([&](int i, int j, int at) { top[i][j] = arithmetic::add_rn(from[at], top[i][j]); });
+    }
+  }
+};
+
+/// One stage: every output takes its products in ascending order.
+///
+///   sum -> fma(a[k], b[k], sum) -> fma(a[k+1], b[k+1], sum) -> ...
+///
+/// Stages shorter than 16 are filled up with (-0) * (+0): sum + (-0) is sum, whatever sum is.
+template <class T>
+DETGEMM_DEVICE void multiply(const float* a, const float* b, Outputs<T>& out) {
+  const int thread = thread_index();
+#pragma unroll 4
+  for (int s = 0; s < kStage; ++s) {
+    float x[T::kRows];
+    float y[T::kCols];
+#pragma unroll
+    for (int i = 0; i < T::kRows; ++i) x[i] = a[s * (T::kM + 1) + thread / kSide + i * kSide];
+#pragma unroll
+    for (int j = 0; j < T::kCols; ++j) y[j] = b[s * (T::kN + 1) + thread % kSide + j * kSide];
+    Outputs<T>::each(
+        [&](int i, int j, int) { out.sum[i][j] = arithmetic::fma_rn(x[i], y[j], out.sum[i][j]); });
+  }
+}
+
+/// A loop over the thread's outputs, so that the epilogue's code is there once; an output is chosen
+/// by comparisons, since registers have no index.
+template <class T>
+DETGEMM_DEVICE void finish(const GemmArguments& g, std::int64_t m0, std::int64_t n0,
+                           const float (&sums)[T::kRows][T::kCols]) {
+  const int thread = fresh_thread();
+#pragma unroll 1
+  for (int e = 0; e < T::kRows * T::kCols; ++e) {
+    float acc = 0.0F;
+    Outputs<T>::each([&](int i, int j, int) {
+      if (i * T::kCols + j == e) acc = sums[i][j];
+    });
+    const std::int64_t row = m0 + thread / kSide + e / T::kCols * kSide;
+    const std::int64_t col = n0 + thread % kSide + e % T::kCols * kSide;
+    if (row < g.m && col < g.n) finish_element(g, row, col, acc);
+  }
+}
+
+template <DType kType, class T, bool kLeaves>
+DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t m0,
+                             std::int64_t n0) {
+  const GemmArguments& g = again(a).g;
+  Outputs<T> out;
+  {
+    const std::int64_t m = m0 + thread_index() / kSide;
+    const std::int64_t n = n0 + thread_index() % kSide;
+    Outputs<T>::each([&](int i, int j, int) {
+      const bool inside = m + i * kSide < g.m && n + j * kSide < g.n;
+      const float start = inside ? start_value(g, m + i * kSide, n + j * kSide) : 0.0F;
+      out.sum[i][j] = kLeaves ? 0.0F : start;
+      out.top[i][j] = start;
+    });
+  }
+  float* const shared_b = shared + kStage * (T::kM + 1);
+  std::int64_t leaf = 0;
+  for (KWalk walk(g); walk.more(); walk.next(kStage)) {
+    const int length = walk.length(kStage);
+    fill<kType, T::kM>(static_cast<const Storage<kType>*>(g.a), g.m, g.as.row, g.as.col, m0, walk.k,
+                       length, -0.0F, shared);
+    fill<kType, T::kN>(static_cast<const Storage<kType>*>(g.b), g.n, g.bs.col, g.bs.row, n0, walk.k,
+                       length, 0.0F, shared_b);
+    block_barrier();
+    multiply<T>(shared, shared_b, out);
+    if (kLeaves && walk.ends_leaf(kStage)) out.take(again(a), leaf++);
+    block_barrier();
+  }
+  finish<T>(again(a).g, m0, n0, kLeaves ? out.top : out.sum);
+}
+
+template <DType kType, class T, bool kLeaves>
+DETGEMM_DEVICE void run_tiles(const TileArguments& a) {
+  __shared__ float shared[T::kSharedFloats];
+#pragma unroll 1
+  for (int index = block_index();;) {
+    const TileArguments& now = again(a);
+    if (index >= now.raster.tiles_m * now.raster.tiles_n) break;
+    const TilePlace place = tile_of(now.raster, index);
+    index += now.blocks;
+    run_tile<kType, T, kLeaves>(a, shared, std::int64_t{place.m} * T::kM,
+                                std::int64_t{place.n} * T::kN);
+  }
+}
+
+}  // namespace detgemm::hip::simt

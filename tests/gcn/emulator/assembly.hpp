@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace detgemm::gcn {
+
+/// One instruction as written: `v_add_u32_e32 v0, 4, v1` with its modifiers apart.
+struct Statement {
+  int line = 0;          ///< in the text, from 1
+  std::string text;      ///< without comment
+  std::string mnemonic;  ///< as written, with _e32, _e64, _sdwa or _dpp
+  std::vector<std::string> operands;
+  std::map<std::string, std::string> modifiers;  ///< `offset:16` is {offset, 16}, `offen` {offen, }
+};
+
+/// An argument of a kernel, from the metadata.
+struct Argument {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  std::string kind;  ///< by_value, global_buffer, hidden_...
+};
+
+/// A kernel as the compiler wrote it.
+struct KernelText {
+  std::string name;
+  std::string architecture;  ///< gfx942, gfx90a
+  std::vector<Statement> code;
+  std::map<std::string, std::uint32_t> labels;  ///< label to index in code
+  std::map<std::string, std::uint32_t> amdhsa;  ///< descriptor: .amdhsa_NAME VALUE
+  std::vector<Argument> arguments;
+  std::uint32_t descriptor(const std::string& name) const;  ///< 0 where it is not given
+};
+
+/// All kernels of an assembly text as clang 19 prints it. Throws std::runtime_error on text that
+/// is not of that form.
+std::vector<KernelText> parse_assembly(std::string_view text);
+
+}  // namespace detgemm::gcn

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/gcn/emulator/launch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace detgemm::gcn {
+
+namespace {
+
+/// A wave that runs longer than this does not end.
+constexpr u64 kEndless = u64{1} << 30;
+
+/// Waves and local memory of one workgroup, used for one after the other.
+class Workgroup {
+ public:
+  Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory)
+      : kernel_(kernel), launch_(launch) {
+    const u32 count = (threads() + kLanes - 1) / kLanes;
+    for (u32 i = 0; i < count; ++i) {
+      waves_.push_back(std::make_unique<Wave>());
+      waves_.back()->lds = &lds_;
+      waves_.back()->memory = &memory;
+      waves_.back()->index = static_cast<int>(i);
+      waves_.back()->exec_of_row = 0;
+      std::memset(waves_.back()->exec_row, 0, sizeof waves_.back()->exec_row);
+      order_.push_back(waves_.back().get());
+    }
+  }
+
+  void run(const std::array<u32, 3>& id) {
+    id_ = id;
+    lds_.reset(kernel_.text.descriptor("group_segment_fixed_size") + launch_.dynamic_lds,
+               static_cast<int>(order_.size()));
+    for (Wave* w : order_) start(*w);
+    for (bool running = true; running;) {
+      running = false;
+      for (Wave* w : order_) {
+        if (w->ended) continue;
+        w->at_barrier = false;
+        until_barrier(*w);
+        running = running || !w->ended;
+      }
+      lds_.barrier(order_);
+    }
+    for (const Wave* w : order_) totals_.add({0, 1, w->instructions, w->mfmas});
+    ++totals_.workgroups;
+  }
+
+  const Totals& totals() const { return totals_; }
+
+ private:
+  u32 threads() const { return launch_.block[0] * launch_.block[1] * launch_.block[2]; }
+
+  /// Registers as the hardware sets them up: v0 holds the thread's place, 10 bits a dimension;
+  /// scalars hold what the descriptor asks for, in this order.
+  void start(Wave& w) const {
+    w.reset();
+    const auto& d = kernel_.text;
+    const u32 first = static_cast<u32>(w.index) * kLanes;
+    const u32 lanes = std::min<u32>(kLanes, threads() - first);
+    w.set_scalar64(kExec, lanes == kLanes ? ~u64{0} : (u64{1} << lanes) - 1);
+    const auto& b = launch_.block;
+    for (u32 l = 0; l < lanes; ++l) {
+      const u32 t = first + l;
+      w.v[0][l] = t % b[0] | t / b[0] % b[1] << 10 | t / b[0] / b[1] << 20;
+    }
+    w.define(0, 1, ~u64{0});
+    // What the descriptor may put before the pointer to the arguments, and its words.
+    const std::pair<const char*, int> before[] = {{"user_sgpr_private_segment_buffer", 4},
+                                                  {"user_sgpr_dispatch_ptr", 2},
+                                                  {"user_sgpr_queue_ptr", 2}};
+    int s = 0;
+    for (const auto& [name, words] : before) s += d.descriptor(name) != 0 ? words : 0;
+    if (d.descriptor("user_sgpr_kernarg_segment_ptr") != 0) {
+      w.set_scalar64(s, reinterpret_cast<u64>(launch_.arguments.data()));
+    }
+    s = static_cast<int>(d.descriptor("user_sgpr_count"));
+    const char* const ids[] = {"system_sgpr_workgroup_id_x", "system_sgpr_workgroup_id_y",
+                               "system_sgpr_workgroup_id_z"};
+    for (int i = 0; i < 3; ++i) {
+      if (d.descriptor(ids[i]) != 0) w.set_scalar(s++, id_[static_cast<std::size_t>(i)]);
+    }
+  }
+
+  void until_barrier(Wave& w) const {
+    const Instruction* code = kernel_.code.data();
+    const u32 size = static_cast<u32>(kernel_.code.size());
+    try {
+      while (!w.at_barrier && !w.ended) {
+        if (w.pc >= size) throw Fault("runs past the end of the kernel");
+        const Instruction& in = code[w.pc++];
+        if (++w.instructions == kEndless) throw Fault("does not end");
+        in.operation(w, in);
+      }
+    } catch (const Fault& f) {
+      const Statement& s = kernel_.text.code[std::min(w.pc, size) - 1];
+      std::string where = "gcn: " + kernel_.text.name + " line " + std::to_string(s.line) + ": " +
+                          s.text + ": " + f.what() + " [workgroup " + std::to_string(id_[0]) + "," +
+                          std::to_string(id_[1]) + "," + std::to_string(id_[2]) + " wave " +
+                          std::to_string(w.index);
+      if (f.lane >= 0) where += " lane " + std::to_string(f.lane);
+      throw std::runtime_error(where + "]");
+    }
+  }
+
+  const Kernel& kernel_;
+  const Launch& launch_;
+  std::array<u32, 3> id_{};
+  Lds lds_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::vector<Wave*> order_;
+  Totals totals_;
+};
+
+}  // namespace
+
+void Totals::add(const Totals& t) {
+  workgroups += t.workgroups, waves += t.waves, instructions += t.instructions, mfmas += t.mfmas;
+}
+
+Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, int threads) {
+  MemoryMap map = memory;
+  map.add(launch.arguments.data(), launch.arguments.size());
+  const u64 count = u64{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  std::atomic<u64> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  Totals totals;
+  const auto work = [&] {
+    try {
+      const auto group = std::make_unique<Workgroup>(kernel, launch, map);
+      for (u64 i = next++; i < count; i = next++) {
+        group->run({static_cast<u32>(i % launch.grid[0]),
+                    static_cast<u32>(i / launch.grid[0] % launch.grid[1]),
+                    static_cast<u32>(i / launch.grid[0] / launch.grid[1])});
+      }
+      const std::lock_guard lock(mutex);
+      totals.add(group->totals());
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      next = count;
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& t : helpers) t.join();
+  if (error) std::rethrow_exception(error);
+  return totals;
+}
+
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values) {
+  std::vector<u8> out((text.descriptor("kernarg_size") + 15) / 16 * 16, 0);
+  int value = 0;
+  for (const Argument& a : text.arguments) {
+    if (a.kind.rfind("hidden_", 0) != 0) {
+      std::memcpy(out.data() + a.offset, values[value++], a.size);
+      continue;
+    }
+    throw std::runtime_error("gcn: " + text.name + " wants " + a.kind + ", which is not modelled");
+  }
+  return out;
+}
+
+}  // namespace detgemm::gcn

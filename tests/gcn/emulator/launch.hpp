@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <vector>
+
+#include "tests/gcn/emulator/instruction.hpp"
+
+namespace detgemm::gcn {
+
+struct Launch {
+  std::array<u32, 3> grid{1, 1, 1};    ///< workgroups
+  std::array<u32, 3> block{64, 1, 1};  ///< threads of one
+  u32 dynamic_lds = 0;                 ///< bytes beside the kernel's own
+  std::vector<u8> arguments;           ///< the kernarg segment
+};
+
+struct Totals {
+  u64 workgroups = 0, waves = 0, instructions = 0, mfmas = 0;
+  void add(const Totals& t);
+};
+
+/// Runs a kernel over its grid, workgroups in ascending order (x first) on each of `threads` host
+/// threads. Inside a workgroup waves run in ascending order from barrier to barrier, so that a run
+/// is always the same. Throws std::runtime_error with kernel, line, instruction, workgroup, wave
+/// and lane at the first fault.
+Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, int threads = 1);
+
+/// Kernarg segment from one pointer an explicit argument, as hipModuleLaunchKernel takes them.
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values);
+
+}  // namespace detgemm::gcn

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Matrix instructions: D = A * B + C, the arithmetic of one step being the contract's.
+//
+// Lane layouts (AMD's instruction set manuals, "matrix arithmetic instructions"), with R rows and
+// columns and lane l; elements are numbered in the order of the registers' halves:
+//
+//   A, element e of 4      row    l % R, k = 4 * (l / R) + e        R = 32: k < 8,  R = 16: k < 16
+//   B, element e of 4      column l % R, k = 4 * (l / R) + e
+//   C, D, register r       column l % R, row = 8 * (r / 4) + 4 * (l / R) + r % 4    (R = 32, 16
+//   registers)
+//                                        row = 4 * (l / R) + r                      (R = 16,  4
+//                                        registers)
+
+#include <cstring>
+
+#include "detgemm/contract.hpp"
+#include "tests/gcn/emulator/vector_alu.hpp"
+#include "tests/gcn/emulator/wide.hpp"
+
+namespace detgemm::gcn {
+
+const Wide& wide() {
+  static const Wide& best = []() -> const Wide& {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq")) {
+      return kWideAvx512;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kWideAvx2;
+#endif
+    return kWideBaseline;
+  }();
+  return best;
+}
+
+namespace {
+
+/// Every lane takes part, whatever exec says.
+template <int R, DType T, Arithmetic A>
+void mfma(Wave& w, const Instruction& in) {
+  constexpr int registers = R * R / kLanes;
+  constexpr int products = 256 / R;
+  constexpr bool half = T == DType::fp16;
+  for (int i = 1; i <= 2; ++i) w.need(vector_destination(in[i]).reg, 2, ~u64{0});
+  const u32* a[] = {w.v[in[1].reg], w.v[in[1].reg + 1]};
+  const u32* b[] = {w.v[in[2].reg], w.v[in[2].reg + 1]};
+  alignas(64) float d[registers][kLanes];
+  if (in[3].kind == Operand::vector) {
+    w.need(in[3].reg, registers, ~u64{0});
+    std::memcpy(d, w.v[in[3].reg], sizeof d);
+  } else {
+    const float constant = arithmetic::float_of(read_scalar(w, in[3]));
+    for (auto& row : d)
+      for (float& x : row) x = constant;
+  }
+  float* rows[R];
+  for (int r = 0; r < registers; ++r) {
+    for (int group = 0; group < kLanes / R; ++group) {
+      rows[R == 32 ? 8 * (r / 4) + 4 * group + r % 4 : 4 * group + r] = d[r] + group * R;
+    }
+  }
+  if constexpr (A == Arithmetic::cdna3) {
+    Cdna3Operand x, y;
+    wide().decode3(a, R, half, x);
+    wide().decode3(b, R, half, y);
+    for (int k = 0; k < products; k += 8) wide().cdna3(x, y, k, R, rows);
+  } else {
+    Cdna2Operand x, y;
+    wide().decode2(a, R, half, x);
+    wide().decode2(b, R, half, y);
+    for (int k = 0; k < products; k += 4) wide().cdna2(x, y, k, R, rows);
+  }
+  const int reg = vector_destination(in[0]).reg;
+  for (int r = reg; r < reg + registers; ++r) {
+    if (w.pending[r] != 0) w.settle(r);
+    w.written[r] = ~u64{0};
+  }
+  std::memcpy(w.v[reg], d, sizeof d);
+  ++w.mfmas;
+}
+
+}  // namespace
+
+std::vector<Opcode> mfma_opcodes(const std::string& architecture) {
+  if (architecture == "gfx942") {
+    constexpr Arithmetic A = Arithmetic::cdna3;
+    return {
+        {"v_mfma_f32_32x32x8_bf16", mfma<32, DType::bf16, A>},
+        {"v_mfma_f32_16x16x16_bf16", mfma<16, DType::bf16, A>},
+        {"v_mfma_f32_32x32x8_f16", mfma<32, DType::fp16, A>},
+        {"v_mfma_f32_16x16x16_f16", mfma<16, DType::fp16, A>},
+    };
+  }
+  if (architecture == "gfx90a") {
+    constexpr Arithmetic A = Arithmetic::cdna2;
+    return {
+        {"v_mfma_f32_32x32x8bf16_1k", mfma<32, DType::bf16, A>},
+        {"v_mfma_f32_16x16x16bf16_1k", mfma<16, DType::bf16, A>},
+        {"v_mfma_f32_32x32x8f16", mfma<32, DType::fp16, A>},
+        {"v_mfma_f32_16x16x16f16", mfma<16, DType::fp16, A>},
+    };
+  }
+  return {};
+}
+
+}  // namespace detgemm::gcn

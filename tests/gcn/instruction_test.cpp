@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Single instructions and short programs, written here: one wave stores v1 of every lane.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <set>
+
+#include "core/arithmetic/host_device.hpp"
+#include "tests/gcn/kernel_file.hpp"
+
+namespace detgemm::gcn {
+namespace {
+
+/// Words a program reads at s[2:3] and writes at s[4:5], one a lane.
+struct Memory {
+  std::array<u32, 64> in;
+  std::array<u32, 64> out;
+};
+
+/// Runs `body` with v0 the lane, v1 = 0x01020304 * (lane + 1), v2 = ~lane, s6 = 5 and
+/// s[8:9] = 0x00000000f0f0f0f0; returns v1.
+std::array<u32, 64> program(const std::string& body, int lanes = 64) {
+  static const char* const kHead =
+      "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n\t.type k,@function\nk:\n"
+      "\ts_load_dwordx4 s[2:5], s[0:1], 0x0\n\tv_lshlrev_b32_e32 v63, 2, v0\n"
+      "\tv_not_b32_e32 v2, v0\n\ts_mov_b32 s6, 5\n\ts_mov_b32 s8, 0xf0f0f0f0\n\ts_mov_b32 s9, 0\n"
+      "\ts_waitcnt lgkmcnt(0)\n\tglobal_load_dword v1, v63, s[2:3]\n\ts_waitcnt vmcnt(0)\n";
+  static const char* const kTail =
+      "\tglobal_store_dword v63, v1, s[4:5]\n\ts_endpgm\n.Lfunc_end0:\n"
+      "\t.amdhsa_kernel k\n\t\t.amdhsa_group_segment_fixed_size 1024\n\t\t.amdhsa_kernarg_size 16\n"
+      "\t\t.amdhsa_user_sgpr_count 2\n\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
+      "\t.end_amdhsa_kernel\n";
+  std::string text = kHead;
+  for (std::size_t begin = 0; begin < body.size();) {
+    const std::size_t end = std::min(body.find('\n', begin), body.size());
+    const std::string line = body.substr(begin, end - begin);
+    text += (line.back() == ':' ? "" : "\t") + line + "\n";
+    begin = end + 1;
+  }
+  const Kernel kernel(kernel_of(text + kTail, "k"));
+  Memory data{};
+  for (u32 l = 0; l < 64; ++l) data.in[l] = 0x01020304 * (l + 1);
+  MemoryMap memory;
+  memory.add(&data, sizeof data);
+  Launch launch;
+  launch.block = {static_cast<u32>(lanes), 1, 1};
+  const u64 pointers[] = {reinterpret_cast<u64>(data.in.data()),
+                          reinterpret_cast<u64>(data.out.data())};
+  launch.arguments.resize(sizeof pointers);
+  std::memcpy(launch.arguments.data(), pointers, sizeof pointers);
+  run(kernel, launch, memory);
+  return data.out;
+}
+
+std::string fault(const std::string& body) {
+  try {
+    program(body);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+struct Case {
+  const char* body;
+  std::function<u32(u32 lane, u32 v1)> want;
+};
+
+TEST(Instructions, Vector) {
+  const Case cases[] = {
+      {"v_add_u32_e32 v1, s6, v1", [](u32, u32 x) { return x + 5; }},
+      {"v_sub_u32_e32 v1, -3, v1", [](u32, u32 x) { return ~2U - x; }},
+      {"v_lshl_add_u32 v1, v1, 3, v0", [](u32 l, u32 x) { return (x << 3) + l; }},
+      {"v_bfe_i32 v1, v1, 4, 8",
+       [](u32, u32 x) { return static_cast<u32>(static_cast<i32>(x << 20) >> 24); }},
+      {"v_alignbit_b32 v1, v0, v1, 12", [](u32 l, u32 x) { return x >> 12 | l << 20; }},
+      {"v_perm_b32 v1, v2, v1, 0x07000c01",
+       [](u32 l, u32 x) { return (~l & 0xff000000) | (x & 255) << 16 | (x >> 8 & 255); }},
+      {"v_mad_u64_u32 v[4:5], s[10:11], v1, v2, 0\nv_mov_b32_e32 v1, v5",
+       [](u32 l, u32 x) { return static_cast<u32>(static_cast<u64>(x) * ~l >> 32); }},
+      {"v_add_co_u32_e32 v3, vcc, v1, v2\nv_mov_b32_e32 v4, 7\nv_addc_co_u32_e32 v1, vcc, 0, v4, "
+       "vcc",
+       [](u32 l, u32 x) { return x + ~l < x ? 8U : 7U; }},
+      {"v_cmp_gt_u32_e32 vcc, 9, v0\nv_cndmask_b32_e32 v1, v2, v1, vcc",
+       [](u32 l, u32 x) { return l < 9 ? x : ~l; }},
+      {"v_cndmask_b32_e64 v1, 0, 1.0, s[8:9]",
+       [](u32 l, u32) { return l < 32 && (l & 4) != 0 ? 0x3f800000U : 0U; }},
+      {"v_and_b32_sdwa v1, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 "
+       "src1_sel:BYTE_0",
+       [](u32 l, u32 x) { return x >> 16 & (~l & 255); }},
+      {"v_mov_b32_sdwa v1, v0 dst_sel:BYTE_2 dst_unused:UNUSED_PRESERVE src0_sel:DWORD",
+       [](u32 l, u32 x) { return (x & 0xff00ffff) | l << 16; }},
+      {"v_mov_b32_dpp v1, v0 row_ror:3 row_mask:0xf bank_mask:0xf",
+       [](u32 l, u32) { return (l & 48) | ((l - 3) & 15); }},
+      {"v_mov_b32_dpp v1, v0 row_mirror row_mask:0x5 bank_mask:0xf",
+       [](u32 l, u32 x) { return (l & 16) != 0 ? x : (l & 48) | (15 - (l & 15)); }},
+      {"v_add_u32_dpp v1, v0, v1 row_shl:1 row_mask:0xf bank_mask:0xf bound_ctrl:1",
+       [](u32 l, u32 x) { return ((l & 15) == 15 ? 0 : l + 1) + x; }},
+      {"v_cvt_f32_u32_e32 v4, v0\nv_fma_f32 v1, -v4, |v4|, 2.0",
+       [](u32 l, u32) { return arithmetic::bits_of(2.0F - static_cast<float>(l * l)); }},
+      {"v_cvt_f32_u32_e32 v4, v0\nv_mov_b32_e32 v5, 1.0\nv_pk_fma_f32 v[6:7], v[4:5], v[4:5], "
+       "v[4:5] "
+       "op_sel:[0,0,1] op_sel_hi:[0,1,0] neg_lo:[0,0,1] neg_hi:[0,0,0]\nv_sub_f32_e32 v1, v6, v7",
+       [](u32 l, u32) {
+         return arithmetic::bits_of(static_cast<float>(l * l) - 1.0F - static_cast<float>(2 * l));
+       }},
+      {"v_accvgpr_write_b32 a7, v1\nv_accvgpr_read_b32 v1, a7", [](u32, u32 x) { return x; }},
+      {"ds_swizzle_b32 v1, v0 offset:swizzle(BITMASK_PERM,\"01pip\")\ns_waitcnt lgkmcnt(0)",
+       [](u32 l, u32) { return (l & 32) | 8 | (l & 4) | (~l & 2) | (l & 1); }},
+      {"v_mbcnt_lo_u32_b32 v3, s8, 0\nv_mbcnt_hi_u32_b32 v1, s9, v3",
+       [](u32 l, u32) {
+         return static_cast<u32>(std::popcount(0xf0f0f0f0U & static_cast<u32>((u64{1} << l) - 1)));
+       }},
+  };
+  for (const Case& c : cases) {
+    const auto out = program(c.body);
+    for (u32 l = 0; l < 64; ++l)
+      ASSERT_EQ(out[l], c.want(l, 0x01020304 * (l + 1))) << c.body << ", lane " << l;
+  }
+}
+
+TEST(Instructions, Scalar) {
+  const std::pair<const char*, u32> cases[] = {
+      {"s_bfe_u32 s10, s8, 0x80004", 0x0f},
+      {"s_bfe_i32 s10, s8, 0x40004", 0xffffffff},
+      {"s_mul_hi_u32 s10, s8, s8", 0xe2c4a686},
+      {"s_sub_u32 s10, 3, s6\ns_subb_u32 s10, 0, 0", 0xffffffff},
+      {"s_cmp_lt_i32 s8, 0\ns_cselect_b32 s10, 4, 6", 4},
+      {"s_cmpk_gt_u32 s6, 0x4\ns_cselect_b32 s10, 4, 6", 4},
+      {"s_lshl_b64 s[10:11], s[8:9], 8\ns_mov_b32 s10, s11", 0xf0},
+      {"s_pack_lh_b32_b16 s10, s6, s8", 0xf0f00005},
+      {"s_flbit_i32_b32 s10, s6", 29},
+      {"s_mov_b32 s10, 0\n.Lloop:\ns_add_i32 s10, s10, 3\ns_cmp_lt_i32 s10, 20\ns_cbranch_scc1 "
+       ".Lloop",
+       21},
+      // Lanes of a loop that leave it are gathered piece by piece in a pair nobody set before.
+      {"s_or_b64 s[12:13], s[12:13], exec\ns_and_b64 s[12:13], s[12:13], 7\ns_mov_b32 s10, s12", 7},
+  };
+  for (const auto& [body, want] : cases) {
+    EXPECT_EQ(program(std::string(body) + "\nv_mov_b32_e32 v1, s10")[17], want) << body;
+  }
+}
+
+TEST(Instructions, InactiveLanesAreLeftAlone) {
+  const auto out = program(
+      "s_and_saveexec_b64 s[10:11], s[8:9]\nv_mov_b32_e32 v1, 1\ns_or_b64 exec, exec, s[10:11]");
+  for (u32 l = 0; l < 64; ++l)
+    EXPECT_EQ(out[l], (0xf0f0f0f0ULL >> l & 1) != 0 ? 1 : 0x01020304 * (l + 1));
+  const auto few = program("v_mov_b32_e32 v1, 9", 10);
+  EXPECT_EQ(few[9], 9U);
+  EXPECT_EQ(few[10], 0U);
+}
+
+TEST(Instructions, FaultsNameWhatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"v_mov_b32_e32 v1, v9", "reads v1, which was never written"},
+      {"v_cmp_eq_u32_e32 vcc, v9, v0", "compares a register that was never written"},
+      {"s_add_i32 s10, s20, 1", "reads s20, which was never written"},
+      {"s_or_b64 s[12:13], s[12:13], s[8:9]\ns_mov_b64 exec, s[12:13]",
+       "reads exec, which was never written"},
+      {"global_load_dword v1, v63, s[2:3]\nv_add_u32_e32 v1, v1, v0",
+       "v1 is used before s_waitcnt vmcnt"},
+      {"s_load_dword s10, s[2:3], 0x0\ns_add_i32 s10, s10, 1",
+       "s10 is used before s_waitcnt lgkmcnt"},
+      {"global_load_dword v3, v63, s[2:3]\nglobal_load_dword v1, v63, s[2:3]\ns_waitcnt vmcnt(1)\n"
+       "v_mov_b32_e32 v4, v3\nv_mov_b32_e32 v4, v1",
+       "v1 is used before"},
+      {"global_load_dword v1, v63, s[2:3] offset:512",
+       "global access out of bounds: reads 4 bytes"},
+      {"ds_write_b32 v63, v1 offset:772", "LDS access out of bounds: bytes 1024 to 1028 of 1024"},
+      {"ds_write_b32 v63, v1 offset:2", "misaligned LDS access"},
+      {"ds_read_b32 v1, v63", "reads unwritten LDS: LDS word at byte 0"},
+      {"ds_write_b16 v63, v1\nds_read_b32 v1, v63", "reads unwritten LDS"},
+      {"s_mov_b32 m0, 0\nglobal_load_lds_dword v63, s[2:3]\nds_read_b32 v1, v63",
+       "before s_waitcnt vmcnt guarantees the load into it"},
+      {"v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0", "reads v4, which was never written"},
+      {"s_branch .Lnowhere", "unknown operand .Lnowhere"},
+      {"v_add_f32_e64 v1, v1, v1 mul:2", "modifier mul is not known"},
+      {"v_exp_f32_e32 v1, v1", "v_exp_f32_e32 v1, v1: unknown opcode"},
+  };
+  for (const auto& [body, want] : cases) {
+    const std::string said = fault(body);
+    EXPECT_NE(said.find(want), std::string::npos) << body << "\n  said: " << said;
+    EXPECT_NE(said.find("gcn: k line "), std::string::npos) << said;
+  }
+  EXPECT_EQ(fault("s_mov_b32 m0, 0\nglobal_load_lds_dword v63, s[2:3]\ns_waitcnt "
+                  "vmcnt(0)\nds_read_b32 v1, v63\n"
+                  "s_waitcnt lgkmcnt(0)"),
+            "");
+}
+
+TEST(Instructions, TablesNameNothingTwice) {
+  std::set<std::string> names;
+  for (const char* chip : {"gfx942", "gfx90a"}) {
+    names.clear();
+    for (const std::string& name : opcode_names(chip))
+      EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_GT(names.size(), 300U);
+  }
+}
+
+}  // namespace
+}  // namespace detgemm::gcn

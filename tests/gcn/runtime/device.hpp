@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/gcn/emulator/launch.hpp"
+
+/// The device behind the stand-in for libamdhip64: memory, modules, streams and what went wrong.
+/// Everything runs at once, in the order of the calls.
+namespace detgemm::gcn {
+
+/// hipError_t, the values ROCm documents.
+enum Error {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidConfiguration = 9,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kNoBinaryForGpu = 209,
+  kFileNotFound = 301,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kLaunchFailure = 719,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kIllegalState = 401,
+};
+
+using Work = std::function<Error()>;
+
+struct Graph {
+  std::vector<Work> nodes;
+};
+
+struct Stream {
+  std::unique_ptr<Graph> recording;  ///< while it is captured
+  bool invalidated = false;
+  int mode = 0;  ///< hipStreamCaptureMode: global, thread local, relaxed
+  std::thread::id thread;
+};
+
+struct Event {
+  std::chrono::steady_clock::time_point time;
+};
+
+struct Module {
+  std::map<std::string, std::unique_ptr<KernelText>> texts;
+  std::map<std::string, std::unique_ptr<Kernel>> kernels;  ///< decoded when first asked for
+};
+
+class Device {
+ public:
+  static Device& get();
+  ~Device();
+
+  std::string architecture;  ///< gfx942 or gfx90a
+  int units;                 ///< compute units it says it has
+  std::recursive_mutex mutex;
+
+  Error allocate(void** out, std::size_t bytes, bool host);
+  Error release(void* memory);
+  /// 2 device, 1 host, 0 neither.
+  int kind_of(const void* address) const;
+
+  /// A module of an image; one that was loaded before is given again.
+  Error load(const void* image, Module*& out);
+  /// Runs it; a fault is printed, and the device is lost from then on.
+  Error launch(const Kernel& kernel, const Launch& launch);
+
+  /// Puts work on a stream: recorded while it is captured, done at once otherwise.
+  Error enqueue(void* stream, Work work);
+  /// What may not happen while a capture is under way: waiting and allocating.
+  Error refuse_in_capture(Stream* waited);
+
+  Stream* stream(void* handle);  ///< null for a handle that is none
+  std::map<void*, std::unique_ptr<Stream>> streams;
+  Error sticky = kSuccess;
+  Error last = kSuccess;
+
+ private:
+  Device();
+
+  Error parse(const std::filesystem::path& code_object, Module& out) const;
+
+  MemoryMap device_memory_, host_memory_;
+  std::map<std::string, Module> modules_;  ///< by file
+  std::vector<std::string> folders_;
+  std::string report_;
+  int threads_ = 1;
+  Totals totals_;
+  std::uint64_t launches_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace detgemm::gcn

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hip/choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hip/reduction_walk.hpp"
+
+namespace detgemm::hip {
+namespace {
+
+using gfx9::Major;
+
+const LaunchOptions kMi300x{Chip::gfx942, 304, 0, ""};
+
+/// Packed arrays at an aligned address, A m x k and B n x k along k.
+GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmArguments g;
+  g.a = g.b = reinterpret_cast<const void*>(4096);
+  g.m = m;
+  g.n = n;
+  g.k = k;
+  g.as = {m > 1 ? k : 0, k > 1 ? 1 : 0};
+  g.bs = {k > 1 ? 1 : 0, n > 1 ? k : 0};
+  g.ds = {n, 1};
+  return g;
+}
+
+std::string chosen(const GemmArguments& g, const LaunchOptions& options = kMi300x) {
+  return describe(g, Arithmetic::cdna3, DType::bf16, options);
+}
+
+TEST(HipChoose, ShapesGetTheirKernels) {
+  EXPECT_EQ(chosen(problem(16384, 16384, 4096)), "gfx942/256x256");
+  // 1024 tiles of 256 x 256 would be 3.4 rounds of 304.
+  EXPECT_EQ(chosen(problem(8192, 8192, 8192)), "gfx942/128x128");
+  EXPECT_EQ(chosen(problem(2048, 2048, 8192)), "gfx942/128x128");
+  EXPECT_EQ(chosen(problem(256, 4096, 4096)), "gfx942/64x64");
+  EXPECT_EQ(chosen(problem(16, 4096, 4096)), "gfx942/stream");
+  EXPECT_EQ(chosen(problem(32, 4096, 4096)), "gfx942/stream");
+  EXPECT_EQ(chosen(problem(33, 4096, 4096)), "gfx942/64x64");
+}
+
+TEST(HipChoose, ForcedKernelsAreTaken) {
+  for (const char* variant : {"256x256", "128x128", "64x64", "stream"}) {
+    LaunchOptions options = kMi300x;
+    options.forced = variant;
+    EXPECT_EQ(chosen(problem(100, 100, 64), options), std::string("gfx942/") + variant);
+  }
+  LaunchOptions options = kMi300x;
+  options.forced = "simt-64x64";
+  EXPECT_EQ(describe(problem(5, 5, 5), Arithmetic::ieee_fma, DType::fp32, options),
+            "gfx942/simt-64x64");
+}
+
+TEST(HipChoose, OddArraysGetSlowLoadsOrARefusal) {
+  GemmArguments g = problem(1000, 1000, 100);  // rows of 200 bytes
+  EXPECT_EQ(chosen(g), "gfx942/64x64/any-strides");
+  LaunchOptions options = kMi300x;
+  options.forced = "128x128";
+  EXPECT_EQ(chosen(g, options), "none");
+  options.forced = "stream";  // whole packets of 8 bytes
+  EXPECT_EQ(chosen(g, options), "gfx942/stream");
+  g.a = reinterpret_cast<const void*>(4098);
+  EXPECT_EQ(chosen(g, options), "gfx942/stream/any-strides");
+}
+
+TEST(HipChoose, LeavesNeedAligned) {
+  GemmArguments g = problem(256, 256, 512);
+  const auto major = [&](ReductionKind kind, std::int64_t leaf) {
+    g.reduction = {kind, leaf};
+    return facts_of(g.a, g.m, g.as.row, g.as.col, g);
+  };
+  EXPECT_EQ(major(ReductionKind::chain, 0).tile, Major::k);
+  EXPECT_EQ(major(ReductionKind::tree, 8).tile, Major::k);
+  EXPECT_EQ(major(ReductionKind::tree, 12).tile, Major::any);
+  EXPECT_TRUE(major(ReductionKind::tree, 12).streams);
+  g.reduction = {ReductionKind::fold, 64};
+  LaunchOptions options = kMi300x;
+  options.forced = "256x256";
+  EXPECT_EQ(chosen(g, options), "none") << "no registers for a second sum";
+}
+
+/// Facts of an operand of 64 x 64 with one thing about it changed.
+TEST(HipChoose, OperandFacts) {
+  const GemmArguments g = problem(64, 64, 64);
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  const auto tile = [&](std::uintptr_t address, std::int64_t rows, std::int64_t row,
+                        std::int64_t k) { return facts_of(at(address), rows, row, k, g).tile; };
+  EXPECT_EQ(tile(4096, 64, 64, 1), Major::k);
+  EXPECT_EQ(tile(4104, 64, 64, 1), Major::any);  // address not a multiple of 16
+  EXPECT_EQ(tile(4096, 64, 68, 1), Major::any);  // rows not
+  EXPECT_EQ(tile(4096, 64, (std::int64_t{1} << 22) + 8, 1), Major::any);  // offsets overflow
+  EXPECT_EQ(tile(4096, 64, 1, 64), Major::mn);
+  EXPECT_EQ(tile(4104, 64, 1, 64), Major::mn);
+  EXPECT_EQ(tile(4100, 64, 1, 64), Major::any);
+  EXPECT_EQ(tile(4096, 62, 1, 64), Major::any);  // the last quad is not whole
+  EXPECT_EQ(tile(4096, 64, 1, 66), Major::any);
+  EXPECT_EQ(tile(4096, 64, 1, (std::int64_t{1} << 24) + 4), Major::any);
+}
+
+TEST(HipChoose, WorkersLimitTheGrid) {
+  LaunchOptions options = kMi300x;
+  const auto blocks = [&](const GemmArguments& g) {
+    return choose(g, Arithmetic::cdna3, DType::bf16, options)->blocks;
+  };
+  options.forced = "64x64";
+  EXPECT_EQ(blocks(problem(640, 640, 64)), 100);
+  options.most_units = 5;
+  EXPECT_EQ(blocks(problem(640, 640, 64)), 15);
+  options.most_units = 1000;
+  EXPECT_EQ(blocks(problem(64, 64, 64)), 1);
+}
+
+TEST(HipChoose, XcdsFollowTheUnits) {
+  const auto xcds = [](Chip chip, int units) {
+    return choose(problem(512, 512, 64), Arithmetic::ieee_fma, DType::bf16, {chip, units, 0, ""})
+        ->raster.xcds;
+  };
+  EXPECT_EQ(xcds(Chip::gfx942, 304), 8);  // MI300X
+  EXPECT_EQ(xcds(Chip::gfx942, 228), 6);  // MI300A
+  EXPECT_EQ(xcds(Chip::gfx942, 38), 1);   // one partition of eight
+  EXPECT_EQ(xcds(Chip::gfx942, 80), 1);
+  EXPECT_EQ(xcds(Chip::gfx90a, 104), 1);
+}
+
+/// Whatever is chosen for an m, its scratch lies within what was promised for a larger one.
+TEST(HipChoose, WorkspaceCoversEveryChoice) {
+  for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::ieee_fma}) {
+    const Contract contract =
+        *Contract::make(arithmetic, DType::bf16, {ReductionKind::tree, 16}, DType::bf16);
+    for (const std::int64_t k : {16, 32, 48, 1000}) {
+      std::size_t before = 0;
+      for (std::int64_t m = 1; m < 2000; m = m * 3 / 2 + 1) {
+        const std::size_t promised = workspace_bytes(contract, m, 300, k, kMi300x);
+        EXPECT_GE(promised, before);
+        before = promised;
+        for (const bool odd : {false, true}) {
+          GemmArguments g = problem(m, 300, k);
+          g.reduction = contract.reduction;
+          if (odd) g.a = reinterpret_cast<const void*>(4098);
+          const auto d = choose(g, arithmetic, DType::bf16, kMi300x);
+          ASSERT_TRUE(d);
+          const auto used = static_cast<std::size_t>(d->blocks) *
+                            static_cast<std::size_t>(scratch_floats(d->shape, parked_sums(g))) * 4;
+          EXPECT_LE(used, promised) << m << " " << k;
+        }
+      }
+    }
+    EXPECT_EQ(workspace_bytes(contract, 0, 300, 1000, kMi300x), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace detgemm::hip

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/conformance/request.hpp"
+#include "detgemm/detgemm.hpp"
+#include "detgemm/hip.hpp"
+#include "tests/hip/problem.hpp"
+
+namespace detgemm {
+namespace {
+
+/// What only shows on a device, here an emulated one.
+class HipPlace : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Status s = hip_backend().available(); !s) FAIL() << s.message();
+  }
+};
+
+TEST_F(HipPlace, HostMemoryIsRefusedBeforeAnythingIsWritten) {
+  std::vector<float> host(64, 1.0F);
+  GemmSpec spec;
+  spec.n = spec.k = 8;
+  spec.contract = *Contract::parse("ieee_fma/fp32/chain->fp32");
+  const auto plan = Plan::create(hip_backend(), spec);
+  ASSERT_TRUE(plan) << plan.status().message();
+  const Matrix view = row_major(host.data(), 8, 8, DType::fp32);
+  std::vector<float> result(64, 7.0F);
+  const Stream stream{DeviceKind::hip, nullptr};
+  const Status status = plan->run(stream, view, view, row_major(result.data(), 8, 8, DType::fp32));
+  EXPECT_EQ(status.code(), Errc::invalid_argument);
+  EXPECT_EQ(status.message().find("a.data is 0x"), 0U) << status.message();
+  EXPECT_NE(status.message().find("memory that HIP does not know: it must be memory of the plan's "
+                                  "device 0, or managed"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(result, std::vector<float>(64, 7.0F));
+}
+
+TEST_F(HipPlace, OtherChipsContractsAreRefusedByName) {
+  const bool gfx942 = hip_backend().device().list().at(0).capability == "gfx942";
+  GemmSpec spec;
+  spec.n = spec.k = 8;
+  spec.contract = *Contract::parse(gfx942 ? "cdna2/bf16/chain" : "cdna3/bf16/chain");
+  const Status status = hip_backend().supports(spec);
+  EXPECT_EQ(status.code(), Errc::unsupported);
+  EXPECT_NE(status.message().find(gfx942 ? "is a gfx942: cdna2/bf16/chain->bf16 needs gfx90a"
+                                         : "is a gfx90a: cdna3/bf16/chain->bf16 needs gfx942"),
+            std::string::npos)
+      << status.message();
+}
+
+/// From 64 on, roots no longer fit into a kernel's arguments and go through the workspace.
+TEST_F(HipPlace, AnyNumberOfRootsGivesTheReferencesBits) {
+  for (const int count : {1, 2, 32, 64, 256}) {
+    conformance::Random random(static_cast<std::uint64_t>(count));
+    conformance::Request request;
+    request.spec.contract = *Contract::parse("ieee_fma/bf16/tree:8->bf16");
+    request.spec.alpha = 0.5F;
+    request.spec.activation = Activation::gelu;
+    request.a = conformance::draw_normal(random, DType::bf16, 19, 8 * 256);
+    request.b = conformance::draw_normal(random, DType::bf16, 8 * 256, 33);
+    for (int i = 0; i < count; ++i) {
+      request.roots.push_back(conformance::draw_normal(random, DType::fp32, 19, 33));
+    }
+    const auto got = conformance::run_once(hip_backend(), request);
+    const auto expected = conformance::run_once(**find_backend("reference"), request);
+    ASSERT_TRUE(got) << got.status().message();
+    ASSERT_TRUE(expected) << expected.status().message();
+    EXPECT_TRUE(got->violation.empty()) << got->violation;
+    EXPECT_EQ(got->d, expected->d) << count;
+  }
+}
+
+}  // namespace
+}  // namespace detgemm
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const auto runtime = detgemm::Runtime::start();
+  const int failed = RUN_ALL_TESTS();
+  const bool none = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
+  return failed != 0 || none || !runtime ? 1 : 0;
+}

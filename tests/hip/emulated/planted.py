@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""planted.py DETGEMM CODE_DIR RUNTIME_DIR WORK: faults planted in the text of a real kernel, one at a
+time, must be found by executing it: bits that differ from the reference's, or a launch that the
+stand-in runtime refuses to finish. The kernel as it is must pass.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+KERNEL = "mfma_bf16_128x128_chain_k_k"
+PROBLEM = ["--contract", "cdna3/bf16/chain->fp32", "--m", "128", "--n", "128", "--k", "96",
+           "--layout", "NT", "--dist", "wide"]
+
+
+def is_mfma(line):
+    return line.strip().startswith("v_mfma")
+
+
+def mfmas_of_one_sum(lines):
+    """Indices of the matrix instructions on the first block's sums, in order of k."""
+    indices = [i for i, line in enumerate(lines) if is_mfma(line)]
+    target = lines[indices[0]].split()[1]
+    return [i for i in indices if lines[i].split()[1] == target]
+
+
+def no_barrier(lines):
+    """The barrier between a stage's writes and its reads, the last before the multiplication."""
+    first = next(i for i, line in enumerate(lines) if is_mfma(line))
+    at = max(i for i in range(first) if lines[i].strip() == "s_barrier")
+    del lines[at]
+
+
+def no_wait_for_memory(lines):
+    """Loads from memory written to shared memory before they have arrived."""
+    lines[:] = [line for line in lines if not re.match(r"\s*s_waitcnt vmcnt", line)]
+
+
+def no_wait_for_shared(lines):
+    """Every wait for shared memory: matrix instructions read what is not there yet."""
+    lines[:] = [line for line in lines if not re.match(r"\s*s_waitcnt lgkmcnt", line)]
+
+
+def wrong_k_order(lines):
+    """k 8..15 before k 0..7."""
+    one, two = mfmas_of_one_sum(lines)[:2]
+    lines[one], lines[two] = lines[two], lines[one]
+
+
+def wrong_lanes(lines):
+    """A block's operands change places: rows and columns of its result do too."""
+    at = mfmas_of_one_sum(lines)[0]
+    lines[at] = re.sub(r"(v_mfma\S+ [^,]+, )([^,]+), ([^,]+), ", r"\1\3, \2, ", lines[at])
+
+
+def wrong_row(lines):
+    """A staged result lands one place further in the epilogue's block."""
+    at = next(i for i, line in enumerate(lines) if re.match(r"\s*ds_write2_b32 .* offset1:\d+$", line))
+    lines[at] = re.sub(r"offset1:(\d+)$", lambda m: f"offset1:{int(m.group(1)) + 1}", lines[at])
+
+
+FAULTS = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes, wrong_row]
+
+
+def plant(code, work, fault):
+    """A code folder whose text has the fault; the code object, by which it is found, stays."""
+    folder = work / (fault.__name__ if fault else "as_it_is")
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "gfx942").mkdir(parents=True)
+    shutil.copy(code / "gfx942.hsaco", folder)
+    for source in (code / "gfx942").glob("*.s"):
+        text = source.read_text()
+        start = text.find(f"\n{KERNEL}:")
+        if fault and start >= 0:
+            end = text.index(".Lfunc_end", start)
+            lines = text[start:end].split("\n")
+            before = list(lines)
+            fault(lines)
+            assert lines != before, f"{fault.__name__} changed nothing"
+            text = text[:start] + "\n".join(lines) + text[end:]
+        (folder / "gfx942" / source.name).write_text(text)
+    return folder
+
+
+def digest(command, environment):
+    """D's digest, or what was said in place of it."""
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
+    found = re.search(r"^digest d +(\w+)", done.stdout, re.M)
+    if found:
+        return found.group(1)
+    said = [line for line in done.stderr.splitlines() if line.startswith("gcn: ")]
+    return said[0] if said else done.stderr.strip()
+
+
+def main():
+    cli, code, runtime, work = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
+    environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime))
+    expected = digest([cli, "run", "--backend", "reference", *PROBLEM], environment)
+    failed = []
+    for fault in [None, *FAULTS]:
+        environment["GCN_CODE"] = str(plant(code, work, fault))
+        got = digest([cli, "run", "--backend", "hip", "--variant", "128x128", *PROBLEM], environment)
+        name = fault.__name__ if fault else "as it is"
+        print(f"{name}: {'equal' if got == expected else got}")
+        if (got == expected) == bool(fault):
+            failed.append(name)
+    print(f"{len(FAULTS)} planted faults, wrong verdicts: {', '.join(failed) or 'none'}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

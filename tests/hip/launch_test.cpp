@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "hip/kernel_names.hpp"
+#include "hip/raster.hpp"
+#include "hip/reduction_walk.hpp"
+
+namespace detgemm::hip {
+namespace {
+
+const LaunchOptions kOptions{Chip::gfx942, 304, 0, ""};
+
+GemmArguments problem() {
+  GemmArguments g;
+  g.a = g.b = reinterpret_cast<const void*>(4096);
+  g.d = reinterpret_cast<void*>(8192);
+  g.m = 300;
+  g.n = 200;
+  g.k = 64;
+  g.as = {64, 1};
+  g.bs = {1, 64};
+  g.ds = {200, 1};
+  g.epilogue.alpha = 0.25F;
+  return g;
+}
+
+TEST(HipLaunch, ArgumentsArePackedAsKernelsReadThem) {
+  GemmArguments g = problem();
+  g.reduction = {ReductionKind::tree, 8};
+  LaunchOptions options = kOptions;
+  options.forced = "128x128";
+  Launch launch;
+  auto* const workspace = reinterpret_cast<void*>(65536);
+  ASSERT_TRUE(prepare_gemm(g, Arithmetic::cdna3, DType::fp16, options, workspace, launch));
+  EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launch.kernel)],
+            "mfma_fp16_128x128_leaves_k_k");
+  EXPECT_EQ(launch.threads, 256U);
+  EXPECT_EQ(launch.blocks, 6U);
+  ASSERT_EQ(launch.bytes, sizeof(TileArguments));
+  TileArguments packed;
+  std::memcpy(&packed, launch.arguments, sizeof(packed));
+  EXPECT_EQ(packed.g.d, g.d);
+  EXPECT_EQ(packed.g.epilogue.alpha, 0.25F);
+  EXPECT_EQ(packed.raster.tiles_m, 3);
+  EXPECT_EQ(packed.raster.tiles_n, 2);
+  EXPECT_EQ(packed.blocks, 6);
+  EXPECT_EQ(packed.leaves, 8);
+  EXPECT_EQ(packed.stack, workspace);
+  EXPECT_EQ(packed.stack_stride, 2 * 128 * 128);  // 8 leaves: a stack of 4, 2 of them in registers
+}
+
+TEST(HipLaunch, AForcedKernelThatDoesNotTakeTheArraysIsRefused) {
+  GemmArguments g = problem();
+  g.a = reinterpret_cast<const void*>(4097);
+  LaunchOptions options = kOptions;
+  options.forced = "128x128";
+  Launch launch;
+  EXPECT_FALSE(prepare_gemm(g, Arithmetic::cdna3, DType::bf16, options, nullptr, launch));
+  EXPECT_EQ(describe(g, Arithmetic::cdna3, DType::bf16, options), "none");
+}
+
+TEST(HipLaunch, FewRootsAreArgumentsManyAreCopied) {
+  const GemmArguments g = problem();
+  std::vector<Root> roots(4, Root{reinterpret_cast<const float*>(4096), 200, 1});
+  auto launches = prepare_combine(g, roots, kOptions, nullptr);
+  ASSERT_EQ(launches.size(), 1U);
+  EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launches[0].kernel)],
+            "combine_roots");
+  CombineArguments packed;
+  ASSERT_EQ(launches[0].bytes, sizeof(packed));
+  std::memcpy(&packed, launches[0].arguments, sizeof(packed));
+  EXPECT_EQ(packed.count, 4);
+  EXPECT_EQ(packed.table, nullptr);
+  EXPECT_EQ(packed.threads, std::int64_t{launches[0].blocks} * launches[0].threads);
+
+  roots.resize(64, roots[0]);
+  auto* const workspace = reinterpret_cast<void*>(65536);
+  launches = prepare_combine(g, roots, kOptions, workspace);
+  ASSERT_EQ(launches.size(), 3U);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(launches[static_cast<std::size_t>(i)].kernel, place_index(Chip::gfx942));
+    PlaceArguments place;
+    std::memcpy(&place, launches[static_cast<std::size_t>(i)].arguments, sizeof(place));
+    EXPECT_EQ(place.to, static_cast<Root*>(workspace) + i * kRootsByValue);
+    EXPECT_EQ(place.count, kRootsByValue);
+  }
+}
+
+TEST(HipKernels, NamesAreDistinctAndFoundAgain) {
+  for (const Chip chip : {Chip::gfx90a, Chip::gfx942, Chip::gfx1100}) {
+    const auto& names = kernel_names(chip);
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+    for (const KernelKey& key : kernel_keys(chip)) {
+      EXPECT_EQ(names[static_cast<std::size_t>(kernel_index(chip, key))], name(key));
+    }
+    EXPECT_EQ(names[static_cast<std::size_t>(combine_index(chip))], "combine_roots");
+  }
+  EXPECT_EQ(chip_of("gfx942:sramecc+:xnack-"), Chip::gfx942);
+  EXPECT_EQ(chip_of("gfx90a"), Chip::gfx90a);
+  EXPECT_FALSE(chip_of("gfx950"));
+  EXPECT_FALSE(chip_of("gfx9421"));
+  EXPECT_FALSE(chip_of(""));
+}
+
+/// Every tile exactly once, whatever the shape, stripes and dies.
+TEST(HipRaster, IsOneToOne) {
+  for (const int xcds : {1, 6, 8}) {
+    for (const int group : {1, 3, 8}) {
+      for (const auto& [m, n] : {std::pair{1, 1}, {5, 7}, {8, 8}, {33, 2}, {2, 33}}) {
+        const Raster raster{m, n, group, xcds};
+        std::set<std::pair<int, int>> seen;
+        for (int i = 0; i < m * n; ++i) {
+          const TilePlace place = tile_of(raster, i);
+          EXPECT_TRUE(place.m >= 0 && place.m < m && place.n >= 0 && place.n < n);
+          seen.insert({place.m, place.n});
+        }
+        EXPECT_EQ(seen.size(), static_cast<std::size_t>(m * n));
+      }
+    }
+  }
+}
+
+/// The walk that kernels do: pieces in order, never across a leaf; and what the stack does with
+/// symbolic leaves equals the contract's reduce_leaves.
+TEST(HipWalk, PiecesCoverKInOrder) {
+  for (const std::int64_t leaf : {0, 1, 8, 24, 32, 40, 512}) {
+    for (const std::int64_t k : {0, 1, 7, 31, 32, 33, 64, 100, 520}) {
+      GemmArguments g;
+      g.k = k;
+      g.reduction = leaf == 0 ? Reduction{} : Reduction{ReductionKind::fold, leaf};
+      std::int64_t at = 0;
+      std::int64_t leaves = 0;
+      for (KWalk walk(g); walk.more(); walk.next(32)) {
+        EXPECT_EQ(walk.k, at);
+        const int length = walk.length(32);
+        ASSERT_TRUE(length >= 1 && length <= 32);
+        at += length;
+        const std::int64_t own = leaf == 0 ? k : leaf;
+        EXPECT_EQ((at - length) / own, (at - 1) / own) << "crosses a leaf";
+        EXPECT_EQ(walk.ends_leaf(32), at == k || at % own == 0);
+        leaves += walk.ends_leaf(32) ? 1 : 0;
+      }
+      EXPECT_EQ(at, k);
+      EXPECT_EQ(leaves, k == 0 ? 0 : (leaf == 0 ? 1 : (k - 1) / leaf + 1));
+    }
+  }
+}
+
+TEST(HipWalk, TheStackAddsAsTheContractDoes) {
+  for (const ReductionKind kind : {ReductionKind::fold, ReductionKind::tree}) {
+    for (std::int64_t count = 1; count <= 70; ++count) {
+      GemmArguments g;
+      g.k = count;
+      g.reduction = {kind, 1};
+      const auto leaf = [](std::int64_t i) {  // sums of these round differently in every order
+        return 1.0F + static_cast<float>(i * i % 13) * 0x1p-23F * static_cast<float>(1 + i % 5);
+      };
+      const float expected = reduce_leaves(
+          g.reduction, count, 0.0F, [&](std::int64_t i, std::int64_t, float) { return leaf(i); });
+      float top = 0.0F;
+      std::vector<float> parked;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const LeafStep step = leaf_step(g, count, i);
+        if (step.park) parked.push_back(top);
+        ASSERT_LE(static_cast<int>(parked.size()), parked_sums(g));
+        top = step.first || step.park ? leaf(i) : top + leaf(i);
+        for (int more = step.more; more > 0; --more) {
+          top = parked.back() + top;
+          parked.pop_back();
+        }
+      }
+      EXPECT_TRUE(parked.empty());
+      EXPECT_EQ(top, expected) << count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace detgemm::hip

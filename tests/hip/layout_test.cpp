@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "hip/gfx9/tile.hpp"
+
+namespace detgemm::hip::gfx9 {
+namespace {
+
+/// AMD's published formulas (the register layouts of the CDNA ISA guides' dense MFMAs with 4 k
+/// a register pair): an operand element (row, k) of a rows x depth matrix lies in lane
+/// row + rows * (k / 4), element k % 4.
+struct Slot {
+  int lane, element;
+  auto operator<=>(const Slot&) const = default;
+};
+Slot operand_slot(int rows, int row, int k) { return {row + rows * (k / 4), k % 4}; }
+
+/// A result element (x, y): lane y + columns * ((x / 4) % groups), register
+/// 4 * (x / (4 * groups)) + x % 4, with 64 / columns groups.
+Slot result_slot(int columns, int x, int y) {
+  const int groups = 64 / columns;
+  return {y + columns * (x / 4 % groups), 4 * (x / (4 * groups)) + x % 4};
+}
+
+TEST(MfmaLayout, ResultsAreWhereThePublishedFormulasSay) {
+  for (int x = 0; x < 32; ++x) {
+    const Slot s = result_slot(32, x, 7);
+    EXPECT_EQ(result_row_32(s.lane, s.element), x);
+    EXPECT_EQ(s.lane % 32, 7);
+  }
+  for (int x = 0; x < 16; ++x) {
+    const Slot s = result_slot(16, x, 5);
+    EXPECT_EQ(result_row_16(s.lane, s.element), x);
+    EXPECT_EQ(s.lane % 16, 5);
+  }
+}
+
+/// The steps that an instruction fuses are runs of consecutive k in ascending order, so that the
+/// contract's order holds within it: 8 k are two groups of lanes of 32x32x8, and the four groups of
+/// 16x16x16 are two such steps (cdna3) or four of 4 (cdna2).
+TEST(MfmaLayout, LaneGroupsHoldConsecutiveK) {
+  for (const int rows : {32, 16}) {
+    const int depth = 64 / rows * 4;
+    for (int k = 0; k < depth; ++k) {
+      const Slot s = operand_slot(rows, 3, k);
+      EXPECT_EQ(s.lane / rows, k / 4);
+      // What the kernels give lane s.lane: packet k / 4 of its row, whose elements ascend.
+      EXPECT_EQ(4 * (s.lane / rows) + s.element, k);
+    }
+  }
+}
+
+TEST(Stage, EveryPacketHasItsPlace) {
+  std::set<int> places;
+  for (int row = 0; row < 512; ++row) {
+    for (int packet = 0; packet < kPackets; ++packet) {
+      const int at = packet_at(row, packet);
+      EXPECT_EQ(at % 8, 0);
+      EXPECT_EQ(at / kRowBytes, row);
+      places.insert(at);
+    }
+  }
+  EXPECT_EQ(places.size(), 512U * kPackets);
+}
+
+/// 128 bytes of shared memory, 32 banks, are served a clock; 16 lanes read 8 bytes each.
+int most_on_a_bank(const std::vector<int>& addresses) {
+  std::map<int, int> uses;
+  int most = 0;
+  for (const int address : addresses) {
+    for (const int word : {0, 1}) most = std::max(most, ++uses[(address / 4 + word) % 32]);
+  }
+  return most;
+}
+
+TEST(Stage, ReadsHaveNoBankConflicts) {
+  for (int first = 0; first < 512; first += 16) {
+    for (int packet = 0; packet < kPackets; ++packet) {
+      std::vector<int> addresses;
+      for (int lane = 0; lane < 16; ++lane) addresses.push_back(packet_at(first + lane, packet));
+      EXPECT_EQ(most_on_a_bank(addresses), 1) << first << " " << packet;
+    }
+  }
+}
+
+TEST(Stage, WithoutTheSpreadReadsWouldConflict) {
+  std::vector<int> addresses;
+  for (int lane = 0; lane < 16; ++lane) addresses.push_back(lane * kRowBytes);
+  EXPECT_EQ(most_on_a_bank(addresses), 8);
+}
+
+/// Turned operands are written as packets of every fourth row.
+TEST(Stage, TurnedWritesConflictTwiceAtMost) {
+  for (int first = 0; first < 256; first += 64) {
+    std::vector<int> addresses;
+    for (int lane = 0; lane < 16; ++lane) addresses.push_back(packet_at(first + 4 * lane, 3));
+    EXPECT_LE(most_on_a_bank(addresses), 2);
+  }
+}
+
+TEST(Tiles, FitTheChip) {
+  const auto check = [](auto tile) {
+    using T = decltype(tile);
+    EXPECT_LE(T::kSharedBytes, 65536);
+    EXPECT_LE(T::kThreads, 1024);
+    EXPECT_EQ(T::kM % (T::kWavesM * 32), 0);
+    EXPECT_EQ(T::kN % (T::kWavesN * 32), 0);
+  };
+  check(Tile256{});
+  check(Tile128{});
+  check(Tile64{});
+}
+
+}  // namespace
+}  // namespace detgemm::hip::gfx9

@@ -1,0 +1,7 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The portable kernels of the HIP backend, the same source, for an NVIDIA GPU.
+#include "hip/simt/kernels.hpp"
+
+DETGEMM_SIMT_KERNELS

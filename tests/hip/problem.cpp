@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/hip/problem.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace detgemm::test {
+namespace {
+
+using conformance::Layout;
+using conformance::Random;
+using conformance::Request;
+
+template <class T, std::size_t N>
+T pick(Random& random, const std::array<T, N>& list) {
+  return random.pick(std::span<const T>(list));
+}
+
+/// Next to a multiple of what tiles are made of.
+std::int64_t extent(Random& random) {
+  constexpr std::array<std::int64_t, 8> units{1, 4, 16, 32, 64, 128, 256, 300};
+  constexpr std::array<std::int64_t, 6> off{0, 0, 0, 1, 4, -1};
+  return std::max<std::int64_t>(1, pick(random, units) + pick(random, off));
+}
+
+std::int64_t depth(Random& random, std::int64_t most) {
+  if (random.one_in(25)) return 0;
+  constexpr std::array<std::int64_t, 7> units{8, 16, 32, 64, 128, 256, 520};
+  constexpr std::array<std::int64_t, 6> off{0, 0, 8, 1, -1, 4};
+  const std::int64_t k = pick(random, units) * random.between(1, 3) + pick(random, off);
+  return std::max<std::int64_t>(1, std::min(k, most));
+}
+
+Layout layout(Random& random) {
+  Layout l;
+  l.col_major = random.one_in(2);
+  if (random.one_in(2)) return l;
+  constexpr std::array<std::int64_t, 6> paddings{0, 1, 3, 4, 8, 16};
+  constexpr std::array<std::int64_t, 6> offsets{0, 0, 1, 4, 8, 5};
+  l.ld_padding = pick(random, paddings);
+  l.offset = pick(random, offsets);
+  return l;
+}
+
+void add_epilogue(Random& random, Request& request) {
+  constexpr std::array activations{Activation::none, Activation::relu, Activation::gelu,
+                                   Activation::gelu_tanh, Activation::silu};
+  constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
+  GemmSpec& spec = request.spec;
+  const std::int64_t m = request.a.rows;
+  const std::int64_t n = request.b.cols;
+  if (spec.contract.reduction.kind != ReductionKind::tree && random.one_in(4)) {
+    spec.continue_from_c = true;
+    request.c = conformance::draw_normal(random, DType::fp32, m, n);
+    return;
+  }
+  if (random.one_in(2)) return;
+  spec.alpha = random.one_in(2) ? 0.3F : -1.7F;
+  spec.activation = pick(random, activations);
+  if (random.one_in(2)) {
+    spec.beta = 1.3F;
+    request.c = conformance::draw_normal(random, spec.contract.output, m, n);
+    request.in_place = random.one_in(2);
+  }
+  if (random.one_in(2)) {
+    spec.bias = pick(random, types);
+    request.bias = conformance::draw_normal(random, *spec.bias, 1, n);
+  }
+}
+
+}  // namespace
+
+Request draw_problem(Random& random, Arithmetic arithmetic, DType input, ReductionKind kind,
+                     std::int64_t most_products) {
+  const std::int64_t block = *k_block_of(arithmetic, input);
+  constexpr std::array<std::int64_t, 7> blocks{1, 2, 3, 4, 8, 16, 32};
+  constexpr std::array outputs{DType::bf16, DType::fp16, DType::fp32};
+  const std::int64_t leaf =
+      kind == ReductionKind::chain
+          ? 0
+          : std::max<std::int64_t>(
+                block, pick(random, blocks) * (arithmetic == Arithmetic::ieee_fma ? 8 : block));
+  Request request;
+  request.spec.contract = *Contract::make(arithmetic, input, {kind, leaf}, pick(random, outputs));
+  std::int64_t m = extent(random);
+  std::int64_t n = extent(random);
+  const std::int64_t k = depth(random, std::max<std::int64_t>(1, most_products / (m * n)));
+  if (random.one_in(3)) (random.one_in(2) ? m : n) = random.between(1, 20);
+  request.spec.op_a = random.one_in(2) ? Op::transpose : Op::none;
+  request.spec.op_b = random.one_in(2) ? Op::transpose : Op::none;
+  const auto kinds = std::span<const conformance::Distribution>(conformance::kDistributions);
+  auto pair = conformance::draw_pair(random, random.pick(kinds), input, m, n, k);
+  request.a = std::move(pair.a);
+  request.b = std::move(pair.b);
+  request.a_layout = layout(random);
+  request.b_layout = layout(random);
+  request.d_layout = layout(random);
+  add_epilogue(random, request);
+  request.c_layout = request.in_place ? request.d_layout : layout(random);
+  if (random.one_in(3)) request.options.max_workers = static_cast<int>(random.between(1, 8));
+  return request;
+}
+
+std::string text(const Request& request) {
+  const auto of = [](const char* name, const Layout& l) {
+    return std::string(name) + (l.col_major ? " columns" : " rows") + " +" +
+           std::to_string(l.ld_padding) + " @" + std::to_string(l.offset) + ", ";
+  };
+  const GemmSpec& s = request.spec;
+  return s.contract.text() + " m=" + std::to_string(request.a.rows) +
+         " n=" + std::to_string(request.b.cols) + " k=" + std::to_string(request.a.cols) + ", A " +
+         std::string(name(s.op_a)) + ", B " + std::string(name(s.op_b)) + ", " +
+         of("A", request.a_layout) + of("B", request.b_layout) + of("D", request.d_layout) +
+         "alpha " + std::to_string(s.alpha) + ", beta " + std::to_string(s.beta) +
+         (s.bias ? ", bias" : "") + ", " + std::string(name(s.activation)) +
+         (s.continue_from_c ? ", continued" : "") + ", workers " +
+         std::to_string(request.options.max_workers);
+}
+
+}  // namespace detgemm::test
