@@ -29,12 +29,6 @@ __device__ __forceinline__ BlockRange blocks_of(const LeafShape& leaf, LeafRange
   return {r.begin * leaf.leaf_blocks, min(r.end * leaf.leaf_blocks, k_blocks)};
 }
 
-/// The leaves of one part, from left to right:
-///
-///   leaf  = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf]       tensor core
-///   fold:  sum = (((start + l0) + l1) + l2) ...                                fp32 adds
-///   tree:  sum waits until its sibling is there:  l0, l0 + l1, | l2, l2 + l3, (l0+l1) + (l2+l3)
-///
 /// Asks L2 for the C that a tile will start from, long before it is read: a line a thread and turn.
 template <class T>
 __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchShape& shape,
@@ -54,6 +48,12 @@ __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchS
   }
 }
 
+/// The leaves of one part, from left to right:
+///
+///   leaf  = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf]       tensor core
+///   fold:  sum = (((start + l0) + l1) + l2) ...                                fp32 adds
+///   tree:  sum waits until its sibling is there:  l0, l0 + l1, | l2, l2 + l3, (l0+l1) + (l2+l3)
+///
 /// The newest sums stay in registers, sums[0] on top; what lies below them on the stack waits
 /// elsewhere.
 template <class T>
