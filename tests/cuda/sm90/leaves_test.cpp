@@ -196,7 +196,8 @@ TEST(Sm90Leaves, EveryLaunchHasANumberOfItsOwn) {
   LaunchOptions o;
   o.sms = 132;
   const auto at = std::find_if(names.begin(), names.end(), [](const std::string& name) {
-    return name.find("load16-depth4") != std::string::npos && name.find("-grid8") != std::string::npos;
+    return name.find("load16-depth4") != std::string::npos &&
+           name.find("-grid8") != std::string::npos;
   });
   ASSERT_NE(at, names.end());
   o.forced = static_cast<int>(at - names.begin());
