@@ -48,6 +48,39 @@ __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchS
   }
 }
 
+/// A fold's start: fp32 C. Where neighbours along y are neighbours in memory two are one load, so
+/// that each 32-byte sector is asked for once; start_from_c may not branch so.
+template <class T>
+__device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const LaunchShape& shape,
+                                                 int group, int x0, int y0, Accumulators<T>& sum) {
+  const std::int64_t along_x = shape.swapped ? g.cs.col : g.cs.row;
+  const std::int64_t along_y = shape.swapped ? g.cs.row : g.cs.col;
+  const auto* c = static_cast<const float*>(g.c);
+  const bool in_pairs = along_y == 1 && along_x % 2 == 0 && shape.y_rows % 2 == 0 &&
+                        reinterpret_cast<std::uintptr_t>(c) % 8 == 0;
+  if (!in_pairs) {
+    start_from_c<T>(g, shape, group, x0, y0, sum);
+    return;
+  }
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32 % 4;
+#pragma unroll
+  for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int x = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
+      const float* row = c + min(x, shape.x_rows - 1) * along_x;
+#pragma unroll
+      for (int j = 0; j < T::kN / 8; ++j) {
+        const int y = min(y0 + j * 8 + lane % 4 * 2, shape.y_rows - 2);
+        const float2 pair = *reinterpret_cast<const float2*>(row + y);
+        sum[i][j * 4 + half * 2] = pair.x;
+        sum[i][j * 4 + half * 2 + 1] = pair.y;
+      }
+    }
+  }
+}
+
 /// The leaves of one part, from left to right:
 ///
 ///   leaf  = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf]       tensor core
@@ -208,7 +241,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     Leaves<T> leaves{leaf, range, group, {leaf, leaf_shared, group}, sums, 0};
     Accumulators<T>& sum = sums[0];
     if (from_c) {
-      start_from_c<T>(g, shape, group, x0, y0, sum);
+      start_sum_from_c<T>(g, shape, group, x0, y0, sum);
       leaves.held = 1;
     }
     if constexpr (T::kRegisters.leaves == 2) {

@@ -23,7 +23,7 @@ class DETGEMM_API Plan {
   static Result<Plan> create(const Backend& backend, const GemmSpec& spec,
                              const PlanOptions& options = {});
 
-  /// Bytes `run` needs for any M up to max_m.
+  /// Bytes `run` and `combine` need for any M up to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
 
   /// D = A*B with the spec's epilogue. Everything is checked before anything is written.
