@@ -23,13 +23,15 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
 }
 
-// Constants fitted to measured times of every kernel on 35 problems on an H200 (docs/sm90.md): over
-// them the choice costs 1.9 % against the best kernel.
+// Constants fitted to measured times of every kernel on 50 problems on an H200 (docs/sm90.md): over
+// them the choice costs 2.2 % against the best kernel.
 namespace model {
 constexpr double kLeaf = 0.13;        // us a leaf: ending a chain and beginning the next
 constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
 constexpr double kCluster = 0.2, kClusterKib = 0.035;  // us a part, and a KiB of a slot
 constexpr double kGrid = 2.2, kGridKib = 0.1;
+constexpr double kStep = 0.023;    // us of a k16 step, at least: a chain waits for itself
+constexpr double kFirst = 0.7;     // us before the first of them
 constexpr double kWaiting = 1.12;  // sums that wait in the workspace, where registers hold but one
 }  // namespace model
 
@@ -47,9 +49,11 @@ double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std:
                std::int64_t y, int slots, bool swapped) {
   const auto leaves = static_cast<double>(leaves_of(g.reduction, g.k)) / s.parts;
   const bool waits = g.reduction.kind == ReductionKind::tree && leaves > 2 && t.n > 128;
-  return predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts) *
-             (waits ? model::kWaiting : 1) +
-         sharing_time(s, t) + model::kLeaf * leaves;
+  const double chain =
+      model::kFirst + model::kStep * static_cast<double>(g.k) / (kBlockK / 4 * s.parts);
+  const double tiles = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
+  return std::max(chain, tiles * (waits ? model::kWaiting : 1)) + sharing_time(s, t) +
+         model::kLeaf * leaves;
 }
 
 }  // namespace
@@ -87,7 +91,7 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
     for (const bool swapped : {false, true}) {
       const std::int64_t x = swapped ? g.n : g.m;
       const std::int64_t y = swapped ? g.m : g.n;
-      if (t.load < t.x() && x > t.load) continue;
+      if (t.load < t.x() && (x > t.load || (t.load > 16 && x <= 16 && forced < 0))) continue;
       const int slots = slots_for(s, sms);
       const Raster raster = raster_of(t, x, y, std::max(1, slots / s.parts));
       // Parts that wait for each other run at the same time, so a tile's parts are one wave.
