@@ -128,33 +128,34 @@ void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane) {
 
 void Lds::read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 mark) {
   check_range(w, address, static_cast<u32>(bytes));
-  const u64 exec = w.exec();
   const u32 tag = stamped(w, kRead, mark);
   const u32 limit = limit_of(kWrite);
   const u32 read_limit = limit_of(kRead);
-  const int words = (bytes + 3) / 4;
-  int last = -1;  // the lane before, as lanes often read the same
-  for (int l = 0; l < kLanes; ++l) {
-    if (!active(exec, l)) continue;
-    const bool again = last >= 0 && address[last] == address[l];
-    for (int i = 0; i < words; ++i) {
-      if (again) {
-        out[i][l] = out[i][last];
-        continue;
-      }
-      const u32 word = address[l] / 4 + static_cast<u32>(i);
+  const u32 words = static_cast<u32>(bytes + 3) / 4;
+  const u32* mask = w.exec_words();
+  // Lanes often read what the first or the sixteenth before them reads, which is checked once.
+  u32 place[16 + kLanes];
+  alignas(64) bool other[kLanes];
+  std::fill_n(place, 16, ~u32{0});
+  for (int l = 0; l < kLanes; ++l) place[16 + l] = address[l] | ~mask[l];
+  for (int l = 0; l < kLanes; ++l)
+    other[l] = (place[16 + l] != place[15 + l]) & (place[16 + l] != place[l]);
+  for (u64 lanes = packed_mask(other) & w.exec(); lanes != 0; lanes &= lanes - 1) {
+    const int l = std::countr_zero(lanes);
+    for (u32 word = address[l] / 4; word < address[l] / 4 + words; ++word) {
       const u32 writer = writers_[word];
       // Nearly always the word is whole and released by every wave.
-      if (writer - 1 >= limit || (writer & (kPartial | kDma)) != 0) {
-        const u32 mask = bytes < 4 ? ((1U << bytes) - 1) << (address[l] & 3) : 15;
-        check_read(w, word, mask, l);
-      }
+      if (writer - 1 >= limit || (writer & (kPartial | kDma)) != 0)
+        check_read(w, word, bytes < 4 ? ((1U << bytes) - 1) << (address[l] & 3) : 15, l);
       note_read(word, tag, read_limit);
-      std::memcpy(&out[i][l], &data_[4 * word], 4);
-      if (bytes < 4) out[i][l] = out[i][l] >> (8 * (address[l] & 3)) & ((1U << (8 * bytes)) - 1);
     }
-    last = l;
   }
+  for (u32 i = 0; i < words; ++i) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) out[i][l] = data_[(address[l] & mask[l]) / 4 + i];
+  }
+  for (int l = 0; bytes < 4 && l < kLanes; ++l)
+    out[0][l] = out[0][l] >> (8 * (address[l] & 3)) & ((1U << (8 * bytes)) - 1);
 }
 
 void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, bool dma) {
@@ -174,9 +175,12 @@ void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, boo
       } else {
         check_write(w, word, mask, tag, l);
       }
-      // A size that is constant is one instruction.
-      bytes < 4 ? std::memcpy(&data_[address[l]], &rows[i][l], static_cast<std::size_t>(bytes))
-                : std::memcpy(&data_[address[l] + 4 * i], &rows[i][l], 4);
+      if (bytes < 4) {
+        u8* part = reinterpret_cast<u8*>(&data_[word]) + (address[l] & 3);
+        std::memcpy(part, &rows[i][l], static_cast<std::size_t>(bytes));
+      } else {
+        data_[word] = rows[i][l];
+      }
     }
   }
 }

@@ -56,7 +56,7 @@ class Lds {
   u32 size_ = 0;
   u32 stamp_ = 0;
   std::array<History, 2> history_;
-  alignas(64) std::array<u8, kLargest> data_;
+  alignas(64) std::array<u32, kLargest / 4> data_;
   /// Per word and Kind the last access: stamp << 8 | wave << 3 | flags, 0 for none.
   alignas(64) std::array<u32, kLargest / 4> writers_, readers_;
   /// Per word with kPartial: bytes written since the last release << 4 | bytes ever written.

@@ -30,6 +30,17 @@ inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
 /// Words of 64 lanes, a row a register.
 using Rows = const u32 (*)[kLanes];
 
+/// 64 bytes of 0 or 1 to a mask.
+inline u64 packed_mask(const bool* flags) {
+  u64 mask = 0;
+  for (int i = 0; i < 8; ++i) {
+    u64 eight = 0;
+    __builtin_memcpy(&eight, flags + 8 * i, 8);
+    mask |= (eight * 0x0102040810204080U >> 56) << (8 * i);
+  }
+  return mask;
+}
+
 /// What stops a kernel. The launcher adds the instruction, workgroup and wave.
 struct Fault : std::runtime_error {
   explicit Fault(const std::string& what, int in_lane = -1)

@@ -123,17 +123,6 @@ struct Fma {
   float operator()(float a, float b, float c) const { return __builtin_fmaf(a, b, c); }
 };
 
-/// 64 bytes of 0 or 1 to a mask.
-inline u64 packed_mask(const bool* flags) {
-  u64 mask = 0;
-  for (int i = 0; i < 8; ++i) {
-    u64 eight = 0;
-    __builtin_memcpy(&eight, flags + 8 * i, 8);
-    mask |= (eight * 0x0102040810204080U >> 56) << (8 * i);
-  }
-  return mask;
-}
-
 /// F in 64 lanes; returns the mask it writes, if any. A destination that is also a source is read
 /// before it is written, lane by lane.
 template <class F, int... I>
