@@ -23,6 +23,7 @@ constexpr const char* kUsage = R"(detgemm_hip_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed (1)
   --products COUNT   of the largest problem (1e6)
   --arithmetic NAME  this one alone
+  --input NAME       this input type alone
   --plant bit        spoil one bit of every result; succeeds if each one is found
 Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
 
@@ -30,7 +31,7 @@ struct Settings {
   double outputs = 1e6;
   std::uint64_t seed = 1;
   double products = 1e6;
-  std::string arithmetic;
+  std::string arithmetic, input;
   bool plant = false;
 };
 
@@ -47,6 +48,8 @@ Settings parse(int argc, char** argv) {
       s.products = std::stod(value);
     } else if (option == "--arithmetic") {
       s.arithmetic = value;
+    } else if (option == "--input") {
+      s.input = value;
     } else if (option == "--plant" && value == "bit") {
       s.plant = true;
     } else {
@@ -159,6 +162,7 @@ int run(const Settings& settings) {
   for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma}) {
     if (!settings.arithmetic.empty() && settings.arithmetic != name(arithmetic)) continue;
     for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
+      if (!settings.input.empty() && settings.input != name(input)) continue;
       for (const ReductionKind kind :
            {ReductionKind::chain, ReductionKind::fold, ReductionKind::tree}) {
         const Family f{arithmetic, input, kind};

@@ -55,6 +55,9 @@ STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|
 
 LONGEST = 600
 MEDIAN = 150
+# Folder: the most lines of its sources together. The interpreter of gfx9 assembly stays one that a
+# person reads in a day, or nobody can say what its verdicts are worth.
+MOST = {"tests/gcn/emulator": 2500}
 FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math"
                        r"|-ffinite-math|-mdaz-ftz|use_fast_math|-ftz=true|-ffp-contract=(?!off)")
 MAY_NAME_FAST_MATH = {"cmake/DetgemmFloatingPoint.cmake", "tests/layout", "tests/consumers"}
@@ -138,6 +141,7 @@ def check(root):
     """Every breach as (rule, path, line, sentence), and the number of sources seen."""
     breaches = []
     sizes = []
+    sums = dict.fromkeys(MOST, 0)
     for path in tree.files(root):
         try:
             text = (pathlib.Path(root) / path).read_text(encoding="utf-8")
@@ -145,11 +149,17 @@ def check(root):
             continue  # data
         if tree.is_source(path):
             sizes.append(text.count("\n"))
+            for folder in MOST:
+                sums[folder] += text.count("\n") if within([folder], path) else 0
         for rule in RULES:
             breaches += [(rule.__name__, path, line, said) for line, said in rule(path, text)]
     if sizes and statistics.median(sizes) > MEDIAN:
         said = f"the median file has {statistics.median(sizes)} lines; at most {MEDIAN}"
         breaches.append(("median", pathlib.PurePosixPath("."), 0, said))
+    for folder, most in MOST.items():
+        if sums[folder] > most:
+            said = f"{sums[folder]} lines together; at most {most}"
+            breaches.append(("sums", pathlib.PurePosixPath(folder), 0, said))
     return breaches, len(sizes)
 
 

@@ -25,7 +25,7 @@ CLEAN = {
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }
 
-# (rule, file, text that replaces or makes it)
+# (rule, file, text that replaces or makes it; of a folder, five files in it)
 FAULTS = [
     ("folders", "core/contract/a.hpp", SPDX + "#include <cuda_runtime.h>\n"),
     ("folders", "core/arithmetic/a.hpp", SPDX + "#include <Kokkos_Core.hpp>\n"),
@@ -51,6 +51,7 @@ FAULTS = [
     ("plain_arithmetic", "cuda/CMakeLists.txt", SPDX + "--use_fast_math\n"),
     ("plain_arithmetic", "core/CMakeLists.txt", SPDX + "-ffp-contract=fast\n"),
     ("machine_paths", "docs/a.md", "see /home/somebody/notes\n"),
+    ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 500),
     ("median", "core/api/a.cpp", None),
 ]
 
@@ -74,7 +75,8 @@ def spoken(fault):
                 for other in CLEAN:
                     write(root, other, SPDX + "int x;\n" * 200)
             else:
-                write(root, name, text)
+                for file in [name] if name[-1] != "/" else [f"{name}{i}.cpp" for i in range(5)]:
+                    write(root, file, text)
         return {rule for rule, *_ in rules.check(root)[0]}
 
 

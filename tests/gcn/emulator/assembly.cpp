@@ -22,9 +22,7 @@ std::uint32_t number(std::string_view s) {
 }
 
 /// Modifiers follow the operands: NAME:VALUE, or one of these words.
-const std::set<std::string, std::less<>> kFlags = {
-    "row_mirror", "row_half_mirror", "glc",   "slc",   "sc0", "sc1", "nt",
-    "lds",        "offen",           "idxen", "clamp", "gds"};
+const std::set<std::string, std::less<>> kFlags = {"glc", "slc", "sc0", "sc1", "nt"};
 
 bool is_modifier(std::string_view word) {
   return kFlags.count(word) != 0 || (word.find(':') != std::string_view::npos &&
@@ -66,49 +64,32 @@ Statement statement(std::string_view text, int line) {
   return s;
 }
 
-/// The kernels' .args lists and largest workgroups out of the YAML between .amdgpu_metadata and
-/// .end_amdgpu_metadata, in the layout the compiler writes: two blanks a level, `- ` at the first
-/// key of an item.
-class Metadata {
- public:
-  struct Entry {
-    std::vector<Argument> arguments;
-    std::uint32_t largest = 0;
-  };
-  explicit Metadata(std::map<std::string, Entry>& out) : out_(out) {}
-
-  void line(std::string_view raw) {
-    const auto indent = raw.find_first_not_of(' ');
-    std::string_view text = trimmed(raw);
-    if (indent == 2 && text.substr(0, 2) == "- ") finish();
-    if (indent == 6 && text.substr(0, 2) == "- ") entry_.arguments.emplace_back();
-    if (text.substr(0, 2) == "- ") text = trimmed(text.substr(2));
-    const auto colon = text.find(':');
-    if (colon == std::string_view::npos) return;
-    const std::string_view key = text.substr(0, colon);
-    const std::string_view value = trimmed(text.substr(colon + 1));
-    if (indent >= 6 && !entry_.arguments.empty()) {
-      if (key == ".offset") entry_.arguments.back().offset = number(value);
-      if (key == ".size") entry_.arguments.back().size = number(value);
-      if (key == ".value_kind") entry_.arguments.back().kind = value;
-    } else if (indent == 4 && key == ".name") {
-      name_ = value;
-    } else if (indent == 4 && key == ".max_flat_workgroup_size") {
-      entry_.largest = number(value);
-    }
+/// A line of the YAML between .amdgpu_metadata and .end_amdgpu_metadata, in the layout the compiler
+/// writes: two blanks a level, `- ` at the first key of an item. Adds to `kernels` their names,
+/// arguments and largest workgroups.
+void metadata_line(std::string_view raw, std::vector<KernelText>& kernels) {
+  const auto indent = raw.find_first_not_of(' ');
+  std::string_view text = trimmed(raw);
+  if (text.substr(0, 2) == "- ") {
+    if (indent == 2) kernels.emplace_back();
+    if (indent == 6) kernels.back().arguments.emplace_back();
+    text = trimmed(text.substr(2));
   }
-
-  void finish() {
-    if (!name_.empty()) out_[name_] = entry_;
-    name_.clear();
-    entry_ = {};
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || indent < 4 || kernels.empty()) return;
+  const std::string_view key = text.substr(0, colon);
+  const std::string_view value = trimmed(text.substr(colon + 1));
+  KernelText& kernel = kernels.back();
+  if (indent == 4) {
+    if (key == ".name") kernel.name = value;
+    if (key == ".max_flat_workgroup_size") kernel.amdhsa["max_flat_workgroup_size"] = number(value);
+  } else if (!kernel.arguments.empty()) {
+    Argument& argument = kernel.arguments.back();
+    if (key == ".offset") argument.offset = number(value);
+    if (key == ".size") argument.size = number(value);
+    if (key == ".value_kind") argument.kind = value;
   }
-
- private:
-  std::map<std::string, Entry>& out_;
-  std::string name_;
-  Entry entry_;
-};
+}
 
 }  // namespace
 
@@ -118,43 +99,35 @@ std::uint32_t KernelText::descriptor(const std::string& name) const {
 }
 
 std::vector<KernelText> parse_assembly(std::string_view text) {
-  std::vector<KernelText> functions;  // every function; those with a descriptor are kernels
-  std::set<std::string> kernels;
-  std::map<std::string, Metadata::Entry> entries;
-  Metadata metadata(entries);
+  std::vector<KernelText> kernels;
+  std::vector<KernelText> described;  // by the metadata
+  KernelText function;                // what is being read: a kernel if a descriptor follows
   std::string architecture;
-  KernelText* open = nullptr;        // the function whose code is being read
-  KernelText* descriptor = nullptr;  // the kernel whose .amdhsa_ lines are being read
-  bool in_metadata = false;
-  std::string function;  // named by the last .type NAME,@function
-  int line = 0;
-  while (!text.empty()) {
-    ++line;
-    const auto end = text.find('\n');
-    const std::string_view raw = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    if (trimmed(raw) == ".end_amdgpu_metadata") in_metadata = false, metadata.finish();
-    if (in_metadata) metadata.line(raw);
+  std::string declared;  // by the last .type NAME,@function
+  bool in_code = false, in_descriptor = false, in_metadata = false;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::string_view raw = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), raw.size() + 1));
+    if (trimmed(raw) == ".end_amdgpu_metadata") in_metadata = false;
+    if (in_metadata) metadata_line(raw, described);
     std::string_view code = raw.substr(0, raw.find(';'));
     code = trimmed(code.substr(0, code.find("//")));
     if (code.empty() || in_metadata) continue;
     if (code.back() == ':') {
       const std::string label(code.substr(0, code.size() - 1));
-      if (label == function) {
-        functions.emplace_back();
-        open = &functions.back();
-        open->name = label;
-        open->architecture = architecture;
-        function.clear();
+      if (label == declared) {
+        function = {label, architecture, {}, {}, {}, {}};
+        in_code = true;
+        declared.clear();
       } else if (label.rfind(".Lfunc_end", 0) == 0) {
-        open = nullptr;
-      } else if (open != nullptr) {
-        open->labels[label] = static_cast<std::uint32_t>(open->code.size());
+        in_code = false;
+      } else if (in_code) {
+        function.labels[label] = static_cast<std::uint32_t>(function.code.size());
       }
       continue;
     }
     if (code[0] != '.') {
-      if (open != nullptr && descriptor == nullptr) open->code.push_back(statement(code, line));
+      if (in_code) function.code.push_back(statement(code, line));
       continue;
     }
     const auto parts = words(code);
@@ -165,27 +138,25 @@ std::vector<KernelText> parse_assembly(std::string_view text) {
       if (at == std::string_view::npos) throw std::runtime_error("no gfx target in the text");
       architecture = parts[1].substr(at, parts[1].find_first_of(":\"", at) - at);
     }
-    if (first == ".type" && parts.size() == 3 && parts[2] == "@function") function = parts[1];
+    if (first == ".type" && parts.size() == 3 && parts[2] == "@function") declared = parts[1];
     if (first == ".amdhsa_kernel") {
-      kernels.emplace(parts.at(1));
-      for (KernelText& f : functions) {
-        if (f.name == parts[1] && f.architecture == architecture) descriptor = &f;
-      }
-      if (descriptor == nullptr) throw std::runtime_error("a descriptor before its kernel");
+      if (parts.at(1) != function.name) throw std::runtime_error("a descriptor without its kernel");
+      in_descriptor = true;
     } else if (first == ".end_amdhsa_kernel") {
-      descriptor = nullptr;
-    } else if (descriptor != nullptr && first.rfind(".amdhsa_", 0) == 0) {
-      descriptor->amdhsa[std::string(first.substr(8))] = number(parts.at(1));
+      kernels.push_back(function);
+      in_descriptor = false;
+    } else if (in_descriptor && first.rfind(".amdhsa_", 0) == 0) {
+      function.amdhsa[std::string(first.substr(8))] = number(parts.at(1));
     }
   }
-  functions.erase(std::remove_if(functions.begin(), functions.end(),
-                                 [&](const KernelText& f) { return kernels.count(f.name) == 0; }),
-                  functions.end());
-  for (KernelText& f : functions) {
-    f.arguments = entries[f.name].arguments;
-    f.amdhsa["max_flat_workgroup_size"] = entries[f.name].largest;
+  for (KernelText& k : kernels) {
+    for (KernelText& d : described) {
+      if (d.name != k.name) continue;
+      k.arguments = d.arguments;
+      k.amdhsa.merge(d.amdhsa);
+    }
   }
-  return functions;
+  return kernels;
 }
 
 }  // namespace detgemm::gcn

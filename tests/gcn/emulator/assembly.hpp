@@ -17,7 +17,7 @@ struct Statement {
   std::string text;      ///< without comment
   std::string mnemonic;  ///< as written, with _e32, _e64, _sdwa or _dpp
   std::vector<std::string> operands;
-  std::map<std::string, std::string> modifiers;  ///< `offset:16` is {offset, 16}, `offen` {offen, }
+  std::map<std::string, std::string> modifiers;  ///< `offset:16` is {offset, 16}, `nt` {nt, }
 };
 
 /// An argument of a kernel, from the metadata.

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <unordered_map>
 
 #include "tests/gcn/emulator/instruction.hpp"
@@ -13,23 +15,27 @@ namespace {
 
 using Table = std::unordered_map<std::string, Opcode>;
 
-std::vector<Opcode> opcodes(const std::string& architecture) {
-  std::vector<Opcode> all;
+Table opcodes(const std::string& architecture) {
+  Table table;
   for (const auto& part :
-       {vector_integer_opcodes(), vector_float_opcodes(), vector_compare_opcodes(), lane_opcodes(),
-        scalar_opcodes(), control_opcodes(), memory_opcodes(), lds_opcodes(),
-        mfma_opcodes(architecture)}) {
-    all.insert(all.end(), part.begin(), part.end());
+       {vector_opcodes(), scalar_opcodes(), memory_opcodes(), mfma_opcodes(architecture)}) {
+    for (const Opcode& o : part) {
+      if (!table.emplace(o.name, o).second) throw std::logic_error(o.name + std::string(" twice"));
+    }
   }
-  return all;
+  return table;
+}
+
+bool starts(const std::string& s, const char* with) { return s.rfind(with, 0) == 0; }
+std::string modifier(const Statement& s, const char* name, const std::string& otherwise) {
+  const auto found = s.modifiers.find(name);
+  return found == s.modifiers.end() ? otherwise : found->second;
 }
 
 std::string base_name(std::string name) {
-  for (const char* suffix : {"_e32", "_e64", "_sdwa", "_dpp", "_e64"}) {
-    const std::size_t length = std::strlen(suffix);
-    if (name.size() > length && name.compare(name.size() - length, length, suffix) == 0) {
-      name.resize(name.size() - length);
-    }
+  for (const char* suffix : {"_e32", "_e64", "_sdwa"}) {
+    const std::size_t at = name.size() - std::min(name.size(), std::strlen(suffix));
+    if (name.compare(at, std::string::npos, suffix) == 0) name.resize(at);
   }
   return name;
 }
@@ -39,38 +45,45 @@ bool is_number(const std::string& s) {
   return s.size() > at && s[at] >= '0' && s[at] <= '9';
 }
 
-void set_constant(Operand& o, const std::string& s) {
+Operand constant(u64 value, bool sure) {
+  Operand o;
   o.kind = Operand::constant;
-  o.decimal = s.find('.') != std::string::npos && s.find("0x") == std::string::npos;
-  if (o.decimal) {
-    o.value = std::bit_cast<u32>(std::strtof(s.c_str(), nullptr));
-  } else {
-    const bool negative = s[0] == '-';
-    o.value = std::strtoull(s.c_str() + (negative ? 1 : 0), nullptr, 0);
-    if (negative) o.value = 0 - o.value;
-    const i64 value = static_cast<i64>(o.value);
-    o.literal = value < -16 || value > 64;
-  }
-  auto spread = std::make_shared<Spread>();
-  for (int l = 0; l < kLanes; ++l) {
-    spread->row[0][l] = static_cast<u32>(o.value);
-    spread->row[1][l] = static_cast<u32>(o.value >> 32);
-  }
-  o.spread = spread;
+  o.value = value;
+  o.sure = sure;
+  return o;
 }
 
-/// v7, v[0:3], a[0:15], s4, s[2:3]: file, first and count.
+Operand constant(const std::string& s) {
+  if (s.find('.') != std::string::npos)
+    return constant(std::bit_cast<u32>(std::strtof(s.c_str(), nullptr)), false);
+  const bool negative = s[0] == '-';
+  const u64 magnitude = std::strtoull(s.c_str() + (negative ? 1 : 0), nullptr, 0);
+  const u64 value = negative ? 0 - magnitude : magnitude;
+  return constant(value, static_cast<i64>(value) <= 0x7fffffff);
+}
+
+/// v7, v[0:3], a[0:15], s4, s[2:3], vcc: file, first and count.
 bool set_register(Operand& o, const std::string& s) {
+  static const std::unordered_map<std::string, std::pair<int, int>> named = {
+      {"vcc", {kVcc, 2}},   {"vcc_lo", {kVcc, 1}},   {"vcc_hi", {kVcc + 1, 1}},  {"m0", {kM0, 1}},
+      {"exec", {kExec, 2}}, {"exec_lo", {kExec, 1}}, {"exec_hi", {kExec + 1, 1}}};
+  if (const auto found = named.find(s); found != named.end()) {
+    o.kind = Operand::scalar;
+    o.reg = static_cast<u16>(found->second.first);
+    o.count = static_cast<u8>(found->second.second);
+    return true;
+  }
   const char file = s[0];
-  if (s.size() < 2 || std::strchr("vas", file) == nullptr) return false;
   unsigned first = 0;
   unsigned last = 0;
-  if (s[1] == '[') {
-    if (std::sscanf(s.c_str() + 1, "[%u:%u]", &first, &last) != 2) return false;
-  } else {
-    if (s.find_first_not_of("0123456789", 1) != std::string::npos) return false;
-    first = last = static_cast<unsigned>(std::stoul(s.substr(1)));
+  int end = 0;
+  if (std::sscanf(s.c_str() + 1, "%u%n", &first, &end) == 1) {
+    last = first;
+  } else if (std::sscanf(s.c_str() + 1, "[%u:%u]%n", &first, &last, &end) != 2) {
+    return false;
   }
+  if (std::strchr("vas", file) == nullptr || s.size() != 1U + static_cast<unsigned>(end))
+    return false;
   if (last < first || last >= (file == 's' ? 104U : 256U)) return false;
   o.kind = file == 's' ? Operand::scalar : Operand::vector;
   o.reg = static_cast<u16>(first + (file == 'a' ? kAgpr : 0));
@@ -78,121 +91,143 @@ bool set_register(Operand& o, const std::string& s) {
   return true;
 }
 
-bool set_special(Operand& o, const std::string& s) {
-  static const std::unordered_map<std::string, std::pair<int, int>> names = {
-      {"vcc", {kVcc, 2}},   {"vcc_lo", {kVcc, 1}},   {"vcc_hi", {kVcc + 1, 1}},  {"m0", {kM0, 1}},
-      {"exec", {kExec, 2}}, {"exec_lo", {kExec, 1}}, {"exec_hi", {kExec + 1, 1}}};
-  const auto found = names.find(s);
-  if (found == names.end()) return false;
-  o.kind = Operand::scalar;
-  o.reg = static_cast<u16>(found->second.first);
-  o.count = static_cast<u8>(found->second.second);
-  return true;
-}
-
-Operand operand(std::string s, const KernelText& text) {
+/// An operand with its signs; `sign` is the bit of its type, 0 where there is none.
+Operand operand(std::string s, const KernelText& text, u32 sign) {
+  const bool negate = s[0] == '-' && !is_number(s);
+  if (negate) s.erase(0, 1);
+  const bool absolute = s.size() > 2 && s[0] == '|' && s.back() == '|';
+  if (absolute) s = s.substr(1, s.size() - 2);
   Operand o;
-  if (s[0] == '-' && !is_number(s)) o.negate = true, s.erase(0, 1);
-  if (s.size() > 2 && s[0] == '|' && s.back() == '|')
-    o.absolute = true, s = s.substr(1, s.size() - 2);
-  if (s.rfind("sext(", 0) == 0) o.extend = true, s = s.substr(5, s.size() - 6);
   if (is_number(s)) {
-    set_constant(o, s);
+    o = constant(s);
   } else if (s == "off") {
     o.kind = Operand::off;
   } else if (const auto label = text.labels.find(s); label != text.labels.end()) {
     o.kind = Operand::label;
     o.value = label->second;
-  } else if (!set_register(o, s) && !set_special(o, s)) {
+  } else if (!set_register(o, s)) {
     throw Fault("unknown operand " + s);
   }
+  if ((negate || absolute) && (o.count != 1 || sign == 0)) throw Fault("a sign is not known here");
+  o.keep = absolute ? ~sign : ~u32{0};
+  o.flip = negate ? sign : 0;
   return o;
 }
 
+/// One word of an operand of two.
+Operand word(Operand o, bool high) {
+  const bool there = !high || (o.kind == Operand::constant ? o.sure : o.count > 1);
+  if (!there) throw Fault("an operand of one word, or of words that are not sure, as a pair");
+  o.reg = static_cast<u16>(o.reg + (high ? 1 : 0));
+  o.value >>= high ? 32 : 0;
+  o.count = 1;
+  return o;
+}
+
+/// The operands of an instruction on pairs: op_sel and op_sel_hi say which word the low and the
+/// high result take of each, neg_lo and neg_hi with which sign.
+std::vector<Operand> paired(const Statement& s, const std::vector<Operand>& o, Opcode::Form form) {
+  std::vector<Operand> out = {o.at(0)};
+  const auto bit = [&](const char* list, std::size_t i, bool otherwise) {
+    return modifier(s, list, otherwise ? "[1,1,1]" : "[0,0,0]").at(2 * i - 1) == '1';
+  };
+  const auto take = [&](std::size_t i, bool high) {
+    if (high && o.at(i).kind == Operand::constant)
+      throw Fault("the high word of a constant in a packed operation");
+    out.push_back(word(o.at(i), high));
+  };
+  if (form == Opcode::moves_pair) return {o.at(0), word(o.at(1), false), word(o.at(1), true)};
+  if (form == Opcode::moves_words) {
+    for (const std::size_t i : {1, 2}) take(i, bit("op_sel", i, false));
+    return out;
+  }
+  for (const bool high : {false, true}) {
+    for (std::size_t i = 1; i < o.size(); ++i) {
+      take(i, bit(high ? "op_sel_hi" : "op_sel", i, high));
+      if (bit(high ? "neg_hi" : "neg_lo", i, false)) out.back().flip = 0x80000000U;
+    }
+  }
+  return out;
+}
+
+/// Refuses a modifier that nothing below reads. What says how memory is cached means nothing here.
+void check_modifiers(const Statement& s, const Opcode& opcode) {
+  static const std::set<std::string> known = {"offset",   "offset0",  "offset1", "nt",
+                                              "glc",      "slc",      "sc0",     "sc1",
+                                              "src0_sel", "src1_sel", "dst_sel", "dst_unused"};
+  static const std::set<std::string> of_pairs = {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"};
+  for (const auto& [name, value] : s.modifiers) {
+    const bool here = opcode.form >= Opcode::pairs && of_pairs.count(name) != 0;
+    if ((known.count(name) == 0 && !here) || (name == "dst_sel" && value != "DWORD"))
+      throw Fault("modifier " + name + " is not known here");
+  }
+}
+
 /// `vmcnt(3) lgkmcnt(0)` to offsets [0] and [1]; a counter not named is not waited for.
-void set_waitcnt(Instruction& in) {
+void set_waitcnt(Instruction& in, const Statement& s) {
   in.offset[0] = in.offset[1] = ~u32{0};
-  in.operands.clear();
-  for (const std::string& s : in.statement->operands) {
-    unsigned n = 0;
-    if (std::sscanf(s.c_str(), "vmcnt(%u)", &n) == 1) {
-      in.offset[0] = n;
-    } else if (std::sscanf(s.c_str(), "lgkmcnt(%u)", &n) == 1) {
-      in.offset[1] = n;
-    } else if (s.rfind("expcnt(", 0) != 0 && s != "&") {
-      throw Fault("unknown operand " + s);
+  for (const std::string& o : s.operands) {
+    if (std::sscanf(o.c_str(), "vmcnt(%u)", &in.offset[0]) != 1 &&
+        std::sscanf(o.c_str(), "lgkmcnt(%u)", &in.offset[1]) != 1 && !starts(o, "expcnt(") &&
+        o != "&") {
+      throw Fault("unknown operand " + o);
     }
   }
 }
 
-/// op_sel, op_sel_hi, neg_lo and neg_hi of a packed operation, at bits 2 * operand + half; signs
-/// eight bits higher.
-void set_packed(Instruction& in, const std::string& name) {
-  const bool packed = name.rfind("v_pk_", 0) == 0;
-  if (packed) in.flags = 0b101010;
-  const struct {
-    const char* name;
-    int first;
-  } lists[] = {{"op_sel", 0}, {"op_sel_hi", 1}, {"neg_lo", 8}, {"neg_hi", 9}};
-  for (const auto& list : lists) {
-    const auto found = in.statement->modifiers.find(list.name);
-    if (found == in.statement->modifiers.end()) continue;
-    if (!packed) throw Fault(std::string("modifier ") + list.name + " is not known here");
-    for (int i = 0; 1 + 2 * i < static_cast<int>(found->second.size()) && i < 3; ++i) {
-      const u32 bit = 1U << (list.first + 2 * i);
-      in.flags = found->second[static_cast<std::size_t>(1 + 2 * i)] == '1' ? in.flags | bit
-                                                                           : in.flags & ~bit;
-    }
-  }
+/// s_addk_i32 s0, 5 is s_add_i32 s0, s0, 5 with a constant of 16 bits; so are its kin.
+std::string without_k(const Statement& s, const std::string& name) {
+  const std::size_t at = name.find("k_");
+  if (name[0] != 's' || at == std::string::npos || s.operands.size() != 2) return name;
+  return name == "s_movk_i32" ? "s_mov_b32" : name.substr(0, at) + name.substr(at + 1);
+}
+void extend_k(const std::string& name, std::vector<Operand>& o) {
+  const i64 k = static_cast<i16>(o[1].value);
+  const bool is_signed = name.find("_i32") != std::string::npos;
+  o[1] = constant(static_cast<u64>(is_signed ? k : k & 0xffff), true);
+  if (name != "s_movk_i32" && !starts(name, "s_cmpk")) o.insert(o.begin(), o[0]);
 }
 
 Instruction decode(const Statement& s, const KernelText& text, const Table& table) {
   Instruction in;
-  in.statement = &s;
   const std::string name = base_name(s.mnemonic);
-  const auto found = table.find(name);
+  const std::string full_name = without_k(s, name);
+  const auto found = table.find(full_name);
   if (found == table.end()) throw Fault("unknown opcode");
-  in.operation = found->second.operation;
+  const Opcode& opcode = found->second;
+  in.operation = opcode.operation;
+  check_modifiers(s, opcode);
   if (name == "s_waitcnt") {
-    set_waitcnt(in);
+    set_waitcnt(in, s);
     return in;
   }
-  for (const std::string& o : s.operands) {
-    if (name[0] != 's' || name.rfind("s_setprio", 0) != 0) in.operands.push_back(operand(o, text));
+  const bool half = name.find("f16") != std::string::npos && !starts(name, "v_cvt_f16");
+  const bool sums = starts(name, "v_") && !starts(name, "v_mfma");
+  const u32 sign = !sums ? 0 : half ? 0x8000 : 0x80000000;
+  for (const std::string& o : s.operands) in.operands.push_back(operand(o, text, sign));
+  if (full_name != name) extend_k(name, in.operands);
+  for (const std::size_t i : {0, 1}) {
+    const std::string part = modifier(s, i == 0 ? "src0_sel" : "src1_sel", "DWORD");
+    if (part == "DWORD") continue;
+    if (name.find("_co_") != std::string::npos) throw Fault("a part of an operand with carry");
+    const int bits = part[0] == 'B' ? 8 : 16;  // BYTE_n, WORD_n
+    Operand& o = in.operands.at(1 + i);
+    o.shift = static_cast<u8>(bits * (part.back() - '0'));
+    o.keep &= (1U << bits) - 1;
   }
-  if (found->second.hidden == Opcode::accumulates) in.operands.push_back(in.operands.at(0));
-  if (found->second.hidden == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text));
-  const char* const offsets[] = {"offset", "offset0", "offset1"};
-  for (int i = 0; i < 3; ++i) {
-    const auto offset = s.modifiers.find(offsets[i]);
-    if (offset != s.modifiers.end() && offset->second.rfind("swizzle(", 0) != 0) {
-      in.offset[i == 2 ? 1 : 0] = static_cast<u32>(std::stol(offset->second, nullptr, 0));
-    }
-  }
-  in.to_lds = in.has("lds");
-  if (in.has("idxen")) throw Fault("indexed buffers are not modelled");
-  for (const char* refused : {"mul", "div", "cbsz", "abid", "blgp"}) {
-    if (in.has(refused)) throw Fault(std::string("modifier ") + refused + " is not known");
-  }
-  set_packed(in, name);
-  if (name[0] == 'v' && name.rfind("v_mfma", 0) != 0) {
-    in.modified = make_modified(in);
-    if (in.modified != nullptr) in.operation = run_modified;
-  }
+  if (opcode.form == Opcode::accumulates) in.operands.push_back(in.operands.at(0));
+  if (opcode.form == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text, 0));
+  if (opcode.form >= Opcode::pairs) in.operands = paired(s, in.operands, opcode.form);
+  const std::string offset = modifier(s, "offset", modifier(s, "offset0", "0"));
+  in.offset[0] = static_cast<u32>(std::stol(offset, nullptr, 0));
+  in.offset[1] = static_cast<u32>(std::stol(modifier(s, "offset1", "0"), nullptr, 0));
   return in;
 }
 
 }  // namespace
 
-std::vector<std::string> opcode_names(const std::string& architecture) {
-  std::vector<std::string> names;
-  for (const Opcode& o : opcodes(architecture)) names.emplace_back(o.name);
-  return names;
-}
-
 Kernel::Kernel(KernelText from) : text(std::move(from)) {
-  Table table;
-  for (const Opcode& o : opcodes(text.architecture)) table.emplace(o.name, o);
+  const Table table = opcodes(text.architecture);
   if (text.descriptor("private_segment_fixed_size") != 0) {
     throw std::runtime_error("gcn: " + text.name + " needs scratch memory, which is not modelled");
   }

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/gcn/emulator/lds.hpp"
+
 namespace detgemm::gcn {
 
 namespace {
@@ -23,34 +25,32 @@ class Workgroup {
  public:
   Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory)
       : kernel_(kernel), launch_(launch) {
-    const u32 count = (threads() + kLanes - 1) / kLanes;
-    for (u32 i = 0; i < count; ++i) {
+    while (waves_.size() * kLanes < threads()) {
       waves_.push_back(std::make_unique<Wave>());
-      waves_.back()->lds = &lds_;
-      waves_.back()->memory = &memory;
-      waves_.back()->index = static_cast<int>(i);
-      waves_.back()->exec_of_row = 0;
-      std::memset(waves_.back()->exec_row, 0, sizeof waves_.back()->exec_row);
-      order_.push_back(waves_.back().get());
+      Wave& w = *waves_.back();
+      w.lds = &lds_;
+      w.memory = &memory;
+      w.index = static_cast<int>(waves_.size()) - 1;
+      w.spread_exec();
     }
   }
 
   void run(const std::array<u32, 3>& id) {
     id_ = id;
     lds_.reset(kernel_.text.descriptor("group_segment_fixed_size") + launch_.dynamic_lds,
-               static_cast<int>(order_.size()));
-    for (Wave* w : order_) start(*w);
+               static_cast<int>(waves_.size()));
+    for (auto& w : waves_) start(*w);
     for (bool running = true; running;) {
       running = false;
-      for (Wave* w : order_) {
+      for (auto& w : waves_) {
         if (w->ended) continue;
         w->at_barrier = false;
         until_barrier(*w);
         running = running || !w->ended;
       }
-      lds_.barrier(order_);
+      lds_.barrier(waves_);
     }
-    for (const Wave* w : order_) totals_.add({0, 1, w->instructions, w->mfmas});
+    for (const auto& w : waves_) totals_.add({0, 1, w->instructions, w->mfmas});
     ++totals_.workgroups;
   }
 
@@ -66,7 +66,7 @@ class Workgroup {
     const auto& d = kernel_.text;
     const u32 first = static_cast<u32>(w.index) * kLanes;
     const u32 lanes = std::min<u32>(kLanes, threads() - first);
-    w.set_scalar64(kExec, lanes == kLanes ? ~u64{0} : (u64{1} << lanes) - 1);
+    w.set(kExec, 2, lanes == kLanes ? ~u64{0} : (u64{1} << lanes) - 1);
     const auto& b = launch_.block;
     for (u32 l = 0; l < lanes; ++l) {
       const u32 t = first + l;
@@ -80,13 +80,12 @@ class Workgroup {
     int s = 0;
     for (const auto& [name, words] : before) s += d.descriptor(name) != 0 ? words : 0;
     if (d.descriptor("user_sgpr_kernarg_segment_ptr") != 0) {
-      w.set_scalar64(s, reinterpret_cast<u64>(launch_.arguments.data()));
+      w.set(s, 2, reinterpret_cast<u64>(launch_.arguments.data()));
     }
     s = static_cast<int>(d.descriptor("user_sgpr_count"));
-    const char* const ids[] = {"system_sgpr_workgroup_id_x", "system_sgpr_workgroup_id_y",
-                               "system_sgpr_workgroup_id_z"};
-    for (int i = 0; i < 3; ++i) {
-      if (d.descriptor(ids[i]) != 0) w.set_scalar(s++, id_[static_cast<std::size_t>(i)]);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool wanted = d.descriptor(std::string("system_sgpr_workgroup_id_") + "xyz"[i]) != 0;
+      if (wanted) w.set(s++, 1, id_[i]);
     }
   }
 
@@ -116,7 +115,6 @@ class Workgroup {
   std::array<u32, 3> id_{};
   Lds lds_;
   std::vector<std::unique_ptr<Wave>> waves_;
-  std::vector<Wave*> order_;
   Totals totals_;
 };
 
@@ -160,13 +158,11 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
 
 std::vector<u8> pack_arguments(const KernelText& text, const void* const* values) {
   std::vector<u8> out((text.descriptor("kernarg_size") + 15) / 16 * 16, 0);
-  int value = 0;
   for (const Argument& a : text.arguments) {
-    if (a.kind.rfind("hidden_", 0) != 0) {
-      std::memcpy(out.data() + a.offset, values[value++], a.size);
-      continue;
-    }
-    throw std::runtime_error("gcn: " + text.name + " wants " + a.kind + ", which is not modelled");
+    if (a.kind.rfind("hidden_", 0) == 0)
+      throw std::runtime_error("gcn: " + text.name + " wants " + a.kind +
+                               ", which is not modelled");
+    std::memcpy(out.data() + a.offset, *values++, a.size);
   }
   return out;
 }

@@ -6,53 +6,69 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/gcn/emulator/machine.hpp"
-
 namespace detgemm::gcn {
 
 namespace {
 
-std::string at(std::uint32_t word) { return "LDS word at byte " + std::to_string(4 * word); }
-int wave_of(std::uint32_t tag) { return static_cast<int>(tag >> 3 & 31); }
-std::string name(int wave) { return wave == 31 ? "several waves" : "wave " + std::to_string(wave); }
+u32 wave_of(u32 tag) { return tag >> 3 & 31; }
+std::string by_whom(u32 tag) {
+  return wave_of(tag) == 31 ? "several waves" : "wave " + std::to_string(wave_of(tag));
+}
+[[noreturn]] void refuse(const std::string& before, u32 word, const std::string& after, int lane) {
+  throw Fault(before + "LDS word at byte " + std::to_string(4 * word) + after, lane);
+}
+bool active(u64 exec, int lane) { return (exec >> lane & 1) != 0; }
 
 template <class T>
 void forget_done(std::vector<T>& list, const Wave& w) {
-  list.erase(
-      std::remove_if(list.begin(), list.end(), [&](const T& x) { return !w.outstanding(x.mark); }),
-      list.end());
+  const auto done = [&](const T& x) { return !w.outstanding(x.mark); };
+  list.erase(std::remove_if(list.begin(), list.end(), done), list.end());
 }
 
 }  // namespace
 
-void Lds::reset(std::uint32_t bytes, int waves) {
-  if (bytes > kLargest || waves > kWaves)
+void Lds::reset(u32 bytes, int waves) {
+  if (bytes > kLargest || static_cast<std::size_t>(waves) > kWaves)
     throw Fault("more local memory or waves than a workgroup has");
   size_ = bytes;
-  stamp_ = safe_ = 0;
-  epoch_ = 1;
-  released_.fill(0);
+  stamp_ = 0;
+  history_ = {};
   const std::size_t words = (bytes + 3) / 4;
-  std::fill_n(tags_.begin(), words, 0);
+  std::fill_n(writers_.begin(), words, 0);
   std::fill_n(readers_.begin(), words, 0);
-  std::fill_n(parts_.begin(), words, 0);
-  for (int i = 0; i < kWaves; ++i) reads_[i].clear(), writes_[i].clear(), dmas_[i].clear();
 }
 
-void Lds::check_range(const std::uint32_t* address, std::uint64_t exec, int bytes) const {
-  const std::uint32_t align = static_cast<std::uint32_t>(std::min(bytes, 4)) - 1;
-  std::uint32_t largest = 0;
-  std::uint32_t low_bits = 0;
-  for (int l = 0; l < 64; ++l) {
-    const std::uint32_t a = (exec >> l & 1) != 0 ? address[l] : 0;
-    largest = std::max(largest, a);
-    low_bits |= a;
+u32 Lds::stamped(const Wave& w, Kind kind, u32 mark) {
+  if (++stamp_ >= 1U << 24) throw Fault("more LDS accesses than the emulator counts");
+  const auto wave = static_cast<u32>(w.index);
+  auto& pending = history_[kind].pending[wave];
+  if (pending.size() >= 64) forget_done(pending, w);
+  pending.push_back({mark, stamp_});
+  return stamp_ << 8 | wave << 3;
+}
+
+bool Lds::released(Kind kind, u32 tag) const {
+  const History& h = history_[kind];
+  return tag >> 8 <= (wave_of(tag) == kSeveral ? h.safe : h.released[wave_of(tag)]);
+}
+
+bool Lds::ordered(const Wave& w, Kind kind, u32 tag) const {
+  return wave_of(tag) == static_cast<u32>(w.index) || released(kind, tag);
+}
+
+void Lds::check_range(Wave& w, const u32* address, u32 bytes) const {
+  const u32 align = std::min(bytes, 4U) - 1;
+  const u32* mask = w.exec_words();
+  // No branches, for speed: an address beyond `room` makes the top bit of one of the two.
+  const u32 room = size_ - bytes;
+  u32 wrong = size_ < bytes ? ~u32{0} : 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const u32 a = address[l] & mask[l];
+    wrong |= ((room - a) | a) >> 31 | (a & align);
   }
-  if (exec == 0 || (largest < kLargest && largest + bytes <= size_ && (low_bits & align) == 0))
-    return;
-  for (int l = 0; l < 64; ++l) {
-    if ((exec >> l & 1) == 0) continue;
-    const std::uint64_t end = std::uint64_t{address[l]} + static_cast<unsigned>(bytes);
+  for (int l = 0; wrong != 0 && l < kLanes; ++l) {
+    if (!active(w.exec(), l)) continue;
+    const u64 end = u64{address[l]} + bytes;
     if (end > size_) {
       throw Fault("LDS access out of bounds: bytes " + std::to_string(address[l]) + " to " +
                       std::to_string(end) + " of " + std::to_string(size_),
@@ -62,174 +78,123 @@ void Lds::check_range(const std::uint32_t* address, std::uint64_t exec, int byte
   }
 }
 
-bool Lds::in_flight(const Wave& w, std::uint32_t stamp) {
-  forget_done(dmas_[w.index], w);
-  return std::any_of(dmas_[w.index].begin(), dmas_[w.index].end(),
-                     [&](const Write& x) { return x.stamp == stamp; });
+/// A load past the registers, which only its own wave's s_waitcnt vmcnt tells to have arrived.
+void Lds::check_dma(const Wave& w, u32 word, const char* does, int lane) {
+  const u32 tag = writers_[word];
+  if ((tag & kDma) == 0 || wave_of(tag) != static_cast<u32>(w.index)) return;
+  for (const Access& x : history_[kWrite].pending[wave_of(tag)]) {
+    if (x.stamp == tag >> 8 && w.outstanding(x.mark))
+      refuse(does, word, " before s_waitcnt vmcnt guarantees the load into it", lane);
+  }
 }
 
-void Lds::note_reader(std::uint32_t word, int wave) {
-  std::uint32_t& r = readers_[word];
-  r = (r >> 16 == epoch_ ? r : epoch_ << 16) | 1U << wave;
+void Lds::note_read(u32 word, u32 tag, u32 limit) {
+  u32& reader = readers_[word];
+  const bool others = reader > limit && wave_of(reader ^ tag) != 0;
+  reader = tag | (others ? kSeveral << 3 : 0);
 }
 
-void Lds::check_read(const Wave& w, std::uint32_t word, std::uint32_t mask, int lane) {
-  const std::uint32_t tag = tags_[word];
-  if (tag == 0 || ((tag & kPartial) != 0 && (mask & ~parts_[word] & 15) != 0)) {
-    throw Fault("reads unwritten LDS: " + at(word), lane);
+void Lds::check_read(const Wave& w, u32 word, u32 mask, int lane) {
+  const u32 writer = writers_[word];
+  if (writer == 0 || ((writer & kPartial) != 0 && (mask & ~parts_[word]) != 0))
+    refuse("reads unwritten LDS: ", word, "", lane);
+  if (!ordered(w, kWrite, writer)) {
+    refuse("LDS race: ", word,
+           ", written by " + by_whom(writer) + ", is read with no barrier after a completed write",
+           lane);
   }
-  const int writer = wave_of(tag);
-  if (writer != w.index && tag >> 8 > released(writer)) {
-    throw Fault("LDS race: " + at(word) + ", written by " + name(writer) +
-                    ", is read with no barrier after a completed write",
-                lane);
-  }
-  if (writer == w.index && (tag & kDma) != 0 && in_flight(w, tag >> 8)) {
-    throw Fault("reads " + at(word) + " before s_waitcnt vmcnt guarantees the load into it", lane);
-  }
-  note_reader(word, w.index);
+  check_dma(w, word, "reads ", lane);
 }
 
-void Lds::check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag,
-                      int lane) {
-  const std::uint32_t readers = readers_[word];
-  if (readers >> 16 == epoch_ && (readers & 0xffff & ~(1U << w.index)) != 0) {
-    const int other = std::countr_zero(readers & 0xffff & ~(1U << w.index));
-    throw Fault("LDS race: " + at(word) + ", read by " + name(other) +
-                    ", is overwritten with no barrier after a completed read",
-                lane);
-  }
-  const std::uint32_t old = tags_[word];
-  const int writer = wave_of(old);
-  const std::uint32_t part = parts_[word];
-  const std::uint32_t fresh = part >> 16 == epoch_ && (old & kPartial) != 0 ? part >> 8 & 15 : 0;
-  bool mixed = false;
-  if (old != 0 && writer != w.index && old >> 8 > released(writer)) {
-    mixed = (old & kPartial) != 0 && fresh != 0 && (fresh & mask) == 0;
-    if (!mixed) {
-      throw Fault("LDS race: " + at(word) + ", written by " + name(writer) +
-                      ", is overwritten with no barrier after a completed write",
-                  lane);
-    }
-  }
-  if (old != 0 && writer == w.index && (old & kDma) != 0 && in_flight(w, old >> 8)) {
-    throw Fault("overwrites " + at(word) + " while a load into it is on its way", lane);
-  }
-  tags_[word] = tag;
+void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane) {
+  const u32 reader = readers_[word];
+  const u32 old = writers_[word];
+  const char* const race = ", is overwritten with no barrier after a completed ";
+  if (!ordered(w, kRead, reader))
+    refuse("LDS race: ", word, ", read by " + by_whom(reader) + race + "read", lane);
+  // Waves may write different bytes of a word between two barriers.
+  const bool partial = (old & kPartial) != 0;
+  const u32 fresh = released(kWrite, old) ? 0 : partial ? parts_[word] >> 4 : 15;
+  const bool mixed = !ordered(w, kWrite, old);
+  if (mixed && (fresh & mask) != 0)
+    refuse("LDS race: ", word, ", written by " + by_whom(old) + race + "write", lane);
+  check_dma(w, word, "overwrites ", lane);
+  writers_[word] = tag;
   if (mask == 15) return;
-  const std::uint32_t ever = old == 0 ? 0 : (old & kPartial) != 0 ? part & 15 : 15;
-  tags_[word] = (mixed ? tag | kMixed << 3 : tag) | kPartial;
-  parts_[word] = epoch_ << 16 | (fresh | mask) << 8 | ever | mask;
+  const u32 ever = old == 0 ? 0 : partial ? parts_[word] & 15 : 15;
+  writers_[word] = tag | kPartial | (mixed ? kSeveral << 3 : 0);
+  parts_[word] = static_cast<u8>((fresh | mask) << 4 | ever | mask);
 }
 
-/// The usual case: whole words that every wave has released. Returns whether some word is not.
-template <int kWords>
-bool Lds::read_words(int wave, const std::uint32_t* address, std::uint64_t exec,
-                     std::uint32_t (*out)[64]) {
-  const std::uint32_t limit = safe_ << 8 | 255;
-  const std::uint32_t now = epoch_ << 16 | 1U << wave;
-  std::uint32_t doubtful = 0;
-  int last = -1;  // the lane before, as lanes often read the same
-  for (int l = 0; l < 64; ++l) {
-    if ((exec >> l & 1) == 0) continue;
-    if (last >= 0 && address[last] == address[l]) {
-      for (int i = 0; i < kWords; ++i) out[i][l] = out[i][last];
-      continue;
-    }
-    last = l;
-    const std::uint32_t word = address[l] / 4;
-    for (int i = 0; i < kWords; ++i) {
-      const std::uint32_t tag = tags_[word + i];
-      const std::uint32_t r = readers_[word + i];
-      doubtful |= (tag - 1 >= limit ? 1U : 0U) | (tag & 3);
-      readers_[word + i] = (r >> 16 == epoch_ ? r : 0) | now;
-      std::memcpy(&out[i][l], &data_[address[l] + 4 * i], 4);
+void Lds::read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 mark) {
+  check_range(w, address, static_cast<u32>(bytes));
+  const u32 tag = stamped(w, kRead, mark);
+  const u32 limit = limit_of(kWrite);
+  const u32 read_limit = limit_of(kRead);
+  const u32 words = static_cast<u32>(bytes + 3) / 4;
+  const u32* mask = w.exec_words();
+  // Lanes often read what the first or the sixteenth before them reads, which is checked once.
+  u32 place[16 + kLanes];
+  alignas(64) bool other[kLanes];
+  std::fill_n(place, 16, ~u32{0});
+  for (int l = 0; l < kLanes; ++l) place[16 + l] = address[l] | ~mask[l];
+  for (int l = 0; l < kLanes; ++l)
+    other[l] = (place[16 + l] != place[15 + l]) & (place[16 + l] != place[l]);
+  for (u64 lanes = packed_mask(other) & w.exec(); lanes != 0; lanes &= lanes - 1) {
+    const int l = std::countr_zero(lanes);
+    for (u32 word = address[l] / 4; word < address[l] / 4 + words; ++word) {
+      const u32 writer = writers_[word];
+      // Nearly always the word is whole and released by every wave.
+      if (writer - 1 >= limit || (writer & (kPartial | kDma)) != 0)
+        check_read(w, word, bytes < 4 ? ((1U << bytes) - 1) << (address[l] & 3) : 15, l);
+      note_read(word, tag, read_limit);
     }
   }
-  return doubtful != 0;
-}
-
-void Lds::read(const Wave& w, const std::uint32_t* address, std::uint64_t exec, int bytes,
-               std::uint32_t (*out)[64], std::uint32_t mark) {
-  check_range(address, exec, bytes);
-  if (bytes < 4) {
-    for (int l = 0; l < 64; ++l) {
-      if ((exec >> l & 1) == 0) continue;
-      check_read(w, address[l] / 4, ((1U << bytes) - 1) << (address[l] & 3), l);
-      out[0][l] = 0;
-      std::memcpy(&out[0][l], &data_[address[l]], static_cast<std::size_t>(bytes));
-    }
-  } else {
-    const int words = bytes / 4;
-    const auto usual = words == 4   ? &Lds::read_words<4>
-                       : words == 3 ? &Lds::read_words<3>
-                       : words == 2 ? &Lds::read_words<2>
-                                    : &Lds::read_words<1>;
-    const bool doubtful = (this->*usual)(w.index, address, exec, out);
-    for (int l = 0; doubtful && l < 64; ++l) {
-      if ((exec >> l & 1) == 0) continue;
-      for (int i = 0; i < words; ++i) check_read(w, address[l] / 4 + i, 15, l);
-    }
+  for (u32 i = 0; i < words; ++i) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) out[i][l] = data_[(address[l] & mask[l]) / 4 + i];
   }
-  auto& list = reads_[w.index];
-  if (list.size() >= 16) forget_done(list, w);
-  list.push_back({mark, bytes, exec, {}});
-  std::memcpy(list.back().address.data(), address, sizeof list.back().address);
+  for (int l = 0; bytes < 4 && l < kLanes; ++l)
+    out[0][l] = out[0][l] >> (8 * (address[l] & 3)) & ((1U << (8 * bytes)) - 1);
 }
 
-void Lds::write(const Wave& w, const std::uint32_t* address, std::uint64_t exec, int bytes,
-                const std::uint32_t* const* rows, std::uint32_t mark, bool dma) {
-  check_range(address, exec, bytes);
-  if (++stamp_ >= 1U << 24) throw Fault("more LDS writes than the emulator counts");
-  const std::uint32_t tag =
-      stamp_ << 8 | static_cast<std::uint32_t>(w.index) << 3 | (dma ? kDma : 0);
-  const std::uint32_t limit = safe_ << 8 | 255;
-  const std::uint32_t others = 0xffffU & ~(1U << w.index);
-  for (int l = 0; l < 64; ++l) {
-    if ((exec >> l & 1) == 0) continue;
-    const std::uint32_t word = address[l] / 4;
-    if (bytes < 4) {
-      check_write(w, word, ((1U << bytes) - 1) << (address[l] & 3), tag, l);
-      std::memcpy(&data_[address[l]], &rows[0][l], static_cast<std::size_t>(bytes));
-      continue;
-    }
-    for (int i = 0; i < bytes / 4; ++i) {
-      const std::uint32_t r = readers_[word + i];
-      const bool quiet = r >> 16 != epoch_ || (r & others) == 0;
-      if (quiet && (tags_[word + i] <= limit || tags_[word + i] == tag)) {
-        tags_[word + i] = tag;
+void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, bool dma) {
+  check_range(w, address, static_cast<u32>(bytes));
+  const u64 exec = w.exec();
+  const u32 tag = stamped(w, kWrite, mark) | (dma ? kDma : 0);
+  const u32 limit = limit_of(kWrite);
+  const u32 read_limit = limit_of(kRead);
+  for (int l = 0; l < kLanes; ++l) {
+    if (!active(exec, l)) continue;
+    const u32 mask = bytes < 4 ? ((1U << bytes) - 1) << (address[l] & 3) : 15;
+    for (u32 i = 0; i < static_cast<u32>(bytes + 3) / 4; ++i) {
+      const u32 word = address[l] / 4 + i;
+      const bool quiet = readers_[word] <= read_limit || wave_of(readers_[word]) == wave_of(tag);
+      if (mask == 15 && quiet && (writers_[word] <= limit || writers_[word] == tag)) {
+        writers_[word] = tag;
       } else {
-        check_write(w, word + i, 15, tag, l);
+        check_write(w, word, mask, tag, l);
       }
-      std::memcpy(&data_[address[l] + 4 * i], &rows[i][l], 4);
+      if (bytes < 4) {
+        u8* part = reinterpret_cast<u8*>(&data_[word]) + (address[l] & 3);
+        std::memcpy(part, &rows[i][l], static_cast<std::size_t>(bytes));
+      } else {
+        data_[word] = rows[i][l];
+      }
     }
   }
-  auto& list = dma ? dmas_[w.index] : writes_[w.index];
-  if (list.size() >= 64) forget_done(list, w);
-  list.push_back({mark, stamp_});
 }
 
-void Lds::barrier(const std::vector<Wave*>& waves) {
-  if (++epoch_ > 0xffff) {
-    epoch_ = 1;
-    readers_.fill(0);
-    for (std::uint32_t& p : parts_) p &= 0xff;
-  }
-  safe_ = stamp_;
-  for (const Wave* w : waves) {
-    std::uint32_t& r = released_[w->index];
-    r = stamp_;
-    for (auto* list : {&writes_[w->index], &dmas_[w->index]}) {
-      forget_done(*list, *w);
-      for (const Write& x : *list) r = std::min(r, x.stamp - 1);
-    }
-    safe_ = std::min(safe_, r);
-    forget_done(reads_[w->index], *w);
-    for (const Read& x : reads_[w->index]) {
-      for (int l = 0; l < 64; ++l) {
-        if ((x.exec >> l & 1) == 0) continue;
-        for (int i = 0; i < (x.bytes + 3) / 4; ++i) note_reader(x.address[l] / 4 + i, w->index);
-      }
+void Lds::barrier(const std::vector<std::unique_ptr<Wave>>& waves) {
+  for (History& h : history_) {
+    h.safe = stamp_;
+    for (const auto& w : waves) {
+      const auto wave = static_cast<std::size_t>(w->index);
+      forget_done(h.pending[wave], *w);
+      h.released[wave] = stamp_;
+      for (const Access& x : h.pending[wave])
+        h.released[wave] = std::min(h.released[wave], x.stamp - 1);
+      h.safe = std::min(h.safe, h.released[wave]);
     }
   }
 }

@@ -3,74 +3,64 @@
 
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
+#include <memory>
+
+#include "tests/gcn/emulator/machine.hpp"
 
 namespace detgemm::gcn {
 
-struct Wave;
-
-/// The local memory of one workgroup, which knows for each word who wrote and read it since when.
-///
-/// Every writing instruction gets a stamp. At a barrier a wave *releases* the stamps of its writes
-/// that s_waitcnt has seen complete. Another wave may read or overwrite a word only if its stamp
-/// is released: that is a race where the barrier is missing, and also where the wait before the
-/// barrier is. Reads are kept per epoch (the time between two barriers); a read that is still
-/// outstanding at a barrier counts for the next epoch as well.
+/// Local memory of a workgroup, with its races. Every access has a stamp, from 1 up in the order of
+/// execution; a barrier releases a wave's stamps up to the first access that `s_waitcnt` has not
+/// seen complete. Nobody but its wave may read or overwrite what a write put there before the write
+/// is released, or overwrite what was read before the read is released.
 class Lds {
  public:
-  static constexpr std::uint32_t kLargest = 65536;
+  static constexpr u32 kLargest = 65536;
 
-  void reset(std::uint32_t bytes, int waves);
+  void reset(u32 bytes, int waves);
 
-  /// `count` words (or one sub-word of `bytes` < 4) for each lane of `exec` at `address[lane]`;
+  /// Words (or one sub-word of `bytes` < 4) for each active lane at `address[lane]`;
   /// out[word][lane]. `mark` is the load's, so that a barrier knows whether it was waited for.
-  void read(const Wave& w, const std::uint32_t* address, std::uint64_t exec, int bytes,
-            std::uint32_t (*out)[64], std::uint32_t mark);
-  void write(const Wave& w, const std::uint32_t* address, std::uint64_t exec, int bytes,
-             const std::uint32_t* const* rows, std::uint32_t mark, bool dma = false);
+  void read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 mark);
+  void write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, bool dma = false);
 
   /// All waves have come to a barrier.
-  void barrier(const std::vector<Wave*>& waves);
+  void barrier(const std::vector<std::unique_ptr<Wave>>& waves);
 
  private:
-  static constexpr int kWaves = 16;
-  static constexpr int kMixed = 31;  ///< several waves wrote parts of a word
-  static constexpr std::uint32_t kPartial = 1, kDma = 2;
+  static constexpr std::size_t kWaves = 16;
+  static constexpr u32 kSeveral = 31;  ///< in place of a wave: more than one
+  static constexpr u32 kPartial = 1, kDma = 2;
+  enum Kind { kWrite, kRead };
 
-  struct Read {
-    std::uint32_t mark;
-    int bytes;
-    std::uint64_t exec;
-    std::array<std::uint32_t, 64> address;
+  struct Access {
+    u32 mark, stamp;
   };
-  struct Write {
-    std::uint32_t mark, stamp;
+  struct History {
+    u32 safe = 0;  ///< every wave has released the stamps up to here
+    std::array<u32, kWaves> released{};
+    std::array<std::vector<Access>, kWaves> pending;
   };
 
-  std::uint32_t released(int wave) const { return wave == kMixed ? safe_ : released_[wave]; }
-  template <int kWords>
-  bool read_words(int wave, const std::uint32_t* address, std::uint64_t exec,
-                  std::uint32_t (*out)[64]);
-  void check_range(const std::uint32_t* address, std::uint64_t exec, int bytes) const;
-  bool in_flight(const Wave& w, std::uint32_t stamp);
-  void note_reader(std::uint32_t word, int wave);
-  void check_read(const Wave& w, std::uint32_t word, std::uint32_t mask, int lane);
-  void check_write(const Wave& w, std::uint32_t word, std::uint32_t mask, std::uint32_t tag,
-                   int lane);
+  u32 stamped(const Wave& w, Kind kind, u32 mark);
+  bool released(Kind kind, u32 tag) const;
+  bool ordered(const Wave& w, Kind kind, u32 tag) const;
+  void check_range(Wave& w, const u32* address, u32 bytes) const;
+  void check_dma(const Wave& w, u32 word, const char* does, int lane);
+  void note_read(u32 word, u32 tag, u32 limit);
+  /// The largest tag that every wave has released.
+  u32 limit_of(Kind kind) const { return history_[kind].safe << 8 | 255; }
+  void check_read(const Wave& w, u32 word, u32 mask, int lane);
+  void check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane);
 
-  std::uint32_t size_ = 0;
-  std::uint32_t stamp_ = 0, epoch_ = 1;
-  std::uint32_t safe_ = 0;  ///< every wave has released the stamps up to here
-  std::array<std::uint32_t, kWaves> released_{};
-  std::array<std::vector<Read>, kWaves> reads_;
-  std::array<std::vector<Write>, kWaves> writes_, dmas_;
-  alignas(64) std::array<std::uint8_t, kLargest> data_;
-  /// Per word: stamp << 8 | wave << 3 | flags, 0 for never written; and epoch << 16 | waves.
-  alignas(64) std::array<std::uint32_t, kLargest / 4> tags_, readers_;
-  /// Per word with kPartial: epoch << 16 | bytes written in that epoch << 8 | bytes ever written.
-  std::array<std::uint32_t, kLargest / 4> parts_;
+  u32 size_ = 0;
+  u32 stamp_ = 0;
+  std::array<History, 2> history_;
+  alignas(64) std::array<u32, kLargest / 4> data_;
+  /// Per word and Kind the last access: stamp << 8 | wave << 3 | flags, 0 for none.
+  alignas(64) std::array<u32, kLargest / 4> writers_, readers_;
+  /// Per word with kPartial: bytes written since the last release << 4 | bytes ever written.
+  std::array<u8, kLargest / 4> parts_;
 };
 
 }  // namespace detgemm::gcn

@@ -6,30 +6,30 @@
 namespace detgemm::gcn {
 
 namespace {
-std::string register_name(int r) {
-  if (r >= kScratch) return "an operand";
-  return r >= kAgpr ? "a" + std::to_string(r - kAgpr) : "v" + std::to_string(r);
-}
-std::string scalar_name(int r) {
+std::string name(int r) {
+  if (r < kAgpr) return "v" + std::to_string(r);
+  if (r < kRows) return "a" + std::to_string(r - kAgpr);
+  r -= kRows;
   if (r == kVcc || r == kVcc + 1) return "vcc";
   if (r == kExec || r == kExec + 1) return "exec";
   return r == kM0 ? "m0" : "s" + std::to_string(r);
 }
-const char* const kCounterNames[] = {"vmcnt", "lgkmcnt"};
 }  // namespace
 
-void refuse_scalar(int r) { throw Fault("reads " + scalar_name(r) + ", which was never written"); }
+void refuse_unwritten(int r, u64 lanes) {
+  throw Fault("reads " + name(r) + ", which was never written",
+              lanes == 0 ? -1 : std::countr_zero(lanes));
+}
 
 void Wave::reset() {
   written.fill(0);
   pending.fill(0);
-  s_pending.fill(0);
   s_known.fill(0);
   issued = done = {0, 0};
   last_smem = 0;
   scc = ended = at_barrier = false;
   pc = 0;
-  set_scalar64(kExec, 0);
+  set(kExec, 2, 0);
   instructions = mfmas = 0;
 }
 
@@ -44,23 +44,12 @@ void Wave::wait(Counter c, u32 left) {
   if (issued[c] > left && issued[c] - left > done[c]) done[c] = issued[c] - left;
 }
 
-void Wave::settle(int r) {
+void Wave::check_arrived(int r) {
   if (outstanding(pending[r])) {
-    throw Fault(register_name(r) + " is used before s_waitcnt " + kCounterNames[pending[r] & 1] +
-                " guarantees its load");
+    throw Fault(name(r) + " is used before s_waitcnt " +
+                (pending[r] % 2 == kVm ? "vmcnt" : "lgkmcnt") + " guarantees its load");
   }
   pending[r] = 0;
-}
-
-void Wave::settle_scalar(int r) {
-  if (outstanding(s_pending[r])) {
-    throw Fault(scalar_name(r) + " is used before s_waitcnt lgkmcnt guarantees its load");
-  }
-  s_pending[r] = 0;
-}
-
-void Wave::refuse_unwritten(int r, u64 lanes) const {
-  throw Fault("reads " + register_name(r) + ", which was never written", std::countr_zero(lanes));
 }
 
 }  // namespace detgemm::gcn

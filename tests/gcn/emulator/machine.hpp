@@ -6,12 +6,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include "tests/gcn/emulator/lds.hpp"
-#include "tests/gcn/emulator/memory_map.hpp"
 
 namespace detgemm::gcn {
 
@@ -24,10 +23,23 @@ using i32 = std::int32_t;
 using i64 = std::int64_t;
 
 inline constexpr int kLanes = 64;
-inline constexpr int kAgpr = 256;     ///< a0 is row 256 of the vector registers
-inline constexpr int kScratch = 512;  ///< rows for operands changed by a modifier
-inline constexpr int kRows = 516;
+inline constexpr int kAgpr = 256;  ///< a0 is row 256 of the vector registers
+inline constexpr int kRows = 512;
 inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
+
+/// Words of 64 lanes, a row a register.
+using Rows = const u32 (*)[kLanes];
+
+/// 64 bytes of 0 or 1 to a mask.
+inline u64 packed_mask(const bool* flags) {
+  u64 mask = 0;
+  for (int i = 0; i < 8; ++i) {
+    u64 eight = 0;
+    __builtin_memcpy(&eight, flags + 8 * i, 8);
+    mask |= (eight * 0x0102040810204080U >> 56) << (8 * i);
+  }
+  return mask;
+}
 
 /// What stops a kernel. The launcher adds the instruction, workgroup and wave.
 struct Fault : std::runtime_error {
@@ -35,13 +47,34 @@ struct Fault : std::runtime_error {
       : std::runtime_error(what), lane(in_lane) {}
   int lane;
 };
-[[noreturn]] void refuse_scalar(int r);
-inline void require(bool holds, const char* otherwise, int lane = -1) {
-  if (!holds) throw Fault(otherwise, lane);
+/// Row `r` of the vector registers, or scalar `r - kRows`, was never written in one of `lanes`.
+[[noreturn]] void refuse_unwritten(int r, u64 lanes = 0);
+inline void require(bool holds, const char* otherwise) {
+  if (!holds) throw Fault(otherwise);
 }
+
+/// The allocations a kernel may touch. Addresses are the host's own.
+class MemoryMap {
+ public:
+  void add(const void* begin, u64 bytes) { ranges_[reinterpret_cast<u64>(begin)] = bytes; }
+  bool remove(const void* begin) { return ranges_.erase(reinterpret_cast<u64>(begin)) != 0; }
+
+  /// Whether [address, address + bytes) lies inside one allocation.
+  bool holds(u64 address, u64 bytes) const {
+    auto next = ranges_.upper_bound(address);
+    if (next == ranges_.begin()) return false;
+    const auto& [begin, size] = *std::prev(next);
+    return address - begin <= size && size - (address - begin) >= bytes;
+  }
+
+ private:
+  std::map<u64, u64> ranges_;
+};
 
 /// The two counters of s_waitcnt that hold back results.
 enum Counter { kVm = 0, kLgkm = 1 };
+
+class Lds;
 
 /// One wave of 64 lanes. Vector registers are rows of 64 words, so that an instruction is a loop
 /// with a fixed trip count. Beside each register: which lanes were ever written, and the load that
@@ -51,11 +84,9 @@ struct Wave {
   alignas(64) u32 exec_row[kLanes];  ///< all ones where `exec_of_row` has the lane
   u64 exec_of_row = 0;
   std::array<u64, kRows> written;
-  std::array<u32, kRows> pending;
   alignas(8) u32 s[kScalars];
-  std::array<u32, kScalars> s_pending;
-  std::array<u32, kScalars>
-      s_known;  ///< bits that were written: loops build lane masks piece by piece
+  std::array<u32, kScalars> s_known;  ///< bits written: loops build lane masks piece by piece
+  std::array<u32, kRows + kScalars> pending;  ///< of rows, then of scalars
   bool scc = false;
   u32 pc = 0;
   bool ended = false, at_barrier = false;
@@ -68,7 +99,6 @@ struct Wave {
 
   void reset();
   u64 exec() const { return std::bit_cast<u64>(std::array<u32, 2>{s[kExec], s[kExec + 1]}); }
-  u64 scalar64(int r) const { return s[r] | static_cast<u64>(s[r + 1]) << 32; }
   /// 64 words, all ones in active lanes.
   const u32* exec_words() {
     if (exec_of_row != exec()) spread_exec();
@@ -85,23 +115,21 @@ struct Wave {
   u64 use(int r, int n) {
     u64 lanes = ~u64{0};
     for (int i = r; i < r + n; ++i) {
-      if (pending[i] != 0) settle(i);
+      settle(i);
       lanes &= written[i];
     }
     return lanes;
   }
   /// As `use`, and every active lane must have been written.
   void need(int r, int n, u64 lanes) {
-    for (int i = r; i < r + n; ++i) {
-      if (pending[i] != 0) settle(i);
-      if ((lanes & ~written[i]) != 0) refuse_unwritten(i, lanes & ~written[i]);
-    }
+    for (int i = r; i < r + n; ++i)
+      if (const u64 bad = lanes & ~use(i, 1); bad != 0) refuse_unwritten(i, bad);
   }
   /// Marks [r, r + n) as written in the active lanes where `valid` is.
   void define(int r, int n, u64 valid) {
     const u64 active = exec();
     for (int i = r; i < r + n; ++i) {
-      if (pending[i] != 0) settle(i);
+      settle(i);
       written[i] = (written[i] & ~active) | (valid & active);
     }
   }
@@ -110,31 +138,48 @@ struct Wave {
   void define_loaded(int r, int n, u32 mark) {
     const u64 active = exec();
     for (int i = r; i < r + n; ++i) {
-      if (pending[i] != 0 && ((pending[i] ^ mark) & 1) != 0) settle(i);
+      if (((pending[i] ^ mark) & 1) != 0) settle(i);
       written[i] |= active;
       pending[i] = mark;
     }
   }
-  void settle(int r);
-  [[noreturn]] void refuse_unwritten(int r, u64 lanes) const;
-  void need_scalar(int r, int n) {
-    for (int i = r; i < r + n; ++i) {
-      if (s_pending[i] != 0) settle_scalar(i);
-      if (s_known[i] != ~u32{0}) refuse_scalar(i);
+  /// Copies rows of words into registers [r, r + n), active lanes only.
+  void copy_lanes(int r, int n, Rows rows) {
+    const u32* mask = exec_words();
+    for (int i = 0; i < n; ++i) {
+      u32* out = v[r + i];
+      for (int l = 0; l < kLanes; ++l) out[l] = (rows[i][l] & mask[l]) | (out[l] & ~mask[l]);
     }
   }
-  void define_scalar(int r, int n) {
-    for (int i = r; i < r + n; ++i) {
-      if (s_pending[i] != 0) settle_scalar(i);
-      s_known[i] = ~u32{0};
-    }
+  /// Checks that no load is on its way to `r`, numbered as in `pending`.
+  void settle(int r) {
+    if (pending[r] != 0) check_arrived(r);
   }
-  void settle_scalar(int r);
-  void set_scalar(int r, u32 value) { define_scalar(r, 1), s[r] = value; }
-  void set_scalar64(int r, u64 value) {
-    define_scalar(r, 2);
-    s[r] = static_cast<u32>(value);
-    s[r + 1] = static_cast<u32>(value >> 32);
+  void check_arrived(int r);
+  /// Scalars [r, r + n) of one or two words and which of their bits were ever written.
+  u64 read(int r, int n, u64& known) {
+    u64 value = 0;
+    known = n == 2 ? 0 : ~u64{0} << 32;
+    for (int i = 0; i < n; ++i) {
+      settle(kRows + r + i);
+      value |= static_cast<u64>(s[r + i]) << (32 * i);
+      known |= static_cast<u64>(s_known[r + i]) << (32 * i);
+    }
+    return value;
+  }
+  u64 read(int r, int n) {
+    u64 known = 0;
+    const u64 value = read(r, n, known);
+    if (known != ~u64{0}) refuse_unwritten(kRows + r + (static_cast<u32>(known) == ~u32{0}));
+    return value;
+  }
+  void set(int r, int n, u64 value, u64 known = ~u64{0}) {
+    for (int i = 0; i < n; ++i) {
+      settle(kRows + r + i);
+      s[r + i] = static_cast<u32>(value >> (32 * i));
+      s_known[r + i] = static_cast<u32>(known >> (32 * i));
+    }
+    if (r == kExec && known != ~u64{0}) refuse_unwritten(kRows + kExec);
   }
 };
 

@@ -8,10 +8,9 @@
 //
 //   A, element e of 4      row    l % R, k = 4 * (l / R) + e        R = 32: k < 8,  R = 16: k < 16
 //   B, element e of 4      column l % R, k = 4 * (l / R) + e
-//   C, D, register r       column l % R, row = 8 * (r / 4) + 4 * (l / R) + r % 4    (R = 32, 16
-//   registers)
-//                                        row = 4 * (l / R) + r                      (R = 16,  4
-//                                        registers)
+//   C, D, register r       column l % R
+//     R = 32, 16 registers   row 8 * (r / 4) + 4 * (l / R) + r % 4
+//     R = 16,  4 registers   row 4 * (l / R) + r
 
 #include <cstring>
 
@@ -51,7 +50,7 @@ void mfma(Wave& w, const Instruction& in) {
     w.need(in[3].reg, registers, ~u64{0});
     std::memcpy(d, w.v[in[3].reg], sizeof d);
   } else {
-    const float constant = arithmetic::float_of(read_scalar(w, in[3]));
+    const float constant = arithmetic::float_of(static_cast<u32>(read_scalar(w, in[3], 1)));
     for (auto& row : d)
       for (float& x : row) x = constant;
   }
@@ -74,33 +73,30 @@ void mfma(Wave& w, const Instruction& in) {
   }
   const int reg = vector_destination(in[0]).reg;
   for (int r = reg; r < reg + registers; ++r) {
-    if (w.pending[r] != 0) w.settle(r);
+    w.settle(r);
     w.written[r] = ~u64{0};
   }
   std::memcpy(w.v[reg], d, sizeof d);
   ++w.mfmas;
 }
 
+/// 32 and 16 rows of bf16, then of fp16.
+template <Arithmetic A>
+std::vector<Opcode> opcodes(const std::array<const char*, 4>& names) {
+  return {op(names[0], mfma<32, DType::bf16, A>), op(names[1], mfma<16, DType::bf16, A>),
+          op(names[2], mfma<32, DType::fp16, A>), op(names[3], mfma<16, DType::fp16, A>)};
+}
+
 }  // namespace
 
 std::vector<Opcode> mfma_opcodes(const std::string& architecture) {
   if (architecture == "gfx942") {
-    constexpr Arithmetic A = Arithmetic::cdna3;
-    return {
-        {"v_mfma_f32_32x32x8_bf16", mfma<32, DType::bf16, A>},
-        {"v_mfma_f32_16x16x16_bf16", mfma<16, DType::bf16, A>},
-        {"v_mfma_f32_32x32x8_f16", mfma<32, DType::fp16, A>},
-        {"v_mfma_f32_16x16x16_f16", mfma<16, DType::fp16, A>},
-    };
+    return opcodes<Arithmetic::cdna3>({"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_bf16",
+                                       "v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16"});
   }
   if (architecture == "gfx90a") {
-    constexpr Arithmetic A = Arithmetic::cdna2;
-    return {
-        {"v_mfma_f32_32x32x8bf16_1k", mfma<32, DType::bf16, A>},
-        {"v_mfma_f32_16x16x16bf16_1k", mfma<16, DType::bf16, A>},
-        {"v_mfma_f32_32x32x8f16", mfma<32, DType::fp16, A>},
-        {"v_mfma_f32_16x16x16f16", mfma<16, DType::fp16, A>},
-    };
+    return opcodes<Arithmetic::cdna2>({"v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_16x16x16bf16_1k",
+                                       "v_mfma_f32_32x32x8f16", "v_mfma_f32_16x16x16f16"});
   }
   return {};
 }

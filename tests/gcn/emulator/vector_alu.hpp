@@ -11,24 +11,16 @@
 #include "tests/gcn/emulator/wide.hpp"
 
 /// Turns a function of one lane into an operation of 64: alu([](u32 a, u32 b) { return a + b; }).
-/// Parameter types say how the operands' words are read: 16, 32 or 64 bits, integer or float.
+/// Parameter types say how the operands' words are read: 16, 32 or 64 bits, integer or float. A
+/// function that returns bool is a comparison, whose result is a mask.
 namespace detgemm::gcn {
-
-/// An fp16 in the low half of a word. Sums and products of two are exact or innocuously rounded in
-/// fp32 first (24 >= 2 * 11 + 2 bits).
-struct Half {
-  u16 bits = 0;
-  Half() = default;
-  explicit Half(float f) : bits(arithmetic::to_fp16(f)) {}
-  explicit operator float() const { return arithmetic::to_float<DType::fp16>(bits); }
-};
 
 /// A lane's bit of a mask in a scalar pair, as a parameter.
 struct Bit {
   bool set;
 };
 
-/// Where an operand's words lie: registers, a constant's spread, or `temp` filled from scalars. Of
+/// Where an operand's words lie: registers, or `temp` filled from a scalar or a constant. Of
 /// a mask, its bits.
 struct Source {
   const u32* low = nullptr;
@@ -42,39 +34,69 @@ struct alignas(64) Temp {
 
 /// Finds an operand of `words` words. Lanes never written are taken out of `valid`: they may take
 /// part in arithmetic (compilers leave what they do not need undefined), not in anything seen.
-Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid);
+inline Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid) {
+  Source s = {temp.row[0], temp.row[words - 1]};
+  if (o.kind == Operand::vector) {
+    valid &= w.use(o.reg, words);
+    s = {w.v[o.reg], w.v[o.reg + words - 1]};
+  } else {
+    u64 known = 0;
+    const u64 value = read_scalar(w, o, words, known);
+    if (known != ~u64{0}) valid = 0;
+    for (int i = 0; i < words; ++i)
+      for (u32& x : temp.row[i]) x = static_cast<u32>(value >> (32 * i));
+  }
+  if (!o.changed()) return s;
+  for (int l = 0; l < kLanes; ++l) temp.row[0][l] = (s.low[l] >> o.shift & o.keep) ^ o.flip;
+  return {temp.row[0], temp.row[0]};
+}
+
 /// The same of a mask, whose bits must be known in all active lanes.
-Source fetch_mask(Wave& w, const Operand& o);
+inline Source fetch_mask(Wave& w, const Operand& o) {
+  u64 known = 0;
+  const u64 mask = read_scalar(w, o, 2, known);
+  if ((w.exec() & ~known) != 0) refuse_unwritten(kRows + o.reg);
+  return {nullptr, nullptr, mask};
+}
+
+inline const Operand& vector_destination(const Operand& o) {
+  require(o.kind == Operand::vector, "wants a vector destination");
+  return o;
+}
+
 /// Copies a result into the active lanes of `words` registers, and the lanes' validity.
-void write_lanes(Wave& w, const Operand& o, int words, const Temp& temp, u64 valid);
+inline void write_lanes(Wave& w, const Operand& o, int words, const Temp& temp, u64 valid) {
+  const int reg = vector_destination(o).reg;
+  w.define(reg, words, valid);
+  w.copy_lanes(reg, words, temp.row);
+}
+
+template <class T>
+inline constexpr int kWords = sizeof(T) == 8 ? 2 : 1;
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 8, u64, std::conditional_t<sizeof(T) == 2, u16, u32>>;
 
 template <class T>
 inline T lane_value(Source s, int l) {
   if constexpr (std::is_same_v<T, Bit>) {
     return {(s.mask >> l & 1) != 0};
-  } else if constexpr (sizeof(T) == 8) {
-    return std::bit_cast<T>(s.low[l] | static_cast<u64>(s.high[l]) << 32);
-  } else if constexpr (sizeof(T) == 2) {
-    return std::bit_cast<T>(static_cast<u16>(s.low[l]));
   } else {
-    return std::bit_cast<T>(s.low[l]);
+    u64 bits = s.low[l];
+    if (sizeof(T) == 8) bits |= static_cast<u64>(s.high[l]) << 32;
+    return std::bit_cast<T>(static_cast<Bits<T>>(bits));
   }
 }
 
 template <class T>
 inline void set_lane(u32* low, u32* high, int l, T value) {
-  if constexpr (sizeof(T) == 8) {
-    const u64 bits = std::bit_cast<u64>(value);
-    low[l] = static_cast<u32>(bits);
-    high[l] = static_cast<u32>(bits >> 32);
-  } else if constexpr (sizeof(T) == 2) {
-    low[l] = std::bit_cast<u16>(value);
-  } else {
-    low[l] = std::bit_cast<u32>(value);
-  }
+  const u64 bits = std::bit_cast<Bits<T>>(value);
+  low[l] = static_cast<u32>(bits);
+  if (sizeof(T) == 8) high[l] = static_cast<u32>(bits >> 32);
 }
 
-/// Result and parameter types of a function of one lane; `bool&` in front is a mask it writes.
+/// Result and parameter types of a function of one lane; `bool&` in front is a bit it writes (a
+/// mask's of a vector operation, scc of a scalar one).
 template <class F>
 struct Signature;
 template <class L, class R, class... A>
@@ -82,50 +104,44 @@ struct Signature<R (L::*)(A...) const> {
   using Result = R;
   using Arguments = std::tuple<A...>;
   static constexpr int count = sizeof...(A);
-  static constexpr bool writes_mask = false;
+  static constexpr bool writes_bit = false;
+  static constexpr bool compares = std::is_same_v<R, bool>;
 };
 template <class L, class R, class... A>
 struct Signature<R (L::*)(bool&, A...) const> : Signature<R (L::*)(A...) const> {
-  static constexpr bool writes_mask = true;
+  static constexpr bool writes_bit = true;
 };
 template <class F>
 using SignatureOf = Signature<decltype(&F::operator())>;
 template <class F, int I>
 using Parameter = std::tuple_element_t<I, typename SignatureOf<F>::Arguments>;
-
-template <class T>
-inline constexpr int kWords = sizeof(T) == 8 ? 2 : 1;
+template <class F>
+using EachParameter = std::make_integer_sequence<int, SignatureOf<F>::count>;
 
 /// A fused multiply-add: one rounding, 64 lanes by the processor's own instruction if it has one.
 struct Fma {
   float operator()(float a, float b, float c) const { return __builtin_fmaf(a, b, c); }
 };
 
-/// F in 64 lanes. A destination that is also a source is read before it is written, lane by lane.
+/// F in 64 lanes; returns the mask it writes, if any. A destination that is also a source is read
+/// before it is written, lane by lane.
 template <class F, int... I>
 inline u64 each_lane(u32* low, u32* high, const Source* s, std::integer_sequence<int, I...>) {
-  using R = typename SignatureOf<F>::Result;
-  u64 mask = 0;
+  using S = SignatureOf<F>;
+  alignas(64) bool flags[kLanes] = {};
   if constexpr (std::is_same_v<F, Fma>) {
     wide().fma(low, s[0].low, s[1].low, s[2].low);
-  } else if constexpr (SignatureOf<F>::writes_mask) {
-    for (int l = 0; l < kLanes; ++l) {
-      bool bit = false;
-      set_lane<R>(low, high, l, F{}(bit, lane_value<Parameter<F, I>>(s[I], l)...));
-      mask |= static_cast<u64>(bit) << l;
-    }
+  } else if constexpr (S::compares) {
+    for (int l = 0; l < kLanes; ++l) flags[l] = F{}(lane_value<Parameter<F, I>>(s[I], l)...);
+  } else if constexpr (S::writes_bit) {
+    for (int l = 0; l < kLanes; ++l)
+      set_lane(low, high, l, F{}(flags[l], lane_value<Parameter<F, I>>(s[I], l)...));
   } else {
 #pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) {
-      set_lane<R>(low, high, l, F{}(lane_value<Parameter<F, I>>(s[I], l)...));
-    }
+    for (int l = 0; l < kLanes; ++l)
+      set_lane(low, high, l, F{}(lane_value<Parameter<F, I>>(s[I], l)...));
   }
-  return mask;
-}
-
-inline const Operand& vector_destination(const Operand& o) {
-  require(o.kind == Operand::vector, "wants a vector destination");
-  return o;
+  return S::compares || S::writes_bit ? packed_mask(flags) : 0;
 }
 
 template <class T>
@@ -134,15 +150,21 @@ Source fetch_parameter(Wave& w, const Operand& o, Temp& temp, u64& valid) {
   return fetch(w, o, kWords<T>, temp, valid);
 }
 
-/// dst, [mask,] operands: dst = F(operands) in every active lane.
+/// dst, [mask,] operands: dst = F(operands) in every active lane. A mask is 0 in the others.
 template <class F, int... I>
 void run_alu(Wave& w, const Instruction& in, std::integer_sequence<int, I...> each) {
   using S = SignatureOf<F>;
   constexpr int words = kWords<typename S::Result>;
-  constexpr int first = S::writes_mask ? 2 : 1;
+  constexpr int first = S::writes_bit ? 2 : 1;
   u64 valid = ~u64{0};
   Temp temp[S::count];
   const Source s[] = {fetch_parameter<Parameter<F, I>>(w, in[first + I], temp[I], valid)...};
+  if constexpr (S::compares) {
+    if (const u64 unknown = w.exec() & ~valid; unknown != 0)
+      throw Fault("compares a register that was never written", std::countr_zero(unknown));
+    write_scalar(w, in[0], 2, each_lane<F>(nullptr, nullptr, s, each) & w.exec());
+    return;
+  }
   const int reg = vector_destination(in[0]).reg;
   u64 mask = 0;
   if (w.exec() == ~u64{0}) {
@@ -153,45 +175,34 @@ void run_alu(Wave& w, const Instruction& in, std::integer_sequence<int, I...> ea
     mask = each_lane<F>(result.row[0], result.row[1], s, each);
     write_lanes(w, in[0], words, result, valid);
   }
-  if (S::writes_mask) write_scalar64(w, in[1], mask & w.exec());
+  if (S::writes_bit) write_scalar(w, in[1], 2, mask & w.exec());
+}
+
+/// dst[0:1], operands of the low result, operands of the high one.
+template <class F>
+void run_packed(Wave& w, const Instruction& in) {
+  constexpr int count = SignatureOf<F>::count;
+  Temp result[2];
+  u64 valid[2] = {~u64{0}, ~u64{0}};
+  for (int part = 0; part < 2; ++part) {
+    Temp temp[count];
+    Source s[count];
+    for (int i = 0; i < count; ++i)
+      s[i] = fetch(w, in[1 + part * count + i], 1, temp[i], valid[part]);
+    each_lane<F>(result[part].row[0], result[part].row[0], s, EachParameter<F>{});
+  }
+  Operand out = in[0];
+  for (int part = 0; part < 2; ++part, ++out.reg) write_lanes(w, out, 1, result[part], valid[part]);
 }
 
 /// The table entry for a function of one lane (a lambda without captures, default-constructible).
 template <class F>
 Operation alu(F) {
-  return [](Wave& w, const Instruction& in) {
-    run_alu<F>(w, in, std::make_integer_sequence<int, SignatureOf<F>::count>{});
-  };
+  return [](Wave& w, const Instruction& in) { run_alu<F>(w, in, EachParameter<F>{}); };
 }
-
-/// 64 bytes of 0 or 1 to a mask.
-inline u64 packed_mask(const u8* flags) {
-  u64 mask = 0;
-  for (int i = 0; i < 8; ++i) {
-    u64 eight = 0;
-    __builtin_memcpy(&eight, flags + 8 * i, 8);
-    mask |= (eight * 0x0102040810204080U >> 56) << (8 * i);
-  }
-  return mask;
-}
-
-/// Lane mask of F(a, b) to a scalar pair; inactive lanes give 0. `EXEC` also narrows exec (v_cmpx).
-template <class F, bool EXEC>
-void compare(Wave& w, const Instruction& in) {
-  using A = Parameter<F, 0>;
-  using B = Parameter<F, 1>;
-  u64 valid = ~u64{0};
-  Temp temp[2];
-  const Source a = fetch(w, in[1], kWords<A>, temp[0], valid);
-  const Source b = fetch(w, in[2], kWords<B>, temp[1], valid);
-  if ((w.exec() & ~valid) != 0) {
-    throw Fault("compares a register that was never written", std::countr_zero(w.exec() & ~valid));
-  }
-  alignas(64) u8 flags[kLanes];
-  for (int l = 0; l < kLanes; ++l) flags[l] = F{}(lane_value<A>(a, l), lane_value<B>(b, l)) ? 1 : 0;
-  const u64 mask = packed_mask(flags) & w.exec();
-  write_scalar64(w, in[0], mask);
-  if (EXEC) w.set_scalar64(kExec, mask);
+template <class F>
+Operation packed(F) {
+  return run_packed<F>;
 }
 
 }  // namespace detgemm::gcn

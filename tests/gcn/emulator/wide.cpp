@@ -6,6 +6,7 @@
 
 #include "tests/gcn/emulator/wide.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -36,13 +37,6 @@ GCN_INLINE VI smaller(VI a, VI b) { return a < b ? a : b; }
 /// 2^e for a normal exponent.
 GCN_INLINE VF power(VI e) { return reinterpret_cast<VF>((e + 127) << 23); }
 
-/// floor(x) for |x| < 2^51.
-GCN_INLINE HD floored(HD x) {
-  const HD nearest = (x + 0x1.8p52) - 0x1.8p52;
-  return nearest -
-         reinterpret_cast<HD>(reinterpret_cast<HL>(nearest > x) & reinterpret_cast<HL>(1.0 - HD{}));
-}
-
 /// (acc_part * 2^8 + dot * dot_scale) * scale * 2^-32, the sum floored to 31 bits below its leading
 /// one, or below 2^-126, on the way to fp32. All is exact in double up to the floor: 38 bits.
 template <bool kRare>
@@ -58,8 +52,8 @@ GCN_INLINE HF combined(HI acc_part, HI dot, HF dot_scale, HF scale) {
   if (kRare) {
     const HD exact = sum * unit;
     const HL small = (exact < 0x1p-126) & (exact > -0x1p-126);
-    const HL low = reinterpret_cast<HL>(floored(exact * 0x1p157) * 0x1p-157);
-    value = reinterpret_cast<HD>(small != 0 ? low : reinterpret_cast<HL>(value));
+    for (int l = 0; l < W / 2; ++l)
+      value[l] = small[l] != 0 ? std::floor(exact[l] * 0x1p157) * 0x1p-157 : value[l];
   }
   return __builtin_convertvector(value, HF);
 }
@@ -229,32 +223,29 @@ void decode3(const std::uint32_t* const* words, int rows, bool half, Cdna3Operan
   half ? decode3_as<10, 31, 15>(words, rows, out) : decode3_as<7, 255, 127>(words, rows, out);
 }
 
+template <int FRACTION, int TOP, int BIAS>
+GCN_INLINE void decode2_as(const std::uint32_t* const* words, int rows, Cdna2Operand& out) {
+  each(words, rows, [&](std::int32_t x, int at) {
+    const std::int32_t field = x >> FRACTION & TOP;
+    const std::int32_t wide_field = field == TOP ? 255 : field + 127 - BIAS;
+    const std::int32_t magnitude = (x & ((1 << FRACTION) - 1)) << (23 - FRACTION) | wide_field
+                                                                                        << 23;
+    const std::uint32_t sign = static_cast<std::uint32_t>(x >> 15) << 31;
+    const std::uint32_t bits = field == 0 ? 0 : static_cast<std::uint32_t>(magnitude) | sign;
+    std::memcpy(&out.value[at], &bits, sizeof bits);
+  });
+}
+
 void decode2(const std::uint32_t* const* words, int rows, bool half, Cdna2Operand& out) {
-  std::uint32_t image[16 * 32];
-  if (half) {
-    each(words, rows, [&](std::int32_t x, int at) {
-      const std::uint32_t field = static_cast<std::uint32_t>(x) >> 10 & 31;
-      const std::uint32_t wide_field = field == 31 ? 255 : field + 112;
-      const std::uint32_t bits = wide_field << 23 | static_cast<std::uint32_t>(x & 1023) << 13 |
-                                 static_cast<std::uint32_t>(x >> 15) << 31;
-      image[at] = field == 0 ? 0 : bits;
-    });
-  } else {
-    each(words, rows, [&](std::int32_t x, int at) {
-      image[at] = (x & 0x7f80) == 0 ? 0 : static_cast<std::uint32_t>(x) << 16;
-    });
-  }
-  std::memcpy(out.value, image, sizeof image);
+  half ? decode2_as<10, 31, 15>(words, rows, out) : decode2_as<7, 255, 127>(words, rows, out);
 }
 
 void fma(std::uint32_t* out, const std::uint32_t* a, const std::uint32_t* b,
          const std::uint32_t* c) {
-  float x[64], y[64], z[64];
-  std::memcpy(x, a, sizeof x);
-  std::memcpy(y, b, sizeof y);
-  std::memcpy(z, c, sizeof z);
-  for (int l = 0; l < 64; ++l) z[l] = __builtin_fmaf(x[l], y[l], z[l]);
-  std::memcpy(out, z, sizeof z);
+  const auto at = [](std::uint32_t x) { return std::bit_cast<float>(x); };
+#pragma GCC ivdep
+  for (int l = 0; l < 64; ++l)
+    out[l] = std::bit_cast<std::uint32_t>(__builtin_fmaf(at(a[l]), at(b[l]), at(c[l])));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/gcn/emulator/lds.hpp"
 #include "tests/gcn/runtime/device.hpp"
 
 using namespace detgemm::gcn;
