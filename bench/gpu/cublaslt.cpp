@@ -158,15 +158,16 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   setting(" split-K ", CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   setting(" reduction ", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
   arm.detail += " workspace " + std::to_string(c->best.workspaceSize);
-  arm.enqueue = [=, &lt, &buffers](cudaStream_t stream, int call) {
+  arm.enqueue = [=, &lt, &buffers](Stream stream, int call) -> Status {
     const float one = 1.0F;
     const float beta = problem.accumulate ? 1.0F : 0.0F;
     const Buffers::Call at = buffers.at(problem, call);
-    const auto did =
-        lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a, c->second, &beta,
-                          at.d, c->out, at.d, c->out, &c->best.algo,
-                          workspace_bytes != 0 ? lt.workspace : nullptr, workspace_bytes, stream);
-    return did == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
+    const auto did = lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a,
+                                       c->second, &beta, at.d, c->out, at.d, c->out, &c->best.algo,
+                                       workspace_bytes != 0 ? lt.workspace : nullptr,
+                                       workspace_bytes, cuda_stream(stream));
+    if (did == CUBLAS_STATUS_SUCCESS) return {};
+    return {Errc::internal, "cuBLASLt: matmul: status " + std::to_string(static_cast<int>(did))};
   };
   return arm;
 }
