@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,8 @@ namespace detgemm::bench {
 struct Arm {
   std::string name;
   std::function<Status(Stream, int call)> enqueue;
-  std::string detail{};  ///< what runs, in one line
+  std::string detail{};   ///< what runs, in one line
+  std::int64_t d_size{};  ///< bytes of an element of D; 0: the problem's
 };
 
 /// A benchmark that met an error has no result: it ends, or leaves the arm out with a note.

@@ -10,10 +10,11 @@ namespace {
 
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t kAll = 1 << 20;
-constexpr DType kTypes[] = {DType::bf16, DType::fp16, DType::fp32};
+constexpr DType kTypes[] = {DType::bf16, DType::fp16, DType::fp32,
+                            DType::tf32, DType::e4m3, DType::e5m2};
 
 /// Index of a type's pool.
-int pool_of(DType type) { return type == DType::fp32 ? 2 : (type == DType::fp16 ? 1 : 0); }
+int pool_of(DType type) { return static_cast<int>(type); }
 
 std::int64_t padded(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -57,7 +58,7 @@ Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes
 }
 
 Buffers::~Buffers() {
-  for (int type = 0; type < 3; ++type) {
+  for (int type = 0; type < 6; ++type) {
     if (a_[type].data != nullptr) memory_.release(a_[type].data);
     if (b_[type].data != nullptr) memory_.release(b_[type].data);
   }

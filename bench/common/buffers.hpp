@@ -55,7 +55,7 @@ class Buffers {
   static char* copy_of(const Pool& pool, std::int64_t bytes, std::int64_t wanted, int call);
 
   Memory& memory_;
-  Pool a_[3], b_[3], d_;  // [0] bf16, [1] fp16, [2] fp32
+  Pool a_[6], b_[6], d_;  // by DType
   void* scratch_ = nullptr;
 };
 

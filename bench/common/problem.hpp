@@ -20,7 +20,7 @@ enum class Kind {
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
-  DType type = DType::bf16;  ///< of everything: bf16, fp16, or fp32
+  DType type = DType::bf16;  ///< of everything; D is fp32 where it is fp32, tf32 or 8 bits
   Reduction reduction{};     ///< of the contract ours computes
   bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
   bool hot = false;          ///< every call on the same operands, so that caches hold what they can
@@ -49,9 +49,21 @@ struct Gemm {
   }
 };
 
+/// The type of D.
+inline DType output_of(const Problem& p) {
+  const bool same = p.type == DType::bf16 || p.type == DType::fp16;
+  return same && !p.accumulate ? p.type : DType::fp32;
+}
+
+/// Bytes of an element in memory.
+inline std::int64_t bytes_of(DType type) {
+  if (type == DType::fp32 || type == DType::tf32) return 4;
+  return type == DType::bf16 || type == DType::fp16 ? 2 : 1;
+}
+
 inline Gemm gemm_of(const Problem& p) {
-  const std::int64_t size = p.type == DType::fp32 ? 4 : 2;
-  const std::int64_t d_size = p.accumulate ? 4 : size;
+  const std::int64_t size = bytes_of(p.type);
+  const std::int64_t d_size = bytes_of(output_of(p));
   switch (p.kind) {
     case Kind::da:
       return {p.tokens, p.k, p.n, false, false, size, d_size, p.accumulate};

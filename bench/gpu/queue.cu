@@ -34,12 +34,13 @@ class CallGraph final : public Replay {
   CallGraph(cudaStream_t stream, const Arm& arm, int calls) : Replay(calls) {
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    Status refused;
-    for (int i = 0; i < calls && refused; ++i) {
-      refused = arm.enqueue({DeviceKind::cuda, stream}, i);
+    std::string refused;
+    for (int i = 0; i < calls && refused.empty(); ++i) {
+      const Status status = arm.enqueue({DeviceKind::cuda, stream}, i);
+      if (!status) refused = "capturing " + arm.name + ": " + status.message();
     }
     const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-    check(refused, "capturing " + arm.name);
+    if (!refused.empty()) throw std::runtime_error(refused);
     check(ended, ("capturing " + arm.name).c_str());
     check(cudaGraphInstantiate(&graph_, graph, 0), "graph");
     check(cudaGraphDestroy(graph), "graph");

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/suite/labs.hpp"
+
+namespace detgemm::bench {
+
+#ifndef DETGEMM_BENCH_CUDA
+std::unique_ptr<Lab> make_cuda_lab(const std::string&, std::string& why) {
+  why = "CUDA is not in this build: configure with -DDETGEMM_ENABLE_CUDA=ON, with cublasLt.h there";
+  return nullptr;
+}
+#endif
+
+#ifndef DETGEMM_BENCH_HIP
+std::unique_ptr<Lab> make_hip_lab(std::string& why) {
+  why = "HIP is not in this build: configure with -DDETGEMM_ENABLE_HIP=ON";
+  return nullptr;
+}
+#endif
+
+Arithmetic native_arithmetic(const Lab& lab) {
+  if (lab.name() != "hip") return Arithmetic::hopper;
+  for (const DeviceInfo& device : lab.backend().device().list()) {
+    if (device.capability.rfind("gfx90a", 0) == 0) return Arithmetic::cdna2;
+  }
+  return Arithmetic::cdna3;
+}
+
+}  // namespace detgemm::bench
