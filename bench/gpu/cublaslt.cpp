@@ -6,6 +6,8 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 
+#include <vector>
+
 #include "bench/gpu/check.hpp"
 
 namespace detgemm::bench {
@@ -85,7 +87,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& w
 }
 
 Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers& buffers,
-                  std::size_t workspace_bytes) {
+                  std::size_t workspace_bytes, int choice) {
   Library& lt = *library_;
   if (lt.workspace_bytes < workspace_bytes) {
     cudaFree(lt.workspace);
@@ -93,6 +95,9 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
     lt.workspace_bytes = workspace_bytes;
   }
   const Gemm g = gemm_of(problem);
+  if (problem.type != DType::bf16 && problem.type != DType::fp16 && problem.type != DType::fp32) {
+    throw std::runtime_error("cuBLASLt is asked for bf16, fp16 and fp32 alone");
+  }
   const auto type = problem.type == DType::fp32   ? CUDA_R_32F
                     : problem.type == DType::fp16 ? CUDA_R_16F
                                                   : CUDA_R_16BF;
@@ -131,12 +136,14 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
                                                &workspace_bytes, sizeof workspace_bytes),
        "preference");
   int found = 0;
+  std::vector<cublasLtMatmulHeuristicResult_t> list(static_cast<std::size_t>(choice) + 1);
   const auto status =
       lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, c->operation, c->first, c->second, c->out,
-                                        c->out, preference, 1, &c->best, &found);
+                                        c->out, preference, choice + 1, list.data(), &found);
   lt.cublasLtMatmulPreferenceDestroy(preference);
   good(status, "heuristic");
-  if (found == 0) throw std::runtime_error("cuBLASLt: no algorithm for this problem");
+  if (found <= choice) throw std::runtime_error("cuBLASLt: no algorithm for this problem");
+  c->best = list[static_cast<std::size_t>(choice)];
 
   Arm arm;
   arm.name = name;
