@@ -20,7 +20,7 @@ def targets():
 def introduction():
     return [
         ("h1", "detgemm: speed beside the vendor's own library"),
-        ("p", "detgemm computes matrix products (C = A·B) whose rows have the same bits whatever "
+        ("p", "detgemm computes matrix products (C = A B) whose rows have the same bits whatever "
               "batch they ride in. A *contract* fixes the arithmetic: which products are fused, and "
               "in which order partial sums are joined. This page asks what that costs: each of our "
               "contracts, and the vendor's library, which makes no such promise, on the same sizes "
@@ -31,7 +31,7 @@ def introduction():
             "shared by many processors. **ieee_fma**: one fp32 fused multiply-add a product, on "
             "ordinary cores.",
             "**M** is the number of tokens (rows of A) in a batch, **N x K** a layer's weights. "
-            "*forward* is Y = X·Wᵀ, *dA* and *dB* are its gradients.",
+            "*forward* is Y = X W^T, *dA* and *dB* are its gradients.",
             "**row 0 keeps its bits**: row 0 of the result was computed in this batch and alone, by "
             "the same arm, and compared byte for byte.",
             "Times are medians with the 10th and 90th percentile, on operands that step through "
