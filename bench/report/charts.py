@@ -195,5 +195,5 @@ def invariance_map(runs):
         return f"{len(asked) - len(no)}/{len(asked)}", ("#f6d7b8" if no else "#c8e6d8"), words
 
     return svg.heat_map(rows, columns, cell,
-                        "Row 0 keeps its bits in a batch of M: rivals that do / that were asked",
+                        "Row 0 in a batch of M: how many rivals keep its bits, of those asked",
                         "Invariance heat map")

@@ -152,7 +152,7 @@ def overhead_blocks(runs):
         for what, size in run["overheads"].get("bytes", {}).items():
             rows.append([run["device"], what, f"{size / 1024:.0f} KiB"])
         for key, value in run["machine"].items():
-            if key.startswith(("build", "compile")):
+            if key.startswith(("build ", "compile ")):
                 rows.append([run["device"], key, value])
     return [("h3", "What the library itself costs"),
             ("table", ["device", "what", "figure"], rows)] if rows else []
@@ -198,6 +198,10 @@ def ceiling_sentence(runs):
 
 def device_blocks(backend, device, runs):
     blocks = [("h2", f"{device}"), ("p", ceiling_sentence(runs))]
+    if backend == "cpu":
+        blocks.append(("p", "On a processor `chain`, `fold` and `tree` emulate tensor cores bit for "
+                            "bit, in integers and doubles, which no other library does; a rival's "
+                            "sgemm is no rival of theirs. `ieee_fma` is what compares with it."))
     if figures.ratios(runs):
         blocks += [("h3", "At a glance: the vendor's time over ours"), glance_table(runs)]
     blocks.append(("p", bits_sentence(runs)))

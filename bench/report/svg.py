@@ -147,4 +147,5 @@ def heat_map(rows, columns, cell, title, label):
                          f'height="{height - 2}" rx="3" fill="{fill}">'
                          f"<title>{escape(tip)}</title></rect>")
             parts.append(text(x + width / 2, y + height * 0.68, words, 11, "middle"))
-    return document(left + len(columns) * width + 20, top + len(rows) * height + 16, parts, label)
+    return document(max(640, left + len(columns) * width + 20), top + len(rows) * height + 16, parts,
+                    label)

@@ -35,8 +35,8 @@ struct Case {
 struct CaseQuery {
   std::string backend;                     ///< cpu, cuda or hip
   Arithmetic native = Arithmetic::hopper;  ///< what {native} stands for
-  std::vector<std::string> suites;         ///< empty: all
-  std::vector<std::int64_t> tokens;        ///< in place of each suite's own
+  std::vector<std::string> suites{};       ///< empty: all
+  std::vector<std::int64_t> tokens{};      ///< in place of each suite's own
   bool quick = false;
 };
 

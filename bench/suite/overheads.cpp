@@ -55,10 +55,10 @@ void add_calls(Lab& lab, const GemmSpec& spec, Overheads& out) {
   const auto run = [&] {
     check(plan->run(lab.queue().stream(), operands, {w.data, scratch}), "a run");
   };
-  host_us(lab.queue(), 100, run);
   const bool host = lab.queue().stream().kind == DeviceKind::host;
+  host_us(lab.queue(), host ? 5 : 100, run);
   out.us.emplace_back((host ? "whole call, " : "call until it is enqueued, ") + what,
-                      host_us(lab.queue(), host ? 200 : 2000, run));
+                      host_us(lab.queue(), host ? 50 : 2000, run));
 }
 
 }  // namespace
