@@ -80,13 +80,7 @@ class HipLab final : public Lab {
             hip::hipblaslt(backend_.device(), "hipblaslt0", 0)};
   }
 
-  Protocol protocol(const Case& c, bool quick) const override {
-    if (c.mode == Mode::settled) {
-      return {quick ? 3 : 6, 0, 3000, 2, quick ? 0.5 : 1.5, quick ? 60.0 : 100.0};
-    }
-    if (c.mode == Mode::burst) return {quick ? 3 : 5, 60, 1000, 2};
-    return {quick ? 5 : 11, c.problem.tokens <= 64 ? 1.0 : 10.0, 1000, 20};
-  }
+  Protocol protocol(const Case& c, bool quick) const override { return gpu_protocol(c, quick); }
 
   double guess_us(const Case& c, const OursSpec& spec) const override {
     const Gemm g = gemm_of(c.problem);

@@ -94,7 +94,7 @@ def share_panel(box, series, arms, rivals, vendors):
     values = [value for points in lines.values() for _, value, *_ in points]
     x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
     y = svg.Axis(min(0.6, *values) if min(values) > 0.3 else 0, max(1.2, *values) * 1.03, bottom, top)
-    parts = svg.panel(box, "Speed relative to the vendor's library", x, y, thinned(tokens),
+    parts = svg.panel(box, "Speed relative to the vendor's own choice", x, y, thinned(tokens),
                       "vendor's time / ours", "M (tokens), log scale")
     parts.append(svg.line(left, y.at(1), right, y.at(1), "#d55e00", 1.4, DASHED))
     for name, points in lines.items():
@@ -106,6 +106,15 @@ def share_panel(box, series, arms, rivals, vendors):
     return parts
 
 
+def provenance(runs, layer):
+    """Device, dates and commits of the runs that a layer's figures come from."""
+    used = {(run["date"], run["commit"]) for (_, _), (run, result, _) in
+            figures.latest(runs).items()
+            if (result["model"], result["layer"]) == layer[:2] and figures.plotted(result)}
+    said = ", ".join(f"{date} ({commit})" for date, commit in sorted(used))
+    return f"{runs[-1]['device']}, {said}"
+
+
 def sweep_chart(runs, layer):
     """Throughput and share of the vendor of one layer, side by side."""
     rivals = rivals_of(runs)
@@ -113,17 +122,18 @@ def sweep_chart(runs, layer):
     arms = shown(series, rivals)
     backend = runs[-1]["backend"]
     unit = "GFLOP/s" if backend == "cpu" else "TFLOP/s"
-    parts = throughput_panel((70, 44, 480, 330), runs, layer, series, arms, rivals, unit)
-    parts += share_panel((560, 44, 940, 330), series, arms, rivals, figures.VENDORS[backend])
+    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, rivals, unit)
+    parts += share_panel((560, 62, 940, 348), series, arms, rivals, figures.VENDORS[backend])
     entries = [(arm_title(arm), svg.colour(arm, rivals), DASHED if arm in rivals else SOLID,
                 False) for arm in arms]
     if any(arm["batch_invariant"] is False for a in arms for _, arm, _ in series[a]):
         entries.append(("hollow: row 0 changes with M", "#555", SOLID, True))
     half = -(-len(entries) // 3)
     for column in range(3):
-        parts += svg.legend(70 + 300 * column, 396, entries[column * half:(column + 1) * half])
+        parts += svg.legend(70 + 300 * column, 414, entries[column * half:(column + 1) * half])
+    parts.append(svg.text(940, 22, provenance(runs, layer), 11, "end", "#777"))
     label = f"Throughput against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
-    return svg.document(970, 404 + 18 * half, parts, label)
+    return svg.document(970, 424 + 18 * half, parts, label)
 
 
 def roofline(runs):

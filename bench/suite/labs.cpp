@@ -19,6 +19,18 @@ std::unique_ptr<Lab> make_hip_lab(std::string& why) {
 }
 #endif
 
+Protocol gpu_protocol(const Case& c, bool quick) {
+  switch (c.mode) {
+    case Mode::burst:
+      return {quick ? 3 : 5, 60, 1000, 2};
+    case Mode::settled:
+      return {quick ? 3 : 6, 0, 3000, 2, quick ? 0.5 : 1.5, quick ? 60.0 : 100.0};
+    default:
+      // Up to 64 tokens power is no question; above, a pause keeps the clock from sinking.
+      return {quick ? 5 : 11, c.problem.tokens <= 64 ? 1.0 : 10.0, 1000, 20};
+  }
+}
+
 Arithmetic native_arithmetic(const Lab& lab) {
   if (lab.name() != "hip") return Arithmetic::hopper;
   for (const DeviceInfo& device : lab.backend().device().list()) {

@@ -15,6 +15,9 @@ std::unique_ptr<Lab> make_host_lab(std::string& why);
 std::unique_ptr<Lab> make_cuda_lab(const std::string& cublaslt, std::string& why);
 std::unique_ptr<Lab> make_hip_lab(std::string& why);
 
+/// How every GPU is sampled.
+Protocol gpu_protocol(const Case& c, bool quick);
+
 /// Which arithmetic a lab's matrix units compute; hopper on the host, whose models are all alike.
 Arithmetic native_arithmetic(const Lab& lab);
 
