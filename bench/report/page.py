@@ -196,6 +196,26 @@ def ceiling_sentence(runs):
         "These files hold no measured ceilings."
 
 
+def conditions_blocks(runs):
+    """Settled cases: what the driver said while they ran."""
+    rows = []
+    for run in runs:
+        for result in run["results"]:
+            found = result.get("conditions")
+            if result["mode"] != "settled" or not found:
+                continue
+            vendor = figures.vendor_us(run, result)
+            mine = [f"{arm_title(arm['arm'])} {vendor / arm['us']:.3f}" for arm in result["arms"]
+                    if arm["role"] == "ours" and vendor]
+            rows.append([result["case"], ", ".join(mine), f"{found.get('watts', 0):.0f} W",
+                         f"{found.get('mhz', 0):.0f} MHz", f"{found.get('celsius', 0):.0f} C"])
+    return [("h3", "Under continuous load"),
+            ("p", "Blocks without a pause, where power sets the clock: the vendor's time over ours, "
+                  "and what the driver said meanwhile (its clock reads about 10 % high under tensor "
+                  "load)."),
+            ("table", ["case", "ratio", "power", "clock", "temperature"], rows)] if rows else []
+
+
 def device_blocks(backend, device, runs):
     blocks = [("h2", f"{device}"), ("p", ceiling_sentence(runs))]
     if backend == "cpu":
@@ -217,6 +237,7 @@ def device_blocks(backend, device, runs):
         blocks += [("h3", f"The price of determinism, {unit}"),
                    ("p", "What each contract costs on the same sizes, and whether the rival beside "
                          "it keeps row 0 when the batch changes."), table]
+    blocks += conditions_blocks(runs)
     drawn = charts.roofline(runs)
     if drawn:
         blocks += [("h3", "Against what the machine can do"), ("svg", slug + "-roofline", drawn)]
