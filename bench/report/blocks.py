@@ -19,6 +19,7 @@ th, td { border-bottom: 1px solid #e3e3e3; padding: .32rem .7rem; text-align: le
          vertical-align: top; }
 th { background: #f5f5f5; } td:first-child { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 td.good { background: #e2f3ea; } td.bad { background: #fbe4d3; } td.dim { color: #777; }
+td.s { white-space: nowrap; }
 code, pre { font: .86em 'DejaVu Sans Mono', monospace; background: #f5f5f5; border-radius: 3px; }
 code { padding: .1em .3em; } pre { padding: .8rem; overflow-x: auto; }
 .note { background: #fff6e5; border-left: 4px solid #e69f00; padding: .6rem 1rem; }
@@ -45,6 +46,8 @@ def cell(value):
         kind = "good"
     elif words.startswith("not measured"):
         kind = "dim"
+    if len(words) < 22:
+        kind = (kind + " s").strip()
     return f'<td class="{kind}">{inline(words)}</td>' if kind else f"<td>{inline(words)}</td>"
 
 

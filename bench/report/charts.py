@@ -69,8 +69,9 @@ def throughput_panel(box, runs, layer, series, arms, rivals, unit):
 
 
 def thinned(tokens, most=9):
-    """At most that many ticks, the last one among them."""
-    step = -(-len(tokens) // most)
+    """At most that many ticks, the last one among them, and the first where a step allows."""
+    least = -(-len(tokens) // most)
+    step = next((step for step in range(least, 2 * least + 2) if (len(tokens) - 1) % step == 0), least)
     return tokens[::-1][::step][::-1]
 
 
@@ -90,6 +91,10 @@ def share_panel(box, series, arms, rivals, vendors):
             lines[name] = points
     if not lines:
         return []
+    # Arms that are far below would flatten the others; the table of prices has them.
+    near = {name: points for name, points in lines.items() if max(p[1] for p in points) >= 0.4}
+    far = [arm_title(name) for name in lines if near and name not in near]
+    lines = near or lines
     tokens = sorted({m for points in lines.values() for m, *_ in points})
     values = [value for points in lines.values() for _, value, *_ in points]
     x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
@@ -97,6 +102,9 @@ def share_panel(box, series, arms, rivals, vendors):
     parts = svg.panel(box, "Speed relative to the vendor's own choice", x, y, thinned(tokens),
                       "vendor's time / ours", "M (tokens), log scale")
     parts.append(svg.line(left, y.at(1), right, y.at(1), "#d55e00", 1.4, DASHED))
+    if far:
+        parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
+                              "#777"))
     for name, points in lines.items():
         fill = svg.colour(name, rivals)
         parts.append(svg.polyline([(x.at(m), y.at(v)) for m, v, *_ in points], fill))
@@ -154,9 +162,10 @@ def roofline(runs):
     y = svg.Axis(min(p[1] for p in points) / 1.5, peak * 1.6, 400, 44, True)
     parts = svg.panel((80, 44, 700, 400), "Roofline, cold operands", x, y, x.ticks(), "TFLOP/s",
                       "FLOP a byte that must move, log scale",
-                      lambda v: f"{v:.3g}", lambda v: f"{v:.3g}")
-    for value, words in sorted({round(v): k for k, v in units.items()}.items()):
+                      lambda v: f"{v:g}", lambda v: f"{v:g}")
+    for value in sorted(set(map(round, units.values()))):
         top = value * 1e-12
+        words = ", ".join(k for k, v in units.items() if round(v) == value)
         knee = min(max(top * 1e12 / memory, x.low), x.high)
         parts.append(svg.line(x.at(knee), y.at(top), 700, y.at(top), "#444", 1.4))
         parts.append(svg.text(694, y.at(top) - 6, f"{words}: {top:.3g} TFLOP/s measured", 11, "end"))
