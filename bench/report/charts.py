@@ -53,12 +53,13 @@ def throughput_panel(box, runs, layer, series, arms, rivals, unit):
     parts = svg.panel(box, title, x, y, thinned(tokens), unit, "M (tokens), log scale")
     if flops:
         parts.append(svg.line(left, y.at(flops), right, y.at(flops), "#999", 1, "2 3"))
-        parts.append(svg.text(left + 6, y.at(flops) + 14, "measured MMA ceiling", 11, "start", "#777"))
+        parts.append(svg.text(left + 6, y.at(flops) + 14, "measured ceiling", 11, "start", "#777"))
     for name in arms:
         fill = svg.colour(name, rivals)
         points = [(x.at(m), rate(result, arm["us"]) * scale, arm, result, m)
                   for m, arm, result in series[name]]
-        parts.append(svg.band([(px, y.at(rate(r, a["p90"]) * scale), y.at(rate(r, a["p10"]) * scale))
+        parts.append(svg.band([(px, y.at(min(high, rate(r, a["p90"]) * scale)),
+                                y.at(min(high, rate(r, a["p10"]) * scale)))
                                for px, _, a, r, _ in points], fill))
         parts.append(svg.polyline([(px, y.at(v)) for px, v, *_ in points], fill,
                                   DASHED if name in rivals else SOLID))

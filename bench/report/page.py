@@ -63,6 +63,10 @@ def machine_blocks(runs, left_out):
         if run["not_measured"]:
             blocks.append(("note", f"`{run['file']}`: {run['not_measured']} cases were not measured: "
                                    "the budget of time was spent."))
+    failed = [f"{result['case']}: {note}" for run in runs for result in run["results"]
+              for note in result["notes"] if note.startswith("failed: ")]
+    if failed:
+        blocks += [("note", f"{len(failed)} cases ended in an error:"), ("list", failed)]
     versions = sorted({run["version"] for run in runs if run["version"] != "unknown"})
     if len(versions) > 1:
         blocks.append(("note", "Files of several versions of the library: " + ", ".join(versions)

@@ -123,6 +123,7 @@ std::string to_json(const RunResult& run) {
                      {"how", run.ceilings.how}};
   out["overheads"] = {{"host_us", pairs(run.overheads.us)}, {"bytes", pairs(run.overheads.bytes)}};
   out["not_measured"] = run.not_measured;
+  out["failed"] = run.failed;
   // A result a line: files that people compare.
   std::string text = out.dump(1);
   text.resize(text.rfind('\n'));

@@ -41,7 +41,8 @@ int bench(const Options& options, const std::string& command) {
   if (!run) return 0;
   const bool written = write(options.json, to_json(*run)) & write(options.csv, to_csv(*run)) &
                        write(options.markdown, to_markdown(*run));
-  return written ? 0 : 1;
+  if (run->failed != 0) std::fprintf(stderr, "detgemm bench: %d cases failed\n", run->failed);
+  return written && run->failed == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct RunResult {
   Overheads overheads;
   std::vector<CaseResult> results;
   int not_measured = 0;  ///< cases left when the budget was spent
+  int failed = 0;        ///< cases that ended in an error
 };
 
 /// The one document of every backend, "schema": 1. Each throws where the file cannot be written.

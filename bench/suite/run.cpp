@@ -137,8 +137,17 @@ struct Session {
   const CaseResult* result_of(const Case& c) {
     if (current == &c) return &run.results.back();
     if (budget_s > 0 && now_s() - begin > budget_s) return nullptr;
-    run.results.push_back(run_case(lab, c, run.rivals, *buffers, run.ceilings, settings));
     current = &c;
+    try {
+      run.results.push_back(run_case(lab, c, run.rivals, *buffers, run.ceilings, settings));
+    } catch (const std::exception& error) {
+      // What was measured before it is kept, and the run's exit code says that something failed.
+      CaseResult failed;
+      failed.what = c;
+      failed.notes.push_back(std::string("failed: ") + error.what());
+      run.results.push_back(std::move(failed));
+      ++run.failed;
+    }
     return &run.results.back();
   }
 };
@@ -164,7 +173,7 @@ void run_arm(benchmark::State& state, Session& session, const Case& c, const std
     return;
   }
   for (const std::string& note : result->notes) {
-    if (note.rfind(name + ":", 0) == 0) {
+    if (note.rfind(name + ":", 0) == 0 || note.rfind("failed: ", 0) == 0) {
       state.SkipWithError(note.c_str());
       return;
     }
@@ -205,6 +214,15 @@ void describe(Session& session, const Options& options, const std::string& comma
   }
 }
 
+/// What is measured beside the cases: without it they are measured all the same.
+void beside(const char* what, const std::function<void()>& measure) {
+  try {
+    measure();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "detgemm bench: no %s: %s\n", what, error.what());
+  }
+}
+
 void measure(Session& session, double estimate, std::size_t arms) {
   RunResult& run = session.run;
   std::vector<Problem> problems;
@@ -213,14 +231,15 @@ void measure(Session& session, double estimate, std::size_t arms) {
     for (const Problem& other : session.lab.rivals_need(c.problem)) problems.push_back(other);
   }
   session.buffers = std::make_unique<Buffers>(session.lab.memory(), problems, session.lab.pools());
-  run.ceilings = session.lab.measure_ceilings(session.settings.quick);
+  beside("ceilings", [&] { run.ceilings = session.lab.measure_ceilings(session.settings.quick); });
   std::printf("copy %.3g B/s, read %.3g B/s", run.ceilings.copy_bytes_per_s,
               run.ceilings.read_bytes_per_s);
   for (const auto& [unit, flops] : run.ceilings.flops) {
     std::printf(", %s %.3g FLOP/s", unit.c_str(), flops);
   }
   std::printf("\n");
-  run.overheads = measure_overheads(session.lab, native_arithmetic(session.lab));
+  beside("overheads",
+         [&] { run.overheads = measure_overheads(session.lab, native_arithmetic(session.lab)); });
   char program[] = "detgemm_bench";
   char* arguments[] = {program, nullptr};
   int count = 1;
