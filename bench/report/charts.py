@@ -160,7 +160,8 @@ def roofline(runs):
     rivals = rivals_of(runs)
     peak = max(units.values()) * 1e-12
     x = svg.Axis(min(p[0] for p in points) / 1.5, max(p[0] for p in points) * 1.5, 80, 700, True)
-    y = svg.Axis(min(p[1] for p in points) / 1.5, peak * 1.6, 400, 44, True)
+    y = svg.Axis(min(p[1] for p in points) / 1.5, max(peak * 1.6, 1.3 * max(p[1] for p in points)), 400,
+                 44, True)
     parts = svg.panel((80, 44, 700, 400), "Roofline, cold operands", x, y, x.ticks(), "TFLOP/s",
                       "FLOP a byte that must move, log scale",
                       lambda v: f"{v:g}", lambda v: f"{v:g}")

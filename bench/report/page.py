@@ -225,7 +225,8 @@ def device_blocks(backend, device, runs):
     if backend == "cpu":
         blocks.append(("p", "On a processor `chain`, `fold` and `tree` emulate tensor cores bit for "
                             "bit, in integers and doubles, which no other library does; a rival's "
-                            "sgemm is no rival of theirs. `ieee_fma` is what compares with it."))
+                            "sgemm is no rival of theirs. `ieee_fma` is what compares with it. A rival's "
+                            "bf16 may run on units whose ceiling is not measured here."))
     if figures.ratios(runs):
         blocks += [("h3", "At a glance: the vendor's time over ours"), glance_table(runs)]
     blocks.append(("p", bits_sentence(runs)))
