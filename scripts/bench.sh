@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     --out)
       [ $# -gt 1 ] || { echo "bench.sh: --out needs a folder" >&2 && exit 2; }
       shift
-      mkdir -p "$1" && out=$(cd "$here" && realpath "$1")
+      out=$(cd "$here" && mkdir -p "$1" && realpath "$1")
       ;;
     *)
       echo "bench.sh: option is \"$1\": it must be --cpu, --quick, --record or --out FOLDER" >&2
