@@ -44,6 +44,11 @@ if(TARGET detgemm_cli)
   install(TARGETS detgemm_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
   file(RELATIVE_PATH detgemm_up ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_property(TARGET detgemm_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
+  if(TARGET detgemm_bench)
+    # `detgemm bench` looks for it beside itself; a build without it still installs.
+    install(TARGETS detgemm_bench DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+    set_property(TARGET detgemm_bench PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
+  endif()
 endif()
 
 include(DetgemmPkgConfig)

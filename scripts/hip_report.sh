@@ -45,6 +45,9 @@ times() {
   done
 }
 step times times
+# The same cases as on any machine, with hipBLASLt beside ours where it is installed.
+step bench "$cli" bench --backend hip --seconds 280 --json "$report/bench.json" \
+  --markdown "$report/bench.md"
 for tool in rocminfo rocm-smi amd-smi; do
   if command -v "$tool" > /dev/null; then step "$tool" "$tool"; fi
 done

@@ -3,24 +3,14 @@
 
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "bench/gpu/buffers.hpp"
-#include "bench/gpu/problem.hpp"
+#include "bench/common/arm.hpp"
+#include "bench/common/buffers.hpp"
+#include "bench/common/problem.hpp"
 
 namespace detgemm::bench {
-
-/// One way to compute a problem. `enqueue` puts call number `call` on the stream, on the buffers
-/// Buffers::at gives for that number; it must be capturable.
-struct Arm {
-  std::string name;
-  std::function<cudaError_t(cudaStream_t, int call)> enqueue;
-  std::string detail{};  ///< what runs, in one line
-};
 
 /// What of a call may run beside the end of the kernel ahead. The bits are the same.
 enum class Overlap {

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "bench/gpu/buffers.hpp"
-#include "bench/gpu/problem.hpp"
+#include "bench/common/buffers.hpp"
+#include "bench/common/problem.hpp"
 
 namespace detgemm::bench {
 

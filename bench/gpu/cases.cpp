@@ -3,6 +3,7 @@
 
 #include "bench/gpu/cases.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -133,7 +134,22 @@ void add_fma(const Options& options, std::vector<Case>& out) {
   }
 }
 
+/// Microseconds by counted bytes and operations on an H200: for estimates only.
+double guess_us(const Problem& p) {
+  const Gemm g = gemm_of(p);
+  return std::max({3.0, g.bytes() / 4.4e6, g.flops() / (p.type == DType::fp32 ? 50e6 : 720e6)});
+}
+
 }  // namespace
+
+std::vector<Problem> problems_of(const std::vector<Case>& cases) {
+  std::vector<Problem> problems;
+  for (const Case& c : cases) {
+    problems.push_back(c.problem);
+    if (c.neighbour) problems.push_back(*c.neighbour);
+  }
+  return problems;
+}
 
 std::vector<Case> cases(const Options& options) {
   for (const std::string& name : options.groups) {

@@ -3,12 +3,25 @@
 
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "bench/common/problem.hpp"
 #include "bench/gpu/options.hpp"
-#include "bench/gpu/problem.hpp"
 
 namespace detgemm::bench {
+
+struct Case {
+  std::string group;
+  Mode mode = Mode::stream;
+  Problem problem;
+  /// Ours is timed on this one too: the aligned shape of an odd one, bf16 for fp16.
+  std::optional<Problem> neighbour{};
+};
+
+/// Every problem of the cases, for the pools.
+std::vector<Problem> problems_of(const std::vector<Case>& cases);
 
 /// The points the options ask for, in the order they run.
 std::vector<Case> cases(const Options& options);

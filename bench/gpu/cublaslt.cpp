@@ -6,6 +6,8 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 
+#include <vector>
+
 #include "bench/gpu/check.hpp"
 
 namespace detgemm::bench {
@@ -85,7 +87,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const std::string& path, std::string& w
 }
 
 Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers& buffers,
-                  std::size_t workspace_bytes) {
+                  std::size_t workspace_bytes, int choice) {
   Library& lt = *library_;
   if (lt.workspace_bytes < workspace_bytes) {
     cudaFree(lt.workspace);
@@ -93,6 +95,9 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
     lt.workspace_bytes = workspace_bytes;
   }
   const Gemm g = gemm_of(problem);
+  if (problem.type != DType::bf16 && problem.type != DType::fp16 && problem.type != DType::fp32) {
+    throw std::runtime_error("cuBLASLt is asked for bf16, fp16 and fp32 alone");
+  }
   const auto type = problem.type == DType::fp32   ? CUDA_R_32F
                     : problem.type == DType::fp16 ? CUDA_R_16F
                                                   : CUDA_R_16BF;
@@ -131,12 +136,14 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
                                                &workspace_bytes, sizeof workspace_bytes),
        "preference");
   int found = 0;
+  std::vector<cublasLtMatmulHeuristicResult_t> list(static_cast<std::size_t>(choice) + 1);
   const auto status =
       lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, c->operation, c->first, c->second, c->out,
-                                        c->out, preference, 1, &c->best, &found);
+                                        c->out, preference, choice + 1, list.data(), &found);
   lt.cublasLtMatmulPreferenceDestroy(preference);
   good(status, "heuristic");
-  if (found == 0) throw std::runtime_error("cuBLASLt: no algorithm for this problem");
+  if (found <= choice) throw std::runtime_error("cuBLASLt: no algorithm for this problem");
+  c->best = list[static_cast<std::size_t>(choice)];
 
   Arm arm;
   arm.name = name;
@@ -158,15 +165,16 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   setting(" split-K ", CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   setting(" reduction ", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
   arm.detail += " workspace " + std::to_string(c->best.workspaceSize);
-  arm.enqueue = [=, &lt, &buffers](cudaStream_t stream, int call) {
+  arm.enqueue = [=, &lt, &buffers](Stream stream, int call) -> Status {
     const float one = 1.0F;
     const float beta = problem.accumulate ? 1.0F : 0.0F;
     const Buffers::Call at = buffers.at(problem, call);
-    const auto did =
-        lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a, c->second, &beta,
-                          at.d, c->out, at.d, c->out, &c->best.algo,
-                          workspace_bytes != 0 ? lt.workspace : nullptr, workspace_bytes, stream);
-    return did == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
+    const auto did = lt.cublasLtMatmul(lt.handle, c->operation, &one, at.b, c->first, at.a,
+                                       c->second, &beta, at.d, c->out, at.d, c->out, &c->best.algo,
+                                       workspace_bytes != 0 ? lt.workspace : nullptr,
+                                       workspace_bytes, cuda_stream(stream));
+    if (did == CUBLAS_STATUS_SUCCESS) return {};
+    return {Errc::internal, "cuBLASLt: matmul: status " + std::to_string(static_cast<int>(did))};
   };
   return arm;
 }

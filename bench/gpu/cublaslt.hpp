@@ -19,9 +19,10 @@ class CublasLt {
   ~CublasLt();
 
   /// The first choice of its heuristic with that much workspace. With none it has nowhere to keep
-  /// partial sums; `detail` says what it chose, split of K included.
+  /// partial sums; `detail` says what it chose, split of K included. `choice` takes a later entry
+  /// of the heuristic's list; throws past its end.
   Arm arm(const std::string& name, const Problem& problem, const Buffers& buffers,
-          std::size_t workspace_bytes);
+          std::size_t workspace_bytes, int choice = 0);
   std::size_t version() const;
 
  private:

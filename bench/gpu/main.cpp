@@ -12,6 +12,7 @@
 
 #include "bench/gpu/cases.hpp"
 #include "bench/gpu/check.hpp"
+#include "bench/gpu/memory.hpp"
 #include "bench/gpu/run_case.hpp"
 
 namespace {
@@ -75,8 +76,10 @@ int measure(const Options& options, const std::vector<Case>& all, double estimat
   print_head(machine);
   if (cublaslt == nullptr) std::printf("no cuBLASLt, so ours alone: %s\n", why.c_str());
   prepare_ours();
-  const Buffers buffers(all);
-  Bench bench{options, buffers, cublaslt.get(), nvml, stream};
+  CudaMemory memory;
+  const Buffers buffers(memory, problems_of(all), kCudaPools);
+  CudaQueue queue(stream);
+  Bench bench{options, buffers, cublaslt.get(), nvml, queue, stream};
   if (options.seconds > 0 && estimate > options.seconds) bench.shrink = options.seconds / estimate;
 
   std::vector<CaseResult> results;

@@ -52,6 +52,13 @@ std::string Nvml::driver() const {
   return device_ != nullptr && get != nullptr && get(text, sizeof text) == 0 ? text : "unknown";
 }
 
+double Nvml::power_limit_watts() const {
+  unsigned milliwatts = 0;
+  const auto get = find<int(Device, unsigned*)>(library_, "nvmlDeviceGetEnforcedPowerLimit");
+  return device_ != nullptr && get != nullptr && get(device_, &milliwatts) == 0 ? milliwatts * 1e-3
+                                                                                : 0;
+}
+
 void Nvml::sample() {
   const auto add = [this](std::vector<double>& to, const char* name, int which, double scale) {
     unsigned value = 0;
@@ -73,10 +80,10 @@ void Nvml::start() {
   if (device_ == nullptr || running_) return;
   running_ = true;
   thread_ = std::thread([this] {
-    while (running_) {
+    do {  // once at least, however short the case
       sample();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    } while (running_);
   });
 }
 

@@ -22,6 +22,7 @@ class Nvml {
   ~Nvml() { stop(); }
   bool there() const { return device_ != nullptr; }
   std::string driver() const;
+  double power_limit_watts() const;  ///< 0 where it says nothing
   void start();
   Watched stop();
 

@@ -3,6 +3,7 @@
 
 // Ours through the door of the kernels: links with the kernels alone.
 
+#include <algorithm>
 #include <memory>
 
 #include "bench/gpu/arm.hpp"
@@ -80,10 +81,10 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
     const auto describe = is_fma(problem) ? cuda::simt_describe : cuda::sm90_describe;
     const auto run = is_fma(problem) ? cuda::simt_gemm : cuda::sm90_chain;
     arm.detail = describe(first, problem.type, options);
-    arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+    arm.enqueue = [=, &buffers](Stream stream, int call) {
       cuda::LaunchOptions here = options;
-      here.stream = stream;
-      return run(arguments(problem, buffers.at(problem, call)), problem.type, here);
+      here.stream = cuda_stream(stream);
+      return status_of(run(arguments(problem, buffers.at(problem, call)), problem.type, here));
     };
     return arm;
   }
@@ -93,11 +94,11 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
                                                           first.k, options.sms)),
         "workspace");
   const std::shared_ptr<void> workspace(memory, [](void* p) { cudaFree(p); });
-  arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+  arm.enqueue = [=, &buffers](Stream stream, int call) {
     cuda::LaunchOptions here = options;
-    here.stream = stream;
-    return cuda::sm90_leaves(arguments(problem, buffers.at(problem, call)), problem.type, here,
-                             workspace.get());
+    here.stream = cuda_stream(stream);
+    return status_of(cuda::sm90_leaves(arguments(problem, buffers.at(problem, call)), problem.type,
+                                       here, workspace.get()));
   };
   return arm;
 }

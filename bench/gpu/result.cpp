@@ -48,12 +48,4 @@ double CaseResult::best_variant_us() const {
   return best;
 }
 
-const char* name(Kind kind) {
-  return kind == Kind::forward ? "forward" : kind == Kind::da ? "dA" : "dB";
-}
-
-const char* name(Mode mode) {
-  return mode == Mode::stream ? "stream" : mode == Mode::burst ? "burst" : "settled";
-}
-
 }  // namespace detgemm::bench

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/stats.hpp"
 #include "bench/gpu/bits.hpp"
+#include "bench/gpu/cases.hpp"
 #include "bench/gpu/nvml.hpp"
-#include "bench/gpu/problem.hpp"
-#include "bench/gpu/timing.hpp"
 
 namespace detgemm::bench {
 
@@ -57,8 +57,5 @@ void print_summary(const std::vector<CaseResult>& results);
 /// False where the file cannot be written.
 bool write_json(const std::string& path, const Machine& machine,
                 const std::vector<CaseResult>& results);
-
-const char* name(Kind kind);
-const char* name(Mode mode);
 
 }  // namespace detgemm::bench

@@ -3,6 +3,7 @@
 
 #include "bench/gpu/run_case.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -21,7 +22,7 @@ struct Ready {
   Problem problem;
   bool is_ours = false;
   double rough_us = 0;
-  std::unique_ptr<CallGraph> graph{};
+  std::unique_ptr<Replay> graph{};
 };
 using ReadyArms = std::vector<Ready>;
 
@@ -33,14 +34,14 @@ void add(const Bench& bench, CaseResult& result, ReadyArms& arms, const Problem&
   try {
     ready.arm = make();
     // Outside a capture first: libraries load their kernels lazily.
-    check(ready.arm.enqueue(bench.stream, 0), "enqueue");
+    check(ready.arm.enqueue(bench.queue.stream(), 0), "enqueue");
   } catch (const std::exception& error) {
     static_cast<void>(cudaGetLastError());
     if (!silent) result.notes.push_back(ready.arm.name + ": left out: " + error.what());
     return;
   }
   check(cudaStreamSynchronize(bench.stream), ready.arm.name.c_str());
-  ready.rough_us = time_roughly(bench.stream, ready.arm);
+  ready.rough_us = time_roughly(bench.queue, ready.arm);
   arms.push_back(std::move(ready));
 }
 
@@ -89,7 +90,7 @@ void check_chain(const Bench& bench, CaseResult& result, const Ready& ready, std
   const Buffers::Call last = bench.buffers.at(ready.problem, ready.graph->calls() - 1);
   const auto bytes = static_cast<std::size_t>(gemm_of(ready.problem).d_bytes());
   check(cudaMemsetAsync(last.d, 0xff, bytes, bench.stream), "poison");
-  ready.graph->launch(bench.stream);
+  bench.queue.launch(*ready.graph);
   // Long chains are slow to recompute; fewer of them then.
   const std::int64_t steps = std::max<std::int64_t>(gemm_of(ready.problem).k, 8192);
   const Counted counted =
@@ -111,20 +112,19 @@ void compare_with_vendor(const Bench& bench, CaseResult& result, const ReadyArms
   if (mine == nullptr || vendor == nullptr) return;
   const Buffers::Call first = bench.buffers.at(result.what.problem, 0);
   const std::int64_t bytes = gemm_of(result.what.problem).d_bytes();
-  check(vendor->arm.enqueue(bench.stream, 0), "cublas0");
+  check(vendor->arm.enqueue(bench.queue.stream(), 0), "cublas0");
   check(cudaMemcpyAsync(bench.buffers.scratch(), first.d, static_cast<std::size_t>(bytes),
                         cudaMemcpyDeviceToDevice, bench.stream),
         "copy");
   check(cudaMemsetAsync(first.d, 0xff, static_cast<std::size_t>(bytes), bench.stream), "poison");
-  check(mine->arm.enqueue(bench.stream, 0), "ours");
+  check(mine->arm.enqueue(bench.queue.stream(), 0), "ours");
   result.vendor = compare(bench.stream, first.d, bench.buffers.scratch(), bytes,
                           gemm_of(result.what.problem).size);
 }
 
 void capture(const Bench& bench, ReadyArms& arms, const Protocol& p) {
   for (Ready& ready : arms) {
-    ready.graph =
-        std::make_unique<CallGraph>(bench.stream, ready.arm, calls_for(p, ready.rough_us));
+    ready.graph = bench.queue.record(ready.arm, calls_for(p, ready.rough_us));
   }
 }
 
@@ -135,8 +135,8 @@ void store(CaseResult& result, const ReadyArms& arms, const Samples& samples) {
   }
 }
 
-Graphs graphs_of(const ReadyArms& arms) {
-  Graphs graphs;
+Replays graphs_of(const ReadyArms& arms) {
+  Replays graphs;
   for (const Ready& ready : arms) graphs.push_back(ready.graph.get());
   return graphs;
 }
@@ -164,15 +164,15 @@ CaseResult run_case(const Bench& bench, const Case& c) {
     }
     compare_with_vendor(bench, result, arms);
   }
-  for (const Ready& ready : arms) ready.graph->launch(bench.stream);
+  for (const Ready& ready : arms) bench.queue.launch(*ready.graph);
   check(cudaStreamSynchronize(bench.stream), "warm-up");
   if (c.mode == Mode::settled) {
     bench.nvml.start();
     store(result, arms,
-          time_settled(bench.stream, graphs_of(arms), us, p.repetitions, p.soak_s, p.block_ms));
+          sample_settled(bench.queue, graphs_of(arms), us, p.repetitions, p.soak_s, p.block_ms));
     result.watched = bench.nvml.stop();
   } else {
-    store(result, arms, time_samples(bench.stream, graphs_of(arms), p.repetitions, p.idle_ms));
+    store(result, arms, sample_in_turn(bench.queue, graphs_of(arms), p.repetitions, p.idle_ms));
   }
   return result;
 }
@@ -194,10 +194,10 @@ CaseResult run_variants(const Bench& bench, const Case& c) {
   capture(bench, arms, {4, 1, 4000, 2});
   for (const Ready& ready : arms) {
     if (ready.is_ours && bench.options.bits) check_chain(bench, result, ready, 512);
-    ready.graph->launch(bench.stream);
+    bench.queue.launch(*ready.graph);
   }
   const bool slow = !arms.empty() && arms.front().rough_us > 2500;
-  store(result, arms, time_samples(bench.stream, graphs_of(arms), slow ? 2 : 4, 1));
+  store(result, arms, sample_in_turn(bench.queue, graphs_of(arms), slow ? 2 : 4, 1));
   return result;
 }
 

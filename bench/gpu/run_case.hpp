@@ -3,12 +3,11 @@
 
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include "bench/gpu/buffers.hpp"
+#include "bench/common/buffers.hpp"
 #include "bench/gpu/cublaslt.hpp"
 #include "bench/gpu/nvml.hpp"
 #include "bench/gpu/options.hpp"
+#include "bench/gpu/queue.hpp"
 #include "bench/gpu/result.hpp"
 
 namespace detgemm::bench {
@@ -19,8 +18,9 @@ struct Bench {
   const Buffers& buffers;
   CublasLt* cublaslt;
   Nvml& nvml;
-  cudaStream_t stream;
-  double shrink = 1;  ///< of repetitions, to keep a budget
+  CudaQueue& queue;
+  cudaStream_t stream;  ///< the queue's
+  double shrink = 1;    ///< of repetitions, to keep a budget
 };
 
 /// Compares bits, then times all arms.

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "bench/gpu/arm.hpp"
@@ -146,7 +147,7 @@ Arm weight_read(const std::string& name, const Problem& problem, const Buffers& 
   arm.name = name;
   arm.detail =
       std::to_string(ring_kib) + " KiB in flight on each of " + std::to_string(sms) + " SMs";
-  arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+  arm.enqueue = [=, &buffers](Stream stream, int call) {
     const CUtensorMap map = map_of(buffers.at(problem, call).b, problem.n, problem.k);
     const int boxes_k = static_cast<int>(problem.k / kBoxCols);
     const long boxes = static_cast<long>(problem.n / kBoxRows) * boxes_k;
@@ -157,10 +158,10 @@ Arm weight_read(const std::string& name, const Problem& problem, const Buffers& 
     config.gridDim = dim3(static_cast<unsigned>(sms));
     config.blockDim = dim3(32);
     config.dynamicSmemBytes = static_cast<std::size_t>(shared);
-    config.stream = stream;
+    config.stream = cuda_stream(stream);
     config.attrs = &overlap;
     config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, read_boxes, map, boxes_k, boxes, ring);
+    return status_of(cudaLaunchKernelEx(&config, read_boxes, map, boxes_k, boxes, ring));
   };
   return arm;
 }

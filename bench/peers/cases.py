@@ -1,20 +1,47 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes and groups of bench/gpu/cases.cpp, for peers written in Python."""
+"""The table of cases (bench/cases/cases.json) for peers written in Python: bf16, cold operands."""
+import json
+import pathlib
 
-SHAPES = [(6144, 4096), (4096, 4096), (1024, 4096), (28672, 4096), (4096, 14336), (128256, 4096),
-          (24576, 4096), (4096, 12288), (151936, 4096), (10240, 8192), (8192, 8192), (57344, 8192),
-          (8192, 28672)]
+TABLE = json.loads((pathlib.Path(__file__).resolve().parents[1] / "cases" / "cases.json")
+                   .read_text(encoding="utf-8"))
+SUITES = ["sweep", "decode", "middle", "prefill", "settled", "gradients", "skinny"]
 
-# Group: mode, kind, tokens, tokens of --quick.
-GROUPS = {
-    "small": ("stream", "forward", [1, 2, 4, 8, 16, 32, 64], [1, 16, 64]),
-    "middle": ("stream", "forward", [128, 192, 256, 384, 512], [128, 256, 512]),
-    "large": ("burst", "forward", [1024, 2048, 4096, 8192], [1024, 8192]),
-    "settled": ("settled", "forward", [1024, 2048, 4096, 8192], [4096]),
-    "dA": ("burst", "dA", [512, 1024, 2048, 4096, 8192], [1024, 8192]),
-    "dB": ("burst", "dB", [512, 1024, 2048, 4096, 8192], [1024, 8192]),
-}
+
+def shape_of(layer):
+    model, name = layer.split("/")
+    return tuple(TABLE["models"][model][name])
+
+
+SHAPES = [shape_of(layer) for layer in TABLE["sets"]["linear"]]
+
+
+def points(suites=None, quick=False, tokens=None):
+    """Results without arms, as detgemm bench names them; a case of two suites comes once."""
+    found = {}
+    for suite in TABLE["suites"]:
+        if suite["name"] not in (suites or SUITES):
+            continue
+        wanted = {**suite, **(suite.get("quick", {}) if quick else {})}
+        layers = wanted["layers"]
+        for layer in TABLE["sets"][layers] if isinstance(layers, str) else layers:
+            n, k = shape_of(layer)
+            for kind in wanted.get("kinds", ["forward"]):
+                for m in tokens or wanted["tokens"]:
+                    mode = wanted.get("mode") or (
+                        "stream" if m <= 512 and kind == "forward" else "burst")
+                    name = f"{layer}/{kind}/m{m}/bf16" + ("/settled" if mode == "settled" else "")
+                    if name in found:
+                        found[name]["suites"].append(suite["name"])
+                        continue
+                    model, short = layer.split("/")
+                    found[name] = {
+                        "case": name, "suites": [suite["name"]], "model": model, "layer": short,
+                        "kind": kind, "m": m, "n": n, "k": k, "dtype": "bf16", "mode": mode,
+                        "cache": "cold", "accumulate": False, "threads": 0,
+                        "flops": 2.0 * m * n * k, "bytes": 2.0 * (m * n + m * k + n * k)}
+    return list(found.values())
 
 
 def sizes(kind, tokens, n, k):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Times the Triton peer, and torch.matmul beside it, on the points of bench/gpu; the same JSON.
+"""Times the Triton peer, and torch.matmul beside it, on the cases of detgemm bench; the same JSON.
 
     bench/peers/triton_matmul.py --quick --json triton.json
+
+bench/report puts the file on the page of the device that it names, beside ours.
 """
 import argparse
 import datetime
@@ -43,7 +45,7 @@ class Pools:
         return pool[at:at + rows * cols].view(rows, cols)
 
     def call(self, kind, tokens, n, k, number):
-        warm = kind == "forward" and tokens <= 512  # as in bench/gpu/buffers.cu
+        warm = kind == "forward" and tokens <= 512  # as in bench/common/buffers.cpp
         a, b = cases.operands(kind, tokens, n, k,
                               lambda r, c: self.take("a", number, r, c, 2 if warm else 1 << 20),
                               lambda r, c: self.take("b", number, r, c, 1 << 20))
@@ -117,40 +119,69 @@ def best_triton(pools, point):
     return min(found, key=lambda x: x[0], default=None)
 
 
-def measure(pools, mode, point, quick):
-    best = best_triton(pools, point)
+def keeps_row(pools, point, enqueue, alone):
+    """Whether row 0 has the same bits in this batch and alone; None where M is 1 or the reduction."""
+    kind, m, n, k = point
+    if kind == "dB" or m == 1:
+        return None
+    enqueue(0)
+    batch = pools.call(kind, m, n, k, 0)[2][0].clone()
+    alone(0)
+    single = pools.call(kind, 1, n, k, 0)[2][0]
+    return bool(torch.equal(batch.view(torch.int16), single.view(torch.int16)))
 
+
+def vendor_of(pools, point):
     def vendor(call):
         a, b, d = pools.call(*point, call)
         torch.matmul(a, b, out=d)
-    arms = {"torch": ("torch.matmul", vendor)}
+    return vendor
+
+
+def samples_of(graphs, calls, us, mode, m, quick):
+    if mode == "settled":
+        return settled(graphs, calls, us, 2 if quick else 6, 0.4 if quick else 1.0,
+                       60 if quick else 100)
+    idle = 0.06 if mode == "burst" else 0.001 if m <= 64 else 0.01
+    count = (3 if quick else 5) if mode == "burst" else (5 if quick else 11)
+    samples = {name: [] for name in graphs}
+    for repetition in range(count):
+        for name in list(graphs)[::1 if repetition % 2 == 0 else -1]:
+            samples[name].append(sample(graphs[name], calls, idle))
+    return samples
+
+
+def measure(pools, mode, point, quick):
+    """The arms of a result of schema 1."""
+    kind, m, n, k = point
+    arms = {}
+    best = best_triton(pools, point)
     if best:
-        arms = {"triton": (best[1], best[2]), **arms}
-    vendor(0)
+        arms["triton"] = (best[1], best[2])
+    arms["torch"] = ("torch.matmul", vendor_of(pools, point))
+    arms["torch"][1](0)
     torch.cuda.synchronize()
-    graph = graph_of(vendor, 4)
+    graph = graph_of(arms["torch"][1], 4)
     rough = max(1.0, min([sample(graph, 4, 0) for _ in range(3)] + ([best[0]] if best else [])))
     least = 20 if mode == "stream" else 2
     calls = min(256, max(least, math.ceil((3000 if mode == "settled" else 1000) / rough)))
     graphs = {name: graph_of(enqueue, calls) for name, (_, enqueue) in arms.items()}
     us = {name: sample(graph, calls, 0) for name, graph in graphs.items()}
-    if mode == "settled":
-        samples = settled(graphs, calls, us, 2 if quick else 6, 0.4 if quick else 1.0,
-                          60 if quick else 100)
-    else:
-        idle = 0.06 if mode == "burst" else 0.001 if point[1] <= 64 else 0.01
-        count = (3 if quick else 9) if mode == "burst" else (5 if quick else 15)
-        samples = {name: [] for name in graphs}
-        for repetition in range(count):
-            for name in list(graphs)[::1 if repetition % 2 == 0 else -1]:
-                samples[name].append(sample(graphs[name], calls, idle))
-    rows = {}
+    samples = samples_of(graphs, calls, us, mode, m, quick)
+    single = (kind, 1, n, k)
+    alone = {"torch": lambda: vendor_of(pools, single), "triton": lambda: best_triton(pools, single)[2]}
+    rows = []
     for name, values in samples.items():
         values.sort()
-        rows[name] = {"us": round(statistics.median(values), 4),
-                      "p10": round(values[len(values) // 10], 4),
-                      "p90": round(values[-1 - len(values) // 10], 4),
-                      "samples": len(values), "calls": calls, "what": arms[name][0]}
+        median = statistics.median(values)
+        p10, p90 = values[len(values) // 10], values[-1 - len(values) // 10]
+        kept = None
+        if kind != "dB" and m != 1:
+            kept = keeps_row(pools, point, arms[name][1], alone[name]())
+        rows.append({"arm": name, "role": "rival", "what": arms[name][0], "calls": calls,
+                     "us": round(median, 4), "p10": round(p10, 4), "p90": round(p90, 4),
+                     "samples": len(values), "noise": round((p90 - p10) / median, 5),
+                     "batch_invariant": kept})
     return rows
 
 
@@ -163,43 +194,42 @@ def commit():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--group", default=",".join(cases.GROUPS))
-    parser.add_argument("--shape", default="", help="NxK,NxK,...")
-    parser.add_argument("--m", default="", help="tokens, in place of each group's own")
+    parser.add_argument("--suite", default="", help="some of " + ",".join(cases.SUITES))
+    parser.add_argument("--m", default="", help="tokens, in place of each suite's own")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop when they are spent")
     parser.add_argument("--json")
     options = parser.parse_args()
     start = time.monotonic()
     properties = torch.cuda.get_device_properties(0)
-    document = {"schema": "detgemm-bench-gpu-1",
-                "command": " ".join(["triton_matmul.py", *sys.argv[1:]]),
-                "date": datetime.date.today().isoformat(), "commit": commit(),
-                "machine": {"device": properties.name, "sms": properties.multi_processor_count,
-                            "cuda": torch.version.cuda, "torch": torch.__version__,
-                            "triton": triton.__version__},
-                "unit": "microseconds a call; medians", "results": []}
+    document = {"schema": 1, "tool": "triton_matmul.py", "version": "unknown",
+                "command": " ".join(["bench/peers/triton_matmul.py", *sys.argv[1:]]),
+                "date": datetime.date.today().isoformat(), "commit": commit(), "backend": "cuda",
+                "quick": options.quick, "unit": "microseconds a call; medians",
+                "machine": {"device": properties.name,
+                            "processors": str(properties.multi_processor_count),
+                            "toolkit": "CUDA " + str(torch.version.cuda)},
+                "rivals": [{"name": "triton", "present": True, "what": "Triton " + triton.__version__},
+                           {"name": "torch", "present": True, "what": "torch " + torch.__version__}],
+                "not_measured": 0, "results": []}
     pools = Pools()
-    left = 0
-    print(f"{'group':8} {'M':>6} {'N':>6} {'K':>6} | {'triton':>9} {'torch':>9} | triton's kernel")
-    for group in options.group.split(","):
-        mode, kind, tokens, quick = cases.GROUPS[group]
-        if options.m:
-            tokens = quick = [int(m) for m in options.m.split(",")]
-        for n, k in cases.parse_shapes(options.shape):
-            for m in quick if options.quick else tokens:
-                if time.monotonic() - start > options.seconds:
-                    left += 1
-                    continue
-                rows = measure(pools, mode, (kind, m, n, k), options.quick)
-                document["results"].append(
-                    {"group": group, "mode": mode, "arms": rows, "notes": [],
-                     "problem": {"kind": kind, "m": m, "n": n, "k": k, "type": "bf16"}})
-                mine = rows.get("triton", {"us": float("nan"), "what": "none ran"})
-                print(f"{group:8} {m:6} {n:6} {k:6} | {mine['us']:9.2f} "
-                      f"{rows['torch']['us']:9.2f} | {mine['what']}", flush=True)
-    if left:
-        print(f"budget spent: {left} points not measured")
+    suites = options.suite.split(",") if options.suite else None
+    tokens = [int(m) for m in options.m.split(",")] if options.m else None
+    print(f"{'case':48} | {'triton':>9} {'torch':>9} us | triton's kernel")
+    for result in cases.points(suites, options.quick, tokens):
+        if time.monotonic() - start > options.seconds:
+            document["not_measured"] += 1
+            continue
+        point = tuple(result[key] for key in ("kind", "m", "n", "k"))
+        result["arms"] = measure(pools, result["mode"], point, options.quick)
+        result.update(comparisons=[], notes=[], repro=document["command"])
+        document["results"].append(result)
+        us = {arm["arm"]: arm["us"] for arm in result["arms"]}
+        what = next((a["what"] for a in result["arms"] if a["arm"] == "triton"), "none ran")
+        print(f"{result['case']:48} | {us.get('triton', math.nan):9.2f} {us['torch']:9.2f}    | {what}",
+              flush=True)
+    if document["not_measured"]:
+        print(f"budget spent: {document['not_measured']} cases not measured")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
 

@@ -69,7 +69,9 @@ int main(int argc, char** argv) {
   cli::register_digest(root, exit_code);
   cli::register_golden(root, exit_code);
   cli::register_conform(root, exit_code);
+  cli::register_bench(root, exit_code);
   try {
+    if (argc > 1 && std::strcmp(argv[1], "bench") == 0) cli::run_bench_program(argc, argv);
     need_subcommand(root, argc > 1 ? argv[1] : nullptr);
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,5 +17,10 @@ void register_run(CLI::App& root, int& exit_code);
 void register_digest(CLI::App& root, int& exit_code);
 void register_golden(CLI::App& root, int& exit_code);
 void register_conform(CLI::App& root, int& exit_code);
+/// Listed with the others; its arguments are another program's, see below.
+void register_bench(CLI::App& root, int& exit_code);
+
+/// Becomes the benchmark with the arguments after `detgemm bench`; a Refusal where it is not there.
+void run_bench_program(int argc, char** argv);
 
 }  // namespace detgemm::cli

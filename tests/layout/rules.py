@@ -35,6 +35,15 @@ MAY_INCLUDE = {
     # Kernels know types and the problem that core/contract flattens for them, nothing of plans.
     "cuda": ["cuda/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
     "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
+    # The experiment knows no device; a device's folder knows the experiment.
+    "bench/common": ["bench/common/", "detgemm/"],
+    "bench/suite": ["bench/common/", "bench/suite/", "detgemm/"],
+    "bench/host": ["bench/common/", "bench/host/", "bench/suite/", "detgemm/"],
+    "bench/hip": ["bench/common/", "bench/hip/", "bench/host/memory.hpp", "bench/suite/", "detgemm/"],
+    # The ceiling of wgmma is a loop of the kernels' own instruction.
+    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/gpu/", "bench/suite/", "detgemm/",
+                   "cuda/sm90/ptx/wgmma.cuh"],
+    "bench/gpu": ["bench/common/", "bench/gpu/", "detgemm/", "cuda/launch.hpp"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.

@@ -57,7 +57,7 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
   Arm arm;
   arm.name = name;
   arm.detail = plan.kernel(g.m);
-  arm.enqueue = [=, &buffers](cudaStream_t stream, int call) {
+  arm.enqueue = [=, &buffers](Stream stream, int call) {
     const Buffers::Call at = buffers.at(problem, call);
     const DType type = problem.type;
     const ConstMatrix a =
@@ -66,9 +66,7 @@ Arm ours(const std::string& name, const Problem& problem, const Buffers& buffers
         g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
     Operands operands{a, b, row_major(at.d, g.m, g.n, plan.contract().output)};
     if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
-    const Status status = plan.run({DeviceKind::cuda, stream}, operands, {scratch.get(), bytes});
-    if (status.ok()) return cudaSuccess;
-    return status.code() == Errc::unsupported ? cudaErrorNotSupported : cudaErrorUnknown;
+    return plan.run(stream, operands, {scratch.get(), bytes});
   };
   return arm;
 }

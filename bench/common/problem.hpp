@@ -3,13 +3,10 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include <string_view>
 
-#include "core/contract/compute_element.hpp"
+#include "detgemm/contract.hpp"
 
 namespace detgemm::bench {
 
@@ -23,9 +20,10 @@ enum class Kind {
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
-  DType type = DType::bf16;  ///< of everything: bf16, fp16, or fp32 for ieee_fma
+  DType type = DType::bf16;  ///< of everything; D is fp32 where it is fp32, tf32 or 8 bits
   Reduction reduction{};     ///< of the contract ours computes
   bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
+  bool hot = false;          ///< every call on the same operands, so that caches hold what they can
 
   bool is_chain() const { return reduction.kind == ReductionKind::chain; }
 };
@@ -37,33 +35,43 @@ struct Gemm {
   bool b_transposed = false;  ///< B lies in memory as n x k
   std::int64_t size = 2;      ///< bytes an element of A and B ...
   std::int64_t d_size = 2;    ///< ... and of D
+  bool reads_d = false;
 
   std::int64_t a_bytes() const { return size * m * k; }
   std::int64_t b_bytes() const { return size * k * n; }
   std::int64_t d_bytes() const { return d_size * m * n; }
+  /// What a call must at least move: each operand once.
+  double bytes() const {
+    return static_cast<double>(a_bytes() + b_bytes() + (reads_d ? 2 : 1) * d_bytes());
+  }
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
 };
 
-inline Gemm gemm_of(const Problem& p) {
-  const std::int64_t size = p.type == DType::fp32 ? 4 : 2;
-  const std::int64_t d_size = p.accumulate ? 4 : size;
-  switch (p.kind) {
-    case Kind::da:
-      return {p.tokens, p.k, p.n, false, false, size, d_size};
-    case Kind::db:
-      return {p.n, p.k, p.tokens, true, false, size, d_size};
-    default:
-      return {p.tokens, p.n, p.k, false, true, size, d_size};
-  }
+/// The type of D.
+inline DType output_of(const Problem& p) {
+  const bool same = p.type == DType::bf16 || p.type == DType::fp16;
+  return same && !p.accumulate ? p.type : DType::fp32;
 }
 
-/// Microseconds by counted bytes and operations on an H200: for plans and estimates only.
-inline double guess_us(const Problem& p) {
-  const Gemm g = gemm_of(p);
-  const auto bytes = static_cast<double>(g.a_bytes() + g.b_bytes() + g.d_bytes());
-  return std::max({3.0, bytes / 4.4e6, g.flops() / (p.type == DType::fp32 ? 50e6 : 720e6)});
+/// Bytes of an element in memory.
+inline std::int64_t bytes_of(DType type) {
+  if (type == DType::fp32 || type == DType::tf32) return 4;
+  return type == DType::bf16 || type == DType::fp16 ? 2 : 1;
+}
+
+inline Gemm gemm_of(const Problem& p) {
+  const std::int64_t size = bytes_of(p.type);
+  const std::int64_t d_size = bytes_of(output_of(p));
+  switch (p.kind) {
+    case Kind::da:
+      return {p.tokens, p.k, p.n, false, false, size, d_size, p.accumulate};
+    case Kind::db:
+      return {p.n, p.k, p.tokens, true, false, size, d_size, p.accumulate};
+    default:
+      return {p.tokens, p.n, p.k, false, true, size, d_size, p.accumulate};
+  }
 }
 
 /// How a case is timed.
@@ -73,12 +81,12 @@ enum class Mode {
   settled,  ///< under continuous load, where power sets the clock
 };
 
-struct Case {
-  std::string group;
-  Mode mode = Mode::stream;
-  Problem problem;
-  /// Ours is timed on this one too: the aligned shape of an odd one, bf16 for fp16.
-  std::optional<Problem> neighbour{};
-};
+inline const char* name(Kind kind) {
+  return kind == Kind::forward ? "forward" : kind == Kind::da ? "dA" : "dB";
+}
+
+inline const char* name(Mode mode) {
+  return mode == Mode::stream ? "stream" : mode == Mode::burst ? "burst" : "settled";
+}
 
 }  // namespace detgemm::bench

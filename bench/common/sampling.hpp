@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bench/common/arm.hpp"
+#include "bench/common/stats.hpp"
+
+namespace detgemm::bench {
+
+/// A number of calls of one arm that can be launched again and again: a captured graph on a GPU.
+class Replay {
+ public:
+  explicit Replay(int calls) : calls_(calls) {}
+  virtual ~Replay() = default;
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  int calls() const { return calls_; }
+
+ private:
+  int calls_;
+};
+
+/// The queue of one device with its clock. The host is one whose calls have ended when they return.
+class Queue {
+ public:
+  /// A point of the queue; what it holds is the queue's own affair.
+  struct Mark {
+    virtual ~Mark() = default;
+  };
+  using MarkPtr = std::unique_ptr<const Mark>;
+
+  virtual ~Queue() = default;
+  virtual Stream stream() const = 0;
+  virtual std::unique_ptr<Replay> record(const Arm& arm, int calls) = 0;
+  virtual void launch(const Replay& replay) = 0;
+  virtual MarkPtr mark() = 0;
+  /// Whether the device has come past it already.
+  virtual bool passed(const Mark& mark) = 0;
+  /// Waits for the later one.
+  virtual double us_between(const Mark& begin, const Mark& end) = 0;
+  virtual void wait() = 0;
+  /// Keeps the device busy, so that the host is ahead of it when what is timed begins.
+  virtual void occupy(double us) = 0;
+  /// Nothing runs for a while.
+  virtual void rest(double ms) = 0;
+};
+
+using Replays = std::vector<const Replay*>;
+/// Microseconds a call: [replay][sample].
+using Samples = std::vector<std::vector<double>>;
+
+/// The arms in turn, A B .. then .. B A, `idle_ms` of rest before each sample of one launch.
+Samples sample_in_turn(Queue& queue, const Replays& replays, int repetitions, double idle_ms);
+
+/// After `soak_s` of load and without a gap: blocks of `block_ms`, A B .. then .. B A, of which the
+/// first third is not counted. `us` guesses the time of a call of each arm.
+Samples sample_settled(Queue& queue, const Replays& replays, const std::vector<double>& us,
+                       int repetitions, double soak_s, double block_ms);
+
+/// Launches every arm until two samples of it in a row agree within 2 %, at most `most` times.
+/// Returns whether all did.
+bool warm_up(Queue& queue, const Replays& replays, int most);
+
+/// A quick figure for one arm outside a replay, to decide how many calls a replay holds.
+double time_roughly(Queue& queue, const Arm& arm);
+
+}  // namespace detgemm::bench

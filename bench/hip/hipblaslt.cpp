@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/hip/hipblaslt.hpp"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+namespace detgemm::bench::hip {
+namespace {
+
+// The declarations of hipblaslt.h that this uses, ROCm 6 and 7.
+using Handle = void*;
+constexpr int kR32F = 0;  // hipDataType
+constexpr int kR16F = 2;
+constexpr int kR16BF = 14;
+constexpr int kCompute32F = 2;  // HIPBLAS_COMPUTE_32F
+constexpr std::int32_t kNone = 111;
+constexpr std::int32_t kTranspose = 112;
+constexpr int kTransA = 0;
+constexpr int kTransB = 1;
+constexpr int kMaxWorkspace = 1;
+
+struct Algorithm {
+  std::uint8_t data[16]{};
+  std::size_t max_workspace_bytes = 0;
+};
+struct Choice {
+  Algorithm algorithm;
+  std::size_t workspace_bytes = 0;
+  int state = 0;
+  float waves = 1.0F;
+  int reserved[4]{};
+};
+
+struct Library {
+  int (*Create)(Handle*);
+  int (*GetVersion)(Handle, int*);
+  int (*MatmulDescCreate)(Handle*, int compute, int scale);
+  int (*MatmulDescSetAttribute)(Handle, int, const void*, std::size_t);
+  int (*MatmulDescDestroy)(Handle);
+  int (*MatrixLayoutCreate)(Handle*, int type, std::uint64_t rows, std::uint64_t cols,
+                            std::int64_t ld);
+  int (*MatrixLayoutDestroy)(Handle);
+  int (*MatmulPreferenceCreate)(Handle*);
+  int (*MatmulPreferenceSetAttribute)(Handle, int, const void*, std::size_t);
+  int (*MatmulPreferenceDestroy)(Handle);
+  int (*MatmulAlgoGetHeuristic)(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int,
+                                Choice*, int*);
+  int (*Matmul)(Handle, Handle, const void* alpha, const void* a, Handle, const void* b, Handle,
+                const void* beta, const void* c, Handle, void* d, Handle, const Algorithm*, void*,
+                std::size_t, void* stream);
+  Handle handle = nullptr;
+};
+
+void good(int status, const char* what) {
+  if (status != 0) {
+    throw std::runtime_error(std::string("hipBLASLt: ") + what + ": status " +
+                             std::to_string(status));
+  }
+}
+
+bool find_all(void* object, Library& lt) {
+  bool complete = true;
+  const auto find = [&](auto& function, const char* name) {
+    const std::string full = std::string("hipblasLt") + name;
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(object, full.c_str()));
+    complete = complete && function != nullptr;
+  };
+  find(lt.Create, "Create");
+  find(lt.GetVersion, "GetVersion");
+  find(lt.MatmulDescCreate, "MatmulDescCreate");
+  find(lt.MatmulDescSetAttribute, "MatmulDescSetAttribute");
+  find(lt.MatmulDescDestroy, "MatmulDescDestroy");
+  find(lt.MatrixLayoutCreate, "MatrixLayoutCreate");
+  find(lt.MatrixLayoutDestroy, "MatrixLayoutDestroy");
+  find(lt.MatmulPreferenceCreate, "MatmulPreferenceCreate");
+  find(lt.MatmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
+  find(lt.MatmulPreferenceDestroy, "MatmulPreferenceDestroy");
+  find(lt.MatmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
+  find(lt.Matmul, "Matmul");
+  return complete;
+}
+
+/// One problem's descriptors, and the memory its algorithm may use.
+struct Matmul {
+  Matmul(const Library& library, Device& of) : lt(library), device(of) {}
+  ~Matmul() {
+    for (Handle layout : {first, second, out}) {
+      if (layout != nullptr) lt.MatrixLayoutDestroy(layout);
+    }
+    if (operation != nullptr) lt.MatmulDescDestroy(operation);
+    device.release(workspace);
+  }
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  const Library& lt;
+  Device& device;
+  Handle operation = nullptr, first = nullptr, second = nullptr, out = nullptr;
+  void* workspace = nullptr;
+  Choice choice{};
+};
+
+int type_of(DType type) {
+  if (type == DType::bf16) return kR16BF;
+  if (type == DType::fp16) return kR16F;
+  if (type == DType::fp32) return kR32F;
+  throw std::runtime_error("hipBLASLt is asked for bf16, fp16 and fp32 alone");
+}
+
+/// Its first choice; it counts columns first, so it is asked for D^T = op(B)^T * op(A)^T.
+std::shared_ptr<Matmul> chosen(const Library& lt, Device& device, const Problem& problem,
+                               std::size_t workspace_bytes) {
+  const Gemm g = gemm_of(problem);
+  const int type = type_of(problem.type);
+  auto m = std::make_shared<Matmul>(lt, device);
+  const auto layout = [&](Handle* matrix, std::int64_t rows, std::int64_t cols, int of) {
+    good(lt.MatrixLayoutCreate(matrix, of, static_cast<std::uint64_t>(rows),
+                               static_cast<std::uint64_t>(cols), rows),
+         "layout");
+  };
+  good(lt.MatmulDescCreate(&m->operation, kCompute32F, kR32F), "descriptor");
+  const std::int32_t first = g.b_transposed ? kTranspose : kNone;
+  const std::int32_t second = g.a_transposed ? kTranspose : kNone;
+  good(lt.MatmulDescSetAttribute(m->operation, kTransA, &first, sizeof first), "operation");
+  good(lt.MatmulDescSetAttribute(m->operation, kTransB, &second, sizeof second), "operation");
+  g.b_transposed ? layout(&m->first, g.k, g.n, type) : layout(&m->first, g.n, g.k, type);
+  g.a_transposed ? layout(&m->second, g.m, g.k, type) : layout(&m->second, g.k, g.m, type);
+  layout(&m->out, g.n, g.m, type_of(output_of(problem)));
+
+  Handle preference = nullptr;
+  const std::uint64_t most = workspace_bytes;
+  good(lt.MatmulPreferenceCreate(&preference), "preference");
+  int found = 0;
+  int status = lt.MatmulPreferenceSetAttribute(preference, kMaxWorkspace, &most, sizeof most);
+  if (status == 0) {
+    status = lt.MatmulAlgoGetHeuristic(lt.handle, m->operation, m->first, m->second, m->out, m->out,
+                                       preference, 1, &m->choice, &found);
+  }
+  lt.MatmulPreferenceDestroy(preference);
+  good(status, "heuristic");
+  if (found == 0) throw std::runtime_error("hipBLASLt: no algorithm for this problem");
+  if (m->choice.workspace_bytes > 0) {
+    auto memory = device.allocate(m->choice.workspace_bytes);
+    if (!memory) throw std::runtime_error(memory.status().message());
+    m->workspace = *memory;
+  }
+  return m;
+}
+
+}  // namespace
+
+Rival hipblaslt(Device& device, const std::string& name, std::size_t workspace_bytes) {
+  Rival rival;
+  rival.name = name;
+  void* object = nullptr;
+  for (const char* file : {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"}) {
+    if (object == nullptr) object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (object == nullptr) {
+    rival.what = "no libhipblaslt.so was found";
+    return rival;
+  }
+  auto lt = std::make_shared<Library>();
+  if (!find_all(object, *lt) || lt->Create(&lt->handle) != 0) {
+    rival.what = "the libhipblaslt.so that was found lacks functions this program uses";
+    return rival;
+  }
+  int version = 0;
+  lt->GetVersion(lt->handle, &version);
+  rival.present = true;
+  rival.what = "hipBLASLt " + std::to_string(version) + ", its first choice with " +
+               std::to_string(workspace_bytes >> 20) + " MiB of workspace";
+  rival.make = [lt, &device, workspace_bytes](const RivalRequest& request) {
+    const Problem problem = request.problem;
+    const auto m = chosen(*lt, device, problem, workspace_bytes);
+    Arm arm;
+    arm.detail = "workspace " + std::to_string(m->choice.workspace_bytes);
+    arm.enqueue = [=, &buffers = request.buffers](Stream stream, int call) -> Status {
+      const float one = 1.0F;
+      const float beta = problem.accumulate ? 1.0F : 0.0F;
+      const Buffers::Call at = buffers.at(problem, call);
+      const int did = lt->Matmul(lt->handle, m->operation, &one, at.b, m->first, at.a, m->second,
+                                 &beta, at.d, m->out, at.d, m->out, &m->choice.algorithm,
+                                 m->workspace, m->choice.workspace_bytes, stream.handle);
+      if (did == 0) return {};
+      return {Errc::internal, "hipBLASLt: matmul: status " + std::to_string(did)};
+    };
+    return arm;
+  };
+  return rival;
+}
+
+}  // namespace detgemm::bench::hip

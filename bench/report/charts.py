@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The charts of the page, drawn from runs."""
+import figures
+import svg
+
+SOLID, DASHED = "", "5 4"
+SHOWN = ("chain", "chain+stable", "fold", "tree", "ieee_fma")
+NAMES = {"chain": "chain", "chain+stable": "chain, weights promised stable", "fold": "fold:1024",
+         "tree": "tree of 8 leaves", "tree+stable": "tree, weights promised stable",
+         "cublaslt": "cuBLASLt", "cublaslt0": "cuBLASLt, no workspace",
+         "cublaslt-best": "cuBLASLt, best of its list", "openblas": "OpenBLAS sgemm (fp32)",
+         "onednn": "oneDNN", "hipblaslt": "hipBLASLt", "triton": "Triton, persistent"}
+
+
+def arm_title(arm):
+    return NAMES.get(arm, arm)
+
+
+def shown(series, rivals):
+    """Arms in the order of the legend: ours, then rivals."""
+    ours = [arm for arm in SHOWN if arm in series]
+    return ours + [arm for arm in rivals if arm in series]
+
+
+def rivals_of(runs):
+    return list(dict.fromkeys(arm["arm"] for run in runs for result in run["results"]
+                              for arm in result["arms"] if arm["role"] == "rival"))
+
+
+def rate(result, us):
+    """TFLOP/s."""
+    return result["flops"] / us * 1e-6
+
+
+def tip(arm_name, m, arm, result):
+    bits = {True: "row 0 keeps its bits", False: "row 0 depends on M"}.get(
+        arm["batch_invariant"], "")
+    return (f"{arm_title(arm_name)}, M = {m}: {arm['us']:.4g} us, "
+            f"{rate(result, arm['us']):.4g} TFLOP/s{', ' + bits if bits else ''}")
+
+
+def throughput_panel(box, runs, layer, series, arms, rivals, unit):
+    left, top, right, bottom = box
+    scale = 1.0 if unit == "TFLOP/s" else 1e3
+    tokens = sorted({m for arm in arms for m, _, _ in series[arm]})
+    high = max(rate(result, arm["us"]) for name in arms for _, arm, result in series[name]) * scale
+    flops = figures.ceiling(runs, "flops_per_s", layer[2]) * 1e-12 * scale
+    high = max(high, flops) * 1.06
+    x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
+    y = svg.Axis(0, high, bottom, top)
+    title = f"{layer[0]} {layer[1]}: N = {layer[3]}, K = {layer[4]}, {layer[2]}"
+    parts = svg.panel(box, title, x, y, thinned(tokens), unit, "M (tokens), log scale")
+    if flops:
+        parts.append(svg.line(left, y.at(flops), right, y.at(flops), "#999", 1, "2 3"))
+        parts.append(svg.text(left + 6, y.at(flops) + 14, "measured ceiling", 11, "start", "#777"))
+    for name in arms:
+        fill = svg.colour(name, rivals)
+        points = [(x.at(m), rate(result, arm["us"]) * scale, arm, result, m)
+                  for m, arm, result in series[name]]
+        parts.append(svg.band([(px, y.at(min(high, rate(r, a["p90"]) * scale)),
+                                y.at(min(high, rate(r, a["p10"]) * scale)))
+                               for px, _, a, r, _ in points], fill))
+        parts.append(svg.polyline([(px, y.at(v)) for px, v, *_ in points], fill,
+                                  DASHED if name in rivals else SOLID))
+        for px, value, arm, result, m in points:
+            parts.append(svg.marker(px, y.at(value), fill, arm["batch_invariant"] is False,
+                                    tip(name, m, arm, result)))
+    return parts
+
+
+def thinned(tokens, most=9):
+    """At most that many ticks, the last one among them, and the first where a step allows."""
+    least = -(-len(tokens) // most)
+    step = next((step for step in range(least, 2 * least + 2) if (len(tokens) - 1) % step == 0), least)
+    return tokens[::-1][::step][::-1]
+
+
+def share_panel(box, series, arms, rivals, vendors):
+    """Vendor's time over ours against M: above 1 ours is faster."""
+    left, top, right, bottom = box
+    lines = {}
+    for name in arms:
+        if name in rivals:
+            continue
+        points = []
+        for m, arm, result in series[name]:
+            times = [a["us"] for a in result["arms"] if a["arm"] in vendors]
+            if times:
+                points.append((m, min(times) / arm["us"], arm, result))
+        if points:
+            lines[name] = points
+    if not lines:
+        return []
+    # Arms that are far below would flatten the others; the table of prices has them.
+    near = {name: points for name, points in lines.items() if max(p[1] for p in points) >= 0.4}
+    far = [arm_title(name) for name in lines if near and name not in near]
+    lines = near or lines
+    tokens = sorted({m for points in lines.values() for m, *_ in points})
+    values = [value for points in lines.values() for _, value, *_ in points]
+    x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
+    y = svg.Axis(min(0.6, *values) if min(values) > 0.3 else 0, max(1.2, *values) * 1.03, bottom, top)
+    parts = svg.panel(box, "Speed relative to the vendor's own choice", x, y, thinned(tokens),
+                      "vendor's time / ours", "M (tokens), log scale")
+    parts.append(svg.line(left, y.at(1), right, y.at(1), "#d55e00", 1.4, DASHED))
+    if far:
+        parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
+                              "#777"))
+    for name, points in lines.items():
+        fill = svg.colour(name, rivals)
+        parts.append(svg.polyline([(x.at(m), y.at(v)) for m, v, *_ in points], fill))
+        for m, value, arm, result in points:
+            parts.append(svg.marker(x.at(m), y.at(value), fill, False,
+                                    f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor"))
+    return parts
+
+
+def provenance(runs, layer):
+    """Device, dates and commits of the runs that a layer's figures come from."""
+    used = {(run["date"], run["commit"]) for (_, _), (run, result, _) in
+            figures.latest(runs).items()
+            if (result["model"], result["layer"]) == layer[:2] and figures.plotted(result)}
+    said = ", ".join(f"{date} ({commit})" for date, commit in sorted(used))
+    return f"{runs[-1]['device']}, {said}"
+
+
+def sweep_chart(runs, layer):
+    """Throughput and share of the vendor of one layer, side by side."""
+    rivals = rivals_of(runs)
+    series = figures.series(runs, layer)
+    arms = shown(series, rivals)
+    backend = runs[-1]["backend"]
+    unit = "GFLOP/s" if backend == "cpu" else "TFLOP/s"
+    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, rivals, unit)
+    parts += share_panel((560, 62, 940, 348), series, arms, rivals, figures.VENDORS[backend])
+    entries = [(arm_title(arm), svg.colour(arm, rivals), DASHED if arm in rivals else SOLID,
+                False) for arm in arms]
+    if any(arm["batch_invariant"] is False for a in arms for _, arm, _ in series[a]):
+        entries.append(("hollow: row 0 changes with M", "#555", SOLID, True))
+    half = -(-len(entries) // 3)
+    for column in range(3):
+        parts += svg.legend(70 + 300 * column, 414, entries[column * half:(column + 1) * half])
+    parts.append(svg.text(940, 22, provenance(runs, layer), 11, "end", "#777"))
+    label = f"Throughput against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
+    return svg.document(970, 424 + 18 * half, parts, label)
+
+
+def roofline(runs):
+    """Arithmetic intensity against throughput, with the measured ceilings."""
+    memory = figures.ceiling(runs, "read_bytes_per_s") or figures.ceiling(
+        runs, "copy_bytes_per_s")
+    units = {}
+    for run in runs:
+        units.update(run["ceilings"].get("flops_per_s", {}))
+    if not memory or not units:
+        return None
+    points = [(result["flops"] / result["bytes"], rate(result, arm["us"]), name, arm, result)
+              for (_, name), (_, result, arm) in figures.latest(runs).items()
+              if result["bytes"] and result["cache"] == "cold"]
+    rivals = rivals_of(runs)
+    peak = max(units.values()) * 1e-12
+    x = svg.Axis(min(p[0] for p in points) / 1.5, max(p[0] for p in points) * 1.5, 80, 700, True)
+    y = svg.Axis(min(p[1] for p in points) / 1.5, max(peak * 1.6, 1.3 * max(p[1] for p in points)), 400,
+                 44, True)
+    parts = svg.panel((80, 44, 700, 400), "Roofline, cold operands", x, y, x.ticks(), "TFLOP/s",
+                      "FLOP a byte that must move, log scale",
+                      lambda v: f"{v:g}", lambda v: f"{v:g}")
+    for value in sorted(set(map(round, units.values()))):
+        top = value * 1e-12
+        words = ", ".join(k for k, v in units.items() if round(v) == value)
+        knee = min(max(top * 1e12 / memory, x.low), x.high)
+        parts.append(svg.line(x.at(knee), y.at(top), 700, y.at(top), "#444", 1.4))
+        parts.append(svg.text(694, y.at(top) - 6, f"{words}: {top:.3g} TFLOP/s measured", 11, "end"))
+    low = x.low if memory * x.low * 1e-12 > y.low else y.low * 1e12 / memory
+    knee = min(peak * 1e12 / memory, x.high)
+    parts.append(svg.line(x.at(low), y.at(memory * low * 1e-12), x.at(knee),
+                          y.at(memory * knee * 1e-12), "#444", 1.4))
+    parts.append(svg.text(92, 62, f"memory: {memory * 1e-9:.4g} GB/s measured", 11))
+    order = list(dict.fromkeys(p[2] for p in points))
+    for intensity, value, name, arm, result in points:
+        parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, rivals),
+                                name in rivals, result["case"] + ": " + tip(name, result["m"], arm,
+                                                                           result)))
+    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, rivals), "", n in rivals)
+                                  for n in order])
+    return svg.document(980, 450, parts, "Roofline")
+
+
+def invariance_map(runs):
+    """Where row 0 keeps its bits: a row an arm and layer, a column an M."""
+    found = {}
+    for (_, name), (_, result, arm) in figures.latest(runs).items():
+        if arm["batch_invariant"] is None or result["kind"] != "forward" or result["threads"]:
+            continue
+        row = f"{result['model']}/{result['layer']} {result['dtype']}"
+        found.setdefault((row, result["m"]), {})[name] = arm["batch_invariant"]
+    if not found:
+        return None
+    rivals = rivals_of(runs)
+    rows = sorted({row for row, _ in found})
+    columns = sorted({m for _, m in found})
+
+    def cell(row, column):
+        answers = found.get((row, column))
+        if answers is None:
+            return None
+        ours_no = [n for n, kept in answers.items() if not kept and n not in rivals]
+        no = [n for n, kept in answers.items() if not kept and n in rivals]
+        asked = [n for n in answers if n in rivals]
+        words = f"M = {column}: " + ", ".join(
+            f"{arm_title(n)} {'keeps' if kept else 'changes'}" for n, kept in answers.items())
+        if ours_no:
+            return "ours no", "#d55e00", words
+        if not asked:
+            return "ours", "#c8e6d8", words
+        return f"{len(asked) - len(no)}/{len(asked)}", ("#f6d7b8" if no else "#c8e6d8"), words
+
+    return svg.heat_map(rows, columns, cell,
+                        "Row 0 in a batch of M: how many rivals keep its bits, of those asked",
+                        "Invariance heat map")

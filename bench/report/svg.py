@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as SVG text: lines over a log axis, points on two log axes, a heat map."""
+import math
+from html import escape
+
+# Okabe and Ito's colours, told apart by people who see colours differently.
+COLOURS = {"chain": "#0072b2", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#cc79a7",
+           "tree": "#009e73", "tree+stable": "#66c2a5", "ieee_fma": "#e69f00",
+           "ampere": "#8c6bb1", "cdna3": "#a65628", "cdna2": "#999933"}
+RIVAL_COLOURS = ("#d55e00", "#666666", "#aa8800", "#332288")
+FONT = "font-family=\"'DejaVu Sans', Helvetica, Arial, sans-serif\""
+
+
+def colour(name, rivals=()):
+    if name in COLOURS:
+        return COLOURS[name]
+    at = list(rivals).index(name) if name in rivals else 0
+    return RIVAL_COLOURS[at % len(RIVAL_COLOURS)]
+
+
+def compact(value):
+    """1024 as 1K, 0.5 as 0.5: what an axis has room for."""
+    if value >= 1024 and value % 1024 == 0:
+        return f"{value // 1024:g}K"
+    return f"{value:.3g}"
+
+
+def text(x, y, words, size=12, anchor="start", fill="#222", extra=""):
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
+            f'fill="{fill}" {extra}>{escape(words)}</text>')
+
+
+def line(x1, y1, x2, y2, stroke="#ddd", width=1, dash=""):
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
+            f'stroke-width="{width}"{dashes}/>')
+
+
+def document(width, height, parts, label):
+    body = "\n".join(parts)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" role="img" aria-label="{escape(label)}" {FONT}>\n'
+            f'<rect width="{width}" height="{height}" fill="white"/>\n{body}\n</svg>\n')
+
+
+def nice_step(span, most=6):
+    """A step of 1, 2 or 5 times a power of ten that gives at most that many ticks."""
+    raw = span / most
+    power = 10 ** math.floor(math.log10(raw))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= raw)
+
+
+class Axis:
+    """Values to places: linear from `low`, or logarithmic."""
+
+    def __init__(self, low, high, start, end, log=False):
+        self.low, self.high, self.start, self.end, self.log = low, high, start, end, log
+        if high <= low:
+            self.high = low * 2 if low > 0 else low + 1
+
+    def at(self, value):
+        if self.log:
+            share = (math.log(max(value, 1e-30)) - math.log(self.low)) / (
+                math.log(self.high) - math.log(self.low))
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self):
+        if not self.log:
+            step = nice_step(self.high - self.low)
+            first = math.ceil(self.low / step - 1e-9)
+            last = math.floor(self.high / step + 1e-9)
+            return [i * step for i in range(first, last + 1)]
+        first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+        return [10.0 ** i for i in range(first, last + 1)]
+
+
+def panel(box, title, x, y, x_ticks, y_label, x_label, y_text=compact, x_text=compact):
+    """The frame of one chart: title, grid, ticks and what the axes are."""
+    left, top, right, bottom = box
+    parts = [text(left, top - 12, title, 13, extra='font-weight="bold"')]
+    for value in y.ticks():
+        parts.append(line(left, y.at(value), right, y.at(value), "#e4e4e4"))
+        parts.append(text(left - 6, y.at(value) + 4, y_text(value), 11, "end", "#555"))
+    for value in x_ticks:
+        parts.append(line(x.at(value), bottom, x.at(value), bottom + 4, "#888"))
+        parts.append(text(x.at(value), bottom + 17, x_text(value), 11, "middle", "#555"))
+    parts.append(line(left, bottom, right, bottom, "#888"))
+    parts.append(text((left + right) / 2, bottom + 35, x_label, 12, "middle", "#333"))
+    middle = (top + bottom) / 2
+    parts.append(text(left - 44, middle, y_label, 12, "middle", "#333",
+                      f'transform="rotate(-90 {left - 44:.1f} {middle:.1f})"'))
+    return parts
+
+
+def marker(x, y, fill, hollow=False, title=""):
+    inside = "white" if hollow else fill
+    tip = f"<title>{escape(title)}</title>" if title else ""
+    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{inside}" stroke="{fill}" '
+            f'stroke-width="1.6">{tip}</circle>')
+
+
+def band(points, fill):
+    """The area between p10 and p90: [(x, low, high)]."""
+    if len(points) < 2:
+        return ""
+    edge = [f"{x:.1f},{high:.1f}" for x, _, high in points]
+    edge += [f"{x:.1f},{low:.1f}" for x, low, _ in reversed(points)]
+    return f'<polygon points="{" ".join(edge)}" fill="{fill}" fill-opacity="0.18"/>'
+
+
+def polyline(points, stroke, dash=""):
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return (f'<polyline points="{places}" fill="none" stroke="{stroke}" stroke-width="2" '
+            f'stroke-linejoin="round"{dashes}/>')
+
+
+def legend(x, y, entries, step=18):
+    """[(words, colour, dash, hollow)] one below the other."""
+    parts = []
+    for i, (words, fill, dash, hollow) in enumerate(entries):
+        at = y + i * step
+        parts.append(line(x, at - 4, x + 26, at - 4, fill, 2, dash))
+        parts.append(marker(x + 13, at - 4, fill, hollow))
+        parts.append(text(x + 33, at, words, 12))
+    return parts
+
+
+def heat_map(rows, columns, cell, title, label):
+    """cell(row, column): (words, fill, tip) or None. Rows are named at the left."""
+    width, height, left, top = 58, 24, 250, 54
+    parts = [text(12, 22, title, 13, extra='font-weight="bold"')]
+    for j, column in enumerate(columns):
+        parts.append(text(left + (j + 0.5) * width, top - 8, str(column), 11, "middle", "#555"))
+    for i, row in enumerate(rows):
+        parts.append(text(left - 8, top + (i + 0.66) * height, row, 11, "end"))
+        for j, column in enumerate(columns):
+            found = cell(row, column)
+            if found is None:
+                continue
+            words, fill, tip = found
+            x, y = left + j * width, top + i * height
+            parts.append(f'<rect x="{x + 1}" y="{y + 1}" width="{width - 2}" '
+                         f'height="{height - 2}" rx="3" fill="{fill}">'
+                         f"<title>{escape(tip)}</title></rect>")
+            parts.append(text(x + width / 2, y + height * 0.68, words, 11, "middle"))
+    return document(max(640, left + len(columns) * width + 20), top + len(rows) * height + 16, parts,
+                    label)

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/common/buffers.hpp"
+#include "bench/common/sampling.hpp"
+#include "bench/suite/case.hpp"
+
+namespace detgemm::bench {
+
+/// What a rival needs to make its arm. With `problem.tokens` changed it is the same case in another
+/// batch.
+struct RivalRequest {
+  const Problem& problem;
+  const Buffers& buffers;
+  int threads;  ///< of the host; 0 for all
+};
+
+/// Somebody else's library, found while the program runs. Its make throws with a sentence where it
+/// does not compute the problem.
+struct Rival {
+  std::string name;
+  std::string what;  ///< version and setting, or why it is absent
+  bool present = false;
+  bool searches = false;  ///< tries a list of algorithms: only where a case asks for the best
+  std::function<Arm(const RivalRequest&)> make{};
+};
+
+/// What the machine can do at most, measured beside what is compared with it; 0: not measured.
+struct Ceilings {
+  double copy_bytes_per_s = 0;  ///< read and written bytes of a copy
+  double read_bytes_per_s = 0;
+  std::vector<std::pair<std::string, double>> flops{};  ///< by what multiplies: bf16, fp32, ...
+  std::string how;
+
+  double flops_of(const std::string& unit) const {
+    for (const auto& [name, value] : flops) {
+      if (name == unit) return value;
+    }
+    return 0;
+  }
+};
+
+/// Medians of what the driver says while it is watched; 0 where it says nothing.
+struct Conditions {
+  double watts = 0, mhz = 0, memory_mhz = 0, celsius = 0;
+};
+
+/// How samples are taken in a mode on a device.
+struct Protocol {
+  int repetitions = 0;
+  double idle_ms = 0;    ///< before each sample
+  double sample_us = 0;  ///< work in a replay, at least
+  int least_calls = 0;   ///< calls in a replay, at least
+  double soak_s = 0;     ///< load before a settled case
+  double block_ms = 0;   ///< a settled sample
+};
+
+/// One device with all an experiment needs of it. There is one for the host, for CUDA, for HIP,
+/// and a fake with a clock of its own for the tests.
+class Lab {
+ public:
+  virtual ~Lab() = default;
+  virtual std::string name() const = 0;  ///< cpu, cuda, hip
+  virtual const Backend& backend() const = 0;
+  virtual Queue& queue() = 0;
+  virtual Memory& memory() = 0;
+  virtual PoolBytes pools() const = 0;
+  /// Facts worth recording, in order: device, driver, toolkit, ...
+  virtual std::vector<std::pair<std::string, std::string>> facts() = 0;
+  virtual std::vector<Rival> rivals() = 0;
+  /// Problems that rivals compute in place of this one, for the pools.
+  virtual std::vector<Problem> rivals_need(const Problem&) const { return {}; }
+  virtual Protocol protocol(const Case& c, bool quick) const = 0;
+  /// Microseconds a call may take, for the estimate of a run.
+  virtual double guess_us(const Case& c, const OursSpec& spec) const = 0;
+  virtual Ceilings measure_ceilings(bool quick) = 0;
+  virtual void watch() {}
+  virtual Conditions watched() { return {}; }
+};
+
+/// Ours by a plan of the lab's backend. Throws with the library's sentence.
+Arm ours(const Lab& lab, const OursSpec& spec, const Problem& problem, int threads,
+         const Buffers& buffers, std::size_t* workspace_bytes = nullptr);
+
+}  // namespace detgemm::bench

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// detgemm_bench, which `detgemm bench` runs.
+
+#include <cstdio>
+#include <fstream>
+
+#include "bench/suite/options.hpp"
+#include "bench/suite/run.hpp"
+#include "detgemm/runtime.hpp"
+
+namespace {
+
+using namespace detgemm::bench;
+
+/// Before the work, so that minutes of measuring do not end in a path that cannot be written.
+void need_writable(const std::string& path) {
+  if (path.empty()) return;
+  if (!std::ofstream(path, std::ios::app)) {
+    throw std::invalid_argument("output is \"" + path +
+                                "\": it must be a file that can be written");
+  }
+}
+
+bool write(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (out) return true;
+  std::fprintf(stderr, "detgemm bench: cannot write %s\n", path.c_str());
+  return false;
+}
+
+int bench(const Options& options, const std::string& command) {
+  const auto runtime = detgemm::Runtime::start();
+  if (!runtime) throw NothingRan(runtime.status().message());
+  for (const auto* path : {&options.json, &options.csv, &options.markdown}) need_writable(*path);
+  const auto run = run_bench(options, command);
+  if (!run) return 0;
+  const bool written = write(options.json, to_json(*run)) & write(options.csv, to_csv(*run)) &
+                       write(options.markdown, to_markdown(*run));
+  if (run->failed != 0) std::fprintf(stderr, "detgemm bench: %d cases failed\n", run->failed);
+  return written && run->failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const Options options = parse_options(arguments);
+    if (options.help) {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
+    std::string command = "detgemm bench";
+    for (const std::string& argument : arguments) command += " " + argument;
+    return bench(options, command);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
+    return 2;
+  } catch (const NothingRan& error) {
+    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
+    return 3;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
+    return 1;
+  }
+}

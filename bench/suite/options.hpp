@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace detgemm::bench {
+
+struct Options {
+  std::string backend;  ///< empty: the first of cuda, hip, cpu that can run
+  std::vector<std::string> suites;
+  std::vector<std::int64_t> tokens;
+  std::string filter;  ///< a regular expression of CASE/ARM
+  std::string cases;   ///< a file in place of the table that was compiled in
+  std::string json, csv, markdown;
+  std::string commit;
+  std::string cublaslt;                                    ///< path of the library
+  std::vector<std::pair<std::string, std::string>> facts;  ///< recorded with the machine
+  double seconds = 0;                                      ///< budget; 0: none
+  int repetitions = 0;
+  bool quick = false;
+  bool list = false;
+  bool dry = false;
+  bool bits = true;
+  bool help = false;
+};
+
+/// Throws std::invalid_argument with a sentence that names the argument, its value and the rule.
+Options parse_options(const std::vector<std::string>& arguments);
+extern const char* const kUsage;
+
+}  // namespace detgemm::bench

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "bench/suite/result.hpp"
+
+namespace detgemm::bench {
+
+/// What the library itself costs beside the arithmetic: making a plan, a call on the host (on a GPU
+/// until it is enqueued), workspaces, the size of this program.
+Overheads measure_overheads(Lab& lab, Arithmetic native);
+
+}  // namespace detgemm::bench

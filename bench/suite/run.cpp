@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/suite/run.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "bench/suite/experiment.hpp"
+#include "bench/suite/labs.hpp"
+#include "bench/suite/overheads.hpp"
+#include "detgemm/version.hpp"
+
+namespace detgemm::bench {
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string today() {
+  char text[16] = {};
+  const std::time_t now = std::time(nullptr);
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+std::string commit_of(const Options& options) {
+  if (!options.commit.empty()) return options.commit;
+  std::string text;
+  if (FILE* pipe = popen("git describe --always --tags --dirty 2>/dev/null", "r")) {
+    char part[128];
+    while (std::fgets(part, sizeof part, pipe) != nullptr) text += part;
+    pclose(pipe);
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.empty() ? DETGEMM_BENCH_COMMIT : text;
+}
+
+std::unique_ptr<Lab> find_lab(const Options& options) {
+  std::string why;
+  std::string all;
+  for (const char* name : {"cuda", "hip", "cpu"}) {
+    if (!options.backend.empty() && options.backend != name) continue;
+    const std::string backend = name;
+    auto lab = backend == "cuda"  ? make_cuda_lab(options.cublaslt, why)
+               : backend == "hip" ? make_hip_lab(why)
+                                  : make_host_lab(why);
+    if (lab != nullptr) {
+      if (!all.empty()) std::fprintf(stderr, "absent: %s\n", all.c_str());
+      return lab;
+    }
+    all += (all.empty() ? "" : "; ") + backend + ": " + why;
+  }
+  throw NothingRan("no backend can run here: " + all);
+}
+
+std::vector<Case> find_cases(const Options& options, const Lab& lab) {
+  CaseQuery query;
+  query.backend = lab.name();
+  query.native = native_arithmetic(lab);
+  query.suites = options.suites;
+  query.tokens = options.tokens;
+  query.quick = options.quick;
+  if (options.cases.empty()) return read_cases(built_in_cases(), query);
+  std::ifstream file(options.cases);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    throw std::invalid_argument("cases is \"" + options.cases +
+                                "\": it must be a file that can be read");
+  }
+  return read_cases(text.str(), query);
+}
+
+std::function<bool(const std::string&)> matcher(const std::string& filter) {
+  if (filter.empty()) return [](const std::string&) { return true; };
+  try {
+    const std::regex expression(filter);
+    return [expression](const std::string& name) { return std::regex_search(name, expression); };
+  } catch (const std::regex_error& error) {
+    throw std::invalid_argument("filter is \"" + filter +
+                                "\": it must be a regular expression: " + error.what());
+  }
+}
+
+/// What Google Benchmark says of each arm, with the time that is left.
+class Progress final : public benchmark::BenchmarkReporter {
+ public:
+  Progress(double estimate, std::size_t arms) : estimate_(estimate), arms_(arms) {}
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      ++done_;
+      const double spent = now_s() - begin_;
+      const double share = static_cast<double>(done_) / static_cast<double>(arms_);
+      // The estimate at first, what was measured later.
+      const double left = (1 - share) * (spent + (1 - share) * estimate_);
+      std::string name = run.benchmark_name();
+      name.resize(name.find("/iterations:"));
+      if (run.error_occurred) {
+        std::printf("%-64s %s\n", name.c_str(), run.error_message.c_str());
+      } else {
+        std::printf("%-64s %11.2f us %9.3f TFLOP/s   %zu of %zu, %.0f s left  %s\n", name.c_str(),
+                    run.counters.at("median_us").value, run.counters.at("FLOP/s").value * 1e-12,
+                    done_, arms_, left, run.report_label.c_str());
+      }
+      std::fflush(stdout);
+    }
+  }
+
+ private:
+  double begin_ = now_s();
+  double estimate_;
+  std::size_t arms_;
+  std::size_t done_ = 0;
+};
+
+/// The cases of a run and their results, shared by the benchmarks of their arms.
+struct Session {
+  Lab& lab;
+  const std::vector<Case>& cases;
+  Settings settings;
+  double budget_s;
+  double begin = now_s();
+  std::unique_ptr<Buffers> buffers{};
+  RunResult run{};
+  const Case* current = nullptr;  ///< the last of run.results is its result
+
+  /// Null where the budget was spent.
+  const CaseResult* result_of(const Case& c) {
+    if (current == &c) return &run.results.back();
+    if (budget_s > 0 && now_s() - begin > budget_s) return nullptr;
+    current = &c;
+    try {
+      run.results.push_back(run_case(lab, c, run.rivals, *buffers, run.ceilings, settings));
+    } catch (const std::exception& error) {
+      // What was measured before it is kept, and the run's exit code says that something failed.
+      CaseResult failed;
+      failed.what = c;
+      failed.notes.push_back(std::string("failed: ") + error.what());
+      run.results.push_back(std::move(failed));
+      ++run.failed;
+    }
+    return &run.results.back();
+  }
+};
+
+/// One arm of one case: the experiment of the whole case runs with its first arm.
+void run_arm(benchmark::State& state, Session& session, const Case& c, const std::string& name) {
+  const CaseResult* result = session.result_of(c);
+  if (result == nullptr) {
+    state.SkipWithError("not measured: the budget is spent");
+    return;
+  }
+  for (const ArmResult& arm : result->arms) {
+    if (arm.name != name) continue;
+    std::size_t i = 0;
+    for (auto _ : state) state.SetIterationTime(arm.samples[i++ % arm.samples.size()] * 1e-6);
+    state.counters["median_us"] = arm.us.median;
+    state.counters["FLOP/s"] = gemm_of(c.problem).flops() / arm.us.median * 1e6;
+    state.counters["noise"] = arm.us.noise();
+    std::string label = arm.detail;
+    if (arm.batch_invariant) label += *arm.batch_invariant ? "" : "; ROW 0 DEPENDS ON M";
+    if (arm.us.noise() > kNoisy) label += "; noisy";
+    state.SetLabel(label);
+    return;
+  }
+  for (const std::string& note : result->notes) {
+    if (note.rfind(name + ":", 0) == 0 || note.rfind("failed: ", 0) == 0) {
+      state.SkipWithError(note.c_str());
+      return;
+    }
+  }
+  state.SkipWithError("left out");
+}
+
+std::size_t register_arms(Session& session) {
+  std::size_t count = 0;
+  for (const Case& c : session.cases) {
+    for (const std::string& arm : arms_of(c, session.run.rivals, session.settings)) {
+      benchmark::RegisterBenchmark(
+          (c.id + "/" + arm).c_str(),
+          [&session, &c, arm](benchmark::State& state) { run_arm(state, session, c, arm); })
+          ->UseManualTime()
+          ->Iterations(repetitions_of(session.lab, c, session.settings))
+          ->Unit(benchmark::kMicrosecond);
+      ++count;
+    }
+  }
+  return count;
+}
+
+void describe(Session& session, const Options& options, const std::string& command) {
+  RunResult& run = session.run;
+  run.date = today();
+  run.commit = commit_of(options);
+  run.command = command;
+  run.version = version();
+  run.backend = session.lab.name();
+  run.quick = options.quick;
+  run.machine = session.lab.facts();
+  for (const auto& fact : options.facts) run.machine.push_back(fact);
+  for (const auto& [key, value] : run.machine) std::printf("%s: %s\n", key.c_str(), value.c_str());
+  for (const Rival& rival : run.rivals) {
+    std::printf("rival %s: %s%s\n", rival.name.c_str(),
+                rival.present ? "" : "absent: ", rival.what.c_str());
+  }
+}
+
+/// What is measured beside the cases: without it they are measured all the same.
+void beside(const char* what, const std::function<void()>& measure) {
+  try {
+    measure();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "detgemm bench: no %s: %s\n", what, error.what());
+  }
+}
+
+void measure(Session& session, double estimate, std::size_t arms) {
+  RunResult& run = session.run;
+  std::vector<Problem> problems;
+  for (const Case& c : session.cases) {
+    problems.push_back(c.problem);
+    for (const Problem& other : session.lab.rivals_need(c.problem)) problems.push_back(other);
+  }
+  session.buffers = std::make_unique<Buffers>(session.lab.memory(), problems, session.lab.pools());
+  beside("ceilings", [&] { run.ceilings = session.lab.measure_ceilings(session.settings.quick); });
+  std::printf("copy %.3g B/s, read %.3g B/s", run.ceilings.copy_bytes_per_s,
+              run.ceilings.read_bytes_per_s);
+  for (const auto& [unit, flops] : run.ceilings.flops) {
+    std::printf(", %s %.3g FLOP/s", unit.c_str(), flops);
+  }
+  std::printf("\n");
+  beside("overheads",
+         [&] { run.overheads = measure_overheads(session.lab, native_arithmetic(session.lab)); });
+  char program[] = "detgemm_bench";
+  char* arguments[] = {program, nullptr};
+  int count = 1;
+  benchmark::Initialize(&count, arguments);
+  Progress progress(estimate, arms);
+  benchmark::RunSpecifiedBenchmarks(&progress);
+  benchmark::ClearRegisteredBenchmarks();
+}
+
+}  // namespace
+
+std::optional<RunResult> run_bench(const Options& options, const std::string& command) {
+  const auto lab = find_lab(options);
+  const auto all = find_cases(options, *lab);
+  Settings settings;
+  settings.quick = options.quick;
+  settings.bits = options.bits;
+  settings.repetitions = options.repetitions;
+  settings.wanted = matcher(options.filter);
+  const auto rivals = lab->rivals();
+  std::vector<Case> cases;
+  double estimate = 3;
+  for (const Case& c : all) {
+    if (arms_of(c, rivals, settings).empty()) continue;
+    cases.push_back(c);
+    estimate += estimate_s(*lab, c, rivals, settings);
+  }
+  if (cases.empty()) {
+    throw NothingRan("no case is left for backend " + lab->name() +
+                     ": --suite, --filter and --m must leave one");
+  }
+  if (options.list) {
+    for (const Case& c : cases) {
+      for (const auto& arm : arms_of(c, rivals, settings)) {
+        std::printf("%s/%s\n", c.id.c_str(), arm.c_str());
+      }
+    }
+    return std::nullopt;
+  }
+  std::printf("%zu cases, about %.0f s\n", cases.size(), estimate);
+  if (options.dry) return std::nullopt;
+  if (options.seconds > 0 && estimate > options.seconds) {
+    settings.shrink = options.seconds / estimate;
+  }
+  Session session{*lab, cases, settings, options.seconds};
+  session.run.rivals = rivals;
+  session.run.results.reserve(cases.size());
+  const std::size_t arms = register_arms(session);
+  describe(session, options, command);
+  measure(session, estimate, arms);
+  session.run.not_measured = static_cast<int>(cases.size() - session.run.results.size());
+  if (session.run.results.empty()) throw NothingRan("the budget was spent before the first case");
+  return std::move(session.run);
+}
+
+}  // namespace detgemm::bench

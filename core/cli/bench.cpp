@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "core/cli/command.hpp"
+#include "core/cli/subcommands.hpp"
+
+namespace detgemm::cli {
+namespace {
+
+constexpr const char* kSummary =
+    "Ours beside the vendor's own library, one experiment for every backend";
+constexpr const char* kFooter =
+    R"(Runs detgemm_bench, which lies beside this program where Google Benchmark was found when it was
+built, with all arguments as they are.
+
+Examples:
+  detgemm bench --help
+  detgemm bench --quick
+  detgemm bench --backend cuda --json h200.json
+
+Exit codes: 0 measured; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)";
+
+/// The program beside this one; empty where there is none.
+std::string program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const auto path = self.parent_path() / "detgemm_bench";
+  return std::filesystem::is_regular_file(path, error) ? path.string() : std::string();
+}
+
+}  // namespace
+
+void run_bench_program(int argc, char** argv) {
+  std::string path = program();
+  if (path.empty()) {
+    throw Refusal(Status(Errc::unavailable,
+                         "bench is not in this build: install Google Benchmark (Debian: "
+                         "libbenchmark-dev), configure with -DDETGEMM_BUILD_BENCH=ON and build the "
+                         "target detgemm_bench, which goes beside this program"));
+  }
+  std::vector<char*> arguments{path.data()};
+  for (int i = 2; i < argc; ++i) arguments.push_back(argv[i]);
+  arguments.push_back(nullptr);
+  execv(path.c_str(), arguments.data());
+  throw Refusal(Status(Errc::unavailable, path + " cannot be run: " + std::strerror(errno)));
+}
+
+void register_bench(CLI::App& root, int& exit_code) {
+  Command command(root, exit_code, "bench", kSummary);
+  command.footer(kFooter);
+}
+
+}  // namespace detgemm::cli

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/suite/experiment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/suite/overheads.hpp"
+#include "tests/bench/fake_lab.hpp"
+
+namespace detgemm::bench {
+namespace {
+
+CaseResult run(FakeLab& lab, const Case& c, const Ceilings& ceilings = {},
+               const Settings& settings = {}) {
+  const Buffers buffers(lab.memory(), {c.problem}, lab.pools());
+  return run_case(lab, c, lab.others, buffers, ceilings, settings);
+}
+
+const ArmResult& arm(const CaseResult& result, const std::string& name) {
+  const auto it = std::find_if(result.arms.begin(), result.arms.end(),
+                               [&](const ArmResult& a) { return a.name == name; });
+  EXPECT_NE(it, result.arms.end()) << name;
+  return *it;
+}
+
+TEST(Experiment, TimesEveryArmByTheQueuesClock) {
+  FakeLab lab;
+  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
+  lab.fake.cost = [](const std::string& name, int) { return name == "chain" ? 10.0 : 12.0; };
+  const CaseResult result = run(lab, small_case());
+  EXPECT_DOUBLE_EQ(arm(result, "chain").us.median, 10.0);
+  EXPECT_DOUBLE_EQ(arm(result, "vendor").us.median, 12.0);
+  EXPECT_EQ(arm(result, "chain").us.samples, 9);
+  ASSERT_EQ(result.comparisons.size(), 1U);
+  EXPECT_DOUBLE_EQ(result.comparisons[0].comparison.ratio, 1.2);
+  EXPECT_EQ(result.comparisons[0].comparison.verdict, "faster");
+  EXPECT_EQ(arm(result, "chain").digest, hex(small_case().ours[0].contract.digest()));
+}
+
+TEST(Experiment, TakesTheArmsInTurnForwardsAndBackwards) {
+  FakeLab lab;
+  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
+  run(lab, small_case());
+  const auto& order = lab.fake.launched;
+  ASSERT_GE(order.size(), 18U);
+  const std::vector<std::string> last(order.end() - 18, order.end());
+  for (std::size_t r = 0; r < 9; ++r) {
+    EXPECT_EQ(last[2 * r], r % 2 == 0 ? "chain" : "vendor") << r;
+    EXPECT_EQ(last[2 * r + 1], r % 2 == 0 ? "vendor" : "chain") << r;
+  }
+}
+
+TEST(Experiment, ARivalWhoseRowDependsOnTheBatchIsShownAsNo) {
+  FakeLab lab;
+  lab.others = {fake_rival("faithful", [](auto) { return 3; }),
+                fake_rival("fickle", [](std::int64_t m) { return m == 1 ? 3 : 4; })};
+  const CaseResult result = run(lab, small_case());
+  EXPECT_EQ(arm(result, "chain").batch_invariant, std::optional<bool>(true));
+  EXPECT_EQ(arm(result, "faithful").batch_invariant, std::optional<bool>(true));
+  EXPECT_EQ(arm(result, "fickle").batch_invariant, std::optional<bool>(false));
+}
+
+TEST(Experiment, WhereMIsOneOrTheReductionThereIsNoSuchQuestion) {
+  FakeLab lab;
+  Case one = small_case();
+  one.problem.tokens = 1;
+  EXPECT_EQ(arm(run(lab, one), "chain").batch_invariant, std::nullopt);
+  Case db = small_case();
+  db.problem.kind = Kind::db;
+  EXPECT_EQ(arm(run(lab, db), "chain").batch_invariant, std::nullopt);
+}
+
+TEST(Experiment, ANoisyClockIsInconclusive) {
+  FakeLab lab;
+  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
+  lab.fake.cost = [](const std::string& name, int launch) {
+    return name == "chain" ? 10.0 : launch % 2 == 0 ? 5.0 : 30.0;
+  };
+  const CaseResult result = run(lab, small_case());
+  EXPECT_EQ(result.comparisons[0].comparison.verdict, "inconclusive");
+  EXPECT_GT(arm(result, "vendor").us.noise(), kNoisy);
+  EXPECT_LT(arm(result, "chain").us.noise(), kNoisy);
+  EXPECT_FALSE(result.settled);
+}
+
+TEST(Experiment, AnArmThatCannotRunIsLeftOutWithItsSentence) {
+  FakeLab lab;
+  Rival broken;
+  broken.name = "broken";
+  broken.present = true;
+  broken.make = [](const RivalRequest&) -> Arm { throw std::runtime_error("no such type"); };
+  lab.others = {broken};
+  const CaseResult result = run(lab, small_case());
+  ASSERT_EQ(result.arms.size(), 1U);
+  ASSERT_EQ(result.notes.size(), 1U);
+  EXPECT_EQ(result.notes[0], "broken: left out: no such type");
+}
+
+TEST(Experiment, SampledAgainWithMoreLeadWhereTheHostWasTooSlow) {
+  FakeLab lab;
+  lab.fake.late = 3;
+  run(lab, small_case());
+  EXPECT_EQ(lab.fake.late, 0);
+}
+
+TEST(Experiment, SettledBlocksRunWithoutRestAndCountTwoThirds) {
+  FakeLab lab;
+  Case c = small_case();
+  c.mode = Mode::settled;
+  const CaseResult result = run(lab, c);
+  EXPECT_DOUBLE_EQ(arm(result, "chain").us.median, 10.0);
+  EXPECT_EQ(arm(result, "chain").us.samples, 9);
+}
+
+TEST(Experiment, ShareOfTheLimitIsOfTheSlowerOfBytesAndFlops) {
+  FakeLab lab;
+  const Case c = small_case();
+  const Gemm g = gemm_of(c.problem);
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = g.bytes() / 2e-6;  // 2 us
+  ceilings.flops = {{"bf16", g.flops() / 1e-6}};
+  const CaseResult result = run(lab, c, ceilings);
+  EXPECT_NEAR(result.limit_us, 2.0, 1e-9);
+  EXPECT_EQ(result.limited_by, "memory");
+  EXPECT_NEAR(arm(result, "chain").share_of_limit, 0.2, 1e-9);
+}
+
+TEST(Experiment, OnlyWantedArmsRun) {
+  FakeLab lab;
+  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
+  Settings settings;
+  settings.wanted = [](const std::string& name) { return name.find("chain") != name.npos; };
+  EXPECT_EQ(arms_of(small_case(), lab.others, settings), std::vector<std::string>{"chain"});
+  EXPECT_EQ(run(lab, small_case(), {}, settings).arms.size(), 1U);
+}
+
+TEST(Experiment, ABudgetShrinksRepetitionsToThreeAtLeast) {
+  FakeLab lab;
+  Settings settings;
+  settings.shrink = 0.5;
+  EXPECT_EQ(repetitions_of(lab, small_case(), settings), 5);
+  settings.shrink = 0.01;
+  EXPECT_EQ(repetitions_of(lab, small_case(), settings), 3);
+}
+
+TEST(Overheads, AreOfPlansCallsAndWorkspaces) {
+  FakeLab lab;
+  const Overheads found = measure_overheads(lab, Arithmetic::hopper);
+  EXPECT_EQ(found.us.size(), 6U);
+  for (const auto& [what, us] : found.us) EXPECT_GT(us, 0) << what;
+  EXPECT_EQ(found.bytes.size(), 7U);
+}
+
+}  // namespace
+}  // namespace detgemm::bench

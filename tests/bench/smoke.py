@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""smoke.py DETGEMM: a few seconds of `detgemm bench` on the host, its files and its page.
+
+Exit status 77: this build has no backend on the host.
+"""
+import csv
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENVIRONMENT_SECONDS = 240
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
+                          timeout=ENVIRONMENT_SECONDS)
+    if done.returncode == 3 and "no backend can run here" in done.stderr:
+        print("skipped: " + done.stderr.strip())
+        sys.exit(77)
+    return done
+
+
+def need(condition, said):
+    if not condition:
+        sys.exit(f"smoke: {said}")
+
+
+def check_result(result):
+    where = result["case"]
+    names = [arm["arm"] for arm in result["arms"]]
+    need("chain" in names, f"{where}: no chain among {names}; notes {result['notes']}")
+    for arm in result["arms"]:
+        need(arm["us"] > 0 and arm["p10"] <= arm["us"] <= arm["p90"], f"{where}: {arm}")
+        if arm["role"] == "ours":
+            need(arm["batch_invariant"] in (True, None), f"{where}: ours changed row 0: {arm}")
+            need(len(arm["digest"]) == 16, f"{where}: {arm}")
+    need(any(arm["batch_invariant"] is True for arm in result["arms"]) or result["m"] == 1,
+         f"{where}: nobody was asked for the batch property")
+    rivals = [name for name, arm in zip(names, result["arms"]) if arm["role"] == "rival"]
+    need(len(result["comparisons"]) == len(rivals) * (len(names) - len(rivals)),
+         f"{where}: comparisons")
+
+
+def main():
+    detgemm = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder)
+        done = run(detgemm, "bench", "--backend", "cpu", "--quick", "--suite",
+                   "cpu-odd,cpu-sweep", "--m", "1,9", "--repetitions", 3, "--json", out / "r.json",
+                   "--csv", out / "r.csv", "--markdown", out / "r.md", "--fact", "smoke=yes")
+        need(done.returncode == 0, f"exit {done.returncode}: {done.stdout}{done.stderr}")
+        need("s left" in done.stdout, f"no progress: {done.stdout}")
+        document = json.loads((out / "r.json").read_text())
+        need(document["schema"] == 1 and len(document["results"]) == 4,
+             f"{len(document['results'])} results")
+        need(document["machine"]["smoke"] == "yes", "the fact was not recorded")
+        need(document["ceilings"]["copy_bytes_per_s"] > 0, "no ceiling of memory")
+        need(document["ceilings"]["flops_per_s"]["fp32"] > 0, "no ceiling of arithmetic")
+        need(document["overheads"]["host_us"], "no overheads")
+        for result in document["results"]:
+            check_result(result)
+        arms = sum(len(result["arms"]) for result in document["results"])
+        need(len(list(csv.DictReader((out / "r.csv").open()))) == arms, "lines of the CSV")
+        need((out / "r.md").read_text().count("\n| ") >= arms, "lines of the markdown")
+        # The repro line measures one case, and only that.
+        repro = document["results"][0]["repro"].split()
+        listed = run(detgemm, *[word.strip("'") for word in repro[1:]], "--m", "1,9", "--list")
+        cases = {line.rsplit("/", 1)[0] for line in listed.stdout.split()}
+        need(cases == {document["results"][0]["case"]}, f"{repro}: {listed.stdout}{listed.stderr}")
+        page = run(sys.executable, ROOT / "bench" / "report", "page", out / "r.json", "-o",
+                   out / "page")
+        need(page.returncode == 0, page.stderr)
+        need("<svg" in (out / "page" / "index.html").read_text(), "a page without a chart")
+        same = run(sys.executable, ROOT / "bench" / "report", "compare", out / "r.json",
+                   out / "r.json")
+        need(same.returncode == 0 and ", 0 regressions" in same.stdout, same.stdout + same.stderr)
+    for arguments, code in ((["--suite", "nonsense"], 2), (["--zap"], 2), (["--filter", "["], 2),
+                            (["--backend", "cpu", "--filter", "matches nothing"], 3)):
+        done = run(detgemm, "bench", *arguments)
+        said = [x for x in done.stderr.splitlines() if not x.startswith("absent: ")]
+        need(done.returncode == code and len(said) == 1 and said[0].startswith("detgemm bench: "),
+             f"{arguments}: {done.returncode}: {done.stderr}")
+    with tempfile.TemporaryDirectory() as folder:
+        alone = shutil.copy(detgemm, folder)
+        done = run(alone, "bench", "--quick")
+        need(done.returncode == 3 and "-DDETGEMM_BUILD_BENCH=ON" in done.stderr,
+             f"without its program: {done.returncode}: {done.stderr}")
+    print("smoke: passed")
+
+
+if __name__ == "__main__":
+    main()
