@@ -11,7 +11,8 @@ SCHEMA = 1
 # Files of bench/results that are no timings of cases, by their schema.
 OTHERS = {"detgemm-bench-cpu-1": "rates of the host in an older form",
           "detgemm-variants-1": "times of every kernel", "detgemm-peers-1": "bits of peers",
-          "detgemm/leaf-variants/1": "times of every kernel of fold and tree"}
+          "detgemm/leaf-variants/1": "times of every kernel of fold and tree",
+          "detgemm-ncu-1": "what a profiler says of some launches"}
 
 
 class Bad(Exception):

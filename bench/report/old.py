@@ -54,6 +54,8 @@ def convert(path, document, bad):
             problem = row["problem"]
             kind, m, n, k = (problem[key] for key in ("kind", "m", "n", "k"))
             model, layer = known.get((n, k), ("other", f"{n}x{k}"))
+            if any(size > 1 and size % 2 for size in (m, n, k)):
+                model, layer = "odd", f"{n}x{k}"
             name = f"{model}/{layer}/{kind}/m{m}/{problem['type']}"
             name += "/settled" if row["mode"] == "settled" else ""
             name += "/accumulate" if problem.get("accumulate") else ""

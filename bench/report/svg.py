@@ -23,7 +23,7 @@ def compact(value):
     """1024 as 1K, 0.5 as 0.5: what an axis has room for."""
     if value >= 1024 and value % 1024 == 0:
         return f"{value // 1024:g}K"
-    return f"{value:.3g}"
+    return f"{value:.4g}"
 
 
 def text(x, y, words, size=12, anchor="start", fill="#222", extra=""):

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array kLeaves{64, 32, 128, 256, 512, 1024, 2048, 4096};
 
-/// A short leaf that the engine accepts, so that small problems have many; else 512. 64 comes before
-/// 32, because kernels that bring 64 k at a time are the ones that run.
+/// A short leaf that the engine accepts, so that small problems have many; else 512. 64 comes
+/// before 32, because kernels that bring 64 k at a time are the ones that run.
 Contract with_leaf(const Backend& engine, const Contract& base, ReductionKind kind, DType output) {
   Contract last = base;
   for (const std::int64_t leaf : kLeaves) {

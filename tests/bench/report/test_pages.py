@@ -34,6 +34,14 @@ class Pages(ReportTest):
         for drawn in re.findall(r"<svg.*?</svg>", html, re.S):
             xml.fromstring(drawn)
 
+    def test_the_committed_table_of_targets(self):
+        done = run("targets", *sorted((ROOT / "bench" / "results").glob("*.json")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = ROOT / "docs" / "bench" / "targets.md"
+        if UPDATE:
+            table.write_text(done.stdout, encoding="utf-8")
+        self.assertEqual(done.stdout, table.read_text(encoding="utf-8"))
+
     def test_plot(self):
         done = run("plot", GOLDEN / "gpu.json", "-o", self.folder / "plot.svg")
         self.assertEqual(done.returncode, 0, done.stderr)
