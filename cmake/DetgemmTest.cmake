@@ -8,6 +8,8 @@ function(detgemm_add_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(test_${name} PRIVATE detgemm_flags detgemm::core ${arg_LIBS} GTest::gtest)
+  # A test is compiled once and run once: more optimisation costs more than it saves.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NOT arg_OWN_MAIN)
     target_sources(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
   endif()
