@@ -24,6 +24,7 @@ detgemm_tristate(KOKKOS AUTO "The bit-exact reference backend")
 detgemm_tristate(CUDA AUTO "The CUDA backend")
 detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels where no compiler is")
 
+option(DETGEMM_HIP_LINK_RUNTIME "Link an installed ROCm's libamdhip64, not one found at run time" OFF)
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
