@@ -28,8 +28,6 @@ print_stages() {
 stage "setup" scripts/setup.sh
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  # What is not in the cache is not preprocessed first: the compiler's list of headers is the key.
-  export CCACHE_DEPEND=1
 fi
 results=$PWD/build/results
 rm -rf "$results"
