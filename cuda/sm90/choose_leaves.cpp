@@ -91,6 +91,7 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
     for (const bool swapped : {false, true}) {
       const std::int64_t x = swapped ? g.n : g.m;
       const std::int64_t y = swapped ? g.m : g.n;
+      // For at most 16 rows, loading 32 took 1.2 to 1.3 times as long as loading 16.
       if (t.load < t.x() && (x > t.load || (t.load > 16 && x <= 16 && forced < 0))) continue;
       const int slots = slots_for(s, sms);
       const Raster raster = raster_of(t, x, y, std::max(1, slots / s.parts));
