@@ -2,36 +2,47 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# bench.sh [--cpu] [--quick] [--record] [--out FOLDER]: builds what is needed, measures the host and
-# then the GPU that is found, and writes FOLDER (build/bench): a result file a backend, the page as
-# index.html and index.md, and the README's plot as plot.svg.
-#   --cpu      the host alone
-#   --quick    fewer cases and repetitions: a minute or two
-#   --record   the result files go to bench/results as well, and the plot to docs/images/bench.svg
+# bench.sh [--cpu] [--quick] [--record] [--no-setup] [--out FOLDER] [-- OPTIONS]: builds what is
+# needed, measures the host and then the GPU that is found, and writes FOLDER (build/bench): a result
+# file a backend, the page as index.html and index.md, and the README's plot as plot.svg.
+#   --cpu        the host alone
+#   --quick      fewer cases and repetitions: a minute or two
+#   --record     the result files go to bench/results as well, and the plot to docs/images/bench.svg
+#   --no-setup   install nothing: what the build needs is found by CMake (CMAKE_PREFIX_PATH)
+#   -- OPTIONS   the rest goes to `detgemm bench`, for example -- --seconds 120
 set -euo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
 
-cpu_only=no record=no out=$PWD/build/bench quick=()
+cpu_only=no record=no setup=yes out=$PWD/build/bench extra=()
 while [ $# -gt 0 ]; do
   case $1 in
     --cpu) cpu_only=yes ;;
-    --quick) quick=(--quick) ;;
+    --quick) extra+=(--quick) ;;
     --record) record=yes ;;
+    --no-setup) setup=no ;;
     --out)
       [ $# -gt 1 ] || { echo "bench.sh: --out needs a folder" >&2 && exit 2; }
       shift
       out=$(cd "$here" && mkdir -p "$1" && realpath "$1")
       ;;
+    --)
+      shift
+      extra+=("$@")
+      break
+      ;;
     *)
-      echo "bench.sh: option is \"$1\": it must be --cpu, --quick, --record or --out FOLDER" >&2
+      echo "bench.sh: option is \"$1\": it must be --cpu, --quick, --record, --no-setup, --out FOLDER" \
+        "or --" >&2
       exit 2
       ;;
   esac
   shift
 done
 
-scripts/setup.sh
+if [ $setup = yes ]; then
+  scripts/setup.sh
+fi
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
@@ -54,6 +65,11 @@ cmake --preset $preset -DDETGEMM_ENABLE_KOKKOS=ON >/dev/null
 cmake --build --preset $preset --target detgemm_cli detgemm_bench
 build=build/$preset
 
+# A backend that cannot run says why before the others are measured.
+for backend in "${backends[@]}"; do
+  $build/core/cli/detgemm bench --backend "$backend" "${extra[@]}" --dry
+done
+
 # What building costs: seconds of all objects as they were last built, and the libraries' bytes.
 seconds=$(awk -F'\t' 'NR > 1 { t[$4] = $2 - $1 } END { for (o in t) s += t[o]; print int(s / 1000) }' \
   $build/.ninja_log)
@@ -64,7 +80,7 @@ mkdir -p "$out"
 files=()
 for backend in "${backends[@]}"; do
   file=$out/$(date -u +%F)-$backend.json
-  $build/core/cli/detgemm bench --backend "$backend" "${quick[@]}" --json "$file" \
+  $build/core/cli/detgemm bench --backend "$backend" "${extra[@]}" --json "$file" \
     --csv "${file%.json}.csv" --markdown "${file%.json}.md" \
     --fact "build seconds, one core, $preset, less where ccache had it=$seconds" \
     --fact "build size, static libraries=$bytes KiB"

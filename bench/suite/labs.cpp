@@ -7,7 +7,7 @@ namespace detgemm::bench {
 
 #ifndef DETGEMM_BENCH_CUDA
 std::unique_ptr<Lab> make_cuda_lab(const std::string&, std::string& why) {
-  why = "CUDA is not in this build: configure with -DDETGEMM_ENABLE_CUDA=ON, with cublasLt.h there";
+  why = "CUDA is not in this build: configure with -DDETGEMM_ENABLE_CUDA=ON";
   return nullptr;
 }
 #endif
