@@ -20,8 +20,8 @@ constexpr std::string_view pick(const std::array<std::string_view, N>& names, E 
 constexpr std::array<std::string_view, 6> kTypes{"bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 5> kActivations{"none", "relu", "gelu", "gelu_tanh", "silu"};
 constexpr std::array<std::string_view, 3> kStable{"none", "a", "b"};
-constexpr std::array<std::string_view, 6> kArithmetics{"ieee_fma",  "hopper", "ampere",
-                                                       "blackwell", "cdna3",  "cdna2"};
+constexpr std::array<std::string_view, 6> kArithmeticNames{"ieee_fma",  "hopper", "ampere",
+                                                           "blackwell", "cdna3",  "cdna2"};
 constexpr std::array<std::string_view, 6> kEvidence{
     "IEEE 754 fp32 fused multiply-add, k ascending",
     "measured on an NVIDIA H200",
@@ -52,7 +52,7 @@ Result<E> find(std::string_view what, const std::array<std::string_view, N>& nam
 std::string_view name(DType type) noexcept { return pick(kTypes, type); }
 std::string_view name(Activation activation) noexcept { return pick(kActivations, activation); }
 std::string_view name(Stable stable) noexcept { return pick(kStable, stable); }
-std::string_view name(Arithmetic arithmetic) noexcept { return pick(kArithmetics, arithmetic); }
+std::string_view name(Arithmetic arithmetic) noexcept { return pick(kArithmeticNames, arithmetic); }
 std::string_view name(Errc code) noexcept { return pick(kCodes, code); }
 std::string_view name(Op op) noexcept {
   return pick(std::array<std::string_view, 2>{"none", "transpose"}, op);
