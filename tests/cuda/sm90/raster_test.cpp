@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
+#include "cuda/sm90/choose.hpp"
 #include "tests/support/random_bits.hpp"
 
 namespace detgemm::test {
@@ -75,6 +77,42 @@ TEST(Sm90Raster, ConsecutiveTilesShareOperands) {
     };
     EXPECT_LE(distinct(xs) + distinct(ys), 11 + 12);
   }
+}
+
+/// Rows of both operands that the first 16 tiles read.
+std::int64_t rows_of_neighbours(const Raster& r, const cuda::sm90::Geometry& t) {
+  std::set<int> xs, ys;
+  for (int tile = 0; tile < std::min(16, r.tiles()); ++tile) {
+    int x = -1, y = -1;
+    r.locate(tile, x, y);
+    xs.insert(x);
+    ys.insert(y);
+  }
+  return static_cast<std::int64_t>(xs.size()) * t.x() + static_cast<std::int64_t>(ys.size()) * t.n;
+}
+
+/// In one wave the 16 CTAs that a launch puts on one GPC read about as few rows as any stripes
+/// would let them; other stripes would cost more than twice as many.
+TEST(Sm90Raster, NeighboursOfOneWaveShareOperands) {
+  const auto t = cuda::sm90::geometry::tile(2, 1, 64);
+  double worst = 0;
+  double saved = 0;
+  for (int tiles_x = 1; tiles_x <= 132; ++tiles_x) {
+    for (int tiles_y = 1; tiles_x * tiles_y <= 132; ++tiles_y) {
+      Raster r = cuda::sm90::raster_of(t, tiles_x * t.x(), tiles_y * t.n, 132);
+      ASSERT_EQ(r.tiles(), tiles_x * tiles_y);
+      const auto chosen = static_cast<double>(rows_of_neighbours(r, t));
+      double least = chosen;
+      for (r.group = 1; r.group <= tiles_x; ++r.group) {
+        const auto rows = static_cast<double>(rows_of_neighbours(r, t));
+        least = std::min(least, rows);
+        saved = std::max(saved, rows / chosen);
+      }
+      worst = std::max(worst, chosen / least);
+    }
+  }
+  EXPECT_LT(worst, 1.25);
+  EXPECT_GT(saved, 2);
 }
 
 }  // namespace
