@@ -11,6 +11,16 @@ target_compile_options(detgemm_flags INTERFACE
   # GCC 12 warns of overlaps inside its own std::string (GCC bug 105651).
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 
+# detgemm_compile_fast(SOURCES...): options, text and tables, of which the time to compile is what they
+# cost; under sanitizers, where optimising and UBSan's checks take most of it, they are not what is tested.
+function(detgemm_compile_fast)
+  set(optimise $<$<CONFIG:Release>:-O1>)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    set(optimise -O0 -fno-sanitize=undefined)
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${optimise}")
+endfunction()
+
 # detgemm_add_library(NAME SOURCES... ) makes target detgemm_NAME and alias detgemm::NAME with
 # hidden symbols and the contract's flags.
 function(detgemm_add_library name)

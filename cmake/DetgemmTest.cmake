@@ -20,15 +20,6 @@ function(detgemm_add_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
-# Under sanitizers, optimising and UBSan's checks take most of the time to compile; these sources have
-# little to run, and are not what is tested.
-function(detgemm_compile_fast)
-  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-    set_source_files_properties(${ARGN} PROPERTIES
-      COMPILE_OPTIONS "-O0;-fno-sanitize=undefined")
-  endif()
-endfunction()
-
 # Targets of a folder and of those below it.
 function(detgemm_targets_below directory out)
   get_property(all DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)

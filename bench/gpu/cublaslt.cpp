@@ -5,9 +5,9 @@
 
 #include <dlfcn.h>
 
-#include <type_traits>
 #include <vector>
 
+#include "bench/common/symbols.hpp"
 #include "bench/gpu/check.hpp"
 #include "bench/gpu/cublaslt_abi.hpp"
 
@@ -29,27 +29,21 @@ void good(int status, const char* what) {
 }
 
 bool find_all(void* object, lt::Functions& library) {
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    const std::string full = std::string("cublasLt") + name;
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(object, full.c_str()));
-    complete = complete && function != nullptr;
-  };
-  find(library.Create, "Create");
-  find(library.GetVersion, "GetVersion");
-  find(library.MatmulDescCreate, "MatmulDescCreate");
-  find(library.MatmulDescSetAttribute, "MatmulDescSetAttribute");
-  find(library.MatmulDescDestroy, "MatmulDescDestroy");
-  find(library.MatrixLayoutCreate, "MatrixLayoutCreate");
-  find(library.MatrixLayoutDestroy, "MatrixLayoutDestroy");
-  find(library.MatmulPreferenceCreate, "MatmulPreferenceCreate");
-  find(library.MatmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
-  find(library.MatmulPreferenceDestroy, "MatmulPreferenceDestroy");
-  find(library.MatmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
-  find(library.MatmulAlgoConfigGetAttribute, "MatmulAlgoConfigGetAttribute");
-  find(library.Matmul, "Matmul");
-  return complete;
+  Symbols symbols(object, "cublasLt");
+  symbols.find(library.Create, "Create");
+  symbols.find(library.GetVersion, "GetVersion");
+  symbols.find(library.MatmulDescCreate, "MatmulDescCreate");
+  symbols.find(library.MatmulDescSetAttribute, "MatmulDescSetAttribute");
+  symbols.find(library.MatmulDescDestroy, "MatmulDescDestroy");
+  symbols.find(library.MatrixLayoutCreate, "MatrixLayoutCreate");
+  symbols.find(library.MatrixLayoutDestroy, "MatrixLayoutDestroy");
+  symbols.find(library.MatmulPreferenceCreate, "MatmulPreferenceCreate");
+  symbols.find(library.MatmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
+  symbols.find(library.MatmulPreferenceDestroy, "MatmulPreferenceDestroy");
+  symbols.find(library.MatmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
+  symbols.find(library.MatmulAlgoConfigGetAttribute, "MatmulAlgoConfigGetAttribute");
+  symbols.find(library.Matmul, "Matmul");
+  return symbols.missing().empty();
 }
 
 /// Descriptors and the algorithm of one problem.

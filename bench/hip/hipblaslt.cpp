@@ -7,7 +7,8 @@
 
 #include <memory>
 #include <stdexcept>
-#include <type_traits>
+
+#include "bench/common/symbols.hpp"
 
 namespace detgemm::bench::hip {
 namespace {
@@ -64,26 +65,20 @@ void good(int status, const char* what) {
 }
 
 bool find_all(void* object, Library& lt) {
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    const std::string full = std::string("hipblasLt") + name;
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(object, full.c_str()));
-    complete = complete && function != nullptr;
-  };
-  find(lt.Create, "Create");
-  find(lt.GetVersion, "GetVersion");
-  find(lt.MatmulDescCreate, "MatmulDescCreate");
-  find(lt.MatmulDescSetAttribute, "MatmulDescSetAttribute");
-  find(lt.MatmulDescDestroy, "MatmulDescDestroy");
-  find(lt.MatrixLayoutCreate, "MatrixLayoutCreate");
-  find(lt.MatrixLayoutDestroy, "MatrixLayoutDestroy");
-  find(lt.MatmulPreferenceCreate, "MatmulPreferenceCreate");
-  find(lt.MatmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
-  find(lt.MatmulPreferenceDestroy, "MatmulPreferenceDestroy");
-  find(lt.MatmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
-  find(lt.Matmul, "Matmul");
-  return complete;
+  Symbols symbols(object, "hipblasLt");
+  symbols.find(lt.Create, "Create");
+  symbols.find(lt.GetVersion, "GetVersion");
+  symbols.find(lt.MatmulDescCreate, "MatmulDescCreate");
+  symbols.find(lt.MatmulDescSetAttribute, "MatmulDescSetAttribute");
+  symbols.find(lt.MatmulDescDestroy, "MatmulDescDestroy");
+  symbols.find(lt.MatrixLayoutCreate, "MatrixLayoutCreate");
+  symbols.find(lt.MatrixLayoutDestroy, "MatrixLayoutDestroy");
+  symbols.find(lt.MatmulPreferenceCreate, "MatmulPreferenceCreate");
+  symbols.find(lt.MatmulPreferenceSetAttribute, "MatmulPreferenceSetAttribute");
+  symbols.find(lt.MatmulPreferenceDestroy, "MatmulPreferenceDestroy");
+  symbols.find(lt.MatmulAlgoGetHeuristic, "MatmulAlgoGetHeuristic");
+  symbols.find(lt.Matmul, "Matmul");
+  return symbols.missing().empty();
 }
 
 /// One problem's descriptors, and the memory its algorithm may use.

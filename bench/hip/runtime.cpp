@@ -6,7 +6,8 @@
 #include <dlfcn.h>
 
 #include <stdexcept>
-#include <type_traits>
+
+#include "bench/common/symbols.hpp"
 
 namespace detgemm::bench::hip {
 
@@ -29,29 +30,24 @@ const Runtime* runtime(std::string& why) {
     why = "no HIP runtime is loaded";
     return nullptr;
   }
-  complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) {
-      complete = false;
-      why = std::string("the HIP runtime has no ") + name;
-    }
-  };
-  find(found.StreamSynchronize, "hipStreamSynchronize");
-  find(found.StreamBeginCapture, "hipStreamBeginCapture");
-  find(found.StreamEndCapture, "hipStreamEndCapture");
-  find(found.GraphInstantiate, "hipGraphInstantiate");
-  find(found.GraphLaunch, "hipGraphLaunch");
-  find(found.GraphExecDestroy, "hipGraphExecDestroy");
-  find(found.GraphDestroy, "hipGraphDestroy");
-  find(found.EventCreate, "hipEventCreate");
-  find(found.EventDestroy, "hipEventDestroy");
-  find(found.EventRecord, "hipEventRecord");
-  find(found.EventQuery, "hipEventQuery");
-  find(found.EventSynchronize, "hipEventSynchronize");
-  find(found.EventElapsedTime, "hipEventElapsedTime");
-  find(found.MemsetAsync, "hipMemsetAsync");
-  find(found.MemcpyAsync, "hipMemcpyAsync");
+  Symbols symbols(library, "hip");
+  symbols.find(found.StreamSynchronize, "StreamSynchronize");
+  symbols.find(found.StreamBeginCapture, "StreamBeginCapture");
+  symbols.find(found.StreamEndCapture, "StreamEndCapture");
+  symbols.find(found.GraphInstantiate, "GraphInstantiate");
+  symbols.find(found.GraphLaunch, "GraphLaunch");
+  symbols.find(found.GraphExecDestroy, "GraphExecDestroy");
+  symbols.find(found.GraphDestroy, "GraphDestroy");
+  symbols.find(found.EventCreate, "EventCreate");
+  symbols.find(found.EventDestroy, "EventDestroy");
+  symbols.find(found.EventRecord, "EventRecord");
+  symbols.find(found.EventQuery, "EventQuery");
+  symbols.find(found.EventSynchronize, "EventSynchronize");
+  symbols.find(found.EventElapsedTime, "EventElapsedTime");
+  symbols.find(found.MemsetAsync, "MemsetAsync");
+  symbols.find(found.MemcpyAsync, "MemcpyAsync");
+  complete = symbols.missing().empty();
+  if (!complete) why = "the HIP runtime has no " + symbols.missing();
   return complete ? &found : nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bench/common/symbols.hpp"
 #include "bench/host/rivals.hpp"
 
 namespace detgemm::bench {
@@ -57,28 +58,24 @@ void good(int status, const char* what) {
   }
 }
 
-/// Every function by its name without the prefix; false where one is missing.
+/// False where a function is missing.
 bool find_all(void* object, Library& library) {
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(object, name));
-    complete = complete && function != nullptr;
-  };
-  find(library.version, "dnnl_version");
-  find(library.engine_create, "dnnl_engine_create");
-  find(library.stream_create, "dnnl_stream_create");
-  find(library.stream_wait, "dnnl_stream_wait");
-  find(library.memory_desc_create_with_strides, "dnnl_memory_desc_create_with_strides");
-  find(library.memory_desc_destroy, "dnnl_memory_desc_destroy");
-  find(library.matmul_primitive_desc_create, "dnnl_matmul_primitive_desc_create");
-  find(library.primitive_desc_destroy, "dnnl_primitive_desc_destroy");
-  find(library.primitive_create, "dnnl_primitive_create");
-  find(library.primitive_destroy, "dnnl_primitive_destroy");
-  find(library.primitive_execute, "dnnl_primitive_execute");
-  find(library.memory_create, "dnnl_memory_create");
-  find(library.memory_set_data_handle, "dnnl_memory_set_data_handle");
-  find(library.memory_destroy, "dnnl_memory_destroy");
-  return complete;
+  Symbols symbols(object, "dnnl_");
+  symbols.find(library.version, "version");
+  symbols.find(library.engine_create, "engine_create");
+  symbols.find(library.stream_create, "stream_create");
+  symbols.find(library.stream_wait, "stream_wait");
+  symbols.find(library.memory_desc_create_with_strides, "memory_desc_create_with_strides");
+  symbols.find(library.memory_desc_destroy, "memory_desc_destroy");
+  symbols.find(library.matmul_primitive_desc_create, "matmul_primitive_desc_create");
+  symbols.find(library.primitive_desc_destroy, "primitive_desc_destroy");
+  symbols.find(library.primitive_create, "primitive_create");
+  symbols.find(library.primitive_destroy, "primitive_destroy");
+  symbols.find(library.primitive_execute, "primitive_execute");
+  symbols.find(library.memory_create, "memory_create");
+  symbols.find(library.memory_set_data_handle, "memory_set_data_handle");
+  symbols.find(library.memory_destroy, "memory_destroy");
+  return symbols.missing().empty();
 }
 
 int type_of(DType type) {

@@ -7,6 +7,8 @@
 
 #include <cublasLt.h>
 
+#include <type_traits>
+
 namespace lt = detgemm::bench::lt;
 
 static_assert(lt::kSuccess == CUBLAS_STATUS_SUCCESS);
@@ -40,6 +42,7 @@ constexpr bool alike(int (*)(A...), cublasStatus_t (*)(B...)) {
   }
 }
 #define DETGEMM_ALIKE(name) static_assert(alike(decltype(lt::Functions::name){}, &cublasLt##name))
+static_assert(std::is_same_v<decltype(lt::Functions::GetVersion), decltype(&cublasLtGetVersion)>);
 DETGEMM_ALIKE(Create);
 DETGEMM_ALIKE(MatmulDescCreate);
 DETGEMM_ALIKE(MatmulDescSetAttribute);
