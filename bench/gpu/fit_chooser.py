@@ -24,7 +24,7 @@ START = dict(
 ADDED = {"kCacheStart", "kMemoryStart", "kStart", "kPairStart"}  # microseconds, may be 0
 # The pairs that are compiled; the others were measured once, lost, and are not offered.
 PAIRS = {"64x64-pair-y", "64x96-pair-y", "64x128-pair-y", "64x160-pair-y", "128x48-pair-x",
-         "128x96-pair-x"}
+         "128x96-one-group-pair-x"}
 SHARES = {"kPairSteps", "kSwapped", "kWideStream"}
 
 
@@ -36,13 +36,15 @@ def features(result):
     """A row a measured geometry of one problem."""
     for name, us in result["us"].items():
         geometry, _, swapped = name.partition("/")
-        match = re.match(r"(\d+)x(\d+)(?:-load(\d+))?(?:-depth\d+)?(?:-pair-([xy]))?$", geometry)
+        match = re.match(r"(\d+)x(\d+)(?:-load(\d+))?(?:-depth\d+)?(?:-pair-([xy]))?$",
+                         geometry.replace("-one-group", ""))
         if not match or (match[4] and geometry not in PAIRS):
             continue
         x, n = int(match[1]), int(match[2])
         load, pair = int(match[3] or x), match[4]
         rows = (result["n"], result["m"]) if swapped else (result["m"], result["n"])
-        groups, blocks = (1 if x == 64 else 2), (2 if x == 256 else 1)
+        one_group = x == 64 or "-one-group" in geometry
+        groups, blocks = (1 if one_group else 2), (2 if x == 256 or "-one-group" in geometry else 1)
         tiles_x = ceil_div(rows[0], x * (2 if pair == "y" else 1))
         tiles_y = ceil_div(rows[1], n * (2 if pair == "x" else 1))
         slab = next(s for s in (64, 32, 16, 8) if n % s == 0)

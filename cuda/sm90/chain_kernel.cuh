@@ -15,7 +15,9 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
                                              int group) {
   RingCursor<T::kStages> cursor;
   ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
-  Stagger stagger = Stagger::start<T>(group, T::kLag, shape.k_blocks);
+  // A CTA with one tile has no epilogue to hide, and all of its ring to fill.
+  const bool many = shape.raster.tiles() > static_cast<int>(gridDim.x) / T::kCluster;
+  Stagger stagger = Stagger::start<T>(group, many ? T::kLag : 0, shape.k_blocks);
   int box_index = 0;
   TileWalk<T> walk;
   int tile_x, tile_y;

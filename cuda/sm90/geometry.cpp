@@ -10,6 +10,7 @@ std::string name(const Geometry& geometry) {
   const auto add = [&](const char* what, int value, int usual) {
     if (value != usual) text += what + std::to_string(value);
   };
+  if (geometry.groups == 1 && geometry.blocks > 1) text += "-one-group";
   add("-load", geometry.load, geometry.x());
   add("-depth", geometry.depth, 1);
   add("-ctas", geometry.ctas, 1);

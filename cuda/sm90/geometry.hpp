@@ -47,7 +47,7 @@ struct Geometry {
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
 };
 
-/// For example "128x192", "64x32-load8-depth4", "64x192-pair-y".
+/// For example "128x192", "64x32-load8-depth4", "64x192-pair-y", "128x96-one-group".
 std::string name(const Geometry& geometry);
 
 namespace geometry {
@@ -91,12 +91,14 @@ inline constexpr auto kPlainGeometries = [] {
   all[i++] = narrow(32, 4, 1);
   all[i++] = narrow(64, 2, 1);
   for (const int n : kOne) all[i++] = tile(1, 1, n);
-  for (const int n : kTwo) all[i++] = tile(2, 1, n);
+  // 128 x 96 runs in one wave: one group has a longer ring than two, which need more boxes for D.
+  for (const int n : kTwo) all[i++] = n == 96 ? tile(1, 2, n) : tile(2, 1, n);
   for (const int n : kWide) all[i++] = tile(2, 2, n);
   // Pairs pay where tiles are light and would each fetch the same streamed weights; for the large
   // tiles, where power sets the clock, they lost 1 to 10 % and are not compiled.
   for (const int n : {64, 96, 128, 160}) all[i++] = pair(1, 1, n, false);
-  for (const int n : {48, 96}) all[i++] = pair(2, 1, n, true);
+  all[i++] = pair(2, 1, 48, true);
+  all[i++] = pair(1, 2, 96, true);
   return all;
 }();
 
