@@ -19,13 +19,13 @@ SMS = 132
 START = dict(
     kStreamRate=14.8, kReuseRate=19.3, kResident=25.6, kCacheStart=1.72, kMemoryRate=4.16,
     kMemoryStart=3.11, kSharp=5.77, kClock=1.712, kFloorOne=17.9, kFloorTwo=28.1, kTileClocks=260,
-    kBoxClocks=341, kStart=0.73, kPower=914, kPowerPerEdge=5.16, kPairFill=1.046, kPairStart=0.08,
-    kFillBytes=74.4, kPairSteps=0.031, kSwapped=0.056, kWideStream=0.0086)
+    kBoxClocks=341, kStart=0.73, kPower=914, kPowerPerEdge=5.16, kPairFill=1.051, kPairStart=0.31,
+    kFillBytes=74.4, kPairSteps=0.014, kSwapped=0.037, kThree=0.05, kWideStream=0.0086)
 ADDED = {"kCacheStart", "kMemoryStart", "kStart", "kPairStart"}  # microseconds, may be 0
 # The pairs that are compiled; the others were measured once, lost, and are not offered.
 PAIRS = {"64x64-pair-y", "64x96-pair-y", "64x128-pair-y", "64x160-pair-y", "128x48-pair-x",
          "128x96-one-group-pair-x"}
-SHARES = {"kPairSteps", "kSwapped", "kWideStream"}
+SHARES = {"kPairSteps", "kSwapped", "kThree", "kWideStream"}
 
 
 def ceil_div(a, b):
@@ -44,7 +44,8 @@ def features(result):
         load, pair = int(match[3] or x), match[4]
         rows = (result["n"], result["m"]) if swapped else (result["m"], result["n"])
         one_group = x == 64 or "-one-group" in geometry
-        groups, blocks = (1 if one_group else 2), (2 if x == 256 or "-one-group" in geometry else 1)
+        groups = 1 if one_group else 3 if x == 192 else 2
+        blocks = x // 64 // groups
         tiles_x = ceil_div(rows[0], x * (2 if pair == "y" else 1))
         tiles_y = ceil_div(rows[1], n * (2 if pair == "x" else 1))
         slab = next(s for s in (64, 32, 16, 8) if n % s == 0)
@@ -58,7 +59,7 @@ def model(columns, c):
     together = lambda *t: sum(v**c["kSharp"] for v in t)**(1 / c["kSharp"])
     waves = np.maximum(1, np.ceil(tx * ty / np.where(pair > 0, SMS // 2, SMS)))
     steps = np.ceil(k / 64) * 4
-    tensor = np.maximum(groups * blocks * n / 2, np.where(groups == 2, c["kFloorTwo"], c["kFloorOne"]))
+    tensor = np.maximum(groups * blocks * n / 2, np.where(groups > 1, c["kFloorTwo"], c["kFloorOne"]))
     fill = (load + n) * 32 / c["kFillBytes"] * np.where(pair > 0, c["kPairFill"], 1)
     tile = (steps * together(tensor, fill) * (1 + c["kPairSteps"] * pair) + c["kTileClocks"] +
             c["kBoxClocks"] * blocks * n / slab)
@@ -74,7 +75,7 @@ def model(columns, c):
 
     wide = c["kWideStream"] * np.maximum(0, n - 112) / 128 * (xr <= 64)
     time = together(work, memory, power, cache(xr, ty) + cache(yr, tx) + c["kCacheStart"])
-    return time * (1 + c["kSwapped"] * swapped) * (1 + wide)
+    return time * (1 + c["kSwapped"] * swapped) * (1 + c["kThree"] * (groups == 3)) * (1 + wide)
 
 
 def main():

@@ -71,14 +71,12 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   } else {
     __syncthreads();
   }
-  // Registers move from the producer to the consumers where 168 a thread would not hold a tile.
+  // Registers move from the producer to the consumers: 168 a thread, or 128, would not hold a tile.
   if (warp < 4) {
-    if constexpr (T::kGroups == 2) ptx::registers_decrease<(T::kBlocks * T::kN > 256 ? 24 : 40)>();
+    if constexpr (T::kGroups > 1) ptx::registers_decrease<T::kProducerRegisters>();
     run_producer<T>(shared, maps, shape, warp, TileWalk<T>{}, {0, shape.k_blocks});
   } else {
-    if constexpr (T::kGroups == 2) {
-      ptx::registers_increase<(T::kBlocks * T::kN > 256 ? 240 : 232)>();
-    }
+    if constexpr (T::kGroups > 1) ptx::registers_increase<T::kConsumerRegisters>();
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
   }
   // Nobody leaves while a neighbour may still write here or arrive on a barrier.

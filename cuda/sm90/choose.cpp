@@ -87,16 +87,17 @@ namespace model {
 constexpr double kClock = 1712;         // MHz
 constexpr double kSharp = 5.77;         // how sharply the slowest resource rules
 constexpr double kFloorOne = 17.9;      // clocks of a k16 step of one group's chain, at least
-constexpr double kFloorTwo = 28.1;      // of two groups'
+constexpr double kFloorTwo = 28.1;      // of more groups'
 constexpr double kFillBytes = 74.4;     // a clock into one multiprocessor's shared memory
 constexpr double kTileClocks = 260;     // a tile, whatever it holds
 constexpr double kBoxClocks = 341;      // an epilogue box
 constexpr double kStart = 0.73;         // us a launch
-constexpr double kPairStart = 0.08;     // us more for clusters
-constexpr double kPairFill = 1.046;     // multicast fills more slowly
-constexpr double kPairSteps = 1.031;    // and waits for its neighbour
-constexpr double kSwapped = 1.056;      // weights on the x side: the readers of a tile of weights
+constexpr double kPairStart = 0.31;     // us more for clusters
+constexpr double kPairFill = 1.051;     // multicast fills more slowly
+constexpr double kPairSteps = 1.014;    // and waits for its neighbour
+constexpr double kSwapped = 1.037;      // weights on the x side: the readers of a tile of weights
                                         // then run far apart
+constexpr double kThree = 1.05;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, a 128 more
 constexpr double kMemoryRate = 4.16e6;  // bytes a us from device memory, and its start in us
 constexpr double kMemoryStart = 3.11;
@@ -131,7 +132,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   // One multiprocessor: tensor core, filling of shared memory, epilogue.
   const bool pair = t.cluster > 1;
   const double tensor =
-      std::max(t.groups * t.blocks * t.n / 2.0, t.groups == 2 ? kFloorTwo : kFloorOne);
+      std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? kFloorTwo : kFloorOne);
   const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n;
   const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
   const double tile = steps * together(tensor, fill) * (pair ? kPairSteps : 1) + kTileClocks +
@@ -147,7 +148,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
   const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *
-         (swapped ? kSwapped : 1);
+         (swapped ? kSwapped : 1) * (t.groups == 3 ? kThree : 1);
 }
 
 Choice choose(const GemmArguments& g, int sms, int forced) {

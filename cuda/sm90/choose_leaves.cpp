@@ -23,16 +23,18 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
 }
 
-// Constants fitted to measured times of every kernel on 50 problems on an H200 (docs/sm90.md): over
-// them the choice costs 2.2 % against the best kernel.
+// Constants fitted to measured times of every kernel on an H200 (docs/sm90.md). Over 79 problems of
+// 128 tokens and more the choice costs 0.3 % against the best kernel.
 namespace model {
-constexpr double kLeaf = 0.13;        // us a leaf: ending a chain and beginning the next
+constexpr double kLeaf = 0.13;        // us a leaf that is taken under the next
+constexpr double kFours = 0.12;       // us a leaf of a tile, where four run on
+constexpr double kTurn = 0.3;         // us a leaf of a tile that is taken when it has ended
+constexpr double kTurnTree = 1.45;    // more where sums wait in the workspace
 constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
 constexpr double kCluster = 0.2, kClusterKib = 0.035;  // us a part, and a KiB of a slot
 constexpr double kGrid = 2.2, kGridKib = 0.1;
-constexpr double kStep = 0.023;    // us of a k16 step, at least: a chain waits for itself
-constexpr double kFirst = 0.7;     // us before the first of them
-constexpr double kWaiting = 1.12;  // sums that wait in the workspace, where registers hold but one
+constexpr double kStep = 0.023;  // us of a k16 step, at least: a chain waits for itself
+constexpr double kFirst = 0.7;   // us before the first of them
 }  // namespace model
 
 /// Microseconds of bringing parts together, less what shorter chains save.
@@ -47,13 +49,20 @@ double sharing_time(const Sharing& s, const Geometry& t) {
 
 double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std::int64_t x,
                std::int64_t y, int slots, bool swapped) {
-  const auto leaves = static_cast<double>(leaves_of(g.reduction, g.k)) / s.parts;
-  const bool waits = g.reduction.kind == ReductionKind::tree && leaves > 2 && t.n > 128;
+  const std::int64_t count = leaves_of(g.reduction, g.k);
+  const auto leaves = static_cast<double>(count) / s.parts;
+  const bool tree = g.reduction.kind == ReductionKind::tree;
+  const Order order = registers_of(t, tree && (count + s.parts - 1) / s.parts > 2, false).order;
   const double chain =
       model::kFirst + model::kStep * static_cast<double>(g.k) / (kBlockK / 4 * s.parts);
-  const double tiles = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
-  return std::max(chain, tiles * (waits ? model::kWaiting : 1)) + sharing_time(s, t) +
-         model::kLeaf * leaves;
+  const double work = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
+  const double time = std::max(chain, work) + sharing_time(s, t);
+  if (order == Order::under) return time + model::kLeaf * leaves;
+  const int at_once = std::max(1, slots / (s.parts * t.cluster));
+  const int tiles = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
+  return time +
+         leaves * tiles *
+             (order == Order::fours ? model::kFours : model::kTurn + (tree ? model::kTurnTree : 0));
 }
 
 }  // namespace
@@ -88,13 +97,14 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
     if (any_mn && !t.takes_mn_major()) continue;
     if (leaf_blocks % t.depth != 0 || !divides(g.reduction, leaves, s.parts)) continue;
     if (s.split == Split::cluster && s.parts - 1 > shared_slots(t, false)) continue;
+    if (t.cluster > 1 && (s.parts > 1 || t.cluster > sms)) continue;
     for (const bool swapped : {false, true}) {
       const std::int64_t x = swapped ? g.n : g.m;
       const std::int64_t y = swapped ? g.m : g.n;
       // For at most 16 rows, loading 32 took 1.2 to 1.3 times as long as loading 16.
       if (t.load < t.x() && (x > t.load || (t.load > 16 && x <= 16 && forced < 0))) continue;
       const int slots = slots_for(s, sms);
-      const Raster raster = raster_of(t, x, y, std::max(1, slots / s.parts));
+      const Raster raster = raster_of(t, x, y, std::max(1, slots / (s.parts * t.cluster)));
       // Parts that wait for each other run at the same time, so a tile's parts are one wave.
       if (s.parts > 1 && std::int64_t{raster.tiles()} * s.parts > slots) continue;
       const double time = time_of(g, t, s, x, y, slots, swapped);
@@ -106,7 +116,8 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
       d.swapped = swapped;
       d.sharing = s;
       d.raster = raster;
-      d.grid = s.parts * std::min(raster.tiles(), std::max(1, slots / s.parts));
+      const int together = s.parts * t.cluster;
+      d.grid = together * std::min(raster.tiles(), std::max(1, slots / together));
     }
   }
   return best;

@@ -100,7 +100,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       __syncwarp();
     }
   };
-  const std::uint32_t boxes = shared.epilogue + group * 2 * T::kBoxBytes;
+  const std::uint32_t boxes = shared.epilogue + group * T::kGroupBoxes;
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll

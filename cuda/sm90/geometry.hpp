@@ -80,7 +80,8 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
   constexpr int kWide[] = {64, 96, 128, 160, 192};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 4 + 2> all{};
+  constexpr int kThree[] = {80, 128, 160};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 3 + 4 + 2> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -94,6 +95,7 @@ inline constexpr auto kPlainGeometries = [] {
   // 128 x 96 runs in one wave: one group has a longer ring than two, which need more boxes for D.
   for (const int n : kTwo) all[i++] = n == 96 ? tile(1, 2, n) : tile(2, 1, n);
   for (const int n : kWide) all[i++] = tile(2, 2, n);
+  for (const int n : kThree) all[i++] = tile(3, 1, n);
   // Pairs pay where tiles are light and would each fetch the same streamed weights; for the large
   // tiles, where power sets the clock, they lost 1 to 10 % and are not compiled.
   for (const int n : {64, 96, 128, 160}) all[i++] = pair(1, 1, n, false);

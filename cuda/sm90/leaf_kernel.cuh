@@ -4,15 +4,18 @@
 #pragma once
 
 #include "cuda/sm90/epilogue_general.cuh"
+#include "cuda/sm90/leaf_orders.cuh"
 #include "cuda/sm90/leaf_parts.cuh"
 
 namespace detgemm::cuda::sm90 {
 
-/// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile.
+/// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile. A pair
+/// that shares an operand takes tiles of one part, as a chain's pairs do.
+template <class T>
 struct PartWalk {
   int parts;
-  int part = static_cast<int>(blockIdx.x) % parts;
-  int at = static_cast<int>(blockIdx.x) / parts;
+  int part = T::kCluster > 1 ? 0 : static_cast<int>(blockIdx.x) % parts;
+  int at = static_cast<int>(blockIdx.x) / (T::kCluster > 1 ? T::kCluster : parts);
   int tile = 0;
 
   __device__ explicit PartWalk(const LeafShape& leaf) : parts(leaf.parts) {}
@@ -20,14 +23,14 @@ struct PartWalk {
     if (at >= raster.tiles()) return false;
     tile = at;
     raster.locate(at, tile_x, tile_y);
-    at += static_cast<int>(gridDim.x) / parts;
+    if constexpr (T::kCluster > 1) {
+      int& mine = T::kSharesX ? tile_y : tile_x;
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_rank());
+    }
+    at += static_cast<int>(gridDim.x) / (T::kCluster > 1 ? T::kCluster : parts);
     return true;
   }
 };
-
-__device__ __forceinline__ BlockRange blocks_of(const LeafShape& leaf, LeafRange r, int k_blocks) {
-  return {r.begin * leaf.leaf_blocks, min(r.end * leaf.leaf_blocks, k_blocks)};
-}
 
 /// Asks L2 for the C that a tile will start from, long before it is read: a line a thread and turn.
 template <class T>
@@ -81,140 +84,6 @@ __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const L
   }
 }
 
-/// The leaves of one part, from left to right:
-///
-///   leaf  = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf]       tensor core
-///   fold:  sum = (((start + l0) + l1) + l2) ...                                fp32 adds
-///   tree:  sum waits until its sibling is there:  l0, l0 + l1, | l2, l2 + l3, (l0+l1) + (l2+l3)
-///
-/// The newest sums stay in registers, sums[0] on top; what lies below them on the stack waits
-/// elsewhere.
-template <class T>
-struct Leaves {
-  const LeafShape& leaf;
-  LeafRange range;
-  int group;
-  WaitingSums<T> waiting;
-  /// Not initialised: a value that a branch may skip would make ptxas serialise every wgmma.
-  Accumulators<T> (&sums)[T::kSums];
-  int held = 0;  ///< of sums
-
-  /// Takes leaf number `at`. Nothing here writes to `leaf_value`: the next leaf's steps may be
-  /// running, and ptxas lets no other instruction define accumulators then.
-  __device__ __forceinline__ void take(int at, const Accumulators<T>& leaf_value) {
-    int closed = leaf.tree ? nodes_closed_by(at - range.begin, range.end - range.begin) : held;
-    if (closed == 0) make_room();
-    each([&](int i, int j) {
-      const float value = leaf_value[i][j];
-      sums[0][i][j] = closed > 0 ? arithmetic::add_rn(sums[0][i][j], value) : value;
-    });
-#pragma unroll 1
-    for (; closed > 1; --closed) {
-      if (T::kSums > 1 && held > 1) {
-        each([&](int i, int j) {
-          sums[0][i][j] = arithmetic::add_rn(sums[T::kSums > 1][i][j], sums[0][i][j]);
-#pragma unroll
-          for (int s = 1; s + 1 < T::kSums; ++s) sums[s][i][j] = sums[s + 1][i][j];
-        });
-        --held;
-      } else if constexpr (T::kWaits) {
-        waiting.pop_into(sums[0]);
-      }
-    }
-  }
-
- private:
-  template <class Do>
-  __device__ __forceinline__ void each(Do&& act) {
-#pragma unroll
-    for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-      for (int j = 0; j < T::kN / 2; ++j) act(i, j);
-    }
-  }
-  /// Frees sums[0].
-  __device__ __forceinline__ void make_room() {
-    if constexpr (T::kWaits) {
-      if (held == T::kSums) {
-        waiting.push(sums[T::kSums - 1]);
-        --held;
-      }
-    }
-    each([&](int i, int j) {
-#pragma unroll
-      for (int s = T::kSums - 1; s > 0; --s) sums[s][i][j] = sums[s - 1][i][j];
-    });
-    ++held;
-  }
-};
-
-/// Large tiles: a leaf is taken when its last step has ended. While one warp group adds, the other
-/// one's leaf keeps the tensor core busy.
-template <class T>
-__device__ __forceinline__ void run_leaves_in_turn(const SharedLayout<T>& shared, int k_blocks,
-                                                   int group, RingCursor<T::kStages>& cursor,
-                                                   Leaves<T>& leaves) {
-  Stagger in_step{0};
-  for (int at = leaves.range.begin; at < leaves.range.end; ++at) {
-    Accumulators<T> acc;
-    set_zero<T>(acc);
-    const BlockRange k = blocks_of(leaves.leaf, {at, at + 1}, k_blocks);
-    run_chain<T>(shared, k.end - k.begin, group, cursor, in_step, acc);
-    leaves.take(at, acc);
-  }
-}
-
-/// Where registers hold two leaves beside the sum: one is taken while the next one's first stage
-/// runs.
-///
-///   tensor core   | l0, stage 0 | l0, stage 1 | l1, stage 0 | l1, stage 1 | l2, stage 0 | ...
-///   adds                                      | take l0     |             | take l1     |
-template <class T>
-__device__ __forceinline__ void run_leaves_under(const SharedLayout<T>& shared, int k_blocks,
-                                                 int group, RingCursor<T::kStages>& cursor,
-                                                 Leaves<T>& leaves) {
-  Accumulators<T> even, odd;
-  int previous = -1;
-  const auto hand_back = [&] {
-    ptx::wgmma_wait<1>();
-    if (previous >= 0) release<T>(shared, previous);
-    previous = cursor.stage;
-    cursor.advance();
-  };
-  const auto run = [&](int at, Accumulators<T>& mine, Accumulators<T>& other) {
-    set_zero<T>(mine);
-    const BlockRange k = blocks_of(leaves.leaf, {at, at + 1}, k_blocks);
-    start_stage<T>(shared, group, cursor, mine);
-    hand_back();  // and the other leaf has ended
-    if (at > leaves.range.begin) {
-#pragma unroll
-      for (int i = 0; i < T::kBlocks; ++i) ptx::pin(other[i]);
-      leaves.take(at - 1, other);
-    }
-#pragma unroll 1
-    for (int block = k.begin + T::kDepth; block < k.end; block += T::kDepth) {
-      start_stage<T>(shared, group, cursor, mine);
-      hand_back();
-    }
-  };
-  int at = leaves.range.begin;
-#pragma unroll 1
-  for (; at + 1 < leaves.range.end; at += 2) {
-    run(at, even, odd);
-    run(at + 1, odd, even);
-  }
-  if (at < leaves.range.end) {
-    run(at, even, odd);
-    ptx::wgmma_wait<0>();
-    release<T>(shared, previous);
-    leaves.take(at, even);
-  } else {
-    ptx::wgmma_wait<0>();
-    release<T>(shared, previous);
-    leaves.take(at - 1, odd);
-  }
-}
-
 /// One consumer warp group: its share of every tile, or part of a tile, of the CTA.
 template <class T>
 __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
@@ -225,7 +94,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   const LeafShared<T> leaf_shared(shared);
   ptx::wait_for_earlier_kernels();  // they may still read D, write C or use the workspace
   int box_index = 0;
-  PartWalk walk(leaf);
+  PartWalk<T> walk(leaf);
   const LeafRange range = part_of(leaf, walk.part);
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
@@ -233,7 +102,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     const int y0 = tile_y * T::kN;
     const bool from_c = leaf.from_c && walk.part == 0;
     if (from_c) {
-      PartWalk ahead = walk;
+      PartWalk<T> ahead = walk;
       int next_x, next_y;
       if (ahead.next(shape.raster, next_x, next_y)) prefetch_c<T>(g, shape, next_x, next_y);
     }
@@ -244,19 +113,24 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
       start_sum_from_c<T>(g, shape, group, x0, y0, sum);
       leaves.held = 1;
     }
-    if constexpr (T::kRegisters.leaves == 2) {
-      run_leaves_under<T>(shared, shape.k_blocks, group, cursor, leaves);
+    const LeafStages<T> stages{shared, shape.k_blocks, group, cursor};
+    if constexpr (T::kRegisters.order == Order::under) {
+      run_leaves_under<T>(stages, leaves);
+    } else if constexpr (T::kRegisters.order == Order::fours) {
+      run_leaves_in_fours<T>(stages, leaves);
     } else {
-      run_leaves_in_turn<T>(shared, shape.k_blocks, group, cursor, leaves);
+      run_leaves_in_turn<T>(stages, leaves);
     }
-    if (leaf.split == Split::cluster) {
+    if (T::kCluster == 1 && leaf.split == Split::cluster) {
       if (!meet_in_cluster<T>(leaf, leaf_shared, group, sum)) continue;
-    } else if (leaf.split == Split::grid) {
+    } else if (T::kCluster == 1 && leaf.split == Split::grid) {
       if (!meet_in_workspace<T>(leaf, leaf_shared, walk.tile, walk.part, group, sum)) continue;
     }
     if constexpr (T::kGeneral) {
       finish_general<T>(shared, g, shape, group, x0, y0, sum);
     } else {
+      // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
+      if constexpr (T::kBoxesInSlot) ptx::named_barrier(1 + group, 128);
       store_plain<T>(shared, maps.d, shape, group, box_index, sum, x0, y0);
     }
   }
@@ -275,7 +149,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
       ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups);
+      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
     }
     expect_parts<T>(leaf, LeafShared<T>(shared));
     ptx::fence_mbarrier_init();
@@ -284,13 +158,14 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   ptx::cluster_sync();  // no part may send before part 0 is there
   if (warp < 4) {
     if constexpr (T::kGroups == 2) ptx::registers_decrease<40>();
-    const PartWalk walk(leaf);
+    const PartWalk<T> walk(leaf);
     run_producer<T>(shared, maps, shape, warp, walk,
                     blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
   } else {
     if constexpr (T::kGroups == 2) ptx::registers_increase<232>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);
   }
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write here
 }
 
 }  // namespace detgemm::cuda::sm90

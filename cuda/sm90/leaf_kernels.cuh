@@ -18,7 +18,7 @@ Kernel compiled_leaf() {
   if constexpr (kTaken && (kG.takes_mn_major() || (!kXMn && !kYMn))) {
     using Tile = LeafTile<T, kG, kXMn, kYMn, kForm, kDeep && has_deep(kG)>;
     return {reinterpret_cast<const void*>(&leaf_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
-            1};
+            Tile::kCluster};
   } else {
     return {};
   }

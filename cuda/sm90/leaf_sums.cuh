@@ -32,20 +32,30 @@ __device__ __forceinline__ void store_shared(std::uint32_t to, float4 v) {
                : "memory");
 }
 
-/// Calls `piece(offset, four accumulators)` for all pieces of this thread; offset in bytes in a
-/// slot. Threads whose rows were not loaded have none.
+/// Calls `piece(offset)` for all pieces of this thread; offset in bytes in a slot. Threads whose
+/// rows were not loaded have none.
 template <class T, class Piece>
-__device__ __forceinline__ void for_pieces(int group, Accumulators<T>& acc, Piece&& piece) {
+__device__ __forceinline__ void for_offsets(int group, Piece&& piece) {
   const int thread = threadIdx.x % 128;
   if (T::kHolding < 128 && thread >= T::kHolding) return;
 #pragma unroll
-  for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-    for (int j = 0; j < T::kN / 8; ++j) {
-      const int at = (((group * T::kBlocks + i) * (T::kN / 8) + j) * T::kHolding + thread) * 16;
-      piece(at, acc[i] + 4 * j);
-    }
+  for (int j = 0; j < T::kBlocks * T::kN / 8; ++j) {
+    piece(((group * T::kBlocks * T::kN / 8 + j) * T::kHolding + thread) * 16);
   }
+}
+/// The same with the four accumulators that belong there, of one set or two.
+template <class T, class A, class B, class Piece>
+__device__ __forceinline__ void for_pieces(int group, A& a, B& b, Piece&& piece) {
+  int j = 0;
+  for_offsets<T>(group, [&](int at) {
+    const int block = j / (T::kN / 8), column = j % (T::kN / 8) * 4;
+    piece(at, a[block] + column, b[block] + column);
+    ++j;
+  });
+}
+template <class T, class A, class Piece>
+__device__ __forceinline__ void for_pieces(int group, A& a, Piece&& piece) {
+  for_pieces<T>(group, a, a, [&](int at, auto* d, auto*) { piece(at, d); });
 }
 
 __device__ __forceinline__ float4 four(const float* d) { return {d[0], d[1], d[2], d[3]}; }
@@ -67,42 +77,82 @@ struct LeafShared {
   __device__ std::uint32_t slot(int i) const { return slots + i * T::kSlotBytes; }
 };
 
-/// Sums that wait for their sibling in a tree: a stack, its lower levels in shared memory, the rest
-/// in the workspace. Only the thread that stored a sum reads it.
+/// sum = sum + value, in the sum's own registers: a copy of every register of a leaf would take as
+/// long again as the adds.
+__device__ __forceinline__ void add_to(float& sum, float value) {
+  asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum) : "f"(value));
+}
+template <class T>
+__device__ __forceinline__ void add_to(Accumulators<T>& sum, const Accumulators<T>& value) {
+#pragma unroll
+  for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+    for (int j = 0; j < T::kN / 2; ++j) add_to(sum[i][j], value[i][j]);
+  }
+}
+
+/// Sums that wait for their sibling in a tree outside of registers, by level: the lower ones in
+/// shared memory, the rest in the workspace. Only the thread that stored a sum reads it.
 template <class T>
 struct WaitingSums {
   const LeafShape& leaf;
   const LeafShared<T>& shared;
   int group;
-  int depth = 0;
 
-  __device__ char* slot_in_workspace(int level) const {
-    const std::int64_t slot = std::int64_t{blockIdx.x} * leaf.levels + level;
-    return static_cast<char*>(leaf.waiting) + slot * T::kSlotBytes;
-  }
-  __device__ void push(Accumulators<T>& sum) {
-    if (depth < leaf.shared_levels) {
-      const std::uint32_t to = shared.slot(T::kSlots - 1 - depth);
-      for_pieces<T>(group, sum, [&](int at, const float* d) { store_shared(to + at, four(d)); });
-    } else {
-      char* to = slot_in_workspace(depth);
-      for_pieces<T>(group, sum,
-                    [&](int at, const float* d) { *reinterpret_cast<float4*>(to + at) = four(d); });
+  __device__ __forceinline__ void store(int level, const Accumulators<T>& sum) {
+    if (T::kBoxesInSlot && level < leaf.shared_levels) {  // TMA may still read the last tile's D
+      if (threadIdx.x % 32 == 0) ptx::tma_store_wait_read<0>();
+      ptx::named_barrier(1 + group, 128);
     }
-    ++depth;
+    at_level(level, [&](auto&&, auto&& save) {
+      for_pieces<T>(group, sum, sum,
+                    [&](int at, const float* d, const float*) { save(at, four(d)); });
+    });
   }
-  /// `sum` becomes the popped one plus itself.
-  __device__ void pop_into(Accumulators<T>& sum) {
-    --depth;
-    if (depth < leaf.shared_levels) {
-      const std::uint32_t from = shared.slot(T::kSlots - 1 - depth);
-      for_pieces<T>(group, sum,
-                    [&](int at, float* d) { set_four(d, add(load_shared(from + at), four(d))); });
-    } else {
-      const char* from = slot_in_workspace(depth);
-      for_pieces<T>(group, sum, [&](int at, float* d) {
-        set_four(d, add(__ldcg(reinterpret_cast<const float4*>(from + at)), four(d)));
+  /// The level = itself + value.
+  __device__ __forceinline__ void add(int level, const Accumulators<T>& value) {
+    at_level(level, [&](auto&& load, auto&& save) {
+      for_pieces<T>(group, value, value, [&](int at, const float* v, const float*) {
+        save(at, sm90::add(load(at), four(v)));
       });
+    });
+  }
+  /// sum = sum + the level.
+  __device__ __forceinline__ void add_to(Accumulators<T>& sum, int level) {
+    at_level(level, [&](auto&& load, auto&&) {
+      for_pieces<T>(group, sum, sum, [&](int at, float* d, const float*) {
+        set_four(d, sm90::add(four(d), load(at)));
+      });
+    });
+  }
+  /// The level below = itself + the level.
+  __device__ __forceinline__ void merge(int level) {
+    at_level(level, [&](auto&& load, auto&&) {
+      at_level(level - 1, [&](auto&& load_below, auto&& save) {
+        const int thread = threadIdx.x % 128;
+        if (T::kHolding < 128 && thread >= T::kHolding) return;
+        const int at = (group * T::kBlocks * T::kN / 8 * T::kHolding + thread) * 16;
+#pragma unroll 1
+        for (int j = 0; j < T::kBlocks * T::kN / 8; ++j) {
+          const int here = at + j * T::kHolding * 16;
+          save(here, sm90::add(load_below(here), load(here)));
+        }
+      });
+    });
+  }
+
+ private:
+  template <class Act>
+  __device__ __forceinline__ void at_level(int level, Act&& act) {
+    if (level < leaf.shared_levels) {
+      const std::uint32_t slot = shared.slot(T::kSlots - 1 - level);
+      act([&](int at) { return load_shared(slot + at); },
+          [&](int at, float4 v) { store_shared(slot + at, v); });
+    } else {
+      char* slot = static_cast<char*>(leaf.waiting) +
+                   (std::int64_t{blockIdx.x} * leaf.levels + level) * T::kSlotBytes;
+      act([&](int at) { return __ldcg(reinterpret_cast<const float4*>(slot + at)); },
+          [&](int at, float4 v) { *reinterpret_cast<float4*>(slot + at) = v; });
     }
   }
 };

@@ -19,18 +19,22 @@ constexpr int slot_bytes(const Geometry& g) {
   return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
 }
 
-/// What a thread's registers hold: leaves in the making, and finished sums of which the newest is
-/// on top. Two leaves: one is taken while the next one's first steps run.
+/// How leaves follow each other; leaf_kernel.cuh draws it.
+enum class Order { under, fours, in_turn };
+
+/// What a thread's registers hold beside the leaves that `order` needs: two, or one in turn.
 struct Registers {
-  int leaves, sums;
+  Order order;
+  int sums;
 };
 /// `deep`: for trees of more than two leaves a part. A set is a tile's accumulators; five sets of
 /// 32 fit, four of 48, three of 64, two of 96.
 constexpr Registers registers_of(const Geometry& g, bool deep, bool general) {
   const int n = g.blocks * g.n;
-  if (n <= 64) return {2, 3};
-  if (!deep) return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{2, 1} : Registers{1, 1};
-  return n <= 96 ? Registers{2, 2} : n <= 128 ? Registers{1, 2} : Registers{1, 1};
+  if (n <= 64) return {Order::under, 3};
+  if (n <= 128 && deep) return {Order::fours, 1};
+  return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{Order::under, 1}
+                                                    : Registers{Order::in_turn, 1};
 }
 /// Whether it makes a difference.
 constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
@@ -57,14 +61,18 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   /// Sums may have to wait outside of registers; a fold's never do.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// The epilogue's staging, the slots, and the barrier on which parts arrive.
-  static constexpr int kStagingBytes = Base::kEpilogueBytes;
+  static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
+  static constexpr int kStagingBytes = kBoxesInSlot ? 0 : Base::kEpilogueBytes;
+  static constexpr int kGroupBoxes = kBoxesInSlot ? kSlotBytes / kG.groups : Base::kGroupBoxes;
   static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotBytes + 16;
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
 
-  static_assert(kG.cluster == 1 && kG.ctas == 1 && kStages >= 3);
+  static_assert(kG.ctas == 1 && kStages >= 3);
   static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0);
+  static_assert(!kBoxesInSlot ||
+                (kSlots == 1 && kGroupBoxes >= Base::kGroupBoxes && kGroupBoxes % 1024 == 0));
 };
 
 }  // namespace detgemm::cuda::sm90

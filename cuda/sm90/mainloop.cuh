@@ -61,8 +61,9 @@ __device__ __forceinline__ void set_zero(Accumulators<T>& acc) {
   }
 }
 
-/// Waits for a stage and starts its 4 * kDepth steps, as one wgmma group.
-template <class T>
+/// Waits for a stage and starts its 4 * kDepth steps, as one wgmma group. kFresh: chains begin
+/// here, from +0, and no move has to clear the accumulators.
+template <class T, bool kFresh = false>
 __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int group,
                                             const RingCursor<T::kStages>& cursor,
                                             Accumulators<T>& acc) {
@@ -80,8 +81,13 @@ __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int g
     for (int step = 0; step < kBlockK / 16; ++step) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
-        ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>::run(
-            acc[i], x + i * (8192 >> 4) + step * kXStep, y + step * kYStep);
+        using Wgmma = ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>;
+        const std::uint64_t x_step = x + i * (8192 >> 4) + step * kXStep;
+        if (kFresh && b == 0 && step == 0) {
+          Wgmma::template run<true>(acc[i], x_step, y);
+        } else {
+          Wgmma::template run<false>(acc[i], x_step, y + step * kYStep);
+        }
       }
     }
   }

@@ -56,6 +56,9 @@ struct Tile {
   static constexpr int kYBytes = kG.stage_bytes(kYMn) / kDepth - kXBytes;
   static constexpr int kStageBytes = kG.stage_bytes(kYMn);
   static constexpr int kThreads = 128 * (kGroups + 1);
+  /// Of a thread, where groups share out the 64 K that a multiprocessor has.
+  static constexpr int kConsumerRegisters = kGroups == 3 ? 160 : kBlocks * kN > 256 ? 240 : 232;
+  static constexpr int kProducerRegisters = kGroups == 3 ? 32 : kBlocks * kN > 256 ? 24 : 40;
 
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
@@ -65,6 +68,7 @@ struct Tile {
   static constexpr int kPitch = kColumns + 8;
   static constexpr int kEpilogueBytes =
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * 2 * kBoxBytes;
+  static constexpr int kGroupBoxes = 2 * kBoxBytes;  ///< bytes from a group's boxes to the next's
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind, where the ring can spare them: the rest of it
   /// hides L2's latency.

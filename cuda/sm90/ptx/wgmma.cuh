@@ -78,53 +78,55 @@ namespace detgemm::cuda::sm90::ptx {
 #define DETGEMM_D31 DETGEMM_D30, "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 // clang-format on
 
-/// d (64 x N fp32) += A (64 x 16) * B (16 x N): one contract step an output. kAMn and kBMn: the
-/// operand's M or N runs along memory instead of K (transpose bit of the instruction). N is a
-/// multiple of 8 up to 256. Layout of d: thread t of the warp group holds rows
-/// 16 * (t / 32) + t % 32 / 4 + 8 h and columns 8 j + 2 * (t % 4) + i at d[4 j + 2 h + i].
+/// d (64 x N fp32) += A (64 x 16) * B (16 x N): one contract step an output. kFresh: from +0,
+/// whatever d holds. kAMn and kBMn: the operand's M or N runs along memory instead of K (transpose
+/// bit of the instruction). N is a multiple of 8 up to 256. Layout of d: thread t of the warp group
+/// holds rows 16 * (t / 32) + t % 32 / 4 + 8 h and columns 8 j + 2 * (t % 4) + i at d[4 j + 2 h +
+/// i].
 template <DType T, int N, bool kAMn, bool kBMn>
 struct Wgmma;
 
-#define DETGEMM_WGMMA(n, last, a, b, ta, tb)                                                      \
+#define DETGEMM_WGMMA(n, last, a, b, keep, ta, tb)                                                \
   template <DType T, bool kAMn, bool kBMn>                                                        \
   struct Wgmma<T, n, kAMn, kBMn> {                                                                \
+    template <bool kFresh = false>                                                                \
     static __device__ __forceinline__ void run(float (&d)[n / 2], std::uint64_t descriptor_a,     \
                                                std::uint64_t descriptor_b) {                      \
       if constexpr (T == DType::bf16) {                                                           \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" DETGEMM_R##last \
-                     "}, " a ", " b ", 1, 1, 1, " ta ", " tb ";"                                  \
+                     "}, " a ", " b ", " keep ", 1, 1, " ta ", " tb ";"                           \
                      : DETGEMM_D##last                                                            \
-                     : "l"(descriptor_a), "l"(descriptor_b), "n"(kAMn ? 1 : 0),                   \
-                       "n"(kBMn ? 1 : 0));                                                        \
+                     : "l"(descriptor_a), "l"(descriptor_b), "n"(kFresh ? 0 : 1),                 \
+                       "n"(kAMn ? 1 : 0), "n"(kBMn ? 1 : 0));                                     \
       } else {                                                                                    \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" DETGEMM_R##last   \
-                     "}, " a ", " b ", 1, 1, 1, " ta ", " tb ";"                                  \
+                     "}, " a ", " b ", " keep ", 1, 1, " ta ", " tb ";"                           \
                      : DETGEMM_D##last                                                            \
-                     : "l"(descriptor_a), "l"(descriptor_b), "n"(kAMn ? 1 : 0),                   \
-                       "n"(kBMn ? 1 : 0));                                                        \
+                     : "l"(descriptor_a), "l"(descriptor_b), "n"(kFresh ? 0 : 1),                 \
+                       "n"(kAMn ? 1 : 0), "n"(kBMn ? 1 : 0));                                     \
       }                                                                                           \
     }                                                                                             \
   };
 // clang-format off
-DETGEMM_WGMMA(8, 0, "%4", "%5", "%6", "%7")
-DETGEMM_WGMMA(16, 1, "%8", "%9", "%10", "%11")
-DETGEMM_WGMMA(24, 2, "%12", "%13", "%14", "%15")
-DETGEMM_WGMMA(32, 3, "%16", "%17", "%18", "%19")
-DETGEMM_WGMMA(48, 5, "%24", "%25", "%26", "%27")
-DETGEMM_WGMMA(64, 7, "%32", "%33", "%34", "%35")
-DETGEMM_WGMMA(80, 9, "%40", "%41", "%42", "%43")
-DETGEMM_WGMMA(96, 11, "%48", "%49", "%50", "%51")
-DETGEMM_WGMMA(112, 13, "%56", "%57", "%58", "%59")
-DETGEMM_WGMMA(128, 15, "%64", "%65", "%66", "%67")
-DETGEMM_WGMMA(144, 17, "%72", "%73", "%74", "%75")
-DETGEMM_WGMMA(160, 19, "%80", "%81", "%82", "%83")
-DETGEMM_WGMMA(176, 21, "%88", "%89", "%90", "%91")
-DETGEMM_WGMMA(192, 23, "%96", "%97", "%98", "%99")
-DETGEMM_WGMMA(208, 25, "%104", "%105", "%106", "%107")
-DETGEMM_WGMMA(224, 27, "%112", "%113", "%114", "%115")
-DETGEMM_WGMMA(240, 29, "%120", "%121", "%122", "%123")
-DETGEMM_WGMMA(248, 30, "%124", "%125", "%126", "%127")
-DETGEMM_WGMMA(256, 31, "%128", "%129", "%130", "%131")
+DETGEMM_WGMMA(8, 0, "%4", "%5", "%6", "%7", "%8")
+DETGEMM_WGMMA(16, 1, "%8", "%9", "%10", "%11", "%12")
+DETGEMM_WGMMA(24, 2, "%12", "%13", "%14", "%15", "%16")
+DETGEMM_WGMMA(32, 3, "%16", "%17", "%18", "%19", "%20")
+DETGEMM_WGMMA(48, 5, "%24", "%25", "%26", "%27", "%28")
+DETGEMM_WGMMA(64, 7, "%32", "%33", "%34", "%35", "%36")
+DETGEMM_WGMMA(80, 9, "%40", "%41", "%42", "%43", "%44")
+DETGEMM_WGMMA(96, 11, "%48", "%49", "%50", "%51", "%52")
+DETGEMM_WGMMA(112, 13, "%56", "%57", "%58", "%59", "%60")
+DETGEMM_WGMMA(128, 15, "%64", "%65", "%66", "%67", "%68")
+DETGEMM_WGMMA(144, 17, "%72", "%73", "%74", "%75", "%76")
+DETGEMM_WGMMA(160, 19, "%80", "%81", "%82", "%83", "%84")
+DETGEMM_WGMMA(176, 21, "%88", "%89", "%90", "%91", "%92")
+DETGEMM_WGMMA(192, 23, "%96", "%97", "%98", "%99", "%100")
+DETGEMM_WGMMA(208, 25, "%104", "%105", "%106", "%107", "%108")
+DETGEMM_WGMMA(224, 27, "%112", "%113", "%114", "%115", "%116")
+DETGEMM_WGMMA(240, 29, "%120", "%121", "%122", "%123", "%124")
+DETGEMM_WGMMA(248, 30, "%124", "%125", "%126", "%127", "%128")
+DETGEMM_WGMMA(256, 31, "%128", "%129", "%130", "%131", "%132")
 // clang-format on
 #undef DETGEMM_WGMMA
 #undef DETGEMM_R0

@@ -100,7 +100,7 @@ Kernel leaf_kernel_of(int geometry, Form form, bool deep) {
   if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
   if (form != Form::plain && !takes_general_leaves(t)) return {};
   const Path path = form == Form::plain ? Path::plain : Path::general;
-  return fake({path, T, geometry, kXMn, kYMn, form, true, deep}, 128 * (t.groups + 1), 1);
+  return fake({path, T, geometry, kXMn, kYMn, form, true, deep}, 128 * (t.groups + 1), t.cluster);
 }
 template Kernel leaf_kernel_of<DType::bf16, false, false>(int, Form, bool);
 template Kernel leaf_kernel_of<DType::bf16, false, true>(int, Form, bool);

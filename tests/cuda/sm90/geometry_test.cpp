@@ -31,10 +31,11 @@ void expect_runs(const Geometry& t, bool general) {
   SCOPED_TRACE(name(t));
   // What the instructions and TMA want.
   EXPECT_TRUE(t.n >= 8 && t.n <= 256 && t.n % 8 == 0);
-  EXPECT_TRUE(t.groups == 1 || t.groups == 2);
+  EXPECT_TRUE(t.groups >= 1 && t.groups <= 3);
   EXPECT_GE(t.depth, 1);
   EXPECT_GE(t.ctas, 1);
-  EXPECT_LE(t.blocks * t.n / 2, 192) << "accumulators a thread";
+  // Three groups and a producer share out 64 K registers: 160 a thread hold fewer accumulators.
+  EXPECT_LE(t.blocks * t.n / 2, t.groups == 3 ? 96 : 192) << "accumulators a thread";
   EXPECT_TRUE(t.load > 0 && t.load <= t.x());
   EXPECT_TRUE(t.load == t.x() || (t.x() == 64 && t.cluster == 1));
   EXPECT_LE(t.x_share(), 256);

@@ -154,7 +154,9 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
     EXPECT_EQ(s.from_c, g.continue_from_c);
     EXPECT_EQ(grid % static_cast<std::size_t>(s.parts), 0U);
     EXPECT_LE(r.grid, static_cast<unsigned>(std::max(o.sms, 1)));
-    EXPECT_EQ(r.cluster, s.split == Split::cluster ? static_cast<unsigned>(s.parts) : 1U);
+    EXPECT_TRUE(t.cluster == 1 || s.parts == 1) << "a pair shares an operand, not a tile";
+    EXPECT_EQ(r.cluster, static_cast<unsigned>(s.split == Split::cluster ? s.parts : t.cluster));
+    EXPECT_EQ(r.grid % r.cluster, 0U);
     const int waiting_in_workspace = s.levels - s.shared_levels;
     if (waiting_in_workspace > 0) {
       expect_inside(s.waiting, grid * static_cast<std::size_t>(s.levels) * slot, kBase, size);
