@@ -27,7 +27,6 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // 128 tokens and more the choice costs 0.3 % against the best kernel.
 namespace model {
 constexpr double kLeaf = 0.13;        // us a leaf that is taken under the next
-constexpr double kFours = 0.12;       // us a leaf of a tile, where four run on
 constexpr double kTurn = 0.3;         // us a leaf of a tile that is taken when it has ended
 constexpr double kTurnTree = 1.45;    // more where sums wait in the workspace
 constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
@@ -57,12 +56,10 @@ double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std:
       model::kFirst + model::kStep * static_cast<double>(g.k) / (kBlockK / 4 * s.parts);
   const double work = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
   const double time = std::max(chain, work) + sharing_time(s, t);
-  if (order == Order::under) return time + model::kLeaf * leaves;
+  if (order != Order::in_turn) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
-  const int tiles = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
-  return time +
-         leaves * tiles *
-             (order == Order::fours ? model::kFours : model::kTurn + (tree ? model::kTurnTree : 0));
+  const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
+  return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));
 }
 
 }  // namespace
