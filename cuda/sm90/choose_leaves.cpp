@@ -27,8 +27,8 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // 128 tokens and more the choice costs 0.3 % against the best kernel.
 namespace model {
 constexpr double kLeaf = 0.13;        // us a leaf that is taken under the next
-constexpr double kTurn = 0.3;         // us a leaf of a tile that is taken when it has ended
-constexpr double kTurnTree = 1.45;    // more where sums wait in the workspace
+constexpr double kTurn = 0.08;        // us a leaf of a tile that is taken when it has ended
+constexpr double kTurnTree = 1.65;    // more where sums wait in the workspace
 constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
 constexpr double kCluster = 0.2, kClusterKib = 0.035;  // us a part, and a KiB of a slot
 constexpr double kGrid = 2.2, kGridKib = 0.1;
