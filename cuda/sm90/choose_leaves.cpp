@@ -26,7 +26,7 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // Constants fitted to measured times of every kernel on an H200 (docs/sm90.md). Over 79 problems of
 // 128 tokens and more the choice costs 0.4 % against the best kernel.
 namespace model {
-constexpr double kLeaf = 0.13;        // us a leaf that is taken under the next
+constexpr double kLeaf = 0.13;        // us a leaf, unless taken in turn
 constexpr double kTurn = 0.08;        // us a leaf of a tile that is taken when it has ended
 constexpr double kTurnTree = 1.65;    // more where sums wait in the workspace
 constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier

@@ -62,7 +62,7 @@ __device__ __forceinline__ void run_leaves_in_turn(LeafStages<T> stages, Leaves<
     Accumulators<T> value;
     stages.run_rest(stages.start(leaves.leaf, at, value), value);
     stages.end(value);
-    leaves.push_ended(value, leaves.closed_by(at));
+    leaves.take_ended(at, value);
   }
 }
 

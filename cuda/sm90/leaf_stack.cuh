@@ -31,13 +31,10 @@ struct Leaves {
     if (!leaf.tree) return held;
     return nodes_closed_by(at - range.begin, range.end - range.begin);
   }
-  /// Takes leaf number `at`.
+  /// Pushes leaf number `at` and closes its nodes. Nothing here writes to `value`: the next leaf's
+  /// steps may be running, and ptxas lets no other instruction define accumulators then.
   __device__ __forceinline__ void take(int at, const Accumulators<T>& value) {
-    push(value, closed_by(at));
-  }
-  /// Pushes a leaf or a sum, which closes so many nodes. Nothing here writes to `value`: the next
-  /// leaf's steps may be running, and ptxas lets no other instruction define accumulators then.
-  __device__ __forceinline__ void push(const Accumulators<T>& value, int closed) {
+    int closed = closed_by(at);
     if constexpr (T::kWaits) {
       if (closed == 0 && held >= T::kSums) waiting.store(held - T::kSums, value);
       if (closed > 0 && held > T::kSums) {
@@ -57,9 +54,10 @@ struct Leaves {
     }
     push_in_registers(value, closed);
   }
-  /// The same for a value whose registers are free to change.
-  __device__ __forceinline__ void push_ended(Accumulators<T>& value, int closed) {
+  /// The same for a leaf whose registers are free to change.
+  __device__ __forceinline__ void take_ended(int at, Accumulators<T>& value) {
     static_assert(T::kSums == 1);
+    int closed = closed_by(at);
     if constexpr (T::kWaits) {
 #pragma unroll 1
       for (; closed > 0 && held > 1; --closed) {

@@ -32,30 +32,20 @@ __device__ __forceinline__ void store_shared(std::uint32_t to, float4 v) {
                : "memory");
 }
 
-/// Calls `piece(offset)` for all pieces of this thread; offset in bytes in a slot. Threads whose
-/// rows were not loaded have none.
-template <class T, class Piece>
-__device__ __forceinline__ void for_offsets(int group, Piece&& piece) {
+/// Calls `piece(offset, four accumulators)` for all pieces of this thread; offset in bytes in a
+/// slot. Threads whose rows were not loaded have none.
+template <class T, class A, class Piece>
+__device__ __forceinline__ void for_pieces(int group, A& acc, Piece&& piece) {
   const int thread = threadIdx.x % 128;
   if (T::kHolding < 128 && thread >= T::kHolding) return;
 #pragma unroll
-  for (int j = 0; j < T::kBlocks * T::kN / 8; ++j) {
-    piece(((group * T::kBlocks * T::kN / 8 + j) * T::kHolding + thread) * 16);
+  for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+    for (int j = 0; j < T::kN / 8; ++j) {
+      const int at = (((group * T::kBlocks + i) * (T::kN / 8) + j) * T::kHolding + thread) * 16;
+      piece(at, acc[i] + 4 * j);
+    }
   }
-}
-/// The same with the four accumulators that belong there, of one set or two.
-template <class T, class A, class B, class Piece>
-__device__ __forceinline__ void for_pieces(int group, A& a, B& b, Piece&& piece) {
-  int j = 0;
-  for_offsets<T>(group, [&](int at) {
-    const int block = j / (T::kN / 8), column = j % (T::kN / 8) * 4;
-    piece(at, a[block] + column, b[block] + column);
-    ++j;
-  });
-}
-template <class T, class A, class Piece>
-__device__ __forceinline__ void for_pieces(int group, A& a, Piece&& piece) {
-  for_pieces<T>(group, a, a, [&](int at, auto* d, auto*) { piece(at, d); });
 }
 
 __device__ __forceinline__ float4 four(const float* d) { return {d[0], d[1], d[2], d[3]}; }
@@ -105,27 +95,25 @@ struct WaitingSums {
       ptx::named_barrier(1 + group, 128);
     }
     at_level(level, [&](auto&&, auto&& save) {
-      for_pieces<T>(group, sum, sum,
-                    [&](int at, const float* d, const float*) { save(at, four(d)); });
+      for_pieces<T>(group, sum, [&](int at, const float* d) { save(at, four(d)); });
     });
   }
   /// The level = itself + value.
   __device__ __forceinline__ void add(int level, const Accumulators<T>& value) {
     at_level(level, [&](auto&& load, auto&& save) {
-      for_pieces<T>(group, value, value, [&](int at, const float* v, const float*) {
-        save(at, sm90::add(load(at), four(v)));
-      });
+      for_pieces<T>(group, value,
+                    [&](int at, const float* v) { save(at, sm90::add(load(at), four(v))); });
     });
   }
   /// sum = sum + the level.
   __device__ __forceinline__ void add_to(Accumulators<T>& sum, int level) {
     at_level(level, [&](auto&& load, auto&&) {
-      for_pieces<T>(group, sum, sum, [&](int at, float* d, const float*) {
-        set_four(d, sm90::add(four(d), load(at)));
-      });
+      for_pieces<T>(group, sum,
+                    [&](int at, float* d) { set_four(d, sm90::add(four(d), load(at))); });
     });
   }
-  /// The level below = itself + the level.
+  /// The level below = itself + the level. One piece at a time: two sets more of registers would
+  /// spill, and few trees are so deep.
   __device__ __forceinline__ void merge(int level) {
     at_level(level, [&](auto&& load, auto&&) {
       at_level(level - 1, [&](auto&& load_below, auto&& save) {

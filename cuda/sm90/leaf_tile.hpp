@@ -19,16 +19,16 @@ constexpr int slot_bytes(const Geometry& g) {
   return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
 }
 
-/// How leaves follow each other; leaf_kernel.cuh draws it.
+/// How leaves follow each other; leaf_orders.cuh draws it.
 enum class Order { under, fours, in_turn };
 
-/// What a thread's registers hold beside the leaves that `order` needs: two, or one in turn.
+/// What a thread's registers hold: leaves, of which `order` needs two, or one in turn, and sums.
 struct Registers {
   Order order;
   int sums;
 };
 /// `deep`: for trees of more than two leaves a part. A set is a tile's accumulators; five sets of
-/// 32 fit, four of 48, three of 64, two of 96.
+/// 32 fit, three of 64, two of 96.
 constexpr Registers registers_of(const Geometry& g, bool deep, bool general) {
   const int n = g.blocks * g.n;
   if (n <= 64) return {Order::under, 3};
@@ -60,10 +60,11 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static constexpr int kSums = kRegisters.sums;
   /// Sums may have to wait outside of registers; a fold's never do.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
-  /// The epilogue's staging, the slots, and the barrier on which parts arrive.
+  /// Boxes of D lie where a sum waited: none does when D is stored, and the ring gains a stage.
   static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
   static constexpr int kStagingBytes = kBoxesInSlot ? 0 : Base::kEpilogueBytes;
   static constexpr int kGroupBoxes = kBoxesInSlot ? kSlotBytes / kG.groups : Base::kGroupBoxes;
+  /// The epilogue's staging, the slots, and the barrier on which parts arrive.
   static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotBytes + 16;
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =

@@ -51,16 +51,6 @@ __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage
   }
 }
 
-template <class T>
-__device__ __forceinline__ void set_zero(Accumulators<T>& acc) {
-#pragma unroll
-  for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-    for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
-    ptx::pin(acc[i]);  // one definition, or ptxas serialises every wgmma
-  }
-}
-
 /// Waits for a stage and starts its 4 * kDepth steps, as one wgmma group. kFresh: chains begin
 /// here, from +0, and no move has to clear the accumulators.
 template <class T, bool kFresh = false>
