@@ -101,6 +101,7 @@ constexpr double kThree = 1.05;         // three groups that wait for each other
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, a 128 more
 constexpr double kMemoryRate = 4.16e6;  // bytes a us from device memory, and its start in us
 constexpr double kMemoryStart = 3.11;
+constexpr double kSharedStart = 1.24;  // less of it where a chain is cut into many parts
 constexpr double kOutputRate = 4e6;
 constexpr double kStreamRate = 14.8e6;  // bytes a us out of L2 of an operand larger than kResident
 constexpr double kReuseRate = 19.3e6;   // of a smaller one, which many read at about one time
@@ -141,7 +142,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   // What they share: device memory, L2, power.
   const double x_bytes = static_cast<double>(x_rows) * k * 2;
   const double y_bytes = static_cast<double>(y_rows) * k * 2;
-  const double memory = (x_bytes + y_bytes) / kMemoryRate + kMemoryStart +
+  const double memory = (x_bytes + y_bytes) / kMemoryRate + kMemoryStart -
+                        kSharedStart * (1 - 1.0 / parts) +
                         static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
   const double cache = cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x) + kCacheStart;
   const double flops = 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;

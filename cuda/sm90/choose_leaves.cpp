@@ -26,23 +26,21 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // Constants fitted to measured times of every kernel on an H200 (docs/sm90.md). Over 79 problems of
 // 128 tokens and more the choice costs 0.4 % against the best kernel.
 namespace model {
-constexpr double kLeaf = 0.13;        // us a leaf, unless taken in turn
-constexpr double kTurn = 0.08;        // us a leaf of a tile that is taken when it has ended
+constexpr double kLeaf = 0.11;        // us a leaf, unless taken in turn
+constexpr double kTurn = 0.16;        // us a leaf of a tile that is taken when it has ended
 constexpr double kTurnTree = 1.65;    // more where sums wait in the workspace
-constexpr double kSharedStart = 1.5;  // us that chains of 1 / parts of the length begin earlier
-constexpr double kCluster = 0.2, kClusterKib = 0.035;  // us a part, and a KiB of a slot
-constexpr double kGrid = 2.2, kGridKib = 0.1;
-constexpr double kStep = 0.023;  // us of a k16 step, at least: a chain waits for itself
-constexpr double kFirst = 0.7;   // us before the first of them
+constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us a part, and a KiB of a slot
+constexpr double kGrid = 1.7, kGridKib = 0.128;
+constexpr double kLargePair = 1.02;  // 128x128 in pairs under trees and from C: no gain to speak of
+// A chain waits for itself: us before its first k16 step, of a stage, and of a step, at least.
+constexpr double kFirst = 3.5, kStage = 0.107, kStep = 0.0075;
 }  // namespace model
 
-/// Microseconds of bringing parts together, less what shorter chains save.
+/// Microseconds of bringing parts together.
 double sharing_time(const Sharing& s, const Geometry& t) {
   const double kib = slot_bytes(t) / 1024.0;
-  const double earlier = model::kSharedStart * (1 - 1.0 / s.parts);
-  if (s.split == Split::cluster)
-    return model::kCluster * s.parts + model::kClusterKib * kib - earlier;
-  if (s.split == Split::grid) return model::kGrid + model::kGridKib * kib - earlier;
+  if (s.split == Split::cluster) return model::kCluster * s.parts + model::kClusterKib * kib;
+  if (s.split == Split::grid) return model::kGrid + model::kGridKib * kib;
   return 0;
 }
 
@@ -52,10 +50,12 @@ double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std:
   const auto leaves = static_cast<double>(count) / s.parts;
   const bool tree = g.reduction.kind == ReductionKind::tree;
   const Order order = registers_of(t, tree && (count + s.parts - 1) / s.parts > 2, false).order;
-  const double chain =
-      model::kFirst + model::kStep * static_cast<double>(g.k) / (kBlockK / 4 * s.parts);
+  const double blocks = static_cast<double>(g.k) / (kBlockK * s.parts);
+  const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
   const double work = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
-  const double time = std::max(chain, work) + sharing_time(s, t);
+  const bool large_pair = t.cluster > 1 && t.groups == 2 && t.n >= 128;
+  const double pair = large_pair && (tree || g.continue_from_c) ? model::kLargePair : 1;
+  const double time = std::max(chain, work) * pair + sharing_time(s, t);
   if (order != Order::in_turn) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;

@@ -79,7 +79,7 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
   }
 }
 
-/// One kind of output, slab by slab through two boxes: while TMA stores one, the next is filled.
+/// One kind of output, slab by slab through the group's boxes: while TMA stores one, the next is filled.
 /// Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which it fills
 /// and stores without waiting for the other warps; along x a row of the box holds all 64 x of the
 /// group. `box_index` goes on from tile to tile: the box last handed to TMA may still be read.
@@ -106,8 +106,8 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
 #pragma unroll
     for (int s = 0; s < kSlabs; ++s) {
       const std::uint32_t box = boxes + box_index * T::kBoxBytes;
-      box_index ^= 1;
-      if (leader) ptx::tma_store_wait_read<1>();
+      box_index = (box_index + 1) % T::kBoxes;
+      if (leader) ptx::tma_store_wait_read<T::kBoxes - 1>();
       sync();
       const float* d = acc[i] + s * (kSlab / 2);
       if constexpr (k16) {

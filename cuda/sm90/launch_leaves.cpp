@@ -218,7 +218,7 @@ cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions
   if (d.path == Path::gather) return run_gathered(g, input, options, workspace);
   const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
   const Geometry& t = kLeafGeometries[static_cast<std::size_t>(d.geometry)];
-  LaunchMaps maps;
+  LeafMaps maps;
   if (const auto e = make_map(p.x, input, g.k, t.x_share(), t.depth, &maps.x); e) return e;
   if (const auto e = make_map(p.y, input, g.k, t.y_share(), t.depth, &maps.y); e) return e;
   const Form form = d.path == Path::plain ? Form::plain : Form::general;
@@ -230,6 +230,10 @@ cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions
   if (d.sharing.split == Split::cluster) kernel.cluster = d.sharing.parts;
   LaunchShape shape = shape_of(g, p, d.raster);
   LeafShape leaf = leaf_shape(g, d, options.sms, workspace);
+  if (g.continue_from_c && form == Form::plain && t.groups == 2 && c_suits_tma(g, p)) {
+    if (const auto e = make_c_map(g, p, t, &maps.c); e) return e;
+    leaf.c_by_tma = true;
+  }
   GemmArguments arguments = g;
   void* list[] = {&maps, &shape, &arguments, &leaf};
   return enqueue(kernel, d.grid, options, list);

@@ -12,7 +12,7 @@ namespace detgemm::cuda::sm90 {
 inline constexpr auto kLeafGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {16, 32, 48, 64, 80, 96, 112};
-  std::array<Geometry, 2 * 7 + 4 + 4 + 7 + 3> all{};
+  std::array<Geometry, 2 * 7 + 4 + 4 + 7 + 3 + 2> all{};
   int i = 0;
   for (const int load : {16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -22,6 +22,7 @@ inline constexpr auto kLeafGeometries = [] {
   for (const int n : {64, 80, 96, 112, 128, 160, 192}) all[i++] = tile(2, 1, n);
   for (const int n : {96, 128}) all[i++] = pair(1, 1, n, false);
   all[i++] = pair(2, 1, 96, true);
+  for (const bool shares_x : {true, false}) all[i++] = pair(2, 1, 128, shares_x);
   return all;
 }();
 /// Those of them compiled for any epilogue and any strides of D too.

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cuda/sm90/leaf_c.cuh"
 #include "cuda/sm90/leaf_stack.cuh"
 
 // The three ways in which a consumer warp group runs the leaves of a part one after another.
@@ -21,6 +22,7 @@ struct LeafStages {
   int k_blocks;
   int group;
   RingCursor<T::kStages>& cursor;
+  IncomingC<T>& c;
   int previous = -1;
 
   /// Starts a leaf: from here on the one before has ended, but for its last stage's release.
@@ -39,8 +41,29 @@ struct LeafStages {
     cursor.advance();
   }
   __device__ __forceinline__ void run_rest(BlockRange k, Accumulators<T>& value) {
+    run_until(k.begin + T::kDepth, k.end, value);
+  }
+  /// The rest of a leaf that may be the tile's first: C comes between its stages. Without C those
+  /// loops have no turns; a branch around them would give the accumulators two paths.
+  __device__ __forceinline__ void run_rest_and_c(BlockRange k, bool first, Accumulators<T>& value) {
+    int block = k.begin + T::kDepth;
+    if constexpr (T::kLoadsC) {
+      const bool comes = first && c.on;
+      const int stages = comes ? c.kStagesARound : 0;
+#pragma unroll
+      for (int round = 0; round <= c.kRounds; ++round) {
+        const int until = min(k.end, block + stages);
+        run_until(block, until, value);
+        block = max(block, until);
+        if (comes && round > 0) c.take(round - 1);
+        if (comes && round < c.kRounds) c.ask(round);
+      }
+    }
+    run_until(block, k.end, value);
+  }
+  __device__ __forceinline__ void run_until(int block, int end, Accumulators<T>& value) {
 #pragma unroll 1
-    for (int block = k.begin + T::kDepth; block < k.end; block += T::kDepth) run(value);
+    for (; block < end; block += T::kDepth) run(value);
   }
   __device__ __forceinline__ void end(Accumulators<T>& value) {
     ptx::wgmma_wait<0>();
@@ -60,7 +83,8 @@ __device__ __forceinline__ void run_leaves_in_turn(LeafStages<T> stages, Leaves<
 #pragma unroll 1
   for (int at = leaves.range.begin; at < leaves.range.end; ++at) {
     Accumulators<T> value;
-    stages.run_rest(stages.start(leaves.leaf, at, value), value);
+    const BlockRange k = stages.start(leaves.leaf, at, value);
+    stages.run_rest_and_c(k, at == leaves.range.begin, value);
     stages.end(value);
     leaves.take_ended(at, value);
   }
@@ -134,7 +158,7 @@ __device__ __forceinline__ void run_leaves_under(LeafStages<T> stages, Leaves<T>
       stages.keep(other);
       leaves.take(at - 1, other);
     }
-    stages.run_rest(k, mine);
+    stages.run_rest_and_c(k, at == leaves.range.begin, mine);
   };
   int at = leaves.range.begin;
 #pragma unroll 1

@@ -49,6 +49,14 @@ constexpr int shared_slots(const Geometry& g, bool deep) {
   return 0;
 }
 
+/// Boxes of D a group: four where no stage of the ring has to make room for the other two.
+constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_bytes) {
+  const auto stages = [&](int boxes) {
+    return g.stages(y_mn, g.groups * boxes * (box_bytes + 32) + slots_bytes + 16);
+  };
+  return g.groups == 2 && stages(4) == stages(2) ? 4 : 2;
+}
+
 /// A kernel of leaves at compile time: a tile whose ring is as much smaller as the slots need.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT, bool kDeep>
 struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
@@ -62,10 +70,17 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// Boxes of D lie where a sum waited: none does when D is stored, and the ring gains a stage.
   static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
-  static constexpr int kStagingBytes = kBoxesInSlot ? 0 : Base::kEpilogueBytes;
-  static constexpr int kGroupBoxes = kBoxesInSlot ? kSlotBytes / kG.groups : Base::kGroupBoxes;
-  /// The epilogue's staging, the slots, and the barrier on which parts arrive.
-  static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotBytes + 16;
+  static constexpr int kBoxes = boxes_of(kG, kYMnT, Base::kBoxBytes, kSlots * kSlotBytes);
+  static constexpr int kGroupBoxes =
+      kBoxesInSlot ? kSlotBytes / kG.groups : kBoxes * Base::kBoxBytes;
+  static constexpr int kStagingBytes = kBoxesInSlot     ? 0
+                                       : Base::kGeneral ? Base::kEpilogueBytes
+                                                        : kG.groups * kGroupBoxes;
+  /// A fold's C comes through the boxes of D while the first leaf runs.
+  static constexpr bool kLoadsC = kFormT == Form::plain && kG.groups == 2 && !kDeep;
+  /// The epilogue's staging, the slots, the barrier on which parts arrive, and C's.
+  static constexpr int kEpilogueBytes =
+      kStagingBytes + kSlots * kSlotBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
@@ -73,7 +88,7 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static_assert(kG.ctas == 1 && kStages >= 3);
   static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0);
   static_assert(!kBoxesInSlot ||
-                (kSlots == 1 && kGroupBoxes >= Base::kGroupBoxes && kGroupBoxes % 1024 == 0));
+                (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes && kGroupBoxes % 1024 == 0));
 };
 
 }  // namespace detgemm::cuda::sm90

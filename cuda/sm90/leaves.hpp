@@ -30,6 +30,7 @@ struct LeafShape {
   std::uint64_t* arrived = nullptr;  ///< workspace: a word a tile
   std::uint64_t launch = 1;          ///< differs from launch to launch; below 2^56, not 0
   bool from_c = false;               ///< a fold that starts from fp32 C
+  bool c_by_tma = false;             ///< C lies as D does, in whole 16-byte chunks
 };
 
 /// Leaves [begin, end).

@@ -36,22 +36,44 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
   return encode(s, map);
 }
 
-cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                            CUtensorMap* map) {
-  const bool along_x = p.d_x_contiguous();
-  const bool is_32 = g.output == DType::fp32;
+namespace {
+
+/// A map of D, or of a C that lies like it: rows along x or y, boxes of slabs.
+cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
+                          std::int64_t pitch, const Geometry& t, CUtensorMap* map) {
+  const bool is_32 = type == DType::fp32;
   const auto slab = static_cast<std::uint32_t>(is_32 ? t.fp32_slab() : t.slab());
   const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
-  const std::int64_t pitch = outer > 1 ? (along_x ? p.d_y : p.d_x) : 8;
   TensorShape s;
-  s.data = g.d;
-  s.type = g.output;
+  s.data = data;
+  s.type = type;
   s.extent[0] = static_cast<std::uint64_t>(along_x ? p.x.rows : p.y.rows);
   s.extent[1] = static_cast<std::uint64_t>(outer);
-  s.stride[0] = static_cast<std::uint64_t>(pitch) * (is_32 ? 4 : 2);
+  s.stride[0] = static_cast<std::uint64_t>(outer > 1 ? pitch : 8) * (is_32 ? 4 : 2);
   s.box[0] = along_x ? (is_32 ? 32U : 64U) : slab;
   s.box[1] = along_x ? slab : 16U;
   return encode(s, map);
+}
+
+}  // namespace
+
+cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                            CUtensorMap* map) {
+  const bool along_x = p.d_x_contiguous();
+  return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, t, map);
+}
+
+bool c_suits_tma(const GemmArguments& g, const Problem& p) {
+  const std::int64_t c_x = p.swapped ? g.cs.col : g.cs.row;
+  const std::int64_t c_y = p.swapped ? g.cs.row : g.cs.col;
+  const std::int64_t pitch = p.x.rows > 1 ? c_x : 8;
+  return !p.d_x_contiguous() && (c_y == 1 || p.y.rows == 1) && pitch >= p.y.rows &&
+         pitch < kMostStride && pitch % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
+}
+
+cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                       CUtensorMap* map) {
+  return make_slab_map(g.c, DType::fp32, p, false, p.swapped ? g.cs.col : g.cs.row, t, map);
 }
 
 }  // namespace detgemm::cuda::sm90

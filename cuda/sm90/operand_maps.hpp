@@ -17,4 +17,10 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                             CUtensorMap* map);
 
+/// Whether fp32 C can be read through a map too: rows along y, as D's then are, at multiples of 16
+/// bytes.
+bool c_suits_tma(const GemmArguments& g, const Problem& p);
+cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                       CUtensorMap* map);
+
 }  // namespace detgemm::cuda::sm90

@@ -5,13 +5,13 @@
 
 #include "cuda/sm90/problem.hpp"
 #include "cuda/sm90/realign.hpp"
+#include "cuda/sm90/tensor_map.hpp"
 #include "cuda/sm90/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
 constexpr std::int64_t kMostRows = std::int64_t{1} << 30;    // TMA coordinates are 32-bit, signed
-constexpr std::int64_t kMostStride = std::int64_t{1} << 36;  // elements; TMA ends at 2^40 bytes
 
 bool aligned16(const void* pointer, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && bytes % 16 == 0;

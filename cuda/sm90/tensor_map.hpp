@@ -12,6 +12,9 @@
 
 namespace detgemm::cuda::sm90 {
 
+/// Elements from one row to the next, at most: TMA ends at 2^40 bytes.
+inline constexpr std::int64_t kMostStride = std::int64_t{1} << 36;
+
 /// A 2-D or 3-D tensor for TMA: extents and box in elements, x first; strides in bytes.
 struct TensorShape {
   const void* data = nullptr;

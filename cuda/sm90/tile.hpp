@@ -18,6 +18,10 @@ inline constexpr int kBlockK = 64;  ///< k of one shared-memory row: 128 bytes, 
 struct LaunchMaps {
   CUtensorMap x, y, d;
 };
+/// The same for fold and tree; `c` where a fold starts from C through TMA.
+struct LeafMaps : LaunchMaps {
+  CUtensorMap c;
+};
 
 struct LaunchShape {
   Raster raster;
@@ -62,13 +66,14 @@ struct Tile {
 
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  /// Plain: two boxes a group. General: 8 rows of kColumns fp32 a warp, padded against bank
+  static constexpr int kBoxes = 2;  ///< of D, a group's
+  /// Plain: boxes. General: 8 rows of kColumns fp32 a warp, padded against bank
   /// conflicts.
   static constexpr int kColumns = kN < 64 ? kN : 64;
   static constexpr int kPitch = kColumns + 8;
   static constexpr int kEpilogueBytes =
-      kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * 2 * kBoxBytes;
-  static constexpr int kGroupBoxes = 2 * kBoxBytes;  ///< bytes from a group's boxes to the next's
+      kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * kBoxes * kBoxBytes;
+  static constexpr int kGroupBoxes = kBoxes * kBoxBytes;  ///< bytes from a group's boxes to the next's
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind, where the ring can spare them: the rest of it
   /// hides L2's latency.

@@ -42,6 +42,13 @@ __device__ __forceinline__ void tma_multicast(std::uint32_t destination, const C
       : "memory");
 }
 
+/// Global to L2.
+__device__ __forceinline__ void tma_prefetch(const CUtensorMap* map, int x, int y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(x),
+               "r"(y)
+               : "memory");
+}
+
 /// Shared to global, 2-D box at (x, y); elements outside the tensor are not written.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
                                           std::uint32_t source) {
