@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/cli/build_info.hpp"
 #include "core/cli/conform_controls.hpp"
 #include "core/cli/conform_engines.hpp"
 #include "core/cli/subcommands.hpp"
@@ -117,6 +118,7 @@ int test(const Choices& choices) {
       const bool absent = report.status().code() == Errc::unavailable;
       return refuse(report.status(), absent ? kNothingRan : kUsage);
     }
+    report->commit = kCommit;
     ran = ran || report->ran();
     passed = passed && (report->passed() || !report->ran());
     reports.push_back(std::move(report).value());

@@ -30,6 +30,7 @@ Cell cell(const char* property, Verdict verdict, const char* reason) {
 Report report() {
   Report r;
   r.engine = "mine & yours";
+  r.commit = "v1-2-gabc";
   r.machine = "a | b";
   r.seed = 9;
   r.cells = {cell("batch", Verdict::failed, "row 1 <of> 2"),
@@ -70,6 +71,16 @@ TEST(Report, TextGivesTheReproLineAndTheReason) {
   EXPECT_NE(text.find("(1, 2): expected 0x0001, got 0x0002"), std::string::npos);
   EXPECT_NE(text.find("no transpose"), std::string::npos);
   EXPECT_NE(text.find("FAILED"), std::string::npos);
+}
+
+TEST(Report, NamesTheCommitWhereItIsKnown) {
+  Report r = report();
+  EXPECT_NE(render_text({&r, 1}).find("(v1-2-gabc)"), std::string::npos);
+  EXPECT_NE(render_markdown({&r, 1}).find("(v1-2-gabc)"), std::string::npos);
+  EXPECT_NE(render_json({&r, 1}).find("\"commit\": \"v1-2-gabc\""), std::string::npos);
+  r.commit.clear();
+  EXPECT_EQ(render_text({&r, 1}).find("()"), std::string::npos);
+  EXPECT_EQ(render_markdown({&r, 1}).find("()"), std::string::npos);
 }
 
 TEST(Report, MarkdownHasAColumnForEveryProperty) {

@@ -42,6 +42,7 @@ Json to_json(const Report& report) {
   Json json{{"engine", report.engine},   {"description", report.description},
             {"device", report.device},   {"machine", report.machine},
             {"oracle", report.oracle},   {"version", report.version},
+            {"commit", report.commit},
             {"date", report.date},       {"level", report.level},
             {"seed", report.seed},       {"seconds", report.seconds},
             {"passed", report.passed()}, {"ran", report.ran()},

@@ -38,7 +38,8 @@ std::string facts(const Report& report) {
   text += "| machine | " + escaped(report.machine) + " |\n";
   text += "| oracle | " + escaped(report.oracle) + " |\n";
   text += "| run | " + report.level + ", seed " + std::to_string(report.seed) + ", " + report.date +
-          ", detgemm " + report.version + ", " +
+          ", detgemm " + report.version +
+          (report.commit.empty() ? "" : " (" + escaped(report.commit) + ")") + ", " +
           std::to_string(static_cast<long long>(report.seconds + 0.5)) + " s |\n";
   text += std::string("| verdict | **") +
           (!report.ran()     ? "nothing ran"

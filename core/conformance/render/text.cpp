@@ -43,7 +43,8 @@ std::string render(const Report& report) {
   text += "machine   " + report.machine + "\n";
   text += "oracle    " + report.oracle + "\n";
   text += "run       " + report.level + ", seed " + std::to_string(report.seed) + ", " +
-          report.date + ", detgemm " + report.version + "\n\n";
+          report.date + ", detgemm " + report.version +
+          (report.commit.empty() ? "" : " (" + report.commit + ")") + "\n\n";
   std::string last;
   std::set<std::string> done;
   for (const Cell& cell : report.cells) {
