@@ -79,10 +79,11 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
   }
 }
 
-/// One kind of output, slab by slab through the group's boxes: while TMA stores one, the next is filled.
-/// Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which it fills
-/// and stores without waiting for the other warps; along x a row of the box holds all 64 x of the
-/// group. `box_index` goes on from tile to tile: the box last handed to TMA may still be read.
+/// One kind of output, slab by slab through the group's boxes: while TMA stores one, the next is
+/// filled. Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which
+/// it fills and stores without waiting for the other warps; along x a row of the box holds all 64 x
+/// of the group. `box_index` goes on from tile to tile: the box last handed to TMA may still be
+/// read.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
                                            DType output, int group, int& box_index,

@@ -63,8 +63,8 @@ __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const L
 }
 
 /// Through TMA, where C lies like D: a warp's 16 rows of a slab come into its own piece of D's
-/// boxes, which are free while the first leaf runs, and go from there into the sum. Read by ordinary
-/// loads, 8 rows an instruction, a tile's C keeps the pipe busy for longer than its adds.
+/// boxes, which are free while the first leaf runs, and go from there into the sum. Read by
+/// ordinary loads, 8 rows an instruction, a tile's C keeps the pipe busy for longer than its adds.
 ///
 ///   tensor core | l0, some stages | some more        | some more             | ... | l1
 ///   C             D is stored       slabs 0 .. 3 come  into sum; 4 .. 7 come   into sum
@@ -152,7 +152,8 @@ struct IncomingC {
       }
     }
     __syncwarp();  // the boxes are free
-    if (kRounds % 2 != 0 && round == kRounds - 1 && lane == 0) {  // the next tile begins with 0
+    constexpr bool kOdd = kRounds % 2 != 0;
+    if (kOdd && round == kRounds - 1 && lane == 0) {  // one turn more
 #pragma unroll
       for (int b = 0; b < T::kBoxes; ++b) ptx::mbarrier_arrive(barriers + 8 * b);
     }

@@ -110,12 +110,12 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   }
   ptx::cluster_sync();  // no part may send before part 0 is there
   if (warp < 4) {
-    if constexpr (T::kGroups == 2) ptx::registers_decrease<(T::kN > 128) ? 24 : 40>();
+    if constexpr (T::kGroups == 2) ptx::registers_decrease<T::kProducerRegisters>();
     const PartWalk<T> walk(leaf);
     run_producer<T>(shared, maps, shape, warp, walk,
                     blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
   } else {
-    if constexpr (T::kGroups == 2) ptx::registers_increase<(T::kN > 128) ? 240 : 232>();
+    if constexpr (T::kGroups == 2) ptx::registers_increase<T::kConsumerRegisters>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);
   }
   if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write here

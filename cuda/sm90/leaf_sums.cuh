@@ -59,7 +59,7 @@ __device__ __forceinline__ void set_four(float* d, float4 v) {
 /// Where the slots of a CTA lie.
 template <class T>
 struct LeafShared {
-  std::uint32_t epilogue;   ///< as in SharedLayout
+  std::uint32_t epilogue;  ///< as in SharedLayout
   std::uint32_t slots;
   std::uint32_t arrived;    ///< a barrier: parts of the cluster have come; then a word
   std::uint32_t c_arrived;  ///< barriers: C is in a warp's box

@@ -70,25 +70,28 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// Boxes of D lie where a sum waited: none does when D is stored, and the ring gains a stage.
   static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
-  static constexpr int kBoxes = boxes_of(kG, kYMnT, Base::kBoxBytes, kSlots * kSlotBytes);
+  static constexpr int kSlotsBytes = kSlots * kSlotBytes;
+  static constexpr int kBoxes = boxes_of(kG, kYMnT, Base::kBoxBytes, kSlotsBytes);
   static constexpr int kGroupBoxes =
       kBoxesInSlot ? kSlotBytes / kG.groups : kBoxes * Base::kBoxBytes;
-  static constexpr int kStagingBytes = kBoxesInSlot     ? 0
-                                       : Base::kGeneral ? Base::kEpilogueBytes
-                                                        : kG.groups * kGroupBoxes;
+  static constexpr int kPlainBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
+  static constexpr int kStagingBytes = Base::kGeneral ? Base::kEpilogueBytes : kPlainBytes;
   /// A fold's C comes through the boxes of D while the first leaf runs.
   static constexpr bool kLoadsC = kFormT == Form::plain && kG.groups == 2 && !kDeep;
   /// The epilogue's staging, the slots, the barrier on which parts arrive, and C's.
   static constexpr int kEpilogueBytes =
-      kStagingBytes + kSlots * kSlotBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
+      kStagingBytes + kSlotsBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
+  /// Two sets of 96 and what C needs take all registers that the producer can do without.
+  static constexpr int kConsumerRegisters = kG.blocks * kG.n > 128 ? 240 : 232;
+  static constexpr int kProducerRegisters = kG.blocks * kG.n > 128 ? 24 : 40;
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
 
   static_assert(kG.ctas == 1 && kStages >= 3);
   static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0);
-  static_assert(!kBoxesInSlot ||
-                (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes && kGroupBoxes % 1024 == 0));
+  static_assert(!kBoxesInSlot || (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes &&
+                                  kGroupBoxes % 1024 == 0));
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -11,7 +11,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 30;    // TMA coordinates are 32-bit, signed
+constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
 bool aligned16(const void* pointer, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && bytes % 16 == 0;

@@ -66,14 +66,14 @@ struct Tile {
 
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  static constexpr int kBoxes = 2;  ///< of D, a group's
-  /// Plain: boxes. General: 8 rows of kColumns fp32 a warp, padded against bank
+  /// Plain: a group's boxes of D. General: 8 rows of kColumns fp32 a warp, padded against bank
   /// conflicts.
+  static constexpr int kBoxes = 2;
   static constexpr int kColumns = kN < 64 ? kN : 64;
   static constexpr int kPitch = kColumns + 8;
   static constexpr int kEpilogueBytes =
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * kBoxes * kBoxBytes;
-  static constexpr int kGroupBoxes = kBoxes * kBoxBytes;  ///< bytes from a group's boxes to the next's
+  static constexpr int kGroupBoxes = kBoxes * kBoxBytes;  ///< from a group's boxes to the next's
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind, where the ring can spare them: the rest of it
   /// hides L2's latency.

@@ -197,7 +197,7 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
   if (reductions == Reductions::leaves || (reductions == Reductions::all && leaves_key % 2 != 0)) {
     draw_leaves(p, leaves_key);
   }
-  const bool tree = p.spec.contract.reduction.kind == ReductionKind::tree;
+  const ReductionKind kind = p.spec.contract.reduction.kind;
   p.spec.op_a = r.one_in(2) ? Op::transpose : Op::none;
   p.spec.op_b = r.one_in(2) ? Op::transpose : Op::none;
   // Half of all problems are what models ask for, since most kernels take only those: aligned, no
@@ -209,9 +209,12 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
   if (plain) {
     std::int64_t& line = d_col_major ? p.m : p.spec.n;
     line = std::max<std::int64_t>(8, line / 8 * 8);
+    // A fold's C has a path of its own where D is plain.
+    p.spec.continue_from_c = kind == ReductionKind::fold && mix(leaves_key) % 2 != 0;
   } else {
     draw_epilogue(r, p);
-    if (tree) p.spec.continue_from_c = false;  // its shape depends on the whole of K
+    // A tree's shape depends on the whole of K.
+    if (kind == ReductionKind::tree) p.spec.continue_from_c = false;
   }
   const bool a_col_major = along_k ? p.spec.op_a == Op::transpose : r.one_in(2);
   const bool b_col_major = along_k ? p.spec.op_b == Op::none : r.one_in(2);

@@ -70,6 +70,25 @@ TEST(SweepProblem, CoversWhatItSays) {
   for (const int count : {in_place, empty_k, continues, misaligned}) EXPECT_GE(count, 5);
 }
 
+TEST(SweepProblem, GradientsThatGoOnFromCAreManyAndLieInSeveralWays) {
+  std::set<std::string> ways;
+  int plain = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const Problem p = draw_problem(1, i, Reductions::leaves);
+    if (!p.spec.continue_from_c || p.spec.alpha != 1.0F || p.spec.bias ||
+        p.spec.activation != Activation::none) {
+      continue;
+    }
+    ++plain;
+    ways.insert(std::string(p.in_place      ? "in place"
+                            : p.c.col_major ? "C col"
+                                            : "C row") +
+                (p.d.col_major ? ", D col" : ", D row"));
+  }
+  EXPECT_GE(plain, 40);
+  EXPECT_EQ(ways.size(), 6U);
+}
+
 TEST(SweepData, PartnersCancel) {
   for (const std::int32_t shift : {0, 1, 3, 6}) {
     const Draw a{Data::cancel, DType::bf16, 11, shift, false};

@@ -42,11 +42,10 @@ Json to_json(const Report& report) {
   Json json{{"engine", report.engine},   {"description", report.description},
             {"device", report.device},   {"machine", report.machine},
             {"oracle", report.oracle},   {"version", report.version},
-            {"commit", report.commit},
-            {"date", report.date},       {"level", report.level},
-            {"seed", report.seed},       {"seconds", report.seconds},
-            {"passed", report.passed()}, {"ran", report.ran()},
-            {"cells", Json::array()}};
+            {"commit", report.commit},   {"date", report.date},
+            {"level", report.level},     {"seed", report.seed},
+            {"seconds", report.seconds}, {"passed", report.passed()},
+            {"ran", report.ran()},       {"cells", Json::array()}};
   for (const Cell& cell : report.cells) json["cells"].push_back(to_json(cell));
   return json;
 }

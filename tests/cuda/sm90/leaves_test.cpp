@@ -174,6 +174,56 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
   EXPECT_GE(ways.size(), 6U) << "three ways, both epilogues";
 }
 
+TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
+  struct Case {
+    const char* what;
+    const char* kernel;
+    bool by_tma;
+    void (*change)(Layout&, GemmArguments&);
+  };
+  constexpr auto nothing = [](Layout&, GemmArguments&) {};
+  const Case cases[] = {
+      {"like D", "128x128", true, nothing},
+      {"in pairs", "128x128-pair-x", true, nothing},
+      {"wide", "128x192", true, nothing},
+      {"one group", "64x128", false, nothing},
+      {"an odd address", "128x128", false,
+       [](Layout&, GemmArguments& g) { g.c = reinterpret_cast<const void*>(4096 + 4); }},
+      {"rows of 16 bytes", "128x128", true, [](Layout&, GemmArguments& g) { g.cs.row += 4; }},
+      {"rows at odd places", "128x128", false, [](Layout&, GemmArguments& g) { g.cs.row += 2; }},
+      {"rows that overlap", "128x128", false, [](Layout&, GemmArguments& g) { g.cs.row = 8; }},
+      {"along m", "128x128", false,
+       [](Layout&, GemmArguments& g) {
+         g.cs = {1, 1024};
+       }},
+      {"another epilogue", "64x64", false,
+       [](Layout&, GemmArguments& g) { g.epilogue.has_bias = true; }},
+  };
+  const auto names = sm90_leaf_kernels();
+  for (const Case& c : cases) {
+    Layout l;
+    l.m = l.n = l.k = 1024;
+    l.output = DType::fp32;
+    GemmArguments g = arguments(l);
+    g.reduction = {ReductionKind::fold, 256};
+    g.continue_from_c = true;
+    g.c = g.d;
+    g.cs = g.ds;
+    c.change(l, g);
+    LaunchOptions o;
+    o.sms = 132;
+    o.forced = static_cast<int>(std::find(names.begin(), names.end(), c.kernel) - names.begin());
+    Recorded& r = record();
+    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, nullptr), cudaSuccess) << c.what;
+    EXPECT_TRUE(r.leaf.from_c) << c.what;
+    EXPECT_EQ(r.leaf.c_by_tma, c.by_tma) << c.what;
+    g.continue_from_c = false;
+    record();
+    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, nullptr), cudaSuccess) << c.what;
+    EXPECT_FALSE(r.leaf.c_by_tma) << c.what;
+  }
+}
+
 TEST(Sm90Leaves, TheWorkspaceGrowsWithM) {
   for (const ReductionKind kind : {ReductionKind::fold, ReductionKind::tree}) {
     std::size_t last = 0;
