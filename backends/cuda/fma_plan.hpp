@@ -4,12 +4,10 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/devices.hpp"
-#include "cuda/launch.hpp"
 #include "detgemm/backend.hpp"
 
 namespace detgemm::cuda {
@@ -22,10 +20,5 @@ std::shared_ptr<const PlanImpl> make_fma_plan(const GemmSpec& spec, const PlanOp
 /// The kernels that compute this problem, any arrays: for fold those that can end a leaf, for a
 /// tree those that can keep its subtrees.
 std::vector<std::string> fma_variants(const GemmSpec& spec);
-
-/// PlanImpl::combine of any arithmetic: `options` has the stream and the multiprocessors.
-Status combine_on_device(const GemmSpec& spec, std::span<const ConstMatrix> roots,
-                         const Operands& operands, const LaunchOptions& options, int device,
-                         RunInfo* info);
 
 }  // namespace detgemm::cuda

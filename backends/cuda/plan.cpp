@@ -3,11 +3,8 @@
 
 #include "backends/cuda/plan.hpp"
 
-#include <algorithm>
-
-#include "backends/cuda/fma_plan.hpp"
+#include "backends/cuda/device_plan.hpp"
 #include "backends/cuda/memory_check.hpp"
-#include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -29,18 +26,6 @@ struct Kernels {
     return leaves ? sm90_leaves(g, input, options, workspace) : sm90_chain(g, input, options);
   }
 };
-
-LaunchOptions launch_options(const GemmSpec& spec, const PlanOptions& options,
-                             const DeviceFacts& device) {
-  LaunchOptions launch;
-  launch.sms = options.max_workers > 0 ? std::min(options.max_workers, device.sms) : device.sms;
-  const auto kernels = Kernels(spec.contract).names();
-  const auto forced = std::find(kernels.begin(), kernels.end(), options.variant);
-  launch.forced = forced == kernels.end() ? -1 : static_cast<int>(forced - kernels.begin());
-  launch.a_is_stable = options.stable == Stable::a;
-  launch.b_is_stable = options.stable == Stable::b;
-  return launch;
-}
 
 /// Aligned row-major arrays, to ask which kernel an M would get: packed as they usually are, or
 /// with `unit` dividing the distance of their rows. Their address is never followed.
@@ -65,67 +50,49 @@ Operands imagined_operands(const GemmSpec& spec, std::int64_t m, std::int64_t un
 /// What the kernels say where a forced kernel does not take the arrays.
 constexpr std::string_view kNone = "none";
 
-/// What the spec does not use is null, so that no kernel can come to read it.
-GemmArguments arguments_of(const GemmSpec& spec, const Operands& operands) {
-  GemmArguments g = flatten(spec, operands);
-  if (!spec.reads_c()) g.c = nullptr;
-  if (!spec.bias) g.bias = nullptr;
-  return g;
-}
-
-class Sm90Plan final : public PlanImpl {
+class Sm90Plan final : public DevicePlan {
  public:
   Sm90Plan(const GemmSpec& spec, const LaunchOptions& options, int device)
-      : spec_(spec), kernels_(spec.contract), options_(options), device_(device) {}
+      : DevicePlan(spec, options, device), kernels_(spec.contract) {}
 
   std::size_t workspace_bytes(std::int64_t max_m) const override {
     if (!kernels_.leaves) return 0;
-    return sm90_leaf_workspace(spec_.contract.reduction, max_m, spec_.n, spec_.k, options_.sms);
+    return sm90_leaf_workspace(spec().contract.reduction, max_m, spec().n, spec().k, options().sms);
   }
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    LaunchOptions options = options_;
-    options.stream = static_cast<cudaStream_t>(stream.handle);
-    if (Status s = check_place(spec_, operands, options.stream, device_); !s) return s;
+    const LaunchOptions options = options_on(stream);
+    if (Status s = check_place(spec(), operands, options.stream, device()); !s) return s;
     if (workspace.data != nullptr) {
-      if (Status s = check_array_place("workspace", workspace.data, device_); !s) return s;
+      if (Status s = check_array_place("workspace", workspace.data, device()); !s) return s;
     }
-    const GemmArguments g = arguments_of(spec_, operands);
-    if (const cudaError_t error = kernels_.run(g, spec_.contract.input, options, workspace.data);
+    const GemmArguments g = arguments_of(spec(), operands);
+    const DType input = spec().contract.input;
+    if (const cudaError_t error = kernels_.run(g, input, options, workspace.data);
         error != cudaSuccess) {
       if (error == cudaErrorNotSupported && options.forced >= 0) return not_these_arrays();
-      return failed("launching " + kernels_.describe(g, spec_.contract.input, options), error);
+      return failed("launching " + kernels_.describe(g, input, options), error);
     }
-    if (info != nullptr) info->kernel = kernels_.describe(g, spec_.contract.input, options);
+    if (info != nullptr) info->kernel = kernels_.describe(g, input, options);
     return {};
   }
 
-  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
-                 Workspace, RunInfo* info) const override {
-    LaunchOptions options = options_;
-    options.stream = static_cast<cudaStream_t>(stream.handle);
-    return combine_on_device(spec_, roots, operands, options, device_, info);
-  }
-
   std::string kernel(std::int64_t m) const override {
-    if (m <= 0 || spec_.n == 0) return "none (no outputs)";
-    return kernels_.describe(arguments_of(spec_, imagined_operands(spec_, m, 1)),
-                             spec_.contract.input, options_);
+    if (m <= 0 || spec().n == 0) return "none (no outputs)";
+    return kernels_.describe(arguments_of(spec(), imagined_operands(spec(), m, 1)),
+                             spec().contract.input, options());
   }
 
  private:
   Status not_these_arrays() const {
     return unsupported("cuda: variant is \"" +
-                       kernels_.names()[static_cast<std::size_t>(options_.forced)] +
+                       kernels_.names()[static_cast<std::size_t>(options().forced)] +
                        "\": it does not take arrays that lie like these (rows at multiples of 16 "
                        "bytes, as a rule); leave it empty for a kernel that does");
   }
 
-  GemmSpec spec_;
   Kernels kernels_;
-  LaunchOptions options_;
-  int device_;
 };
 
 }  // namespace
@@ -151,7 +118,10 @@ std::vector<std::string> sm90_variants(const GemmSpec& spec) {
 
 std::shared_ptr<const PlanImpl> make_sm90_plan(const GemmSpec& spec, const PlanOptions& options,
                                                const DeviceFacts& device) {
-  return std::make_shared<Sm90Plan>(spec, launch_options(spec, options, device), device.ordinal);
+  LaunchOptions launch = launch_options(options, device, Kernels(spec.contract).names());
+  launch.a_is_stable = options.stable == Stable::a;
+  launch.b_is_stable = options.stable == Stable::b;
+  return std::make_shared<Sm90Plan>(spec, launch, device.ordinal);
 }
 
 }  // namespace detgemm::cuda

@@ -11,6 +11,7 @@
 #include "cuda/sm90/leaf_kernels.hpp"
 #include "cuda/sm90/operand_maps.hpp"
 #include "cuda/sm90/realign.hpp"
+#include "cuda/sm90/recall.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -83,31 +84,9 @@ cudaError_t run_realigned(const GemmArguments& g, const Decision& d, DType input
   return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
 }
 
-/// What a choice depends on. Of the arrays that is the path and which way they run.
-struct ChoiceKey {
-  std::int64_t m, n, k;
-  Path path;
-  bool a_mn, b_mn;
-  int sms, forced;
-  bool operator==(const ChoiceKey&) const = default;
-};
-
-/// choose(), remembered: a model walks through all geometries and takes longer than a launch may.
-/// A thread keeps its last answers in a small table, so that nothing is shared or allocated.
 Choice recall_choice(const GemmArguments& g, const LaunchOptions& options) {
-  struct Entry {
-    ChoiceKey key;
-    Choice choice;
-  };
-  static thread_local std::array<Entry, 64> table{};
-  const Problem p = make_problem(g, false, false, false);
-  const ChoiceKey key{g.m,          g.n,          g.k,         path_of(g),
-                      p.x.mn_major, p.y.mn_major, options.sms, options.forced};
-  const auto mix = static_cast<std::uint64_t>(g.m * 31 + g.n * 7 + g.k * 3 + options.forced) *
-                   0x9e3779b97f4a7c15ULL;
-  Entry& entry = table[mix >> 58];
-  if (!(entry.key == key)) entry = {key, choose(g, options.sms, options.forced)};
-  return entry.choice;
+  static thread_local Recall<Choice> recall;
+  return recall({g, path_of(g), options}, [&] { return choose(g, options.sms, options.forced); });
 }
 
 /// The form's part of a kernel's name.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "cuda/sm90/leaf_kernels.hpp"
 #include "cuda/sm90/leaf_tile.hpp"
 #include "cuda/sm90/operand_maps.hpp"
+#include "cuda/sm90/recall.hpp"
 
 namespace detgemm::cuda {
 namespace sm90 {
@@ -83,38 +83,10 @@ bool is_chain(const GemmArguments& g) {
   return g.k == 0 || (leaves_of(g.reduction, g.k) == 1 && !g.continue_from_c);
 }
 
-struct ChoiceKey {
-  std::int64_t m, n, k, leaf_k;
-  ReductionKind kind;
-  Path path;
-  bool a_mn, b_mn;
-  int sms, forced;
-  bool operator==(const ChoiceKey&) const = default;
-};
-
-/// choose_leaves(), remembered as launch.cpp remembers choose().
 LeafChoice recall_choice(const GemmArguments& g, const LaunchOptions& options) {
-  struct Entry {
-    ChoiceKey key;
-    LeafChoice choice;
-  };
-  static thread_local std::array<Entry, 64> table{};
-  const Problem p = make_problem(g, false, false, false);
-  const ChoiceKey key{g.m,
-                      g.n,
-                      g.k,
-                      g.reduction.leaf_k,
-                      g.reduction.kind,
-                      leaf_path_of(g),
-                      p.x.mn_major,
-                      p.y.mn_major,
-                      options.sms,
-                      options.forced};
-  const auto mix = static_cast<std::uint64_t>(g.m * 31 + g.n * 7 + g.k * 3 + options.forced) *
-                   0x9e3779b97f4a7c15ULL;
-  Entry& entry = table[mix >> 58];
-  if (!(entry.key == key)) entry = {key, choose_leaves(g, options.sms, options.forced)};
-  return entry.choice;
+  static thread_local Recall<LeafChoice> recall;
+  return recall({g, leaf_path_of(g), options},
+                [&] { return choose_leaves(g, options.sms, options.forced); });
 }
 
 /// Leaves of the largest part.

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "backends/cuda/plan.hpp"
 #include "detgemm/cuda.hpp"
 #include "detgemm/plan.hpp"
 
@@ -42,6 +44,20 @@ TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
     EXPECT_FALSE(cuda_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_TRUE(cuda_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
   }
+}
+
+/// Roots travel as a kernel's argument, so there is a most; no device is asked about any of them.
+TEST(CudaBackend, MoreRootsThanOneCallJoinsAreRefused) {
+  const GemmSpec spec = spec_of("hopper/bf16/tree:16->bf16");
+  cuda::DeviceFacts facts;
+  facts.sms = 132;
+  const auto plan = cuda::make_sm90_plan(spec, {}, facts);
+  const std::vector<ConstMatrix> roots(2048);
+  const Status status = plan->combine({}, roots, {}, {}, nullptr);
+  EXPECT_EQ(status.code(), Errc::unsupported);
+  EXPECT_NE(status.message().find("list of 2048: this backend joins at most 1024"),
+            std::string::npos)
+      << status.message();
 }
 
 /// Where there is no device everything says why, in one sentence, and nothing crashes.
