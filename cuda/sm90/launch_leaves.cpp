@@ -202,7 +202,8 @@ cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions
   if (d.sharing.split == Split::cluster) kernel.cluster = d.sharing.parts;
   LaunchShape shape = shape_of(g, p, d.raster);
   LeafShape leaf = leaf_shape(g, d, options.sms, workspace);
-  if (g.continue_from_c && form == Form::plain && t.groups == 2 && c_suits_tma(g, p)) {
+  if (g.continue_from_c && form == Form::plain && takes_c_by_tma(t, g.output) &&
+      c_suits_tma(g, p)) {
     if (const auto e = make_c_map(g, p, t, &maps.c); e) return e;
     leaf.c_by_tma = true;
   }

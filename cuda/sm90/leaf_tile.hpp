@@ -49,6 +49,12 @@ constexpr int shared_slots(const Geometry& g, bool deep) {
   return 0;
 }
 
+/// A kernel can take fp32 C through the boxes of D, a warp its 16 rows through its own piece. Where
+/// D is of 16 bits, pieces of both are the same bytes only if slabs are 64 wide.
+constexpr bool takes_c_by_tma(const Geometry& g, DType output) {
+  return g.groups == 2 && (output == DType::fp32 || g.slab() == 64);
+}
+
 /// Boxes of D a group: four where no stage of the ring has to make room for the other two.
 constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_bytes) {
   const auto stages = [&](int boxes) {
@@ -77,7 +83,8 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static constexpr int kPlainBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
   static constexpr int kStagingBytes = Base::kGeneral ? Base::kEpilogueBytes : kPlainBytes;
   /// A fold's C comes through the boxes of D while the first leaf runs.
-  static constexpr bool kLoadsC = kFormT == Form::plain && kG.groups == 2 && !kDeep;
+  static constexpr bool kLoadsC =
+      kFormT == Form::plain && takes_c_by_tma(kG, DType::fp32) && !kDeep;
   /// The epilogue's staging, the slots, the barrier on which parts arrive, and C's.
   static constexpr int kEpilogueBytes =
       kStagingBytes + kSlotsBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
