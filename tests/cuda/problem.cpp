@@ -69,6 +69,11 @@ Shape draw_shape(Random& r) {
   }
 }
 
+/// Several tiles of 128 x 128 for each of 132 CTAs.
+Shape draw_many_tiles(Random& r) {
+  return {"many", 8 * r.between(128, 400), 8 * r.between(128, 400), 64 * r.between(1, 6)};
+}
+
 /// Shrinks what would take too long or too much memory.
 Shape limited(Shape s) {
   const auto products = [&] {
@@ -186,17 +191,21 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
   constexpr std::array<std::int32_t, 5> shifts{0, 1, 3, 4, 6};
   constexpr std::array<std::int32_t, 5> workers{0, 0, 0, 1, 17};
   Problem p;
-  const Shape shape = limited(draw_shape(r));
+  const std::uint64_t leaves_key = mix(seed * 3 + 1) ^ mix(index);
+  const bool leaves =
+      reductions == Reductions::leaves || (reductions == Reductions::all && leaves_key % 2 != 0);
+  // Every other fold that goes on from C, and as many others, have more tiles than the GPU runs at
+  // once: what a tile leaves in shared memory must not reach the next one.
+  const std::uint64_t kind_of_leaves = mix(leaves_key);
+  const bool many_tiles = leaves && kind_of_leaves % 4 >= 2;
+  const Shape shape = limited(many_tiles ? draw_many_tiles(r) : draw_shape(r));
   p.shape = shape.name;
   p.m = shape.m;
   p.spec.n = shape.n;
   p.spec.k = shape.k;
   p.spec.contract =
       *Contract::make(Arithmetic::hopper, r.pick(inputs), Reduction{}, r.pick(outputs));
-  const std::uint64_t leaves_key = mix(seed * 3 + 1) ^ mix(index);
-  if (reductions == Reductions::leaves || (reductions == Reductions::all && leaves_key % 2 != 0)) {
-    draw_leaves(p, leaves_key);
-  }
+  if (leaves) draw_leaves(p, leaves_key);
   const ReductionKind kind = p.spec.contract.reduction.kind;
   p.spec.op_a = r.one_in(2) ? Op::transpose : Op::none;
   p.spec.op_b = r.one_in(2) ? Op::transpose : Op::none;
@@ -210,7 +219,7 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
     std::int64_t& line = d_col_major ? p.m : p.spec.n;
     line = std::max<std::int64_t>(8, line / 8 * 8);
     // A fold's C has a path of its own where D is plain.
-    p.spec.continue_from_c = kind == ReductionKind::fold && mix(leaves_key) % 2 != 0;
+    p.spec.continue_from_c = kind == ReductionKind::fold && kind_of_leaves % 2 != 0;
   } else {
     draw_epilogue(r, p);
     // A tree's shape depends on the whole of K.
