@@ -151,7 +151,10 @@ struct IncomingC {
         }
       }
     }
-    __syncwarp();  // the boxes are free
+    // The boxes are free. Without the fence TMA may write the next round's C before these loads,
+    // which wait in a queue of their own, have read this one's: seen on an H200.
+    ptx::fence_proxy_async();
+    __syncwarp();
     constexpr bool kOdd = kRounds % 2 != 0;
     if (kOdd && round == kRounds - 1 && lane == 0) {  // one turn more
 #pragma unroll
