@@ -187,6 +187,7 @@ TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
       {"in pairs", "128x128-pair-x", true, nothing},
       {"wide", "128x192", true, nothing},
       {"one group", "64x128", false, nothing},
+      {"narrow", "128x64", false, nothing},
       {"16 bits, slabs of 64", "128x192", true,
        [](Layout&, GemmArguments& g) { g.output = DType::bf16; }},
       {"16 bits, slabs of 32", "128x96", false,
