@@ -27,11 +27,12 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // of 1 to 32768 tokens, the choice costs 0.9 % against the best kernel.
 namespace model {
 constexpr double kLeaf = 0.11;      // us a leaf, unless taken in turn
-constexpr double kTurn = 0.16;      // us a leaf of a tile that is taken when it has ended
+constexpr double kTurn = 0.08;      // us a leaf of a tile that is taken when it has ended
 constexpr double kTurnTree = 1.65;  // more where sums wait in the workspace
 constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us a part, and a KiB of a slot
 constexpr double kGrid = 1.7, kGridKib = 0.128;
-constexpr double kLargePair = 1.02;  // 128x128 in pairs gains less under trees and from C
+constexpr double kPairTree = 1.02;                       // 128x128 in pairs gains trees nothing
+constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C loses to 128x192
 // A chain waits for itself: us before its first k16 step, of a stage, and of a step, at least.
 constexpr double kFirst = 3.5, kStage = 0.107, kStep = 0.0075;
 }  // namespace model
@@ -44,6 +45,14 @@ double sharing_time(const Sharing& s, const Geometry& t) {
   return 0;
 }
 
+/// What 128x128 takes longer than the model of chains says.
+double large_tile(const Geometry& t, bool tree, bool from_c) {
+  if (t.groups != 2 || t.n != 128) return 1;
+  const bool pair = t.cluster > 1;
+  if (from_c) return pair ? model::kPairFromC : model::kAloneFromC;
+  return pair && tree ? model::kPairTree : 1;
+}
+
 double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std::int64_t x,
                std::int64_t y, int slots, bool swapped) {
   const std::int64_t count = leaves_of(g.reduction, g.k);
@@ -53,9 +62,8 @@ double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std:
   const double blocks = static_cast<double>(g.k) / (kBlockK * s.parts);
   const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
   const double work = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
-  const bool large_pair = t.cluster > 1 && t.groups == 2 && t.n >= 128;
-  const double pair = large_pair && (tree || g.continue_from_c) ? model::kLargePair : 1;
-  const double time = std::max(chain, work) * pair + sharing_time(s, t);
+  const double time =
+      std::max(chain, work) * large_tile(t, tree, g.continue_from_c) + sharing_time(s, t);
   if (order != Order::in_turn) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
