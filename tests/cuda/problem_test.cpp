@@ -89,6 +89,18 @@ TEST(SweepProblem, GradientsThatGoOnFromCAreManyAndLieInSeveralWays) {
   EXPECT_EQ(ways.size(), 6U);
 }
 
+/// The tests cuda.leaves_from_c_* name two problems by seed and index: other draws would empty
+/// them.
+TEST(SweepProblem, TheOnesInWhichTmaOvertookLoadsAreStillDrawn) {
+  for (const std::uint64_t index : {145, 159}) {
+    const Problem p = draw_problem(20261306, index, Reductions::leaves);
+    EXPECT_TRUE(p.spec.continue_from_c) << p.text();
+    EXPECT_EQ(p.spec.contract.reduction.kind, ReductionKind::fold) << p.text();
+    EXPECT_LE(p.spec.k, p.spec.contract.reduction.leaf_k) << "one leaf: " << p.text();
+    EXPECT_GT(p.m * p.spec.n, std::int64_t{132} * 2 * 128 * 128) << "many tiles: " << p.text();
+  }
+}
+
 TEST(SweepData, PartnersCancel) {
   for (const std::int32_t shift : {0, 1, 3, 6}) {
     const Draw a{Data::cancel, DType::bf16, 11, shift, false};

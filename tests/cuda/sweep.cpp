@@ -44,6 +44,7 @@ struct Settings {
   std::optional<std::string> variant;
   std::string subject = "cuda";
   Reductions reductions = Reductions::chain;
+  std::string reduction = "chain";  // by name
   bool fma = false;
   std::string plant;
   std::string json;
@@ -71,6 +72,7 @@ Settings parse(int argc, char** argv) {
       s.reductions = value == "chain"    ? Reductions::chain
                      : value == "leaves" ? Reductions::leaves
                                          : Reductions::all;
+      s.reduction = value;
     } else if (option == "--arithmetic" && (value == "hopper" || value == "ieee_fma")) {
       s.fma = value == "ieee_fma";
     } else if (option == "--subject") {
@@ -165,8 +167,9 @@ class Sweep {
     if (++reported_ > 20) return;
     const auto n = static_cast<unsigned long long>(p.spec.n);
     std::printf(
-        "DIFFERS --seed %llu --only %llu --variant \"%s\": %llu outputs (first %lld, %lld), "
-        "%llu bytes outside, inputs %s; kernel %s; %s\n",
+        "DIFFERS --arithmetic %s --reduction %s --seed %llu --only %llu --variant \"%s\": "
+        "%llu outputs (first %lld, %lld), %llu bytes outside, inputs %s; kernel %s; %s\n",
+        settings_.fma ? "ieee_fma" : "hopper", settings_.reduction.c_str(),
         static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
         variant.c_str(), difference.elements,
         difference.elements != 0 ? static_cast<long long>(difference.first / n) : -1,
