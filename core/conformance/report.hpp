@@ -57,7 +57,7 @@ inline constexpr std::size_t kMaxFailures = 8;
 /// One engine's run.
 struct Report {
   std::string version;
-  std::string commit;  ///< of the command's source when its build was configured; empty: unknown
+  std::string commit;  ///< as `detgemm info` names it; empty where another program ran the harness
   std::string machine;
   std::string engine;
   std::string description;

@@ -37,9 +37,8 @@ struct Stagger {
   static constexpr std::uint32_t kStaggerBarrier = 5;
 };
 
-/// Hands a stage back: to the own producers and, where an operand is shared, to those of the
-/// whole cluster,
-/// whose multicasts write here too. Run by all threads of the group.
+/// Hands a stage back: to the own producers and, where an operand is shared, to those of the whole
+/// cluster, whose multicasts write here too. Run by all threads of the group.
 template <class T>
 __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage) {
   const std::uint32_t barrier = shared.empty + 8 * stage;

@@ -174,6 +174,34 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
   EXPECT_GE(ways.size(), 6U) << "three ways, both epilogues";
 }
 
+TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
+  int differ = 0;
+  for (const std::int64_t m : {4096, 8192, 28672}) {
+    Layout l;
+    l.m = m;
+    l.n = 4096;
+    l.k = 8192;
+    l.a_mn = l.b_mn = true;
+    l.output = DType::fp32;
+    GemmArguments g = arguments(l);
+    g.reduction = {ReductionKind::fold, 1024};
+    g.c = g.d;
+    g.cs = g.ds;
+    LaunchOptions o;
+    o.sms = 132;
+    std::set<int> geometries;
+    for (const bool from_c : {false, true, false, true}) {
+      g.continue_from_c = from_c;
+      Recorded& r = record();
+      ASSERT_EQ(sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)), cudaSuccess);
+      EXPECT_EQ(r.kernel.geometry, choose_leaves(g, o.sms, -1).decision.geometry);
+      geometries.insert(r.kernel.geometry);
+    }
+    differ += geometries.size() > 1;
+  }
+  EXPECT_GE(differ, 1) << "else nothing was shown";
+}
+
 TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
   struct Case {
     const char* what;
