@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 
 /// The door of the CUDA kernels: backends include this and nothing else of cuda/.
 namespace detgemm::cuda {

@@ -14,8 +14,6 @@ namespace {
 
 using gfx9::Major;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
 /// Few enough rows that weights are streamed past them.
 constexpr std::int64_t kStreamRows = 32;
 

@@ -38,8 +38,6 @@ std::int64_t most_roots(const Contract& contract, std::int64_t k) {
   return leaves & -leaves;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-
 }  // namespace
 
 std::string describe(const GemmArguments& g, Arithmetic arithmetic, DType input,
@@ -89,7 +87,7 @@ bool prepare_gemm(const GemmArguments& g, Arithmetic arithmetic, DType input,
   arguments.raster = d->raster;
   arguments.blocks = d->blocks;
   if (g.reduction.kind != ReductionKind::chain && g.k > 0) {
-    arguments.leaves = (g.k - 1) / g.reduction.leaf_k + 1;
+    arguments.leaves = leaves_of(g.k, g.reduction.leaf_k);
   }
   arguments.stack = static_cast<float*>(workspace);
   arguments.stack_stride = scratch_floats(d->shape, parked_sums(g));

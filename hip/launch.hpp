@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 #include "hip/arguments.hpp"
 
 /// The door of the HIP kernels: backends include this and nothing else of hip/. What lies behind

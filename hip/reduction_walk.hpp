@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 
 namespace detgemm::hip {
 
@@ -40,7 +40,7 @@ struct KWalk {
 /// without the running leaf, which registers hold.
 DETGEMM_HD int parked_sums(const GemmArguments& g) {
   if (g.reduction.kind != ReductionKind::tree || g.k == 0) return 0;
-  const int size = tree_stack_size((g.k - 1) / g.reduction.leaf_k + 1);
+  const int size = tree_stack_size(leaves_of(g.k, g.reduction.leaf_k));
   return size > 2 ? size - 2 : 0;
 }
 

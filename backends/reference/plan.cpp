@@ -28,8 +28,6 @@ struct Grid {
   std::int64_t tiles() const { return rows * cols; }
 };
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// `extent` cut into `pieces` pieces of whole units.
 std::int64_t piece(std::int64_t extent, std::int64_t pieces, std::int64_t unit) {
   return ceil_div(ceil_div(extent, unit), pieces) * unit;

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """fit_chooser.py VARIANTS.json [--steps N] [--seed S]: fits the constants of the model of time in
-cuda/sm90/choose.cpp to measured times of every geometry, by random search, and prints them with
+cuda/sm90/host/choose.cpp to measured times of every geometry, by random search, and prints them with
 what the model's choice then costs against the best geometry measured. Needs numpy.
 
 VARIANTS.json: bench/results/*-variants.json, from `detgemm_gpu_bench --all-variants`.

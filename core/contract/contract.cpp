@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/arithmetic/step.hpp"
+#include "core/contract/reduction.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/digest.hpp"
 
@@ -143,7 +144,7 @@ std::uint64_t Contract::digest() const {
 std::int64_t Contract::leaves(std::int64_t k) const {
   if (k <= 0) return 0;
   if (reduction.kind != ReductionKind::chain && reduction.leaf_k < 1) return 0;  // not valid
-  return reduction.kind == ReductionKind::chain ? 1 : (k - 1) / reduction.leaf_k + 1;
+  return reduction.kind == ReductionKind::chain ? 1 : leaves_of(k, reduction.leaf_k);
 }
 
 Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t rank,

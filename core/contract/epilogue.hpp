@@ -21,6 +21,11 @@ struct Epilogue {
   Activation activation = Activation::none;
 };
 
+/// Whether the epilogue does nothing but round to the output type.
+DETGEMM_HD bool only_rounds(const Epilogue& e) {
+  return e.alpha == 1.0F && e.beta == 0.0F && !e.has_bias && e.activation == Activation::none;
+}
+
 /// `c` is looked at only where beta != 0 and `bias` only where has_bias.
 DETGEMM_HD float apply_epilogue(const Epilogue& epilogue, float acc, float c, float bias) {
   using namespace arithmetic;

@@ -10,6 +10,16 @@
 
 namespace detgemm {
 
+/// ceil(a / b) for a >= 0 and b > 0, also where a + b would overflow.
+DETGEMM_HD constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+/// Leaves of a fold or tree over k >= 1 products: `leaf_k` products each, the last one maybe fewer.
+DETGEMM_HD constexpr std::int64_t leaves_of(std::int64_t k, std::int64_t leaf_k) {
+  return (k - 1) / leaf_k + 1;
+}
+
 /// Leaves never nest deeper than this (2^63 leaves).
 inline constexpr int kMaxTreeDepth = 64;
 
@@ -59,7 +69,7 @@ DETGEMM_HD float reduce_leaves(const Reduction& reduction, std::int64_t k, float
     return canonical(leaf(std::int64_t{0}, k, start));
   }
   const std::int64_t step = reduction.leaf_k;
-  const std::int64_t count = (k - 1) / step + 1;
+  const std::int64_t count = leaves_of(k, step);
   float stack[kMaxTreeDepth];
   int top = 0;
   float folded = start;

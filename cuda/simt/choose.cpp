@@ -29,8 +29,6 @@ constexpr std::array<Rate, kTiles.size()> kRates{{
 /// What a CTA costs besides its products: the first loads and the epilogue, in clocks.
 constexpr double kTileClocks = 2500;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 bool can(const GemmArguments& g, DType input, int tile) {
   const Tile& t = kTiles[static_cast<std::size_t>(tile)];
   if (!has_tile(input, tile)) return false;
@@ -88,7 +86,7 @@ std::string name(const Tile& t) {
 int levels_needed(const Reduction& reduction, std::int64_t k) {
   if (reduction.kind == ReductionKind::chain || k == 0) return 0;
   if (reduction.kind == ReductionKind::fold) return 1;
-  return tree_stack_size((k - 1) / reduction.leaf_k + 1) - 1;
+  return tree_stack_size(leaves_of(k, reduction.leaf_k)) - 1;
 }
 
 Decision choose(const GemmArguments& g, DType input, int sms, int forced) {
@@ -119,16 +117,15 @@ Params make_params(const GemmArguments& g, DType input, const Decision& d) {
   p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g, size);
   const bool chain = g.reduction.kind == ReductionKind::chain;
   p.leaf_k = chain ? g.k : g.reduction.leaf_k;
-  p.leaves = g.k == 0 ? 0 : (g.k - 1) / p.leaf_k + 1;
+  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, p.leaf_k);
   p.tiles_m = ceil_div(g.m, t.rows());
   p.tiles_n = ceil_div(g.n, t.cols());
   // CTAs that run together form a patch that is nearly square.
   const double width = std::sqrt(static_cast<double>(d.grid) * t.rows() / t.cols());
   p.band = std::clamp<std::int64_t>(std::llround(width), 1, p.tiles_n);
   const std::int64_t run = 4 * (g.output == DType::fp32 ? 4 : 2);  // bytes of 4 outputs
-  p.plain = g.epilogue.alpha == 1.0F && g.epilogue.beta == 0.0F && !g.epilogue.has_bias &&
-            g.epilogue.activation == Activation::none && (g.ds.col == 1 || g.n == 1) &&
-            g.ds.row % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  p.plain = only_rounds(g.epilogue) && (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
+            reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
   return p;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/contract/compute_element.hpp"
 #include "cuda/launch.hpp"
 
 // Joins the fp32 roots of ranks, whatever arithmetic made them. Their number is a power of two, so

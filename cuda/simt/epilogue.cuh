@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 #include "cuda/simt/place.cuh"
 
 namespace detgemm::cuda::simt {

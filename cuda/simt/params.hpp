@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 
 namespace detgemm::cuda::simt {
 

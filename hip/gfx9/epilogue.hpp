@@ -3,15 +3,11 @@
 
 #pragma once
 
+#include "core/contract/compute_element.hpp"
 #include "hip/gcn/control.hpp"
 #include "hip/gfx9/accumulators.hpp"
 
 namespace detgemm::hip::gfx9 {
-
-/// True where the epilogue is a rounding and nothing else.
-DETGEMM_DEVICE bool only_rounds(const Epilogue& e) {
-  return e.alpha == 1.0F && e.beta == 0.0F && !e.has_bias && e.activation == Activation::none;
-}
 
 /// Whether a block of kRows rows from (m, n) on is whole, only rounded, and stored 4 neighbours of
 /// a row at a time.

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "core/contract/compute_element.hpp"
 #include "hip/gcn/mfma.hpp"
 #include "hip/gfx9/epilogue.hpp"
 #include "hip/gfx9/fill.hpp"

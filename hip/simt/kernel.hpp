@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "core/contract/compute_element.hpp"
 #include "hip/arguments.hpp"
 #include "hip/grid.hpp"
 #include "hip/reduction_walk.hpp"

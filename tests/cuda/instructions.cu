@@ -6,7 +6,7 @@
 #include "cuda/sm90/ptx/barrier.cuh"
 #include "cuda/sm90/ptx/mma.cuh"
 #include "cuda/sm90/ptx/wgmma.cuh"
-#include "cuda/sm90/swizzle.hpp"
+#include "cuda/sm90/tile/swizzle.hpp"
 #include "tests/cuda/instructions.hpp"
 
 namespace detgemm::test {

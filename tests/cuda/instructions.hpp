@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 
 /// Products by one form of a tensor-core instruction at a time, with nothing of the library's
 /// kernels around it: what every tile relies on is that the form does not matter.

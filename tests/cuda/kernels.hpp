@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 #include "tests/cuda/element.hpp"
 
 /// What the tests do on the device besides the GEMM itself. Each call enqueues and does not wait.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/arithmetic/step.hpp"
+#include "core/contract/compute_element.hpp"
 #include "tests/cuda/kernels.hpp"
 
 namespace detgemm::test {

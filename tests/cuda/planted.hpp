@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "core/contract/compute_element.hpp"
+#include "core/contract/gemm_arguments.hpp"
 
 namespace detgemm::test {
 

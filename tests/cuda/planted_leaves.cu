@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/contract/compute_element.hpp"
 #include "tests/cuda/planted_leaves.hpp"
 
 namespace detgemm::test {

@@ -20,7 +20,7 @@ CLEAN = {
     "backends/reference/plan.cpp": '#include "core/contract/tree.hpp"\n#include <Kokkos_Core.hpp>\n',
     "backends/cuda/plan.cpp": '#include "cuda/launch.hpp"\n',
     "cuda/sm90/kernel.cu": '#include "core/contract/tree.hpp"\n#include <cuda_fp16.h>\n',
-    "cuda/sm90/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n',
+    "cuda/sm90/tile/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n',
     "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }

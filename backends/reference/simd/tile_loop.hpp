@@ -31,9 +31,7 @@ DETGEMM_INLINE void add_tiles(float* into, const float* left, const float* right
 /// Epilogue and store of a tile; `acc` has `pitch` floats a row.
 DETGEMM_INLINE void finish_tile(const TileJob& job, const float* acc, int pitch) {
   const GemmArguments& g = *job.gemm;
-  const Epilogue& e = g.epilogue;
-  const bool plain =
-      e.alpha == 1.0F && e.beta == 0.0F && !e.has_bias && e.activation == Activation::none;
+  const bool plain = only_rounds(g.epilogue);
   for (std::int64_t i = 0; i < job.rows; ++i) {
     const float* row = acc + i * pitch;
     const std::int64_t at = (job.row + i) * g.ds.row + job.col * g.ds.col;

@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 
-#include "cuda/sm90/gather.hpp"
-#include "cuda/sm90/kernels.hpp"
-#include "cuda/sm90/leaf_geometry.hpp"
-#include "cuda/sm90/leaf_kernels.hpp"
-#include "cuda/sm90/realign.hpp"
+#include "cuda/sm90/chain/kernels.hpp"
+#include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/leaves/geometry.hpp"
+#include "cuda/sm90/leaves/kernels.hpp"
+#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::test {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cuda/sm90/choose.hpp"
-#include "cuda/sm90/gather.hpp"
-#include "cuda/sm90/leaves.hpp"
-#include "cuda/sm90/realign_tile.hpp"
-#include "cuda/sm90/tensor_map.hpp"
-#include "cuda/sm90/tile.hpp"
+#include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/tensor_map.hpp"
+#include "cuda/sm90/leaves/shape.hpp"
+#include "cuda/sm90/realign/tile.hpp"
+#include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::test {
 

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/geometry.hpp"
+#include "cuda/sm90/tile/geometry.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "cuda/sm90/realign.hpp"
-#include "cuda/sm90/tile.hpp"
+#include "cuda/sm90/realign/realign.hpp"
+#include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::test {
 namespace {

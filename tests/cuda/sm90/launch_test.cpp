@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cuda/sm90/leaf_geometry.hpp"
+#include "cuda/sm90/leaves/geometry.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"

@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/leaves.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "cuda/launch.hpp"
-#include "cuda/sm90/choose_leaves.hpp"
-#include "cuda/sm90/leaf_tile.hpp"
+#include "cuda/sm90/host/choose_leaves.hpp"
+#include "cuda/sm90/leaves/shape.hpp"
+#include "cuda/sm90/leaves/tile.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "core/contract/compute_element.hpp"
-#include "cuda/sm90/choose.hpp"
-#include "cuda/sm90/realign.hpp"
+#include "core/contract/gemm_arguments.hpp"
+#include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::test {
 
@@ -48,7 +48,5 @@ inline const cuda::sm90::Geometry& geometry_of(const cuda::sm90::Decision& d) {
   if (d.path == Path::plain) return kPlainGeometries.at(i);
   return d.path == Path::realign ? kRealignGeometries.at(i) : kGeneralGeometries.at(i);
 }
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace detgemm::test

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/raster.hpp"
+#include "cuda/sm90/tile/raster.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "cuda/sm90/choose.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "tests/support/random_bits.hpp"
 
 namespace detgemm::test {

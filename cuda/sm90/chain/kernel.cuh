@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/epilogue/plain.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// One consumer warp group: its share of every tile of the CTA, from start value to D.
+template <class T>
+__device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, const LaunchMaps& maps,
+                                             const LaunchShape& shape, const GemmArguments& g,
+                                             int group) {
+  RingCursor<T::kStages> cursor;
+  ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
+  // A CTA with one tile has no epilogue to hide, and all of its ring to fill.
+  const bool many = shape.raster.tiles() > static_cast<int>(gridDim.x) / T::kCluster;
+  Stagger stagger = Stagger::start<T>(group, many ? T::kLag : 0, shape.k_blocks);
+  int box_index = 0;
+  TileWalk<T> walk;
+  int tile_x, tile_y;
+  while (walk.next(shape.raster, tile_x, tile_y)) {
+    const int x0 = tile_x * T::kX;
+    const int y0 = tile_y * T::kN;
+    Accumulators<T> acc;
+    if constexpr (T::kForm == Form::from_c) {
+      start_from_c<T>(g, shape, group, x0, y0, acc);
+    } else {
+#pragma unroll
+      for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+        for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
+      }
+    }
+    run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
+    if constexpr (T::kGeneral) {
+      finish_general<T>(shared, g, shape, group, x0, y0, acc);
+    } else {
+      store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
+    }
+  }
+  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // shared memory outlives its readers
+}
+
+/// The wgmma kernel. Warp group 0 produces, groups 1 .. kGroups consume.
+///
+///   TMA ->  [ X | Y ] [ X | Y ] [ X | Y ] ...   ring of kStages stages in shared memory
+///                |
+///              wgmma: group g multiplies its 64 * kBlocks rows of X with all of Y
+///                |
+///              registers -> shared memory -> D
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, T::kCtas)
+    chain_kernel(const __grid_constant__ LaunchMaps maps, const __grid_constant__ LaunchShape shape,
+                 const __grid_constant__ GemmArguments g) {
+  extern __shared__ unsigned char memory[];
+  const SharedLayout<T> shared(memory);
+  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < T::kStages; ++s) {
+      ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
+      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
+    }
+    ptx::fence_mbarrier_init();
+    ptx::let_next_kernel_start();
+  }
+  if constexpr (T::kCluster > 1) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+  // Registers move from the producer to the consumers: 168 a thread, or 128, would not hold a tile.
+  if (warp < 4) {
+    if constexpr (T::kGroups > 1) ptx::registers_decrease<T::kProducerRegisters>();
+    run_producer<T>(shared, maps, shape, warp, TileWalk<T>{}, {0, shape.k_blocks});
+  } else {
+    if constexpr (T::kGroups > 1) ptx::registers_increase<T::kConsumerRegisters>();
+    run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
+  }
+  // Nobody leaves while a neighbour may still write here or arrive on a barrier.
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();
+}
+
+}  // namespace detgemm::cuda::sm90

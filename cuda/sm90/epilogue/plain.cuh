@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "cuda/sm90/pipeline/mainloop.cuh"
+#include "cuda/sm90/ptx/mma.cuh"
+#include "cuda/sm90/tile/swizzle.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// Two accumulators rounded to nearest even and packed, `low` first; NaN becomes 0x7fff.
+__device__ __forceinline__ std::uint32_t pack(float low, float high, DType output) {
+  std::uint32_t packed;
+  if (output == DType::bf16) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  } else {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  }
+  return packed;
+}
+
+/// 16-bit outputs of a slab: 64 x by kSlab y, from accumulators `d` (4 a column group of 8).
+/// kAlongX: D's neighbours in memory are neighbours along x, and the box is transposed.
+template <class T, bool kAlongX>
+__device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d, DType output,
+                                              int lane, int warp) {
+  constexpr int kRowBytes = kAlongX ? 128 : T::kSlab * 2;
+  const int in_matrix = lane % 8;
+  if constexpr (T::kSlab == 8) {  // two matrices: x 0..7 and x 8..15 of the warp
+    const int half = lane / 8 % 2;
+    const std::uint32_t to = kAlongX
+                                 ? swizzled<128>(box, in_matrix, warp * 2 + half)
+                                 : swizzled<kRowBytes>(box, warp * 16 + half * 8 + in_matrix, 0);
+    ptx::stmatrix_x2<kAlongX>(to, pack(d[0], d[1], output), pack(d[2], d[3], output));
+  } else {
+#pragma unroll
+    for (int j = 0; j < T::kSlab / 16; ++j) {  // four: x halves, then the next 8 columns
+      const int half = lane / 8 % 2;
+      const int column = lane / 16;
+      const std::uint32_t to =
+          kAlongX ? swizzled<128>(box, j * 16 + column * 8 + in_matrix, warp * 2 + half)
+                  : swizzled<kRowBytes>(box, warp * 16 + half * 8 + in_matrix, j * 2 + column);
+      const float* c = d + j * 8;
+      ptx::stmatrix_x4<kAlongX>(to, pack(c[0], c[1], output), pack(c[2], c[3], output),
+                                pack(c[4], c[5], output), pack(c[6], c[7], output));
+    }
+  }
+}
+
+/// NaN leaves the tensor core as 0x7fffffff, the canonical one, and no zero is negative: fp32
+/// accumulators are stored as they are.
+template <class T, bool kAlongX>
+__device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d, int lane,
+                                              int warp) {
+  constexpr int kSlab = T::kSlabFp32;
+#pragma unroll
+  for (int j = 0; j < kSlab / 8; ++j) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int x = warp * 16 + half * 8 + lane / 4;
+      const int y = j * 8 + lane % 4 * 2;
+      const float* c = d + j * 4 + half * 2;
+      if constexpr (kAlongX) {  // two boxes of 32 x, kSlab rows of 128 bytes each
+        const std::uint32_t half_box = box + x / 32 * (kSlab * 128);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const std::uint32_t to = swizzled<128>(half_box, y + i, x % 32 / 4) + x % 4 * 4;
+          asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(c[i]) : "memory");
+        }
+      } else {
+        const std::uint32_t to = swizzled<kSlab * 4>(box, x, y / 4) + y % 4 * 4;
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(c[0]), "f"(c[1]) : "memory");
+      }
+    }
+  }
+}
+
+/// One kind of output, slab by slab through the group's boxes: while TMA stores one, the next is
+/// filled. Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which
+/// it fills and stores without waiting for the other warps; along x a row of the box holds all 64 x
+/// of the group. `box_index` goes on from tile to tile: the box last handed to TMA may still be
+/// read.
+template <class T, bool k16, bool kAlongX>
+__device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
+                                           DType output, int group, int& box_index,
+                                           const Accumulators<T>& acc, int x0, int y0) {
+  constexpr int kSlab = k16 ? T::kSlab : T::kSlabFp32;
+  constexpr int kSlabs = T::kN / kSlab;
+  constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32 % 4;
+  const bool leader = (kAlongX ? threadIdx.x % 128 : threadIdx.x % 32) == 0;
+  const auto sync = [&] {
+    if constexpr (kAlongX) {
+      ptx::named_barrier(1 + group, 128);
+    } else {
+      __syncwarp();
+    }
+  };
+  const std::uint32_t boxes = shared.epilogue + group * T::kGroupBoxes;
+#pragma unroll
+  for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+    for (int s = 0; s < kSlabs; ++s) {
+      const std::uint32_t box = boxes + box_index * T::kBoxBytes;
+      box_index = (box_index + 1) % T::kBoxes;
+      if (leader) ptx::tma_store_wait_read<T::kBoxes - 1>();
+      sync();
+      const float* d = acc[i] + s * (kSlab / 2);
+      if constexpr (k16) {
+        stage_slab_16<T, kAlongX>(box, d, output, lane, warp);
+      } else {
+        stage_slab_32<T, kAlongX>(box, d, lane, warp);
+      }
+      ptx::fence_proxy_async();
+      sync();
+      if (leader) {
+        const int x = x0 + (group * T::kBlocks + i) * 64;
+        const int y = y0 + s * kSlab;
+        if constexpr (!kAlongX) {
+          ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);
+        } else if constexpr (k16) {
+          ptx::tma_store(&map, x, y, box);
+        } else {
+          ptx::tma_store(&map, x, y, box);
+          ptx::tma_store(&map, x + 32, y, box + kSlab * 128);
+        }
+        ptx::tma_store_commit();
+      }
+    }
+  }
+}
+
+/// The epilogue of alpha = 1 and nothing else, where D suits TMA: round, stage, store.
+template <class T>
+__device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
+                                            const LaunchShape& shape, int group, int& box_index,
+                                            const Accumulators<T>& acc, int x0, int y0) {
+  const bool is_32 = shape.output == DType::fp32;
+  if (shape.d_x_contiguous) {
+    if (is_32) {
+      store_tile<T, false, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
+    } else {
+      store_tile<T, true, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
+    }
+  } else if (is_32) {
+    store_tile<T, false, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
+  } else {
+    store_tile<T, true, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
+  }
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/host/operand_maps.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box_rows, int depth,
+                     CUtensorMap* map) {
+  const auto rows = static_cast<std::uint64_t>(operand.rows);
+  const auto length = static_cast<std::uint64_t>(k);
+  const auto pitch = static_cast<std::uint64_t>(operand.ld) * 2;
+  const auto box = static_cast<std::uint32_t>(box_rows);
+  TensorShape s;
+  s.data = operand.data;
+  s.type = type;
+  s.stride[0] = pitch;
+  s.box[0] = kBlockK;
+  if (operand.mn_major) {  // 64 mn x 64 k, one slab
+    s.extent[0] = rows;
+    s.extent[1] = length;
+    s.box[1] = kBlockK;
+  } else if (depth > 1 && k % kBlockK == 0) {
+    s.rank = 3;
+    s.extent[0] = kBlockK;
+    s.extent[1] = rows;
+    s.extent[2] = length / kBlockK;
+    s.stride[1] = kBlockK * 2;
+    s.box[1] = box;
+    s.box[2] = static_cast<std::uint32_t>(depth);
+  } else {
+    s.extent[0] = length;
+    s.extent[1] = rows;
+    s.box[1] = box;
+  }
+  return encode(s, map);
+}
+
+namespace {
+
+/// A map of D, or of a C that lies like it: rows along x or y, boxes of slabs.
+cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
+                          std::int64_t pitch, const Geometry& t, CUtensorMap* map) {
+  const bool is_32 = type == DType::fp32;
+  const auto slab = static_cast<std::uint32_t>(is_32 ? t.fp32_slab() : t.slab());
+  const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
+  TensorShape s;
+  s.data = data;
+  s.type = type;
+  s.extent[0] = static_cast<std::uint64_t>(along_x ? p.x.rows : p.y.rows);
+  s.extent[1] = static_cast<std::uint64_t>(outer);
+  s.stride[0] = static_cast<std::uint64_t>(outer > 1 ? pitch : 8) * (is_32 ? 4 : 2);
+  s.box[0] = along_x ? (is_32 ? 32U : 64U) : slab;
+  s.box[1] = along_x ? slab : 16U;
+  return encode(s, map);
+}
+
+}  // namespace
+
+cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                            CUtensorMap* map) {
+  const bool along_x = p.d_x_contiguous();
+  return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, t, map);
+}
+
+bool c_suits_tma(const GemmArguments& g, const Problem& p) {
+  const std::int64_t c_x = p.swapped ? g.cs.col : g.cs.row;
+  const std::int64_t c_y = p.swapped ? g.cs.row : g.cs.col;
+  const std::int64_t pitch = p.x.rows > 1 ? c_x : 8;
+  return !p.d_x_contiguous() && (c_y == 1 || p.y.rows == 1) && pitch >= p.y.rows &&
+         pitch < kMostStride && pitch % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
+}
+
+cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                       CUtensorMap* map) {
+  return make_slab_map(g.c, DType::fp32, p, false, p.swapped ? g.cs.col : g.cs.row, t, map);
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/leaves/orders.cuh"
+#include "cuda/sm90/leaves/parts.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile. A pair
+/// that shares an operand takes tiles of one part, as a chain's pairs do.
+template <class T>
+struct PartWalk {
+  int parts;
+  int part = T::kCluster > 1 ? 0 : static_cast<int>(blockIdx.x) % parts;
+  int at = static_cast<int>(blockIdx.x) / (T::kCluster > 1 ? T::kCluster : parts);
+  int tile = 0;
+
+  __device__ explicit PartWalk(const LeafShape& leaf) : parts(leaf.parts) {}
+  __device__ bool next(const Raster& raster, int& tile_x, int& tile_y) {
+    if (at >= raster.tiles()) return false;
+    tile = at;
+    raster.locate(at, tile_x, tile_y);
+    if constexpr (T::kCluster > 1) {
+      int& mine = T::kSharesX ? tile_y : tile_x;
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_rank());
+    }
+    at += static_cast<int>(gridDim.x) / (T::kCluster > 1 ? T::kCluster : parts);
+    return true;
+  }
+};
+
+/// One consumer warp group: its share of every tile, or part of a tile, of the CTA.
+template <class T>
+__device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
+                                                  const LeafMaps& maps, const LaunchShape& shape,
+                                                  const GemmArguments& g, const LeafShape& leaf,
+                                                  int group) {
+  RingCursor<T::kStages> cursor;
+  const LeafShared<T> leaf_shared(shared);
+  ptx::wait_for_earlier_kernels();  // they may still read D, write C or use the workspace
+  int box_index = 0;
+  PartWalk<T> walk(leaf);
+  const LeafRange range = part_of(leaf, walk.part);
+  int tile_x, tile_y;
+  while (walk.next(shape.raster, tile_x, tile_y)) {
+    const int x0 = tile_x * T::kX;
+    const int y0 = tile_y * T::kN;
+    Accumulators<T> sums[T::kSums];
+    Accumulators<T>& sum = sums[0];
+    const bool from_c = leaf.from_c && walk.part == 0;
+    IncomingC<T> c(leaf_shared, maps.c, from_c && leaf.c_by_tma, group, x0, y0, sum);
+    if (from_c) {
+      PartWalk<T> ahead = walk;
+      int next_x, next_y;
+      if (ahead.next(shape.raster, next_x, next_y)) {
+        if (c.on) {
+          c.prefetch(next_x, next_y);
+        } else {
+          prefetch_c<T>(g, shape, next_x, next_y);
+        }
+      }
+      if (!c.on) start_sum_from_c<T>(g, shape, group, x0, y0, sum);
+    }
+    Leaves<T> leaves{leaf, range, group, {leaf, leaf_shared, group}, sums, from_c ? 1 : 0};
+    const LeafStages<T> stages{shared, shape.k_blocks, group, cursor, c};
+    if constexpr (T::kRegisters.order == Order::under) {
+      run_leaves_under<T>(stages, leaves);
+    } else if constexpr (T::kRegisters.order == Order::fours) {
+      run_leaves_in_fours<T>(stages, leaves);
+    } else {
+      run_leaves_in_turn<T>(stages, leaves);
+    }
+    if (T::kCluster == 1 && leaf.split == Split::cluster) {
+      if (!meet_in_cluster<T>(leaf, leaf_shared, group, sum)) continue;
+    } else if (T::kCluster == 1 && leaf.split == Split::grid) {
+      if (!meet_in_workspace<T>(leaf, leaf_shared, walk.tile, walk.part, group, sum)) continue;
+    }
+    if constexpr (T::kGeneral) {
+      finish_general<T>(shared, g, shape, group, x0, y0, sum);
+    } else {
+      // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
+      if constexpr (T::kBoxesInSlot) ptx::named_barrier(1 + group, 128);
+      store_plain<T>(shared, maps.d, shape, group, box_index, sum, x0, y0);
+    }
+  }
+  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // shared memory outlives its readers
+}
+
+/// The wgmma kernel of fold and tree: warp group 0 produces, groups 1 .. kGroups consume, as in
+/// chain_kernel. A cluster here is the parts of one tile.
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    leaf_kernel(const __grid_constant__ LeafMaps maps, const __grid_constant__ LaunchShape shape,
+                const __grid_constant__ GemmArguments g, const __grid_constant__ LeafShape leaf) {
+  extern __shared__ unsigned char memory[];
+  const SharedLayout<T> shared(memory);
+  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < T::kStages; ++s) {
+      ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
+      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
+    }
+    expect_parts<T>(leaf, LeafShared<T>(shared));
+    IncomingC<T>::init(LeafShared<T>(shared));
+    ptx::fence_mbarrier_init();
+    ptx::let_next_kernel_start();
+  }
+  ptx::cluster_sync();  // no part may send before part 0 is there
+  if (warp < 4) {
+    if constexpr (T::kGroups == 2) ptx::registers_decrease<T::kProducerRegisters>();
+    const PartWalk<T> walk(leaf);
+    run_producer<T>(shared, maps, shape, warp, walk,
+                    blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
+  } else {
+    if constexpr (T::kGroups == 2) ptx::registers_increase<T::kConsumerRegisters>();
+    run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);
+  }
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write here
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/pipeline/producer.cuh"
+#include "cuda/sm90/ptx/wgmma.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// Accumulators of one consumer warp group: kBlocks blocks of 64 x kN.
+template <class T>
+using Accumulators = float[T::kBlocks][T::kN / 2];
+
+/// Two consumer groups that wait for the same stages end their tiles and leaves together, and the
+/// tensor core idles while both round, store or add. So the second one begins `stages` behind: from
+/// then on one's epilogue runs under the other's steps.
+///
+///   group 0   | 0 1 2 3 4 5 6 7 | store | 8 9 ...
+///   group 1       | 0 1 2 3 4 5 6 7 | store | 8 9 ...
+struct Stagger {
+  int countdown;  ///< group 0: stages until the other one may begin; 0: no one waits
+
+  template <class T>
+  static __device__ __forceinline__ Stagger start(int group, int stages, int k_blocks) {
+    if constexpr (T::kGroups == 2) {
+      const bool on = stages > 0 && k_blocks > stages * T::kDepth;
+      if (on && group == 1) ptx::named_barrier(kStaggerBarrier, 256);
+      return {on && group == 0 ? stages : 0};
+    } else {
+      return {0};
+    }
+  }
+  __device__ __forceinline__ void stage_started() {
+    if (countdown > 0 && --countdown == 0) ptx::named_barrier_arrive(kStaggerBarrier, 256);
+  }
+  static constexpr std::uint32_t kStaggerBarrier = 5;
+};
+
+/// Hands a stage back: to the own producers and, where an operand is shared, to those of the whole
+/// cluster, whose multicasts write here too. Run by all threads of the group.
+template <class T>
+__device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage) {
+  const std::uint32_t barrier = shared.empty + 8 * stage;
+  if constexpr (T::kCluster == 1) {
+    if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive(barrier);
+  } else {
+    const std::uint32_t lane = threadIdx.x % 128;
+    if (lane < T::kCluster) ptx::mbarrier_arrive_remote(barrier, lane);
+  }
+}
+
+/// Waits for a stage and starts its 4 * kDepth steps, as one wgmma group. kFresh: chains begin
+/// here, from +0, and no move has to clear the accumulators.
+template <class T, bool kFresh = false>
+__device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int group,
+                                            const RingCursor<T::kStages>& cursor,
+                                            Accumulators<T>& acc) {
+  // Bytes between k16 steps inside a block: 32 along a K-major row, 16 rows of an MN-major slab.
+  constexpr std::uint64_t kXStep = (T::kXMn ? 2048 : 32) >> 4;
+  constexpr std::uint64_t kYStep = (T::kYMn ? 2048 : 32) >> 4;
+  ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+  ptx::wgmma_fence();
+#pragma unroll
+  for (int b = 0; b < T::kDepth; ++b) {
+    const std::uint64_t x =
+        ptx::descriptor(shared.x(cursor.stage) + b * T::kXBytes + group * T::kBlocks * 8192, 8192);
+    const std::uint64_t y = ptx::descriptor(shared.y(cursor.stage) + b * T::kYBytes, 8192);
+#pragma unroll
+    for (int step = 0; step < kBlockK / 16; ++step) {
+#pragma unroll
+      for (int i = 0; i < T::kBlocks; ++i) {
+        using Wgmma = ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>;
+        const std::uint64_t x_step = x + i * (8192 >> 4) + step * kXStep;
+        if (kFresh && b == 0 && step == 0) {
+          Wgmma::template run<true>(acc[i], x_step, y);
+        } else {
+          Wgmma::template run<false>(acc[i], x_step, y + step * kYStep);
+        }
+      }
+    }
+  }
+  ptx::wgmma_commit();
+}
+
+/// The chain of every output of a tile, k16 steps in ascending order:
+///
+///   acc = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded] -> epilogue
+///                  '------------ one pipeline stage: 4 * kDepth steps ----'
+///
+/// One wgmma group stays in flight: while it runs, the stage of the one before is handed back.
+template <class T>
+__device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_blocks, int group,
+                                          RingCursor<T::kStages>& cursor, Stagger& stagger,
+                                          Accumulators<T>& acc) {
+  int previous = -1;
+#pragma unroll 1
+  for (int block = 0; block < k_blocks; block += T::kDepth) {
+    start_stage<T>(shared, group, cursor, acc);
+    stagger.stage_started();
+    ptx::wgmma_wait<1>();
+    if (previous >= 0) release<T>(shared, previous);
+    previous = cursor.stage;
+    cursor.advance();
+  }
+  ptx::wgmma_wait<0>();
+#pragma unroll
+  for (int i = 0; i < T::kBlocks; ++i) ptx::pin(acc[i]);
+  if (previous >= 0) release<T>(shared, previous);
+}
+
+}  // namespace detgemm::cuda::sm90

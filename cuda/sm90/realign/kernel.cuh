@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/realign/producer.cuh"
+#include "cuda/sm90/realign/realign.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// wgmma for operands at any alignment: warp group 0 copies and realigns, the others consume as in
+/// chain_kernel. No registers move: 168 a thread hold the accumulators and the shift alike.
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    realign_kernel(const __grid_constant__ RealignMaps maps,
+                   const __grid_constant__ RealignShifts shifts,
+                   const __grid_constant__ LaunchShape shape,
+                   const __grid_constant__ GemmArguments g) {
+  extern __shared__ unsigned char memory[];
+  const SharedLayout<T> shared(memory);
+  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < T::kStages; ++s) {
+      ptx::mbarrier_init(shared.full + 8 * s, 4);
+      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups);
+    }
+    for (int s = 0; s < 4 * T::kRawStages; ++s) {
+      ptx::mbarrier_init(shared.empty + 8 * (T::kStages + s), 1);
+    }
+    ptx::fence_mbarrier_init();
+    ptx::let_next_kernel_start();
+  }
+  __syncthreads();
+  if (warp < 4) {
+    run_realigner<T>(shared, maps, shape, shifts, warp);
+    return;
+  }
+  const int group = warp / 4 - 1;
+  RingCursor<T::kStages> cursor;
+  ptx::wait_for_earlier_kernels();  // they may still read D or write C; copies went ahead already
+  Stagger in_step{0};               // the ring is too short for anything else
+  TileWalk<T> walk;
+  int tile_x, tile_y;
+  while (walk.next(shape.raster, tile_x, tile_y)) {
+    Accumulators<T> acc;
+    if constexpr (T::kForm == Form::from_c) {
+      start_from_c<T>(g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
+    } else {
+#pragma unroll
+      for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+        for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
+        ptx::pin(acc[i]);  // one definition, or ptxas serialises every wgmma
+      }
+    }
+    run_chain<T>(shared, shape.k_blocks, group, cursor, in_step, acc);
+    finish_general<T>(shared, g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
+  }
+}
+
+template <DType T, Geometry kG, bool kXMn, bool kYMn, Form kForm>
+Kernel compiled_realign() {
+  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
+    using Tile = RealignTile<T, kG, kXMn, kYMn, kForm>;
+    return {reinterpret_cast<const void*>(&realign_kernel<Tile>), Tile::kThreads, Tile::kTotalBytes,
+            1};
+  } else {
+    return {};
+  }
+}
+
+template <DType T, bool kXMn, bool kYMn>
+Kernel realign_kernel_of(int geometry, Form form) {
+  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Kernel, 2 * sizeof...(I)>{
+        compiled_realign<T, kRealignGeometries[I], kXMn, kYMn, Form::general>()...,
+        compiled_realign<T, kRealignGeometries[I], kXMn, kYMn, Form::from_c>()...};
+  }
+  (std::make_index_sequence<kRealignGeometries.size()>());
+  const std::size_t first = form == Form::from_c ? kRealignGeometries.size() : 0;
+  return all[first + static_cast<std::size_t>(geometry)];
+}
+
+}  // namespace detgemm::cuda::sm90
