@@ -14,7 +14,7 @@ struct TileArguments {
   Raster raster;
   int blocks = 1;  ///< workgroups of the launch; each takes tiles block, block + blocks, ...
   std::int64_t leaves = 1;  ///< of k; 1 for a chain
-  /// Waiting subtree sums of a tree: a slice a workgroup, of `stack_stride` floats.
+  /// Waiting subtree sums of a tree: one slice of `stack_stride` floats per workgroup.
   float* stack = nullptr;
   std::int64_t stack_stride = 0;
 };
@@ -22,7 +22,7 @@ struct TileArguments {
 /// A root of a combine: an fp32 matrix.
 struct Root {
   const float* data;
-  std::int64_t row, col;  ///< distances of neighbours in elements
+  Strides strides;
 };
 
 /// Roots that fit into a kernel's arguments.

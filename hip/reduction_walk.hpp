@@ -38,7 +38,7 @@ struct KWalk {
 
 /// Sums that wait in memory at most: the stack of reduce_leaves without its newest entry and
 /// without the running leaf, which registers hold.
-DETGEMM_HD int parked_sums(const GemmArguments& g) {
+DETGEMM_HD int waiting_sums(const GemmArguments& g) {
   if (g.reduction.kind != ReductionKind::tree || g.k == 0) return 0;
   const int size = tree_stack_size(leaves_of(g.k, g.reduction.leaf_k));
   return size > 2 ? size - 2 : 0;

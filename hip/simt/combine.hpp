@@ -51,7 +51,7 @@ DETGEMM_DEVICE void combine(const CombineArguments& a) {
     const float sum = tree_of_roots(again(a).count, [&](std::int64_t i) {
       const CombineArguments& now = again(a);
       const Root root = now.table != nullptr ? now.table[i] : now.roots[i];
-      return root.data[row * root.row + col * root.col];
+      return root.data[row * root.strides.row + col * root.strides.col];
     });
     finish_element(again(a).g, row, col, sum);
   }
