@@ -16,7 +16,7 @@ namespace {
 
 using gfx9::Major;
 
-/// Few enough rows that weights are streamed past them.
+/// So few rows that the weights are streamed past them.
 constexpr std::int64_t kStreamRows = 32;
 
 /// Offsets inside a tile are 32-bit.
@@ -40,15 +40,16 @@ int units_used(const LaunchOptions& options) {
   return options.max_units > 0 ? std::min(units, options.max_units) : units;
 }
 
-/// Dies that the hardware deals workgroups to in turn: MI300's XCDs have 38 compute units each.
+/// How many dies the hardware deals workgroups to in turn: the XCDs of an MI300 have 38 compute
+/// units each.
 int xcds_of(const LaunchOptions& options) {
   constexpr int kUnitsOfXcd = 38;
   if (options.chip != Chip::gfx942 || options.units % kUnitsOfXcd != 0) return 1;
   return std::max(1, options.units / kUnitsOfXcd);
 }
 
-/// Share of the matrix cores' rate that a full tile reaches, by the counts in docs/hip.md. Only
-/// the order matters here; no figure is a measurement.
+/// The share of the matrix cores' rate that a full tile reaches, from the counts in docs/hip.md.
+/// Only the order matters here; no figure is a measurement.
 double rate(Variant variant) {
   switch (variant) {
     case Variant::tile256:
@@ -67,12 +68,14 @@ double rate(Variant variant) {
   return 1;
 }
 
+/// The time that the variant takes, in arbitrary units: how often the device is filled with
+/// workgroups, times what one filling computes.
 double cost(Variant variant, const GemmArguments& g, const LaunchOptions& options) {
   const Shape s = shape_of(variant, g.reduction.kind != ReductionKind::chain);
   const auto tiles =
       static_cast<double>(ceil_div(g.m, s.m)) * static_cast<double>(ceil_div(g.n, s.n));
-  const double slots = static_cast<double>(units_used(options)) * s.per_unit;
-  return std::ceil(tiles / slots) * s.per_unit * s.m * s.n / rate(variant);
+  const double at_a_time = static_cast<double>(units_used(options)) * s.per_unit;
+  return std::ceil(tiles / at_a_time) * s.per_unit * s.m * s.n / rate(variant);
 }
 
 /// How a kernel reads A and B.
@@ -109,7 +112,8 @@ std::optional<Pick> pick(const GemmArguments& g, Arithmetic arithmetic,
     if (!loads) continue;
     const Pick one{kernel.variant, *loads};
     if (!forced && kernel.variant == Variant::stream) {
-      // Where it suits it is right by construction: every weight is read once, by whole lines.
+      // Where its loads are aligned it is the best by construction: it reads every weight once and
+      // in whole cache lines.
       if (g.m <= kStreamRows && loads->a == Major::k) return one;
       continue;
     }

@@ -39,7 +39,7 @@ bool computes(Chip chip, const Contract& contract);
 struct KernelInfo {
   std::string_view name;  ///< for example "128x128"
   Variant variant;
-  bool any_strides;  ///< takes arrays however they lie; others refuse some, see facts_of
+  bool any_strides;  ///< takes arrays however they lie; others refuse some, see hip/choose.hpp
 };
 /// The kernels that can be forced for a contract, whatever the shapes. All give the same bits.
 std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reduction);

@@ -66,7 +66,8 @@ class HipBackend final : public Backend {
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!any_chip_computes(spec.contract)) return {};
     std::vector<std::string> list;
-    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract)) list.emplace_back(kernel.name);
+    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract))
+      list.emplace_back(kernel.name);
     return list;
   }
 

@@ -148,8 +148,8 @@ Status launch(int ordinal, Chip chip, const Launch& what, StreamHandle stream) {
   Error error = try_launch((**kernels)[index], what, stream);
   if (error == kSuccess) return {};
   bool capturing = false;
-  if (!says_that_handles_are_dead(error) ||
-      Hip::is_capturing(stream, &capturing) != kSuccess || capturing) {
+  if (!says_that_handles_are_dead(error) || Hip::is_capturing(stream, &capturing) != kSuccess ||
+      capturing) {
     return gpu::failed<Hip>(launching(), error);
   }
   Hip::forget_error();

@@ -163,7 +163,7 @@ TEST(HipChoose, XcdsFollowTheUnits) {
   EXPECT_EQ(xcds(Chip::gfx90a, 104), 1);
 }
 
-/// Whatever is chosen for an m, its scratch lies within what was promised for a larger one.
+/// Whatever is chosen for an m, its scratch lies within what was promised for any larger m.
 TEST(HipChoose, WorkspaceCoversEveryChoice) {
   for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::ieee_fma}) {
     const Contract contract =

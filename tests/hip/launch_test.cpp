@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "hip/launch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <set>
 
-#include "hip/launch.hpp"
 #include "hip/raster.hpp"
 #include "hip/reduction_walk.hpp"
 
@@ -117,8 +118,8 @@ TEST(HipRaster, IsOneToOne) {
   }
 }
 
-/// The walk that kernels do: pieces in order, never across a leaf; and what the stack does with
-/// symbolic leaves equals the contract's reduce_leaves.
+/// The walk of the kernels: pieces in order that never cross a leaf. What the stack does with
+/// leaves equals the contract's reduce_leaves.
 TEST(HipWalk, PiecesCoverKInOrder) {
   for (const std::int64_t leaf : {0, 1, 8, 24, 32, 40, 512}) {
     for (const std::int64_t k : {0, 1, 7, 31, 32, 33, 64, 100, 520}) {
@@ -155,18 +156,18 @@ TEST(HipWalk, TheStackAddsAsTheContractDoes) {
       const float expected = reduce_leaves(
           g.reduction, count, 0.0F, [&](std::int64_t i, std::int64_t, float) { return leaf(i); });
       float top = 0.0F;
-      std::vector<float> parked;
+      std::vector<float> waiting;
       for (std::int64_t i = 0; i < count; ++i) {
         const LeafStep step = leaf_step(g, count, i);
-        if (step.park) parked.push_back(top);
-        ASSERT_LE(static_cast<int>(parked.size()), waiting_sums(g));
-        top = step.first || step.park ? leaf(i) : top + leaf(i);
+        if (step.push) waiting.push_back(top);
+        ASSERT_LE(static_cast<int>(waiting.size()), waiting_sums(g));
+        top = step.first || step.push ? leaf(i) : top + leaf(i);
         for (int more = step.more; more > 0; --more) {
-          top = parked.back() + top;
-          parked.pop_back();
+          top = waiting.back() + top;
+          waiting.pop_back();
         }
       }
-      EXPECT_TRUE(parked.empty());
+      EXPECT_TRUE(waiting.empty());
       EXPECT_EQ(top, expected) << count;
     }
   }
