@@ -48,7 +48,7 @@ LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced);
 
 /// Leaves of a product; 0 for k = 0.
 inline std::int64_t leaves_of(const Reduction& r, std::int64_t k) {
-  return k == 0 ? 0 : leaves_of(k, r.leaf_k);
+  return k == 0 ? 0 : detgemm::leaves_of(k, r.leaf_k);
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -5,6 +5,7 @@
 
 #include "cuda/launch.hpp"
 #include "cuda/sm90/chain/kernels.hpp"
+#include "cuda/sm90/tile/problem.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
