@@ -3,21 +3,25 @@
 
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <string_view>
 
-#include "detgemm/gemm_spec.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/gpu/address_rules.hpp"
 
 namespace detgemm::cuda {
 
-/// ok, or which argument of a run is not where a plan of `device` can use it: another current
-/// device, a stream of another device, an array in another device's memory or the host's. Only
-/// what the spec reads or writes is looked at. Costs one query of the driver each; neither
-/// synchronises nor disturbs a capture.
-Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t stream, int device);
+/// ok, or which argument of a run is not where a plan of `device` can use it; see
+/// backends/gpu/address_rules.hpp.
+inline Status check_place(const GemmSpec& spec, const Operands& operands, cudaStream_t stream,
+                          int device) {
+  if (Status s = gpu::check_stream<Cuda>(stream, device); !s) return s;
+  if (Status s = gpu::check_factors<Cuda>(spec, operands, device); !s) return s;
+  return gpu::check_outputs<Cuda>(spec, operands, device);
+}
 
 /// The same for one array, which the sentence calls `what`.
-Status check_array_place(std::string_view what, const void* data, int device);
+inline Status check_array_place(std::string_view what, const void* data, int device) {
+  return gpu::check_array<Cuda>(what, data, device);
+}
 
 }  // namespace detgemm::cuda
