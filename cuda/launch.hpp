@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/contract/gemm_arguments.hpp"
+#include "cuda/driver.hpp"
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
