@@ -53,7 +53,7 @@ Asked draw(Random& random) {
   q.options.b_is_stable = one_of(2);
   q.options.overlap = one_of(2);
   q.options.clusters = !one_of(4);
-  if (one_of(2)) q.options.forced = static_cast<int>(random.below(one_of(2) ? 8 : 90));
+  if (one_of(2)) q.options.forced = static_cast<int>(random.below(one_of(2) ? 8 : 87));
   if (q.arithmetic == Arithmetic::ieee_fma) q.options.forced = std::min(q.options.forced, 7);
   return q;
 }
