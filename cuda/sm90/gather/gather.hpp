@@ -9,15 +9,15 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Where a tree's sums wait: `levels` slots of kGatherSlotBytes a CTA.
+/// Where a tree's sums wait: `levels` slots of kGatherSlotBytes per CTA.
 struct GatherLeaves {
   float4* waiting = nullptr;
   int levels = 0;
 };
-inline constexpr std::size_t kGatherSlotBytes = 128 * 128 * 4;
+inline constexpr std::size_t kGatherSlotBytes = 128 * 128 * 4;  ///< a tile of fp32
 
-/// The kernel of Path::gather, for chains or for leaves, and its CTAs for a problem. Takes
-/// GemmArguments and GatherLeaves.
+/// The kernel of Path::gather, for chains or for leaves, and the number of its CTAs for a problem.
+/// Its arguments are GemmArguments and GatherLeaves.
 Kernel gather_kernel(DType type, bool leaves);
 int gather_grid(const GemmArguments& g, int sms);
 
