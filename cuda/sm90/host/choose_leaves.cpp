@@ -64,7 +64,7 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
   const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
   const double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
-  if (order != Order::in_turn) return time + model::kLeaf * leaves;
+  if (order != Order::sequential) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
   return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));

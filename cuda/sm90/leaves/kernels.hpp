@@ -7,7 +7,7 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// The kernel of a geometry of kLeafGeometries; the function is null where it was not compiled.
+/// The kernel of a geometry of kLeafGeometries; its function is null where it was not compiled.
 template <DType T, bool kXMn, bool kYMn>
 Kernel leaf_kernel_of(int geometry, Form form, bool deep);
 
