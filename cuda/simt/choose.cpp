@@ -126,7 +126,7 @@ Choice choose(const Question& q) {
       continue;
     }
     const Tile& t = kTiles[static_cast<std::size_t>(i)];
-    const int shared = ring_bytes(t) + levels_needed(q.reduction, q.k) * park_bytes(t);
+    const int shared = ring_bytes(t) + levels_needed(q.reduction, q.k) * waiting_bytes(t);
     const double time = clocks(q, i, shared);
     Decision& d = best.decision;
     if (d.family != Family::none && time >= min) continue;

@@ -51,7 +51,7 @@ std::vector<Decision> compiled() {
 
 Kernel kernel_of(const Decision& d) {
   const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
-  return {find(d.input, d.kernel, !d.x_mn, !d.y_mn), t.threads(), kMostShared};
+  return {find(d.input, d.kernel, !d.x_mn, !d.y_mn), t.threads(), kMaxShared};
 }
 
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {

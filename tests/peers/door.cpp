@@ -37,8 +37,9 @@ extern "C" int detgemm_door_gemm(const void* a, const void* b, void* d, const st
     contract.arithmetic = Arithmetic::hopper;
     contract.input = g.output;
     const auto all = cuda::kernels(contract);
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const cuda::KernelInfo& kernel) { return kernel.name == name; });
+    const auto at = std::find_if(all.begin(), all.end(), [&](const cuda::KernelInfo& kernel) {
+      return kernel.name == name;
+    });
     if (at == all.end()) return cudaErrorInvalidValue;
     options.forced = static_cast<int>(at - all.begin());
   }

@@ -54,8 +54,8 @@ void expect_sound(const GemmArguments& g, DType input, int sms, const Choice& ch
   ASSERT_TRUE(has_tile(input, d.kernel));
   const bool leaves = g.reduction.kind != ReductionKind::chain && g.k > 0;
   ASSERT_TRUE(t.leaves || !leaves);
-  ASSERT_LE(d.shared_bytes, kMostShared);
-  ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * park_bytes(t));
+  ASSERT_LE(d.shared_bytes, kMaxShared);
+  ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * waiting_bytes(t));
   const Params p = make_params(g, d);
   ASSERT_GE(p.tiles_m * t.rows(), g.m);
   ASSERT_LT((p.tiles_m - 1) * t.rows(), g.m);
@@ -76,7 +76,7 @@ TEST(SimtTiles, AreWhatTheKernelsNeed) {
     EXPECT_EQ(t.lane_rows * t.lane_cols, 32);
     EXPECT_EQ(t.k % 8, 0) << "runs of 16 bytes of any type";
     EXPECT_LE(t.threads(), 1024);
-    EXPECT_LE(ring_bytes(t), kMostShared);
+    EXPECT_LE(ring_bytes(t), kMaxShared);
     EXPECT_LE(255, 65536 / (t.threads() * t.ctas) + 128) << "too few registers a thread";
     // Accumulators and two fragments of each operand must fit what ptxas may use.
     const int held = t.thread_rows * t.thread_cols + 2 * (t.thread_rows + t.thread_cols);
