@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""documents.py ROOT [--includes]: checks that the documents say what the source tree is.
+"""documents.py ROOT [--fix]: checks that the documents say what the source tree is.
 
-Each rule is a generator of (path, line, sentence). --includes prints the table "Who includes whom" of
-docs/architecture.md as the rules of rules.py have it, and checks nothing.
+Each rule is a generator of (path, line, sentence). --fix first writes the table "Who includes whom" of
+docs/architecture.md as the rules of rules.py have it.
 """
 import argparse
 import pathlib
@@ -24,7 +24,8 @@ FIXTURES = ("tests/bench/report/golden",)
 # Tables that a program writes, or that say what a test's machine models.
 LOOSE_TABLES = ("docs/bench", "bench/results", "tests")
 
-FOLDERS = "core|backends|cuda|hip|tests|bench|cmake|docs|examples|scripts"
+CODE = "core|backends|cuda|hip|tests|bench"
+FOLDERS = CODE + "|cmake|docs|examples|scripts"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*{{}},-]*")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LONGEST_CELL = 160
@@ -143,7 +144,7 @@ def words(root, path, text):
 
 
 def folders_on_the_map(root, path, text):
-    """Every folder with sources, two deep (three where headers and properties lie), is on the map."""
+    """Every folder of code, tests or benchmarks, two deep, is on the map."""
     if path != ARCHITECTURE:
         return
     named = set()
@@ -151,7 +152,7 @@ def folders_on_the_map(root, path, text):
         for one in expanded(name.rstrip(".,-")):
             named.update([one.rstrip("/"), *map(str, pathlib.PurePosixPath(one).parents)])
     found = {pathlib.PurePosixPath(*file.parts[:2]) for file in tree.files(root)
-             if len(file.parts) > 2 and tree.is_source(file) and re.fullmatch(FOLDERS, file.parts[0])}
+             if len(file.parts) > 2 and tree.is_source(file) and re.fullmatch(CODE, file.parts[0])}
     for folder in sorted(found):
         if str(folder) not in named:
             yield path, 0, f"does not say what {folder}/ holds"
@@ -181,6 +182,16 @@ def includes(_root, path, text):
             yield path, line, f"{folder} may include {allowed} by tests/layout/rules.py"
     for folder, (line, _) in said.items():
         yield path, line, f"{folder} has no row in tests/layout/rules.py"
+
+
+def write_includes(file):
+    """Puts the rules' table where the page has its own."""
+    text = file.read_text(encoding="utf-8")
+    table = section(text, "Who includes whom")[1]
+    rows_now = "\n".join(f"| `{folder}` | {', '.join(f'`{name}`' for name in allowed)} |"
+                         for folder, allowed in include_rows())
+    new = re.sub(r"(\|---\|---\|\n)(?:\|.*\n)*", lambda match: match.group(1) + rows_now + "\n", table)
+    file.write_text(text.replace(table, new), encoding="utf-8")
 
 
 def declared(root):
@@ -246,12 +257,10 @@ def check(root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root")
-    parser.add_argument("--includes", action="store_true")
+    parser.add_argument("--fix", action="store_true")
     arguments = parser.parse_args()
-    if arguments.includes:
-        for folder, allowed in include_rows():
-            print(f"| `{folder}` | {', '.join(f'`{name}`' for name in allowed) or 'nothing else'} |")
-        return 0
+    if arguments.fix:
+        write_includes(pathlib.Path(arguments.root) / ARCHITECTURE)
     found, count = check(arguments.root)
     for rule, path, line, sentence in found:
         print(f"{path}:{line}: {rule}: {sentence}")
