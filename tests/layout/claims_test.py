@@ -7,19 +7,19 @@ import sys
 import claims
 
 
-def arm(name, contract, verdict):
-    return {"arm": name, "contract": contract, "batch_invariant": verdict}
+def arm(name, contract, verdict, us=10):
+    return {"arm": name, "contract": contract, "batch_invariant": verdict, "us": us}
 
 
 def case(n, arms):
-    return {"kind": "forward", "n": n, "k": 64, "dtype": "bf16", "arms": arms}
+    return {"model": "skinny", "kind": "forward", "n": n, "k": 64, "dtype": "bf16", "arms": arms}
 
 
 RESULTS = [
     case(8, [arm("chain", "a contract", True), arm("tree", "a contract", True), arm("cublaslt", None, False),
-             arm("cublaslt0", None, True), arm("cublaslt-best", None, True)]),
+             arm("cublaslt0", None, True, 14), arm("cublaslt-best", None, True)]),
     case(9, [arm("chain", "a contract", True), arm("cublaslt", None, True),
-             arm("cublaslt0", None, False), arm("cublaslt-best", None, None)]),
+             arm("cublaslt0", None, False, 55), arm("cublaslt-best", None, None)]),
 ]
 SPEED = """| range | target | cases | found | worst case | verdict |
 | --- | --- | --- | --- | --- | --- |
@@ -33,14 +33,14 @@ README = """| library | row 0 |
 | cuBLASLt without workspace | 1 of 2 |
 
 It kept row 0 on 1 of 2
-shapes.
+shapes and takes 1.4 to 5.5 times as long. 1 of our 1 targets are missed.
 
 | range | found | target |
 |---|---|---|
 | chain | 1.099 / 0.997 | 1.25 / 0.97 |
 """
 FALSE = [("3 of 3", "3 of 4"), ("1 of 2 |\n| cuBLASLt, the", "2 of 2 |\n| cuBLASLt, the"),
-         ("| cuBLASLt without workspace | 1 of 2 |\n", ""), ("on 1 of 2", "on 2 of 2"),
+         ("| cuBLASLt without workspace | 1 of 2 |\n", ""), ("on 1 of 2", "on 2 of 2"), ("5.5", "5.6"), ("1 of our", "0 of our"),
          ("1.099", "1.10"), ("1.25", "1.2"), ("| chain | 1.099 / 0.997 | 1.25 / 0.97 |\n", "")]
 
 
