@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""claims.py ROOT: counts README's figures again from the committed results, and refuses other ones.
+"""claims.py ROOT: counts the documents' figures again from the committed results, and refuses other ones.
 
-Who keeps row 0 comes from the benchmark's result file, speed from docs/bench/targets.md. Prints both.
+Who keeps row 0 comes from the benchmark's result file, speed in README.md and docs/contracts.md from
+docs/bench/targets.md. Prints what it counted.
 """
 import gzip
 import json
 import lzma
 import pathlib
+import re
 import sys
 
 import documents
@@ -101,11 +103,25 @@ def check(readme, results, speed):
         yield f"{TARGETS} has no row"
 
 
+def foreign(contracts, speed):
+    """Figures of the speed table of contracts.md that the generated table does not have."""
+    found = {figure for figure, *_ in speed.values()}
+    _, text = documents.section(contracts, "Speed")
+    figures = [cell for _, row in documents.rows(text) for cell in row
+               if re.fullmatch(r"[\d.]+ / [\d.]+", cell)]
+    for figure in figures:
+        if figure not in found:
+            yield f"docs/contracts.md says {figure}, which {TARGETS} does not"
+    if not figures:
+        yield "docs/contracts.md has no figure of speed"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     results = document(root)["results"]
     speed = targets((root / TARGETS).read_text(encoding="utf-8"))
     wrong = list(check((root / "README.md").read_text(encoding="utf-8"), results, speed))
+    wrong += foreign((root / "docs/contracts.md").read_text(encoding="utf-8"), speed)
     for name, (yes, asked) in kept(results).items():
         print(f"{name}: row 0 kept in {yes} of {asked}")
     asked, changed = moved(results, "cublaslt0")

@@ -52,7 +52,11 @@ def main():
             wrong.append(f"{old!r} as {new!r} was not found")
     if not list(claims.check(README, RESULTS, {})) or not list(claims.check(README, [], speed)):
         wrong.append("no results, or no targets, passed")
-    print("\n".join(wrong + [f"{len(FALSE) + 2} faults planted, {len(wrong)} not found"]))
+    page = "# P\n\n## Speed\n\n| a | b |\n|---|---|\n| chain | 1.099 / 0.997 |\n\n## More\n"
+    wrong += [f"the true contracts.md is refused: {said}" for said in claims.foreign(page, speed)]
+    if not list(claims.foreign(page.replace("1.099", "1.098"), speed)) or not list(claims.foreign("", speed)):
+        wrong.append("a false figure in contracts.md, or none, passed")
+    print("\n".join(wrong + [f"{len(FALSE) + 4} faults planted, {len(wrong)} not found"]))
     sys.exit(1 if wrong else 0)
 
 
