@@ -56,7 +56,7 @@ def paths(root, path, text):
     if str(path) not in FOR_READERS:
         return
     for number, line in enumerate(text.splitlines(), 1):
-        for match in PATH.finditer(line):
+        for match in PATH.finditer(LINK.sub("]", line)):  # links have a rule of their own
             for name in expanded(match.group().rstrip(".,-")):
                 if not exists(root, name):
                     yield path, number, f"names {name}, which does not exist"
