@@ -73,8 +73,9 @@ def without_workspace(results):
 
 
 def targets(text):
-    """Range: (found, target, verdict) as the generated table has them."""
-    return {row[0]: (row[3], row[1], row[5]) for _, row in documents.rows(text)
+    """Range: (found, target, verdict) as the generated table over the table of cases has them."""
+    _, table = documents.section(text, "Targets over the table of cases")
+    return {row[0]: (row[3], row[1], row[5]) for _, row in documents.rows(table)
             if len(row) == 6 and row[0] not in ("range", "---")}
 
 
