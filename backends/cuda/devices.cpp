@@ -3,12 +3,8 @@
 
 #include "backends/cuda/devices.hpp"
 
-#include <cudaTypedefs.h>
-
 #include <cctype>
 #include <fstream>
-
-#include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
 
@@ -94,51 +90,5 @@ std::string driver_version() {
 }
 
 std::string runtime_version() { return version_text(CUDART_VERSION); }
-
-std::uint64_t current_context(int ordinal) {
-  static const auto get_id = driver_function<PFN_cuCtxGetId_v12000>("cuCtxGetId", 12000);
-  // Ordinals have a bit of their own, so that they are never mistaken for a context's number.
-  const std::uint64_t device = (std::uint64_t{1} << 63) | static_cast<unsigned>(ordinal);
-  if (get_id == nullptr) return device;
-  unsigned long long id = 0;
-  if (get_id(nullptr, &id) == CUDA_SUCCESS) return id;
-  // This thread has no context yet, or it was destroyed: the runtime makes one.
-  if (cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
-  return get_id(nullptr, &id) == CUDA_SUCCESS ? id : device;
-}
-
-namespace {
-
-struct Prepared {};
-
-/// `last` is the context for which the calling thread has asked most recently; no lock is taken
-/// while it stays the same.
-Status prepare_once(gpu::ContextTable<Prepared>& table, std::uint64_t& last, int ordinal,
-                    cudaError_t (*load)()) {
-  const std::uint64_t context = current_context(ordinal);
-  if (context == last) return {};
-  const auto entry = table.get(context, [&]() -> Result<Prepared> {
-    const cudaError_t error = load();
-    if (error == cudaSuccess) return Prepared{};
-    return failed("preparing the kernels on device " + std::to_string(ordinal), error);
-  });
-  if (!entry) return entry.status();
-  last = context;
-  return {};
-}
-
-}  // namespace
-
-Status prepare(int ordinal) {
-  static gpu::ContextTable<Prepared> table;
-  thread_local std::uint64_t last = 0;
-  return prepare_once(table, last, ordinal, sm90_prepare);
-}
-
-Status prepare_portable(int ordinal) {
-  static gpu::ContextTable<Prepared> table;
-  thread_local std::uint64_t last = 0;
-  return prepare_once(table, last, ordinal, simt_prepare);
-}
 
 }  // namespace detgemm::cuda

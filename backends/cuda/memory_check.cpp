@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "backends/cuda/memory_check.hpp"
-
 #include <cudaTypedefs.h>
 
 #include <array>
+
+#include "backends/cuda/runtime.hpp"
+#include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
 namespace {

@@ -101,7 +101,9 @@ class GpuPlan final : public PlanImpl {
   /// The plan exists, so the forced kernel takes the spec; what it does not take is these arrays.
   Status refusal(const Status& why) const {
     const std::string backend = std::string(R::kName) + ": ";
-    if (forced_.empty()) return {why.code(), backend + why.message()};
+    if (forced_.empty() || why.message().starts_with("variant is")) {
+      return {why.code(), backend + why.message()};
+    }
     return unsupported(backend + "variant is \"" + forced_ +
                        "\": it does not take arrays that lie like these (rows at multiples of 16 "
                        "bytes, as a rule); leave it empty for a kernel that does");

@@ -21,7 +21,12 @@ CLEAN = {
     "backends/gpu/plan.hpp": '#include "core/contract/tree.hpp"\n#include "detgemm/backend.hpp"\n',
     "backends/cuda/plan.cpp": '#include "cuda/launch.hpp"\n',
     "cuda/sm90/kernel.cu": '#include "core/contract/tree.hpp"\n#include <cuda_fp16.h>\n',
-    "cuda/sm90/tile/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n',
+    "cuda/sm90/tile/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n'
+                               'static_assert(sizeof(f<1, 2>()) == 4,\n'
+                               '              "A tile (of \\"f\\") has "  // and its\n'
+                               '              "four; bytes.");\n',
+    "cuda/sm90/ptx/control.cuh": 'asm volatile("griddepcontrol.wait;" ::: "memory");\n',
+    "tests/cuda/resources/planted/spilled.cu": 'asm volatile("wgmma.fence;" ::: "memory");\n',
     "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }
@@ -55,6 +60,14 @@ FAULTS = [
     ("plain_arithmetic", "cuda/CMakeLists.txt", SPDX + "--use_fast_math\n"),
     ("plain_arithmetic", "core/CMakeLists.txt", SPDX + "-ffp-contract=fast\n"),
     ("machine_paths", "docs/a.md", "see /home/somebody/notes\n"),
+    ("assembly", "cuda/sm90/a.cuh", SPDX + 'asm volatile("exit;");\n'),
+    ("assembly", "cuda/simt/a.cu", SPDX + 'void f() { asm("exit;"); }\n'),
+    ("assembly", "tests/cuda/a.cu", SPDX + 'asm volatile ("exit;");\n'),
+    ("assertions", "cuda/sm90/a.hpp", SPDX + "static_assert(kN == 8);\n"),
+    ("assertions", "cuda/simt/a.cuh", SPDX + 'static_assert(kN == 8, "N");\n'),
+    ("assertions", "hip/gfx9/a.hip", SPDX + "static_assert(f(1, 2) &&\n    kN == 8);\n"),
+    ("assertions", "core/api/a.cpp", SPDX + "static_assert(kN == 8);  // \"N\" has to be 8\n"),
+    ("assertions", "core/api/a.cpp", SPDX + "static_assert(kN == 8,\n  g(\"N has to be 8\"));\n"),
     ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 500),
     ("median", "core/api/a.cpp", None),
 ]
