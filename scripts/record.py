@@ -205,6 +205,8 @@ def page(path, options):
     title = {"conformance": "Conformance", "sweep": "Sweep", "bench": "Benchmark results"}[kind]
     lines = []
     for key, value in facts.items():
+        if not value and key not in ("commit", "command", "date"):
+            continue
         value = str(value or "not recorded")
         lines.append(f"- **{key}:** " + (f"`{value}`" if key == "command" and facts[key] else value))
     return (f"# {title}: {options.name}\n\n" + "\n".join(lines) + "\n\n" + body(path) + "\n"), data

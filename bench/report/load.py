@@ -7,6 +7,8 @@ import math
 import pathlib
 
 SCHEMA = 2
+# A ceiling is no GEMM: for example the weights read once and nothing else.
+ROLES = ("detgemm", "baseline", "ceiling")
 
 
 class Bad(Exception):
@@ -54,8 +56,8 @@ def number(where, value, name, positive=True):
 
 def check_arm(where, arm, medians_alone):
     inside = f"{where}, arm {field(where, arm, 'arm', str)}"
-    if field(inside, arm, "role", str) not in ("ours", "rival"):
-        raise Bad(f'{inside}: "role" is {arm["role"]}: it must be ours or rival')
+    if field(inside, arm, "role", str) not in ROLES:
+        raise Bad(f'{inside}: "role" is {arm["role"]}: it must be detgemm, baseline or ceiling')
     number(inside, arm, "us")
     for key in ("p10", "p90"):
         # Files converted from an older schema may hold medians alone: no spread is made up for them.
@@ -64,7 +66,8 @@ def check_arm(where, arm, medians_alone):
         else:
             number(inside, arm, key)
     spread = None if None in (arm["p10"], arm["p90"]) else (arm["p90"] - arm["p10"]) / arm["us"]
-    for key, value in (("batch_invariant", None), ("what", ""), ("variant", ""), ("noise", spread)):
+    for key, value in (("batch_invariant", None), ("what", ""), ("variant", None), ("noise", spread),
+                       ("stable", "none"), ("bits", None)):
         arm.setdefault(key, value)
 
 
@@ -82,6 +85,16 @@ def check_result(where, result, medians_alone=False):
     result.setdefault("flops", 2.0 * result["m"] * result["n"] * result["k"])
     result.setdefault("bytes", 0)
     return result
+
+
+def check_fall(where, fall):
+    """A pair of values of M of which the larger one took less time."""
+    for key in ("model", "layer", "kind", "dtype", "mode", "arm", "role"):
+        field(f"{where}: a fall", fall, key, str)
+    inside = f"{where}: the fall of {fall['model']}/{fall['layer']}, arm {fall['arm']}"
+    for key in ("points", "ratio", "m", "us", "later_m", "later_us"):
+        number(inside, fall, key)
+    field(inside, fall, "certain", (bool,))
 
 
 def load(path):
@@ -102,7 +115,9 @@ def load(path):
         raise Bad(f"{path}: holds no cases")
     for at, result in enumerate(results, 1):
         check_result(f"{path}: result {at}", result, "converted_from" in document)
-    for key, value in (("rivals", []), ("overheads", {}), ("ceilings", {}), ("quick", False),
+    for fall in document.setdefault("falls", []):
+        check_fall(where, fall)
+    for key, value in (("baselines", []), ("overheads", {}), ("ceilings", {}), ("quick", False),
                        ("not_measured", 0), ("command", "unknown"), ("version", "unknown")):
         document.setdefault(key, value)
     document["file"] = pathlib.Path(path).name
