@@ -61,9 +61,9 @@ def document(width, height, parts, label):
             "</svg>\n")
 
 
-def nice_step(span, most=6):
+def nice_step(span, max_ticks=6):
     """A step of 1, 2 or 5 times a power of ten that gives at most that many ticks."""
-    raw = span / most
+    raw = span / max_ticks
     power = 10 ** math.floor(math.log10(raw))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= raw)
 
@@ -136,12 +136,13 @@ def polyline(points, stroke, dash=""):
 
 
 def legend(x, y, entries, step=18):
-    """[(words, colour, dash, hollow)] one below the other."""
+    """[(words, colour, dash, hollow)] one below the other; hollow is None where no dot is drawn."""
     parts = []
     for i, (words, fill, dash, hollow) in enumerate(entries):
         at = y + i * step
         parts.append(line(x, at - 4, x + 26, at - 4, fill, 2, dash))
-        parts.append(marker(x + 13, at - 4, fill, hollow))
+        if hollow is not None:
+            parts.append(marker(x + 13, at - 4, fill, hollow))
         parts.append(text(x + 33, at, words, 12))
     return parts
 
