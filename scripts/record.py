@@ -60,6 +60,8 @@ def conformance_body(path, document):
         for cell in cells:
             for key in ("property", "contract", "digest", "verdict"):
                 load.field(f"{path}: a cell", cell, key, str)
+            for key in ("runs", "outputs", "mismatches"):
+                load.number(f"{path}: a cell", cell, key, positive=False)
             if cell["verdict"] not in VERDICTS:
                 raise load.Bad(f'{path}: a verdict is "{cell["verdict"]}", which no report holds')
         ran = {cell["contract"] for cell in cells if cell["verdict"] != "unsupported"}
@@ -123,6 +125,9 @@ def sweep_body(path, document):
     for axis, values in load.field(path, document, "by", dict).items():
         if "," in axis:
             continue  # a product of other axes, hundreds of rows: in the JSON
+        for name, value in values.items():
+            for key in ("runs", "outputs", "mismatches"):
+                load.number(f"{path}: {axis} {name}", value, key, positive=False)
         rows = [[f"`{name}`", f"{v['runs']:,}", f"{v['outputs']:,}", f"{v['mismatches']:,}"]
                 for name, v in sorted(values.items())]
         parts.append(f"### By {axis}\n\n" + table([axis, "runs", "outputs", "differ"], rows))
@@ -194,7 +199,9 @@ def body(path):
 
 def page(path, options):
     kind, document, text = read(path)
-    facts = {"conformance": conformance_facts, "sweep": sweep_facts, "bench": bench_facts}[kind](
+    said = body(path)  # refuses what lacks something
+    facts = dict.fromkeys(("device", "machine", "date", "commit", "command"))
+    facts |= {"conformance": conformance_facts, "sweep": sweep_facts, "bench": bench_facts}[kind](
         document)
     for key in ("commit", "command", "date", "note"):
         if getattr(options, key):
@@ -209,7 +216,7 @@ def page(path, options):
             continue
         value = str(value or "not recorded")
         lines.append(f"- **{key}:** " + (f"`{value}`" if key == "command" and facts[key] else value))
-    return (f"# {title}: {options.name}\n\n" + "\n".join(lines) + "\n\n" + body(path) + "\n"), data
+    return (f"# {title}: {options.name}\n\n" + "\n".join(lines) + "\n\n" + said + "\n"), data
 
 
 def main():

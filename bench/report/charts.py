@@ -123,8 +123,10 @@ def share_panel(box, series, arms, rivals, vendors):
     values = [value for points in lines.values() for _, value, *_ in points]
     x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
     y = svg.Axis(min(0.6, *values) if min(values) > 0.3 else 0, max(1.2, *values) * 1.03, bottom, top)
-    parts = svg.panel(box, "Speed relative to " + " or ".join(map(arm_title, vendors)), x, y,
-                      thinned(tokens), "faster of these / this", "M (tokens), log scale")
+    name = arm_title(vendors[0]) if len({one.rstrip("0") for one in vendors}) == 1 else \
+        " and ".join(map(arm_title, vendors))
+    title = f"Speed relative to {'the faster ' if len(vendors) > 1 else ''}{name}"
+    parts = svg.panel(box, title, x, y, thinned(tokens), "its time / the arm's", "M (tokens), log scale")
     parts.append(svg.line(left, y.at(1), right, y.at(1), "#888", 1.4))
     if far:
         parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
