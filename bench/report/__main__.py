@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files of detgemm bench into a page, and two files into a verdict.
 
-    python3 bench/report page bench/results/*.json.xz -o out        # index.md, cases-*.md, *.svg
-    python3 bench/report page --html bench/results/*.json.xz -o out # index.html too, in one file
+    python3 bench/report page bench/results/*.json.xz -o out        # index.html, index.md, *.svg
+    python3 bench/report page --no-html FILES -o docs/bench         # the page that is committed
     python3 bench/report plot bench/results/*h200*.json.xz -o docs/images/bench.svg
     python3 bench/report targets bench/results/*.json.xz            # hits and misses, markdown
     python3 bench/report sm90 bench/results/*-h200-*.json.xz        # docs/bench/sm90.md
@@ -45,10 +45,10 @@ def make_page(options):
     for block in built:
         if block[0] == "svg":
             write(out / f"{block[1]}.svg", block[2])
-    if options.html:
+    if not options.no_html:
         write(out / "index.html", blocks.to_html("detgemm: speed beside the vendor's library", built))
     cases = sum(len(run["results"]) for run in runs)
-    print(f"{out / ('index.html' if options.html else 'index.md')}: {len(runs)} runs, {cases} cases")
+    print(f"{out / ('index.md' if options.no_html else 'index.html')}: {len(runs)} runs, {cases} cases")
 
 
 def make_plot(options):
@@ -77,7 +77,7 @@ def main():
         sub.add_argument("files", nargs="+")
         sub.add_argument("-o", "--out", default=default)
         if name == "page":
-            sub.add_argument("--html", action="store_true", help="index.html too, which needs no other file")
+            sub.add_argument("--no-html", action="store_true", help="markdown and charts alone")
         if name == "plot":
             sub.add_argument("--layer", help="MODEL/LAYER, for example llama3-8b/o")
     for name in ("targets", "sm90"):

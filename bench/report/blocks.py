@@ -73,15 +73,14 @@ def anchors(blocks):
 
 
 def contents(headings):
-    """The second level, each with its third level behind it."""
+    """One line per heading of the second level, with its headings of the third level behind it."""
     lines = []
     for kind, text, anchor in headings:
         if kind == "h2":
-            lines.append(f"[{text}](#{anchor})")
+            lines.append([f"[{text}](#{anchor})"])
         elif kind == "h3" and lines:
-            lines[-1] += (": " if " · " not in lines[-1] and "): " not in lines[-1] else " · ") + \
-                f"[{text}](#{anchor})"
-    return lines
+            lines[-1].append(f"[{text}](#{anchor})")
+    return [one[0] + (": " + "; ".join(one[1:]) if one[1:] else "") for one in lines]
 
 
 def html_body(blocks):

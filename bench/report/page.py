@@ -57,9 +57,9 @@ def run_lines(run):
 def machine_blocks(runs):
     blocks = [("h2", "Machines and runs"), ("list", [line for run in runs for line in run_lines(run)])]
     failed = [f"{result['case']}: {note}" for run in runs for result in run["results"]
-              for note in result["notes"] if note.startswith("failed: ")]
+              for note in result["notes"] if note.startswith("failed: ") or "WRONG BITS" in note]
     if failed:
-        blocks += [("note", f"{len(failed)} cases ended in an error:"), ("list", failed)]
+        blocks += [("note", f"{len(failed)} cases ended in an error or with wrong bits:"), ("list", failed)]
     versions = sorted({run["version"] for run in runs if run["version"] != "unknown"})
     if len(versions) > 1:
         blocks.append(("note", "Files of several versions of the library: " + ", ".join(versions)

@@ -22,6 +22,9 @@ CLEAN = {
     "cuda/sm90/kernel.cu": '#include "core/contract/tree.hpp"\n#include <cuda_fp16.h>\n',
     "cuda/sm90/tile/tile.hpp": '#include "detgemm/types.hpp"\n#include <cuda.h>\n',
     "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
+    "docs/index.md": "| a | b |\n|---|---|\n| " + "x" * 160 + " | c \\| d |\n" + "y" * 300 + "\n",
+    "docs/plain/index.html": "<p>alone</p>\n",
+    "tests/golden/long.json": "[\n" + "1,\n" * 700 + "2]\n",
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }
 
@@ -51,6 +54,13 @@ FAULTS = [
     ("plain_arithmetic", "cuda/CMakeLists.txt", SPDX + "--use_fast_math\n"),
     ("plain_arithmetic", "core/CMakeLists.txt", SPDX + "-ffp-contract=fast\n"),
     ("machine_paths", "docs/a.md", "see /home/somebody/notes\n"),
+    ("cells", "docs/a.md", "| a | b |\n|---|---|\n| c | " + "d" * 161 + " |\n"),
+    ("cells", "docs/a.md", "| c | d \\| " + "e" * 160 + " |\n"),
+    ("cells", "docs/bench/index.md", "text\n\n| " + "d" * 200 + " | e |\n"),
+    ("cells", "docs/a.md", "```\n| " + "e" * 170 + " |\n```\n| " + "e" * 170 + " |\n"),
+    ("data", "tests/results/a.json", "[\n" + "1,\n" * 600 + "2]\n"),
+    ("data", "bench/results/a.json", '["' + "x" * 100_000 + '"]\n'),
+    ("one_page", "docs/index.html", "<p>the same again</p>\n"),
     ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 500),
     ("median", "core/api/a.cpp", None),
 ]

@@ -23,7 +23,7 @@ class Pages(ReportTest):
         self.assertEqual(text, (GOLDEN / name).read_text(encoding="utf-8"), name)
 
     def page(self, *files):
-        done = run("page", "--html", *files, "-o", self.folder / "page")
+        done = run("page", *files, "-o", self.folder / "page")
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.folder / "page"
 
