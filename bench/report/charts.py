@@ -18,10 +18,10 @@ def arm_title(arm):
     return NAMES.get(arm, arm)
 
 
-def shown(series, rivals):
-    """Arms in the order of the legend: ours, then rivals."""
+def shown(series, baselines):
+    """Arms in the order of the legend: ours, then baselines."""
     ours = [arm for arm in SHOWN if arm in series]
-    return ours + [arm for arm in rivals if arm in series]
+    return ours + [arm for arm in baselines if arm in series]
 
 
 def baselines_of(runs):
@@ -52,7 +52,7 @@ def low_high(arm):
     return arm["p10"] or arm["us"], arm["p90"] or arm["us"]
 
 
-def throughput_panel(box, runs, layer, series, arms, rivals, unit):
+def throughput_panel(box, runs, layer, series, arms, baselines, unit):
     left, top, right, bottom = box
     scale = 1.0 if unit == "TFLOP/s" else 1e3
     tokens = sorted({m for arm in arms for m, _, _ in series[arm]})
@@ -67,14 +67,14 @@ def throughput_panel(box, runs, layer, series, arms, rivals, unit):
         parts.append(svg.line(left, y.at(flops), right, y.at(flops), "#999", 1, "2 3"))
         parts.append(svg.text(left + 6, y.at(flops) + 14, "measured ceiling", 11, "start", "#777"))
     for name in arms:
-        fill = svg.colour(name, rivals)
+        fill = svg.colour(name, baselines)
         points = [(x.at(m), rate(result, arm["us"]) * scale, arm, result, m)
                   for m, arm, result in series[name]]
         parts.append(svg.band([(px, *(y.at(min(high, rate(r, us) * scale))
                                       for us in reversed(low_high(a))))
                                for px, _, a, r, _ in points], fill))
         for piece in unbroken([(m, px, y.at(v)) for px, v, _, _, m in points]):
-            parts.append(svg.polyline(piece, fill, DASHED if name in rivals else SOLID))
+            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
         for px, value, arm, result, m in points:
             parts.append(svg.marker(px, y.at(value), fill, arm["batch_invariant"] is False,
                                     tip(name, m, arm, result)))
@@ -99,7 +99,7 @@ def thinned(tokens, max_ticks=9):
     return tokens[::-1][::step][::-1]
 
 
-def share_panel(box, series, arms, rivals, vendors):
+def share_panel(box, series, arms, baselines, vendors):
     """Vendor's time over others' against M: above 1 they are faster."""
     left, top, right, bottom = box
     lines = {}
@@ -132,9 +132,9 @@ def share_panel(box, series, arms, rivals, vendors):
         parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
                               "#777"))
     for name, points in lines.items():
-        fill = svg.colour(name, rivals)
+        fill = svg.colour(name, baselines)
         for piece in unbroken([(m, x.at(m), y.at(v)) for m, v, *_ in points]):
-            parts.append(svg.polyline(piece, fill, DASHED if name in rivals else SOLID))
+            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
         for m, value, arm, result in points:
             parts.append(svg.marker(x.at(m), y.at(value), fill, arm["batch_invariant"] is False,
                                     f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor"))
@@ -152,16 +152,16 @@ def provenance(runs, layer):
 
 def sweep_chart(runs, layer):
     """Throughput of one layer, and the same relative to the vendor's library, side by side."""
-    rivals = baselines_of(runs)
+    baselines = baselines_of(runs)
     series = figures.series(runs, layer)
-    arms = shown(series, rivals)
+    arms = shown(series, baselines)
     backend = runs[-1]["backend"]
     unit = "GFLOP/s" if backend == "cpu" else "TFLOP/s"
-    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, rivals, unit)
+    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, baselines, unit)
     present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
     vendors = [name for name in figures.VENDORS[backend] if name in present]
-    parts += share_panel((560, 62, 940, 348), series, arms, rivals, vendors)
-    entries = [(arm_title(arm), svg.colour(arm, rivals), DASHED if arm in rivals else SOLID,
+    parts += share_panel((560, 62, 940, 348), series, arms, baselines, vendors)
+    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID,
                 False) for arm in arms]
     if any(arm["batch_invariant"] is False for a in arms for _, arm, _ in series[a]):
         entries.append(("hollow: row 0 changed its bits with M", "#858585", SOLID, True))
@@ -187,7 +187,7 @@ def roofline(runs):
               if result["bytes"] and result["cache"] == "cold"]
     if not points:
         return None
-    rivals = baselines_of(runs)
+    baselines = baselines_of(runs)
     unit, scale = ("TFLOP/s", 1e-12) if runs[-1]["backend"] != "cpu" else ("GFLOP/s", 1e-9)
     peak = max(units.values()) * scale
     x = svg.Axis(min(p[0] for p in points) / 1.5, max(p[0] for p in points) * 1.5, 80, 700, True)
@@ -210,18 +210,18 @@ def roofline(runs):
     parts.append(svg.text(92, 62, f"memory: {memory * 1e-9:.4g} GB/s measured", 11))
     order = list(dict.fromkeys(p[2] for p in points))
     for intensity, value, name, arm, result in points:
-        parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, rivals),
-                                name in rivals, result["case"] + ": " + tip(name, result["m"], arm,
+        parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, baselines),
+                                name in baselines, result["case"] + ": " + tip(name, result["m"], arm,
                                                                            result)))
-    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, rivals), "", n in rivals)
+    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, baselines), "", n in baselines)
                                   for n in order])
     return svg.document(980, 450, parts, "Roofline")
 
 
 def tokens_chart(runs, layer, arms):
     """Time against every few M of one layer; where a greater M took less time is marked."""
-    rivals = baselines_of(runs)
-    shown_arms = shown(arms, rivals)
+    baselines = baselines_of(runs)
+    shown_arms = shown(arms, baselines)
     box = left, top, right, bottom = 80, 48, 940, 400
     tokens = sorted({m for name in shown_arms for m, _ in arms[name]})
     high = max(arm["us"] for name in shown_arms for _, arm in arms[name]) * 1.06
@@ -230,16 +230,16 @@ def tokens_chart(runs, layer, arms):
     title = f"{layer[0]} {layer[1]}: N = {layer[3]}, K = {layer[4]}, {layer[2]}"
     parts = svg.panel(box, title, x, y, [m for m in x.ticks() if m > 0], "us per call", "M (tokens)")
     for name in shown_arms:
-        fill = svg.colour(name, rivals)
+        fill = svg.colour(name, baselines)
         parts.append(svg.polyline([(x.at(m), y.at(arm["us"])) for m, arm in arms[name]], fill,
-                                  DASHED if name in rivals else SOLID))
-        if name in rivals:
+                                  DASHED if name in baselines else SOLID))
+        if name in baselines:
             continue
         for m, us, later, later_us in figures.falls(arms[name]):
             parts.append(svg.marker(x.at(m), y.at(us), fill, True,
                                     f"{arm_title(name)}: {us:.4g} us at M = {m}, "
                                     f"{later_us:.4g} us at M = {later}"))
-    entries = [(arm_title(arm), svg.colour(arm, rivals), DASHED if arm in rivals else SOLID, None)
+    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID, None)
                for arm in shown_arms]
     entries.append((f"ring: within {figures.REACH} tokens more a call takes 3 % less", "#858585", SOLID,
                     True))
@@ -261,7 +261,7 @@ def invariance_map(runs):
         found.setdefault((row, result["m"]), {})[name] = arm["batch_invariant"]
     if not found:
         return None
-    rivals = baselines_of(runs)
+    baselines = baselines_of(runs)
     rows = sorted({row for row, _ in found})
     columns = sorted({m for _, m in found})
 
@@ -269,9 +269,9 @@ def invariance_map(runs):
         answers = found.get((row, column))
         if answers is None:
             return None
-        ours_no = [n for n, kept in answers.items() if not kept and n not in rivals]
-        no = [n for n, kept in answers.items() if not kept and n in rivals]
-        asked = [n for n in answers if n in rivals]
+        ours_no = [n for n, kept in answers.items() if not kept and n not in baselines]
+        no = [n for n, kept in answers.items() if not kept and n in baselines]
+        asked = [n for n in answers if n in baselines]
         words = f"M = {column}: " + ", ".join(
             f"{arm_title(n)} {'keeps' if kept else 'changes'}" for n, kept in answers.items())
         if ours_no:
@@ -281,5 +281,5 @@ def invariance_map(runs):
         return f"{len(asked) - len(no)}/{len(asked)}", ("#f6d7b8" if no else "#c8e6d8"), words
 
     return svg.heat_map(rows, columns, cell,
-                        "Row 0 in a batch of M: how many rivals keep its bits, of those asked",
+                        "Row 0 in a batch of M: how many baselines keep its bits, of those asked",
                         "Invariance heat map")

@@ -83,10 +83,15 @@ def selects(select, result):
 
 
 def arm_selected(target, arm):
-    """By its name, and by the reduction of its contract where a target names one."""
-    reduction = target.get("reduction")
-    return (arm["arm"] in target["arms"] and of_interest(arm) and
-            (reduction is None or f"/{reduction}->" in arm.get("contract", "")))
+    """By its name; or, where a target names a contract or a reduction, by its contract without a promise."""
+    if not of_interest(arm) or arm["role"] != "detgemm":
+        return False
+    if "arms" in target:
+        return arm["arm"] in target["arms"]
+    contract = arm.get("contract", "")
+    wanted = contract == target["contract"] if "contract" in target else (
+        f"/{target['reduction']}->" in contract and not contract.startswith("ieee_fma/"))
+    return wanted and arm["stable"] == "none"
 
 
 def against(target, run, result, arm):

@@ -9,11 +9,12 @@ from html import escape
 COLOURS = {"chain": "#0080c6", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#cc79a7",
            "tree": "#009e73", "tree+stable": "#66c2a5", "ieee_fma": "#e69f00",
            "ampere": "#8c6bb1", "cdna3": "#a65628", "cdna2": "#999933", "weight-read": "#707070"}
-# Each of the others has a colour of its own; one that is not known takes the first that is free.
-RIVAL_COLOURS = {"cublaslt": "#d55e00", "cublaslt0": "#858585", "cublaslt-best": "#b8860b",
+# Each baseline has a colour of its own; one that is not known takes the first that is free.
+BASELINE_COLOURS = {"cublaslt": "#d55e00", "cublaslt0": "#858585", "cublaslt-best": "#b8860b",
                  "triton": "#9467bd", "torch": "#7f9f00", "hipblaslt": "#d55e00",
                  "hipblaslt0": "#858585", "openblas": "#d55e00", "onednn": "#9467bd"}
 FREE_COLOURS = ("#d55e00", "#858585", "#b8860b", "#9467bd", "#7f9f00", "#c2506e", "#3d8b8b")
+OWN_COLOURS = ("#4477aa", "#aa4499", "#117733", "#882255", "#44aa99")
 FONT = "font-family=\"'DejaVu Sans', Helvetica, Arial, sans-serif\""
 # Attributes are what a plain renderer draws: black on white. A viewer that prefers dark inverts them.
 DARK = ("<style>@media (prefers-color-scheme: dark) { .paper { fill: #14171c } .ink { fill: #e2e4e8 } "
@@ -21,15 +22,17 @@ DARK = ("<style>@media (prefers-color-scheme: dark) { .paper { fill: #14171c } .
         ".on { fill: #14171c } }</style>")
 
 
-def colour(name, rivals=()):
+def colour(name, baselines=()):
     if name in COLOURS:
         return COLOURS[name]
-    if name in RIVAL_COLOURS:
-        return RIVAL_COLOURS[name]
-    taken = {RIVAL_COLOURS.get(other) for other in rivals}
-    strangers = [other for other in rivals if other not in RIVAL_COLOURS and other not in COLOURS]
+    if name in BASELINE_COLOURS:
+        return BASELINE_COLOURS[name]
+    if name not in baselines:  # an arm of ours by its contract: one of ours that is free
+        return OWN_COLOURS[sum(map(ord, name)) % len(OWN_COLOURS)]
+    taken = {BASELINE_COLOURS.get(other) for other in baselines}
+    strangers = [other for other in baselines if other not in BASELINE_COLOURS and other not in COLOURS]
     free = [one for one in FREE_COLOURS if one not in taken] or list(FREE_COLOURS)
-    return free[strangers.index(name) % len(free)] if name in strangers else FREE_COLOURS[0]
+    return free[strangers.index(name) % len(free)]
 
 
 def compact(value):

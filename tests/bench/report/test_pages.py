@@ -108,6 +108,18 @@ class Pages(ReportTest):
         row = next(x for x in text.splitlines() if x.startswith("| time falls"))
         self.assertIn("| - / 0.97 | 1 | 0.784 / 0.784 | toy/tall/forward/m104/bf16 | missed |", row)
 
+    def test_targets_of_a_reduction_take_arms_by_their_contract(self):
+        def named_by_contract(document):
+            result = next(r for r in document["results"] if "drawn" in r["suites"])
+            arm = result["arms"][0]
+            result.update(m=2048)
+            arm.update(arm="hopper/bf16/fold:256->bf16", contract="hopper/bf16/fold:256->bf16", stable="none")
+            result["arms"].append({**arm, "arm": "promised", "stable": "b", "us": 1.0})
+            result["arms"].append({**arm, "arm": "fma", "contract": "ieee_fma/bf16/fold:256->bf16", "us": 1.0})
+        text = run("targets", self.changed(named_by_contract)).stdout
+        row = next(x for x in text.splitlines() if x.startswith("| fold:256, M >= 1024"))
+        self.assertIn("| 0.94 / - | 1 | 1.200 / 1.200 | toy/drawn/forward/m37/bf16 | hit |", row)
+
     def test_every_target_over_random_problems_names_its_draws(self):
         asked = json.loads((ROOT / "bench/targets.json").read_text(encoding="utf-8"))
         for target in asked["targets"]:
@@ -121,7 +133,7 @@ class Pages(ReportTest):
         xml.fromstring(drawn)
         self.golden("plot.svg", drawn)
 
-    def test_a_rival_that_changes_row_0_is_said_to(self):
+    def test_a_baseline_that_changes_row_0_is_said_to(self):
         page = (self.page(GOLDEN / "gpu.json") / "index.md").read_text(encoding="utf-8")
         self.assertIn("Ours kept row 0 in 11 of 11 comparisons; cuBLASLt in 2 of 5.", page)
         row = next(line for line in page.splitlines() if line.startswith("| toy/wide/forward/m16"))
@@ -143,6 +155,24 @@ class Pages(ReportTest):
         done = run("targets", path)
         line = next(x for x in done.stdout.splitlines() if x.startswith("| chain, M 1 .. 64, no"))
         self.assertTrue(line.endswith("| hit |"), line)
+
+    def test_the_committed_page_and_its_charts(self):
+        results = ROOT / "bench" / "results"
+        files = [file for pattern in ("*-cuda-*", "*-triton", "*-cpu-*")
+                 for file in sorted(results.glob(pattern + ".json.xz"))]
+        done = run("page", "--no-html", *files, "-o", self.folder / "page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("plot", *sorted(results.glob("*-cuda-*.json.xz")), "-o", self.folder / "bench.svg")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = {ROOT / "docs" / "bench" / file.name: file for file in (self.folder / "page").iterdir()}
+        made[ROOT / "docs" / "images" / "bench.svg"] = self.folder / "bench.svg"
+        for committed, file in made.items():
+            if UPDATE:
+                committed.write_bytes(file.read_bytes())
+            self.assertEqual(file.read_bytes(), committed.read_bytes(), committed)
+        stale = {file for file in (ROOT / "docs" / "bench").iterdir()
+                 if file.name not in ("sm90.md", "targets.md")} - set(made)
+        self.assertEqual(stale, set())
 
     def test_the_committed_results_make_a_page(self):
         files = sorted((ROOT / "bench" / "results").glob("*.json.xz"))
