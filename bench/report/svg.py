@@ -6,13 +6,13 @@ from html import escape
 
 # Okabe and Ito's colours, told apart by people who see colours differently; in the middle between
 # black and white, so that they are seen on either.
-COLOURS = {"chain": "#0080c6", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#cc79a7",
+COLOURS = {"chain": "#0080c6", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#9e4a73",
            "tree": "#009e73", "tree+stable": "#66c2a5", "ieee_fma": "#e69f00",
            "ampere": "#8c6bb1", "cdna3": "#a65628", "cdna2": "#999933", "weight-read": "#707070"}
 # Each baseline has a colour of its own; one that is not known takes the first that is free.
 BASELINE_COLOURS = {"cublaslt": "#d55e00", "cublaslt0": "#858585", "cublaslt-best": "#b8860b",
                  "triton": "#9467bd", "torch": "#7f9f00", "hipblaslt": "#d55e00",
-                 "hipblaslt0": "#858585", "openblas": "#d55e00", "onednn": "#9467bd"}
+                 "hipblaslt0": "#858585", "openblas": "#d55e00", "onednn": "#7f9f00"}
 FREE_COLOURS = ("#d55e00", "#858585", "#b8860b", "#9467bd", "#7f9f00", "#c2506e", "#3d8b8b")
 OWN_COLOURS = ("#4477aa", "#aa4499", "#117733", "#882255", "#44aa99")
 FONT = "font-family=\"'DejaVu Sans', Helvetica, Arial, sans-serif\""
