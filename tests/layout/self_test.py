@@ -28,6 +28,9 @@ CLEAN = {
     "cuda/sm90/ptx/control.cuh": 'asm volatile("griddepcontrol.wait;" ::: "memory");\n',
     "tests/cuda/resources/planted/spilled.cu": 'asm volatile("wgmma.fence;" ::: "memory");\n',
     "hip/gfx942/kernel.hip": '#include "hip/launch.hpp"\n',
+    "docs/index.md": "| a | b |\n|---|---|\n| " + "x" * 160 + " | c \\| d |\n" + "y" * 300 + "\n",
+    "docs/plain/index.html": "<p>alone</p>\n",
+    "tests/golden/long.json": "[\n" + "1,\n" * 700 + "2]\n",
     "tests/unit/any.cpp": '#include "core/api/checks.hpp"\n#include <gtest/gtest.h>\n',
 }
 
@@ -68,6 +71,13 @@ FAULTS = [
     ("assertions", "hip/gfx9/a.hip", SPDX + "static_assert(f(1, 2) &&\n    kN == 8);\n"),
     ("assertions", "core/api/a.cpp", SPDX + "static_assert(kN == 8);  // \"N\" has to be 8\n"),
     ("assertions", "core/api/a.cpp", SPDX + "static_assert(kN == 8,\n  g(\"N has to be 8\"));\n"),
+    ("cells", "docs/a.md", "| a | b |\n|---|---|\n| c | " + "d" * 161 + " |\n"),
+    ("cells", "docs/a.md", "| c | d \\| " + "e" * 160 + " |\n"),
+    ("cells", "docs/bench/index.md", "text\n\n| " + "d" * 200 + " | e |\n"),
+    ("cells", "docs/a.md", "```\n| " + "e" * 170 + " |\n```\n| " + "e" * 170 + " |\n"),
+    ("data", "tests/results/a.json", "[\n" + "1,\n" * 600 + "2]\n"),
+    ("data", "bench/results/a.json", '["' + "x" * 100_000 + '"]\n'),
+    ("one_page", "docs/index.html", "<p>the same again</p>\n"),
     ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 500),
     ("median", "core/api/a.cpp", None),
 ]
