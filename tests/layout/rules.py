@@ -74,10 +74,6 @@ MOST = {"tests/gcn/emulator": 2500}
 FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math"
                        r"|-ffinite-math|-mdaz-ftz|use_fast_math|-ftz=true|-ffp-contract=(?!off)")
 MAY_NAME_FAST_MATH = {"cmake/DetgemmFloatingPoint.cmake", "tests/layout", "tests/consumers"}
-CELL = 160  # characters of a table's cell in markdown: what a reader takes in at once
-# A JSON file holds no more than a person reads through; records are compressed, with a page beside.
-JSON_LINES, JSON_BYTES = 600, 100_000
-MAY_BE_LONG = {"tests/golden"}
 # Where inline assembly is written: one instruction per function, in a folder of this name. A planted
 # fault is a whole kernel and shows its instructions.
 ASSEMBLY_FOLDER = "ptx"
@@ -85,6 +81,10 @@ ASSEMBLY = re.compile(r"\basm\s*(volatile\s*)?\(")
 NO_ASSEMBLY = {"cuda", "tests/cuda"}
 MAY_PLANT_ASSEMBLY = {"tests/cuda/resources/planted"}
 MUST_EXPLAIN_ASSERTIONS = {"core", "cuda", "hip"}
+CELL = 160  # characters of a table's cell in markdown: what a reader takes in at once
+# A JSON file holds no more than a person reads through; records are compressed, with a page beside.
+JSON_LINES, JSON_BYTES = 600, 100_000
+MAY_BE_LONG = {"tests/golden"}
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|work|Users|mnt)/\w")
 
 
@@ -158,29 +158,6 @@ def machine_paths(path, text):
             yield number, f"names a place on some machine: {line.strip()}"
 
 
-def cells(path, text):
-    """Tables that can be read: no cell of a paragraph's length."""
-    if path.suffix != ".md":
-        return
-    fenced = False
-    for number, line in enumerate(text.splitlines(), 1):
-        fenced ^= line.lstrip().startswith("```")
-        if fenced or not line.lstrip().startswith("|"):
-            continue
-        for cell in re.split(r"(?<!\\)\|", line.strip())[1:]:
-            if len(cell.strip()) > CELL:
-                yield number, f"a table's cell of {len(cell.strip())} characters; at most {CELL}"
-
-
-def data(path, text):
-    """JSON that a person reads through; what is longer goes compressed."""
-    lines, size = text.count("\n"), len(text.encode("utf-8"))
-    if path.suffix == ".json" and not within(MAY_BE_LONG, path):
-        if lines > JSON_LINES or size > JSON_BYTES:
-            yield 0, (f"{lines} lines, {size} bytes of JSON; at most {JSON_LINES} and {JSON_BYTES}: "
-                      "scripts/record.py compresses it")
-
-
 def assembly(path, text):
     """Inline PTX only in ptx folders."""
     if (tree.is_code(path) and within(NO_ASSEMBLY, path) and not within(MAY_PLANT_ASSEMBLY, path)
@@ -207,6 +184,29 @@ def assertions(path, text):
         said = re.search(r',((?:\s*"(?:\\.|[^"\\])*")+)\s*\)\s*$', match.group())
         if said is None or len(said.group(1).split()) < 3:
             yield code.count("\n", 0, match.start()) + 1, "a static_assert without a sentence"
+
+
+def cells(path, text):
+    """Tables that can be read: no cell of a paragraph's length."""
+    if path.suffix != ".md":
+        return
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if fenced or not line.lstrip().startswith("|"):
+            continue
+        for cell in re.split(r"(?<!\\)\|", line.strip())[1:]:
+            if len(cell.strip()) > CELL:
+                yield number, f"a table's cell of {len(cell.strip())} characters; at most {CELL}"
+
+
+def data(path, text):
+    """JSON that a person reads through; what is longer goes compressed."""
+    lines, size = text.count("\n"), len(text.encode("utf-8"))
+    if path.suffix == ".json" and not within(MAY_BE_LONG, path):
+        if lines > JSON_LINES or size > JSON_BYTES:
+            yield 0, (f"{lines} lines, {size} bytes of JSON; at most {JSON_LINES} and {JSON_BYTES}: "
+                      "scripts/record.py compresses it")
 
 
 RULES = (folders, licences, ascii_only, lengths, plain_arithmetic, machine_paths, assembly,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages and plots, byte for byte: test_pages.py [--update] (which writes what it would compare)."""
 import json
+import math
 import pathlib
 import re
 import sys
@@ -196,6 +197,11 @@ class Pages(ReportTest):
         shapes = [tuple(table["models"][x.split("/")[0]][x.split("/")[1]])
                   for x in table["sets"]["linear"]]
         self.assertEqual(sorted(cases.SHAPES), sorted(shapes))
+        import load
+        for result in cases.points():
+            arm = {"arm": "triton", "role": "baseline", "us": 1.0, "p10": 1.0, "p90": 1.0}
+            load.check_result("triton.json", {**result, "arms": [arm]})
+            self.assertEqual(2.0 * math.prod(result["gemm"]), result["flops"])
 
 
 if __name__ == "__main__":
