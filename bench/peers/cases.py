@@ -38,7 +38,8 @@ def points(suites=None, quick=False, tokens=None):
                     model, short = layer.split("/")
                     found[name] = {
                         "case": name, "suites": [suite["name"]], "model": model, "layer": short,
-                        "kind": kind, "m": m, "n": n, "k": k, "dtype": "bf16", "mode": mode,
+                        "kind": kind, "m": m, "n": n, "k": k, "gemm": list(sizes(kind, m, n, k)),
+                        "dtype": "bf16", "output": "bf16", "mode": mode,
                         "cache": "cold", "accumulate": False, "threads": 0,
                         "flops": 2.0 * m * n * k, "bytes": 2.0 * (m * n + m * k + n * k)}
     return list(found.values())
