@@ -21,7 +21,7 @@ struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
   DType type = DType::bf16;  ///< of everything; D is fp32 where it is fp32, tf32 or 8 bits
-  Reduction reduction{};     ///< of the contract ours computes
+  Reduction reduction{};     ///< of the contract that detgemm computes
   bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
   bool hot = false;          ///< every call on the same operands, so that caches hold what they can
 

@@ -13,7 +13,7 @@
 namespace detgemm::bench {
 
 /// One of our ways to compute a case: a contract, and what may be promised about it.
-struct OursSpec {
+struct ContractArm {
   std::string name;  ///< of the table of arms: chain, tree+stable, ...
   Contract contract;
   Stable stable = Stable::none;
@@ -27,8 +27,8 @@ struct Case {
   Problem problem;  ///< its reduction is not looked at: the arms have contracts
   Mode mode = Mode::stream;
   int threads = 0;    ///< of the host; 0 for all
-  bool best = false;  ///< the rival's own list of algorithms is searched too
-  std::vector<OursSpec> ours;
+  bool best = false;  ///< the baseline's own list of algorithms is searched too
+  std::vector<ContractArm> contract_arms;
 };
 
 /// Which part of the table of cases is asked for.

@@ -121,13 +121,13 @@ class Reader {
       if (c.problem.accumulate) c.id += "/accumulate";
       if (c.problem.hot) c.id += "/hot";
       if (c.threads != 0) c.id += "/threads" + std::to_string(c.threads);
-      for (const auto& arm : suite.at("arms")) c.ours.push_back(ours(arm, c));
+      for (const auto& arm : suite.at("arms")) c.contract_arms.push_back(contract_arm(arm, c));
       c.suites.push_back(suite.at("name"));
       join(std::move(c));
     }
   }
 
-  OursSpec ours(const std::string& arm, const Case& c) const {
+  ContractArm contract_arm(const std::string& arm, const Case& c) const {
     const Json& entry = table_.at("arms").at(arm);
     std::string text = entry.at("contract");
     // Eight leaves, in whole stages of the kernels.
@@ -136,7 +136,7 @@ class Reader {
     replace(text, "{dtype}", std::string(detgemm::name(c.problem.type)));
     replace(text, "{out}", std::string(detgemm::name(output_of(c.problem))));
     replace(text, "{k/8}", std::to_string(leaf));
-    OursSpec spec{arm, need(Contract::parse(text), "arm " + arm), Stable::none};
+    ContractArm spec{arm, need(Contract::parse(text), "arm " + arm), Stable::none};
     if (entry.contains("stable")) {
       spec.stable = need(parse_stable(entry["stable"].get<std::string>()), "arm " + arm);
     }
@@ -152,10 +152,10 @@ class Reader {
     }
     it->suites.push_back(c.suites.front());
     it->best = it->best || c.best;
-    for (OursSpec& spec : c.ours) {
-      const bool there = std::any_of(it->ours.begin(), it->ours.end(),
-                                     [&](const OursSpec& o) { return o.name == spec.name; });
-      if (!there) it->ours.push_back(std::move(spec));
+    for (ContractArm& spec : c.contract_arms) {
+      const bool there = std::any_of(it->contract_arms.begin(), it->contract_arms.end(),
+                                     [&](const ContractArm& o) { return o.name == spec.name; });
+      if (!there) it->contract_arms.push_back(std::move(spec));
     }
   }
 

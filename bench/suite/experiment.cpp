@@ -18,7 +18,7 @@ constexpr int kWarmUps = 8;
 /// An arm that has run once; arms that cannot are left out with a note.
 struct Ready {
   Arm arm;
-  const OursSpec* ours = nullptr;
+  const ContractArm* contract = nullptr;
   std::function<Arm(const Problem&)> make;  ///< the same arm for another batch
   std::size_t workspace_bytes = 0;
   double rough_us = 0;
@@ -27,34 +27,34 @@ struct Ready {
 
 class Experiment {
  public:
-  Experiment(Lab& lab, const Case& c, const std::vector<Rival>& rivals, const Buffers& buffers,
+  Experiment(BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines, const Buffers& buffers,
              const Settings& settings)
-      : lab_(lab), case_(c), rivals_(rivals), buffers_(buffers), settings_(settings) {
+      : device_(device), case_(c), baselines_(baselines), buffers_(buffers), settings_(settings) {
     result_.what = c;
   }
 
   CaseResult run(const Ceilings& ceilings) {
     make_arms();
     if (ready_.empty()) return std::move(result_);
-    Protocol p = lab_.protocol(case_, settings_.quick);
-    p.repetitions = repetitions_of(lab_, case_, settings_);
+    Protocol p = device_.protocol(case_, settings_.quick);
+    p.repetitions = repetitions_of(device_, case_, settings_);
     record(p);
     ask_for_batch_property();
     Replays replays;
     for (const Ready& r : ready_) replays.push_back(r.replay.get());
     const bool long_case = ready_.front().rough_us > 1e5;
     result_.settled =
-        case_.mode == Mode::settled || long_case || warm_up(lab_.queue(), replays, kWarmUps);
-    lab_.watch();
+        case_.mode == Mode::settled || long_case || warm_up(device_.queue(), replays, kWarmUps);
+    device_.watch();
     Samples samples;
     if (case_.mode == Mode::settled) {
       std::vector<double> us;
       for (const Ready& r : ready_) us.push_back(r.rough_us);
-      samples = sample_settled(lab_.queue(), replays, us, p.repetitions, p.soak_s, p.block_ms);
+      samples = sample_settled(device_.queue(), replays, us, p.repetitions, p.soak_s, p.block_ms);
     } else {
-      samples = sample_in_turn(lab_.queue(), replays, p.repetitions, p.idle_ms);
+      samples = sample_in_turn(device_.queue(), replays, p.repetitions, p.idle_ms);
     }
-    result_.conditions = lab_.watched();
+    result_.conditions = device_.watched();
     store(std::move(samples));
     set_limit(ceilings);
     compare();
@@ -65,44 +65,44 @@ class Experiment {
   bool wanted(const std::string& arm) const { return settings_.wanted(case_.id + "/" + arm); }
 
   void make_arms() {
-    for (const OursSpec& spec : case_.ours) {
+    for (const ContractArm& spec : case_.contract_arms) {
       if (!wanted(spec.name)) continue;
       std::size_t bytes = 0;
       add(spec.name, &spec, [&](const Problem& problem) {
-        return ours(lab_, spec, problem, case_.threads, buffers_, &bytes);
+        return detgemm_arm(device_, spec, problem, case_.threads, buffers_, &bytes);
       });
-      if (!ready_.empty() && ready_.back().ours == &spec) {
+      if (!ready_.empty() && ready_.back().contract == &spec) {
         ready_.back().workspace_bytes = bytes;
         // The first one's address is gone when this function is.
         ready_.back().make = [this, &spec](const Problem& problem) {
-          return ours(lab_, spec, problem, case_.threads, buffers_);
+          return detgemm_arm(device_, spec, problem, case_.threads, buffers_);
         };
       }
     }
-    for (const Rival& rival : rivals_) {
-      if (!rival.present || !wanted(rival.name) || (rival.searches && !case_.best)) continue;
-      add(rival.name, nullptr, [this, &rival](const Problem& problem) {
-        return rival.make({problem, buffers_, case_.threads});
+    for (const Baseline& baseline : baselines_) {
+      if (!baseline.present || !wanted(baseline.name) || (baseline.searches && !case_.best)) continue;
+      add(baseline.name, nullptr, [this, &baseline](const Problem& problem) {
+        return baseline.make({problem, buffers_, case_.threads});
       });
     }
   }
 
-  void add(const std::string& name, const OursSpec* spec,
+  void add(const std::string& name, const ContractArm* spec,
            const std::function<Arm(const Problem&)>& make) {
     Ready r;
-    r.ours = spec;
+    r.contract = spec;
     r.make = make;
     try {
       r.arm = make(case_.problem);
       r.arm.name = name;
       // Outside a capture first: libraries load their kernels lazily.
-      check(r.arm.enqueue(lab_.queue().stream(), 0), "enqueue");
-      lab_.queue().wait();
+      check(r.arm.enqueue(device_.queue().stream(), 0), "enqueue");
+      device_.queue().wait();
     } catch (const std::exception& error) {
       result_.notes.push_back(name + ": left out: " + error.what());
       return;
     }
-    r.rough_us = std::max(1e-3, time_roughly(lab_.queue(), r.arm));
+    r.rough_us = std::max(1e-3, time_roughly(device_.queue(), r.arm));
     ready_.push_back(std::move(r));
   }
 
@@ -114,7 +114,7 @@ class Experiment {
       // start weighs alike.
       const double us = r.rough_us < 4 * least ? least : r.rough_us;
       const auto calls = static_cast<int>(std::min(1.0 * kMostCalls, std::ceil(p.sample_us / us)));
-      r.replay = lab_.queue().record(r.arm, std::clamp(calls, p.least_calls, kMostCalls));
+      r.replay = device_.queue().record(r.arm, std::clamp(calls, p.least_calls, kMostCalls));
     }
   }
 
@@ -123,7 +123,7 @@ class Experiment {
     if (!settings_.bits) return;
     for (std::size_t i = 0; i < ready_.size(); ++i) {
       try {
-        invariant_[i] = keeps_row(lab_, case_, ready_[i].arm, ready_[i].make, buffers_);
+        invariant_[i] = keeps_row(device_, case_, ready_[i].arm, ready_[i].make, buffers_);
       } catch (const std::exception& error) {
         result_.notes.push_back(ready_[i].arm.name + ": batch property not known: " + error.what());
       }
@@ -135,10 +135,10 @@ class Experiment {
       const Ready& r = ready_[i];
       ArmResult arm;
       arm.name = r.arm.name;
-      arm.is_ours = r.ours != nullptr;
+      arm.is_ours = r.contract != nullptr;
       if (arm.is_ours) {
-        arm.contract = r.ours->contract.text();
-        arm.digest = hex(r.ours->contract.digest());
+        arm.contract = r.contract->contract.text();
+        arm.digest = hex(r.contract->contract.digest());
       }
       arm.detail = r.arm.detail;
       arm.calls = r.replay->calls();
@@ -166,7 +166,7 @@ class Experiment {
     if (own.first > 0) result_.limited_by = own.second;
     for (std::size_t i = 0; i < ready_.size(); ++i) {
       const bool fma =
-          ready_[i].ours != nullptr && ready_[i].ours->contract.arithmetic == Arithmetic::ieee_fma;
+          ready_[i].contract != nullptr && ready_[i].contract->contract.arithmetic == Arithmetic::ieee_fma;
       const double us = fma ? limit("fp32").first : own.first;
       result_.arms[i].share_of_limit =
           result_.arms[i].us.median > 0 ? us / result_.arms[i].us.median : 0;
@@ -184,9 +184,9 @@ class Experiment {
     }
   }
 
-  Lab& lab_;
+  BenchDevice& device_;
   const Case& case_;
-  const std::vector<Rival>& rivals_;
+  const std::vector<Baseline>& baselines_;
   const Buffers& buffers_;
   const Settings& settings_;
   CaseResult result_;
@@ -196,38 +196,38 @@ class Experiment {
 
 }  // namespace
 
-std::vector<std::string> arms_of(const Case& c, const std::vector<Rival>& rivals,
+std::vector<std::string> arms_of(const Case& c, const std::vector<Baseline>& baselines,
                                  const Settings& settings) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     if (settings.wanted(c.id + "/" + name)) names.push_back(name);
   };
-  for (const OursSpec& spec : c.ours) add(spec.name);
-  for (const Rival& rival : rivals) {
-    if (rival.present && (!rival.searches || c.best)) add(rival.name);
+  for (const ContractArm& spec : c.contract_arms) add(spec.name);
+  for (const Baseline& baseline : baselines) {
+    if (baseline.present && (!baseline.searches || c.best)) add(baseline.name);
   }
   return names;
 }
 
-int repetitions_of(const Lab& lab, const Case& c, const Settings& settings) {
+int repetitions_of(const BenchDevice& device, const Case& c, const Settings& settings) {
   const int own =
-      settings.repetitions > 0 ? settings.repetitions : lab.protocol(c, settings.quick).repetitions;
+      settings.repetitions > 0 ? settings.repetitions : device.protocol(c, settings.quick).repetitions;
   return std::max(std::min(3, own), static_cast<int>(std::lround(own * settings.shrink)));
 }
 
-double estimate_s(const Lab& lab, const Case& c, const std::vector<Rival>& rivals,
+double estimate_s(const BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
                   const Settings& settings) {
-  const Protocol p = lab.protocol(c, settings.quick);
-  const int repetitions = repetitions_of(lab, c, settings);
+  const Protocol p = device.protocol(c, settings.quick);
+  const int repetitions = repetitions_of(device, c, settings);
   double seconds = 0;
-  double ours_us = 0;
-  for (const std::string& arm : arms_of(c, rivals, settings)) {
-    // A rival is taken for as fast as the fastest of ours.
-    double us = ours_us;
-    for (const OursSpec& spec : c.ours) {
-      if (spec.name == arm) us = lab.guess_us(c, spec);
+  double own_us = 0;
+  for (const std::string& arm : arms_of(c, baselines, settings)) {
+    // A baseline is taken for as fast as the fastest of detgemm.
+    double us = own_us;
+    for (const ContractArm& spec : c.contract_arms) {
+      if (spec.name == arm) us = device.guess_us(c, spec);
     }
-    ours_us = ours_us > 0 ? std::min(ours_us, us) : us;
+    own_us = own_us > 0 ? std::min(own_us, us) : us;
     const double calls = std::clamp(p.sample_us / us, 1.0 * p.least_calls, 1.0 * kMostCalls);
     const double once = calls * us * 1e-6;
     if (c.mode == Mode::settled) {
@@ -240,9 +240,9 @@ double estimate_s(const Lab& lab, const Case& c, const std::vector<Rival>& rival
   return seconds + p.soak_s;
 }
 
-CaseResult run_case(Lab& lab, const Case& c, const std::vector<Rival>& rivals,
+CaseResult run_case(BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
                     const Buffers& buffers, const Ceilings& ceilings, const Settings& settings) {
-  return Experiment(lab, c, rivals, buffers, settings).run(ceilings);
+  return Experiment(device, c, baselines, buffers, settings).run(ceilings);
 }
 
 }  // namespace detgemm::bench

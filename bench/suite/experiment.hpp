@@ -20,20 +20,20 @@ struct Settings {
   std::function<bool(const std::string&)> wanted = [](const std::string&) { return true; };
 };
 
-/// Names of the arms a case has here, ours first.
-std::vector<std::string> arms_of(const Case& c, const std::vector<Rival>& rivals,
+/// Names of the arms a case has here, detgemm first.
+std::vector<std::string> arms_of(const Case& c, const std::vector<Baseline>& baselines,
                                  const Settings& settings);
 
 /// Samples an arm of the case will have.
-int repetitions_of(const Lab& lab, const Case& c, const Settings& settings);
+int repetitions_of(const BenchDevice& device, const Case& c, const Settings& settings);
 
 /// Seconds, for planning.
-double estimate_s(const Lab& lab, const Case& c, const std::vector<Rival>& rivals,
+double estimate_s(const BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
                   const Settings& settings);
 
 /// The one experiment of every device: warms up, times all arms in turn, asks for the batch
 /// property, compares.
-CaseResult run_case(Lab& lab, const Case& c, const std::vector<Rival>& rivals,
+CaseResult run_case(BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
                     const Buffers& buffers, const Ceilings& ceilings, const Settings& settings);
 
 }  // namespace detgemm::bench

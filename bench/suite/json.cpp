@@ -31,7 +31,7 @@ Json pairs(const std::vector<std::pair<std::string, double>>& list) {
 }
 
 Json json_of(const ArmResult& arm) {
-  Json out{{"arm", arm.name}, {"role", arm.is_ours ? "ours" : "rival"}};
+  Json out{{"arm", arm.name}, {"role", arm.is_ours ? "ours" : "baseline"}};
   if (arm.is_ours) {
     out["contract"] = arm.contract;
     out["digest"] = arm.digest;
@@ -76,8 +76,8 @@ Json json_of(const RunResult& run, const CaseResult& r) {
   for (const ArmResult& arm : r.arms) out["arms"].push_back(json_of(arm));
   out["comparisons"] = Json::array();
   for (const Versus& v : r.comparisons) {
-    out["comparisons"].push_back({{"arm", v.ours},
-                                  {"rival", v.rival},
+    out["comparisons"].push_back({{"arm", v.arm},
+                                  {"baseline", v.baseline},
                                   {"ratio", rounded(v.comparison.ratio)},
                                   {"low", rounded(v.comparison.low)},
                                   {"high", rounded(v.comparison.high)},
@@ -112,10 +112,10 @@ std::string to_json(const RunResult& run) {
            {"quick", run.quick},
            {"unit", "microseconds a call; medians"},
            {"machine", pairs(run.machine)}};
-  out["rivals"] = Json::array();
-  for (const Rival& rival : run.rivals) {
-    out["rivals"].push_back(
-        {{"name", rival.name}, {"present", rival.present}, {"what", rival.what}});
+  out["baselines"] = Json::array();
+  for (const Baseline& baseline : run.baselines) {
+    out["baselines"].push_back(
+        {{"name", baseline.name}, {"present", baseline.present}, {"what", baseline.what}});
   }
   out["ceilings"] = {{"copy_bytes_per_s", rounded(run.ceilings.copy_bytes_per_s)},
                      {"read_bytes_per_s", rounded(run.ceilings.read_bytes_per_s)},

@@ -33,37 +33,37 @@ struct Freed {
   ~Freed() { memory.release(data); }
 };
 
-void add_calls(Lab& lab, const GemmSpec& spec, Overheads& out) {
+void add_calls(BenchDevice& device, const GemmSpec& spec, Overheads& out) {
   constexpr std::int64_t kRows = 16;
   const std::string what = spec.contract.text() + ", 16 x 256 x 256";
-  out.us.emplace_back("plan creation, " + what, host_us(lab.queue(), 200, [&] {
-                        check(Plan::create(lab.backend(), spec).status(), "a plan");
+  out.us.emplace_back("plan creation, " + what, host_us(device.queue(), 200, [&] {
+                        check(Plan::create(device.backend(), spec).status(), "a plan");
                       }));
-  const auto plan = Plan::create(lab.backend(), spec);
+  const auto plan = Plan::create(device.backend(), spec);
   const std::int64_t bytes = 256 * 256 * 4;
   const std::size_t scratch = *plan->workspace_bytes(kRows);
-  const Freed a{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed b{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed d{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed w{lab.memory(), lab.memory().allocate(static_cast<std::int64_t>(scratch) + 256)};
-  lab.memory().fill_zero(a.data, bytes);
-  lab.memory().fill_zero(b.data, bytes);
+  const Freed a{device.memory(), device.memory().allocate(bytes)};
+  const Freed b{device.memory(), device.memory().allocate(bytes)};
+  const Freed d{device.memory(), device.memory().allocate(bytes)};
+  const Freed w{device.memory(), device.memory().allocate(static_cast<std::int64_t>(scratch) + 256)};
+  device.memory().fill_zero(a.data, bytes);
+  device.memory().fill_zero(b.data, bytes);
   const DType type = spec.contract.input;
   const Operands operands{row_major(static_cast<const void*>(a.data), kRows, 256, type),
                           row_major(static_cast<const void*>(b.data), 256, 256, type),
                           row_major(d.data, kRows, 256, spec.contract.output)};
   const auto run = [&] {
-    check(plan->run(lab.queue().stream(), operands, {w.data, scratch}), "a run");
+    check(plan->run(device.queue().stream(), operands, {w.data, scratch}), "a run");
   };
-  const bool host = lab.queue().stream().kind == DeviceKind::host;
-  host_us(lab.queue(), host ? 5 : 100, run);
+  const bool host = device.queue().stream().kind == DeviceKind::host;
+  host_us(device.queue(), host ? 5 : 100, run);
   out.us.emplace_back((host ? "whole call, " : "call until it is enqueued, ") + what,
-                      host_us(lab.queue(), host ? 50 : 2000, run));
+                      host_us(device.queue(), host ? 50 : 2000, run));
 }
 
 }  // namespace
 
-Overheads measure_overheads(Lab& lab, Arithmetic native) {
+Overheads measure_overheads(BenchDevice& device, Arithmetic native) {
   Overheads out;
   for (const Reduction reduction :
        {Reduction{}, Reduction{ReductionKind::fold, 128}, Reduction{ReductionKind::tree, 128}}) {
@@ -74,11 +74,11 @@ Overheads measure_overheads(Lab& lab, Arithmetic native) {
     if (!contract) continue;
     spec.contract = *contract;
     spec.op_b = Op::transpose;
-    if (!lab.backend().supports(spec)) continue;
-    add_calls(lab, spec, out);
+    if (!device.backend().supports(spec)) continue;
+    add_calls(device, spec, out);
     GemmSpec large = spec;
     large.n = large.k = 4096;
-    const auto plan = Plan::create(lab.backend(), large);
+    const auto plan = Plan::create(device.backend(), large);
     if (!plan) continue;
     for (const std::int64_t m : {16, 4096}) {
       out.bytes.emplace_back(

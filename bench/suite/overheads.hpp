@@ -9,6 +9,6 @@ namespace detgemm::bench {
 
 /// What the library itself costs beside the arithmetic: making a plan, a call on the host (on a GPU
 /// until it is enqueued), workspaces, the size of this program.
-Overheads measure_overheads(Lab& lab, Arithmetic native);
+Overheads measure_overheads(BenchDevice& device, Arithmetic native);
 
 }  // namespace detgemm::bench

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 
 namespace detgemm::bench {
 
 struct ArmResult {
   std::string name;
   bool is_ours = false;
-  std::string contract, digest;  ///< of ours
+  std::string contract, digest;  ///< of detgemm
   std::string detail;            ///< kernel or algorithm
   int calls = 0;                 ///< in a replay
   Stats us;                      ///< a call
@@ -27,7 +27,7 @@ struct ArmResult {
 };
 
 struct Versus {
-  std::string ours, rival;
+  std::string arm, baseline;
   Comparison comparison;
 };
 
@@ -37,7 +37,7 @@ struct CaseResult {
   std::string limited_by;
   bool settled = true;  ///< the warm-up ended because clocks had settled
   std::vector<ArmResult> arms;
-  std::vector<Versus> comparisons;  ///< each of ours with each rival
+  std::vector<Versus> comparisons;  ///< each of detgemm with each baseline
   std::vector<std::string> notes;   ///< arms that could not run, and why
   Conditions conditions;
 };
@@ -52,7 +52,7 @@ struct RunResult {
   std::string backend;
   bool quick = false;
   std::vector<std::pair<std::string, std::string>> machine;
-  std::vector<Rival> rivals;
+  std::vector<Baseline> baselines;
   Ceilings ceilings;
   Overheads overheads;
   std::vector<CaseResult> results;

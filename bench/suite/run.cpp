@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "bench/suite/experiment.hpp"
-#include "bench/suite/labs.hpp"
+#include "bench/suite/devices.hpp"
 #include "bench/suite/overheads.hpp"
 #include "detgemm/version.hpp"
 
@@ -43,28 +43,28 @@ std::string commit_of(const Options& options) {
   return text.empty() ? DETGEMM_BENCH_COMMIT : text;
 }
 
-std::unique_ptr<Lab> find_lab(const Options& options) {
+std::unique_ptr<BenchDevice> find_device(const Options& options) {
   std::string why;
   std::string all;
   for (const char* name : {"cuda", "hip", "cpu"}) {
     if (!options.backend.empty() && options.backend != name) continue;
     const std::string backend = name;
-    auto lab = backend == "cuda"  ? make_cuda_lab(options.cublaslt, why)
-               : backend == "hip" ? make_hip_lab(why)
-                                  : make_host_lab(why);
-    if (lab != nullptr) {
+    auto device = backend == "cuda"  ? make_cuda_device(options.cublaslt, why)
+               : backend == "hip" ? make_hip_device(why)
+                                  : make_host_device(why);
+    if (device != nullptr) {
       if (!all.empty()) std::fprintf(stderr, "absent: %s\n", all.c_str());
-      return lab;
+      return device;
     }
     all += (all.empty() ? "" : "; ") + backend + ": " + why;
   }
   throw NothingRan("no backend can run here: " + all);
 }
 
-std::vector<Case> find_cases(const Options& options, const Lab& lab) {
+std::vector<Case> find_cases(const Options& options, const BenchDevice& device) {
   CaseQuery query;
-  query.backend = lab.name();
-  query.native = native_arithmetic(lab);
+  query.backend = device.name();
+  query.native = native_arithmetic(device);
   query.suites = options.suites;
   query.tokens = options.tokens;
   query.quick = options.quick;
@@ -124,7 +124,7 @@ class Progress final : public benchmark::BenchmarkReporter {
 
 /// The cases of a run and their results, shared by the benchmarks of their arms.
 struct Session {
-  Lab& lab;
+  BenchDevice& device;
   const std::vector<Case>& cases;
   Settings settings;
   double budget_s;
@@ -139,7 +139,7 @@ struct Session {
     if (budget_s > 0 && now_s() - begin > budget_s) return nullptr;
     current = &c;
     try {
-      run.results.push_back(run_case(lab, c, run.rivals, *buffers, run.ceilings, settings));
+      run.results.push_back(run_case(device, c, run.baselines, *buffers, run.ceilings, settings));
     } catch (const std::exception& error) {
       // What was measured before it is kept, and the run's exit code says that something failed.
       CaseResult failed;
@@ -184,12 +184,12 @@ void run_arm(benchmark::State& state, Session& session, const Case& c, const std
 std::size_t register_arms(Session& session) {
   std::size_t count = 0;
   for (const Case& c : session.cases) {
-    for (const std::string& arm : arms_of(c, session.run.rivals, session.settings)) {
+    for (const std::string& arm : arms_of(c, session.run.baselines, session.settings)) {
       benchmark::RegisterBenchmark(
           (c.id + "/" + arm).c_str(),
           [&session, &c, arm](benchmark::State& state) { run_arm(state, session, c, arm); })
           ->UseManualTime()
-          ->Iterations(repetitions_of(session.lab, c, session.settings))
+          ->Iterations(repetitions_of(session.device, c, session.settings))
           ->Unit(benchmark::kMicrosecond);
       ++count;
     }
@@ -203,14 +203,14 @@ void describe(Session& session, const Options& options, const std::string& comma
   run.commit = commit_of(options);
   run.command = command;
   run.version = version();
-  run.backend = session.lab.name();
+  run.backend = session.device.name();
   run.quick = options.quick;
-  run.machine = session.lab.facts();
+  run.machine = session.device.facts();
   for (const auto& fact : options.facts) run.machine.push_back(fact);
   for (const auto& [key, value] : run.machine) std::printf("%s: %s\n", key.c_str(), value.c_str());
-  for (const Rival& rival : run.rivals) {
-    std::printf("rival %s: %s%s\n", rival.name.c_str(),
-                rival.present ? "" : "absent: ", rival.what.c_str());
+  for (const Baseline& baseline : run.baselines) {
+    std::printf("baseline %s: %s%s\n", baseline.name.c_str(),
+                baseline.present ? "" : "absent: ", baseline.what.c_str());
   }
 }
 
@@ -228,10 +228,10 @@ void measure(Session& session, double estimate, std::size_t arms) {
   std::vector<Problem> problems;
   for (const Case& c : session.cases) {
     problems.push_back(c.problem);
-    for (const Problem& other : session.lab.rivals_need(c.problem)) problems.push_back(other);
+    for (const Problem& other : session.device.baselines_need(c.problem)) problems.push_back(other);
   }
-  session.buffers = std::make_unique<Buffers>(session.lab.memory(), problems, session.lab.pools());
-  beside("ceilings", [&] { run.ceilings = session.lab.measure_ceilings(session.settings.quick); });
+  session.buffers = std::make_unique<Buffers>(session.device.memory(), problems, session.device.pools());
+  beside("ceilings", [&] { run.ceilings = session.device.measure_ceilings(session.settings.quick); });
   std::printf("copy %.3g B/s, read %.3g B/s", run.ceilings.copy_bytes_per_s,
               run.ceilings.read_bytes_per_s);
   for (const auto& [unit, flops] : run.ceilings.flops) {
@@ -239,7 +239,7 @@ void measure(Session& session, double estimate, std::size_t arms) {
   }
   std::printf("\n");
   beside("overheads",
-         [&] { run.overheads = measure_overheads(session.lab, native_arithmetic(session.lab)); });
+         [&] { run.overheads = measure_overheads(session.device, native_arithmetic(session.device)); });
   char program[] = "detgemm_bench";
   char* arguments[] = {program, nullptr};
   int count = 1;
@@ -252,28 +252,28 @@ void measure(Session& session, double estimate, std::size_t arms) {
 }  // namespace
 
 std::optional<RunResult> run_bench(const Options& options, const std::string& command) {
-  const auto lab = find_lab(options);
-  const auto all = find_cases(options, *lab);
+  const auto device = find_device(options);
+  const auto all = find_cases(options, *device);
   Settings settings;
   settings.quick = options.quick;
   settings.bits = options.bits;
   settings.repetitions = options.repetitions;
   settings.wanted = matcher(options.filter);
-  const auto rivals = lab->rivals();
+  const auto baselines = device->baselines();
   std::vector<Case> cases;
   double estimate = 3;
   for (const Case& c : all) {
-    if (arms_of(c, rivals, settings).empty()) continue;
+    if (arms_of(c, baselines, settings).empty()) continue;
     cases.push_back(c);
-    estimate += estimate_s(*lab, c, rivals, settings);
+    estimate += estimate_s(*device, c, baselines, settings);
   }
   if (cases.empty()) {
-    throw NothingRan("no case is left for backend " + lab->name() +
+    throw NothingRan("no case is left for backend " + device->name() +
                      ": --suite, --filter and --m must leave one");
   }
   if (options.list) {
     for (const Case& c : cases) {
-      for (const auto& arm : arms_of(c, rivals, settings)) {
+      for (const auto& arm : arms_of(c, baselines, settings)) {
         std::printf("%s/%s\n", c.id.c_str(), arm.c_str());
       }
     }
@@ -284,8 +284,8 @@ std::optional<RunResult> run_bench(const Options& options, const std::string& co
   if (options.seconds > 0 && estimate > options.seconds) {
     settings.shrink = options.seconds / estimate;
   }
-  Session session{*lab, cases, settings, options.seconds};
-  session.run.rivals = rivals;
+  Session session{*device, cases, settings, options.seconds};
+  session.run.baselines = baselines;
   session.run.results.reserve(cases.size());
   const std::size_t arms = register_arms(session);
   describe(session, options, command);

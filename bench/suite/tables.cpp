@@ -26,10 +26,10 @@ std::string field(const std::string& text) {
   return out + "\"";
 }
 
-/// The first comparison of an arm of ours: with the first rival there.
+/// The first comparison of an arm of detgemm: with the first baseline there.
 const Versus* first(const CaseResult& r, const ArmResult& arm) {
   for (const Versus& v : r.comparisons) {
-    if (v.ours == arm.name) return &v;
+    if (v.arm == arm.name) return &v;
   }
   return nullptr;
 }
@@ -54,7 +54,7 @@ std::string to_csv(const RunResult& run) {
                                    p.hot ? "hot" : "cold",
                                    std::to_string(r.what.threads),
                                    arm.name,
-                                   arm.is_ours ? "ours" : "rival",
+                                   arm.is_ours ? "ours" : "baseline",
                                    arm.contract,
                                    arm.digest,
                                    arm.detail,
@@ -77,18 +77,18 @@ std::string to_csv(const RunResult& run) {
 std::string to_markdown(const RunResult& run) {
   std::string out = "# detgemm bench, " + run.backend + ", " + run.date + "\n\n";
   for (const auto& [key, value] : run.machine) out += "- " + key + ": " + value + "\n";
-  for (const Rival& rival : run.rivals) {
-    out += "- rival " + rival.name + (rival.present ? ": " : ": absent: ") + rival.what + "\n";
+  for (const Baseline& baseline : run.baselines) {
+    out += "- baseline " + baseline.name + (baseline.present ? ": " : ": absent: ") + baseline.what + "\n";
   }
   out +=
       "\n| case | arm | us | p10 .. p90 | TFLOP/s | row 0 keeps its bits | against the first "
-      "rival |\n|---|---|---|---|---|---|---|\n";
+      "baseline |\n|---|---|---|---|---|---|---|\n";
   for (const CaseResult& r : run.results) {
     for (const ArmResult& arm : r.arms) {
       const Versus* v = first(r, arm);
       const std::string versus = v == nullptr
                                      ? ""
-                                     : v->rival + " / ours " + number(v->comparison.ratio, 3) +
+                                     : v->baseline + " / ours " + number(v->comparison.ratio, 3) +
                                            ", " + v->comparison.verdict;
       out += "| " + r.what.id + " | " + arm.name + " | " + number(arm.us.median, 2) + " | " +
              number(arm.us.p10, 2) + " .. " + number(arm.us.p90, 2) + " | " +

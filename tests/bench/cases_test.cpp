@@ -48,9 +48,9 @@ TEST(Cases, ACaseOfTwoSuitesComesOnceWithTheArmsOfBoth) {
   ASSERT_EQ(cases.size(), 4U);
   EXPECT_EQ(cases[0].id, "m/a/forward/m1/bf16");
   EXPECT_EQ(cases[0].suites, (std::vector<std::string>{"one", "two"}));
-  ASSERT_EQ(cases[0].ours.size(), 2U);
-  EXPECT_EQ(cases[0].ours[1].contract.text(), "hopper/bf16/tree:64->bf16");
-  EXPECT_EQ(cases[0].ours[1].stable, Stable::b);
+  ASSERT_EQ(cases[0].contract_arms.size(), 2U);
+  EXPECT_EQ(cases[0].contract_arms[1].contract.text(), "hopper/bf16/tree:64->bf16");
+  EXPECT_EQ(cases[0].contract_arms[1].stable, Stable::b);
   EXPECT_EQ(cases[0].mode, Mode::stream);
   EXPECT_EQ(cases[1].mode, Mode::burst) << "600 tokens";
 }
@@ -61,11 +61,11 @@ TEST(Cases, AQueryNarrowsAndReplaces) {
   const auto other = read_cases(kTable, {"cpu", Arithmetic::cdna3, {"two"}, {7}, false});
   ASSERT_EQ(other.size(), 1U);
   EXPECT_EQ(other[0].problem.tokens, 7);
-  EXPECT_EQ(other[0].ours[0].contract.text(), "cdna3/bf16/chain->bf16");
+  EXPECT_EQ(other[0].contract_arms[0].contract.text(), "cdna3/bf16/chain->bf16");
   const auto gpu = read_cases(kTable, {"cuda"});
   ASSERT_EQ(gpu.size(), 1U);
   EXPECT_EQ(gpu[0].id, "m/a/dB/m64/fp16/accumulate");
-  EXPECT_EQ(gpu[0].ours[0].contract.output, DType::fp32);
+  EXPECT_EQ(gpu[0].contract_arms[0].contract.output, DType::fp32);
 }
 
 TEST(Cases, WrongTablesAreRefusedInASentence) {

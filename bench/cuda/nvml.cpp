@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/gpu/nvml.hpp"
+#include "bench/cuda/nvml.hpp"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

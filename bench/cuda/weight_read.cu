@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/gpu/arm.hpp"
-#include "bench/gpu/check.hpp"
+#include "bench/cuda/weight_read.hpp"
+#include "bench/cuda/check.hpp"
 
 namespace detgemm::bench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "backends/skeleton/skeleton.hpp"
 #include "bench/host/memory.hpp"
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 
 namespace detgemm::bench {
 
@@ -62,10 +62,10 @@ class FakeQueue final : public Queue {
   std::map<std::string, int> counts_;
 };
 
-class FakeLab final : public Lab {
+class FakeBenchDevice final : public BenchDevice {
  public:
   FakeQueue fake;
-  std::vector<Rival> others;
+  std::vector<Baseline> others;
 
   std::string name() const override { return "cpu"; }
   const Backend& backend() const override { return skeleton_backend(); }
@@ -73,22 +73,22 @@ class FakeLab final : public Lab {
   Memory& memory() override { return memory_; }
   PoolBytes pools() const override { return {1 << 20, 1 << 20}; }
   std::vector<std::pair<std::string, std::string>> facts() override { return {{"device", "fake"}}; }
-  std::vector<Rival> rivals() override { return others; }
+  std::vector<Baseline> baselines() override { return others; }
   Protocol protocol(const Case&, bool) const override { return {9, 1, 100, 2, 0.01, 1}; }
-  double guess_us(const Case&, const OursSpec&) const override { return 10; }
+  double guess_us(const Case&, const ContractArm&) const override { return 10; }
   Ceilings measure_ceilings(bool) override { return {}; }
 
  private:
   HostMemory memory_;
 };
 
-/// A rival that fills row 0 with a number; `of_row(m)` says which for a batch of m.
-inline Rival fake_rival(const std::string& name,
+/// A baseline that fills row 0 with a number; `of_row(m)` says which for a batch of m.
+inline Baseline fake_baseline(const std::string& name,
                         std::function<unsigned char(std::int64_t m)> of_row) {
-  Rival rival;
-  rival.name = name;
-  rival.present = true;
-  rival.make = [name, of_row](const RivalRequest& request) {
+  Baseline baseline;
+  baseline.name = name;
+  baseline.present = true;
+  baseline.make = [name, of_row](const BaselineRequest& request) {
     const Problem p = request.problem;
     Arm arm;
     arm.name = name;
@@ -100,7 +100,7 @@ inline Rival fake_rival(const std::string& name,
     };
     return arm;
   };
-  return rival;
+  return baseline;
 }
 
 inline Case small_case() {
@@ -112,7 +112,7 @@ inline Case small_case() {
   c.problem.tokens = 5;
   c.problem.n = 7;
   c.problem.k = 33;
-  c.ours = {{"chain", *Contract::parse("hopper/bf16/chain->bf16")}};
+  c.contract_arms = {{"chain", *Contract::parse("hopper/bf16/chain->bf16")}};
   return c;
 }
 

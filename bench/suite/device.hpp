@@ -16,9 +16,9 @@
 
 namespace detgemm::bench {
 
-/// What a rival needs to make its arm. With `problem.tokens` changed it is the same case in another
+/// What a baseline needs to make its arm. With `problem.tokens` changed it is the same case in another
 /// batch.
-struct RivalRequest {
+struct BaselineRequest {
   const Problem& problem;
   const Buffers& buffers;
   int threads;  ///< of the host; 0 for all
@@ -26,12 +26,12 @@ struct RivalRequest {
 
 /// Somebody else's library, found while the program runs. Its make throws with a sentence where it
 /// does not compute the problem.
-struct Rival {
+struct Baseline {
   std::string name;
   std::string what;  ///< version and setting, or why it is absent
   bool present = false;
   bool searches = false;  ///< tries a list of algorithms: only where a case asks for the best
-  std::function<Arm(const RivalRequest&)> make{};
+  std::function<Arm(const BaselineRequest&)> make{};
 };
 
 /// What the machine can do at most, measured beside what is compared with it; 0: not measured.
@@ -66,9 +66,9 @@ struct Protocol {
 
 /// One device with all an experiment needs of it. There is one for the host, for CUDA, for HIP,
 /// and a fake with a clock of its own for the tests.
-class Lab {
+class BenchDevice {
  public:
-  virtual ~Lab() = default;
+  virtual ~BenchDevice() = default;
   virtual std::string name() const = 0;  ///< cpu, cuda, hip
   virtual const Backend& backend() const = 0;
   virtual Queue& queue() = 0;
@@ -76,19 +76,19 @@ class Lab {
   virtual PoolBytes pools() const = 0;
   /// Facts worth recording, in order: device, driver, toolkit, ...
   virtual std::vector<std::pair<std::string, std::string>> facts() = 0;
-  virtual std::vector<Rival> rivals() = 0;
-  /// Problems that rivals compute in place of this one, for the pools.
-  virtual std::vector<Problem> rivals_need(const Problem&) const { return {}; }
+  virtual std::vector<Baseline> baselines() = 0;
+  /// Problems that baselines compute in place of this one, for the pools.
+  virtual std::vector<Problem> baselines_need(const Problem&) const { return {}; }
   virtual Protocol protocol(const Case& c, bool quick) const = 0;
   /// Microseconds a call may take, for the estimate of a run.
-  virtual double guess_us(const Case& c, const OursSpec& spec) const = 0;
+  virtual double guess_us(const Case& c, const ContractArm& spec) const = 0;
   virtual Ceilings measure_ceilings(bool quick) = 0;
   virtual void watch() {}
   virtual Conditions watched() { return {}; }
 };
 
-/// Ours by a plan of the lab's backend. Throws with the library's sentence.
-Arm ours(const Lab& lab, const OursSpec& spec, const Problem& problem, int threads,
+/// detgemm by a plan of the device's backend. Throws with the library's sentence.
+Arm detgemm_arm(const BenchDevice& device, const ContractArm& spec, const Problem& problem, int threads,
          const Buffers& buffers, std::size_t* workspace_bytes = nullptr);
 
 }  // namespace detgemm::bench

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "bench/gpu/bits.hpp"
-#include "bench/gpu/check.hpp"
+#include "bench/cuda/bits.hpp"
+#include "bench/cuda/check.hpp"
 
 namespace detgemm::bench {
 namespace {

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/suite/labs.hpp"
+#include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
 
 #ifndef DETGEMM_BENCH_CUDA
-std::unique_ptr<Lab> make_cuda_lab(const std::string&, std::string& why) {
+std::unique_ptr<BenchDevice> make_cuda_device(const std::string&, std::string& why) {
   why = "CUDA is not in this build: configure with -DDETGEMM_ENABLE_CUDA=ON";
   return nullptr;
 }
 #endif
 
 #ifndef DETGEMM_BENCH_HIP
-std::unique_ptr<Lab> make_hip_lab(std::string& why) {
+std::unique_ptr<BenchDevice> make_hip_device(std::string& why) {
   why = "HIP is not in this build: configure with -DDETGEMM_ENABLE_HIP=ON";
   return nullptr;
 }
@@ -31,9 +31,9 @@ Protocol gpu_protocol(const Case& c, bool quick) {
   }
 }
 
-Arithmetic native_arithmetic(const Lab& lab) {
-  if (lab.name() != "hip") return Arithmetic::hopper;
-  for (const DeviceInfo& device : lab.backend().device().list()) {
+Arithmetic native_arithmetic(const BenchDevice& device) {
+  if (device.name() != "hip") return Arithmetic::hopper;
+  for (const DeviceInfo& device : device.backend().device().list()) {
     if (device.capability.rfind("gfx90a", 0) == 0) return Arithmetic::cdna2;
   }
   return Arithmetic::cdna3;

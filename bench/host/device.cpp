@@ -13,8 +13,8 @@
 #include "bench/host/ceilings.hpp"
 #include "bench/host/memory.hpp"
 #include "bench/host/queue.hpp"
-#include "bench/host/rivals.hpp"
-#include "bench/suite/labs.hpp"
+#include "bench/host/baselines.hpp"
+#include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -42,9 +42,9 @@ std::string load_average() {
   return text.empty() ? "unknown" : text;
 }
 
-class HostLab final : public Lab {
+class HostBenchDevice final : public BenchDevice {
  public:
-  explicit HostLab(const Backend& backend) : backend_(backend) {}
+  explicit HostBenchDevice(const Backend& backend) : backend_(backend) {}
 
   std::string name() const override { return "cpu"; }
   const Backend& backend() const override { return backend_; }
@@ -69,8 +69,8 @@ class HostLab final : public Lab {
             {"load average at the start", load_average()}};
   }
 
-  std::vector<Rival> rivals() override { return {openblas_sgemm(), onednn_matmul()}; }
-  std::vector<Problem> rivals_need(const Problem& p) const override { return {in_fp32(p)}; }
+  std::vector<Baseline> baselines() override { return {openblas_sgemm(), onednn_matmul()}; }
+  std::vector<Problem> baselines_need(const Problem& p) const override { return {in_fp32(p)}; }
 
   Protocol protocol(const Case&, bool quick) const override {
     Protocol p;
@@ -83,7 +83,7 @@ class HostLab final : public Lab {
   }
 
   /// Products a second as docs/numbers.md has them; for estimates only.
-  double guess_us(const Case& c, const OursSpec& spec) const override {
+  double guess_us(const Case& c, const ContractArm& spec) const override {
     const unsigned threads =
         c.threads != 0 ? static_cast<unsigned>(c.threads) : std::thread::hardware_concurrency();
     const Arithmetic arithmetic = spec.contract.arithmetic;
@@ -114,7 +114,7 @@ class HostLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_host_lab(std::string& why) {
+std::unique_ptr<BenchDevice> make_host_device(std::string& why) {
   const auto found = find_backend("reference");
   if (!found) {
     why = found.status().message();
@@ -124,7 +124,7 @@ std::unique_ptr<Lab> make_host_lab(std::string& why) {
     why = status.message();
     return nullptr;
   }
-  return std::make_unique<HostLab>(**found);
+  return std::make_unique<HostBenchDevice>(**found);
 }
 
 }  // namespace detgemm::bench

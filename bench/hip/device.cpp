@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lab of an AMD GPU. Not run on AMD hardware.
+// The device of an AMD GPU. Not run on AMD hardware.
 
 #include <algorithm>
 
 #include "bench/hip/hipblaslt.hpp"
 #include "bench/hip/queue.hpp"
 #include "bench/host/memory.hpp"
-#include "bench/suite/labs.hpp"
+#include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -49,9 +49,9 @@ class HipMemory final : public Memory {
   Device& device_;
 };
 
-class HipLab final : public Lab {
+class HipBenchDevice final : public BenchDevice {
  public:
-  HipLab(const Backend& backend, const hip::Runtime& api)
+  HipBenchDevice(const Backend& backend, const hip::Runtime& api)
       : backend_(backend),
         api_(api),
         memory_(backend.device()),
@@ -75,14 +75,14 @@ class HipLab final : public Lab {
             {"toolkit", "HIP " + list[0].runtime}};
   }
 
-  std::vector<Rival> rivals() override {
+  std::vector<Baseline> baselines() override {
     return {hip::hipblaslt(backend_.device(), "hipblaslt", kWorkspace),
             hip::hipblaslt(backend_.device(), "hipblaslt0", 0)};
   }
 
   Protocol protocol(const Case& c, bool quick) const override { return gpu_protocol(c, quick); }
 
-  double guess_us(const Case& c, const OursSpec& spec) const override {
+  double guess_us(const Case& c, const ContractArm& spec) const override {
     const Gemm g = gemm_of(c.problem);
     const double rate = spec.contract.arithmetic == Arithmetic::ieee_fma ? 30e6 : 300e6;
     return std::max({5.0, g.bytes() / 4e6, g.flops() / rate});
@@ -119,7 +119,7 @@ class HipLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_hip_lab(std::string& why) {
+std::unique_ptr<BenchDevice> make_hip_device(std::string& why) {
   const auto found = find_backend("hip");
   if (!found) {
     why = found.status().message();
@@ -130,7 +130,7 @@ std::unique_ptr<Lab> make_hip_lab(std::string& why) {
     return nullptr;
   }
   const hip::Runtime* api = hip::runtime(why);
-  return api == nullptr ? nullptr : std::make_unique<HipLab>(**found, *api);
+  return api == nullptr ? nullptr : std::make_unique<HipBenchDevice>(**found, *api);
 }
 
 }  // namespace detgemm::bench

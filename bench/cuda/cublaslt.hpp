@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "bench/gpu/arm.hpp"
+#include "bench/common/arm.hpp"
+#include "bench/common/buffers.hpp"
+#include "bench/common/problem.hpp"
 
 namespace detgemm::bench {
 

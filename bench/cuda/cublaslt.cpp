@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "bench/gpu/cublaslt.hpp"
+#include "bench/cuda/cublaslt.hpp"
 
 #include <dlfcn.h>
 
 #include <vector>
 
 #include "bench/common/symbols.hpp"
-#include "bench/gpu/check.hpp"
-#include "bench/gpu/cublaslt_abi.hpp"
+#include "bench/cuda/check.hpp"
+#include "bench/cuda/cublaslt_abi.hpp"
 
 namespace detgemm::bench {
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ours through the public interface: what an application gets, host checks included.
+// detgemm through the public interface: what an application gets, host checks included.
 
 #include <memory>
 
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 #include "detgemm/plan.hpp"
 
 namespace detgemm::bench {
@@ -19,7 +19,7 @@ T required(Result<T> result) {
 
 }  // namespace
 
-Arm ours(const Lab& lab, const OursSpec& spec, const Problem& problem, int threads,
+Arm detgemm_arm(const BenchDevice& device, const ContractArm& spec, const Problem& problem, int threads,
          const Buffers& buffers, std::size_t* workspace_bytes) {
   const Gemm g = gemm_of(problem);
   GemmSpec gemm;
@@ -32,13 +32,13 @@ Arm ours(const Lab& lab, const OursSpec& spec, const Problem& problem, int threa
   PlanOptions options;
   options.stable = spec.stable;
   options.max_workers = threads;
-  const Plan plan = required(Plan::create(lab.backend(), gemm, options));
+  const Plan plan = required(Plan::create(device.backend(), gemm, options));
   const std::size_t bytes = required(plan.workspace_bytes(g.m));
   if (workspace_bytes != nullptr) *workspace_bytes = bytes;
-  Device& device = lab.backend().device();
+  Device& memory = device.backend().device();
   std::shared_ptr<void> scratch;
   if (bytes != 0) {
-    scratch.reset(required(device.allocate(bytes)), [&device](void* p) { device.release(p); });
+    scratch.reset(required(memory.allocate(bytes)), [&memory](void* p) { memory.release(p); });
   }
   // In memory tf32 is fp32.
   const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;

@@ -5,13 +5,13 @@
 #include <cstdio>
 
 #include "bench/cuda/ceilings.hpp"
-#include "bench/gpu/arm.hpp"
-#include "bench/gpu/check.hpp"
-#include "bench/gpu/cublaslt.hpp"
-#include "bench/gpu/memory.hpp"
-#include "bench/gpu/nvml.hpp"
-#include "bench/gpu/queue.hpp"
-#include "bench/suite/labs.hpp"
+#include "bench/cuda/weight_read.hpp"
+#include "bench/cuda/check.hpp"
+#include "bench/cuda/cublaslt.hpp"
+#include "bench/cuda/memory.hpp"
+#include "bench/cuda/nvml.hpp"
+#include "bench/cuda/queue.hpp"
+#include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -30,9 +30,9 @@ std::string version_text(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-class CudaLab final : public Lab {
+class CudaBenchDevice final : public BenchDevice {
  public:
-  CudaLab(const Backend& backend, const std::string& cublaslt)
+  CudaBenchDevice(const Backend& backend, const std::string& cublaslt)
       : backend_(backend), queue_(new_stream()), lt_(CublasLt::open(cublaslt, why_no_lt_)) {}
 
   std::string name() const override { return "cuda"; }
@@ -59,26 +59,26 @@ class CudaLab final : public Lab {
             {"power limit", power}};
   }
 
-  std::vector<Rival> rivals() override {
+  std::vector<Baseline> baselines() override {
     if (lt_ == nullptr) return {{"cublaslt", why_no_lt_}};
     const std::string version = "cuBLASLt " + std::to_string(lt_->version());
-    std::vector<Rival> all;
+    std::vector<Baseline> all;
     all.push_back({"cublaslt", version + ", its first choice with 32 MiB of workspace", true, false,
-                   [this](const RivalRequest& r) {
+                   [this](const BaselineRequest& r) {
                      return lt_->arm("cublaslt", r.problem, r.buffers, kWorkspace);
                    }});
     all.push_back(
         {"cublaslt0", version + ", its first choice without workspace", true, false,
-         [this](const RivalRequest& r) { return lt_->arm("cublaslt0", r.problem, r.buffers, 0); }});
+         [this](const BaselineRequest& r) { return lt_->arm("cublaslt0", r.problem, r.buffers, 0); }});
     all.push_back({"cublaslt-best",
                    version + ", the fastest of up to 10 of its list with 32 MiB of workspace", true,
-                   true, [this](const RivalRequest& r) { return fastest(r); }});
+                   true, [this](const BaselineRequest& r) { return fastest(r); }});
     return all;
   }
 
   Protocol protocol(const Case& c, bool quick) const override { return gpu_protocol(c, quick); }
 
-  double guess_us(const Case& c, const OursSpec& spec) const override {
+  double guess_us(const Case& c, const ContractArm& spec) const override {
     const Gemm g = gemm_of(c.problem);
     const double rate = spec.contract.arithmetic == Arithmetic::ieee_fma ? 50e6 : 700e6;
     return std::max({3.0, g.bytes() / 4.4e6, g.flops() / rate});
@@ -165,7 +165,7 @@ class CudaLab final : public Lab {
     return best;
   }
 
-  Arm fastest(const RivalRequest& request) {
+  Arm fastest(const BaselineRequest& request) {
     Arm best;
     double best_us = 0;
     for (int i = 0; i < kChoices; ++i) {
@@ -199,7 +199,7 @@ class CudaLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_cuda_lab(const std::string& cublaslt, std::string& why) {
+std::unique_ptr<BenchDevice> make_cuda_device(const std::string& cublaslt, std::string& why) {
   const auto found = find_backend("cuda");
   if (!found) {
     why = found.status().message();
@@ -209,7 +209,7 @@ std::unique_ptr<Lab> make_cuda_lab(const std::string& cublaslt, std::string& why
     why = status.message();
     return nullptr;
   }
-  return std::make_unique<CudaLab>(**found, cublaslt);
+  return std::make_unique<CudaBenchDevice>(**found, cublaslt);
 }
 
 }  // namespace detgemm::bench

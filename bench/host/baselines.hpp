@@ -5,16 +5,16 @@
 
 #include <vector>
 
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 
 namespace detgemm::bench {
 
 /// OpenBLAS sgemm, found while the program runs. Where the inputs are no fp32 it multiplies fp32
 /// ones of the same sizes: the figure that people compare a processor's GEMM with.
-Rival openblas_sgemm();
+Baseline openblas_sgemm();
 
 /// oneDNN's matmul in the case's own type, version 3 of its C interface.
-Rival onednn_matmul();
+Baseline onednn_matmul();
 
 /// The case in fp32, which sgemm computes.
 Problem in_fp32(const Problem& problem);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <thread>
 
-#include "bench/gpu/check.hpp"
-#include "bench/gpu/queue.hpp"
+#include "bench/cuda/check.hpp"
+#include "bench/cuda/queue.hpp"
 
 namespace detgemm::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "bench/gpu/check.hpp"
-#include "bench/gpu/memory.hpp"
+#include "bench/cuda/check.hpp"
+#include "bench/cuda/memory.hpp"
 
 namespace detgemm::bench {
 namespace {
