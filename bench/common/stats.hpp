@@ -17,7 +17,8 @@ struct Stats {
 };
 Stats summarise(std::vector<double> values);
 
-/// The baseline's time over the own one, repetition by repetition: what drifts during a case hits both.
+/// The baseline's time over the own one, repetition by repetition: what drifts during a case hits
+/// both.
 struct Comparison {
   double ratio = 0;          ///< median of the paired ratios; above 1 detgemm is faster
   double low = 0, high = 0;  ///< interval of that median, 95 % where there are enough samples

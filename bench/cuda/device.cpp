@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "bench/cuda/ceilings.hpp"
-#include "bench/cuda/weight_read.hpp"
 #include "bench/cuda/check.hpp"
 #include "bench/cuda/cublaslt.hpp"
 #include "bench/cuda/memory.hpp"
 #include "bench/cuda/nvml.hpp"
 #include "bench/cuda/queue.hpp"
+#include "bench/cuda/weight_read.hpp"
 #include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
@@ -67,9 +67,10 @@ class CudaBenchDevice final : public BenchDevice {
                    [this](const BaselineRequest& r) {
                      return lt_->arm("cublaslt", r.problem, r.buffers, kWorkspace);
                    }});
-    all.push_back(
-        {"cublaslt0", version + ", its first choice without workspace", true, false,
-         [this](const BaselineRequest& r) { return lt_->arm("cublaslt0", r.problem, r.buffers, 0); }});
+    all.push_back({"cublaslt0", version + ", its first choice without workspace", true, false,
+                   [this](const BaselineRequest& r) {
+                     return lt_->arm("cublaslt0", r.problem, r.buffers, 0);
+                   }});
     all.push_back({"cublaslt-best",
                    version + ", the fastest of up to 10 of its list with 32 MiB of workspace", true,
                    true, [this](const BaselineRequest& r) { return fastest(r); }});
@@ -125,7 +126,7 @@ class CudaBenchDevice final : public BenchDevice {
     queue_.wait();
     const auto replay = queue_.record(arm, calls);
     const auto samples = sample_in_turn(queue_, {replay.get()}, tries, idle_ms);
-    return *std::min_element(samples[0].begin(), samples[0].end());
+    return *std::min_element(samples[0].us.begin(), samples[0].us.end());
   }
 
   double copy_rate(int tries) {

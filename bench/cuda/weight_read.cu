@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/cuda/weight_read.hpp"
 #include "bench/cuda/check.hpp"
+#include "bench/cuda/weight_read.hpp"
 
 namespace detgemm::bench {
 namespace {

@@ -75,6 +75,7 @@ class HipBenchDevice final : public BenchDevice {
             {"toolkit", "HIP " + list[0].runtime}};
   }
 
+  std::vector<std::string> baseline_names() const override { return {"hipblaslt", "hipblaslt0"}; }
   std::vector<Baseline> baselines() override {
     return {hip::hipblaslt(backend_.device(), "hipblaslt", kWorkspace),
             hip::hipblaslt(backend_.device(), "hipblaslt0", 0)};
@@ -105,7 +106,7 @@ class HipBenchDevice final : public BenchDevice {
     memory_.release(from);
     memory_.release(to);
     c.copy_bytes_per_s =
-        2.0 * kBytes / *std::min_element(samples[0].begin(), samples[0].end()) * 1e6;
+        2.0 * kBytes / *std::min_element(samples[0].us.begin(), samples[0].us.end()) * 1e6;
     c.how = "copies of 1 GiB; the ceiling of matrix instructions is not measured on AMD";
     return c;
   }

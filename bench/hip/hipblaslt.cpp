@@ -170,7 +170,7 @@ Baseline hipblaslt(Device& device, const std::string& name, std::size_t workspac
   lt->GetVersion(lt->handle, &version);
   baseline.present = true;
   baseline.what = "hipBLASLt " + std::to_string(version) + ", its first choice with " +
-               std::to_string(workspace_bytes >> 20) + " MiB of workspace";
+                  std::to_string(workspace_bytes >> 20) + " MiB of workspace";
   baseline.make = [lt, &device, workspace_bytes](const BaselineRequest& request) {
     const Problem problem = request.problem;
     const auto m = chosen(*lt, device, problem, workspace_bytes);

@@ -10,10 +10,10 @@
 #include <sstream>
 #include <thread>
 
+#include "bench/host/baselines.hpp"
 #include "bench/host/ceilings.hpp"
 #include "bench/host/memory.hpp"
 #include "bench/host/queue.hpp"
-#include "bench/host/baselines.hpp"
 #include "bench/suite/devices.hpp"
 
 namespace detgemm::bench {
@@ -69,6 +69,7 @@ class HostBenchDevice final : public BenchDevice {
             {"load average at the start", load_average()}};
   }
 
+  std::vector<std::string> baseline_names() const override { return {"openblas", "onednn"}; }
   std::vector<Baseline> baselines() override { return {openblas_sgemm(), onednn_matmul()}; }
   std::vector<Problem> baselines_need(const Problem& p) const override { return {in_fp32(p)}; }
 

@@ -179,7 +179,7 @@ Baseline onednn_matmul() {
   const Version& v = *library->version();
   baseline.present = true;
   baseline.what = "oneDNN " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." +
-               std::to_string(v.patch) + ", matmul in the case's own type";
+                  std::to_string(v.patch) + ", matmul in the case's own type";
   baseline.make = [library](const BaselineRequest& request) { return make(*library, request); };
   return baseline;
 }

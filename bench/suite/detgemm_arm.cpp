@@ -19,20 +19,24 @@ T required(Result<T> result) {
 
 }  // namespace
 
-Arm detgemm_arm(const BenchDevice& device, const ContractArm& spec, const Problem& problem, int threads,
-         const Buffers& buffers, std::size_t* workspace_bytes) {
+GemmSpec spec_of(const Problem& problem, const Contract& contract) {
   const Gemm g = gemm_of(problem);
-  GemmSpec gemm;
-  gemm.n = g.n;
-  gemm.k = g.k;
-  gemm.contract = spec.contract;
-  gemm.continue_from_c = problem.accumulate;
-  gemm.op_a = g.a_transposed ? Op::transpose : Op::none;
-  gemm.op_b = g.b_transposed ? Op::transpose : Op::none;
-  PlanOptions options;
-  options.stable = spec.stable;
-  options.max_workers = threads;
-  const Plan plan = required(Plan::create(device.backend(), gemm, options));
+  GemmSpec spec;
+  spec.n = g.n;
+  spec.k = g.k;
+  spec.contract = contract;
+  spec.continue_from_c = problem.accumulate;
+  spec.op_a = g.a_transposed ? Op::transpose : Op::none;
+  spec.op_b = g.b_transposed ? Op::transpose : Op::none;
+  return spec;
+}
+
+Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Problem& problem,
+                int threads, const Buffers& buffers, std::size_t* workspace_bytes) {
+  const Gemm g = gemm_of(problem);
+  const PlanOptions options{what.variant, threads, what.stable};
+  const Plan plan =
+      required(Plan::create(device.backend(), spec_of(problem, what.contract), options));
   const std::size_t bytes = required(plan.workspace_bytes(g.m));
   if (workspace_bytes != nullptr) *workspace_bytes = bytes;
   Device& memory = device.backend().device();
@@ -43,7 +47,7 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& spec, const Proble
   // In memory tf32 is fp32.
   const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;
   Arm arm;
-  arm.name = spec.name;
+  arm.name = what.name;
   arm.detail = plan.kernel(g.m);
   arm.enqueue = [=, &buffers](Stream stream, int call) {
     const Buffers::Call at = buffers.at(problem, call);

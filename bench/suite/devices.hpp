@@ -18,7 +18,8 @@ std::unique_ptr<BenchDevice> make_hip_device(std::string& why);
 /// How every GPU is sampled.
 Protocol gpu_protocol(const Case& c, bool quick);
 
-/// Which arithmetic a device's matrix units compute; hopper on the host, whose models are all alike.
+/// Which arithmetic a device's matrix units compute; hopper on the host, whose models are all
+/// alike.
 Arithmetic native_arithmetic(const BenchDevice& device);
 
 }  // namespace detgemm::bench

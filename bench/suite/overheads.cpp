@@ -45,7 +45,8 @@ void add_calls(BenchDevice& device, const GemmSpec& spec, Overheads& out) {
   const Freed a{device.memory(), device.memory().allocate(bytes)};
   const Freed b{device.memory(), device.memory().allocate(bytes)};
   const Freed d{device.memory(), device.memory().allocate(bytes)};
-  const Freed w{device.memory(), device.memory().allocate(static_cast<std::int64_t>(scratch) + 256)};
+  const Freed w{device.memory(),
+                device.memory().allocate(static_cast<std::int64_t>(scratch) + 256)};
   device.memory().fill_zero(a.data, bytes);
   device.memory().fill_zero(b.data, bytes);
   const DType type = spec.contract.input;

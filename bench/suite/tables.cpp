@@ -38,8 +38,9 @@ const Versus* first(const CaseResult& r, const ArmResult& arm) {
 
 std::string to_csv(const RunResult& run) {
   std::string out =
-      "case,kind,m,n,k,dtype,mode,cache,threads,arm,role,contract,digest,what,us,p10,p90,samples,"
-      "noise,tflops,share_of_limit,batch_invariant\n";
+      "case,kind,m,n,k,dtype,mode,cache,threads,arm,role,contract,digest,variant,what,us,p10,p90,"
+      "samples,"
+      "noise,tflops,sm_mhz,share_of_limit,batch_invariant\n";
   for (const CaseResult& r : run.results) {
     const Problem& p = r.what.problem;
     for (const ArmResult& arm : r.arms) {
@@ -54,9 +55,10 @@ std::string to_csv(const RunResult& run) {
                                    p.hot ? "hot" : "cold",
                                    std::to_string(r.what.threads),
                                    arm.name,
-                                   arm.is_ours ? "ours" : "baseline",
+                                   name(arm.role),
                                    arm.contract,
                                    arm.digest,
+                                   arm.variant,
                                    arm.detail,
                                    number(arm.us.median, 4),
                                    number(arm.us.p10, 4),
@@ -64,6 +66,7 @@ std::string to_csv(const RunResult& run) {
                                    std::to_string(arm.us.samples),
                                    number(arm.us.noise(), 4),
                                    number(tflops, 4),
+                                   number(arm.sm_mhz, 0),
                                    number(arm.share_of_limit, 4),
                                    invariant(arm)};
       std::string line;
@@ -78,7 +81,8 @@ std::string to_markdown(const RunResult& run) {
   std::string out = "# detgemm bench, " + run.backend + ", " + run.date + "\n\n";
   for (const auto& [key, value] : run.machine) out += "- " + key + ": " + value + "\n";
   for (const Baseline& baseline : run.baselines) {
-    out += "- baseline " + baseline.name + (baseline.present ? ": " : ": absent: ") + baseline.what + "\n";
+    out += "- baseline " + baseline.name + (baseline.present ? ": " : ": absent: ") +
+           baseline.what + "\n";
   }
   out +=
       "\n| case | arm | us | p10 .. p90 | TFLOP/s | row 0 keeps its bits | against the first "
@@ -86,10 +90,10 @@ std::string to_markdown(const RunResult& run) {
   for (const CaseResult& r : run.results) {
     for (const ArmResult& arm : r.arms) {
       const Versus* v = first(r, arm);
-      const std::string versus = v == nullptr
-                                     ? ""
-                                     : v->baseline + " / ours " + number(v->comparison.ratio, 3) +
-                                           ", " + v->comparison.verdict;
+      const std::string versus = v == nullptr ? ""
+                                              : v->baseline + " / " + v->arm + " " +
+                                                    number(v->comparison.ratio, 3) + ", " +
+                                                    v->comparison.verdict;
       out += "| " + r.what.id + " | " + arm.name + " | " + number(arm.us.median, 2) + " | " +
              number(arm.us.p10, 2) + " .. " + number(arm.us.p90, 2) + " | " +
              number(gemm_of(r.what.problem).flops() / arm.us.median * 1e-6, 3) + " | " +

@@ -56,7 +56,7 @@ TEST(Experiment, TakesTheArmsInTurnForwardsAndBackwards) {
 TEST(Experiment, ABaselineWhoseRowDependsOnTheBatchIsShownAsNo) {
   FakeBenchDevice device;
   device.others = {fake_baseline("faithful", [](auto) { return 3; }),
-                fake_baseline("fickle", [](std::int64_t m) { return m == 1 ? 3 : 4; })};
+                   fake_baseline("fickle", [](std::int64_t m) { return m == 1 ? 3 : 4; })};
   const CaseResult result = run(device, small_case());
   EXPECT_EQ(arm(result, "chain").batch_invariant, std::optional<bool>(true));
   EXPECT_EQ(arm(result, "faithful").batch_invariant, std::optional<bool>(true));

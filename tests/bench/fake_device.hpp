@@ -73,6 +73,7 @@ class FakeBenchDevice final : public BenchDevice {
   Memory& memory() override { return memory_; }
   PoolBytes pools() const override { return {1 << 20, 1 << 20}; }
   std::vector<std::pair<std::string, std::string>> facts() override { return {{"device", "fake"}}; }
+  std::vector<std::string> baseline_names() const override { return {"vendor"}; }
   std::vector<Baseline> baselines() override { return others; }
   Protocol protocol(const Case&, bool) const override { return {9, 1, 100, 2, 0.01, 1}; }
   double guess_us(const Case&, const ContractArm&) const override { return 10; }
@@ -84,7 +85,7 @@ class FakeBenchDevice final : public BenchDevice {
 
 /// A baseline that fills row 0 with a number; `of_row(m)` says which for a batch of m.
 inline Baseline fake_baseline(const std::string& name,
-                        std::function<unsigned char(std::int64_t m)> of_row) {
+                              std::function<unsigned char(std::int64_t m)> of_row) {
   Baseline baseline;
   baseline.name = name;
   baseline.present = true;
