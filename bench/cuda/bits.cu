@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(32) plain_chain(const Slice s, unsigned long l
   }
 }
 
-/// The same for fp32 under ieee_fma: a thread an output of the tile.
+/// The same for fp32 under ieee_fma: one thread per output of the tile.
 __global__ void __launch_bounds__(128) plain_fma(const Slice s, const float* a, const float* b,
                                                  const float* d, unsigned long long* counts) {
   const std::int64_t tile =
@@ -104,18 +104,6 @@ __global__ void __launch_bounds__(128) plain_fma(const Slice s, const float* a, 
   }
   atomicAdd(&counts[0], 1ULL);
   if (__float_as_uint(d[row * s.n + col]) != __float_as_uint(c)) atomicAdd(&counts[1], 1ULL);
-}
-
-template <class T>
-__global__ void count_different(const T* x, const T* y, std::int64_t count,
-                                unsigned long long* counts) {
-  unsigned long long different = 0;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < count;
-       i += step) {
-    different += x[i] != y[i] ? 1 : 0;
-  }
-  if (different != 0) atomicAdd(&counts[1], different);
 }
 
 unsigned long long* cleared_counts(cudaStream_t stream) {
@@ -137,6 +125,13 @@ Counted fetch(cudaStream_t stream, const unsigned long long* counts) {
 }
 
 }  // namespace
+
+bool has_plain_chain(const Contract& contract) {
+  const DType type = contract.input;
+  if (contract.reduction.kind != ReductionKind::chain || contract.output != type) return false;
+  if (contract.arithmetic == Arithmetic::ieee_fma) return type == DType::fp32;
+  return contract.arithmetic == Arithmetic::hopper && (type == DType::bf16 || type == DType::fp16);
+}
 
 Counted against_plain_chain(cudaStream_t stream, const Problem& problem, const Buffers::Call& call,
                             std::int64_t tiles) {
@@ -167,23 +162,6 @@ Counted against_plain_chain(cudaStream_t stream, const Problem& problem, const B
     plain_chain<false><<<grid, 32, 0, stream>>>(s, counts);
   }
   return fetch(stream, counts);
-}
-
-Counted compare(cudaStream_t stream, const void* x, const void* y, std::int64_t bytes,
-                std::int64_t size) {
-  unsigned long long* counts = cleared_counts(stream);
-  const std::int64_t outputs = bytes / size;
-  if (size == 4) {
-    count_different<<<1056, 256, 0, stream>>>(static_cast<const std::uint32_t*>(x),
-                                              static_cast<const std::uint32_t*>(y), outputs,
-                                              counts);
-  } else {
-    count_different<<<1056, 256, 0, stream>>>(static_cast<const Bits*>(x),
-                                              static_cast<const Bits*>(y), outputs, counts);
-  }
-  Counted counted = fetch(stream, counts);
-  counted.seen = outputs;
-  return counted;
 }
 
 }  // namespace detgemm::bench

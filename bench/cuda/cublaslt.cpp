@@ -28,6 +28,10 @@ void good(int status, const char* what) {
   }
 }
 
+cudaDataType_t cuda_type(DType type) {
+  return type == DType::fp32 ? CUDA_R_32F : type == DType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
 bool find_all(void* object, lt::Functions& library) {
   Symbols symbols(object, "cublasLt");
   symbols.find(library.Create, "Create");
@@ -90,9 +94,7 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   if (problem.type != DType::bf16 && problem.type != DType::fp16 && problem.type != DType::fp32) {
     throw std::runtime_error("cuBLASLt is asked for bf16, fp16 and fp32 alone");
   }
-  const auto type = problem.type == DType::fp32   ? CUDA_R_32F
-                    : problem.type == DType::fp16 ? CUDA_R_16F
-                                                  : CUDA_R_16BF;
+  const auto type = cuda_type(problem.type);
   // It counts columns first, so it is asked for D^T = op(B)^T * op(A)^T.
   const auto destroy = [&library](Chosen* c) {
     library.MatrixLayoutDestroy(c->first);
@@ -118,7 +120,7 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
        "operation");
   g.b_transposed ? layout(&c->first, g.k, g.n, type) : layout(&c->first, g.n, g.k, type);
   g.a_transposed ? layout(&c->second, g.m, g.k, type) : layout(&c->second, g.k, g.m, type);
-  layout(&c->out, g.n, g.m, problem.accumulate ? CUDA_R_32F : type);
+  layout(&c->out, g.n, g.m, cuda_type(output_of(problem)));
 
   lt::Handle preference = nullptr;
   good(library.MatmulPreferenceCreate(&preference), "preference");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/cuda/bits.hpp"
 #include "bench/cuda/ceilings.hpp"
 #include "bench/cuda/check.hpp"
 #include "bench/cuda/cublaslt.hpp"
@@ -17,8 +18,10 @@ namespace detgemm::bench {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-constexpr double kShortUs = 200;  // below this a second look is cheap and worth it
-constexpr int kChoices = 10;      // of the heuristic's list
+constexpr double kShortUs = 200;         // below this a second look is cheap and worth it
+constexpr int kChoices = 10;             // of the heuristic's list
+constexpr std::int64_t kTiles = 4096;    // of D that are recomputed for a K of 8192
+constexpr double kLargeWeights = 100e6;  // bytes: what a read is bound by memory from
 
 cudaStream_t new_stream() {
   cudaStream_t stream = nullptr;
@@ -33,7 +36,10 @@ std::string version_text(int number) {
 class CudaBenchDevice final : public BenchDevice {
  public:
   CudaBenchDevice(const Backend& backend, const std::string& cublaslt)
-      : backend_(backend), queue_(new_stream()), lt_(CublasLt::open(cublaslt, why_no_lt_)) {}
+      : backend_(backend), queue_(new_stream()), cublaslt_(cublaslt) {}
+  ~CudaBenchDevice() override {
+    if (probe_ != nullptr) memory_.release(probe_);
+  }
 
   std::string name() const override { return "cuda"; }
   const Backend& backend() const override { return backend_; }
@@ -59,7 +65,12 @@ class CudaBenchDevice final : public BenchDevice {
             {"power limit", power}};
   }
 
+  std::vector<std::string> baseline_names() const override {
+    return {"cublaslt", "cublaslt0", "cublaslt-best"};
+  }
+
   std::vector<Baseline> baselines() override {
+    lt_ = CublasLt::open(cublaslt_, why_no_lt_);
     if (lt_ == nullptr) return {{"cublaslt", why_no_lt_}};
     const std::string version = "cuBLASLt " + std::to_string(lt_->version());
     std::vector<Baseline> all;
@@ -75,6 +86,57 @@ class CudaBenchDevice final : public BenchDevice {
                    version + ", the fastest of up to 10 of its list with 32 MiB of workspace", true,
                    true, [this](const BaselineRequest& r) { return fastest(r); }});
     return all;
+  }
+
+  std::vector<Baseline> ceiling_arms() override {
+    std::vector<Baseline> all;
+    for (const int kib : {128, 192}) {
+      Baseline& arm = all.emplace_back();
+      arm.name = "read" + std::to_string(kib);
+      arm.what = "the weights read by TMA, " + std::to_string(kib) +
+                 " KiB in flight on each multiprocessor, without arithmetic";
+      arm.present = true;
+      arm.role = Role::ceiling;
+      arm.takes = [](const Problem& p) {
+        return weight_read_takes(p) && p.tokens <= 16 &&
+               static_cast<double>(gemm_of(p).b_bytes()) >= kLargeWeights;
+      };
+      arm.make = [name = arm.name, kib](const BaselineRequest& r) {
+        return weight_read(name, r.problem, r.buffers, kib);
+      };
+    }
+    return all;
+  }
+
+  std::optional<BitsCheck> check_bits(const Problem& p, const Contract& contract,
+                                      const Buffers& buffers, int call) override {
+    if (!has_plain_chain(contract) || p.accumulate) return std::nullopt;
+    // Long chains are slow to recompute; fewer of them then.
+    const std::int64_t steps = std::max<std::int64_t>(gemm_of(p).k, 8192);
+    const Counted counted = against_plain_chain(cuda_stream(queue_.stream()), p,
+                                                buffers.at(p, call), kTiles * 8192 / steps);
+    return BitsCheck{"plain chain on the device", counted.seen, counted.different};
+  }
+
+  std::vector<std::pair<std::string, std::function<void()>>> host_parts() override {
+    if (probe_ == nullptr) probe_ = memory_.allocate(256);
+    void* const memory = probe_;
+    const cudaStream_t stream = cuda_stream(queue_.stream());
+    return {{"part: launch of a kernel of one thread", [this] { queue_.occupy(0); }},
+            {"part: cudaGetDevice",
+             [] {
+               int device = 0;
+               check(cudaGetDevice(&device), "a device");
+             }},
+            {"part: cudaStreamGetDevice",
+             [stream] {
+               int device = 0;
+               check(cudaStreamGetDevice(stream, &device), "a device");
+             }},
+            {"part: cudaPointerGetAttributes", [memory] {
+               cudaPointerAttributes attributes{};
+               check(cudaPointerGetAttributes(&attributes, memory), "a pointer");
+             }}};
   }
 
   Protocol protocol(const Case& c, bool quick) const override { return gpu_protocol(c, quick); }
@@ -120,7 +182,7 @@ class CudaBenchDevice final : public BenchDevice {
   }
 
  private:
-  /// Least microseconds a call of graphs of a few.
+  /// Least microseconds per call of graphs of a few calls.
   double fastest_us(const Arm& arm, int calls, int tries, double idle_ms) {
     check(arm.enqueue(queue_.stream(), 0), arm.name);
     queue_.wait();
@@ -193,7 +255,9 @@ class CudaBenchDevice final : public BenchDevice {
   const Backend& backend_;
   CudaQueue queue_;
   CudaMemory memory_;
+  void* probe_ = nullptr;  ///< some device memory, to ask the driver about
   Nvml nvml_;
+  std::string cublaslt_;
   std::string why_no_lt_;
   std::unique_ptr<CublasLt> lt_;
 };

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/common/sampling.hpp"
+#include "bench/cuda/clock.hpp"
 
 namespace detgemm::bench {
 
@@ -24,9 +25,14 @@ class CudaQueue final : public Queue {
   /// measured.
   void occupy(double us) override;
   void rest(double ms) override;
+  MarkPtr read_clocks() override { return clocks_.read(stream_); }
+  double mhz_between(const Mark& begin, const Mark& end) override {
+    return clocks_.mhz_between(stream_, begin, end);
+  }
 
  private:
   cudaStream_t stream_;
+  SmClocks clocks_{};
 };
 
 }  // namespace detgemm::bench

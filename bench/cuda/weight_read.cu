@@ -55,7 +55,7 @@ __device__ void load_box(std::uint32_t to, const CUtensorMap* map, int row, int 
 }
 
 /// One lane of a converged warp. Written so, ptxas keeps the TMA's operands uniform; a test of the
-/// thread's number costs 20 % more a TMA.
+/// thread's number costs 20 % more per TMA.
 __device__ bool elect_one() {
   std::uint32_t elected = 0;
   asm volatile(

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""fit_chooser.py VARIANTS.json [--steps N] [--seed S]: fits the constants of the model of time in
+"""chooser.py RESULT.json ... [--steps N] [--seed S]: fits the constants of the model of time in
 cuda/sm90/host/choose.cpp to measured times of every geometry, by random search, and prints them with
 what the model's choice then costs against the best geometry measured. Needs numpy.
 
-VARIANTS.json: bench/results/*-variants.json, from `detgemm_gpu_bench --all-variants`.
+RESULT.json: schema 2, from `detgemm bench --variants all` (docs/benchmarks.md says which cases). Read
+are the arms of role detgemm whose kernel was forced under a chain on bf16 or fp16.
 """
 import argparse
 import json
 import math
 import re
+import sys
 
 import numpy as np
 
@@ -32,9 +34,21 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-def features(result):
-    """A row a measured geometry of one problem."""
-    for name, us in result["us"].items():
+def forced_times(document):
+    """(M, N, K) of D = A * B and {kernel: microseconds} of every case that has forced kernels."""
+    if document.get("schema") != 2:
+        sys.exit(f"schema is {document.get('schema')}: it must be 2")
+    for result in document["results"]:
+        us = {arm["variant"]: arm["us"] for arm in result["arms"]
+              if arm["role"] == "detgemm" and arm["variant"] and "/chain->" in arm["contract"]}
+        if us and result["dtype"] in ("bf16", "fp16"):
+            yield (*result["gemm"], us)
+
+
+def features(problem):
+    """One row per measured geometry of a problem."""
+    m, cols, k, times = problem
+    for name, us in times.items():
         geometry, _, swapped = name.partition("/")
         match = re.match(r"(\d+)x(\d+)(?:-load(\d+))?(?:-depth\d+)?(?:-pair-([xy]))?$",
                          geometry.replace("-one-group", ""))
@@ -42,14 +56,14 @@ def features(result):
             continue
         x, n = int(match[1]), int(match[2])
         load, pair = int(match[3] or x), match[4]
-        rows = (result["n"], result["m"]) if swapped else (result["m"], result["n"])
+        rows = (cols, m) if swapped else (m, cols)
         one_group = x == 64 or "-one-group" in geometry
         groups = 1 if one_group else 3 if x == 192 else 2
         blocks = x // 64 // groups
         tiles_x = ceil_div(rows[0], x * (2 if pair == "y" else 1))
         tiles_y = ceil_div(rows[1], n * (2 if pair == "x" else 1))
         slab = next(s for s in (64, 32, 16, 8) if n % s == 0)
-        yield us, (*rows, result["k"], x, n, min(load, rows[0]), groups, blocks, bool(pair),
+        yield us, (*rows, k, x, n, min(load, rows[0]), groups, blocks, bool(pair),
                    tiles_x, tiles_y, slab, bool(swapped))
 
 
@@ -80,13 +94,17 @@ def model(columns, c):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("variants")
+    parser.add_argument("results", nargs="+")
     parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with open(options.variants, encoding="utf-8") as file:
-        results = json.load(file)["results"]
+    results = []
+    for path in options.results:
+        with open(path, encoding="utf-8") as file:
+            results += [p for p in forced_times(json.load(file)) if any(features(p))]
     rows = [(i, us, f) for i, r in enumerate(results) for us, f in features(r)]
+    if not rows:
+        sys.exit("no case has a forced kernel: measure with --variants all")
     problem = np.array([row[0] for row in rows])
     measured = np.array([row[1] for row in rows])
     columns = np.array([row[2] for row in rows], float).T

@@ -141,15 +141,52 @@ TEST(Experiment, ABudgetShrinksRepetitionsToThreeAtLeast) {
   FakeBenchDevice device;
   Settings settings;
   settings.shrink = 0.5;
-  EXPECT_EQ(repetitions_of(device, small_case(), settings), 5);
+  EXPECT_EQ(protocol_of(device, small_case(), settings).repetitions, 5);
   settings.shrink = 0.01;
-  EXPECT_EQ(repetitions_of(device, small_case(), settings), 3);
+  EXPECT_EQ(protocol_of(device, small_case(), settings).repetitions, 3);
+}
+
+TEST(Experiment, ACaseLimitsItsRepetitionsItsRestAndItsBaselines) {
+  FakeBenchDevice device;
+  Case c = small_case();
+  c.repetitions = 4;
+  c.idle_ms = 0.5;
+  c.baselines = {"vendor"};
+  EXPECT_EQ(protocol_of(device, c, {}).repetitions, 4);
+  EXPECT_EQ(protocol_of(device, c, {}).idle_ms, 0.5);
+  device.others = {fake_baseline("vendor", [](auto) { return 1; }),
+                   fake_baseline("other", [](auto) { return 1; })};
+  EXPECT_EQ(arms_of(c, device.others, {}), (std::vector<std::string>{"chain", "vendor"}));
+  EXPECT_EQ(run(device, c).arms.size(), 2U);
+}
+
+TEST(Experiment, RecordsTheClockWhereItCanBeRead) {
+  FakeBenchDevice device;
+  EXPECT_EQ(arm(run(device, small_case()), "chain").sm_mhz, 0);
+  device.fake.mhz = 1755;
+  EXPECT_DOUBLE_EQ(arm(run(device, small_case()), "chain").sm_mhz, 1755);
+  Case c = small_case();
+  c.mode = Mode::settled;
+  EXPECT_DOUBLE_EQ(arm(run(device, c), "chain").sm_mhz, 1755);
+}
+
+TEST(Experiment, ACeilingIsTimedAndComparedWithNobody) {
+  FakeBenchDevice device;
+  device.others = {fake_baseline("read", [](auto) { return 1; })};
+  device.others[0].role = Role::ceiling;
+  const CaseResult result = run(device, small_case());
+  EXPECT_EQ(arm(result, "read").role, Role::ceiling);
+  EXPECT_EQ(arm(result, "read").batch_invariant, std::nullopt);
+  EXPECT_TRUE(result.comparisons.empty());
+  device.others[0].takes = [](const Problem& p) { return p.tokens == 1; };
+  EXPECT_EQ(run(device, small_case()).arms.size(), 1U);
 }
 
 TEST(Overheads, AreOfPlansCallsAndWorkspaces) {
   FakeBenchDevice device;
   const Overheads found = measure_overheads(device, Arithmetic::hopper);
-  EXPECT_EQ(found.us.size(), 6U);
+  EXPECT_EQ(found.us.size(), 8U) << "a plan and a call each of three contracts, rules, the clock";
+  EXPECT_EQ(found.us_p90.size(), 8U);
   for (const auto& [what, us] : found.us) EXPECT_GT(us, 0) << what;
   EXPECT_EQ(found.bytes.size(), 7U);
 }

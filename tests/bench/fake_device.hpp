@@ -25,6 +25,7 @@ class FakeQueue final : public Queue {
   /// Marks that count as passed at once: a host too slow for its lead.
   int late = 0;
   double lead_us = 0;
+  double mhz = 0;  ///< of the processors; 0: they have no clock that can be read
 
   Stream stream() const override { return {}; }
   std::unique_ptr<Replay> record(const Arm& arm, int calls) override {
@@ -41,6 +42,8 @@ class FakeQueue final : public Queue {
     instant->at = clock_;
     return instant;
   }
+  MarkPtr read_clocks() override { return mhz > 0 ? mark() : nullptr; }
+  double mhz_between(const Mark&, const Mark&) override { return mhz; }
   bool passed(const Mark&) override { return late > 0 && late-- > 0; }
   double us_between(const Mark& begin, const Mark& end) override {
     const double us = static_cast<const Instant&>(end).at - static_cast<const Instant&>(begin).at;
@@ -66,6 +69,8 @@ class FakeBenchDevice final : public BenchDevice {
  public:
   FakeQueue fake;
   std::vector<Baseline> others;
+  /// What the device's own check of bits says; nothing where it has none.
+  std::function<std::optional<BitsCheck>(const Buffers::Call&, const Gemm&)> own_check;
 
   std::string name() const override { return "cpu"; }
   const Backend& backend() const override { return skeleton_backend(); }
@@ -78,6 +83,10 @@ class FakeBenchDevice final : public BenchDevice {
   Protocol protocol(const Case&, bool) const override { return {9, 1, 100, 2, 0.01, 1}; }
   double guess_us(const Case&, const ContractArm&) const override { return 10; }
   Ceilings measure_ceilings(bool) override { return {}; }
+  std::optional<BitsCheck> check_bits(const Problem& p, const Contract&, const Buffers& buffers,
+                                      int call) override {
+    return own_check ? own_check(buffers.at(p, call), gemm_of(p)) : std::nullopt;
+  }
 
  private:
   HostMemory memory_;
