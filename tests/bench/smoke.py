@@ -18,8 +18,10 @@ ENVIRONMENT_SECONDS = 240
 
 
 def run(*command):
+    # Threads that wait must not take the processor from those that work where it is shared.
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
-                          timeout=ENVIRONMENT_SECONDS)
+                          timeout=ENVIRONMENT_SECONDS,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})
     if done.returncode == 3 and "no backend can run here" in done.stderr:
         print("skipped: " + done.stderr.strip())
         sys.exit(77)
@@ -41,7 +43,8 @@ def check_result(result):
         if arm["role"] == "detgemm":
             need(arm["batch_invariant"] in (True, None), f"{where}: detgemm changed row 0: {arm}")
             need(len(arm["digest"]) == 16, f"{where}: {arm}")
-    need(any(arm["batch_invariant"] is True for arm in result["arms"]) or result["m"] == 1,
+    asked = result["m"] > 1 and result["kind"] != "dB"
+    need(any(arm["batch_invariant"] is True for arm in result["arms"]) or not asked,
          f"{where}: nobody was asked for the batch property")
     baselines = [name for name, arm in zip(names, result["arms"]) if arm["role"] == "baseline"]
     need(len(result["comparisons"]) == len(baselines) * (len(names) - len(baselines)),
@@ -50,13 +53,13 @@ def check_result(result):
 
 def check_own(detgemm, out):
     """Own sizes, every kernel forced, bits checked."""
-    done = run(detgemm, "bench", "--backend", "cpu", "--n", "96", "--k", "80", "--m", "3,17:18",
-               "--contract", "chain,tree", "--kind", "forward,dB", "--variants", "all",
+    done = run(detgemm, "bench", "--backend", "cpu", "--n", "96", "--k", "80", "--m", "3,17",
+               "--contract", "chain,tree", "--kind", "forward,dB", "--variants", "all", "--quick",
                "--check-bits", "--repetitions", 3, "--json", out / "own.json")
     need(done.returncode == 0, f"exit {done.returncode}: {done.stdout}{done.stderr}")
     need(" GFLOP/s" in done.stdout and "0.000 TFLOP/s" not in done.stdout, done.stdout)
     results = json.loads((out / "own.json").read_text())["results"]
-    need(len(results) == 6, f"{len(results)} results of own sizes")
+    need(len(results) == 4, f"{len(results)} results of own sizes")
     for result in results:
         check_result(result)
         forced = [arm for arm in result["arms"] if arm.get("variant")]
