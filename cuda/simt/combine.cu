@@ -8,11 +8,11 @@
 #include "cuda/launch.hpp"
 
 // Joins the fp32 roots of ranks, whatever arithmetic made them. Their number is a power of two, so
-// the tree over them is perfect and walking it is counting in binary: root i closes one node for
-// each 1 at the low end of i.
+// the tree over them is perfect, and to walk it is to count in binary: root i completes one node
+// for each 1 at the low end of i.
 //
-//   i:      0    1      2    3           held[0]: a single root that waits
-//           r0   r0+r1  r2   r2+r3       held[1]: the sum of two
+//   i:      0    1      2    3           held[0]: one root that waits
+//           r0   r0+r1  r2   r2+r3       held[1]: a sum of two that waits
 //                        \-- (r0+r1) + (r2+r3)
 
 namespace detgemm::cuda {
@@ -20,16 +20,17 @@ namespace {
 
 constexpr int kThreads = 256;
 
-template <int kMost>
+template <int kCapacity>
 struct Roots {
   int count;
-  Root root[kMost];
+  Root root[kCapacity];
 };
 
-template <int kMost>
-__global__ void __launch_bounds__(kThreads) combine_kernel(const __grid_constant__ GemmArguments g,
-                                                           const __grid_constant__ Roots<kMost> r) {
-  constexpr int kDepth = std::bit_width(static_cast<unsigned>(kMost));
+template <int kCapacity>
+__global__ void __launch_bounds__(kThreads)
+    combine_kernel(const __grid_constant__ GemmArguments g,
+                   const __grid_constant__ Roots<kCapacity> r) {
+  constexpr int kDepth = std::bit_width(static_cast<unsigned>(kCapacity));
   const bool along_rows = g.ds.row == 1 && g.ds.col != 1;
   const std::int64_t outputs = g.m * g.n;
   for (std::int64_t at = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; at < outputs;
@@ -55,16 +56,17 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const __grid_constant
   }
 }
 
-template <int kMost>
+template <int kCapacity>
 cudaError_t launch(const GemmArguments& g, std::span<const Root> roots,
                    const LaunchOptions& options) {
-  Roots<kMost> list{};
+  Roots<kCapacity> list{};
   list.count = static_cast<int>(roots.size());
   std::copy(roots.begin(), roots.end(), list.root);
   const std::int64_t blocks = (g.m * g.n + kThreads - 1) / kThreads;
-  const std::int64_t most = 8 * std::int64_t{options.sms};
-  combine_kernel<kMost>
-      <<<static_cast<unsigned>(std::min(blocks, most)), kThreads, 0, options.stream>>>(g, list);
+  const std::int64_t max_blocks = 8 * std::int64_t{options.sms};
+  combine_kernel<kCapacity>
+      <<<static_cast<unsigned>(std::min(blocks, max_blocks)), kThreads, 0, options.stream>>>(g,
+                                                                                             list);
   return cudaGetLastError();
 }
 
@@ -72,11 +74,11 @@ cudaError_t launch(const GemmArguments& g, std::span<const Root> roots,
 
 cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
                           const LaunchOptions& options) {
-  if (roots.empty() || roots.size() > kMostRoots || !std::has_single_bit(roots.size())) {
+  if (roots.empty() || roots.size() > kMaxRoots || !std::has_single_bit(roots.size())) {
     return cudaErrorInvalidValue;
   }
   if (g.m == 0 || g.n == 0) return cudaSuccess;
-  return roots.size() <= 8 ? launch<8>(g, roots, options) : launch<kMostRoots>(g, roots, options);
+  return roots.size() <= 8 ? launch<8>(g, roots, options) : launch<kMaxRoots>(g, roots, options);
 }
 
 }  // namespace detgemm::cuda

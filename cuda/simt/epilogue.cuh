@@ -9,11 +9,11 @@
 
 namespace detgemm::cuda::simt {
 
-/// Accumulators on their way from and to memory. What is not plain goes through a warp's own piece
-/// of shared memory, one row of each thread at a time, so that neighbouring lanes meet neighbouring
-/// elements and the epilogue's code is there once:
+/// Brings accumulators from and to memory. What is not plain goes through a warp's own piece of
+/// shared memory, one row of each thread at a time, so that neighbouring lanes meet neighbouring
+/// elements and the code of the epilogue exists once:
 ///
-///   registers -> [a row of every lane] -> finish_element -> D
+///   registers -> [a row of every lane: (kRows, kCols), pitch kPitch] -> finish_element -> D
 template <Tile kTile>
 class Epilogue {
   using Where = Place<kTile>;
@@ -22,7 +22,8 @@ class Epilogue {
   static constexpr int kPitch = kCols + 4;
   static constexpr int kPieces = kTile.thread_rows;
   static constexpr int kWarps = kTile.warp_rows * kTile.warp_cols;
-  static_assert(4 * kWarps * kRows * kPitch <= ring_bytes(kTile));
+  static_assert(4 * kWarps * kRows * kPitch <= ring_bytes(kTile),
+                "The pieces of all warps fit into the ring, which is free during the epilogue.");
 
  public:
   using Sums = float[kTile.thread_rows][kTile.thread_cols];
@@ -61,8 +62,8 @@ class Epilogue {
     }
   }
 
-  /// The same where nothing is asked of D but the rounding, its rows are contiguous and runs of 4
-  /// begin at multiples of their size.
+  /// The same where the epilogue only rounds, D's rows are contiguous, and runs of 4 elements begin
+  /// at multiples of their size.
   __device__ __forceinline__ void store_plain(const Sums& sums) const {
     const std::int64_t col = col_ + where_.lane_col * Where::kColRun;
 #pragma unroll
@@ -106,7 +107,7 @@ class Epilogue {
   }
 
   /// Calls fn(staged value, row, col) for the elements of a piece that exist, in the order in which
-  /// an array with these strides lies.
+  /// an array with strides `s` lies in memory.
   template <class Fn>
   __device__ __forceinline__ void each_element(int piece, const Strides& s, Fn&& fn) const {
     const bool along_rows = s.row == 1 && s.col != 1;

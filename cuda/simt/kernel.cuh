@@ -9,11 +9,13 @@
 
 namespace detgemm::cuda::simt {
 
-/// ieee_fma on CUDA cores, any shape and stride. A CTA takes tiles of D in turn and owns their
-/// outputs: K is never cut between threads.
+/// The kernel of ieee_fma on CUDA cores, for any shape and strides. A CTA takes tiles of D in turn
+/// and owns their outputs: K is never divided between threads.
 ///
-///   shared memory: [ ring of stages | parked accumulators, if there are leaves ]
-/// The tile is Shape::tile: nvcc's host stubs take types for template arguments, but no structs.
+///   shared memory: [ ring of stages | sums that wait, if there are leaves ]
+///
+/// The tile is Shape::tile, because nvcc's host stubs take types, but no structs, as template
+/// arguments. Mainloop draws the chain of an output, and Reducer what happens between leaves.
 template <DType T, class Shape, Way kA, Way kB>
 __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
     simt_kernel(const __grid_constant__ Params p) {
@@ -21,7 +23,7 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
   extern __shared__ __align__(16) float memory[];
   const Place<kTile> where;
   const std::int64_t tiles = p.tiles_m * p.tiles_n;
-  const std::int64_t stripe = p.band * p.tiles_m;  // tiles of a stripe
+  const std::int64_t stripe = p.band * p.tiles_m;  // tiles per stripe
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const std::int64_t first = tile / stripe * p.band;
@@ -30,7 +32,7 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
     const std::int64_t row0 = inside / width * kTile.rows();
     const std::int64_t col0 = (first + inside % width) * kTile.cols();
     const Epilogue<kTile> ends(p.g, memory, where, row0, col0);
-    float start[kTile.thread_rows][kTile.thread_cols];
+    float start[kTile.thread_rows][kTile.thread_cols];  // outputs of this thread
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
 #pragma unroll
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
     };
     set(false);
     if (!kTile.leaves || p.g.reduction.kind == ReductionKind::chain || p.g.k == 0) {
-      run(p.g.k);  // and no park where there is no leaf
+      run(p.g.k);  // no sums wait where there are no leaves
     } else if constexpr (kTile.leaves) {
       Reducer<kTile> reducer(p.g.reduction.kind, p.leaves, memory + ring_bytes(kTile) / 4);
       reducer.start(loop.acc);

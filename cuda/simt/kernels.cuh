@@ -10,6 +10,7 @@
 
 namespace detgemm::cuda::simt {
 
+/// A tile as a type (see simt_kernel).
 template <int kIndex>
 struct Shape {
   static constexpr Tile tile = kTiles[kIndex];

@@ -7,8 +7,8 @@
 
 namespace detgemm::cuda::simt {
 
-/// The large kernels of fp32 for one pair of ways, by tile; null from kLargeTiles on. One source
-/// file each, so that they compile side by side.
+/// The large kernels of fp32 for one pair of ways, by tile; null from kLargeTiles on. Each pair is
+/// instantiated in a source file of its own, so that they compile side by side.
 template <bool kAlongA, bool kAlongB>
 const void* large_kernel(int tile);
 

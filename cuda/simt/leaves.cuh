@@ -8,38 +8,38 @@
 
 namespace detgemm::cuda::simt {
 
-/// Accumulators parked in shared memory, by level; each thread sees its own alone, so nothing
-/// waits.
+/// Sums that wait in shared memory, by level. A thread reads only what it stored itself, so no
+/// thread waits for another.
 ///
-///   park[level][quarter of 4 outputs][thread]      16 bytes a thread: no bank is met twice
+///   waiting[level][group of 4 outputs][thread]      16 bytes per thread: no bank is met twice
 template <Tile kTile>
-class Park {
+class WaitingSums {
   static constexpr int kCount = kTile.thread_rows * kTile.thread_cols;
   static constexpr int kThreads = kTile.threads();
-  static_assert(kCount % 4 == 0);
+  static_assert(kCount % 4 == 0, "A thread stores its sums in pieces of four.");
 
  public:
   using Sums = float[kTile.thread_rows][kTile.thread_cols];
 
-  __device__ __forceinline__ explicit Park(float* memory) : memory_(memory) {}
+  __device__ __forceinline__ explicit WaitingSums(float* memory) : memory_(memory) {}
 
-  __device__ __forceinline__ void keep(int level, const Sums& sums) {
+  __device__ __forceinline__ void store(int level, const Sums& sums) {
     const float* flat = &sums[0][0];
 #pragma unroll
     for (int i = 0; i < kCount / 4; ++i) {
       *at(level, i) = make_float4(flat[4 * i], flat[4 * i + 1], flat[4 * i + 2], flat[4 * i + 3]);
     }
   }
-  /// sums = parked + sums
+  /// sums = level + sums
   __device__ __forceinline__ void add_to(int level, Sums& sums) const {
     float* flat = &sums[0][0];
 #pragma unroll
     for (int i = 0; i < kCount / 4; ++i) {
-      const float4 parked = *at(level, i);
-      flat[4 * i] = arithmetic::add_rn(parked.x, flat[4 * i]);
-      flat[4 * i + 1] = arithmetic::add_rn(parked.y, flat[4 * i + 1]);
-      flat[4 * i + 2] = arithmetic::add_rn(parked.z, flat[4 * i + 2]);
-      flat[4 * i + 3] = arithmetic::add_rn(parked.w, flat[4 * i + 3]);
+      const float4 left = *at(level, i);
+      flat[4 * i] = arithmetic::add_rn(left.x, flat[4 * i]);
+      flat[4 * i + 1] = arithmetic::add_rn(left.y, flat[4 * i + 1]);
+      flat[4 * i + 2] = arithmetic::add_rn(left.z, flat[4 * i + 2]);
+      flat[4 * i + 3] = arithmetic::add_rn(left.w, flat[4 * i + 3]);
     }
   }
 
@@ -50,38 +50,41 @@ class Park {
   float* memory_;
 };
 
-/// What happens at the end of a leaf, as reduce_leaves says it.
+/// What happens at the end of a leaf; reduce_leaves defines it.
 ///
-///   fold: park[0] = start; sum = park[0] + leaf, parked again unless it was the last
-///   tree: a leaf closes nodes_closed_by(leaf) nodes, each parked + sum; what is left is parked
+///   fold: waiting[0] = start; after each leaf sum = waiting[0] + leaf, and waiting[0] = sum
+///   tree: sum = leaf; nodes_closed_by(leaf) times sum = waiting[top] + sum; then the sum waits
+///
+/// After the last leaf nothing waits: the sum is the result.
 template <Tile kTile>
 class Reducer {
  public:
   __device__ __forceinline__ Reducer(ReductionKind kind, std::int64_t leaves, float* memory)
-      : park_(memory), kind_(kind), leaves_(leaves) {}
+      : waiting_(memory), kind_(kind), leaves_(leaves) {}
 
-  __device__ __forceinline__ void start(const typename Park<kTile>::Sums& start) {
-    if (kind_ == ReductionKind::fold) park_.keep(0, start);
+  __device__ __forceinline__ void start(const typename WaitingSums<kTile>::Sums& start) {
+    if (kind_ == ReductionKind::fold) waiting_.store(0, start);
   }
-  __device__ __forceinline__ void end_leaf(std::int64_t leaf, typename Park<kTile>::Sums& sums) {
+  __device__ __forceinline__ void end_leaf(std::int64_t leaf,
+                                           typename WaitingSums<kTile>::Sums& sums) {
     const bool last = leaf + 1 == leaves_;
     if (kind_ == ReductionKind::fold) {
-      park_.add_to(0, sums);
-      if (!last) park_.keep(0, sums);
+      waiting_.add_to(0, sums);
+      if (!last) waiting_.store(0, sums);
       return;
     }
 #pragma unroll 1
     for (int closed = nodes_closed_by(leaf, leaves_); closed > 0; --closed) {
-      park_.add_to(--waiting_, sums);
+      waiting_.add_to(--levels_, sums);
     }
-    if (!last) park_.keep(waiting_++, sums);
+    if (!last) waiting_.store(levels_++, sums);
   }
 
  private:
-  Park<kTile> park_;
+  WaitingSums<kTile> waiting_;
   ReductionKind kind_;
   std::int64_t leaves_;
-  int waiting_ = 0;
+  int levels_ = 0;  // sums of a tree that wait
 };
 
 }  // namespace detgemm::cuda::simt

@@ -3,15 +3,28 @@
 
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include "core/arithmetic/formats.hpp"
-#include "cuda/simt/copy.cuh"
 #include "cuda/simt/params.hpp"
+#include "cuda/simt/ptx/copy.cuh"
 #include "cuda/simt/tile.hpp"
 
 namespace detgemm::cuda::simt {
 
-/// Which way an operand runs: along k, across lines, or known at run time alone.
+/// Which way an operand's memory runs: along k, across lines, or either, which is known at run
+/// time.
 enum class Way : int { along, across, any };
+
+/// The two elements of a word as fp32, the lower one first: exact, and subnormals are kept.
+template <DType T>
+__device__ __forceinline__ float2 widen(std::uint32_t pair) {
+  if constexpr (T == DType::bf16) {
+    return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000U)};
+  } else {
+    return __half22float2(*reinterpret_cast<const __half2*>(&pair));
+  }
+}
 
 /// Brings slabs of one operand to shared memory as fp32, transposed to k-major: [k][line]. A thread
 /// owns runs of 16 bytes of memory, `along` k of one line or `across` lines of one k:
@@ -20,12 +33,13 @@ enum class Way : int { along, across, any };
 ///                   line 1 |k k k k|k k k k|             k 1 |              |
 ///   memory, across: k 0    |l l l l|l l l l|             ...  pitch = kLines + kPad floats
 ///
-/// fp32 across is copied asynchronously. All else goes through registers, a slab ahead: `step`
-/// stores the slab that waits there and loads the one behind it, which thus has a whole slab's time
-/// to come.
+/// fp32 across lines is copied asynchronously. Everything else goes through registers, one slab
+/// ahead: `step` stores the slab that waits there and loads the one behind it, which then has a
+/// whole slab's time to arrive.
 ///
-/// What lies outside is never read: a line that does not exist gives way to one that does, and
-/// products at and after `count` keep what their place held. No output that exists meets either.
+/// What lies outside of the operand is never read: a line that exists takes the place of one that
+/// does not, and products at and after `count` keep what their place held. Neither reaches an
+/// output that exists.
 template <DType T, int kLines, int kK, int kThreads, Way kWay>
 class Loader {
   using Element = arithmetic::Storage<T>;
@@ -33,16 +47,18 @@ class Loader {
   static constexpr int kRun = 16 / sizeof(Element);
   static constexpr int kRuns = kLines * kK / kRun;
   static constexpr int kPitch = pitch(kLines);
-  static constexpr int kAlongRuns = kK / kRun;       // of a line
-  static constexpr int kAcrossRuns = kLines / kRun;  // of a k
+  static constexpr int kAlongRuns = kK / kRun;       // per line
+  static constexpr int kAcrossRuns = kLines / kRun;  // per k
   static constexpr int kLineStep = kThreads / kAlongRuns;
   static constexpr int kKStep = kThreads / kAcrossRuns;
   static constexpr bool kStaged = !(kFp32 && kWay == Way::across);
-  static_assert(kThreads % kAlongRuns == 0 && kThreads % kAcrossRuns == 0);
-  static_assert(kRuns % kThreads == 0 || kRuns < kThreads);
+  static_assert(kThreads % kAlongRuns == 0 && kThreads % kAcrossRuns == 0,
+                "The runs of a thread lie at equal distances in a slab.");
+  static_assert(kRuns % kThreads == 0 || kRuns < kThreads,
+                "Every thread has the same number of runs, or at most one.");
 
  public:
-  static constexpr int kMine = (kRuns + kThreads - 1) / kThreads;  ///< runs of a thread
+  static constexpr int kMine = (kRuns + kThreads - 1) / kThreads;  ///< runs per thread
   static constexpr bool kCopied = kFp32 && kWay == Way::across;    ///< none through registers
 
   __device__ __forceinline__ Loader(const Operand& o, std::int64_t first_line)
@@ -72,11 +88,11 @@ class Loader {
     return vector_ && (along() || lines_ % kRun == 0);
   }
 
-  /// Before the first step: `count` are the products of the first slab.
+  /// Comes before the first step; `count` is the number of products of the first slab.
   __device__ __forceinline__ void first(int count) {
     if (staged()) load(count);
   }
-  /// Brings the next slab, of `now` products, to `stage`; the one behind it has `then`.
+  /// Brings the next slab, of `now` products, to `stage`; the slab behind it has `then` products.
   __device__ __forceinline__ void step(float* stage, int now, int then) {
     if (staged()) {
 #pragma unroll
@@ -87,13 +103,13 @@ class Loader {
       advance(now);
     }
   }
-  /// Run i of a step, where `quick` and both slabs have kK products. No branch.
+  /// Run i of a step where `quick` holds and both slabs have kK products. It has no branch.
   __device__ __forceinline__ void step_quickly(float* stage, int i) {
     if (staged()) {
       store(stage, i);
-      if (mine(i)) raw_[kStaged ? i : 0] = load_early(at_[i]);
+      if (mine(i)) raw_[kStaged ? i : 0] = ptx::ld_global_nc_v4_u32(at_[i]);
     } else if constexpr (kFp32) {
-      if (mine(i)) copy_async_16(stage + (k_ + i * kKStep) * kPitch + line_, at_[i]);
+      if (mine(i)) ptx::cp_async_cg_16(stage + (k_ + i * kKStep) * kPitch + line_, at_[i]);
     }
     at_[i] += kK * k_bytes_;
   }
@@ -111,7 +127,7 @@ class Loader {
     along() ? load_along(count) : load_across(count);
     advance(count);
   }
-  /// Run i from registers to the stage.
+  /// Moves run i from registers to the stage.
   __device__ __forceinline__ void store(float* stage, int i) const {
     if constexpr (kStaged) {
       if (mine(i)) along() ? store_along(stage, i) : store_across(stage, i);
@@ -127,17 +143,17 @@ class Loader {
       if (!mine(i) || k_ + i * kKStep >= count) break;
       float* to = stage + (k_ + i * kKStep) * kPitch + line_;
       if (vector_ && line_ + kRun <= lines_) {
-        copy_async_16(to, at_[i]);
+        ptx::cp_async_cg_16(to, at_[i]);
         continue;
       }
 #pragma unroll 1
       for (int e = 0; e < kRun && line_ + e < lines_; ++e) {
-        copy_async_4(to + e, at_[i] + e * line_bytes_);
+        ptx::cp_async_ca_4(to + e, at_[i] + e * line_bytes_);
       }
     }
   }
 
-  /// A run element by element; those from `exist` on are zero.
+  /// Loads a run element by element; elements from `exist` on are zero.
   __device__ __forceinline__ static uint4 load_run(const char* from, std::int64_t step, int exist) {
     std::uint32_t word[4] = {0, 0, 0, 0};
 #pragma unroll
@@ -155,7 +171,8 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i)) break;
-      raw_[kStaged ? i : 0] = whole ? load_early(at_[i]) : load_run(at_[i], k_bytes_, count - k_);
+      raw_[kStaged ? i : 0] =
+          whole ? ptx::ld_global_nc_v4_u32(at_[i]) : load_run(at_[i], k_bytes_, count - k_);
     }
   }
 
@@ -165,7 +182,7 @@ class Loader {
     for (int i = 0; i < kMine; ++i) {
       if (!mine(i) || k_ + i * kKStep >= count) break;
       raw_[kStaged ? i : 0] =
-          whole ? load_early(at_[i]) : load_run(at_[i], line_bytes_, lines_ - line_);
+          whole ? ptx::ld_global_nc_v4_u32(at_[i]) : load_run(at_[i], line_bytes_, lines_ - line_);
     }
   }
 
@@ -204,8 +221,8 @@ class Loader {
 
   const char* at_[kMine];  // this thread's runs of the next slab
   std::int64_t k_bytes_, line_bytes_;
-  int line_, k_;  // of the first run, in the tile and in the slab
-  int lines_;     // of the tile that exist
+  int line_, k_;  // where the first run begins, in the tile and in the slab
+  int lines_;     // lines of the tile that exist
   bool along_, vector_;
   uint4 raw_[kStaged ? kMine : 1];
 };

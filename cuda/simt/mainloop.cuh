@@ -9,7 +9,7 @@
 
 namespace detgemm::cuda::simt {
 
-/// The slabs of a tile in order: a leaf begins a new one, so that the last slab of a leaf may be
+/// The slabs of a tile in order. A leaf begins a new slab, so that the last slab of a leaf may be
 /// short and no slab crosses a boundary.
 ///
 ///   k:      0        8        16  20       28       36  40 ...        k = 8, leaves of 20
@@ -20,14 +20,15 @@ class Slabs {
   __device__ __forceinline__ Slabs(std::int64_t k, std::int64_t leaf_k)
       : left_(k), leaf_k_(leaf_k), in_leaf_(leaf_k < k ? leaf_k : k) {}
 
-  /// Whether the next slab has this many products.
-  __device__ __forceinline__ bool whole(int most) const {
-    return (kLeaves ? in_leaf_ : left_) >= most;
+  /// Whether the next slab has `count` products.
+  __device__ __forceinline__ bool whole(int count) const {
+    return (kLeaves ? in_leaf_ : left_) >= count;
   }
-  /// Products of the next slab, `most` at most; 0 at the end.
-  __device__ __forceinline__ int next(int most) {
+  /// Takes the next slab, of at most `max` products, and returns its number of products; 0 at the
+  /// end.
+  __device__ __forceinline__ int next(int max) {
     const std::int64_t left = kLeaves ? in_leaf_ : left_;
-    const int count = left < most ? static_cast<int>(left) : most;
+    const int count = left < max ? static_cast<int>(left) : max;
     take(count);
     return count;
   }
@@ -43,6 +44,7 @@ class Slabs {
   std::int64_t left_, leaf_k_, in_leaf_;
 };
 
+/// Loads the products of one k for a thread's rows or columns: runs of 4, kGroup floats apart.
 template <int kOutputs, int kGroup>
 __device__ __forceinline__ void load_fragment(float (&to)[kOutputs], const float* from) {
   if constexpr (kOutputs % 4 == 0) {
@@ -55,20 +57,22 @@ __device__ __forceinline__ void load_fragment(float (&to)[kOutputs], const float
       to[i + 3] = four.w;
     }
   } else {
-    static_assert(kOutputs == 1);
+    static_assert(kOutputs == 1, "A thread has one row or column, or runs of four.");
     to[0] = *from;
   }
 }
 
-/// One tile's accumulators and the pipeline that feeds them. Every output is a chain of its own:
+/// The accumulators of one tile and the pipeline that feeds them. Every output is a chain of its
+/// own:
 ///
 ///   acc = start;  for k ascending:  acc = fma(a[k], b[k], acc)
 ///
 ///   stages:   | slab s | s + 1 | ... | s + stages - 1 |      a ring in shared memory
 ///               read ^                          ^ written while slab s is multiplied
-///   one barrier a slab: what was read is free, what was written is there
+///   one barrier per slab: what was read is free, and what was written has arrived
 ///
-/// Fragments of k + 1 are read while those of k are multiplied, across slabs too.
+/// Fragments of k + 1 are read while those of k are multiplied, across slabs too. A stage holds A
+/// as (kK, rows) with pitch kPitchA, then B as (kK, cols) with pitch kPitchB.
 template <DType T, Tile kTile, Way kA, Way kB>
 class Mainloop {
   static constexpr int kThreads = kTile.threads();
@@ -82,7 +86,8 @@ class Mainloop {
   static constexpr int kRunsB = LoaderB::kMine;
   static constexpr bool kEarly = T == DType::fp32 && kA != Way::any && kB != Way::any;
   using Where = Place<kTile>;
-  static_assert(kK % 2 == 0 && kTile.stages >= 2);
+  static_assert(kK % 2 == 0, "Two fragments take turns, and a slab begins with the first of them.");
+  static_assert(kTile.stages >= 2, "One stage is written while another is read.");
 
  public:
   float acc[kTile.thread_rows][kTile.thread_cols];
@@ -107,19 +112,21 @@ class Mainloop {
     fetch(0, read_, 0);
   }
 
-  /// Whether multiply_slab may be called: what is loaded meanwhile are whole slabs of whole runs.
+  /// Whether multiply_slab may be called: the slabs that are loaded meanwhile are whole, and so are
+  /// their runs.
   __device__ __forceinline__ bool quick() const {
     return quick_ && pending_ == kK && slabs_.whole(kK);
   }
 
-  /// A whole slab, in one straight line. Copies are asked for at its beginning; what goes through
-  /// registers is spread over it, since a burst of stores would hold up what comes behind.
+  /// Multiplies a whole slab in straight-line code. Copies are issued at its beginning. What goes
+  /// through registers is spread over the slab, since a burst of stores would hold up what comes
+  /// behind it.
   __device__ __forceinline__ void multiply_slab() {
     slabs_.take(kK);
 #pragma unroll
     for (int k = 0; k < kK; ++k) {
       if (k == kK - 1) {
-        if (!kEarly) commit_copies();
+        if (!kEarly) ptx::cp_async_commit_group();
         next_write();
         next_read();
         arrive();
@@ -128,7 +135,7 @@ class Mainloop {
         fetch((k + 1) % 2, read_, k + 1);
       }
       multiply(k % 2);
-      // Few accumulators: the compiler would fetch far ahead until registers run out.
+      // With few accumulators the compiler would fetch far ahead, until registers run out.
       if (kTile.threads() == 32 && k % 4 == 3) __syncwarp();
 #pragma unroll
       for (int i = 0; i < kRunsA + kRunsB; ++i) {
@@ -141,11 +148,11 @@ class Mainloop {
           b_.step_quickly(write_ + kK * kPitchA, i - kRunsA);
         }
       }
-      if (kEarly && k == 1) commit_copies();
+      if (kEarly && k == 1) ptx::cp_async_commit_group();
     }
   }
 
-  /// The first `count` products of a slab, whatever is to be loaded meanwhile.
+  /// Multiplies the first `count` products of a slab, whatever has to be loaded meanwhile.
   __device__ __forceinline__ void multiply_part(int count) {
     step();
 #pragma unroll 1
@@ -163,7 +170,7 @@ class Mainloop {
     const int then = slabs_.next(kK);
     a_.step(write_, pending_, then);
     b_.step(write_ + kK * kPitchA, pending_, then);
-    commit_copies();
+    ptx::cp_async_commit_group();
     pending_ = then;
     next_write();
   }
@@ -173,9 +180,9 @@ class Mainloop {
   __device__ __forceinline__ void next_read() {
     read_ = read_ == ring_ + (kTile.stages - 1) * kStage ? ring_ : read_ + kStage;
   }
-  /// The slab to be read is there, and everybody is done with the one before it.
+  /// Waits until the slab to be read has arrived and all threads are done with the one before it.
   __device__ __forceinline__ static void arrive() {
-    wait_for_copies<kTile.stages - 2>();
+    ptx::cp_async_wait_group<kTile.stages - 2>();
     __syncthreads();
   }
   __device__ __forceinline__ void fetch(int which, const float* stage, int k) {
@@ -202,7 +209,7 @@ class Mainloop {
   float* write_;
   const int at_a_, at_b_;
   const bool quick_;
-  int pending_;  // products of the slab to be brought next
+  int pending_;  // products of the slab that is loaded next
   float fragment_a_[2][kTile.thread_rows];
   float fragment_b_[2][kTile.thread_cols];
 };

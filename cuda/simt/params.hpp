@@ -17,15 +17,15 @@ struct Operand {
   bool vector;  ///< runs of 16 bytes lie at multiples of 16 bytes
 };
 
-/// The argument of a kernel.
+/// The argument of simt_kernel.
 struct Params {
   GemmArguments g;
   Operand a, b;
-  std::int64_t leaf_k;  ///< products a leaf; k for chain
-  std::int64_t leaves;  ///< 0 for k = 0
+  std::int64_t leaf_k;  ///< products per leaf; k for chain
+  std::int64_t leaves;  ///< their number; 0 for k = 0
   std::int64_t tiles_m, tiles_n;
-  std::int64_t band;  ///< columns of tiles in a stripe of the raster
-  bool plain;         ///< no epilogue but the rounding, and whole runs of D may be stored
+  std::int64_t band;  ///< columns of tiles per stripe of the raster
+  bool plain;         ///< the epilogue only rounds, and whole runs of D may be stored
 };
 
 }  // namespace detgemm::cuda::simt

@@ -19,12 +19,12 @@ struct Place {
 
   int lane, warp;
   int lane_row, lane_col;
-  int warp_row, warp_col;  // first row and column of the warp
+  int warp_row, warp_col;  // the warp's first row and column
 
   __device__ __forceinline__ Place() {
     lane = static_cast<int>(threadIdx.x) % 32;
     warp = static_cast<int>(threadIdx.x) / 32;
-    // Eight lanes that are served together touch few rows and few columns.
+    // Eight lanes whose loads are served together touch few rows and few columns.
     if constexpr (kTile.lane_rows == 4) {
       lane_row = (lane & 1) | (lane >> 4) << 1;
       lane_col = (lane >> 1) & 7;
@@ -39,10 +39,10 @@ struct Place {
     warp_col = warp % kTile.warp_cols * kWarpCols;
   }
 
-  /// First row and column of the thread.
+  /// The thread's first row and column.
   __device__ __forceinline__ int first_row() const { return warp_row + lane_row * kRowRun; }
   __device__ __forceinline__ int first_col() const { return warp_col + lane_col * kColRun; }
-  /// Of its output (i, j), counted from there.
+  /// The row and column of its output (i, j), counted from there.
   __device__ __forceinline__ static constexpr int row_of(int i) {
     return i / kRowRun * kRowGroup + i % kRowRun;
   }

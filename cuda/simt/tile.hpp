@@ -20,13 +20,13 @@ namespace detgemm::cuda::simt {
 ///   |-------|-------|          |--|--|--|- ...                that neighbours read neighbouring
 ///   |       |       |          4 lanes                        16 bytes of shared memory
 struct Tile {
-  int thread_rows, thread_cols;  ///< outputs a thread
-  int lane_rows, lane_cols;      ///< lanes of a warp: 32 together
+  int thread_rows, thread_cols;  ///< outputs per thread
+  int lane_rows, lane_cols;      ///< lanes of a warp, 32 in all
   int warp_rows, warp_cols;      ///< warps of a CTA
-  int k;                         ///< products of a slab, the unit of the pipeline; even
+  int k;                         ///< products per slab, the unit of the pipeline; even
   int stages;                    ///< slabs in shared memory
-  int ctas;                      ///< CTAs a multiprocessor is meant to hold
-  bool leaves;                   ///< can end a leaf: fold and tree
+  int ctas;                      ///< CTAs that a multiprocessor is meant to hold
+  bool leaves;                   ///< can end a leaf, as fold and tree need
 
   constexpr int rows() const { return thread_rows * lane_rows * warp_rows; }
   constexpr int cols() const { return thread_cols * lane_cols * warp_cols; }
@@ -35,7 +35,8 @@ struct Tile {
   bool operator==(const Tile&) const = default;
 };
 
-/// Floats between the k of a stage: rows of 16 bytes, and no two k of a column in one bank.
+/// Floats of padding behind each k of a stage: runs stay aligned to 16 bytes, and no two k of a
+/// column are in one bank.
 inline constexpr int kPad = 4;
 constexpr int pitch(int lines) { return lines + kPad; }
 
@@ -43,18 +44,18 @@ constexpr int pitch(int lines) { return lines + kPad; }
 constexpr int ring_bytes(const Tile& t) {
   return 4 * t.stages * t.k * (pitch(t.rows()) + pitch(t.cols()));
 }
-/// Bytes that park one accumulator of every output: a fold's sum or a subtree of a tree.
-constexpr int park_bytes(const Tile& t) { return 4 * t.outputs(); }
+/// Bytes of one level of waiting sums: a fold's sum, or a subtree of a tree, for every output.
+constexpr int waiting_bytes(const Tile& t) { return 4 * t.outputs(); }
 
-/// What every device of compute capability 8.0 and above gives a CTA.
-inline constexpr int kMostShared = 99 * 1024;
+/// Bytes of shared memory that every device of compute capability 8.0 and above gives a CTA.
+inline constexpr int kMaxShared = 99 * 1024;
 
-/// Levels of parked accumulators a tile has room for.
+/// The number of levels of waiting sums for which a tile has room.
 constexpr int levels_of(const Tile& t) {
-  return t.leaves ? (kMostShared - ring_bytes(t)) / park_bytes(t) : 0;
+  return t.leaves ? (kMaxShared - ring_bytes(t)) / waiting_bytes(t) : 0;
 }
 
-/// Every tile that is compiled. Indices are what Decision::tile and LaunchOptions::forced mean.
+/// Every tile that is compiled. Decision::tile and LaunchOptions::forced are indices into it.
 inline constexpr std::array<Tile, 8> kTiles{{
     {16, 8, 4, 8, 2, 2, 16, 3, 2, false},  // 128 x 128: large problems, chain
     {16, 8, 4, 8, 2, 2, 8, 4, 2, false},   // the same with shorter slabs
@@ -66,7 +67,7 @@ inline constexpr std::array<Tile, 8> kTiles{{
     {1, 8, 32, 1, 1, 1, 32, 3, 8, true},   // 32 x 8: few columns
 }};
 inline constexpr int kTileCount = static_cast<int>(kTiles.size());
-/// Tiles before this one are compiled for each pair of ways of fp32.
+/// Tiles before this one are compiled for every pair of fp32 ways.
 inline constexpr int kLargeTiles = 3;
 
 /// Whether a tile is compiled for an input type: 16-bit inputs need one large tile.
@@ -74,7 +75,7 @@ constexpr bool has_tile(DType input, int tile) {
   return input == DType::fp32 || tile == 0 || tile >= kLargeTiles;
 }
 
-/// "128x64x8": rows, columns and products of a slab.
+/// For example "128x64x8": rows, columns and products per slab.
 std::string name(const Tile& t);
 
 }  // namespace detgemm::cuda::simt

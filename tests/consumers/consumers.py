@@ -167,6 +167,33 @@ def pkgconfig(bench):
     pkgconfig_in(bench, bench.prefix)
 
 
+def readme(bench):
+    """README's program, compiled as README says and with warnings as errors, prints what README shows."""
+    text = (bench.source / "README.md").read_text()
+    programs = re.findall(r"```cpp\n(.*?)```.*?```text\n(.*?)```", text, re.S)
+    if not programs or len(programs) != text.count("```cpp\n"):
+        raise Failure("README.md has a C++ block without a block of its output, or none at all")
+    command = re.search(r"^ {4}c\+\+ (.*) first\.cpp \$\(pkg-config --cflags --libs detgemm\) -o first\b",
+                        text, re.M)
+    if not command:
+        raise Failure("README.md does not say how to compile first.cpp")
+    if not bench.has_reference():
+        raise Failure("the README's program needs the reference, which this build lacks")
+    lib = next(bench.prefix.glob("lib*/pkgconfig")).parent
+    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
+    place = bench.work / f"readme-{bench.flavour}"
+    place.mkdir(exist_ok=True)
+    for number, (program, printed) in enumerate(programs):
+        source = place / f"readme_{number}.cpp"
+        source.write_text(program)
+        run(bench.cache["CMAKE_CXX_COMPILER"], *command.group(1).split(), "-Wall", "-Wextra", "-Werror",
+            source, *flags, "-o", source.with_suffix(""))
+        got = run(source.with_suffix(""), env={**env, "OMP_PROC_BIND": "false"})
+        if got != printed:
+            raise Failure(f"README.md shows\n{printed}and its program prints\n{got}")
+
+
 def relocated(bench):
     """A tree that was moved after its installation works as before; nothing points back."""
     moved = bench.work / f"moved-{bench.flavour}"
@@ -303,7 +330,7 @@ def absent(bench):
 
 
 CASES = {case.__name__: case for case in (
-    prepare, package, core_alone, components, pkgconfig, relocated, c_symbols, symbols, headers,
+    prepare, package, core_alone, components, pkgconfig, readme, relocated, c_symbols, symbols, headers,
     subdirectory, fast_math, absent)}
 
 

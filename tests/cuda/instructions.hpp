@@ -8,24 +8,29 @@
 #include "core/contract/gemm_arguments.hpp"
 
 /// Products by one form of a tensor-core instruction at a time, with nothing of the library's
-/// kernels around it: what every tile relies on is that the form does not matter.
+/// kernels around it. Every tile relies on the fact that the form does not matter.
 namespace detgemm::test {
+
+/// The widths N of wgmma that kernels use.
+inline constexpr int kWidths[] = {8,   16,  24,  32,  48,  64,  80,  96, 112,
+                                  128, 144, 160, 176, 192, 224, 248, 256};
 
 enum class Form {
   wgmma,            ///< A and B in shared memory; A's M or B's N may run along memory
-  wgmma_registers,  ///< A in registers, n = 8, 16 or 64
+  wgmma_registers,  ///< wgmma with A in registers; n = 8, 16 or 64
   mma_sync,         ///< mma.sync.m16n8k16
-  descending,       ///< wgmma with the k16 steps from last to first: must be seen to differ
+  descending,       ///< wgmma with the k16 steps from last to first: the test must see a difference
 };
 
 struct Instruction {
   Form form = Form::wgmma;
-  int n = 64;  ///< columns, which one instruction covers where it is a wgmma
-  bool a_mn = false, b_mn = false;
+  int n = 64;                       ///< columns; one wgmma covers all of them
+  bool a_mn = false, b_mn = false;  ///< the operand's M or N, instead of K, runs along memory
 };
 
-/// D, 64 x n of fp32 and row-major, = A * B of bf16 or fp16, as g says; K is padded with zeros to a
-/// multiple of 64. cudaErrorNotSupported: the library has no instruction of that n.
+/// D = A * B as g describes it, where A is 64 x K and B is K x n of `input` (bf16 or fp16), and D
+/// is 64 x n of fp32, packed and row-major. K is padded with zeros to a multiple of 64. Returns
+/// cudaErrorNotSupported where no kernel uses an instruction of that form and n.
 cudaError_t run_instruction(const Instruction& which, const GemmArguments& g, DType input,
                             cudaStream_t stream);
 

@@ -22,7 +22,8 @@ __device__ std::int64_t thread_count() { return static_cast<std::int64_t>(gridDi
 
 template <class T>
 __global__ void fill_kernel(Lines where, Draw draw) {
-  // Neighbouring threads write neighbouring elements, whichever way they lie.
+  // Neighbouring threads write elements that are neighbours in memory, along a line or across
+  // lines.
   const bool along = where.strides.col == 1;
   const std::int64_t inner = along ? where.length : where.lines;
   const std::int64_t count = where.lines * where.length;
@@ -34,7 +35,7 @@ __global__ void fill_kernel(Lines where, Draw draw) {
   }
 }
 
-/// Adds a count that most threads of a warp have at 0.
+/// Adds a thread's count, which is 0 in nearly all threads.
 __device__ void add(unsigned long long* to, unsigned long long count) {
   if (count != 0) atomicAdd(to, count);
 }

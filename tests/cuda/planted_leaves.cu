@@ -12,8 +12,8 @@ __device__ float chain(const GemmArguments& g, std::int64_t row, std::int64_t co
   return chain_element<Arithmetic::hopper, DType::bf16>(g, row, col, begin, end, 0.0F);
 }
 
-/// [begin, end) halved at multiples of 16, at most kDepth times, until a piece is no longer than a
-/// leaf. (Not a recursion at run time: a device's stack is small.)
+/// Halves [begin, end) at multiples of 16, at most kDepth times, until a piece is no longer than a
+/// leaf. (It does not recurse at run time, because a device's stack is small.)
 template <int kDepth = 4>
 __device__ float halves(const GemmArguments& g, std::int64_t row, std::int64_t col,
                         std::int64_t begin, std::int64_t end) {

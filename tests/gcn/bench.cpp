@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// bench TEXT...: wave-instructions a second of gemm_bf16 of each text on one core, checks and all.
-// Fails below the least that conformance in CI needs.
+// bench TEXT...: wave-instructions per second of gemm_bf16 from each text on one core, with all
+// checks. Fails below what conformance in CI needs.
 
 #include <cstdio>
 #include <ctime>

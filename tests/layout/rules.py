@@ -28,6 +28,10 @@ MAY_INCLUDE = {
     "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp",
                  "tests/controls/engines/control.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
+    # What GPU backends share is written against a concept: no vendor's header, not even a public one.
+    "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",
+                     "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
+                     "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                       "cuda/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
@@ -69,6 +73,17 @@ MOST = {"tests/gcn/emulator": 2500}
 FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math"
                        r"|-ffinite-math|-mdaz-ftz|use_fast_math|-ftz=true|-ffp-contract=(?!off)")
 MAY_NAME_FAST_MATH = {"cmake/DetgemmFloatingPoint.cmake", "tests/layout", "tests/consumers"}
+# Where inline assembly is written: one instruction per function, in a folder of this name. A planted
+# fault is a whole kernel and shows its instructions.
+ASSEMBLY_FOLDER = "ptx"
+ASSEMBLY = re.compile(r"\basm\s*(volatile\s*)?\(")
+NO_ASSEMBLY = {"cuda", "tests/cuda"}
+MAY_PLANT_ASSEMBLY = {"tests/cuda/resources/planted"}
+MUST_EXPLAIN_ASSERTIONS = {"core", "cuda", "hip"}
+CELL = 160  # characters of a table's cell in markdown: what a reader takes in at once
+# A JSON file holds no more than a person reads through; records are compressed, with a page beside.
+JSON_LINES, JSON_BYTES = 600, 100_000
+MAY_BE_LONG = {"tests/golden"}
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|work|Users|mnt)/\w")
 
 
@@ -142,7 +157,59 @@ def machine_paths(path, text):
             yield number, f"names a place on some machine: {line.strip()}"
 
 
-RULES = (folders, licences, ascii_only, lengths, plain_arithmetic, machine_paths)
+def assembly(path, text):
+    """Inline PTX only in ptx folders."""
+    if (tree.is_code(path) and within(NO_ASSEMBLY, path) and not within(MAY_PLANT_ASSEMBLY, path)
+            and ASSEMBLY_FOLDER not in path.parts):
+        for number, line in enumerate(text.splitlines(), 1):
+            if ASSEMBLY.search(line.split("//")[0]):
+                yield number, f"inline assembly outside of a {ASSEMBLY_FOLDER} folder: {line.strip()}"
+
+
+def blank_comments(text):
+    """The text with the same lines, without comments."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/'
+    return re.sub(pattern, lambda m: m.group() if m.group()[0] == '"' else
+                  "\n" * m.group().count("\n"), text, flags=re.DOTALL)
+
+
+def assertions(path, text):
+    """Every static_assert says in words what must hold."""
+    if not tree.is_code(path) or not within(MUST_EXPLAIN_ASSERTIONS, path):
+        return
+    code = blank_comments(text)
+    for match in re.finditer(r'\bstatic_assert\s*\((?:"(?:\\.|[^"\\])*"|[^;"])*', code):
+        # What stands before the semicolon: a comma, the pieces of a string, the parenthesis.
+        said = re.search(r',((?:\s*"(?:\\.|[^"\\])*")+)\s*\)\s*$', match.group())
+        if said is None or len(said.group(1).split()) < 3:
+            yield code.count("\n", 0, match.start()) + 1, "a static_assert without a sentence"
+
+
+def cells(path, text):
+    """Tables that can be read: no cell of a paragraph's length."""
+    if path.suffix != ".md":
+        return
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if fenced or not line.lstrip().startswith("|"):
+            continue
+        for cell in re.split(r"(?<!\\)\|", line.strip())[1:]:
+            if len(cell.strip()) > CELL:
+                yield number, f"a table's cell of {len(cell.strip())} characters; at most {CELL}"
+
+
+def data(path, text):
+    """JSON that a person reads through; what is longer goes compressed."""
+    lines, size = text.count("\n"), len(text.encode("utf-8"))
+    if path.suffix == ".json" and not within(MAY_BE_LONG, path):
+        if lines > JSON_LINES or size > JSON_BYTES:
+            yield 0, (f"{lines} lines, {size} bytes of JSON; at most {JSON_LINES} and {JSON_BYTES}: "
+                      "scripts/record.py compresses it")
+
+
+RULES = (folders, licences, ascii_only, lengths, plain_arithmetic, machine_paths, assembly,
+         assertions, cells, data)
 
 
 def check(root):
@@ -150,7 +217,11 @@ def check(root):
     breaches = []
     sizes = []
     sums = dict.fromkeys(MOST, 0)
-    for path in tree.files(root):
+    found = tree.files(root)
+    for path in found:
+        if path.name == "index.html" and path.with_name("index.md") in found:
+            said = "the same content as index.md beside it; bench/report makes it when it is wanted"
+            breaches.append(("one_page", path, 0, said))
         try:
             text = (pathlib.Path(root) / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -8,14 +8,14 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// One consumer warp group: its share of every tile of the CTA, from start value to D.
+/// Runs one consumer warp group: its share of every tile of the CTA, from the start value to D.
 template <class T>
 __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                              const LaunchShape& shape, const GemmArguments& g,
                                              int group) {
   RingCursor<T::kStages> cursor;
-  ptx::wait_for_earlier_kernels();  // they may still read D or write C; loads went ahead already
-  // A CTA with one tile has no epilogue to hide, and all of its ring to fill.
+  ptx::griddepcontrol_wait();  // they may still read D or write C; loads have begun
+  // A CTA with one tile has no epilogue to hide, and its whole ring to fill.
   const bool many = shape.raster.tiles() > static_cast<int>(gridDim.x) / T::kCluster;
   Stagger stagger = Stagger::start<T>(group, many ? T::kLag : 0, shape.k_blocks);
   int box_index = 0;
@@ -24,7 +24,7 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
   while (walk.next(shape.raster, tile_x, tile_y)) {
     const int x0 = tile_x * T::kX;
     const int y0 = tile_y * T::kN;
-    Accumulators<T> acc;
+    Accumulators<T> acc;  // (64 * kBlocks, kN)
     if constexpr (T::kForm == Form::from_c) {
       start_from_c<T>(g, shape, group, x0, y0, acc);
     } else {
@@ -41,14 +41,15 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
       store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
     }
   }
-  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // shared memory outlives its readers
+  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 
-/// The wgmma kernel. Warp group 0 produces, groups 1 .. kGroups consume.
+/// The wgmma kernel of chains. Warp group 0 produces, and groups 1 .. kGroups consume.
 ///
-///   TMA ->  [ X | Y ] [ X | Y ] [ X | Y ] ...   ring of kStages stages in shared memory
+///   TMA ->  [ X | Y ] [ X | Y ] [ X | Y ] ...   ring of kStages stages in shared memory:
+///                |                               X (kX, 64 * kDepth), Y (kN, 64 * kDepth)
 ///                |
-///              wgmma: group g multiplies its 64 * kBlocks rows of X with all of Y
+///              wgmma: group g multiplies its 64 * kBlocks rows of X with all of Y (run_chain)
 ///                |
 ///              registers -> shared memory -> D
 template <class T>
@@ -64,22 +65,23 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
       ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
     }
     ptx::fence_mbarrier_init();
-    ptx::let_next_kernel_start();
+    ptx::griddepcontrol_launch_dependents();
   }
   if constexpr (T::kCluster > 1) {
     ptx::cluster_sync();
   } else {
     __syncthreads();
   }
-  // Registers move from the producer to the consumers: 168 a thread, or 128, would not hold a tile.
+  // Registers move from the producer to the consumers: an equal share (168 or 128 per thread) would
+  // not hold a tile.
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::registers_decrease<T::kProducerRegisters>();
+    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     run_producer<T>(shared, maps, shape, warp, TileWalk<T>{}, {0, shape.k_blocks});
   } else {
-    if constexpr (T::kGroups > 1) ptx::registers_increase<T::kConsumerRegisters>();
+    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
   }
-  // Nobody leaves while a neighbour may still write here or arrive on a barrier.
+  // No CTA leaves while a neighbour may still write to it or arrive on its barriers.
   if constexpr (T::kCluster > 1) ptx::cluster_sync();
 }
 

@@ -11,7 +11,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Part of one source file a type and pair of majors: compiles every geometry that takes them.
+// One source file per input type and pair of majors instantiates these functions
+// (cuda/CMakeLists.txt) and so compiles every geometry that takes the pair.
+
 template <class T>
 Kernel kernel_of() {
   return {reinterpret_cast<const void*>(&chain_kernel<T>), T::kThreads, T::kSharedBytes,

@@ -8,7 +8,7 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Where D's element (x, y) of the kernel stands in the problem: its row and column.
+/// The row and column in the problem of the kernel's element (x, y).
 struct Place {
   std::int64_t row, col;
 };
@@ -16,9 +16,9 @@ __device__ __forceinline__ Place place(bool swapped, int x, int y) {
   return swapped ? Place{y, x} : Place{x, y};
 }
 
-/// The accumulators' start for `continue`: fp32 C. Outside D the address is clamped, not the load
-/// skipped, and no branch chooses between C and +0: accumulators that reach the loop along two
-/// paths make ptxas serialise every wgmma.
+/// Starts accumulators from fp32 C, for `continue`. Outside of D the address is clamped instead of
+/// skipping the load, and no branch chooses between C and +0: accumulators that reach the loop
+/// along two paths make ptxas serialise every wgmma.
 template <class T>
 __device__ __forceinline__ void start_from_c(const GemmArguments& g, const LaunchShape& shape,
                                              int group, int x0, int y0, Accumulators<T>& acc) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ void start_from_c(const GemmArguments& g, const Launc
   }
 }
 
-/// 8 x by T::kColumns y outputs from a warp's staging to D, of which `xs` by `ys` exist. Lanes walk
-/// along y, or along x, whichever D's memory does.
+/// Stores 8 x by kColumns y outputs from a warp's staging to D, of which `xs` by `ys` exist. Lanes
+/// walk along x or along y, whichever D's memory does.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void store_rounded_piece(std::uint32_t staging, const GemmArguments& g,
                                                     const LaunchShape& shape, int x, int y, int xs,
@@ -55,18 +55,18 @@ __device__ __forceinline__ void store_rounded_piece(std::uint32_t staging, const
   const std::int64_t along_x = (shape.swapped ? g.ds.col : g.ds.row) * size;
   const std::int64_t along_y = (shape.swapped ? g.ds.row : g.ds.col) * size;
   char* d = static_cast<char*>(g.d) + x * along_x + y * along_y;
-  constexpr int kEach = T::kColumns / 4;  // outputs a lane
+  constexpr int kEach = T::kColumns / 4;  // outputs per lane
   constexpr int kBatch = kEach < 8 ? kEach : 8;
 #pragma unroll 1
   for (int first = 0; first < kEach; first += kBatch) {
-    float value[kBatch];  // all loads before the first store: latency is paid once
+    float value[kBatch];  // all loads come before the first store, so that latency is paid once
 #pragma unroll
     for (int t = 0; t < kBatch; ++t) {
       const int e = (first + t) * 32 + lane;
       const int in_x = kAlongX ? e % 8 : e / T::kColumns;
       const int in_y = kAlongX ? e / 8 : e % T::kColumns;
       const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
-      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value[t]) : "r"(from) : "memory");
+      value[t] = ptx::ld_shared_f32(from);
     }
 #pragma unroll
     for (int t = 0; t < kBatch; ++t) {
@@ -85,10 +85,10 @@ __device__ __forceinline__ void store_rounded_piece(std::uint32_t staging, const
   }
 }
 
-/// Any epilogue, any strides of D: each warp passes its accumulators through its own piece of
-/// shared memory, 8 rows of x and kColumns of y at a time, so that lanes walk along y, or along x,
-/// of D. D's rows may start at any address, so the stores are of single elements, 32 neighbours an
-/// instruction.
+/// Any epilogue and any strides of D. Each warp passes its accumulators through its own piece of
+/// shared memory, 8 rows of x and kColumns of y at a time, so that lanes walk along D's memory, be
+/// it along y or along x. D's rows may start at any address, so the stores are of single elements,
+/// 32 neighbours per instruction.
 template <class T>
 __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
                                                const GemmArguments& g, const LaunchShape& shape,
@@ -96,7 +96,8 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
                                                const Accumulators<T>& acc) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
-  const std::uint32_t staging = shared.epilogue + (group * 4 + warp) * 8 * T::kPitch * 4;
+  const std::uint32_t staging =
+      shared.epilogue + (group * 4 + warp) * 8 * T::kPitch * 4;  // (8, kPitch)
   const bool rounds = only_rounds(g.epilogue);
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
@@ -109,8 +110,7 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
         for (int j = 0; j < T::kColumns / 8; ++j) {
           const std::uint32_t to = staging + (lane / 4 * T::kPitch + j * 8 + lane % 4 * 2) * 4;
           const float* from = acc[i] + columns / 2 + j * 4 + half * 2;
-          asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(from[0]), "f"(from[1])
-                       : "memory");
+          ptx::st_shared_v2_f32(to, {from[0], from[1]});
         }
         __syncwarp();
         const int x = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + half * 8;
@@ -131,9 +131,8 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
           const int in_x = shape.d_x_contiguous ? e % 8 : e / T::kColumns;
           const int in_y = shape.d_x_contiguous ? e / 8 : e % T::kColumns;
           if (in_x >= xs || in_y >= ys) continue;
-          float value;
           const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
-          asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
+          const float value = ptx::ld_shared_f32(from);
           const Place at = place(shape.swapped, x + in_x, y + in_y);
           finish_element(g, at.row, at.col, value);
         }

@@ -3,10 +3,9 @@
 
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "cuda/sm90/pipeline/mainloop.cuh"
+#include "cuda/sm90/ptx/arithmetic.cuh"
+#include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/ptx/mma.cuh"
 #include "cuda/sm90/tile/swizzle.hpp"
 
@@ -14,23 +13,19 @@ namespace detgemm::cuda::sm90 {
 
 /// Two accumulators rounded to nearest even and packed, `low` first; NaN becomes 0x7fff.
 __device__ __forceinline__ std::uint32_t pack(float low, float high, DType output) {
-  std::uint32_t packed;
-  if (output == DType::bf16) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  } else {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  }
-  return packed;
+  return output == DType::bf16 ? ptx::cvt_rn_bf16x2_f32(high, low)
+                               : ptx::cvt_rn_f16x2_f32(high, low);
 }
 
-/// 16-bit outputs of a slab: 64 x by kSlab y, from accumulators `d` (4 a column group of 8).
-/// kAlongX: D's neighbours in memory are neighbours along x, and the box is transposed.
+/// Rounds a slab of 64 x by kSlab y to 16-bit outputs in its box. `d` are the accumulators: 4 for
+/// each group of 8 columns. With kAlongX, D's neighbours in memory are neighbours along x, and the
+/// box is transposed.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d, DType output,
                                               int lane, int warp) {
-  constexpr int kRowBytes = kAlongX ? 128 : T::kSlab * 2;
+  constexpr int kRowBytes = kAlongX ? 128 : T::kSlab * 2;  // box: (kSlab, 64) or (64, kSlab)
   const int in_matrix = lane % 8;
-  if constexpr (T::kSlab == 8) {  // two matrices: x 0..7 and x 8..15 of the warp
+  if constexpr (T::kSlab == 8) {  // two 8 x 8 matrices: x 0..7 and x 8..15 of the warp
     const int half = lane / 8 % 2;
     const std::uint32_t to = kAlongX
                                  ? swizzled<128>(box, in_matrix, warp * 2 + half)
@@ -38,7 +33,7 @@ __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d,
     ptx::stmatrix_x2<kAlongX>(to, pack(d[0], d[1], output), pack(d[2], d[3], output));
   } else {
 #pragma unroll
-    for (int j = 0; j < T::kSlab / 16; ++j) {  // four: x halves, then the next 8 columns
+    for (int j = 0; j < T::kSlab / 16; ++j) {  // four: both halves of x, then the next 8 columns
       const int half = lane / 8 % 2;
       const int column = lane / 16;
       const std::uint32_t to =
@@ -51,8 +46,8 @@ __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d,
   }
 }
 
-/// NaN leaves the tensor core as 0x7fffffff, the canonical one, and no zero is negative: fp32
-/// accumulators are stored as they are.
+/// Stages a slab of 64 x by kSlabFp32 y as fp32. NaN leaves the tensor core as 0x7fffffff, the
+/// canonical NaN, and no zero is negative, so fp32 accumulators are stored as they are.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d, int lane,
                                               int warp) {
@@ -64,26 +59,26 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
       const int x = warp * 16 + half * 8 + lane / 4;
       const int y = j * 8 + lane % 4 * 2;
       const float* c = d + j * 4 + half * 2;
-      if constexpr (kAlongX) {  // two boxes of 32 x, kSlab rows of 128 bytes each
-        const std::uint32_t half_box = box + x / 32 * (kSlab * 128);
+      if constexpr (kAlongX) {  // two boxes of (kSlab, 32): rows of 128 bytes
+        const std::uint32_t half_box = box + x / 32 * (kSlab * kSpanBytes);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const std::uint32_t to = swizzled<128>(half_box, y + i, x % 32 / 4) + x % 4 * 4;
-          asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(c[i]) : "memory");
+          ptx::st_shared_f32(to, c[i]);
         }
-      } else {
+      } else {  // one box of (64, kSlab)
         const std::uint32_t to = swizzled<kSlab * 4>(box, x, y / 4) + y % 4 * 4;
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(c[0]), "f"(c[1]) : "memory");
+        ptx::st_shared_v2_f32(to, {c[0], c[1]});
       }
     }
   }
 }
 
-/// One kind of output, slab by slab through the group's boxes: while TMA stores one, the next is
-/// filled. Where neighbours along y are contiguous a warp's 16 rows are a box of their own, which
-/// it fills and stores without waiting for the other warps; along x a row of the box holds all 64 x
-/// of the group. `box_index` goes on from tile to tile: the box last handed to TMA may still be
-/// read.
+/// Stores a tile of one kind of output, slab by slab through the group's boxes: while TMA stores
+/// one box, the next is filled. Where neighbours along y are contiguous, a warp's 16 rows are a box
+/// of their own, which the warp fills and stores without waiting for the others. Along x, a row of
+/// the box holds all 64 x of the group. `box_index` goes on from tile to tile, because TMA may
+/// still read the box it was given last.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
                                            DType output, int group, int& box_index,
@@ -96,7 +91,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
   const bool leader = (kAlongX ? threadIdx.x % 128 : threadIdx.x % 32) == 0;
   const auto sync = [&] {
     if constexpr (kAlongX) {
-      ptx::named_barrier(1 + group, 128);
+      ptx::bar_sync(kGroupBarrier + group, 128);
     } else {
       __syncwarp();
     }
@@ -110,7 +105,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       box_index = (box_index + 1) % T::kBoxes;
       if (leader) ptx::tma_store_wait_read<T::kBoxes - 1>();
       sync();
-      const float* d = acc[i] + s * (kSlab / 2);
+      const float* d = acc[i] + s * (kSlab / 2);  // (64, kSlab) of block i
       if constexpr (k16) {
         stage_slab_16<T, kAlongX>(box, d, output, lane, warp);
       } else {
@@ -122,12 +117,12 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
         const int x = x0 + (group * T::kBlocks + i) * 64;
         const int y = y0 + s * kSlab;
         if constexpr (!kAlongX) {
-          ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);
+          ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);  // (16, kSlab)
         } else if constexpr (k16) {
-          ptx::tma_store(&map, x, y, box);
+          ptx::tma_store(&map, x, y, box);  // (kSlab, 64)
         } else {
-          ptx::tma_store(&map, x, y, box);
-          ptx::tma_store(&map, x + 32, y, box + kSlab * 128);
+          ptx::tma_store(&map, x, y, box);  // (kSlab, 32) twice
+          ptx::tma_store(&map, x + 32, y, box + kSlab * kSpanBytes);
         }
         ptx::tma_store_commit();
       }
@@ -135,7 +130,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
   }
 }
 
-/// The epilogue of alpha = 1 and nothing else, where D suits TMA: round, stage, store.
+/// The epilogue where alpha = 1, nothing else is asked, and D suits TMA: round, stage, store.
 template <class T>
 __device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
                                             const LaunchShape& shape, int group, int& box_index,

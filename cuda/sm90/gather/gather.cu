@@ -3,39 +3,40 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/gather/gather.hpp"
-#include "cuda/sm90/ptx/barrier.cuh"
 #include "cuda/sm90/ptx/control.cuh"
+#include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/ptx/mma.cuh"
 
-// The path for operands that TMA cannot read: ordinary loads of single elements at any stride,
-// 64-bit indices, mma.sync. Same steps in the same order as every other kernel:
+// The kernel for operands that TMA cannot read. It has ordinary loads of single elements at any
+// stride, 64-bit indices and mma.sync, and takes the same steps in the same order as every other
+// kernel:
 //
-//   acc = start -> [k 0..15] -> [k 16..31] -> ...        two steps a turn of the loop
+//   acc = start -> [k 0..15] -> [k 16..31] -> ...        two steps per iteration of the loop
 //
-// Under fold and tree that is a leaf from +0, and the leaves are added up as they come.
+// Under fold and tree that is a leaf from +0, and the leaves are added up as they end.
 //
-// A CTA of 8 warps computes 128 x 128 outputs, a warp 64 x 32 of them. While the tensor cores work
-// on one block of 32 k, the loads of the next one are on their way to registers.
+// A CTA of 8 warps computes 128 x 128 outputs, of which each warp has 64 x 32. While the tensor
+// cores work on one block of 32 k, the loads of the next one are on their way to registers.
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr int kTile = 128;
+constexpr int kTile = kGatherTile;
 constexpr int kThreads = 256;
 constexpr int kK = 32;
-constexpr int kPitch = kK * 2 + 16;  // bytes a row: ldmatrix meets no bank twice
+constexpr int kPitch = kK * 2 + 16;  // bytes per row: ldmatrix meets no bank twice
 constexpr int kOperandBytes = kTile * kPitch;
 constexpr int kWarpX = 64, kWarpY = 32;
 constexpr int kStagePitch = kWarpY + 8;  // floats
 constexpr int kSharedBytes =
     2 * kOperandBytes > 8 * 8 * kStagePitch * 4 ? 2 * kOperandBytes : 8 * 8 * kStagePitch * 4;
 
-/// One thread's part of an operand's block: 16 k of one row, as they will lie in shared memory.
+/// One thread's piece of an operand's block: 16 k of one row, as they will lie in shared memory.
 struct Piece {
   std::uint32_t pair[8];
 };
 
-/// Row `row` (of `rows`) and k from `k0`; zeros outside.
+/// Loads 16 k of row `row` from `k0` on; what lies outside of `rows` and `k` is zero.
 __device__ Piece load_piece(const std::uint16_t* data, std::int64_t rows, std::int64_t k,
                             std::int64_t row_stride, std::int64_t k_stride, std::int64_t row,
                             std::int64_t k0) {
@@ -65,11 +66,11 @@ __device__ void store_piece(unsigned char* operand, int row, int half, const Pie
   to[1] = make_uint4(piece.pair[4], piece.pair[5], piece.pair[6], piece.pair[7]);
 }
 
-using Accumulators = float[4][4][4];
+using Accumulators = float[4][4][4];  // (64, 32) per warp: 4 x 4 fragments of 16 x 8
 
-/// Sums of leaves that wait for their sibling, 16 bytes a thread and fragment.
+/// Sums of leaves that wait for their sibling, in pieces of 16 bytes per thread and fragment.
 struct Waiting {
-  float4* slots;  ///< of this CTA
+  float4* slots;  ///< this CTA's: (levels, 16 fragments, kThreads)
   int depth = 0;
 
   __device__ float4* at(int fragment) const {
@@ -97,9 +98,10 @@ struct Waiting {
   }
 };
 
-/// `acc` is leaf number `leaf`; `sum` the newest sum of the ones before it, if there is one.
-__device__ void take_leaf(const Reduction& reduction, std::int64_t leaf, std::int64_t leaves,
-                          const Accumulators& acc, Accumulators& sum, Waiting& waiting) {
+/// Adds `acc`, which is leaf `leaf`, to `sum`, the newest sum of the leaves before it, if there is
+/// one.
+__device__ void add_leaf(const Reduction& reduction, std::int64_t leaf, std::int64_t leaves,
+                         const Accumulators& acc, Accumulators& sum, Waiting& waiting) {
   const bool tree = reduction.kind == ReductionKind::tree;
   int closed = tree ? nodes_closed_by(leaf, leaves) : 1;
   if (tree && leaf > 0 && closed == 0) waiting.push(sum);
@@ -112,22 +114,22 @@ __device__ void take_leaf(const Reduction& reduction, std::int64_t leaf, std::in
   for (; closed > 1; --closed) waiting.pop_into(sum);
 }
 
-/// kLeaves: fold or tree of leaves of any length that is a multiple of 16; else one chain, which
+/// With kLeaves, a fold or tree of leaves whose length is any multiple of 16; else one chain, which
 /// is the same with a single leaf.
 template <DType T, bool kLeaves>
 __global__ void __launch_bounds__(kThreads, 1)
     gather_kernel_of(const __grid_constant__ GemmArguments g, const GatherLeaves leaves) {
   __shared__ __align__(128) unsigned char memory[kSharedBytes];
-  unsigned char* shared_a = memory;
-  unsigned char* shared_b = memory + kOperandBytes;
+  unsigned char* shared_a = memory;                  // (kTile, kK), pitch kPitch
+  unsigned char* shared_b = memory + kOperandBytes;  // (kTile, kK), pitch kPitch
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int warp_row = warp / 4 * kWarpX;
   const int warp_col = warp % 4 * kWarpY;
   const std::int64_t tiles_n = (g.n + kTile - 1) / kTile;
   const std::int64_t tiles = (g.m + kTile - 1) / kTile * tiles_n;
-  ptx::let_next_kernel_start();
-  ptx::wait_for_earlier_kernels();
+  ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
   for (std::int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const std::int64_t row0 = tile / tiles_n * kTile;
     const std::int64_t col0 = tile % tiles_n * kTile;
@@ -178,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
 #pragma unroll
         for (int step = 0; step < 2; ++step) {
-          std::uint32_t fragment_a[4][4], fragment_b[2][4];
+          std::uint32_t fragment_a[4][4], fragment_b[2][4];  // (64, 16) and (32, 16)
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             const int at = warp_row + i * 16 + lane % 16;
@@ -202,11 +204,11 @@ __global__ void __launch_bounds__(kThreads, 1)
           }
         }
       }
-      if constexpr (kLeaves) take_leaf(g.reduction, leaf, leaf_count, acc, sum, waiting);
+      if constexpr (kLeaves) add_leaf(g.reduction, leaf, leaf_count, acc, sum, waiting);
     }
     const Accumulators& result = kLeaves ? sum : acc;
     __syncthreads();
-    auto* staging = reinterpret_cast<float*>(memory) + warp * 8 * kStagePitch;
+    auto* staging = reinterpret_cast<float*>(memory) + warp * 8 * kStagePitch;  // (8, kWarpY)
     const bool along_m = g.ds.row == 1 && g.ds.col != 1;
 #pragma unroll
     for (int piece = 0; piece < 8; ++piece) {  // 8 rows of the warp's 64
@@ -243,11 +245,6 @@ Kernel gather_kernel(DType type, bool leaves) {
   return {type == DType::bf16 ? of.template operator()<DType::bf16>()
                               : of.template operator()<DType::fp16>(),
           kThreads, 0};
-}
-
-int gather_grid(const GemmArguments& g, int sms) {
-  const std::int64_t tiles = ((g.m + kTile - 1) / kTile) * ((g.n + kTile - 1) / kTile);
-  return static_cast<int>(tiles < 2 * sms ? tiles : 2 * std::int64_t{sms});
 }
 
 }  // namespace detgemm::cuda::sm90

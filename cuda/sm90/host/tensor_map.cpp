@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "cuda/driver.hpp"
+
 namespace detgemm::cuda::sm90 {
 namespace {
 
@@ -43,13 +45,9 @@ CUtensorMapSwizzle swizzle_of(std::uint32_t row_bytes) {
 
 cudaError_t find_tensor_map_encoder() {
   if (encoder.load(std::memory_order_acquire) != nullptr) return cudaSuccess;
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                             12000, cudaEnableDefault, &found);
-  if (error != cudaSuccess) return error;
-  if (found != cudaDriverEntryPointSuccess || function == nullptr) return cudaErrorNotSupported;
-  encoder.store(reinterpret_cast<Encoder>(function), std::memory_order_release);
+  const auto found = driver_function<Encoder>("cuTensorMapEncodeTiled", 12000);
+  if (found == nullptr) return cudaErrorNotSupported;
+  encoder.store(found, std::memory_order_release);
   return cudaSuccess;
 }
 

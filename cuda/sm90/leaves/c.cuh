@@ -6,11 +6,12 @@
 #include "cuda/sm90/epilogue/general.cuh"
 #include "cuda/sm90/leaves/sums.cuh"
 
-// A fold that starts from fp32 C: C on its way into the sum, before or under the first leaf.
+// A fold that starts from fp32 C: how C comes into the sum, before the first leaf or while it runs.
 
 namespace detgemm::cuda::sm90 {
 
-/// Asks L2 for the C that a tile will start from, long before it is read: a line a thread and turn.
+/// Brings into L2 the C from which a tile will start, long before it is read: one line per thread
+/// and turn.
 template <class T>
 __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchShape& shape,
                                            int tile_x, int tile_y) {
@@ -25,12 +26,12 @@ __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchS
     const int x = tile_x * T::kX + (rows_run_along_y ? i / lines : i % lines * kLine);
     const int y = tile_y * T::kN + (rows_run_along_y ? i % lines * kLine : i / lines);
     if (x >= shape.x_rows || y >= shape.y_rows) continue;
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(c + x * along_x + y * along_y));
+    ptx::prefetch_global_l2(c + x * along_x + y * along_y);
   }
 }
 
-/// A fold's start: fp32 C. Where neighbours along y are neighbours in memory two are one load, so
-/// that each 32-byte sector is asked for once; start_from_c may not branch so.
+/// Starts a fold from fp32 C. Where neighbours along y are neighbours in memory, two of them are
+/// one load, so that each 32-byte sector is requested once; start_from_c may not branch like this.
 template <class T>
 __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const LaunchShape& shape,
                                                  int group, int x0, int y0, Accumulators<T>& sum) {
@@ -62,29 +63,30 @@ __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const L
   }
 }
 
-/// Through TMA, where C lies like D: a warp's 16 rows of a slab come into its own piece of D's
-/// boxes, which are free while the first leaf runs, and go from there into the sum. Read by
-/// ordinary loads, 8 rows an instruction, a tile's C keeps the pipe busy for longer than its adds.
+/// C through TMA, where it lies as D does. A warp's 16 rows of a slab come into its own piece of
+/// the boxes of D, which are free while the first leaf runs, and go from there into the sum. With
+/// ordinary loads, 8 rows per instruction, a tile's C would keep the load pipe busy for longer than
+/// its adds take.
 ///
-///   tensor core | l0, some stages | some more        | some more             | ... | l1
-///   C             D is stored       slabs 0 .. 3 come  into sum; 4 .. 7 come   into sum
+///   tensor core | l0, some stages | some more           | some more                | ... | l1
+///   C             D is stored       slabs 0 .. 3 arrive   into sum; 4 .. 7 arrive    into sum
 ///
-/// The tile's `sum` has no value before the last round. A barrier turns an even number of times a
-/// tile, so that the parity to wait for is the round's.
+/// The tile's `sum` has no value before the last round. A barrier completes an even number of
+/// phases per tile, so that the parity to wait for is that of the round.
 template <class T>
 struct IncomingC {
   static constexpr int kSlab = T::kSlabFp32;
   static constexpr int kSlabs = T::kN / kSlab;
   static constexpr int kRounds = (kSlabs + T::kBoxes - 1) / T::kBoxes;
-  static constexpr int kStagesARound = 3;
+  static constexpr int kStagesPerRound = 3;
   static constexpr std::uint32_t kRowBytes = kSlab * 4;
 
   const CUtensorMap& map;
   Accumulators<T>& sum;
-  std::uint32_t boxes;     ///< of the group
-  std::uint32_t barriers;  ///< of the warp, one a box
-  int x, y;
-  bool on;
+  std::uint32_t boxes;     ///< the group's
+  std::uint32_t barriers;  ///< the warp's, one per box
+  int x, y;                ///< first row and column of the warp
+  bool on;                 ///< C comes this way
 
   __device__ __forceinline__ IncomingC(const LeafShared<T>& shared, const CUtensorMap& c,
                                        bool by_tma, int group, int x0, int y0,
@@ -103,14 +105,15 @@ struct IncomingC {
       }
     }
   }
-  /// The C of another tile into L2.
+  /// Brings the C of another tile into L2.
   __device__ __forceinline__ void prefetch(int tile_x, int tile_y) const {
     if (threadIdx.x % 32 >= kSlabs) return;
     const int lane = static_cast<int>(threadIdx.x % 32);
     ptx::tma_prefetch(&map, tile_y * T::kN + lane * kSlab,
                       tile_x * T::kX + static_cast<int>(threadIdx.x - 128) / 32 * 16);
   }
-  __device__ __forceinline__ void ask(int round) {
+  /// Requests the slabs of a round: boxes of (16 rows, kSlab).
+  __device__ __forceinline__ void request(int round) {
     if (threadIdx.x % 32 == 0) {
       if (round == 0) ptx::tma_store_wait_read<0>();
 #pragma unroll
@@ -120,14 +123,15 @@ struct IncomingC {
           ptx::mbarrier_arrive(barriers + 8 * b);
           continue;
         }
-        ptx::mbarrier_arrive_expect(barriers + 8 * b, 16 * kRowBytes);
+        ptx::mbarrier_arrive_expect_tx(barriers + 8 * b, 16 * kRowBytes);
         ptx::tma_load(boxes + b * T::kBoxBytes + threadIdx.x / 32 % 4 * 16 * kRowBytes, &map,
                       y + slab * kSlab, x, barriers + 8 * b);
       }
     }
     __syncwarp();
   }
-  __device__ __forceinline__ void take(int round) {
+  /// Moves the slabs of a round into the sum.
+  __device__ __forceinline__ void receive(int round) {
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32 % 4;
 #pragma unroll
@@ -144,19 +148,19 @@ struct IncomingC {
                                   j * 2 + lane % 4 / 2) +
               lane % 2 * 8;
           float* to = sum[0] + (slab * kSlab / 8 + j) * 4 + half * 2;
-          asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                       : "=f"(to[0]), "=f"(to[1])
-                       : "r"(from)
-                       : "memory");
+          const float2 pair = ptx::ld_shared_v2_f32(from);
+          to[0] = pair.x;
+          to[1] = pair.y;
         }
       }
     }
-    // The boxes are free. Without the fence TMA may write the next round's C before these loads,
-    // which wait in a queue of their own, have read this one's: seen on an H200.
+    // The boxes are free now. Without the fence TMA may write the C of the next round before these
+    // loads, which wait in a queue of their own, have read that of this one. That was seen on an
+    // H200.
     ptx::fence_proxy_async();
     __syncwarp();
     constexpr bool kOdd = kRounds % 2 != 0;
-    if (kOdd && round == kRounds - 1 && lane == 0) {  // one turn more
+    if (kOdd && round == kRounds - 1 && lane == 0) {  // one phase more
 #pragma unroll
       for (int b = 0; b < T::kBoxes; ++b) ptx::mbarrier_arrive(barriers + 8 * b);
     }

@@ -7,8 +7,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Kernels of fold and tree: a leaf and a sum in registers, so at most 128 x 192. Fewer than the
-/// chain's: each holds the code of every way to bring leaves together, and takes long to compile.
+/// Kernels of fold and tree. A leaf and a sum are in registers, so a tile has at most 128 x 192.
+/// There are fewer than for chains: each holds the code of every way to combine leaves, and takes
+/// long to compile.
 inline constexpr auto kLeafGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {16, 32, 48, 64, 80, 96, 112};
@@ -17,7 +18,7 @@ inline constexpr auto kLeafGeometries = [] {
   for (const int load : {16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
   }
-  for (const int n : {16, 32, 48, 80}) all[i++] = stream(64, n);  // others are listed below
+  for (const int n : {16, 32, 48, 80}) all[i++] = stream(64, n);  // other widths are below
   for (const int n : {64, 96, 112, 128}) all[i++] = tile(1, 1, n);
   for (const int n : {64, 80, 96, 112, 128, 160, 192}) all[i++] = tile(2, 1, n);
   for (const int n : {96, 128}) all[i++] = pair(1, 1, n, false);
@@ -25,7 +26,8 @@ inline constexpr auto kLeafGeometries = [] {
   for (const bool shares_x : {true, false}) all[i++] = pair(2, 1, 128, shares_x);
   return all;
 }();
-/// Those of them compiled for any epilogue and any strides of D too.
+
+/// Whether a geometry is also compiled for any epilogue and any strides of D.
 constexpr bool takes_general_leaves(const Geometry& g) {
   return g.takes_mn_major() && g.n <= 64 && g.cluster == 1;
 }

@@ -10,7 +10,7 @@
 namespace detgemm::cuda::sm90 {
 
 /// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile. A pair
-/// that shares an operand takes tiles of one part, as a chain's pairs do.
+/// that shares an operand takes tiles of one part, as the pairs of a chain do.
 template <class T>
 struct PartWalk {
   int parts;
@@ -25,14 +25,14 @@ struct PartWalk {
     raster.locate(at, tile_x, tile_y);
     if constexpr (T::kCluster > 1) {
       int& mine = T::kSharesX ? tile_y : tile_x;
-      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_rank());
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_ctarank());
     }
     at += static_cast<int>(gridDim.x) / (T::kCluster > 1 ? T::kCluster : parts);
     return true;
   }
 };
 
-/// One consumer warp group: its share of every tile, or part of a tile, of the CTA.
+/// Runs one consumer warp group: its share of every tile, or part of a tile, of the CTA.
 template <class T>
 __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
                                                   const LeafMaps& maps, const LaunchShape& shape,
@@ -40,7 +40,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
                                                   int group) {
   RingCursor<T::kStages> cursor;
   const LeafShared<T> leaf_shared(shared);
-  ptx::wait_for_earlier_kernels();  // they may still read D, write C or use the workspace
+  ptx::griddepcontrol_wait();  // they may still read D, write C or use the workspace
   int box_index = 0;
   PartWalk<T> walk(leaf);
   const LeafRange range = part_of(leaf, walk.part);
@@ -48,7 +48,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   while (walk.next(shape.raster, tile_x, tile_y)) {
     const int x0 = tile_x * T::kX;
     const int y0 = tile_y * T::kN;
-    Accumulators<T> sums[T::kSums];
+    Accumulators<T> sums[T::kSums];  // (kSums, 64 * kBlocks, kN)
     Accumulators<T>& sum = sums[0];
     const bool from_c = leaf.from_c && walk.part == 0;
     IncomingC<T> c(leaf_shared, maps.c, from_c && leaf.c_by_tma, group, x0, y0, sum);
@@ -66,31 +66,33 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     }
     Leaves<T> leaves{leaf, range, group, {leaf, leaf_shared, group}, sums, from_c ? 1 : 0};
     const LeafStages<T> stages{shared, shape.k_blocks, group, cursor, c};
-    if constexpr (T::kRegisters.order == Order::under) {
-      run_leaves_under<T>(stages, leaves);
-    } else if constexpr (T::kRegisters.order == Order::fours) {
-      run_leaves_in_fours<T>(stages, leaves);
+    if constexpr (T::kRegisters.order == Order::overlapped) {
+      run_leaves_overlapped<T>(stages, leaves);
+    } else if constexpr (T::kRegisters.order == Order::quads) {
+      run_leaves_in_quads<T>(stages, leaves);
     } else {
-      run_leaves_in_turn<T>(stages, leaves);
+      run_leaves_sequentially<T>(stages, leaves);
     }
     if (T::kCluster == 1 && leaf.split == Split::cluster) {
-      if (!meet_in_cluster<T>(leaf, leaf_shared, group, sum)) continue;
+      if (!combine_in_cluster<T>(leaf, leaf_shared, group, sum)) continue;
     } else if (T::kCluster == 1 && leaf.split == Split::grid) {
-      if (!meet_in_workspace<T>(leaf, leaf_shared, walk.tile, walk.part, group, sum)) continue;
+      if (!combine_in_workspace<T>(leaf, leaf_shared, walk.tile, walk.part, group, sum)) continue;
     }
     if constexpr (T::kGeneral) {
       finish_general<T>(shared, g, shape, group, x0, y0, sum);
     } else {
       // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
-      if constexpr (T::kBoxesInSlot) ptx::named_barrier(1 + group, 128);
+      if constexpr (T::kBoxesInSlot) ptx::bar_sync(kGroupBarrier + group, 128);
       store_plain<T>(shared, maps.d, shape, group, box_index, sum, x0, y0);
     }
   }
-  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // shared memory outlives its readers
+  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 
-/// The wgmma kernel of fold and tree: warp group 0 produces, groups 1 .. kGroups consume, as in
-/// chain_kernel. A cluster here is the parts of one tile.
+/// The wgmma kernel of fold and tree. Warp group 0 produces and groups 1 .. kGroups consume, as in
+/// chain_kernel. A cluster consists of the parts of one tile.
+///
+///   leaf = a chain from +0 over its k blocks;  sum = a fold or tree over leaves (see Leaves)
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     leaf_kernel(const __grid_constant__ LeafMaps maps, const __grid_constant__ LaunchShape shape,
@@ -106,19 +108,19 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     expect_parts<T>(leaf, LeafShared<T>(shared));
     IncomingC<T>::init(LeafShared<T>(shared));
     ptx::fence_mbarrier_init();
-    ptx::let_next_kernel_start();
+    ptx::griddepcontrol_launch_dependents();
   }
-  ptx::cluster_sync();  // no part may send before part 0 is there
+  ptx::cluster_sync();  // no part may send before part 0 is ready
   if (warp < 4) {
-    if constexpr (T::kGroups == 2) ptx::registers_decrease<T::kProducerRegisters>();
+    if constexpr (T::kGroups == 2) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     const PartWalk<T> walk(leaf);
     run_producer<T>(shared, maps, shape, warp, walk,
                     blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
   } else {
-    if constexpr (T::kGroups == 2) ptx::registers_increase<T::kConsumerRegisters>();
+    if constexpr (T::kGroups == 2) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);
   }
-  if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write here
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write to this CTA
 }
 
 }  // namespace detgemm::cuda::sm90

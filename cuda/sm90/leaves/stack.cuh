@@ -9,31 +9,32 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// The leaves of one part, from left to right:
+/// The leaves of one part and the stack of their sums, from left to right:
 ///
 ///   leaf  = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf]       tensor core
 ///   fold:  sum = (((start + l0) + l1) + l2) ...                                fp32 adds
-///   tree:  sum waits until its sibling is there:  l0, l0 + l1, | l2, l2 + l3, (l0+l1) + (l2+l3)
+///   tree:  a sum waits for its sibling:  l0, l0 + l1, | l2, l2 + l3, (l0 + l1) + (l2 + l3)
 ///
-/// The first kSums sums of the stack are in registers, the rest waits elsewhere.
+/// The first kSums sums of the stack are in registers; the rest waits elsewhere.
 template <class T>
 struct Leaves {
   const LeafShape& leaf;
   LeafRange range;
   int group;
   WaitingSums<T> waiting;
-  /// Not initialised: a value that a branch may skip would make ptxas serialise every wgmma.
+  /// They are not initialised: a value that a branch may skip makes ptxas serialise every wgmma.
   Accumulators<T> (&sums)[T::kSums];
   int held = 0;  ///< sums on the stack
 
-  /// Additions that leaf number `at` completes.
+  /// The number of additions that leaf `at` completes.
   __device__ __forceinline__ int closed_by(int at) const {
     if (!leaf.tree) return held;
     return nodes_closed_by(at - range.begin, range.end - range.begin);
   }
-  /// Pushes leaf number `at` and closes its nodes. Nothing here writes to `value`: the next leaf's
-  /// steps may be running, and ptxas lets no other instruction define accumulators then.
-  __device__ __forceinline__ void take(int at, const Accumulators<T>& value) {
+  /// Pushes leaf `at` and adds up the nodes that it completes. Nothing here writes to `value`: the
+  /// steps of the next leaf may be running, and then ptxas lets no other instruction define
+  /// accumulators.
+  __device__ __forceinline__ void add_leaf(int at, const Accumulators<T>& value) {
     int closed = closed_by(at);
     if constexpr (T::kWaits) {
       if (closed == 0 && held >= T::kSums) waiting.store(held - T::kSums, value);
@@ -54,9 +55,9 @@ struct Leaves {
     }
     push_in_registers(value, closed);
   }
-  /// The same for a leaf whose registers are free to change.
-  __device__ __forceinline__ void take_ended(int at, Accumulators<T>& value) {
-    static_assert(T::kSums == 1);
+  /// The same for a leaf that has ended, whose registers may change.
+  __device__ __forceinline__ void add_ended_leaf(int at, Accumulators<T>& value) {
+    static_assert(T::kSums == 1, "Below the leaf only one sum is in registers; the rest waits.");
     int closed = closed_by(at);
     if constexpr (T::kWaits) {
 #pragma unroll 1
@@ -68,12 +69,13 @@ struct Leaves {
     }
     push_in_registers(value, closed);
   }
-  /// Frees sums[0], the top of the stack: it waits elsewhere, above those that do.
-  __device__ __forceinline__ void put_away() {
+  /// Frees the registers of sums[0], the top of the stack: it waits above the sums that wait
+  /// already.
+  __device__ __forceinline__ void store_top() {
     if (held > 0) waiting.store(held - 1, sums[0]);
   }
-  /// sums[0] is a new top, which closes so many nodes with those put away.
-  __device__ __forceinline__ void close_top(int closed) {
+  /// Makes sums[0] the new top, after it has been added to the topmost `closed` sums that wait.
+  __device__ __forceinline__ void merge_top(int closed) {
 #pragma unroll 1
     for (; closed > 0; --closed) {
       --held;
@@ -99,7 +101,7 @@ struct Leaves {
       close_in_registers(closed);
     }
   }
-  /// The nodes above the first of `closed`.
+  /// Adds up the nodes above the first of `closed`.
   __device__ __forceinline__ void close_in_registers(int closed) {
 #pragma unroll 1
     for (; closed > 1; --closed) {
@@ -109,7 +111,7 @@ struct Leaves {
       });
     }
   }
-  /// act(s) where level `s` is in registers.
+  /// Calls act(s), where s is the level as a constant, if the level is in registers.
   template <class Act>
   __device__ __forceinline__ void in_registers(int level, Act&& act) {
     if (level == 0) act(std::integral_constant<int, 0>{});
@@ -119,7 +121,7 @@ struct Leaves {
     if constexpr (T::kSums > 2) {
       if (level == 2) act(std::integral_constant<int, 2>{});
     }
-    static_assert(T::kSums <= 3);
+    static_assert(T::kSums <= 3, "At most three sums of a thread are in registers.");
   }
 };
 

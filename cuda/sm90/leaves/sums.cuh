@@ -5,11 +5,14 @@
 
 #include "cuda/sm90/leaves/tile.hpp"
 #include "cuda/sm90/pipeline/mainloop.cuh"
+#include "cuda/sm90/ptx/arithmetic.cuh"
 #include "cuda/sm90/ptx/cluster.cuh"
+#include "cuda/sm90/ptx/memory.cuh"
 
-// Sums of leaves on their way: they wait for their sibling, or travel to the CTA that combines
-// them. A slot holds the accumulators of a tile, 16 bytes a thread and piece, so that neighbouring
-// threads touch neighbouring bytes. Every add is one fp32 add to nearest even, left operand first.
+// What becomes of the sums of leaves: they wait for their sibling, or travel to the CTA that
+// combines them. A slot holds the accumulators of a tile, as pieces of 16 bytes per thread, so that
+// neighbouring threads touch neighbouring bytes. Every add is one fp32 add to nearest even, with
+// the left operand first.
 
 namespace detgemm::cuda::sm90 {
 
@@ -18,22 +21,10 @@ __device__ __forceinline__ float4 add(float4 left, float4 right) {
           arithmetic::add_rn(left.z, right.z), arithmetic::add_rn(left.w, right.w)};
 }
 
-__device__ __forceinline__ float4 load_shared(std::uint32_t from) {
-  float4 v;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(from)
-               : "memory");
-  return v;
-}
-__device__ __forceinline__ void store_shared(std::uint32_t to, float4 v) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
-               "f"(v.w)
-               : "memory");
-}
-
-/// Calls `piece(offset, four accumulators)` for all pieces of this thread; offset in bytes in a
-/// slot. Threads whose rows were not loaded have none.
+/// Calls `piece(offset, four accumulators)` for all pieces of this thread, where the offset is in
+/// bytes from the start of a slot. Threads whose rows were not loaded have no pieces.
+///
+///   slot: (kGroups * kBlocks, kN / 8, kHolding threads) pieces of 16 bytes
 template <class T, class A, class Piece>
 __device__ __forceinline__ void for_pieces(int group, A& acc, Piece&& piece) {
   const int thread = threadIdx.x % 128;
@@ -48,21 +39,24 @@ __device__ __forceinline__ void for_pieces(int group, A& acc, Piece&& piece) {
   }
 }
 
-__device__ __forceinline__ float4 four(const float* d) { return {d[0], d[1], d[2], d[3]}; }
-__device__ __forceinline__ void set_four(float* d, float4 v) {
+/// Four accumulators as one piece, and back.
+__device__ __forceinline__ float4 to_piece(const float* d) { return {d[0], d[1], d[2], d[3]}; }
+__device__ __forceinline__ void from_piece(float* d, float4 v) {
   d[0] = v.x;
   d[1] = v.y;
   d[2] = v.z;
   d[3] = v.w;
 }
 
-/// Where the slots of a CTA lie.
+/// Where the slots of a CTA lie:
+///
+///   | staging of D | kSlots slots of kSlotBytes | arrived, word | c_arrived |
 template <class T>
 struct LeafShared {
-  std::uint32_t epilogue;  ///< as in SharedLayout
-  std::uint32_t slots;
-  std::uint32_t arrived;    ///< a barrier: parts of the cluster have come; then a word
-  std::uint32_t c_arrived;  ///< barriers: C is in a warp's box
+  std::uint32_t epilogue;   ///< as in SharedLayout
+  std::uint32_t slots;      ///< for parts that arrive and sums that wait
+  std::uint32_t arrived;    ///< a barrier: the cluster's parts are here; then a word for the grid's
+  std::uint32_t c_arrived;  ///< barriers, one per warp and box: C is in the box
 
   __device__ explicit LeafShared(const SharedLayout<T>& shared)
       : epilogue(shared.epilogue),
@@ -72,21 +66,18 @@ struct LeafShared {
   __device__ std::uint32_t slot(int i) const { return slots + i * T::kSlotBytes; }
 };
 
-/// sum = sum + value, in the sum's own registers: a copy of every register of a leaf would take as
+/// sum = sum + value, in the sum's own registers: to copy every register of a leaf would take as
 /// long again as the adds.
-__device__ __forceinline__ void add_to(float& sum, float value) {
-  asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum) : "f"(value));
-}
 template <class T>
 __device__ __forceinline__ void add_to(Accumulators<T>& sum, const Accumulators<T>& value) {
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
-    for (int j = 0; j < T::kN / 2; ++j) add_to(sum[i][j], value[i][j]);
+    for (int j = 0; j < T::kN / 2; ++j) ptx::add_rn_f32(sum[i][j], value[i][j]);
   }
 }
 
-/// Sums that wait for their sibling in a tree outside of registers, by level: the lower ones in
+/// Sums that wait outside of registers for their sibling in a tree, by level: the lower levels in
 /// shared memory, the rest in the workspace. Only the thread that stored a sum reads it.
 template <class T>
 struct WaitingSums {
@@ -97,28 +88,28 @@ struct WaitingSums {
   __device__ __forceinline__ void store(int level, const Accumulators<T>& sum) {
     if (T::kBoxesInSlot && level < leaf.shared_levels) {  // TMA may still read the last tile's D
       if (threadIdx.x % 32 == 0) ptx::tma_store_wait_read<0>();
-      ptx::named_barrier(1 + group, 128);
+      ptx::bar_sync(kGroupBarrier + group, 128);
     }
     at_level(level, [&](auto&&, auto&& save) {
-      for_pieces<T>(group, sum, [&](int at, const float* d) { save(at, four(d)); });
+      for_pieces<T>(group, sum, [&](int at, const float* d) { save(at, to_piece(d)); });
     });
   }
-  /// The level = itself + value.
+  /// level = level + value.
   __device__ __forceinline__ void add(int level, const Accumulators<T>& value) {
     at_level(level, [&](auto&& load, auto&& save) {
       for_pieces<T>(group, value,
-                    [&](int at, const float* v) { save(at, sm90::add(load(at), four(v))); });
+                    [&](int at, const float* v) { save(at, sm90::add(load(at), to_piece(v))); });
     });
   }
-  /// sum = sum + the level.
+  /// sum = sum + level.
   __device__ __forceinline__ void add_to(Accumulators<T>& sum, int level) {
     at_level(level, [&](auto&& load, auto&&) {
       for_pieces<T>(group, sum,
-                    [&](int at, float* d) { set_four(d, sm90::add(four(d), load(at))); });
+                    [&](int at, float* d) { from_piece(d, sm90::add(to_piece(d), load(at))); });
     });
   }
-  /// The level below = itself + the level. One piece at a time: two sets more of registers would
-  /// spill, and few trees are so deep.
+  /// level below = level below + level. This goes piece by piece, because two more sets of
+  /// registers would spill, and few trees are so deep.
   __device__ __forceinline__ void merge(int level) {
     at_level(level, [&](auto&& load, auto&&) {
       at_level(level - 1, [&](auto&& load_below, auto&& save) {
@@ -139,8 +130,8 @@ struct WaitingSums {
   __device__ __forceinline__ void at_level(int level, Act&& act) {
     if (level < leaf.shared_levels) {
       const std::uint32_t slot = shared.slot(T::kSlots - 1 - level);
-      act([&](int at) { return load_shared(slot + at); },
-          [&](int at, float4 v) { store_shared(slot + at, v); });
+      act([&](int at) { return ptx::ld_shared_v4_f32(slot + at); },
+          [&](int at, float4 v) { ptx::st_shared_v4_f32(slot + at, v); });
     } else {
       char* slot = static_cast<char*>(leaf.waiting) +
                    (std::int64_t{blockIdx.x} * leaf.levels + level) * T::kSlotBytes;
@@ -150,8 +141,10 @@ struct WaitingSums {
   }
 };
 
-/// The sum of a tile's parts: `part(i)` gives four accumulators of part i, which are leaves of a
-/// fold from `first`, or subtrees that make a full tree.
+/// The sum of a tile's parts, where `part(i)` gives four accumulators of part i. The parts are the
+/// leaves of a fold, or subtrees that make a full tree:
+///
+///   fold: ((p0 + p1) + p2) + ...          tree: ((p0 + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + p7))
 template <class Part>
 __device__ __forceinline__ float4 sum_of_parts(const LeafShape& leaf, Part&& part) {
   if (!leaf.tree) {

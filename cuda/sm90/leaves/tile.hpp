@@ -9,38 +9,43 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Threads of a warp group that hold rows of X that were loaded: 16 rows a warp.
+/// Threads of a warp group that hold rows of X which were loaded: 16 rows per warp.
 constexpr int holding_threads(const Geometry& g) {
   return g.load < 64 ? (g.load + 15) / 16 * 32 : 128;
 }
 
-/// Bytes of one sum of a tile: its accumulators in fp32, rows that were not loaded left out.
+/// Bytes of one sum of a tile: its fp32 accumulators without the rows that were not loaded.
 constexpr int slot_bytes(const Geometry& g) {
   return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
 }
 
-/// How leaves follow each other; leaf_orders.cuh draws it.
-enum class Order { under, fours, in_turn };
+/// How the leaves of a part follow each other. orders.cuh draws all three.
+enum class Order {
+  overlapped,  ///< a leaf is added while the next one runs: two leaves in registers
+  quads,       ///< four leaves that make a subtree run together: two leaves in registers
+  sequential,  ///< a leaf is added when its last step has ended: one leaf in registers
+};
 
-/// What a thread's registers hold: leaves, of which `order` needs two, or one in turn, and sums.
+/// What a thread's registers hold: the leaves that `order` needs, and `sums` sums.
 struct Registers {
   Order order;
   int sums;
 };
-/// `deep`: for trees of more than two leaves a part. A set is a tile's accumulators; five sets of
-/// 32 fit, three of 64, two of 96.
+/// `deep` stands for trees of more than two leaves per part. A set is the accumulators of a tile:
+/// five sets of 64 x 64 fit, or three of 64 x 128, or two of 64 x 192 (32, 64 and 96 registers per
+/// thread).
 constexpr Registers registers_of(const Geometry& g, bool deep, bool general) {
   const int n = g.blocks * g.n;
-  if (n <= 64) return {Order::under, 3};
-  if (n <= 128 && deep) return {Order::fours, 1};
-  return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{Order::under, 1}
-                                                    : Registers{Order::in_turn, 1};
+  if (n <= 64) return {Order::overlapped, 3};
+  if (n <= 128 && deep) return {Order::quads, 1};
+  return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{Order::overlapped, 1}
+                                                    : Registers{Order::sequential, 1};
 }
-/// Whether it makes a difference.
+/// Whether `deep` makes a difference.
 constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
 
-/// Slots kept in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many
-/// as 64 KB hold. A large tile has use for one only where sums wait.
+/// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
+/// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
   if (slot_bytes(g) > 32 * 1024 && !deep) return 0;
   for (const int slots : {7, 3, 1}) {
@@ -49,14 +54,16 @@ constexpr int shared_slots(const Geometry& g, bool deep) {
   return 0;
 }
 
-/// A kernel can take fp32 C through the boxes of D, a warp its 16 rows through its own piece. Where
-/// D is of 16 bits, pieces of both are the same bytes only if slabs are 64 wide. Tiles of 64
-/// columns have sums of three levels in registers, and C between their stages cost trees 6 to 27 %.
+/// Whether a kernel can take fp32 C through the boxes of D, where each warp has a piece for its 16
+/// rows. With a 16-bit D the pieces of C and of D are the same bytes only if slabs are 64 wide.
+/// Tiles of 64 columns have sums of three levels in registers, and C between their stages cost
+/// trees 6 to 27 %.
 constexpr bool takes_c_by_tma(const Geometry& g, DType output) {
   return g.groups == 2 && g.n > 64 && (output == DType::fp32 || g.slab() == 64);
 }
 
-/// Boxes of D a group: four where no stage of the ring has to make room for the other two.
+/// Boxes of D per group: four where no stage of the ring has to make room for two of them, else
+/// two.
 constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_bytes) {
   const auto stages = [&](int boxes) {
     return g.stages(y_mn, g.groups * boxes * (box_bytes + 32) + slots_bytes + 16);
@@ -64,7 +71,7 @@ constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_by
   return g.groups == 2 && stages(4) == stages(2) ? 4 : 2;
 }
 
-/// A kernel of leaves at compile time: a tile whose ring is as much smaller as the slots need.
+/// A kernel of leaves at compile time: a Tile whose ring is smaller by what the slots need.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT, bool kDeep>
 struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   using Base = Tile<kT, kG, kXMnT, kYMnT, kFormT>;
@@ -73,9 +80,10 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
   static constexpr int kSlots = shared_slots(kG, kDeep);
   static constexpr Registers kRegisters = registers_of(kG, kDeep, kFormT == Form::general);
   static constexpr int kSums = kRegisters.sums;
-  /// Sums may have to wait outside of registers; a fold's never do.
+  /// Whether sums may have to wait outside of registers; the sum of a fold never does.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
-  /// Boxes of D lie where a sum waited: none does when D is stored, and the ring gains a stage.
+  /// Whether boxes of D lie where sums wait: none waits when D is stored, and the ring gains a
+  /// stage.
   static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
   static constexpr int kSlotsBytes = kSlots * kSlotBytes;
   static constexpr int kBoxes = boxes_of(kG, kYMnT, Base::kBoxBytes, kSlotsBytes);
@@ -83,23 +91,28 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
       kBoxesInSlot ? kSlotBytes / kG.groups : kBoxes * Base::kBoxBytes;
   static constexpr int kPlainBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
   static constexpr int kStagingBytes = Base::kGeneral ? Base::kEpilogueBytes : kPlainBytes;
-  /// A fold's C comes through the boxes of D while the first leaf runs.
+  /// Whether a fold's C comes through the boxes of D while the first leaf runs.
   static constexpr bool kLoadsC =
       kFormT == Form::plain && takes_c_by_tma(kG, DType::fp32) && !kDeep;
-  /// The epilogue's staging, the slots, the barrier on which parts arrive, and C's.
+  /// The epilogue's staging, the slots, the barrier on which parts arrive with the word behind it,
+  /// and the barriers of C.
   static constexpr int kEpilogueBytes =
       kStagingBytes + kSlotsBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
-  /// Two sets of 96 and what C needs take all registers that the producer can do without.
+  /// Two sets of 96 registers and what C needs take all that the producer can do without.
   static constexpr int kConsumerRegisters = kG.blocks * kG.n > 128 ? 240 : 232;
   static constexpr int kProducerRegisters = kG.blocks * kG.n > 128 ? 24 : 40;
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =
-      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
-  static_assert(kG.ctas == 1 && kStages >= 3);
-  static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0);
-  static_assert(!kBoxesInSlot || (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes &&
-                                  kGroupBoxes % 1024 == 0));
+  static_assert(kG.ctas == 1, "A kernel of leaves takes all registers of a multiprocessor.");
+  static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
+  static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0,
+                "Slots and the barriers behind them are accessed in pieces of 16 bytes.");
+  static_assert(!kBoxesInSlot || (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes),
+                "The boxes of D of all groups fit into the one slot where a sum waited.");
+  static_assert(!kBoxesInSlot || kGroupBoxes % kSharedAlignment == 0,
+                "A box of D begins where the pattern of the 128-byte swizzle does.");
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -8,37 +8,42 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Accumulators of one consumer warp group: kBlocks blocks of 64 x kN.
+/// Named barriers of a CTA; group g of the consumers has kGroupBarrier + g to itself.
+inline constexpr std::uint32_t kGroupBarrier = 1;
+inline constexpr std::uint32_t kPartsBarrier = 4;
+inline constexpr std::uint32_t kStaggerBarrier = 5;
+
+/// Accumulators of one consumer warp group: kBlocks blocks of 64 x kN, whose layout Wgmma
+/// describes.
 template <class T>
-using Accumulators = float[T::kBlocks][T::kN / 2];
+using Accumulators = float[T::kBlocks][T::kN / 2];  // (64 * kBlocks, kN) per group
 
 /// Two consumer groups that wait for the same stages end their tiles and leaves together, and the
-/// tensor core idles while both round, store or add. So the second one begins `stages` behind: from
-/// then on one's epilogue runs under the other's steps.
+/// tensor core idles while both round, store or add. So the second group begins `stages` stages
+/// behind the first. From then on the epilogue of one runs under the steps of the other.
 ///
 ///   group 0   | 0 1 2 3 4 5 6 7 | store | 8 9 ...
 ///   group 1       | 0 1 2 3 4 5 6 7 | store | 8 9 ...
 struct Stagger {
-  int countdown;  ///< group 0: stages until the other one may begin; 0: no one waits
+  int countdown;  ///< in group 0: stages until the other group may begin; 0 where nobody waits
 
   template <class T>
   static __device__ __forceinline__ Stagger start(int group, int stages, int k_blocks) {
     if constexpr (T::kGroups == 2) {
       const bool on = stages > 0 && k_blocks > stages * T::kDepth;
-      if (on && group == 1) ptx::named_barrier(kStaggerBarrier, 256);
+      if (on && group == 1) ptx::bar_sync(kStaggerBarrier, 256);
       return {on && group == 0 ? stages : 0};
     } else {
       return {0};
     }
   }
   __device__ __forceinline__ void stage_started() {
-    if (countdown > 0 && --countdown == 0) ptx::named_barrier_arrive(kStaggerBarrier, 256);
+    if (countdown > 0 && --countdown == 0) ptx::bar_arrive(kStaggerBarrier, 256);
   }
-  static constexpr std::uint32_t kStaggerBarrier = 5;
 };
 
-/// Hands a stage back: to the own producers and, where an operand is shared, to those of the whole
-/// cluster, whose multicasts write here too. Run by all threads of the group.
+/// Hands a stage back to the CTA's own producers and, where an operand is shared, to those of the
+/// whole cluster, whose multicasts write here too. All threads of the group call it.
 template <class T>
 __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage) {
   const std::uint32_t barrier = shared.empty + 8 * stage;
@@ -46,32 +51,34 @@ __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage
     if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive(barrier);
   } else {
     const std::uint32_t lane = threadIdx.x % 128;
-    if (lane < T::kCluster) ptx::mbarrier_arrive_remote(barrier, lane);
+    if (lane < T::kCluster) ptx::mbarrier_arrive_cluster(ptx::mapa(barrier, lane));
   }
 }
 
-/// Waits for a stage and starts its 4 * kDepth steps, as one wgmma group. kFresh: chains begin
-/// here, from +0, and no move has to clear the accumulators.
+/// Waits for a stage and starts its 4 * kDepth steps as one wgmma group. With kFresh, chains begin
+/// here from +0, and no move has to clear the accumulators.
 template <class T, bool kFresh = false>
 __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int group,
                                             const RingCursor<T::kStages>& cursor,
                                             Accumulators<T>& acc) {
-  // Bytes between k16 steps inside a block: 32 along a K-major row, 16 rows of an MN-major slab.
-  constexpr std::uint64_t kXStep = (T::kXMn ? 2048 : 32) >> 4;
-  constexpr std::uint64_t kYStep = (T::kYMn ? 2048 : 32) >> 4;
+  // Descriptors count in units of 16 bytes.
+  constexpr std::uint64_t kXStep = k16_step_bytes(T::kXMn) >> 4;
+  constexpr std::uint64_t kYStep = k16_step_bytes(T::kYMn) >> 4;
   ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
   ptx::wgmma_fence();
 #pragma unroll
   for (int b = 0; b < T::kDepth; ++b) {
-    const std::uint64_t x =
-        ptx::descriptor(shared.x(cursor.stage) + b * T::kXBytes + group * T::kBlocks * 8192, 8192);
-    const std::uint64_t y = ptx::descriptor(shared.y(cursor.stage) + b * T::kYBytes, 8192);
+    const std::uint64_t x =  // (64 * kBlocks, 64 k) of this group
+        ptx::descriptor(shared.x(cursor.stage) + b * T::kXBytes + group * T::kBlocks * kSlabBytes,
+                        kSlabBytes);
+    const std::uint64_t y =  // (kN, 64 k)
+        ptx::descriptor(shared.y(cursor.stage) + b * T::kYBytes, kSlabBytes);
 #pragma unroll
     for (int step = 0; step < kBlockK / 16; ++step) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
         using Wgmma = ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>;
-        const std::uint64_t x_step = x + i * (8192 >> 4) + step * kXStep;
+        const std::uint64_t x_step = x + i * (kSlabBytes >> 4) + step * kXStep;  // (64, 16 k)
         if (kFresh && b == 0 && step == 0) {
           Wgmma::template run<true>(acc[i], x_step, y);
         } else {
@@ -83,12 +90,12 @@ __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int g
   ptx::wgmma_commit();
 }
 
-/// The chain of every output of a tile, k16 steps in ascending order:
+/// The chain of every output of a tile: its k16 steps in ascending order.
 ///
 ///   acc = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded] -> epilogue
 ///                  '------------ one pipeline stage: 4 * kDepth steps ----'
 ///
-/// One wgmma group stays in flight: while it runs, the stage of the one before is handed back.
+/// One wgmma group stays in flight. While it runs, the stage of the group before it is handed back.
 template <class T>
 __device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_blocks, int group,
                                           RingCursor<T::kStages>& cursor, Stagger& stagger,

@@ -6,30 +6,36 @@
 #include "cuda/sm90/ptx/barrier.cuh"
 #include "cuda/sm90/ptx/cluster.cuh"
 #include "cuda/sm90/ptx/control.cuh"
+#include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/ptx/tma.cuh"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 
-/// Where things lie in a CTA's shared memory.
+/// Where things lie in a CTA's shared memory:
+///
+///   | stages: kStages x [ X | Y ] | epilogue | full | empty |
 template <class T>
 struct SharedLayout {
-  std::uint32_t stages;    ///< kStages x (kDepth blocks of X, kDepth blocks of Y)
+  std::uint32_t stages;    ///< kStages x (kDepth blocks of X, kDepth blocks of Y), 64 k each
   std::uint32_t epilogue;  ///< staging of D
   std::uint32_t full;      ///< kStages barriers: the stage has been loaded
   std::uint32_t empty;     ///< kStages barriers: the stage has been read
 
   __device__ explicit SharedLayout(const void* memory) {
-    stages = (ptx::shared_address(memory) + 1023U) & ~1023U;
+    stages = (ptx::shared_address(memory) + (kSharedAlignment - 1U)) & ~(kSharedAlignment - 1U);
     epilogue = stages + T::kStages * T::kStageBytes;
     full = epilogue + T::kEpilogueBytes;
     empty = full + 8 * T::kStages;
   }
+  /// The blocks of X in a stage: (kDepth, kXLoad, 64 k), or (kX / 64, 64 k, 64) where X is
+  /// MN-major.
   __device__ std::uint32_t x(int stage) const { return stages + stage * T::kStageBytes; }
+  /// The blocks of Y in a stage: (kDepth, kN, 64 k), or (kN / 64, 64 k, 64) where Y is MN-major.
   __device__ std::uint32_t y(int stage) const { return x(stage) + T::kDepth * T::kXBytes; }
 };
 
-/// A position in the ring of stages: index and the parity of the current turn.
+/// A position in the ring of stages: the index and the parity of the current turn.
 template <int kStages>
 struct RingCursor {
   int stage = 0;
@@ -42,8 +48,9 @@ struct RingCursor {
   }
 };
 
-/// The tiles of a CTA: a persistent grid takes the raster's tiles in turn; a cluster takes one of
-/// them together, neighbours along y where they share X, along x where they share Y.
+/// The tiles of a CTA. A persistent grid takes the raster's tiles in turn. Where CTAs form clusters
+/// the raster counts clusters of tiles, whose CTAs are neighbours along y where they share X, and
+/// along x where they share Y.
 template <class T>
 struct TileWalk {
   int at = blockIdx.x / T::kCluster;
@@ -53,45 +60,47 @@ struct TileWalk {
     raster.locate(at, tile_x, tile_y);
     if constexpr (T::kCluster > 1) {
       int& mine = T::kSharesX ? tile_y : tile_x;
-      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_rank());
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_ctarank());
     }
     at += gridDim.x / T::kCluster;
     return true;
   }
 };
 
-/// k blocks [begin, end) of 64.
+/// Blocks [begin, end) of 64 k.
 struct BlockRange {
   int begin = 0, end = 0;
 };
 
-/// Loads one stage of one operand: rows [row, row + kRows) and k blocks from `block`.
+/// Loads one stage of one operand, (kRows, kDepth blocks of 64 k): rows from `row`, k blocks from
+/// `block`.
 template <int kRows, int kDepth, bool kMn>
 __device__ __forceinline__ void load_stage(const CUtensorMap& map, bool whole_blocks,
                                            std::uint32_t to, int row, int block,
                                            std::uint32_t barrier) {
   if constexpr (kMn) {
 #pragma unroll
-    for (int slab = 0; slab < (kRows + 63) / 64; ++slab) {
-      ptx::tma_load(to + slab * 8192, &map, row + slab * 64, block * kBlockK, barrier);
+    for (int slab = 0; slab < (kRows + 63) / 64; ++slab) {  // boxes of (64 k, 64 rows)
+      ptx::tma_load(to + slab * kSlabBytes, &map, row + slab * 64, block * kBlockK, barrier);
     }
   } else if (kDepth > 1 && whole_blocks) {
-    ptx::tma_load(to, &map, 0, row, block, barrier);
+    ptx::tma_load(to, &map, 0, row, block, barrier);  // one box of (kDepth, kRows, 64 k)
   } else {
 #pragma unroll
-    for (int i = 0; i < kDepth; ++i) {
-      ptx::tma_load(to + i * kRows * 128, &map, (block + i) * kBlockK, row, barrier);
+    for (int i = 0; i < kDepth; ++i) {  // boxes of (kRows, 64 k)
+      ptx::tma_load(to + i * kRows * kSpanBytes, &map, (block + i) * kBlockK, row, barrier);
     }
   }
 }
 
-/// The loop of one producer warp, run by one elected lane: walks the CTA's tiles and keeps the
-/// ring full. `load(stage, tile, block)` announces its bytes and issues the copies.
+/// The loop of one producer warp, which one elected lane runs: it walks the CTA's tiles and keeps
+/// the ring full. `load(stage, x, y, block)` announces the bytes of a stage and issues its copies;
+/// x and y are the tile's first rows.
 template <class T, class Walk, class Load>
 __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const LaunchShape& shape,
                                         Walk walk, BlockRange k, Load&& load) {
   RingCursor<T::kStages> cursor;
-  cursor.parity = 1;  // a fresh barrier counts as one turn ahead: the ring starts empty
+  cursor.parity = 1;  // a fresh barrier counts as one turn ahead, so that the ring starts empty
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
     for (int block = k.begin; block < k.end; block += T::kDepth) {
@@ -102,50 +111,51 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
   }
 }
 
-/// One stage of the operand that a cluster shares: every CTA loads its part of the rows and
-/// multicasts it, so that the barrier of each sees all rows arrive.
+/// Loads one stage of the operand that a cluster shares, (kRows, 64 k): every CTA loads its share
+/// of the rows and multicasts it, so that the barrier of each CTA sees all rows arrive.
 template <int kRows, int kCluster, bool kMn>
-__device__ __forceinline__ void load_shared(const CUtensorMap& map, std::uint32_t to, int row,
-                                            int block, std::uint32_t barrier) {
+__device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uint32_t to, int row,
+                                                int block, std::uint32_t barrier) {
   constexpr int kShare = kRows / kCluster;
   constexpr std::uint16_t kAll = (1U << kCluster) - 1;
-  const int first = static_cast<int>(ptx::cluster_rank()) * kShare;
+  const int first = static_cast<int>(ptx::cluster_ctarank()) * kShare;
   if constexpr (kMn) {
 #pragma unroll
     for (int slab = 0; slab < kShare / 64; ++slab) {
       const int at = first + slab * 64;
-      ptx::tma_multicast(to + at * 128, &map, row + at, block * kBlockK, barrier, kAll);
+      ptx::tma_multicast(to + at * kSpanBytes, &map, row + at, block * kBlockK, barrier, kAll);
     }
   } else {
-    ptx::tma_multicast(to + first * 128, &map, block * kBlockK, row + first, barrier, kAll);
+    ptx::tma_multicast(to + first * kSpanBytes, &map, block * kBlockK, row + first, barrier, kAll);
   }
 }
 
-/// Warp 0 of the producer group loads X, warp 1 loads Y: of every tile of the walk, k blocks `k`. A
-/// stable operand is read before earlier kernels have ended.
+/// Warp 0 of the producer group loads X and warp 1 loads Y: k blocks `k` of every tile of the walk.
+/// An operand that is stable (no earlier work of the stream writes it) is read before earlier
+/// kernels have ended.
 template <class T, class Walk>
 __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                              const LaunchShape& shape, int warp, Walk walk,
                                              BlockRange k) {
-  if (warp == 0 && ptx::elect_one()) {
-    if (!shape.x_stable) ptx::wait_for_earlier_kernels();
+  if (warp == 0 && ptx::elect_sync()) {
+    if (!shape.x_stable) ptx::griddepcontrol_wait();
     produce(shared, shape, walk, k, [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
-      ptx::mbarrier_arrive_expect(full, T::kDepth * T::kXBytes);
+      ptx::mbarrier_arrive_expect_tx(full, T::kDepth * T::kXBytes);
       if constexpr (T::kCluster > 1 && T::kSharesX) {
-        load_shared<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full);
+        multicast_stage<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full);
       } else {
         load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x,
                                                   block, full);
       }
     });
-  } else if (warp == 1 && ptx::elect_one()) {
-    if (!shape.y_stable) ptx::wait_for_earlier_kernels();
+  } else if (warp == 1 && ptx::elect_sync()) {
+    if (!shape.y_stable) ptx::griddepcontrol_wait();
     produce(shared, shape, walk, k, [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
-      ptx::mbarrier_arrive_expect(full, T::kDepth * T::kYBytes);
+      ptx::mbarrier_arrive_expect_tx(full, T::kDepth * T::kYBytes);
       if constexpr (T::kCluster > 1 && !T::kSharesX) {
-        load_shared<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full);
+        multicast_stage<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full);
       } else {
         load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.whole_blocks, shared.y(stage), y, block,
                                               full);
@@ -154,6 +164,6 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
   }
 }
 
-inline constexpr int kFullArrivals = 2;  ///< that complete a stage: one for X, one for Y
+inline constexpr int kFullArrivals = 2;  ///< arrivals that complete a stage: X's and Y's
 
 }  // namespace detgemm::cuda::sm90

@@ -5,12 +5,11 @@
 
 #include <cstdint>
 
-/// PTX instructions, one a function. Shared-memory addresses are 32-bit shared-window addresses.
+/// PTX instructions, one per function, and each function is named after its instruction. (The
+/// copies of the tensor memory accelerator, whose PTX names fill a line, are called tma_*.) Inline
+/// assembly appears in no other folder of the kernels. Shared-memory addresses are 32-bit addresses
+/// of the shared window.
 namespace detgemm::cuda::sm90::ptx {
-
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 __device__ __forceinline__ void mbarrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -26,7 +25,8 @@ __device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
 }
 
 /// Arrives and announces `bytes` that asynchronous copies will deliver in this phase.
-__device__ __forceinline__ void mbarrier_arrive_expect(std::uint32_t barrier, std::uint32_t bytes) {
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(std::uint32_t barrier,
+                                                          std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
@@ -43,7 +43,8 @@ __device__ __forceinline__ bool mbarrier_try_wait(std::uint32_t barrier, std::ui
   return done != 0;
 }
 
-/// Spins without a bound: a trap here would make ptxas drop setmaxnreg's growth and spill.
+/// Spins without a bound: a trap here would make ptxas drop the registers that setmaxnreg adds, and
+/// spill.
 __device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, std::uint32_t parity) {
   while (!mbarrier_try_wait(barrier, parity)) {
   }
@@ -54,13 +55,13 @@ __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Barrier `id` (1..15) among `threads` threads of the CTA.
-__device__ __forceinline__ void named_barrier(std::uint32_t id, std::uint32_t threads) {
+/// Waits at barrier `id` (1..15) for `threads` threads of the CTA.
+__device__ __forceinline__ void bar_sync(std::uint32_t id, std::uint32_t threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// The same without waiting.
-__device__ __forceinline__ void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
+/// Arrives at the same barrier without waiting.
+__device__ __forceinline__ void bar_arrive(std::uint32_t id, std::uint32_t threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 

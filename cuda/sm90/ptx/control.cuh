@@ -7,22 +7,23 @@ namespace detgemm::cuda::sm90::ptx {
 
 /// Programmatic dependent launch: waits until all earlier kernels of the stream have ended and
 /// their writes are visible. Returns at once when the launch carried no such dependency.
-__device__ __forceinline__ void wait_for_earlier_kernels() {
+__device__ __forceinline__ void griddepcontrol_wait() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 /// Lets the next kernel of the stream start on free multiprocessors.
-__device__ __forceinline__ void let_next_kernel_start() {
+__device__ __forceinline__ void griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/// The warp group gives registers back, or takes them, down or up to kCount a thread.
+/// The warp group gives back registers, down to kCount per thread.
 template <int kCount>
-__device__ __forceinline__ void registers_decrease() {
+__device__ __forceinline__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
 }
+/// The warp group takes registers, up to kCount per thread.
 template <int kCount>
-__device__ __forceinline__ void registers_increase() {
+__device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 

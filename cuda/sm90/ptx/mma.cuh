@@ -9,7 +9,7 @@
 
 namespace detgemm::cuda::sm90::ptx {
 
-/// d = a * b + d for 16 x 8 outputs and 16 products: one contract step an output.
+/// d = a * b + d for 16 x 8 outputs of 16 products each: one contract step per output.
 template <DType T>
 __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4],
                                              const std::uint32_t (&b)[2]) {
@@ -28,21 +28,16 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
   }
 }
 
-/// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+/// Loads four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
+/// l / 8.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&a)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
                : "r"(address)
                : "memory");
 }
-__device__ __forceinline__ void ldmatrix_x2(std::uint32_t (&a)[2], std::uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-               : "=r"(a[0]), "=r"(a[1])
-               : "r"(address)
-               : "memory");
-}
 
-/// Stores 8 x 8 matrices of 16-bit elements, as they are or transposed.
+/// Stores four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed.
 template <bool kTranspose>
 __device__ __forceinline__ void stmatrix_x4(std::uint32_t address, std::uint32_t r0,
                                             std::uint32_t r1, std::uint32_t r2, std::uint32_t r3) {

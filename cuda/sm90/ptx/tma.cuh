@@ -9,8 +9,8 @@
 
 namespace detgemm::cuda::sm90::ptx {
 
-/// Global to shared, 2-D box at (x, y), x fastest; completes `bytes of the box` on the barrier.
-/// Elements outside the tensor arrive as zeros.
+/// Global to shared memory: the 2-D box at (x, y), where x runs fastest. The box's bytes complete
+/// on the barrier. Elements outside the tensor arrive as zeros.
 __device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtensorMap* map, int x,
                                          int y, std::uint32_t barrier) {
   asm volatile(
@@ -20,7 +20,7 @@ __device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtens
       : "memory");
 }
 
-/// The same with a third coordinate.
+/// The same for a 3-D box.
 __device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtensorMap* map, int x,
                                          int y, int z, std::uint32_t barrier) {
   asm volatile(
@@ -30,8 +30,8 @@ __device__ __forceinline__ void tma_load(std::uint32_t destination, const CUtens
       : "memory");
 }
 
-/// A 2-D box to the same offset of every CTA of the cluster named in `ctas`, completing on the
-/// barrier at the same offset of each.
+/// A 2-D box to the same offset in every CTA of the cluster that `ctas` names, one bit per CTA. It
+/// completes on the barrier at the same offset in each of them.
 __device__ __forceinline__ void tma_multicast(std::uint32_t destination, const CUtensorMap* map,
                                               int x, int y, std::uint32_t barrier,
                                               std::uint16_t ctas) {
@@ -42,14 +42,14 @@ __device__ __forceinline__ void tma_multicast(std::uint32_t destination, const C
       : "memory");
 }
 
-/// Global to L2.
+/// Global memory to L2.
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(x),
                "r"(y)
                : "memory");
 }
 
-/// Shared to global, 2-D box at (x, y); elements outside the tensor are not written.
+/// Shared to global memory: the 2-D box at (x, y). Elements outside the tensor are not written.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
                                           std::uint32_t source) {
   asm volatile(
@@ -58,6 +58,7 @@ __device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
       : "memory");
 }
 
+/// Closes a group of this thread's stores.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -68,13 +69,9 @@ __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-__device__ __forceinline__ void prefetch(const CUtensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-/// True in one lane of a converged warp. ptxas then keeps the operands of TMA instructions
-/// uniform; behind `lane == 0` it wraps each of them in a loop.
-__device__ __forceinline__ bool elect_one() {
+/// True in one lane of a converged warp. Behind this test ptxas keeps the operands of TMA
+/// instructions in uniform registers; behind `lane == 0` it wraps each instruction in a loop.
+__device__ __forceinline__ bool elect_sync() {
   std::uint32_t elected = 0;
   asm volatile(
       "{\n.reg .pred p;\n"

@@ -78,11 +78,11 @@ namespace detgemm::cuda::sm90::ptx {
 #define DETGEMM_D31 DETGEMM_D30, "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 // clang-format on
 
-/// d (64 x N fp32) += A (64 x 16) * B (16 x N): one contract step an output. kFresh: from +0,
-/// whatever d holds. kAMn and kBMn: the operand's M or N runs along memory instead of K (transpose
-/// bit of the instruction). N is a multiple of 8 up to 256. Layout of d: thread t of the warp group
-/// holds rows 16 * (t / 32) + t % 32 / 4 + 8 h and columns 8 j + 2 * (t % 4) + i at d[4 j + 2 h +
-/// i].
+/// d (64 x N, fp32) += A (64 x 16) * B (16 x N): one contract step per output. With kFresh the step
+/// starts from +0, whatever d holds. kAMn and kBMn say that the operand's M or N, instead of K,
+/// runs along memory (the transpose bit of the instruction). N is one of the widths that kernels
+/// use, all multiples of 8 up to 256. Thread t of the warp group holds the output of row 16 * (t /
+/// 32) + t % 32 / 4 + 8 * h and column 8 * j + 2 * (t % 4) + i in d[4 * j + 2 * h + i].
 template <DType T, int N, bool kAMn, bool kBMn>
 struct Wgmma;
 
@@ -122,9 +122,7 @@ DETGEMM_WGMMA(144, 17, "%72", "%73", "%74", "%75", "%76")
 DETGEMM_WGMMA(160, 19, "%80", "%81", "%82", "%83", "%84")
 DETGEMM_WGMMA(176, 21, "%88", "%89", "%90", "%91", "%92")
 DETGEMM_WGMMA(192, 23, "%96", "%97", "%98", "%99", "%100")
-DETGEMM_WGMMA(208, 25, "%104", "%105", "%106", "%107", "%108")
 DETGEMM_WGMMA(224, 27, "%112", "%113", "%114", "%115", "%116")
-DETGEMM_WGMMA(240, 29, "%120", "%121", "%122", "%123", "%124")
 DETGEMM_WGMMA(248, 30, "%124", "%125", "%126", "%127", "%128")
 DETGEMM_WGMMA(256, 31, "%128", "%129", "%130", "%131", "%132")
 // clang-format on
@@ -198,10 +196,11 @@ DETGEMM_WGMMA(256, 31, "%128", "%129", "%130", "%131", "%132")
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
+/// Closes a group of wgmma instructions.
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits until at most kPending groups are running.
+/// Waits until at most kPending wgmma groups are running.
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
@@ -213,13 +212,16 @@ __device__ __forceinline__ void pin(float (&d)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-/// Shared-memory matrix descriptor, 128-byte swizzle. K-major: rows of 128 bytes (64 k), groups of
-/// 8 rows `stride` = 1024 bytes apart. MN-major: rows of 64 mn, groups of 8 k 1024 bytes apart and
-/// slabs of 64 mn `leading` bytes apart. (PTX ISA, "Matrix descriptor format".)
+/// The descriptor of a matrix in shared memory with the 128-byte swizzle. A K-major matrix has rows
+/// of 128 bytes (64 k), in groups of 8 rows that lie `stride` = 1024 bytes apart. An MN-major
+/// matrix has rows of 64 mn, in groups of 8 k that lie 1024 bytes apart, and its slabs of 64 mn lie
+/// `leading` bytes apart. (PTX ISA, "Matrix descriptor format".)
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address, std::uint32_t leading) {
+  constexpr std::uint32_t kStride = 8 * 128;
+  constexpr std::uint64_t kSwizzle128 = 1;
   return static_cast<std::uint64_t>((address & 0x3ffffU) >> 4) |
          (static_cast<std::uint64_t>(leading >> 4) << 16) |
-         (static_cast<std::uint64_t>(1024U >> 4) << 32) | (std::uint64_t{1} << 62);
+         (static_cast<std::uint64_t>(kStride >> 4) << 32) | (kSwizzle128 << 62);
 }
 
 }  // namespace detgemm::cuda::sm90::ptx

@@ -12,8 +12,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// wgmma for operands at any alignment: warp group 0 copies and realigns, the others consume as in
-/// chain_kernel. No registers move: 168 a thread hold the accumulators and the shift alike.
+/// The wgmma kernel for operands at any alignment. Warp group 0 copies and realigns; the others
+/// consume as in chain_kernel, with the same chains (run_chain). No registers move between them:
+/// 168 per thread are enough for the accumulators and for the shift.
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     realign_kernel(const __grid_constant__ RealignMaps maps,
@@ -25,14 +26,14 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
-      ptx::mbarrier_init(shared.full + 8 * s, 4);
+      ptx::mbarrier_init(shared.full + 8 * s, 4);  // the producer warps
       ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups);
     }
     for (int s = 0; s < 4 * T::kRawStages; ++s) {
       ptx::mbarrier_init(shared.empty + 8 * (T::kStages + s), 1);
     }
     ptx::fence_mbarrier_init();
-    ptx::let_next_kernel_start();
+    ptx::griddepcontrol_launch_dependents();
   }
   __syncthreads();
   if (warp < 4) {
@@ -41,12 +42,12 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   }
   const int group = warp / 4 - 1;
   RingCursor<T::kStages> cursor;
-  ptx::wait_for_earlier_kernels();  // they may still read D or write C; copies went ahead already
-  Stagger in_step{0};               // the ring is too short for anything else
+  ptx::griddepcontrol_wait();  // they may still read D or write C; copies have begun
+  Stagger in_step{0};          // the ring is too short for a lag
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    Accumulators<T> acc;
+    Accumulators<T> acc;  // (64 * kBlocks, kN)
     if constexpr (T::kForm == Form::from_c) {
       start_from_c<T>(g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
     } else {
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
       for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
         for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
-        ptx::pin(acc[i]);  // one definition, or ptxas serialises every wgmma
+        ptx::pin(acc[i]);  // a single definition, or ptxas serialises every wgmma
       }
     }
     run_chain<T>(shared, shape.k_blocks, group, cursor, in_step, acc);

@@ -4,25 +4,12 @@
 #pragma once
 
 #include "cuda/sm90/pipeline/producer.cuh"
+#include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/realign/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 
-__device__ __forceinline__ uint4 load_chunk(std::uint32_t from) {
-  uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(from)
-               : "memory");
-  return v;
-}
-__device__ __forceinline__ void store_chunk(std::uint32_t to, const std::uint32_t* v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v[0]), "r"(v[1]),
-               "r"(v[2]), "r"(v[3])
-               : "memory");
-}
-
-/// Elements shift .. shift + 15 of 24: words by two selects, the half word by prmt.
+/// Elements shift .. shift + 15 of 24. Two selects shift by words, and prmt by a half word.
 __device__ __forceinline__ void shift_chunks(const uint4 (&in)[3], int shift,
                                              std::uint32_t (&out)[8]) {
   const std::uint32_t w[12] = {in[0].x, in[0].y, in[0].z, in[0].w, in[1].x, in[1].y,
@@ -37,12 +24,13 @@ __device__ __forceinline__ void shift_chunks(const uint4 (&in)[3], int shift,
   for (int i = 0; i < 8; ++i) out[i] = __byte_perm(by_one[i], by_one[i + 1], bytes);
 }
 
-/// Moves one warp's two classes of an operand from `raw` to its place in the stage `to`.
+/// Moves one warp's two classes of an operand from `raw` to their place in the stage `to`.
 ///
-/// Four lanes take a span of 128 bytes, a lane two of its chunks, out of three raw ones. Of the 8
-/// lanes that share a wavefront, four take class 2w and four class 2w + 1 of neighbouring raw rows:
-/// an odd pitch makes neighbouring rows' chunks of equal parity meet banks of different parity, and
-/// the swizzle does the same for neighbouring classes. No wavefront is split.
+/// Four lanes take a span of 128 bytes, and each lane two chunks of it, out of three raw chunks. Of
+/// the 8 lanes that share a wavefront, four take class 2w and four take class 2w + 1 of
+/// neighbouring raw rows. An odd pitch makes chunks of equal parity in neighbouring rows meet banks
+/// of different parity, and the swizzle does the same for neighbouring classes, so no wavefront is
+/// split.
 template <class R>
 __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std::uint32_t shifts,
                                         int warp) {
@@ -58,32 +46,34 @@ __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std
   constexpr int kBatch = kSteps % 4 == 0 ? 4 : kSteps % 3 == 0 ? 3 : kSteps % 2 == 0 ? 2 : 1;
 #pragma unroll 1
   for (int first = 0; first < kSteps; first += kBatch) {
-    uint4 in[kBatch][3];  // all loads of a batch before its first store: latency is paid once
+    uint4 in[kBatch][3];  // all loads of a batch come before its first store: latency is paid once
     std::uint32_t row[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const int strip = ((first + i) * 4 + lane / 8) ^ (R::kStrips > 1 ? odd : 0);
       const int q = strip % R::kBoxRows;
       const int span = strip / R::kBoxRows;
-      row[i] = to + span * R::kSpanRoom + (q * kClasses + c) * 128;
+      row[i] = to + span * R::kSpanRoom + (q * kClasses + c) * kSpanBytes;
       if (R::kStrips % 4 != 0 && strip >= R::kStrips) row[i] = 0;
       const std::uint32_t at =
-          from + span / R::kSpans * R::kBoxRoom + q * R::kPitch + span % R::kSpans * 128;
+          from + span / R::kSpans * R::kBoxRoom + q * R::kPitch + span % R::kSpans * kSpanBytes;
 #pragma unroll
-      for (int chunk = 0; chunk < 3; ++chunk) in[i][chunk] = load_chunk(at + chunk * 16);
+      for (int chunk = 0; chunk < 3; ++chunk) {
+        in[i][chunk] = ptx::ld_shared_v4_u32(at + chunk * 16);
+      }
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (R::kStrips % 4 != 0 && row[i] == 0) continue;
       std::uint32_t out[8];
       shift_chunks(in[i], shift, out);
-      store_chunk(row[i] + chunk[0], out);
-      store_chunk(row[i] + chunk[1], out + 4);
+      ptx::st_shared_v4_u32(row[i] + chunk[0], {out[0], out[1], out[2], out[3]});
+      ptx::st_shared_v4_u32(row[i] + chunk[1], {out[4], out[5], out[6], out[7]});
     }
   }
 }
 
-/// One class of an operand for one stage: rows from `row`, k from block `block`.
+/// Loads one class of an operand for one stage: rows from `row`, k from block `block`.
 template <class R>
 __device__ __forceinline__ void load_class(const CUtensorMap& map, std::uint32_t to, int row,
                                            int block, std::uint32_t barrier) {
@@ -98,8 +88,9 @@ __device__ __forceinline__ void load_class(const CUtensorMap& map, std::uint32_t
   }
 }
 
-/// One of the four producer warps: classes 2w and 2w + 1 of both operands, from the copies to the
-/// shift. The raw buffers of a class are this warp's own, so nothing but the warp guards them.
+/// One of the four producer warps, w: classes 2w and 2w + 1 of both operands, from the copies to
+/// the shift. The raw buffers of a class belong to this warp alone, so no other warp has to wait
+/// for them.
 template <class T>
 struct RealignWarp {
   const SharedLayout<T>& shared;
@@ -108,7 +99,7 @@ struct RealignWarp {
   int warp;
   TileWalk<T> walk{};
   int tile_x = 0, tile_y = 0, block = 0;  ///< what is copied next
-  bool more = false;
+  bool more = false;                      ///< whether there is such a block
 
   __device__ void start() { more = shape.k_blocks > 0 && walk.next(shape.raster, tile_x, tile_y); }
   __device__ void advance() {
@@ -138,7 +129,7 @@ struct RealignWarp {
     }
   }
   __device__ void announce(int stage) const {
-    ptx::mbarrier_arrive_expect(raw_full(stage), T::kWarpBytes);
+    ptx::mbarrier_arrive_expect_tx(raw_full(stage), T::kWarpBytes);
   }
 };
 
@@ -151,36 +142,36 @@ __device__ __forceinline__ void run_realigner(const SharedLayout<T>& shared,
                                               const RealignShifts& shifts, int warp) {
   RealignWarp<T> ahead{shared, maps, shape, warp};
   ahead.start();
-  // A stable operand's first copies start before earlier kernels have ended.
+  // The first copies of a stable operand start before earlier kernels have ended.
   RealignWarp<T> first = ahead;
   int filled = 0;
   for (; filled < T::kRawStages && ahead.more; ++filled, ahead.advance()) {
-    if (!ptx::elect_one()) continue;
+    if (!ptx::elect_sync()) continue;
     ahead.announce(filled);
     if (shape.x_stable) ahead.load_x(filled);
     if (shape.y_stable) ahead.load_y(filled);
   }
   if (!shape.x_stable || !shape.y_stable) {
-    ptx::wait_for_earlier_kernels();
+    ptx::griddepcontrol_wait();
     for (int stage = 0; stage < filled; ++stage, first.advance()) {
-      if (!ptx::elect_one()) continue;
+      if (!ptx::elect_sync()) continue;
       if (!shape.x_stable) first.load_x(stage);
       if (!shape.y_stable) first.load_y(stage);
     }
   }
   RingCursor<T::kRawStages> raw;
   RingCursor<T::kStages> cursor;
-  cursor.parity = 1;  // a fresh barrier counts as one turn ahead: the ring starts empty
+  cursor.parity = 1;  // a fresh barrier counts as one turn ahead, so that the ring starts empty
   while (filled > 0) {
     ptx::mbarrier_wait(ahead.raw_full(raw.stage), raw.parity);
     ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
     realign<typename T::RawX>(ahead.raw(raw.stage), shared.x(cursor.stage), shifts.x, warp);
     realign<typename T::RawY>(ahead.raw(raw.stage) + T::RawX::kRoom, shared.y(cursor.stage),
                               shifts.y, warp);
-    ptx::fence_proxy_async();  // for wgmma, which reads the stage, and TMA, which refills the
-                               // buffer
+    // For wgmma, which reads the stage, and for TMA, which refills the raw buffer.
+    ptx::fence_proxy_async();
     __syncwarp();
-    if (ptx::elect_one()) {
+    if (ptx::elect_sync()) {
       ptx::mbarrier_arrive(shared.full + 8 * cursor.stage);
       if (ahead.more) {
         ahead.announce(raw.stage);

@@ -7,6 +7,7 @@
 
 #include "cuda/sm90/chain/kernels.hpp"
 #include "cuda/sm90/realign/tile.hpp"
+#include "cuda/sm90/tile/problem.hpp"
 
 namespace detgemm::cuda::sm90 {
 

@@ -9,27 +9,29 @@
 
 namespace detgemm::cuda::sm90 {
 
-inline constexpr int kSharedBytes = 227 * 1024;  ///< a CTA may have; 1 KB more a CTA is reserved
+inline constexpr int kSharedBytes = 227 * 1024;  ///< shared memory that a CTA may have
+inline constexpr int kReservedShared = 1024;     ///< what is reserved per CTA besides
+inline constexpr int kSharedAlignment = 1024;    ///< of stages, for the 128-byte swizzle
 
-/// The geometry of a wgmma kernel; every field is bit-neutral.
+/// The geometry of a wgmma kernel. Every field is bit-neutral.
 struct Geometry {
   int groups;     ///< consumer warp groups
-  int blocks;     ///< blocks of 64 x rows a group
+  int blocks;     ///< blocks of 64 x rows per group
   int n;          ///< y rows of a tile: the N of the instruction
-  int depth;      ///< k blocks a pipeline stage
-  int ctas;       ///< CTAs a multiprocessor
-  int load;       ///< x rows loaded; fewer than the tile has where the problem has no more
-  int cluster;    ///< CTAs that load one operand together, each a share, and multicast it
-  bool shares_x;  ///< that operand is X and they are neighbours along y; else Y, along x
+  int depth;      ///< k blocks per pipeline stage
+  int ctas;       ///< CTAs per multiprocessor
+  int load;       ///< x rows loaded: fewer than the tile has, where the problem has no more
+  int cluster;    ///< CTAs that load one operand together: each loads and multicasts a share
+  bool shares_x;  ///< that operand is X, of neighbours along y; else it is Y, of those along x
 
   constexpr int x() const { return 64 * groups * blocks; }
-  constexpr int x_share() const { return shares_x ? load / cluster : load; }  ///< rows a CTA loads
+  /// Rows of X and of Y that one CTA loads.
+  constexpr int x_share() const { return shares_x ? load / cluster : load; }
   constexpr int y_share() const { return shares_x ? n : n / cluster; }
-  constexpr int cluster_x() const {
-    return shares_x ? 1 : cluster;
-  }  ///< tiles of a cluster along x
+  /// Tiles of a cluster along x and along y.
+  constexpr int cluster_x() const { return shares_x ? 1 : cluster; }
   constexpr int cluster_y() const { return shares_x ? cluster : 1; }
-  /// MN-major operands need whole slabs of 64 and one k block a stage.
+  /// MN-major operands need whole slabs of 64 rows and one k block per stage.
   constexpr bool takes_mn_major() const {
     return depth == 1 && load == x() && x_share() % 64 == 0 && y_share() % 64 == 0;
   }
@@ -38,29 +40,31 @@ struct Geometry {
   }
   /// Stages that fill the shared memory left by `epilogue_bytes` and the barriers.
   constexpr int stages(bool y_mn, int epilogue_bytes) const {
-    const int room = kSharedBytes / ctas - 1024 * (ctas - 1) / ctas - epilogue_bytes - 1024;
-    const int fit = room / (stage_bytes(y_mn) + 16);
+    const int room = kSharedBytes / ctas - kReservedShared * (ctas - 1) / ctas - epilogue_bytes -
+                     kSharedAlignment;
+    const int fit = room / (stage_bytes(y_mn) + 16);  // a stage and its two barriers
     return fit < 16 ? fit : 16;
   }
-  /// Width along y of an epilogue box: the widest piece, up to 64, that cuts n evenly.
+  /// Width along y of an epilogue box: the widest piece, of at most 64, that cuts n evenly.
   constexpr int slab() const { return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8; }
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
 };
 
-/// For example "128x192", "64x32-load8-depth4", "64x192-pair-y", "128x96-one-group".
+/// For example "128x192", "64x32-load8-depth4", "64x192-pair-y" or "128x96-one-group".
 std::string name(const Geometry& geometry);
 
 namespace geometry {
 
-/// A tile that fills the 64-row blocks; one multiprocessor each.
+/// A tile whose 64-row blocks are full. A CTA has a multiprocessor to itself.
 constexpr Geometry tile(int groups, int blocks, int n) {
   return {groups, blocks, n, 1, 1, 64 * groups * blocks, 1, false};
 }
-/// The same in pairs that share one operand.
+/// The same in pairs of CTAs that share one operand.
 constexpr Geometry pair(int groups, int blocks, int n, bool shares_x) {
   return {groups, blocks, n, 1, 1, 64 * groups * blocks, 2, shares_x};
 }
-/// Few tokens on the x side against n weights: boxes of about 16 KB of weights, stages below 40.
+/// Few tokens on the x side against n weights: boxes of about 16 KB of weights in stages of at most
+/// 40 KB.
 constexpr Geometry stream(int load, int n) {
   int depth = n <= 16 ? 8 : n <= 32 ? 4 : n <= 64 ? 2 : 1;
   while (depth > 1 && depth * (load + n) * 128 > 40 * 1024) depth /= 2;
@@ -73,7 +77,7 @@ constexpr Geometry narrow(int n, int depth, int ctas) {
 
 }  // namespace geometry
 
-/// Kernels for operands and outputs that suit TMA, alpha = 1 and nothing else.
+/// Kernels for operands and outputs that suit TMA, with no epilogue but alpha = 1.
 inline constexpr auto kPlainGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
@@ -86,18 +90,19 @@ inline constexpr auto kPlainGeometries = [] {
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
   }
-  for (const int n : {24, 32, 48, 224, 248}) all[i++] = stream(64, n);  // others are listed below
+  for (const int n : {24, 32, 48, 224, 248}) all[i++] = stream(64, n);  // other widths are below
   all[i++] = narrow(8, 4, 1);
   all[i++] = narrow(16, 4, 1);
   all[i++] = narrow(32, 4, 1);
   all[i++] = narrow(64, 2, 1);
   for (const int n : kOne) all[i++] = tile(1, 1, n);
-  // 128 x 96 runs in one wave: one group has a longer ring than two, which need more boxes for D.
+  // 128 x 96 runs in one wave, where one group has a longer ring than two: two need more boxes of
+  // D.
   for (const int n : kTwo) all[i++] = n == 96 ? tile(1, 2, n) : tile(2, 1, n);
   for (const int n : kWide) all[i++] = tile(2, 2, n);
   for (const int n : kThree) all[i++] = tile(3, 1, n);
-  // Pairs pay where tiles are light and would each fetch the same streamed weights; for the large
-  // tiles, where power sets the clock, they lost 1 to 10 % and are not compiled.
+  // Pairs pay where tiles are light and would each fetch the same streamed weights. Large tiles,
+  // where power sets the clock, lost 1 to 10 % as pairs, so those are not compiled.
   for (const int n : {64, 96, 128, 160}) all[i++] = pair(1, 1, n, false);
   all[i++] = pair(2, 1, 48, true);
   all[i++] = pair(1, 2, 96, true);

@@ -9,9 +9,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// An operand as the kernels see it: `rows` vectors of k elements. K-major: a vector runs along
-/// memory and vectors are `ld` elements apart. MN-major: element k of all vectors runs along
-/// memory and successive k are `ld` apart.
+/// An operand as the kernels see it: `rows` vectors of k elements. In a K-major operand a vector
+/// runs along memory, and vectors are `ld` elements apart. In an MN-major one the elements of one
+/// k, from all vectors, run along memory, and successive k are `ld` elements apart.
 struct Operand {
   const void* data = nullptr;
   std::int64_t rows = 0;
@@ -19,32 +19,32 @@ struct Operand {
   bool mn_major = false;
 };
 
-/// T[x, y] = sum over k of X[x, k] * Y[y, k]. X feeds the 64-row side of the tensor core, Y the
-/// narrow one. D is T or its transpose; which matrix takes which side is bit-neutral, because
-/// products commute and every output is its own chain.
+/// T[x, y] = sum over k of X[x, k] * Y[y, k]. X feeds the 64-row side of the tensor core and Y the
+/// narrow one. D is T or its transpose. Which matrix takes which side is bit-neutral, because
+/// products commute and every output is a chain of its own.
 struct Problem {
   Operand x, y;
   std::int64_t k = 0;
-  std::int64_t d_x = 0;  ///< distance of D's elements along x, in elements; 0 for an extent of 1
-  std::int64_t d_y = 0;
+  std::int64_t d_x = 0;  ///< distance, in elements, of D's neighbours along x; 0 for an extent of 1
+  std::int64_t d_y = 0;  ///< the same along y
   bool swapped = false;  ///< x walks along N and y along M
-  bool x_stable = false;
-  bool y_stable = false;
-  /// Neighbours along x lie side by side in memory (else neighbours along y).
+  bool x_stable = false;  ///< no earlier work of the stream writes X
+  bool y_stable = false;  ///< the same for Y
+  /// Whether neighbours along x (else neighbours along y) lie side by side in memory.
   bool d_x_contiguous() const { return d_x == 1 && x.rows > 1 && (d_y != 1 || y.rows == 1); }
 };
 
-/// One operand from its view: strides of an extent of 1 mean nothing and read as 0.
+/// One operand from its view. The stride of an extent of 1 means nothing and is 0.
 inline Operand make_operand(const void* data, std::int64_t rows, std::int64_t k,
                             std::int64_t row_stride, std::int64_t k_stride) {
   if (k_stride == 1 || k <= 1) {
-    const std::int64_t packed = (k + 7) / 8 * 8;  // any legal distance for a single row
+    const std::int64_t packed = (k + 7) / 8 * 8;  // a single row: any legal distance
     return {data, rows, rows > 1 ? row_stride : packed, false};
   }
   return {data, rows, k_stride, true};
 }
 
-/// `swapped` puts B's columns on the x side.
+/// The problem of a GEMM; `swapped` puts B's columns on the x side.
 inline Problem make_problem(const GemmArguments& g, bool swapped, bool a_stable, bool b_stable) {
   const Operand a = make_operand(g.a, g.m, g.k, g.as.row, g.as.col);
   const Operand b = make_operand(g.b, g.n, g.k, g.bs.col, g.bs.row);

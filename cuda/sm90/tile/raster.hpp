@@ -7,9 +7,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Tiles of the output in the order in which a persistent grid takes them: stripes `group` tiles
-/// wide along x, inside a stripe x first. CTAs that run together then read a nearly square patch
-/// of X and Y, which is what L2 has to hold:
+/// The order in which a persistent grid takes the tiles of the output: in stripes that are `group`
+/// tiles wide along x, and inside a stripe along x first. CTAs that run together then read a nearly
+/// square patch of X and Y, which is what L2 has to hold:
 ///
 ///        y ->
 ///    x   0 2 4 6        group = 2, 4 x 4 tiles

@@ -8,26 +8,28 @@
 #include "core/contract/gemm_arguments.hpp"
 #include "cuda/sm90/tile/geometry.hpp"
 #include "cuda/sm90/tile/raster.hpp"
+#include "cuda/sm90/tile/swizzle.hpp"
 #include "detgemm/types.hpp"
 
 namespace detgemm::cuda::sm90 {
 
-inline constexpr int kBlockK = 64;  ///< k of one shared-memory row: 128 bytes, one swizzle span
+inline constexpr int kBlockK = 64;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
-/// Tensor maps a wgmma kernel is launched with; `d` in plain kernels only.
+/// The tensor maps with which a wgmma kernel is launched; only plain kernels use `d`.
 struct LaunchMaps {
   CUtensorMap x, y, d;
 };
-/// The same for fold and tree; `c` where a fold starts from C through TMA.
+/// The same for fold and tree; `c` is used where a fold starts from C through TMA.
 struct LeafMaps : LaunchMaps {
   CUtensorMap c;
 };
 
+/// The shape of a launch as its kernel sees it.
 struct LaunchShape {
   Raster raster;
   int x_rows = 0, y_rows = 0;
-  int k_blocks = 0;           ///< of kBlockK; the last one is padded with zeros
-  bool whole_blocks = false;  ///< k is a multiple of kBlockK: maps have a third dimension
+  int k_blocks = 0;           ///< blocks of kBlockK; the last one is padded with zeros
+  bool whole_blocks = false;  ///< k is a multiple of kBlockK, and maps have a third dimension
   bool x_stable = false, y_stable = false;
   bool d_x_contiguous = false;
   bool swapped = false;
@@ -37,8 +39,8 @@ struct LaunchShape {
 /// What a kernel does around its chains.
 enum class Form {
   plain,    ///< operands and D suit TMA; D is the rounded accumulator
-  general,  ///< operands suit TMA; any strides of D, any epilogue
-  from_c,   ///< general, and the accumulator starts from fp32 C (`continue`)
+  general,  ///< operands suit TMA; D may have any strides and any epilogue
+  from_c,   ///< general, and accumulators start from fp32 C (`continue`)
 };
 
 /// A wgmma kernel at compile time.
@@ -53,21 +55,21 @@ struct Tile {
   static constexpr bool kGeneral = kForm != Form::plain;
 
   static constexpr int kX = kG.x();
-  /// The tensor core reads 64 rows whatever was loaded; what lies behind the loaded ones makes
+  /// The tensor core reads 64 rows, whatever was loaded. What lies behind the loaded rows makes
   /// rows of the tile that do not exist in the problem and are never stored.
   static constexpr int kXLoad = kG.load;
-  static constexpr int kXBytes = kXLoad * 128;  ///< one k block
+  static constexpr int kXBytes = kXLoad * kSpanBytes;  ///< one k block
   static constexpr int kYBytes = kG.stage_bytes(kYMn) / kDepth - kXBytes;
   static constexpr int kStageBytes = kG.stage_bytes(kYMn);
   static constexpr int kThreads = 128 * (kGroups + 1);
-  /// Of a thread, where groups share out the 64 K that a multiprocessor has.
+  /// Registers per thread, where groups share out the 65536 of a multiprocessor.
   static constexpr int kConsumerRegisters = kGroups == 3 ? 160 : kBlocks * kN > 256 ? 240 : 232;
   static constexpr int kProducerRegisters = kGroups == 3 ? 32 : kBlocks * kN > 256 ? 24 : 40;
 
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  /// Plain: a group's boxes of D. General: 8 rows of kColumns fp32 a warp, padded against bank
-  /// conflicts.
+  /// Plain kernels stage D in kBoxes boxes per group. General ones stage 8 rows of kColumns fp32
+  /// per warp, padded against bank conflicts.
   static constexpr int kBoxes = 2;
   static constexpr int kColumns = kN < 64 ? kN : 64;
   static constexpr int kPitch = kColumns + 8;
@@ -75,15 +77,22 @@ struct Tile {
       kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * kBoxes * kBoxBytes;
   static constexpr int kGroupBoxes = kBoxes * kBoxBytes;  ///< from a group's boxes to the next's
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
-  /// Stages by which the second group runs behind, where the ring can spare them: the rest of it
-  /// hides L2's latency.
+  /// Stages by which the second group runs behind the first, where the ring can spare them: the
+  /// rest of the ring hides the latency of L2.
   static constexpr int kLag = kStages >= 6 ? 2 : 0;
-  static constexpr int kSharedBytes = kStages * kStageBytes + kEpilogueBytes + 16 * kStages + 1024;
+  static constexpr int kSharedBytes =
+      kStages * kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
-  static_assert(kN % 8 == 0 && kN <= 256 && kStages >= 3);
-  static_assert(kG.takes_mn_major() || (!kXMn && !kYMn));
-  static_assert(!kGeneral || (kN % 64 == 0 && kCluster == 1));
-  static_assert(kXLoad == kX || kStageBytes + kEpilogueBytes >= kDepth * kXBytes + 8192);
+  static_assert(kN % 8 == 0 && kN <= 256, "The N of a wgmma is a multiple of 8, at most 256.");
+  static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
+  static_assert(kG.takes_mn_major() || (!kXMn && !kYMn),
+                "An MN-major operand needs whole slabs of 64 rows and one k block per stage.");
+  static_assert(!kGeneral || (kN % 64 == 0 && kCluster == 1),
+                "The general epilogue stages 64 columns at a time and knows no clusters.");
+  static_assert(
+      kXLoad == kX || kStageBytes + kEpilogueBytes >= kDepth * kXBytes + kSlabBytes,
+      "Where fewer than 64 rows are loaded, the slab that the tensor core reads must still "
+      "end inside the CTA's shared memory.");
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One instruction at a time against the integer model: whatever its form, width and the majors of
-// its operands, a chain of k16 steps in ascending order has the contract's bits.
+// One instruction at a time against the integer model. Whatever the instruction's form and width
+// and the majors of its operands, a chain of k16 steps in ascending order has the contract's bits.
 
 #include "tests/cuda/instructions.hpp"
 
@@ -12,10 +12,9 @@ namespace detgemm::test {
 namespace {
 
 constexpr std::int64_t kM = 64;
-constexpr int kWidths[] = {8,   16,  24,  32,  48,  64,  80,  96,  112, 128,
-                           144, 160, 176, 192, 208, 224, 240, 248, 256};
 
-/// Outputs whose bits differ from the model's, over all kinds of data and some lengths of k.
+/// The number of outputs whose bits differ from the model's, over all kinds of data and some
+/// lengths of k.
 long long differing(const Instruction& which, DType input) {
   long long count = 0;
   for (const std::int64_t k : {16, 64, 72, 1000}) {
@@ -26,7 +25,7 @@ long long differing(const Instruction& which, DType input) {
       const auto draw = [&](const Array& to, std::int64_t rows, std::uint64_t key) {
         const Draw how{static_cast<Data>(kind), input, key + static_cast<std::uint64_t>(k), 2,
                        key == 2};
-        // Lines of A are rows, of B columns; k runs along both.
+        // Lines are the rows of A and the columns of B; k runs along both.
         const Lines lines =
             key == 1 ? Lines{to.data(), {k, 1}, rows, k} : Lines{to.data(), {1, which.n}, rows, k};
         EXPECT_EQ(fill(lines, how, nullptr), cudaSuccess);
@@ -81,7 +80,7 @@ TEST_F(Instructions, AFromRegisters) {
 TEST_F(Instructions, MmaSync) {
   for (const int n : {8, 64}) expect_equal({Form::mma_sync, n});
 }
-/// The comparison sees an order of steps.
+/// The comparison notices another order of steps.
 TEST_F(Instructions, DescendingStepsDiffer) {
   EXPECT_GT(differing({Form::descending, 64}, DType::bf16), 64 * 64);
 }

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-// An accumulator is touched between two wgmma of one group: ptxas puts a wait around each.
+// An accumulator is changed between two wgmma of one group, so ptxas puts a wait around each of
+// them.
 __global__ void serialised(const float* c, float* out, std::uint64_t x, std::uint64_t y, int n) {
   float d[4];
   for (int i = 0; i < 4; ++i) d[i] = c[i];

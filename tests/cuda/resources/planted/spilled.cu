@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 128 values live across a barrier where 64 registers a thread is all there is.
+// 128 values are live across a barrier, where a thread has only 64 registers.
 __global__ void __launch_bounds__(1024) spilled(float* p) {
   float v[128];
 #pragma unroll

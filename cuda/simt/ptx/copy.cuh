@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+/// PTX instructions of compute capability 8.0 that bring memory closer, one per function. Each
+/// function is named after its instruction; inline assembly appears in no other folder of these
+/// kernels.
+namespace detgemm::cuda::simt::ptx {
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// Copies 16 bytes, or 4, to shared memory asynchronously.
+__device__ __forceinline__ void cp_async_cg_16(float* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
+               : "memory");
+}
+__device__ __forceinline__ void cp_async_ca_4(float* to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from)
+               : "memory");
+}
+/// Closes a group of this thread's copies.
+__device__ __forceinline__ void cp_async_commit_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Waits until at most kPending of this thread's groups are under way.
+template <int kPending>
+__device__ __forceinline__ void cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+/// Loads 16 bytes that nothing writes meanwhile. It is volatile because a compiler that moved it to
+/// where the value is needed would undo the point of asking early.
+__device__ __forceinline__ uint4 ld_global_nc_v4_u32(const void* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
+}  // namespace detgemm::cuda::simt::ptx
