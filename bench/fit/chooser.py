@@ -5,11 +5,12 @@
 cuda/sm90/host/choose.cpp to measured times of every geometry, by random search, and prints them with
 what the model's choice then costs against the best geometry measured. Needs numpy.
 
-RESULT.json: schema 2, from `detgemm bench --variants all` (docs/benchmarks.md says which cases). Read
-are the arms of role detgemm whose kernel was forced under a chain on bf16 or fp16.
+RESULT.json or RESULT.json.xz: schema 2, from `detgemm bench --variants all` (docs/benchmarks.md has
+the command). Read are the arms of role detgemm whose kernel was forced under a chain on bf16 or fp16.
 """
 import argparse
 import json
+import lzma
 import math
 import re
 import sys
@@ -100,7 +101,8 @@ def main():
     options = parser.parse_args()
     results = []
     for path in options.results:
-        with open(path, encoding="utf-8") as file:
+        opened = lzma.open if path.endswith(".xz") else open
+        with opened(path, "rt", encoding="utf-8") as file:
             results += [p for p in forced_times(json.load(file)) if any(features(p))]
     rows = [(i, us, f) for i, r in enumerate(results) for us, f in features(r)]
     if not rows:
