@@ -45,9 +45,8 @@ MAY_INCLUDE = {
     "bench/host": ["bench/common/", "bench/host/", "bench/suite/", "detgemm/"],
     "bench/hip": ["bench/common/", "bench/hip/", "bench/host/memory.hpp", "bench/suite/", "detgemm/"],
     # The ceiling of wgmma is a loop of the kernels' own instruction.
-    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/gpu/", "bench/suite/", "detgemm/",
+    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/suite/", "detgemm/",
                    "cuda/sm90/ptx/wgmma.cuh"],
-    "bench/gpu": ["bench/common/", "bench/gpu/", "detgemm/", "cuda/launch.hpp"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
