@@ -51,6 +51,16 @@ function(detgemm_add_library name)
   endif()
 endfunction()
 
+# detgemm_compile_plain(NAME): little optimisation and no sanitizer. The engines of the harness are not
+# what a sanitizer is for, and instrumented they take longer to compile than all that they test.
+function(detgemm_compile_plain name)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(detgemm_${name} PRIVATE -O0 -fno-sanitize=all)
+  else()
+    target_compile_options(detgemm_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # A folder of the tree with targets of its own.
 function(detgemm_add_folder folder)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)

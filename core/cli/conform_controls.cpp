@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "tests/controls/engines/control.hpp"
+#include "core/conformance/controls/control.hpp"
 
 namespace detgemm::cli {
 namespace {

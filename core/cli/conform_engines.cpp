@@ -4,7 +4,7 @@
 #include "core/cli/conform_engines.hpp"
 
 #include "core/conformance/engine.hpp"
-#include "tests/controls/engines/control.hpp"
+#include "core/conformance/controls/control.hpp"
 
 namespace detgemm::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/conformance/harness.hpp"
-#include "tests/controls/engines/control.hpp"
+#include "core/conformance/controls/control.hpp"
 
 namespace detgemm::conformance {
 namespace {

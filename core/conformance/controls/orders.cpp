@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 // Engines that add the right products in the wrong order, or in a changing one.
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 // Engines that keep the order and get a value wrong.
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 // Engines that read or write what is not theirs, or share what they should not.
 
