@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 include(GNUInstallDirs)
+include(DetgemmFolders)
 
 # Floating-point flags are part of the contract: no contraction, no fast-math, no flush to zero.
 add_library(detgemm_flags INTERFACE)
@@ -58,13 +59,6 @@ function(detgemm_compile_plain name)
     target_compile_options(detgemm_${name} PRIVATE -O0 -fno-sanitize=all)
   else()
     target_compile_options(detgemm_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
-endfunction()
-
-# A folder of the tree with targets of its own.
-function(detgemm_add_folder folder)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-    add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
   endif()
 endfunction()
 
