@@ -30,6 +30,7 @@ function(detgemm_add_library name)
   add_library(detgemm::${name} ALIAS ${target})
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
+      $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detgemm_flags>)
@@ -62,16 +63,17 @@ function(detgemm_compile_plain name)
   endif()
 endfunction()
 
-# detgemm_add_backend(NAME WANTED): folder backends/NAME defines detgemm_NAME; the registry in
-# detgemm_detgemm then knows it through DETGEMM_HAS_NAME.
+# detgemm_add_backend(NAME WANTED): folder backends/NAME defines detgemm_NAME. Sets DETGEMM_HAS_NAME to
+# 1 or 0, by which detgemm/config.hpp tells the registry, and users, what the build has.
 function(detgemm_add_backend name wanted)
+  string(TOUPPER ${name} upper)
+  set(DETGEMM_HAS_${upper} 0 PARENT_SCOPE)
   if(NOT wanted)
     return()
   endif()
   detgemm_add_folder(backends/${name})
   if(TARGET detgemm_${name})
-    string(TOUPPER ${name} upper)
-    target_compile_definitions(detgemm_detgemm PRIVATE DETGEMM_HAS_${upper})
+    set(DETGEMM_HAS_${upper} 1 PARENT_SCOPE)
     target_link_libraries(detgemm_detgemm PUBLIC detgemm_${name})
   endif()
 endfunction()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds small projects against detgemm the ways users do; one case a call.
+"""Builds small projects against detgemm the ways users do; one case per call.
 
 consumers.py --source DIR --build DIR --cmake CMAKE CASE [static|shared]
 """
