@@ -15,7 +15,7 @@ namespace detgemm::cli {
 struct KnownBackend {
   std::string name;
   std::string description;
-  const Backend* backend = nullptr;  ///< null where it is not in this build
+  const Backend* backend = nullptr;  ///< null if it is not in this build
   Status available;                  ///< ok, or the sentence why it cannot run here
 };
 

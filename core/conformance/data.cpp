@@ -72,7 +72,7 @@ std::uint32_t draw_special(Random& random, DType input) {
   return random.pick(std::span<const std::uint32_t>(list)) ^ (random.one_in(2) ? f.sign_bit() : 0U);
 }
 
-/// Drawing from a table of 1024 elements serves as well as drawing each anew, and is ten times
+/// Drawing from a table of 1024 elements serves as well as a fresh draw each, and is ten times
 /// faster.
 class NormalTable {
  public:

@@ -192,7 +192,7 @@ DETGEMM_API detgemm_status_t detgemm_contract_canonical(const detgemm_contract_t
 /* The same number on every platform. */
 DETGEMM_API detgemm_status_t detgemm_contract_digest(const detgemm_contract_t* contract,
                                                      uint64_t* digest);
-/* *equal = 1 where all fields are the same, else 0. */
+/* Sets *equal to 1 if all fields are the same, and to 0 otherwise. */
 DETGEMM_API detgemm_status_t detgemm_contract_equal(const detgemm_contract_t* x,
                                                     const detgemm_contract_t* y, int32_t* equal);
 /* The number of leaves for k >= 0 products: 1 for chain; 0 for k = 0. */

@@ -72,7 +72,7 @@ typedef struct detgemm_engine_call {
   size_t struct_size;
   detgemm_engine_matrix a; /* as stored: m x k, or k x m with op_a transpose */
   detgemm_engine_matrix b; /* k x n, or n x k */
-  detgemm_engine_matrix c; /* m x n; data is NULL where there is none */
+  detgemm_engine_matrix c; /* m x n; data is NULL if there is none */
   detgemm_engine_matrix d; /* m x n; may be C itself */
   const void* bias;        /* n elements, or NULL */
   void* stream;            /* what create_stream returned */
