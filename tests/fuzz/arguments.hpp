@@ -28,9 +28,9 @@ struct alignas(8) Roomy {
 
 /// Everything a call can take, built from bytes: first a valid small problem in one block of real
 /// memory, then some fields, pointers and sizes spoiled.
-class Scene {
+class Arguments {
  public:
-  explicit Scene(Bytes& bytes);
+  explicit Arguments(Bytes& bytes);
 
   /// Every view that the library could accept lies in the block: only then may an accepted call
   /// touch elements.

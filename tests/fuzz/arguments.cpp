@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fuzz/scene.hpp"
+#include "tests/fuzz/arguments.hpp"
 
 #include <cstring>
 
@@ -47,7 +47,7 @@ void each_element(const detgemm_matrix_t& v, Visit&& visit) {
 
 }  // namespace
 
-Scene::Scene(Bytes& bytes) {
+Arguments::Arguments(Bytes& bytes) {
   initialised(detgemm_contract_init(contract.get(), sizeof(detgemm_contract_t)));
   initialised(detgemm_gemm_spec_init(spec.get(), sizeof(detgemm_gemm_spec_t)));
   initialised(detgemm_const_matrix_init(a.get(), sizeof(detgemm_const_matrix_t)));
@@ -71,8 +71,8 @@ Scene::Scene(Bytes& bytes) {
 }
 
 template <class View>
-void Scene::place(Bytes& bytes, View& view, std::int64_t rows, std::int64_t cols,
-                  detgemm_dtype_t type) {
+void Arguments::place(Bytes& bytes, View& view, std::int64_t rows, std::int64_t cols,
+                      detgemm_dtype_t type) {
   view.rows = rows;
   view.cols = cols;
   view.dtype = type;
@@ -87,7 +87,7 @@ void Scene::place(Bytes& bytes, View& view, std::int64_t rows, std::int64_t cols
   used_ = (used_ + 7) / 8 * 8;
 }
 
-void Scene::build(Bytes& bytes) {
+void Arguments::build(Bytes& bytes) {
   const std::size_t contracts = detgemm_contract_count();
   initialised(
       detgemm_contract_at(static_cast<std::size_t>(bytes.byte()) % contracts, contract.get()));
@@ -148,7 +148,7 @@ void Scene::build(Bytes& bytes) {
   if (s.bias != DETGEMM_NONE) g.bias = bias.get();
 }
 
-void* Scene::odd_pointer(Bytes& bytes) {
+void* Arguments::odd_pointer(Bytes& bytes) {
   switch (bytes.below(4)) {
     case 0:
       return nullptr;
@@ -160,7 +160,7 @@ void* Scene::odd_pointer(Bytes& bytes) {
 }
 
 template <class View>
-void Scene::spoil_view(Bytes& bytes, View& view) {
+void Arguments::spoil_view(Bytes& bytes, View& view) {
   switch (bytes.below(7)) {
     case 0:
       view.data = odd_pointer(bytes);
@@ -186,7 +186,7 @@ void Scene::spoil_view(Bytes& bytes, View& view) {
   }
 }
 
-void Scene::spoil(Bytes& bytes) {
+void Arguments::spoil(Bytes& bytes) {
   const auto any32 = [&] { return static_cast<std::int32_t>(bytes.odd_integer()); };
   detgemm_gemm_spec_t& s = spec.value;
   detgemm_contract_t& k = contract.value;
@@ -291,8 +291,20 @@ void Scene::spoil(Bytes& bytes) {
       root_count = bytes.below(5);
       break;
     case 24:
-      (bytes.byte() % 2 != 0 ? plan_options.value.stable : plan_options.value.max_workers) =
-          any32();
+      switch (bytes.below(4)) {
+        case 0:
+          plan_options.value.max_workers = any32();
+          break;
+        case 1:
+          plan_options.value.stable = any32();
+          break;
+        case 2:
+          gemm_options.value.max_workers = any32();
+          break;
+        default:
+          gemm_options.value.stable = any32();
+          break;
+      }
       break;
     default:
       for (int i = bytes.below(12); i > 0; --i) variant += static_cast<char>(bytes.byte() | 1);
@@ -303,7 +315,7 @@ void Scene::spoil(Bytes& bytes) {
   }
 }
 
-bool Scene::inside() const {
+bool Arguments::inside() const {
   const auto begin = reinterpret_cast<std::uintptr_t>(block_.data());
   const std::uintptr_t end = begin + kBlock;
   bool in = lies_in(a.value, begin, end) && lies_in(b.value, begin, end) &&
@@ -316,9 +328,11 @@ bool Scene::inside() const {
                 (scratch >= begin && scratch < end && workspace_bytes <= end - scratch));
 }
 
-bool Scene::unchanged() const { return std::memcmp(block_.data(), before_.data(), kBlock) == 0; }
+bool Arguments::unchanged() const {
+  return std::memcmp(block_.data(), before_.data(), kBlock) == 0;
+}
 
-bool Scene::only_d_changed() const {
+bool Arguments::only_d_changed() const {
   std::array<std::uint8_t, kBlock> expected = before_;
   const auto allow = [&](const void* at, std::size_t count) {
     std::memcpy(expected.data() + (static_cast<const std::uint8_t*>(at) - block_.data()), at,
@@ -329,7 +343,7 @@ bool Scene::only_d_changed() const {
   return std::memcmp(expected.data(), block_.data(), kBlock) == 0;
 }
 
-std::vector<std::uint8_t> Scene::elements_of_d() const {
+std::vector<std::uint8_t> Arguments::elements_of_d() const {
   std::vector<std::uint8_t> bytes;
   each_element(d.value, [&](const std::uint8_t* at, std::size_t size) {
     bytes.insert(bytes.end(), at, at + size);
@@ -337,6 +351,6 @@ std::vector<std::uint8_t> Scene::elements_of_d() const {
   return bytes;
 }
 
-void Scene::restore() { block_ = before_; }
+void Arguments::restore() { block_ = before_; }
 
 }  // namespace detgemm::fuzz

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
-// Engines that take another path where some shape, address or option tells them to, and forget
-// that the other path adds in another order.
+// Engines that take another path for some shapes, addresses or options, although that path adds in
+// another order.
 
 namespace detgemm::controls {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 #include <cstring>
 #include <memory>
@@ -43,7 +43,7 @@ class FaultyPlan final : public PlanImpl {
     return {};
   }
 
-  // Always the first: right where there is one variant, and a lie where there are more.
+  // Always the first name: right if there is one variant, and wrong if there are more.
   std::string kernel(std::int64_t) const override { return fault_.variants.front(); }
 
  private:

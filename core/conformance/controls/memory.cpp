@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
-// Engines that read or write what is not theirs, or share what they should not.
+// Engines that read or write memory that is not theirs, or share memory that they should not.
 
 namespace detgemm::controls {
 namespace {
@@ -37,7 +37,7 @@ void store_past_the_row(const Run& run) {
   }
 }
 
-/// Takes for granted that scratch memory comes zeroed.
+/// Assumes that scratch memory is zero.
 void start_from_the_workspace(const Run& run) {
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     const float left = *static_cast<const float*>(run.workspace.data);

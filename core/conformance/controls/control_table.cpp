@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "backends/skeleton/skeleton.hpp"
-#include "tests/controls/engines/control.hpp"
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/control.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 namespace detgemm::controls {
 namespace {

@@ -19,20 +19,21 @@ struct Run {
   Workspace workspace;
 };
 
-/// An engine is the honest scalar one except for what is given here.
+/// The difference between an engine and the honest scalar one.
 struct Fault {
   std::string_view name;
   void (*run)(const Run&);
-  float (*join)(std::span<const float> roots) = nullptr;  ///< of one output, for combine
+  float (*join)(std::span<const float> roots) =
+      nullptr;  ///< joins the roots of one output, for combine
   std::size_t workspace = 0;
   std::vector<std::string> variants{"scalar"};
-  Device* device = nullptr;  ///< the host's where null
+  Device* device = nullptr;  ///< the host's if null
 };
 
 /// An engine with the fault; it lives as long as the program.
 const Backend* make_backend(const Fault& fault);
 
-/// The host with make-believe graphs, so that replay can be looked at without a GPU.
+/// The host with simulated graphs, so that replay can be tested without a GPU.
 Device& graph_host() noexcept;
 
 /// Calls fn.operator()<Arithmetic, DType>(arguments) for the spec's step.
@@ -50,13 +51,13 @@ void for_outputs(const GemmArguments& g, Fn&& fn) {
   }
 }
 
-/// The contract, followed.
+/// Computes what the contract says.
 void compute_honestly(const Run& run);
-/// The contract with another reduction in place of its own.
+/// Computes the contract with another reduction in place of its own.
 void compute_with(const Run& run, const Reduction& reduction);
 /// A reduction that is not the contract's.
 Reduction another(const Contract& contract);
-/// The arithmetic on operands that `change` has altered (as raw elements).
+/// Computes the contract on operands whose raw elements `change` has altered.
 void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint32_t, DType));
 
 // One fault each; control_table.cpp says what they do.

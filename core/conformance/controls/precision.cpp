@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
-// Engines that keep the order and get a value wrong.
+// Engines that keep the order and compute a wrong value.
 
 namespace detgemm::controls {
 namespace {
@@ -40,7 +40,7 @@ void narrow_nodes(const Run& run) {
   });
 }
 
-/// A vector loop of 8 that forgets the rest.
+/// A loop over vectors of 8 that drops the remainder.
 void whole_vectors_only(const Run& run) {
   with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
     if (g.k > 8) g.k -= g.k % 8;
@@ -64,7 +64,7 @@ std::uint32_t flushed(std::uint32_t bits, DType type) {
 
 void flush_inputs(const Run& run) { compute_on_changed_inputs(run, flushed); }
 
-/// A sum that starts from -0, or a sign put on afterwards.
+/// A sum that starts from -0, or gets that sign afterwards.
 void negative_zero(const Run& run) {
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
@@ -103,7 +103,7 @@ void fuse_the_epilogue(const Run& run) {
   });
 }
 
-/// beta * C also where beta is 0: a NaN in C then is a NaN in D.
+/// Adds beta * C even if beta is 0, so that a NaN in C becomes a NaN in D.
 void read_c_always(const Run& run) {
   if (run.operands.c.data == nullptr || run.spec.continue_from_c) return compute_honestly(run);
   with_own_epilogue(run, [&](GemmArguments g, std::int64_t row, std::int64_t col, float acc) {

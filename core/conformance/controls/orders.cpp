@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 // Engines that add the right products in the wrong order, or in a changing one.
 
@@ -23,7 +23,7 @@ std::vector<float> slice_roots(const GemmArguments& g, std::int64_t slice, std::
 }
 
 /// Atomic adds land in the order in which blocks finish; a counter stands in for the scheduler,
-/// so that the order changes surely and not just mostly.
+/// so that the order changes at every call and not only at most of them.
 void add_as_they_arrive(const Run& run) {
   static std::atomic<std::size_t> calls{0};
   const std::size_t turn = calls.fetch_add(1);
