@@ -209,10 +209,10 @@ def main():
                 "machine": {"device": properties.name,
                             "processors": str(properties.multi_processor_count),
                             "toolkit": "CUDA " + str(torch.version.cuda)},
-                "baselines": [
-                    {"name": "triton", "present": True, "what": "Triton " + triton.__version__},
-                    {"name": "torch", "present": True, "what": "torch " + torch.__version__}],
-                "falls": [], "not_measured": 0, "results": []}
+                "baselines": [{"name": "triton", "present": True, "what": "Triton " + triton.__version__},
+                              {"name": "torch", "present": True, "what": "torch " + torch.__version__}],
+                "ceilings": {}, "overheads": {}, "falls": [], "not_measured": 0, "failed": 0,
+                "results": []}
     pools = Pools()
     suites = options.suite.split(",") if options.suite else None
     tokens = [int(m) for m in options.m.split(",")] if options.m else None
