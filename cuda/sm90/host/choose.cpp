@@ -142,8 +142,25 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
 
 namespace {
 
-std::size_t kernels_of(const Question& q) {
-  return q.family == Family::leaves ? kLeafKernels : geometries_of(q.family, q.form).size();
+/// Kernels of a family.
+struct Range {
+  int begin, end;
+};
+
+/// The kernels that may answer a Question: all, or the forced one. The kernels of a chain are
+/// forced by the name of their geometry, whatever the form, so the range may be empty.
+Range kernels_for(const Question& q) {
+  const auto geometries = geometries_of(q.family, q.form);
+  if (q.forced < 0) {
+    const std::size_t all = q.family == Family::leaves ? kLeafKernels : geometries.size();
+    return {0, static_cast<int>(all)};
+  }
+  if (q.family == Family::leaves || q.form == Form::plain) return {q.forced, q.forced + 1};
+  const std::string wanted = name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
+  const auto at = std::find_if(geometries.begin(), geometries.end(),
+                               [&](const Geometry& t) { return name(t) == wanted; });
+  const auto index = static_cast<int>(at - geometries.begin());
+  return {index, at == geometries.end() ? index : index + 1};
 }
 
 Decision candidate(const Question& q, int kernel, bool swapped) {
@@ -171,11 +188,6 @@ struct Candidate {
   Candidate(const Question& question, int kernel, bool swapped)
       : q(question), d(candidate(question, kernel, swapped)) {}
 
-  /// The kernels of a chain are forced by the name of their geometry, whatever the form.
-  bool is_forced() const {
-    if (q.family == Family::leaves || q.form == Form::plain) return d.kernel == q.forced;
-    return name(t) == name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
-  }
   int tiles() const { return raster_of(t, x, y, at_once).tiles(); }
 
   /// The rule by which it does not take the problem, or null.
@@ -255,11 +267,10 @@ const char* why_not(const Question& q) {
   const bool operands = q.family == Family::realign || q.family == Family::gather;
   const char* rule = operands ? kNeedsAlignment : kNeedsPlain;  // where it is not compiled
   if (q.family == Family::gather) return rule;
-  for (std::size_t i = 0; i < kernels_of(q); ++i) {
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
-      const Candidate c(q, static_cast<int>(i), swapped);
-      if (!c.is_forced()) continue;
-      rule = c.why_not();
+      rule = Candidate(q, i, swapped).why_not();
       if (rule == nullptr) return nullptr;
     }
   }
@@ -272,10 +283,10 @@ Choice choose(const Question& q) {
   if (best.why_not != nullptr) return best;
   if (q.family == Family::gather) return choose_gather(q);
   double min = 0;
-  for (std::size_t i = 0; i < kernels_of(q); ++i) {
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
-      const Candidate c(q, static_cast<int>(i), swapped);
-      if (q.forced >= 0 && !c.is_forced()) continue;
+      const Candidate c(q, i, swapped);
       if (c.why_not() != nullptr || c.loads_too_much()) continue;
       const double time = c.time();
       if (best.decision.family != Family::none && time >= min) continue;

@@ -55,7 +55,7 @@ bool whole_blocks(const Question& q) { return !q.leaves() || q.reduction.leaf_k 
 }  // namespace
 
 void ask(const GemmArguments& g, Question& q) {
-  const bool single = g.k == 0 || (q.leaves() && leaves_of(g.k, g.reduction.leaf_k) == 1);
+  const bool single = g.k == 0 || (q.leaves() && leaves_of(g.reduction, g.k) == 1);
   if (single && q.forced < 0 && (g.k == 0 || !g.continue_from_c)) q.reduction = {};
   const Problem p = make_problem(g, false, false, false);
   q.a_mn = p.x.mn_major;
