@@ -15,7 +15,7 @@ namespace detgemm::cli {
 namespace {
 
 constexpr const char* kSummary =
-    "Ours beside the vendor's own library, one experiment for every backend";
+    "detgemm beside the vendor's own library, one experiment for every backend";
 constexpr const char* kFooter =
     R"(Runs detgemm_bench, which lies beside this program where Google Benchmark was found when it was
 built, with all arguments as they are.
