@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kContracts[] = {"hopper/bf16/chain->bf16", "hopper/fp16/tree:256->fp32",
                                       "ieee_fma/fp32/tree:64->fp32"};
 
-GemmSpec spec_of(const char* contract) { return spec_of(contract, 512, 2048); }
+GemmSpec large(const char* contract) { return spec_of(contract, 512, 2048); }
 
 /// D's bytes and the kernel that ran; all memory is gone when this returns.
 std::vector<std::uint8_t> run(const Plan& plan, std::string& kernel) {
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> run(const Plan& plan, std::string& kernel) {
 
 TEST(Context, PlansOutliveADeviceReset) {
   for (const char* contract : kContracts) {
-    const Plan plan = plan_of(spec_of(contract));
+    const Plan plan = plan_of(large(contract));
     std::string before, after;
     const auto bits = run(plan, before);
     ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
@@ -55,7 +55,7 @@ TEST(Context, PlansRunInAnotherContext) {
   ASSERT_NE(create, nullptr);
   ASSERT_NE(destroy, nullptr);
   for (const char* contract : kContracts) {
-    const Plan plan = plan_of(spec_of(contract));
+    const Plan plan = plan_of(large(contract));
     std::string before, after;
     const auto bits = run(plan, before);
     CUcontext context = nullptr;
