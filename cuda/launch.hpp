@@ -5,80 +5,125 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include "core/contract/gemm_arguments.hpp"
+#include "cuda/driver.hpp"
+#include "cuda/sm90/tile/raster.hpp"
+#include "cuda/sm90/tile/tile.hpp"
 
-/// The door of the CUDA kernels: backends include this and nothing else of cuda/.
+/// The entry to the CUDA kernels: backends include this header and nothing else from cuda/.
+///
+///     arguments, options -> decide -> Decision -> enqueue -> a launch on the stream
+///                                            `-> name: what RunInfo::kernel reports
+///
+/// The kernels compute hopper/{bf16,fp16} (compute capability 9.0) and ieee_fma/{bf16,fp16,fp32}
+/// (8.0 and above), each under chain, fold and tree.
 namespace detgemm::cuda {
 
-/// How one call is launched. Everything in it is bit-neutral.
-struct LaunchOptions {
-  cudaStream_t stream = nullptr;
-  int sms = 0;               ///< multiprocessors of the device, or fewer by the caller's wish; >= 1
-  int forced = -1;           ///< index into the list of the function's kernels, or -1: by shape
-  bool a_is_stable = false;  ///< nothing enqueued before this call and still running writes A ...
-  bool b_is_stable = false;  ///< ... or B: it may be read before that work has ended
-  bool overlap =
-      true;  ///< programmatic dependent launch: the kernel's start overlaps that work's end
+/// Kernels that one function launches; cuda/families.hpp says what a family consists of.
+enum class Family : std::uint8_t {
+  none,     ///< nothing to launch: there are no outputs
+  chain,    ///< wgmma on operands that TMA reads; one chain per output
+  realign,  ///< the same for rows that start at any address
+  leaves,   ///< wgmma under fold and tree
+  gather,   ///< mma.sync on ordinary loads, for arrays that the others do not take
+  simt,     ///< fma on CUDA cores
 };
 
-/// Names of the kernels that can be forced; all give the same bits for every problem they take.
-/// One that does not take a problem makes sm90_chain return cudaErrorNotSupported.
-std::span<const std::string> sm90_chain_kernels();
+/// How one call is launched. Nothing in it changes a bit of the result.
+struct LaunchOptions {
+  cudaStream_t stream = nullptr;
+  int sms = 0;               ///< multiprocessors of the device, or fewer if the caller wishes; >= 1
+  int forced = -1;           ///< index into kernels(contract), or -1: chosen by shape
+  bool a_is_stable = false;  ///< nothing that still runs on the stream writes A ...
+  bool b_is_stable = false;  ///< ... or B: it may be read before that earlier work has ended
+  bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
+  bool clusters = true;      ///< kernels that run in clusters may be chosen
+};
 
-/// The kernel, tile and operand roles that sm90_chain would use, in one line that contains the
-/// kernel's name; "none" if and only if `options.forced` names a kernel that does not take this
-/// problem, which is when sm90_chain returns cudaErrorNotSupported. A pure function of shapes,
-/// strides, pointer alignment, types and options. Runs without a GPU.
-std::string sm90_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
+/// A kernel that can be forced by its name. All kernels of a contract give the same bits for every
+/// problem that they take.
+struct KernelInfo {
+  std::string name;
+  Family family = Family::none;
+  int index = 0;  ///< among the kernels of its family, whose tables say what each takes
+};
 
-/// Prepares the current device once: raises shared-memory limits, loads the kernels. Not to be
-/// called during a graph capture.
-cudaError_t sm90_prepare();
+/// The kernels that can be forced under a contract of these families; LaunchOptions::forced and
+/// PlanOptions::variant count in this list. Empty for any other contract.
+std::span<const KernelInfo> kernels(const Contract& contract);
 
-/// Enqueues D = epilogue(A*B) under hopper/{bf16,fp16}/chain on the current device (compute
-/// capability 9.0, prepared). `input` is bf16 or fp16; any m, n >= 1 and k >= 0, any strides and
-/// alignment GemmArguments allows. No allocation, no synchronisation, capturable.
-cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options);
+/// Whether the kernel takes some arrays of this problem, with rows at multiples of 16 bytes where
+/// it needs them and with few rows where it is made for few. Kernels of a chain that run in
+/// clusters are left out, because every device can do without them. Pure; no device is needed.
+bool takes(const KernelInfo& kernel, const GemmSpec& spec);
 
-/// Fold and tree: the kernels that can be forced, and what would run, named as above. Three ways
-/// to bring leaves together have the same bits: in one CTA, in a cluster ("-cluster4" after the
-/// tile), across the grid ("-grid4").
-std::span<const std::string> sm90_leaf_kernels();
-std::string sm90_leaf_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
+/// What runs. A plain value without addresses, made by `decide`.
+struct Decision {
+  Family family = Family::none;
+  DType input = DType::bf16;
+  sm90::Form form = sm90::Form::plain;  ///< SM90: what surrounds the chains
+  int kernel = 0;                       ///< index into the family's geometries or tiles
+  bool swapped = false;             ///< SM90: N takes the x side of the tensor core, M the y side
+  bool x_mn = false, y_mn = false;  ///< majors: memory does not run along k (SIMT: x is A)
+  bool leaves = false;              ///< there is more than one leaf, or C below the only one
+  bool deep = false;                ///< SM90: sums of a tree wait outside of registers
+  int cluster = 1;                  ///< CTAs per cluster
+  int grid = 0;                     ///< CTAs
+  int shared_bytes = 0;             ///< SIMT: of a CTA
+  sm90::Raster raster;              ///< SM90: the order of the tiles
+};
 
-/// Bytes of workspace sm90_leaves may use for a problem of at most max_m rows: grows with max_m.
-std::size_t sm90_leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
-                                std::int64_t k, int sms);
+/// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a
+/// sentence that names the variant and the rule, if and only if the forced kernel does not take
+/// them. A pure function of shapes, strides, alignment, types and options: arrays are not read, and
+/// a null pointer stands for an aligned address. Recent answers are remembered per thread, so that
+/// repeated calls cost less than a launch and allocate nothing.
+///
+/// Preconditions: the arithmetic and input are among those above; m, n, k >= 0, any strides.
+Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                        const LaunchOptions& options);
 
-/// Enqueues D = epilogue(A*B) under hopper/{bf16,fp16}/{fold,tree}:LEAF, any LEAF that is a
-/// multiple of 16 (of 64 for the fast kernels). What the workspace holds before and after means
-/// nothing; it is 16-byte aligned, and no two calls that may run at the same time share it.
-/// Otherwise as sm90_chain.
-cudaError_t sm90_leaves(const GemmArguments& g, DType input, const LaunchOptions& options,
-                        void* workspace);
+/// One line that contains the kernel's name, for example "sm90/128x192/swapped". Allocates.
+std::string name(const Decision& decision);
 
-/// The same for ieee_fma on CUDA cores: chain, fold and tree of any LEAF, on any device of compute
-/// capability 8.0 and above. `options.forced` is an index into simt_kernels(); `input` is bf16,
-/// fp16 or fp32. Neither promises of stability nor overlap are made use of.
-std::span<const std::string> simt_kernels();
-std::string simt_describe(const GemmArguments& g, DType input, const LaunchOptions& options);
-cudaError_t simt_prepare();
-cudaError_t simt_gemm(const GemmArguments& g, DType input, const LaunchOptions& options);
+/// Bytes of workspace that `enqueue` may use for at most max_m rows, whatever is decided. It grows
+/// with max_m.
+std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                            std::int64_t k, int sms);
 
-/// One rank's fp32 root.
+/// Loads the kernels of an arithmetic in the current context and raises their shared-memory limits,
+/// unless that has been done. `enqueue` does so itself; calling this first keeps the work, some
+/// milliseconds per context, out of the first launch and out of captures of graphs.
+cudaError_t prepare_kernels(Arithmetic arithmetic);
+
+/// Enqueues D = epilogue(A*B) on the current device as `decide` decided for the same arguments and
+/// options. No allocation of device memory, no synchronisation; capturable.
+///
+/// Where the context cannot hold the decision's cluster, this decides again without clusters, which
+/// gives the same bits; `decision` is then what was enqueued instead. A forced kernel is never
+/// replaced: the error is then cudaErrorInvalidClusterSize, and `decide` without
+/// LaunchOptions::clusters says in a sentence why.
+///
+/// `workspace` holds workspace_bytes, aligned to 16 bytes, and no two calls that may run at the
+/// same time share it. Its contents mean nothing before and after.
+cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
+                    void* workspace);
+
+/// The fp32 root of one rank.
 struct Root {
   const float* data = nullptr;
   Strides strides;
 };
-/// Roots that one call joins at most: they travel as the kernel's argument.
-inline constexpr std::size_t kMostRoots = 1024;
+/// Roots that one call can join: they travel as the kernel's argument.
+inline constexpr std::size_t kMaxRoots = 1024;
 
-/// Enqueues D = epilogue(the tree over the roots), whatever arithmetic made them: 1, 2, 4, ...
-/// kMostRoots of them, else cudaErrorInvalidValue. Of g neither A nor B nor k is looked at. Any
-/// device of compute capability 8.0 and above; capturable.
+/// Enqueues D = epilogue(the tree over the roots), whichever arithmetic made them. Their number is
+/// a power of two up to kMaxRoots, else cudaErrorInvalidValue. A, B and k of `g` are not looked at.
+/// Any device of compute capability 8.0 and above; capturable.
 cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
                           const LaunchOptions& options);
 

@@ -12,9 +12,9 @@ namespace detgemm::hip {
 struct TileArguments {
   GemmArguments g;
   Raster raster;
-  int blocks = 1;  ///< workgroups of the launch; each takes tiles block, block + blocks, ...
-  std::int64_t leaves = 1;  ///< of k; 1 for a chain
-  /// Waiting subtree sums of a tree: a slice a workgroup, of `stack_stride` floats.
+  int blocks = 1;           ///< workgroups of the launch; workgroup b does tiles b, b + blocks, ...
+  std::int64_t leaves = 1;  ///< number of leaves of k; 1 for a chain
+  /// Waiting subtree sums of a tree: one slice of `stack_stride` floats per workgroup.
   float* stack = nullptr;
   std::int64_t stack_stride = 0;
 };
@@ -22,13 +22,14 @@ struct TileArguments {
 /// A root of a combine: an fp32 matrix.
 struct Root {
   const float* data;
-  std::int64_t row, col;  ///< distances of neighbours in elements
+  Strides strides;
 };
 
-/// Roots that fit into a kernel's arguments.
+/// How many roots fit into a kernel's arguments.
 inline constexpr int kRootsByValue = 32;
 
-/// More roots are first copied, from arguments, into the workspace.
+/// Where there are more roots, several launches first copy them from their arguments to the
+/// workspace.
 struct PlaceArguments {
   Root roots[kRootsByValue];
   Root* to = nullptr;
@@ -40,7 +41,7 @@ struct CombineArguments {
   Root roots[kRootsByValue];
   const Root* table = nullptr;  ///< all roots, or null where `roots` holds them
   std::int64_t count = 0;
-  std::int64_t threads = 0;  ///< of the launch
+  std::int64_t threads = 0;  ///< number of threads of the launch
 };
 
 }  // namespace detgemm::hip

@@ -7,13 +7,13 @@
 
 namespace detgemm::hip {
 
-// Where a thread stands. One-dimensional launches alone.
+// The index of a thread and of its workgroup. All launches are one-dimensional.
 #if defined(__HIP__)
 DETGEMM_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 DETGEMM_DEVICE int block_index() { return static_cast<int>(__builtin_amdgcn_workgroup_id_x()); }
 
-/// The kernel's only argument where the hardware keeps it. Reading it anew each time costs a few
-/// scalar loads and saves the registers that would hold it meanwhile.
+/// The kernel's only argument, where the hardware keeps it. Reading it again each time costs a few
+/// scalar loads and saves the registers that would hold it in between.
 template <class Arguments>
 DETGEMM_DEVICE const Arguments& kernel_argument() {
   using Constant = __attribute__((address_space(4))) const Arguments;
@@ -22,21 +22,21 @@ DETGEMM_DEVICE const Arguments& kernel_argument() {
   return *(const Arguments*)at;
 }
 template <class Arguments>
-DETGEMM_DEVICE const Arguments& again(const Arguments&) {
+DETGEMM_DEVICE const Arguments& reload(const Arguments&) {
   return kernel_argument<Arguments>();
 }
 
-/// The thread's index anew, of which the compiler does not know that it is the same as before: what
-/// follows from it is computed where it is used and not kept in registers from the kernel's start
-/// on.
+/// The thread's index, read in such a way that the compiler does not know that it is the same as
+/// before. What follows from it is then computed where it is used, and not kept in registers from
+/// the kernel's start on.
 DETGEMM_DEVICE int fresh_thread() {
   int thread = thread_index();
   asm volatile("" : "+v"(thread));
   return thread & 1023;  // not negative: divisions become shifts
 }
 
-/// All waves of the block meet; what they wrote to shared memory before is seen after. Loads from
-/// global memory stay in flight.
+/// All waves of the workgroup meet; what they wrote to shared memory before is visible to all of
+/// them after. Loads from global memory stay in flight.
 DETGEMM_DEVICE void block_barrier() {
   asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory");
 }
@@ -46,7 +46,7 @@ DETGEMM_DEVICE int block_index() { return static_cast<int>(blockIdx.x); }
 DETGEMM_DEVICE int fresh_thread() { return thread_index(); }
 DETGEMM_DEVICE void block_barrier() { __syncthreads(); }
 template <class Arguments>
-DETGEMM_DEVICE const Arguments& again(const Arguments& argument) {
+DETGEMM_DEVICE const Arguments& reload(const Arguments& argument) {
   return argument;
 }
 #endif

@@ -55,10 +55,6 @@ const char* text(Major major) {
   return major == Major::k ? "k" : major == Major::mn ? "mn" : "any";
 }
 
-bool is_portable(Variant variant) {
-  return variant == Variant::simt64 || variant == Variant::simt16;
-}
-
 }  // namespace
 
 std::string_view name(Chip chip) {
@@ -81,19 +77,22 @@ std::optional<Chip> chip_of(std::string_view architecture) {
   return std::nullopt;
 }
 
+bool is_simt(Variant variant) { return variant == Variant::simt64 || variant == Variant::simt16; }
+
 std::string_view name(Variant variant) {
   constexpr std::array names{"256x256", "128x128", "64x64", "stream", "simt-64x64", "simt-16x64"};
   return names[static_cast<std::size_t>(variant)];
 }
 
 std::string name(const KernelKey& key) {
-  std::string text_ = is_portable(key.variant) ? "simt_" : "mfma_";
-  text_ += detgemm::name(key.input);
+  const bool simt = is_simt(key.variant);
   const std::string_view family = name(key.variant);
-  text_ += "_" + std::string(is_portable(key.variant) ? family.substr(5) : family);
-  text_ += key.leaves ? "_leaves" : "_chain";
-  if (!is_portable(key.variant)) text_ += std::string("_") + text(key.a) + "_" + text(key.b);
-  return text_;
+  std::string full = simt ? "simt_" : "mfma_";
+  full += detgemm::name(key.input);
+  full += "_" + std::string(simt ? family.substr(family.find('-') + 1) : family);
+  full += key.leaves ? "_leaves" : "_chain";
+  if (!simt) full += std::string("_") + text(key.a) + "_" + text(key.b);
+  return full;
 }
 
 std::span<const KernelKey> kernel_keys(Chip chip) { return all_keys(chip); }
@@ -119,31 +118,5 @@ int kernel_index(Chip chip, const KernelKey& key) {
 
 int combine_index(Chip chip) { return static_cast<int>(all_keys(chip).size()); }
 int place_index(Chip chip) { return combine_index(chip) + 1; }
-
-bool computes(Chip chip, const Contract& contract) {
-  const bool narrow = contract.input == DType::bf16 || contract.input == DType::fp16;
-  switch (contract.arithmetic) {
-    case Arithmetic::ieee_fma:
-      return narrow || contract.input == DType::fp32;
-    case Arithmetic::cdna3:
-      return chip == Chip::gfx942 && narrow;
-    case Arithmetic::cdna2:
-      return chip == Chip::gfx90a && narrow;
-    default:
-      return false;
-  }
-}
-
-std::vector<std::string> variants_of(const Contract& contract) {
-  const bool portable = contract.arithmetic == Arithmetic::ieee_fma;
-  const bool leaves = contract.reduction.kind != ReductionKind::chain;
-  std::vector<std::string> list;
-  for (const Variant variant : {Variant::tile256, Variant::tile128, Variant::tile64,
-                                Variant::stream, Variant::simt64, Variant::simt16}) {
-    if (is_portable(variant) != portable || (variant == Variant::tile256 && leaves)) continue;
-    list.emplace_back(name(variant));
-  }
-  return list;
-}
 
 }  // namespace detgemm::hip

@@ -3,17 +3,30 @@
 
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "detgemm/contract.hpp"
 #include "hip/gfx9/tile.hpp"
-#include "hip/launch.hpp"
 
 namespace detgemm::hip {
 
-/// A family of kernels: what `variant` forces.
+/// The chips that kernels are compiled for.
+enum class Chip { gfx90a, gfx942, gfx1100 };
+std::string_view name(Chip chip);
+/// From the runtime's name of an architecture, "gfx942:sramecc+:xnack-"; features do not matter.
+std::optional<Chip> chip_of(std::string_view architecture);
+
+/// A family of kernels: what PlanOptions::variant forces.
 enum class Variant { tile256, tile128, tile64, stream, simt64, simt16 };
 std::string_view name(Variant variant);
+/// Whether the family uses vector instructions alone and therefore runs on every chip.
+bool is_simt(Variant variant);
 
-/// One kernel of a family. `leaves`: fold and tree; else chain.
+/// One kernel of a family. `leaves`: for fold and tree; otherwise for chain.
 struct KernelKey {
   Variant variant = Variant::tile64;
   DType input = DType::bf16;
@@ -28,6 +41,8 @@ std::string name(const KernelKey& key);
 /// The kernels that exist on a chip, in the order of kernel_names; `combine_roots` and
 /// `place_roots` follow them.
 std::span<const KernelKey> kernel_keys(Chip chip);
+/// Names of all kernels of a chip; `Launch::kernel` is an index into this list.
+const std::vector<std::string>& kernel_names(Chip chip);
 /// Index into kernel_names, -1 where the chip has no such kernel.
 int kernel_index(Chip chip, const KernelKey& key);
 int combine_index(Chip chip);

@@ -17,8 +17,8 @@ namespace {
 
 template <class Arguments>
 void pack(const Arguments& arguments, Launch& out) {
-  static_assert(sizeof(Arguments) <= sizeof(out.arguments));
-  static_assert(std::is_trivially_copyable_v<Arguments>);
+  static_assert(sizeof(Arguments) <= sizeof(out.arguments), "a Launch has room for the arguments");
+  static_assert(std::is_trivially_copyable_v<Arguments>, "arguments travel to the device as bytes");
   std::memcpy(out.arguments, &arguments, sizeof(Arguments));
   out.bytes = sizeof(Arguments);
 }
@@ -31,8 +31,9 @@ GemmArguments problem(const Contract& contract, std::int64_t k) {
   return g;
 }
 
-/// Roots that a combine of this contract may be given: a power of two that divides the leaves.
-std::int64_t most_roots(const Contract& contract, std::int64_t k) {
+/// How many roots a combine of this contract may be given at most: a power of two that divides the
+/// leaves.
+std::int64_t max_roots(const Contract& contract, std::int64_t k) {
   if (contract.reduction.kind != ReductionKind::tree) return 0;
   const std::int64_t leaves = contract.leaves(k);
   return leaves & -leaves;
@@ -40,63 +41,50 @@ std::int64_t most_roots(const Contract& contract, std::int64_t k) {
 
 }  // namespace
 
-std::string describe(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                     const LaunchOptions& options) {
-  const auto d = choose(g, arithmetic, input, options);
-  if (!d) return "none";
-  std::string text = std::string(name(options.chip)) + "/" + std::string(name(d->key.variant));
-  if (d->key.a == gfx9::Major::any) text += "/any-strides";
-  return text;
-}
-
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, const LaunchOptions& options) {
   if (max_m == 0 || n == 0) return 0;
   std::int64_t bytes = 0;
-  if (const int parked = parked_sums(problem(contract, k)); parked > 0) {
-    for (const KernelKey& key : kernel_keys(options.chip)) {
-      if (!options.forced.empty() && options.forced != name(key.variant)) continue;
-      if (!key.leaves || key.input != contract.input) continue;
-      const bool portable = contract.arithmetic == Arithmetic::ieee_fma;
-      if (portable != (key.variant == Variant::simt64 || key.variant == Variant::simt16)) continue;
-      const Shape shape = shape_of(key.variant, true);
-      // Tiles are counted no further than workgroups go.
-      const std::int64_t most = blocks_for(std::int64_t{1} << 40, shape, true, options);
-      const std::int64_t across = std::min(ceil_div(n, shape.n), most);
-      const std::int64_t tiles = std::min(ceil_div(max_m, shape.m), most) * across;
+  if (const int waiting = waiting_sums(problem(contract, k)); waiting > 0) {
+    int index = 0;
+    for (const KernelInfo& kernel : kernels(contract)) {
+      if (options.forced >= 0 && options.forced != index++) continue;
+      const Shape shape = shape_of(kernel.variant, true);
+      // More tiles than the device holds workgroups need no more scratch. Counting them no further
+      // keeps the products below from overflowing.
+      const std::int64_t max_blocks = blocks_for(std::int64_t{1} << 40, shape, true, options);
+      const std::int64_t across = std::min(ceil_div(n, shape.n), max_blocks);
+      const std::int64_t tiles = std::min(ceil_div(max_m, shape.m), max_blocks) * across;
       const std::int64_t blocks = blocks_for(tiles, shape, true, options);
-      bytes = std::max(bytes, blocks * scratch_floats(shape, parked) * 4);
+      bytes = std::max(bytes, blocks * scratch_floats(shape, waiting) * 4);
     }
   }
-  if (const std::int64_t roots = most_roots(contract, k); roots > kRootsByValue) {
+  if (const std::int64_t roots = max_roots(contract, k); roots > kRootsByValue) {
     bytes = std::max(bytes, roots * static_cast<std::int64_t>(sizeof(Root)));
   }
   return static_cast<std::size_t>(bytes);
 }
 
-bool prepare_gemm(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                  const LaunchOptions& options, void* workspace, Launch& out) {
-  const auto d = choose(g, arithmetic, input, options);
-  if (!d) return false;
-  out.kernel = kernel_index(options.chip, d->key);
-  if (out.kernel < 0) return false;
-  out.blocks = static_cast<std::uint32_t>(d->blocks);
-  out.threads = static_cast<std::uint32_t>(d->shape.threads);
+Launch launch_of(const Decision& decision, const GemmArguments& g, void* workspace) {
   TileArguments arguments;
   arguments.g = g;
-  arguments.raster = d->raster;
-  arguments.blocks = d->blocks;
+  arguments.raster = decision.raster;
+  arguments.blocks = decision.blocks;
   if (g.reduction.kind != ReductionKind::chain && g.k > 0) {
     arguments.leaves = leaves_of(g.k, g.reduction.leaf_k);
   }
   arguments.stack = static_cast<float*>(workspace);
-  arguments.stack_stride = scratch_floats(d->shape, parked_sums(g));
-  pack(arguments, out);
-  return true;
+  arguments.stack_stride = scratch_floats(decision.shape, waiting_sums(g));
+  Launch launch;
+  launch.kernel = decision.kernel;
+  launch.blocks = static_cast<std::uint32_t>(decision.blocks);
+  launch.threads = static_cast<std::uint32_t>(decision.shape.threads);
+  pack(arguments, launch);
+  return launch;
 }
 
-std::vector<Launch> prepare_combine(const GemmArguments& g, std::span<const Root> roots,
-                                    const LaunchOptions& options, void* workspace) {
+std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Root> roots,
+                                     const LaunchOptions& options, void* workspace) {
   std::vector<Launch> launches;
   CombineArguments arguments{};
   arguments.g = g;
@@ -120,12 +108,12 @@ std::vector<Launch> prepare_combine(const GemmArguments& g, std::span<const Root
     }
     arguments.table = table;
   }
-  // A thread an output as long as there are not too many.
-  constexpr std::int64_t kMostBlocks = 1 << 16;
+  // One thread per output, as long as there are not too many.
+  constexpr std::int64_t kMaxBlocks = 1 << 16;
   const double outputs = static_cast<double>(g.m) * static_cast<double>(g.n);
   const double wanted = std::ceil(outputs / simt::kThreads);
-  std::int64_t blocks = wanted > kMostBlocks ? kMostBlocks : static_cast<std::int64_t>(wanted);
-  if (options.most_units > 0) blocks = std::min<std::int64_t>(blocks, options.most_units * 4);
+  std::int64_t blocks = wanted > kMaxBlocks ? kMaxBlocks : static_cast<std::int64_t>(wanted);
+  if (options.max_units > 0) blocks = std::min<std::int64_t>(blocks, options.max_units * 4);
   arguments.threads = blocks * simt::kThreads;
   Launch& launch = launches.emplace_back();
   launch.kernel = combine_index(options.chip);

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,17 +12,14 @@
 
 #include "core/contract/gemm_arguments.hpp"
 #include "hip/arguments.hpp"
+#include "hip/kernel_names.hpp"
 
-/// The door of the HIP kernels: backends include this and nothing else of hip/. What lies behind
-/// decides which kernel runs and with which arguments, and holds the compiled code; it knows
-/// nothing of the HIP runtime. None of it was run on AMD hardware.
+/// The interface of the HIP kernels: backends include this header and nothing else of hip/. What
+/// lies behind it decides which kernel runs and with which arguments, and holds the compiled code;
+/// it knows nothing of the HIP runtime. None of it was run on AMD hardware.
+///
+///   kernels  ->  decide  ->  Decision  ->  launch_of  ->  Launch  ->  the runtime
 namespace detgemm::hip {
-
-/// The chips that kernels are compiled for.
-enum class Chip { gfx90a, gfx942, gfx1100 };
-std::string_view name(Chip chip);
-/// From the runtime's name of an architecture, "gfx942:sramecc+:xnack-"; features do not matter.
-std::optional<Chip> chip_of(std::string_view architecture);
 
 /// A chip's compiled kernels: an ELF code object inside this library.
 struct CodeObject {
@@ -35,25 +31,63 @@ struct CodeObject {
 std::span<const CodeObject> code_objects();
 const CodeObject* code_object_of(Chip chip);
 
-/// Names of all kernels of a chip; `Launch::kernel` counts in this list.
-const std::vector<std::string>& kernel_names(Chip chip);
-
 /// Whether the chip has kernels for the contract: cdna3 on gfx942 and cdna2 on gfx90a (bf16, fp16),
 /// ieee_fma (bf16, fp16, fp32) on all; every reduction.
 bool computes(Chip chip, const Contract& contract);
 
-/// The kernels that can be forced for a contract that the chip computes; all give the same bits.
-std::vector<std::string> variants_of(const Contract& contract);
+/// A kernel that can be forced.
+struct KernelInfo {
+  std::string_view name;  ///< for example "128x128"
+  Variant variant;
+  bool any_strides;  ///< takes arrays however they lie; others refuse some, see hip/choose.hpp
+};
+/// The kernels that can be forced for a contract, whatever the shapes. All give the same bits.
+std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reduction);
+inline std::span<const KernelInfo> kernels(const Contract& contract) {
+  return kernels(contract.arithmetic, contract.reduction.kind);
+}
 
 /// How one call is launched. Everything in it is bit-neutral.
 struct LaunchOptions {
   Chip chip = Chip::gfx942;
-  int units = 1;       ///< compute units of the device
-  int most_units = 0;  ///< use no more of them; 0: all
-  std::string forced;  ///< one of `variants_of`, or empty: by shape
+  int units = 1;      ///< compute units of the device
+  int max_units = 0;  ///< use no more of them; 0: all
+  int forced = -1;    ///< index into `kernels`, or -1: by shape
 };
 
-/// A kernel and its arguments.
+/// Outputs per workgroup at a time, and how many workgroups share a compute unit.
+struct Shape {
+  int m, n;
+  int threads;
+  int per_unit;
+};
+
+/// What runs for one problem: a value that knows no array.
+struct Decision {
+  Chip chip = Chip::gfx942;
+  KernelKey key;
+  int kernel = 0;  ///< index into kernel_names
+  Shape shape{};
+  Raster raster;
+  int blocks = 1;  ///< workgroups
+};
+
+/// What runs for D = epilogue(A*B) with m, n >= 1, k >= 0, any strides and alignment; a pure
+/// function of shapes, strides, pointer alignment, types and options. Refuses where the forced
+/// kernel does not take the problem, or where D has more tiles than 2^31 - 1 (more elements than
+/// any memory).
+Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                        const LaunchOptions& options);
+
+/// One line that contains the kernel's name in `kernels`: "gfx942/64x64/any-strides".
+std::string name(const Decision& decision);
+
+/// Bytes of scratch that suffice for any m up to max_m, however the arrays lie, and for combining
+/// as many roots as the contract has.
+std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                            std::int64_t k, const LaunchOptions& options);
+
+/// A kernel and its arguments, ready for the runtime.
 struct Launch {
   int kernel = 0;  ///< index into kernel_names
   std::uint32_t blocks = 0;
@@ -62,24 +96,11 @@ struct Launch {
   alignas(16) std::byte arguments[1536];
 };
 
-/// What `prepare_gemm` would launch, in one line that contains the variant's name; "none" if and
-/// only if `options.forced` does not take this problem. A pure function of shapes, strides, pointer
-/// alignment, types and options.
-std::string describe(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                     const LaunchOptions& options);
-
-/// Scratch that `prepare_gemm` needs for any m up to max_m, however the arrays lie, and
-/// `prepare_combine` for as many roots as the contract has.
-std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
-                            std::int64_t k, const LaunchOptions& options);
-
-/// D = epilogue(A*B) for m, n >= 1, k >= 0, any strides and alignment. False if and only if
-/// `options.forced` does not take this problem.
-bool prepare_gemm(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                  const LaunchOptions& options, void* workspace, Launch& out);
+/// The launch of `decision` for the problem that it was made for.
+Launch launch_of(const Decision& decision, const GemmArguments& g, void* workspace);
 
 /// The launches, in order, that combine fp32 roots in tree order and apply the epilogue.
-std::vector<Launch> prepare_combine(const GemmArguments& g, std::span<const Root> roots,
-                                    const LaunchOptions& options, void* workspace);
+std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Root> roots,
+                                     const LaunchOptions& options, void* workspace);
 
 }  // namespace detgemm::hip

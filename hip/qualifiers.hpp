@@ -3,8 +3,9 @@
 
 #pragma once
 
-/// What HIP's own headers would define. Kernels are compiled without them, so that a plain clang
-/// is enough; for a host compiler and for nvcc (tests/hip/on_cuda) there is nothing to define.
+/// What HIP's own headers would define. Kernels are compiled without those headers, so that a plain
+/// clang is enough; for a host compiler and for nvcc (tests/hip/on_cuda) there is nothing to
+/// define.
 #if defined(__HIP__) && !defined(__global__)
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))

@@ -7,10 +7,10 @@
 
 namespace detgemm::hip {
 
-/// The order of tiles. Bit-neutral: it decides which caches hold what, and nothing else.
+/// The order of tiles. It is bit-neutral: it decides which caches hold what, and nothing else.
 ///
-/// Workgroups go to the chip's XCDs (dies with an L2 each) in turn, so the tiles are first dealt
-/// out in runs, one run an XCD; inside a run, stripes of `group` rows of tiles:
+/// Workgroups go to the chip's XCDs (dies with one L2 each) in turn, so the tiles are first divided
+/// into runs, one run per XCD. Inside a run they are walked in stripes of `group` rows of tiles:
 ///
 ///     n ->
 ///   m  0 2 4 6     group = 2, tiles 0..7
@@ -26,11 +26,11 @@ struct TilePlace {
   int m, n;
 };
 
-/// Tile of the `index`-th unit of work, 0 <= index < tiles_m * tiles_n; one to one.
+/// The tile of the `index`-th unit of work, 0 <= index < tiles_m * tiles_n. The map is one to one.
 DETGEMM_HD TilePlace tile_of(const Raster& r, int index) {
   const int tiles = r.tiles_m * r.tiles_n;
-  // XCD x takes units x, x + xcds, ...; they become the consecutive tiles of its run. The first
-  // tiles % xcds runs are one longer.
+  // XCD x gets units x, x + xcds, ...; they become the consecutive tiles of its run. The first
+  // tiles % xcds runs are one tile longer.
   const int xcd = index % r.xcds;
   const int extra = tiles % r.xcds;
   const int run = tiles / r.xcds;

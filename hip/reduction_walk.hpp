@@ -8,10 +8,10 @@
 namespace detgemm::hip {
 
 /// Walks k in pieces of at most `step` products that never cross the end of a leaf. A chain is one
-/// leaf. The same for every thread of a block.
+/// leaf. The walk is the same for every thread of a workgroup.
 struct KWalk {
   std::int64_t k = 0;         ///< first product of the piece
-  std::int64_t leaf_end = 0;  ///< where the running leaf ends
+  std::int64_t leaf_end = 0;  ///< where the current leaf ends
   std::int64_t all = 0;
   std::int64_t leaf = 0;
 
@@ -36,23 +36,24 @@ struct KWalk {
   }
 };
 
-/// Sums that wait in memory at most: the stack of reduce_leaves without its newest entry and
-/// without the running leaf, which registers hold.
-DETGEMM_HD int parked_sums(const GemmArguments& g) {
+/// How many sums wait in memory at most: the stack of reduce_leaves without its newest entry and
+/// without the current leaf, both of which are in registers.
+DETGEMM_HD int waiting_sums(const GemmArguments& g) {
   if (g.reduction.kind != ReductionKind::tree || g.k == 0) return 0;
   const int size = tree_stack_size(leaves_of(g.k, g.reduction.leaf_k));
   return size > 2 ? size - 2 : 0;
 }
 
-/// What to do with the sum of leaf `leaf` of `leaves`, the newest entry of the stack ("top") being
-/// in registers: `park` the top and take its place, or add it to the top, then to `more` parked
-/// sums.
+/// What to do with the sum of leaf `leaf` of `leaves`. The newest entry of the stack ("top") is in
+/// registers, the others wait in memory. Either the top is pushed to memory and the leaf becomes
+/// the top, or the leaf is added to the top, and the top then to `more` waiting sums.
 ///
-///   stack:   [parked ...] [parked] [top]  + leaf        fold: one top, always added to
+///   stack:   [waiting ...] [waiting] [top]  + leaf      fold: one top, to which all leaves are
+///   added
 struct LeafStep {
-  bool first;  ///< becomes the top; there is none yet
-  bool park;   ///< the top is parked first, then the leaf becomes the top
-  int more;    ///< parked sums to add, newest first: top = parked + top
+  bool first;  ///< the leaf becomes the top; there is none yet
+  bool push;   ///< the top is pushed to memory, then the leaf becomes the top
+  int more;    ///< waiting sums to add, newest first: top = waiting + top
 };
 DETGEMM_HD LeafStep leaf_step(const GemmArguments& g, std::int64_t leaves, std::int64_t leaf) {
   if (g.reduction.kind != ReductionKind::tree) return {false, false, 0};

@@ -4,10 +4,11 @@
 
 # bench.sh [--cpu] [--quick] [--record] [--no-setup] [--out FOLDER] [-- OPTIONS]: builds what is
 # needed, measures the host and then the GPU that is found, and writes FOLDER (build/bench): a result
-# file a backend, the page as index.html and index.md, and the README's plot as plot.svg.
+# file per backend, the page as index.html and index.md, and the README's plot as plot.svg.
 #   --cpu        the host alone
 #   --quick      fewer cases and repetitions: a minute or two
-#   --record     the result files go to bench/results as well, and the plot to docs/images/bench.svg
+#   --record     the results go to bench/results as well, compressed and with a page each, and the plot
+#                to docs/images/bench.svg
 #   --no-setup   install nothing: what the build needs is found by CMake (CMAKE_PREFIX_PATH)
 #   -- OPTIONS   the rest goes to `detgemm bench`, for example -- --seconds 120
 set -euo pipefail
@@ -95,7 +96,7 @@ if [ $record = yes ]; then
     device=$(python3 -c 'import json, re, sys
 device = json.load(open(sys.argv[1]))["machine"]["device"].lower()
 print(re.sub("[^a-z0-9]+", "-", device).strip("-"))' "$file")
-    cp "$file" "bench/results/$(basename "${file%.json}")-$device.json"
+    python3 scripts/record.py "$file" -o bench/results --name "$(basename "${file%.json}")-$device"
   done
   mkdir -p docs/images
   cp "$plot" docs/images/bench.svg

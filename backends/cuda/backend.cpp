@@ -4,21 +4,18 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
-#include "backends/cuda/fma_plan.hpp"
 #include "backends/cuda/plan.hpp"
+#include "cuda/launch.hpp"
 #include "detgemm/cuda.hpp"
 
 namespace detgemm {
 namespace {
 
-/// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are others: it was not
+/// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are separate ones: it was not
 /// measured.
-bool computes(const Contract& contract) {
-  return contract.arithmetic == Arithmetic::hopper &&
-         (contract.input == DType::bf16 || contract.input == DType::fp16);
-}
+bool computes(const Contract& contract) { return !cuda::kernels(contract).empty(); }
 
-/// On CUDA cores, of which every device since compute capability 8.0 has the same.
+/// Computed on CUDA cores, which are the same on every device since compute capability 8.0.
 bool is_fma(const Contract& contract) { return contract.arithmetic == Arithmetic::ieee_fma; }
 
 class CudaBackend final : public Backend {
@@ -32,7 +29,7 @@ class CudaBackend final : public Backend {
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
-    if (!computes(spec.contract) && !is_fma(spec.contract)) {
+    if (!computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
                          ": this backend computes hopper/bf16, hopper/fp16 and ieee_fma");
     }
@@ -47,26 +44,28 @@ class CudaBackend final : public Backend {
   }
 
   Guarantees guarantees(const Contract& contract) const override {
-    if (!computes(contract) && !is_fma(contract)) return {};
+    if (!computes(contract)) return {};
     return {true, true, true, true, true};
   }
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
-    if (is_fma(spec.contract)) return cuda::fma_variants(spec);
-    if (!computes(spec.contract)) return {};
-    return cuda::sm90_variants(spec);
+    std::vector<std::string> list;
+    for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
+      if (cuda::takes(kernel, spec)) list.push_back(kernel.name);
+    }
+    return list;
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    if (is_fma(spec.contract)) {
-      if (Status s = cuda::prepare_portable(*device); !s) return s;
-      return cuda::make_fma_plan(spec, options, *device);
+    const cudaError_t error = cuda::prepare_kernels(spec.contract.arithmetic);
+    if (error != cudaSuccess) {
+      return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
+                          error);
     }
-    if (Status s = cuda::prepare(*device); !s) return s;
-    return cuda::make_sm90_plan(spec, options, *device);
+    return cuda::make_plan(spec, options, *device);
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }

@@ -5,13 +5,11 @@
 
 #include <cctype>
 #include <fstream>
-#include <map>
-#include <mutex>
-#include <set>
-
-#include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
+
+static_assert(gpu::Runtime<Cuda>, "Cuda has every function that backends/gpu calls");
+
 namespace {
 
 std::string version_text(int version) {
@@ -45,13 +43,7 @@ std::string version_of_module() {
 
 }  // namespace
 
-Status failed(std::string_view what, cudaError_t error) {
-  cudaGetLastError();
-  return {Errc::internal, "cuda: " + std::string(what) + " failed: " + cudaGetErrorString(error) +
-                              " (" + cudaGetErrorName(error) + ")"};
-}
-
-Status driver_status() {
+Status Cuda::available() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return {};
@@ -69,9 +61,7 @@ Status driver_status() {
   return {Errc::unavailable, "cuda: " + why};
 }
 
-namespace {
-
-Result<DeviceFacts> ask(int ordinal) {
+Result<DeviceFacts> Cuda::ask(int ordinal) {
   cudaDeviceProp properties{};
   cudaError_t error = cudaGetDeviceProperties(&properties, ordinal);
   DeviceFacts facts;
@@ -85,26 +75,13 @@ Result<DeviceFacts> ask(int ordinal) {
   return facts;
 }
 
-}  // namespace
-
-Result<DeviceFacts> facts_of(int ordinal) {
-  // Asking takes about a millisecond, and the answer never changes.
-  static std::mutex mutex;
-  static std::map<int, DeviceFacts> known;
-  const std::lock_guard lock(mutex);
-  if (const auto it = known.find(ordinal); it != known.end()) return it->second;
-  auto facts = ask(ordinal);
-  if (facts) known[ordinal] = *facts;
-  return facts;
+std::string Cuda::text(const DeviceFacts& device) {
+  return device.name + ", driver " + driver_version();
 }
 
-Result<DeviceFacts> current_device() {
-  if (Status s = driver_status(); !s) return s;
-  int ordinal = 0;
-  if (const cudaError_t error = cudaGetDevice(&ordinal); error != cudaSuccess) {
-    return failed("cudaGetDevice", error);
-  }
-  return facts_of(ordinal);
+DeviceInfo Cuda::info(const DeviceFacts& device) {
+  return {device.name,   device.capability(), device.sms,
+          device.memory, driver_version(),    runtime_version()};
 }
 
 std::string driver_version() {
@@ -113,37 +90,5 @@ std::string driver_version() {
 }
 
 std::string runtime_version() { return version_text(CUDART_VERSION); }
-
-namespace {
-
-/// Loads kernels on a device, once for each in a process.
-class Once {
- public:
-  Status prepare(const DeviceFacts& device, cudaError_t (*load)()) {
-    const std::lock_guard lock(mutex_);
-    if (prepared_.contains(device.ordinal)) return {};
-    if (const cudaError_t error = load(); error != cudaSuccess) {
-      return failed("preparing the kernels on device " + std::to_string(device.ordinal), error);
-    }
-    prepared_.insert(device.ordinal);
-    return {};
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<int> prepared_;
-};
-
-}  // namespace
-
-Status prepare(const DeviceFacts& device) {
-  static Once once;
-  return once.prepare(device, sm90_prepare);
-}
-
-Status prepare_portable(const DeviceFacts& device) {
-  static Once once;
-  return once.prepare(device, simt_prepare);
-}
 
 }  // namespace detgemm::cuda

@@ -3,125 +3,75 @@
 
 #include "backends/cuda/plan.hpp"
 
-#include "backends/cuda/device_plan.hpp"
-#include "backends/cuda/memory_check.hpp"
+#include <algorithm>
+
+#include "backends/gpu/plan.hpp"
+#include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
 namespace {
 
-/// The kernels' door for one contract: chain, or fold and tree.
-struct Kernels {
-  bool leaves;
+/// The kernels of cuda/launch.hpp as the shared plan uses them: one spec, one device.
+struct CudaKernels {
+  using Runtime = Cuda;
+  using Decision = cuda::Decision;
+  using Root = cuda::Root;
+  static constexpr std::size_t kMaxRoots = cuda::kMaxRoots;
 
-  explicit Kernels(const Contract& contract)
-      : leaves(contract.reduction.kind != ReductionKind::chain) {}
-  std::span<const std::string> names() const {
-    return leaves ? sm90_leaf_kernels() : sm90_chain_kernels();
-  }
-  std::string describe(const GemmArguments& g, DType input, const LaunchOptions& options) const {
-    return leaves ? sm90_leaf_describe(g, input, options) : sm90_describe(g, input, options);
-  }
-  cudaError_t run(const GemmArguments& g, DType input, const LaunchOptions& options,
-                  void* workspace) const {
-    return leaves ? sm90_leaves(g, input, options, workspace) : sm90_chain(g, input, options);
-  }
-};
+  GemmSpec spec;
+  LaunchOptions options;
 
-/// Aligned row-major arrays, to ask which kernel an M would get: packed as they usually are, or
-/// with `unit` dividing the distance of their rows. Their address is never followed.
-Operands imagined_operands(const GemmSpec& spec, std::int64_t m, std::int64_t unit) {
-  void* const somewhere = reinterpret_cast<void*>(kWorkspaceAlignment);
-  const auto row_major = [&](void* data, std::int64_t rows, std::int64_t cols, DType type) {
-    return detgemm::row_major(data, rows, cols, type, (cols + unit - 1) / unit * unit);
-  };
-  const DType input = spec.contract.input;
-  const DType output = spec.contract.output;
-  const bool at = spec.op_a == Op::transpose;
-  const bool bt = spec.op_b == Op::transpose;
-  Operands usual;
-  usual.a = row_major(somewhere, at ? spec.k : m, at ? m : spec.k, input);
-  usual.b = row_major(somewhere, bt ? spec.n : spec.k, bt ? spec.k : spec.n, input);
-  usual.d = row_major(somewhere, m, spec.n, output);
-  usual.c = row_major(somewhere, m, spec.n, spec.continue_from_c ? DType::fp32 : output);
-  usual.bias = {somewhere, spec.n, spec.bias.value_or(DType::fp32)};
-  return usual;
-}
+  Result<Decision> decide(const GemmArguments& g) const { return decide(g, options); }
 
-/// What the kernels say where a forced kernel does not take the arrays.
-constexpr std::string_view kNone = "none";
-
-class Sm90Plan final : public DevicePlan {
- public:
-  Sm90Plan(const GemmSpec& spec, const LaunchOptions& options, int device)
-      : DevicePlan(spec, options, device), kernels_(spec.contract) {}
-
-  std::size_t workspace_bytes(std::int64_t max_m) const override {
-    if (!kernels_.leaves) return 0;
-    return sm90_leaf_workspace(spec().contract.reduction, max_m, spec().n, spec().k, options().sms);
-  }
-
-  Status run(Stream stream, const Operands& operands, Workspace workspace,
-             RunInfo* info) const override {
-    const LaunchOptions options = options_on(stream);
-    if (Status s = check_place(spec(), operands, options.stream, device()); !s) return s;
-    if (workspace.data != nullptr) {
-      if (Status s = check_array_place("workspace", workspace.data, device()); !s) return s;
+  Status enqueue(Decision& decision, const GemmArguments& g, void* workspace,
+                 cudaStream_t stream) const {
+    const cudaError_t error = cuda::enqueue(decision, g, on(stream), workspace);
+    if (error == cudaSuccess) return {};
+    if (error == cudaErrorInvalidClusterSize && options.forced >= 0) {
+      LaunchOptions alone = options;
+      alone.clusters = false;
+      const Status why = decide(g, alone).status();
+      return {why.code(), "cuda: " + why.message()};
     }
-    const GemmArguments g = arguments_of(spec(), operands);
-    const DType input = spec().contract.input;
-    if (const cudaError_t error = kernels_.run(g, input, options, workspace.data);
-        error != cudaSuccess) {
-      if (error == cudaErrorNotSupported && options.forced >= 0) return not_these_arrays();
-      return failed("launching " + kernels_.describe(g, input, options), error);
-    }
-    if (info != nullptr) info->kernel = kernels_.describe(g, input, options);
-    return {};
+    return failed("launching " + name(decision), error);
   }
 
-  std::string kernel(std::int64_t m) const override {
-    if (m <= 0 || spec().n == 0) return "none (no outputs)";
-    return kernels_.describe(arguments_of(spec(), imagined_operands(spec(), m, 1)),
-                             spec().contract.input, options());
+  std::string name(const Decision& decision) const { return cuda::name(decision); }
+
+  std::size_t workspace_bytes(std::int64_t max_m) const {
+    return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options.sms);
   }
+
+  Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void*,
+                         cudaStream_t stream) const {
+    const cudaError_t error = combine_roots(g, roots, on(stream));
+    if (error == cudaSuccess) return {};
+    return failed("launching the combine of " + std::to_string(roots.size()) + " roots", error);
+  }
+  std::string combine_name() const { return "combine"; }
 
  private:
-  Status not_these_arrays() const {
-    return unsupported("cuda: variant is \"" +
-                       kernels_.names()[static_cast<std::size_t>(options().forced)] +
-                       "\": it does not take arrays that lie like these (rows at multiples of 16 "
-                       "bytes, as a rule); leave it empty for a kernel that does");
+  Result<Decision> decide(const GemmArguments& g, const LaunchOptions& with) const {
+    return cuda::decide(g, spec.contract.arithmetic, spec.contract.input, with);
   }
-
-  Kernels kernels_;
+  LaunchOptions on(cudaStream_t stream) const {
+    LaunchOptions all = options;
+    all.stream = stream;
+    return all;
+  }
 };
 
 }  // namespace
 
-std::vector<std::string> sm90_variants(const GemmSpec& spec) {
-  const Kernels door(spec.contract);
-  const auto kernels = door.names();
-  LaunchOptions options;
-  // A chain's kernels that want several multiprocessors can be done without, and are not listed.
-  // What shares leaves always wants several, and only few tiles.
-  options.sms = door.leaves ? 1024 : 1;
-  std::vector<std::string> list;
-  for (std::size_t i = 0; i < kernels.size() && spec.n > 0; ++i) {
-    options.forced = static_cast<int>(i);
-    const auto takes = [&](std::int64_t m) {
-      const GemmArguments g = arguments_of(spec, imagined_operands(spec, m, 8));
-      return door.describe(g, spec.contract.input, options) != kNone;
-    };
-    if (takes(64) || (door.leaves && takes(8))) list.emplace_back(kernels[i]);
-  }
-  return list;
-}
-
-std::shared_ptr<const PlanImpl> make_sm90_plan(const GemmSpec& spec, const PlanOptions& options,
-                                               const DeviceFacts& device) {
-  LaunchOptions launch = launch_options(options, device, Kernels(spec.contract).names());
+std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOptions& options,
+                                          const DeviceFacts& device) {
+  LaunchOptions launch;
+  launch.sms = options.max_workers > 0 ? std::min(options.max_workers, device.sms) : device.sms;
+  launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
   launch.a_is_stable = options.stable == Stable::a;
   launch.b_is_stable = options.stable == Stable::b;
-  return std::make_shared<Sm90Plan>(spec, launch, device.ordinal);
+  return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
+                                                     CudaKernels{spec, launch});
 }
 
 }  // namespace detgemm::cuda

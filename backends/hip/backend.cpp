@@ -32,7 +32,7 @@ class HipBackend final : public Backend {
               "hip: this library was built without HIP kernels: no clang 19 or newer with lld was "
               "found, and DETGEMM_HIP_COMPILER named no other"};
     }
-    return hip::runtime_status();
+    return hip::Hip::available();
   }
 
   Status supports(const GemmSpec& spec) const override {
@@ -65,7 +65,10 @@ class HipBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!any_chip_computes(spec.contract)) return {};
-    return hip::variants_of(spec.contract);
+    std::vector<std::string> list;
+    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract))
+      list.emplace_back(kernel.name);
+    return list;
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,

@@ -6,34 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
 
 namespace detgemm::hip {
 
-Status failed(std::string_view what, Error error) {
-  std::string name = std::to_string(error);
-  if (const auto api = runtime()) {
-    (*api)->GetLastError();
-    if (const char* text = (*api)->GetErrorName(error)) name = text + (" (" + name + ")");
-  }
-  return {Errc::internal, "hip: " + std::string(what) + " failed: " + name};
-}
-
-Status runtime_status() {
-  const auto api = runtime();
-  if (!api) return api.status();
-  int count = 0;
-  // First of all calls: without a device every other one fails for another reason.
-  const Error error = (*api)->GetDeviceCount(&count);
-  if (error == kSuccess && count > 0) return {};
-  (*api)->GetLastError();
-  if (error == kSuccess || error == kErrorNoDevice) {
-    return {Errc::unavailable, "hip: this process sees no HIP device"};
-  }
-  return {Errc::unavailable, failed("asking for devices", error).message()};
-}
+static_assert(gpu::Runtime<Hip>, "Hip has every function that backends/gpu calls");
 
 namespace {
 
@@ -43,13 +19,13 @@ constexpr std::size_t kMemoryOffset = 256;     // totalGlobalMem until ROCm 5
 constexpr std::size_t kNewMemoryOffset = 288;  // and from ROCm 6 on
 using Properties = std::array<char, 16384>;
 
-std::string text_at(const Properties& properties, std::size_t offset, std::size_t most) {
+std::string text_at(const Properties& properties, std::size_t offset, std::size_t max_bytes) {
   const char* begin = properties.data() + offset;
-  return {begin, std::find(begin, begin + most, '\0')};
+  return {begin, std::find(begin, begin + max_bytes, '\0')};
 }
 
-/// gcnArchName lies at other places in other versions, so it is found by its look: a text that
-/// starts with "gfx" and ends where the field does.
+/// gcnArchName lies at different places in different versions, so it is found by what it looks
+/// like: a text that starts with "gfx" right after the end of another field.
 std::string architecture_in(const Properties& properties) {
   constexpr std::string_view start = "gfx";
   for (std::size_t i = kNameBytes; i + kNameBytes < properties.size(); ++i) {
@@ -60,44 +36,47 @@ std::string architecture_in(const Properties& properties) {
   return {};
 }
 
-Result<DeviceFacts> ask(int ordinal) {
-  const auto api = runtime();
-  if (!api) return api.status();
+}  // namespace
+
+Status Hip::available() {
+  if (Status s = loaded(); !s) return s;
+  int count = 0;
+  // This is the first call of all: without a device every other one fails for another reason.
+  const Error error = device_count(&count);
+  if (error == kSuccess && count > 0) return {};
+  forget_error();
+  if (error == kSuccess || error == kErrorNoDevice) {
+    return {Errc::unavailable, "hip: this process sees no HIP device"};
+  }
+  return {Errc::unavailable, gpu::failed<Hip>("asking for devices", error).message()};
+}
+
+Result<DeviceFacts> Hip::ask(int ordinal) {
   const auto properties = std::make_unique<Properties>();
   DeviceFacts facts;
   facts.ordinal = ordinal;
-  Error error = (*api)->GetDeviceProperties(properties->data(), ordinal);
+  Error error = api().GetDeviceProperties(properties->data(), ordinal);
   if (error == kSuccess) {
-    error = (*api)->DeviceGetAttribute(&facts.units, kMultiprocessorCount, ordinal);
+    error = api().DeviceGetAttribute(&facts.units, kMultiprocessorCount, ordinal);
   }
-  if (error != kSuccess) return failed("asking device " + std::to_string(ordinal), error);
+  if (error != kSuccess) {
+    return gpu::failed<Hip>("asking device " + std::to_string(ordinal), error);
+  }
   facts.name = text_at(*properties, 0, kNameBytes);
   facts.architecture = architecture_in(*properties);
   std::memcpy(&facts.memory,
-              properties->data() + ((*api)->new_properties ? kNewMemoryOffset : kMemoryOffset),
+              properties->data() + (api().new_properties ? kNewMemoryOffset : kMemoryOffset),
               sizeof(facts.memory));
   return facts;
 }
 
-}  // namespace
-
-Result<DeviceFacts> facts_of(int ordinal) {
-  static std::mutex mutex;
-  static std::map<int, DeviceFacts> known;
-  const std::lock_guard lock(mutex);
-  if (const auto it = known.find(ordinal); it != known.end()) return it->second;
-  auto facts = ask(ordinal);
-  if (facts) known[ordinal] = *facts;
-  return facts;
+std::string Hip::text(const DeviceFacts& device) {
+  return device.name + ", " + device.processor() + ", HIP " + api().version_text();
 }
 
-Result<DeviceFacts> current_device() {
-  if (Status s = runtime_status(); !s) return s;
-  int ordinal = 0;
-  if (const Error error = (*runtime())->GetDevice(&ordinal); error != kSuccess) {
-    return failed("hipGetDevice", error);
-  }
-  return facts_of(ordinal);
+DeviceInfo Hip::info(const DeviceFacts& device) {
+  return {device.name,   device.processor(),   device.units,
+          device.memory, api().version_text(), api().library};
 }
 
 Result<Chip> chip_of(const DeviceFacts& device) {
@@ -113,32 +92,72 @@ Result<Chip> chip_of(const DeviceFacts& device) {
                      ", and nothing else runs in their place");
 }
 
-Result<const std::vector<Function>*> kernels_of(const DeviceFacts& device) {
-  static std::mutex mutex;
-  static std::map<int, std::vector<Function>> loaded;
-  const std::lock_guard lock(mutex);
-  if (const auto it = loaded.find(device.ordinal); it != loaded.end()) return &it->second;
-  const auto chip = chip_of(device);
-  if (!chip) return chip.status();
-  const auto api = runtime();
-  if (!api) return api.status();
+namespace {
+
+Result<Functions> load(int ordinal, Chip chip) {
+  const Runtime& api = Hip::api();
   Module module = nullptr;
-  if (const Error error = (*api)->ModuleLoadData(&module, code_object_of(*chip)->data);
+  if (const Error error = api.ModuleLoadData(&module, code_object_of(chip)->data);
       error != kSuccess) {
-    return failed("loading the kernels for " + std::string(name(*chip)) + " on device " +
-                      std::to_string(device.ordinal),
-                  error);
+    return gpu::failed<Hip>("loading the kernels for " + std::string(name(chip)) + " on device " +
+                                std::to_string(ordinal),
+                            error);
   }
-  std::vector<Function> functions;
-  for (const std::string& kernel : kernel_names(*chip)) {
+  Functions functions;
+  for (const std::string& kernel : kernel_names(chip)) {
     Function function = nullptr;
-    if (const Error error = (*api)->ModuleGetFunction(&function, module, kernel.c_str());
+    if (const Error error = api.ModuleGetFunction(&function, module, kernel.c_str());
         error != kSuccess) {
-      return failed("finding kernel " + kernel, error);
+      return gpu::failed<Hip>("finding kernel " + kernel, error);
     }
     functions.push_back(function);
   }
-  return &(loaded[device.ordinal] = std::move(functions));
+  return functions;
+}
+
+/// The key is the device's ordinal, for want of a context's number; `launch` forgets dead entries.
+gpu::ContextTable<Functions>& loaded_kernels() {
+  static gpu::ContextTable<Functions> table;
+  return table;
+}
+
+bool says_that_handles_are_dead(Error error) {
+  return error == kErrorInvalidHandle || error == kErrorContextIsDestroyed ||
+         error == kErrorInvalidContext;
+}
+
+Error try_launch(Function function, const Launch& what, StreamHandle stream) {
+  // The runtime copies the arguments before it returns.
+  void* arguments[] = {const_cast<std::byte*>(what.arguments)};
+  return Hip::api().ModuleLaunchKernel(function, what.blocks, 1, 1, what.threads, 1, 1, 0, stream,
+                                       arguments, nullptr);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Functions>> kernels_of(int ordinal, Chip chip) {
+  return loaded_kernels().get(static_cast<std::uint64_t>(ordinal),
+                              [&] { return load(ordinal, chip); });
+}
+
+Status launch(int ordinal, Chip chip, const Launch& what, StreamHandle stream) {
+  const auto index = static_cast<std::size_t>(what.kernel);
+  const auto launching = [&] { return "launching " + kernel_names(chip)[index]; };
+  auto kernels = kernels_of(ordinal, chip);
+  if (!kernels) return kernels.status();
+  Error error = try_launch((**kernels)[index], what, stream);
+  if (error == kSuccess) return {};
+  bool capturing = false;
+  if (!says_that_handles_are_dead(error) || Hip::is_capturing(stream, &capturing) != kSuccess ||
+      capturing) {
+    return gpu::failed<Hip>(launching(), error);
+  }
+  Hip::forget_error();
+  loaded_kernels().forget(static_cast<std::uint64_t>(ordinal), *kernels);
+  kernels = kernels_of(ordinal, chip);
+  if (!kernels) return kernels.status();
+  error = try_launch((**kernels)[index], what, stream);
+  return gpu::check<Hip>(launching(), error);
 }
 
 }  // namespace detgemm::hip

@@ -3,41 +3,34 @@
 
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <memory>
 #include <vector>
 
+#include "backends/gpu/device_table.hpp"
 #include "backends/hip/runtime.hpp"
 #include "hip/launch.hpp"
 
 namespace detgemm::hip {
 
-/// A failed call as a Status; forgets the runtime's record of it, which is no later call's affair.
-Status failed(std::string_view what, Error error);
-
-/// ok, or why no HIP device can be used here: no runtime, no device.
-Status runtime_status();
-
-struct DeviceFacts {
-  int ordinal = 0;
-  std::string name;
-  std::string architecture;  ///< as the runtime names it: "gfx942:sramecc+:xnack-"
-  int units = 0;             ///< compute units
-  std::size_t memory = 0;
-
-  /// "gfx942"
-  std::string processor() const { return architecture.substr(0, architecture.find(':')); }
-};
-
-Result<DeviceFacts> facts_of(int ordinal);
-/// Of the calling thread's current device.
-Result<DeviceFacts> current_device();
+inline Result<DeviceFacts> current_device() { return gpu::current_device<Hip>(); }
 
 /// The chip whose kernels run on the device, or a sentence that names the one it has.
 Result<Chip> chip_of(const DeviceFacts& device);
 
-/// The kernels of the current device, in the order of kernel_names; loaded once for each device of
-/// a process. Not to be called during a capture.
-Result<const std::vector<Function>*> kernels_of(const DeviceFacts& device);
+/// A chip's kernels on a device, in the order of kernel_names.
+using Functions = std::vector<Function>;
+
+/// The kernels of the current device `ordinal`, which is a `chip`. They are loaded once per
+/// context, and not while a stream is being captured.
+Result<std::shared_ptr<const Functions>> kernels_of(int ordinal, Chip chip);
+
+/// Enqueues a launch on the current device `ordinal`. If the runtime says that the kernels are no
+/// longer valid, they are loaded again, once, and the launch is repeated.
+///
+/// HIP does not number contexts. A hipDeviceReset therefore shows in nothing but this error, and
+/// plans that were made before it keep working by way of it. A launch that is refused with such an
+/// error has done nothing, so repeating it is safe. While the stream is being captured nothing can
+/// be loaded, and the error is returned.
+Status launch(int ordinal, Chip chip, const Launch& what, StreamHandle stream);
 
 }  // namespace detgemm::hip

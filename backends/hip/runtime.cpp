@@ -13,7 +13,7 @@ namespace {
 constexpr std::array kNames{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                             "libamdhip64.so"};
 
-/// A program's streams belong to the runtime it uses itself, so that one comes first.
+/// A program's streams belong to the runtime that the program itself uses, so that one comes first.
 void* open_library(std::string& name) {
   for (const int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
     for (const char* candidate : kNames) {
@@ -80,9 +80,14 @@ Result<const Runtime*> load() {
 
 }  // namespace
 
-std::string Runtime::version_text() const {
+int Runtime::version() const {
   int number = 0;
-  if (RuntimeGetVersion(&number) != kSuccess) return "unknown";
+  return RuntimeGetVersion(&number) == kSuccess ? number : 0;
+}
+
+std::string Runtime::version_text() const {
+  const int number = version();
+  if (number == 0) return "unknown";
   return std::to_string(number / 10000000) + "." + std::to_string(number / 100000 % 100) + "." +
          std::to_string(number % 100000);
 }

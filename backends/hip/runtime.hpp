@@ -6,15 +6,18 @@
 #include <cstddef>
 #include <string>
 
-#include "detgemm/status.hpp"
+#include "backends/gpu/runtime.hpp"
 
 /// The HIP runtime, found while the program runs: this library is built without ROCm and loads
-/// where there is none. The declarations are ROCm's documented ones, versions 5 to 7.
+/// where there is none. The declarations are the documented ones of ROCm, versions 5 to 7.
 namespace detgemm::hip {
 
 using Error = int;  ///< hipError_t; 0 is success
 inline constexpr Error kSuccess = 0;
 inline constexpr Error kErrorNoDevice = 100;
+inline constexpr Error kErrorInvalidContext = 201;
+inline constexpr Error kErrorInvalidHandle = 400;
+inline constexpr Error kErrorContextIsDestroyed = 709;
 
 // Handles, as the runtime gives them.
 using StreamHandle = void*;
@@ -23,7 +26,7 @@ using Function = void*;
 using Graph = void*;
 using GraphExec = void*;
 
-/// A stream of the calling thread's own, which every runtime since ROCm 4.5 makes of this number.
+/// A stream of the calling thread's own: the number stands for it in every runtime since ROCm 4.5.
 inline StreamHandle stream_per_thread() { return reinterpret_cast<StreamHandle>(2); }
 
 // Numbers of the runtime's enumerations that this library uses.
@@ -42,14 +45,13 @@ struct PointerAttributes {
   void* host_pointer = nullptr;
   int managed = 0;
   unsigned flags = 0;
-  std::byte room[64]{};  ///< for what a later runtime may add
+  std::byte room[64]{};  ///< for fields that a later runtime may add
 };
 
 /// The runtime's functions by their names without the prefix.
 struct Runtime {
-  std::string library;  ///< the file that was loaded
-  int version = 0;      ///< hipRuntimeGetVersion: major * 10^7 + minor * 10^5 + patch
-  bool new_properties = false;
+  std::string library;          ///< the file that was loaded
+  bool new_properties = false;  ///< GetDeviceProperties fills the struct of ROCm 6 and later
 
   Error (*GetDeviceCount)(int*);
   Error (*GetDevice)(int*);
@@ -78,12 +80,98 @@ struct Runtime {
   Error (*GraphDestroy)(Graph);
   Error (*StreamGetDevice)(StreamHandle, int*);  ///< null where the runtime has none
 
-  /// "6.4.3"
+  /// major * 10^7 + minor * 10^5 + patch; 0 where the runtime does not say.
+  int version() const;
+  /// For example "6.4.3".
   std::string version_text() const;
 };
 
-/// The runtime, loaded at the first call: one that the program has loaded already, else the newest
-/// of libamdhip64.so.7, .6 and .5. Or why there is none.
+/// The runtime, loaded at the first call: one that the program has loaded already, otherwise the
+/// newest of libamdhip64.so.7, .6 and .5. Or why there is none.
 Result<const Runtime*> runtime();
+
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;
+  std::string architecture;  ///< as the runtime names it: "gfx942:sramecc+:xnack-"
+  int units = 0;             ///< compute units
+  std::size_t memory = 0;
+
+  /// For example "gfx942".
+  std::string processor() const { return architecture.substr(0, architecture.find(':')); }
+};
+
+/// The HIP runtime as backends/gpu uses it; see gpu::Runtime.
+struct Hip {
+  using Error = hip::Error;
+  using Stream = StreamHandle;
+  using Graph = hip::Graph;
+  using GraphExec = hip::GraphExec;
+  using Facts = DeviceFacts;
+  static constexpr std::string_view kName = "hip";
+  static constexpr std::string_view kPlatform = "HIP";
+  static constexpr DeviceKind kKind = DeviceKind::hip;
+  static constexpr Error kSuccess = hip::kSuccess;
+
+  static const Runtime& api() { return **runtime(); }
+
+  static Status loaded() { return runtime().status(); }
+  static Status available();
+  static Error device_count(int* count) { return api().GetDeviceCount(count); }
+  static Error current_device(int* ordinal) { return api().GetDevice(ordinal); }
+  static Result<Facts> ask(int ordinal);
+  static std::string text(const Facts& device);
+  static DeviceInfo info(const Facts& device);
+
+  static std::string text(Error error) {
+    const char* name = api().GetErrorName(error);
+    const std::string number = std::to_string(error);
+    return name == nullptr ? number : name + (" (" + number + ")");
+  }
+  static void forget_error() { api().GetLastError(); }
+
+  static Error allocate(void** memory, std::size_t bytes) { return api().Malloc(memory, bytes); }
+  static Error release(void* memory) { return api().Free(memory); }
+  static Error copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return api().MemcpyAsync(to, from, bytes, kHostToDevice, stream);
+  }
+  static Error copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return api().MemcpyAsync(to, from, bytes, kDeviceToHost, stream);
+  }
+  static gpu::Place place_of(const void* data);
+
+  static Stream stream_per_thread() { return hip::stream_per_thread(); }
+  static Error create_stream(Stream* stream) {
+    return api().StreamCreateWithFlags(stream, kStreamNonBlocking);
+  }
+  static Error destroy_stream(Stream stream) { return api().StreamDestroy(stream); }
+  static Error synchronize(Stream stream) { return api().StreamSynchronize(stream); }
+  static Error stream_device(Stream stream, int* ordinal) {
+    const Runtime& hip = api();
+    if (hip.StreamGetDevice == nullptr || stream == nullptr) return kSuccess;
+    return hip.StreamGetDevice(stream, ordinal);
+  }
+
+  static Error is_capturing(Stream stream, bool* yes) {
+    int status = kCaptureNone;
+    const Error error = api().StreamIsCapturing(stream, &status);
+    *yes = status != kCaptureNone;
+    return error;
+  }
+  static Error begin_capture(Stream stream) {
+    return api().StreamBeginCapture(stream, kCaptureThreadLocal);
+  }
+  static Error end_capture(Stream stream, Graph* graph) {
+    return api().StreamEndCapture(stream, graph);
+  }
+  static Error instantiate(GraphExec* exec, Graph graph) {
+    return api().GraphInstantiate(exec, graph, nullptr, nullptr, 0);
+  }
+  static Error launch_graph(GraphExec exec, Stream stream) {
+    return api().GraphLaunch(exec, stream);
+  }
+  static void destroy_graph(Graph graph) { api().GraphDestroy(graph); }
+  static void destroy_exec(GraphExec exec) { api().GraphExecDestroy(exec); }
+};
 
 }  // namespace detgemm::hip

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result files of detgemm bench into a page, and two files into a verdict.
 
-    python3 bench/report page bench/results/*.json -o out         # index.html, index.md, *.svg
-    python3 bench/report plot bench/results/*h200*.json -o docs/images/bench.svg
-    python3 bench/report targets bench/results/*.json             # hits and misses, markdown
-    python3 bench/report compare OLD NEW                          # exit 1 where ours got worse
+    python3 bench/report page bench/results/*.json.xz -o out        # index.html, index.md, *.svg
+    python3 bench/report page --no-html FILES -o docs/bench         # the page that is committed
+    python3 bench/report plot bench/results/*h200*.json.xz -o docs/images/bench.svg
+    python3 bench/report targets bench/results/*.json.xz            # hits and misses, markdown
+    python3 bench/report sm90 bench/results/*-h200-*.json.xz        # docs/bench/sm90.md
+    python3 bench/report compare OLD NEW                            # exit 1 where ours got worse
 
-Python's standard library is all it needs. Exit codes: 0 written, or no regression; 1 a regression;
+Files are .json or .json.xz. Python's standard library is all it needs. Exit codes: 0 written, or no regression; 1 a regression;
 2 a file or an argument that cannot be used, with a sentence.
 """
 import argparse
@@ -19,8 +21,10 @@ import blocks
 import charts
 import compare
 import figures
+import goals
 import load
 import page
+import sm90
 
 
 def write(path, text):
@@ -32,23 +36,24 @@ def write(path, text):
 
 
 def make_page(options):
-    runs, left_out = load.load_all(options.files)
-    built = page.build(runs, left_out)
+    runs = load.load_all(options.files)
+    built = page.build(runs)
     out = pathlib.Path(options.out)
-    write(out / "index.html", blocks.to_html("detgemm: speed beside the vendor's library", built))
     write(out / "index.md", blocks.to_markdown(built))
+    for name, inner in blocks.pages(built):
+        write(out / f"{name}.md", blocks.to_markdown(inner))
     for block in built:
         if block[0] == "svg":
             write(out / f"{block[1]}.svg", block[2])
-    for sentence in left_out:
-        print(sentence, file=sys.stderr)
+    if not options.no_html:
+        write(out / "index.html", blocks.to_html("detgemm: speed beside the vendor's library", built))
     cases = sum(len(run["results"]) for run in runs)
-    print(f"{out / 'index.html'}: {len(runs)} runs, {cases} cases")
+    print(f"{out / ('index.md' if options.no_html else 'index.html')}: {len(runs)} runs, {cases} cases")
 
 
 def make_plot(options):
     """The README's: the layer of the first device that has the most values of M, GPUs first."""
-    runs, _ = load.load_all(options.files)
+    runs = load.load_all(options.files)
     order = {"cuda": 0, "hip": 1, "cpu": 2}
     for _, mine in sorted(figures.machines(runs).items(), key=lambda item: order[item[0][0]]):
         layers = figures.layers_with_sweep(mine)
@@ -71,9 +76,12 @@ def main():
         sub = commands.add_parser(name)
         sub.add_argument("files", nargs="+")
         sub.add_argument("-o", "--out", default=default)
+        if name == "page":
+            sub.add_argument("--no-html", action="store_true", help="markdown and charts alone")
         if name == "plot":
             sub.add_argument("--layer", help="MODEL/LAYER, for example llama3-8b/o")
-    commands.add_parser("targets").add_argument("files", nargs="+")
+    for name in ("targets", "sm90"):
+        commands.add_parser(name).add_argument("files", nargs="+")
     sub = commands.add_parser("compare")
     sub.add_argument("old")
     sub.add_argument("new")
@@ -85,7 +93,9 @@ def main():
         elif options.command == "plot":
             make_plot(options)
         elif options.command == "targets":
-            print(blocks.to_markdown(page.target_blocks(load.load_all(options.files)[0])), end="")
+            print(blocks.to_markdown(goals.target_blocks(load.load_all(options.files))), end="")
+        elif options.command == "sm90":
+            print(blocks.to_markdown(sm90.build(load.load_all(options.files))), end="")
         else:
             if not 0 < options.threshold < 10:
                 raise load.Bad(f"--threshold is {options.threshold}: it must be between 0 and 10")

@@ -9,23 +9,25 @@ SHOWN = ("chain", "chain+stable", "fold", "tree", "ieee_fma")
 NAMES = {"chain": "chain", "chain+stable": "chain, weights promised stable", "fold": "fold:1024",
          "tree": "tree of 8 leaves", "tree+stable": "tree, weights promised stable",
          "cublaslt": "cuBLASLt", "cublaslt0": "cuBLASLt, no workspace",
-         "cublaslt-best": "cuBLASLt, best of its list", "openblas": "OpenBLAS sgemm (fp32)",
-         "onednn": "oneDNN", "hipblaslt": "hipBLASLt", "triton": "Triton, persistent"}
+         "cublaslt-best": "cuBLASLt, fastest of its list", "openblas": "OpenBLAS sgemm (fp32)",
+         "onednn": "oneDNN", "hipblaslt": "hipBLASLt", "hipblaslt0": "hipBLASLt, no workspace",
+         "triton": "Triton, persistent", "torch": "torch.matmul"}
 
 
 def arm_title(arm):
     return NAMES.get(arm, arm)
 
 
-def shown(series, rivals):
-    """Arms in the order of the legend: ours, then rivals."""
+def shown(series, baselines):
+    """Arms in the order of the legend: ours, then baselines."""
     ours = [arm for arm in SHOWN if arm in series]
-    return ours + [arm for arm in rivals if arm in series]
+    return ours + [arm for arm in baselines if arm in series]
 
 
-def rivals_of(runs):
+def baselines_of(runs):
+    """Names of what detgemm is measured beside, in the order of the files."""
     return list(dict.fromkeys(arm["arm"] for run in runs for result in run["results"]
-                              for arm in result["arms"] if arm["role"] == "rival"))
+                              for arm in result["arms"] if arm["role"] == "baseline"))
 
 
 def rate(result, us):
@@ -33,14 +35,24 @@ def rate(result, us):
     return result["flops"] / us * 1e-6
 
 
+def rate_words(tflops):
+    """With the unit that leaves digits to read."""
+    return f"{tflops:.4g} TFLOP/s" if tflops >= 1 else f"{1e3 * tflops:.4g} GFLOP/s"
+
+
 def tip(arm_name, m, arm, result):
     bits = {True: "row 0 keeps its bits", False: "row 0 depends on M"}.get(
         arm["batch_invariant"], "")
     return (f"{arm_title(arm_name)}, M = {m}: {arm['us']:.4g} us, "
-            f"{rate(result, arm['us']):.4g} TFLOP/s{', ' + bits if bits else ''}")
+            f"{rate_words(rate(result, arm['us']))}{', ' + bits if bits else ''}")
 
 
-def throughput_panel(box, runs, layer, series, arms, rivals, unit):
+def low_high(arm):
+    """p10 and p90, or the median twice where a file has medians alone."""
+    return arm["p10"] or arm["us"], arm["p90"] or arm["us"]
+
+
+def throughput_panel(box, runs, layer, series, arms, baselines, unit):
     left, top, right, bottom = box
     scale = 1.0 if unit == "TFLOP/s" else 1e3
     tokens = sorted({m for arm in arms for m, _, _ in series[arm]})
@@ -55,33 +67,44 @@ def throughput_panel(box, runs, layer, series, arms, rivals, unit):
         parts.append(svg.line(left, y.at(flops), right, y.at(flops), "#999", 1, "2 3"))
         parts.append(svg.text(left + 6, y.at(flops) + 14, "measured ceiling", 11, "start", "#777"))
     for name in arms:
-        fill = svg.colour(name, rivals)
+        fill = svg.colour(name, baselines)
         points = [(x.at(m), rate(result, arm["us"]) * scale, arm, result, m)
                   for m, arm, result in series[name]]
-        parts.append(svg.band([(px, y.at(min(high, rate(r, a["p90"]) * scale)),
-                                y.at(min(high, rate(r, a["p10"]) * scale)))
+        parts.append(svg.band([(px, *(y.at(min(high, rate(r, us) * scale))
+                                      for us in reversed(low_high(a))))
                                for px, _, a, r, _ in points], fill))
-        parts.append(svg.polyline([(px, y.at(v)) for px, v, *_ in points], fill,
-                                  DASHED if name in rivals else SOLID))
+        for piece in unbroken([(m, px, y.at(v)) for px, v, _, _, m in points]):
+            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
         for px, value, arm, result, m in points:
             parts.append(svg.marker(px, y.at(value), fill, arm["batch_invariant"] is False,
                                     tip(name, m, arm, result)))
     return parts
 
 
-def thinned(tokens, most=9):
+def unbroken(points, gap=4):
+    """Pieces of [(m, x, y)] in which M grows by a factor of at most `gap`: no line where nobody looked."""
+    pieces, last = [], None
+    for m, x, y in points:
+        if last is None or m > gap * last:
+            pieces.append([])
+        pieces[-1].append((x, y))
+        last = m
+    return [piece for piece in pieces if len(piece) > 1]
+
+
+def thinned(tokens, max_ticks=9):
     """At most that many ticks, the last one among them, and the first where a step allows."""
-    least = -(-len(tokens) // most)
-    step = next((step for step in range(least, 2 * least + 2) if (len(tokens) - 1) % step == 0), least)
+    first = -(-len(tokens) // max_ticks)
+    step = next((step for step in range(first, 2 * first + 2) if (len(tokens) - 1) % step == 0), first)
     return tokens[::-1][::step][::-1]
 
 
-def share_panel(box, series, arms, rivals, vendors):
-    """Vendor's time over ours against M: above 1 ours is faster."""
+def share_panel(box, series, arms, baselines, vendors):
+    """Vendor's time over others' against M: above 1 they are faster."""
     left, top, right, bottom = box
     lines = {}
     for name in arms:
-        if name in rivals:
+        if name in vendors:
             continue
         points = []
         for m, arm, result in series[name]:
@@ -100,17 +123,20 @@ def share_panel(box, series, arms, rivals, vendors):
     values = [value for points in lines.values() for _, value, *_ in points]
     x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
     y = svg.Axis(min(0.6, *values) if min(values) > 0.3 else 0, max(1.2, *values) * 1.03, bottom, top)
-    parts = svg.panel(box, "Speed relative to the vendor's own choice", x, y, thinned(tokens),
-                      "vendor's time / ours", "M (tokens), log scale")
-    parts.append(svg.line(left, y.at(1), right, y.at(1), "#d55e00", 1.4, DASHED))
+    name = arm_title(vendors[0]) if len({one.rstrip("0") for one in vendors}) == 1 else \
+        " and ".join(map(arm_title, vendors))
+    title = f"Speed relative to {'the faster ' if len(vendors) > 1 else ''}{name}"
+    parts = svg.panel(box, title, x, y, thinned(tokens), "its time / the arm's", "M (tokens), log scale")
+    parts.append(svg.line(left, y.at(1), right, y.at(1), "#888", 1.4))
     if far:
         parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
                               "#777"))
     for name, points in lines.items():
-        fill = svg.colour(name, rivals)
-        parts.append(svg.polyline([(x.at(m), y.at(v)) for m, v, *_ in points], fill))
+        fill = svg.colour(name, baselines)
+        for piece in unbroken([(m, x.at(m), y.at(v)) for m, v, *_ in points]):
+            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
         for m, value, arm, result in points:
-            parts.append(svg.marker(x.at(m), y.at(value), fill, False,
+            parts.append(svg.marker(x.at(m), y.at(value), fill, arm["batch_invariant"] is False,
                                     f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor"))
     return parts
 
@@ -125,18 +151,20 @@ def provenance(runs, layer):
 
 
 def sweep_chart(runs, layer):
-    """Throughput and share of the vendor of one layer, side by side."""
-    rivals = rivals_of(runs)
+    """Throughput of one layer, and the same relative to the vendor's library, side by side."""
+    baselines = baselines_of(runs)
     series = figures.series(runs, layer)
-    arms = shown(series, rivals)
+    arms = shown(series, baselines)
     backend = runs[-1]["backend"]
     unit = "GFLOP/s" if backend == "cpu" else "TFLOP/s"
-    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, rivals, unit)
-    parts += share_panel((560, 62, 940, 348), series, arms, rivals, figures.VENDORS[backend])
-    entries = [(arm_title(arm), svg.colour(arm, rivals), DASHED if arm in rivals else SOLID,
+    parts = throughput_panel((70, 62, 480, 348), runs, layer, series, arms, baselines, unit)
+    present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
+    vendors = [name for name in figures.VENDORS[backend] if name in present]
+    parts += share_panel((560, 62, 940, 348), series, arms, baselines, vendors)
+    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID,
                 False) for arm in arms]
     if any(arm["batch_invariant"] is False for a in arms for _, arm, _ in series[a]):
-        entries.append(("hollow: row 0 changes with M", "#555", SOLID, True))
+        entries.append(("hollow: row 0 changed its bits with M", "#858585", SOLID, True))
     half = -(-len(entries) // 3)
     for column in range(3):
         parts += svg.legend(70 + 300 * column, 414, entries[column * half:(column + 1) * half])
@@ -154,49 +182,86 @@ def roofline(runs):
         units.update(run["ceilings"].get("flops_per_s", {}))
     if not memory or not units:
         return None
-    points = [(result["flops"] / result["bytes"], rate(result, arm["us"]), name, arm, result)
+    points = [(result["flops"] / result["bytes"], result["flops"] / arm["us"] * 1e6, name, arm, result)
               for (_, name), (_, result, arm) in figures.latest(runs).items()
               if result["bytes"] and result["cache"] == "cold"]
-    rivals = rivals_of(runs)
-    peak = max(units.values()) * 1e-12
+    if not points:
+        return None
+    baselines = baselines_of(runs)
+    unit, scale = ("TFLOP/s", 1e-12) if runs[-1]["backend"] != "cpu" else ("GFLOP/s", 1e-9)
+    peak = max(units.values()) * scale
     x = svg.Axis(min(p[0] for p in points) / 1.5, max(p[0] for p in points) * 1.5, 80, 700, True)
+    points = [(intensity, value * scale, *rest) for intensity, value, *rest in points]
     y = svg.Axis(min(p[1] for p in points) / 1.5, max(peak * 1.6, 1.3 * max(p[1] for p in points)), 400,
                  44, True)
-    parts = svg.panel((80, 44, 700, 400), "Roofline, cold operands", x, y, x.ticks(), "TFLOP/s",
-                      "FLOP a byte that must move, log scale",
+    parts = svg.panel((80, 44, 700, 400), "Roofline, cold operands (hollow: not ours)", x, y, x.ticks(), unit,
+                      "FLOP per byte that must move, log scale",
                       lambda v: f"{v:g}", lambda v: f"{v:g}")
     for value in sorted(set(map(round, units.values()))):
-        top = value * 1e-12
+        top = value * scale
         words = ", ".join(k for k, v in units.items() if round(v) == value)
-        knee = min(max(top * 1e12 / memory, x.low), x.high)
+        knee = min(max(value / memory, x.low), x.high)
         parts.append(svg.line(x.at(knee), y.at(top), 700, y.at(top), "#444", 1.4))
-        parts.append(svg.text(694, y.at(top) - 6, f"{words}: {top:.3g} TFLOP/s measured", 11, "end"))
-    low = x.low if memory * x.low * 1e-12 > y.low else y.low * 1e12 / memory
-    knee = min(peak * 1e12 / memory, x.high)
-    parts.append(svg.line(x.at(low), y.at(memory * low * 1e-12), x.at(knee),
-                          y.at(memory * knee * 1e-12), "#444", 1.4))
+        parts.append(svg.text(694, y.at(top) - 6, f"{words}: {top:.3g} {unit} measured", 11, "end"))
+    low = x.low if memory * x.low * scale > y.low else y.low / scale / memory
+    knee = min(peak / scale / memory, x.high)
+    parts.append(svg.line(x.at(low), y.at(memory * low * scale), x.at(knee),
+                          y.at(memory * knee * scale), "#444", 1.4))
     parts.append(svg.text(92, 62, f"memory: {memory * 1e-9:.4g} GB/s measured", 11))
     order = list(dict.fromkeys(p[2] for p in points))
     for intensity, value, name, arm, result in points:
-        parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, rivals),
-                                name in rivals, result["case"] + ": " + tip(name, result["m"], arm,
+        parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, baselines),
+                                name in baselines, result["case"] + ": " + tip(name, result["m"], arm,
                                                                            result)))
-    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, rivals), "", n in rivals)
+    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, baselines), "", n in baselines)
                                   for n in order])
     return svg.document(980, 450, parts, "Roofline")
 
 
+def tokens_chart(runs, layer, arms):
+    """Time against every few M of one layer; where a greater M took less time is marked."""
+    baselines = baselines_of(runs)
+    shown_arms = shown(arms, baselines)
+    box = left, top, right, bottom = 80, 48, 940, 400
+    tokens = sorted({m for name in shown_arms for m, _ in arms[name]})
+    high = max(arm["us"] for name in shown_arms for _, arm in arms[name]) * 1.06
+    x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8)
+    y = svg.Axis(0, high, bottom, top)
+    title = f"{layer[0]} {layer[1]}: N = {layer[3]}, K = {layer[4]}, {layer[2]}"
+    parts = svg.panel(box, title, x, y, [m for m in x.ticks() if m > 0], "us per call", "M (tokens)")
+    for name in shown_arms:
+        fill = svg.colour(name, baselines)
+        parts.append(svg.polyline([(x.at(m), y.at(arm["us"])) for m, arm in arms[name]], fill,
+                                  DASHED if name in baselines else SOLID))
+        if name in baselines:
+            continue
+        for m, us, later, later_us in figures.falls(arms[name]):
+            parts.append(svg.marker(x.at(m), y.at(us), fill, True,
+                                    f"{arm_title(name)}: {us:.4g} us at M = {m}, "
+                                    f"{later_us:.4g} us at M = {later}"))
+    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID, None)
+               for arm in shown_arms]
+    third = -(-len(entries) // 3)
+    for column in range(3):
+        parts += svg.legend(80 + 300 * column, 458, entries[column * third:(column + 1) * third])
+    ring = f"ring: a call with up to {figures.REACH} more tokens takes at least 3 % less"
+    parts += svg.legend(80, 458 + 18 * third, [(ring, "#858585", SOLID, True)])
+    label = f"Time against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
+    return svg.document(970, 486 + 18 * third, parts, label)
+
+
 def invariance_map(runs):
-    """Where row 0 keeps its bits: a row an arm and layer, a column an M."""
+    """Where row 0 keeps its bits: one row per layer and type, one column per M."""
     found = {}
     for (_, name), (_, result, arm) in figures.latest(runs).items():
-        if arm["batch_invariant"] is None or result["kind"] != "forward" or result["threads"]:
+        if (arm["batch_invariant"] is None or result["kind"] != "forward" or result["threads"]
+                or not figures.ordinary(result)):
             continue
         row = f"{result['model']}/{result['layer']} {result['dtype']}"
         found.setdefault((row, result["m"]), {})[name] = arm["batch_invariant"]
     if not found:
         return None
-    rivals = rivals_of(runs)
+    baselines = baselines_of(runs)
     rows = sorted({row for row, _ in found})
     columns = sorted({m for _, m in found})
 
@@ -204,9 +269,9 @@ def invariance_map(runs):
         answers = found.get((row, column))
         if answers is None:
             return None
-        ours_no = [n for n, kept in answers.items() if not kept and n not in rivals]
-        no = [n for n, kept in answers.items() if not kept and n in rivals]
-        asked = [n for n in answers if n in rivals]
+        ours_no = [n for n, kept in answers.items() if not kept and n not in baselines]
+        no = [n for n, kept in answers.items() if not kept and n in baselines]
+        asked = [n for n in answers if n in baselines]
         words = f"M = {column}: " + ", ".join(
             f"{arm_title(n)} {'keeps' if kept else 'changes'}" for n, kept in answers.items())
         if ours_no:
@@ -216,5 +281,5 @@ def invariance_map(runs):
         return f"{len(asked) - len(no)}/{len(asked)}", ("#f6d7b8" if no else "#c8e6d8"), words
 
     return svg.heat_map(rows, columns, cell,
-                        "Row 0 in a batch of M: how many rivals keep its bits, of those asked",
+                        "Row 0 in a batch of M: how many baselines keep its bits, of those asked",
                         "Invariance heat map")

@@ -3,7 +3,7 @@
 """What the pages show, computed from runs; no text and no drawing here."""
 import math
 
-# The vendor's own library as it comes; its searched list is shown and decides no target.
+# The vendor's own library as it comes; the fastest of its list is shown and decides no target.
 VENDORS = {"cuda": ("cublaslt", "cublaslt0"), "hip": ("hipblaslt", "hipblaslt0"),
            "cpu": ("openblas", "onednn")}
 NOISY = 0.10
@@ -14,8 +14,18 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def arm_of(result, name):
-    return next((arm for arm in result["arms"] if arm["arm"] == name), None)
+# Suites of problems that were not chosen by hand, or too many of one kind for a table of all.
+SPECIAL = ("drawn", "own", "tokens", "variants")
+
+
+def ordinary(result):
+    """Cases of the table of cases: those that averages over all cases speak of."""
+    return not result["suites"] or any(suite not in SPECIAL for suite in result["suites"])
+
+
+def of_interest(arm):
+    """Arms that a user meets: no kernel that was forced, and no ceiling."""
+    return not arm["variant"] and arm["role"] != "ceiling"
 
 
 def vendor_us(run, result):
@@ -32,24 +42,24 @@ def machines(runs):
     return found
 
 
-def latest(runs):
+def latest(runs, keep=of_interest):
     """(case, arm): (run, result, arm); of several files the last one counts."""
     found = {}
     for run in runs:
         for result in run["results"]:
-            for arm in result["arms"]:
+            for arm in filter(keep, result["arms"]):
                 found[result["case"], arm["arm"]] = (run, result, arm)
     return found
 
 
 def ratios(runs):
-    """(case, arm of ours): (result, vendor's time over ours, both of one run)."""
+    """(case, arm of ours): (run, result, vendor's time over ours, both of one run)."""
     found = {}
     for run in runs:
         for result in run["results"]:
             vendor = vendor_us(run, result)
-            for arm in result["arms"]:
-                if arm["role"] == "ours" and vendor:
+            for arm in filter(of_interest, result["arms"]):
+                if arm["role"] == "detgemm" and vendor:
                     found[result["case"], arm["arm"]] = (run, result, vendor / arm["us"])
     return found
 
@@ -62,25 +72,72 @@ def inside(value, wanted):
 
 
 def selects(select, result):
-    if any(result["model"] == model for model in select.get("not_models", [])):
+    """Whether a target speaks of a result; "suite" names a set that averages else leave out."""
+    suite = select.get("suite")
+    if suite not in result["suites"] if suite else not ordinary(result):
         return False
-    return all(inside(result[key], wanted) for key, wanted in select.items()
-               if key != "not_models")
+    if result["model"] in select.get("not_models", []):
+        return False
+    return all(key in result and inside(result[key], wanted) for key, wanted in select.items()
+               if key not in ("not_models", "suite"))
+
+
+def arm_selected(target, arm):
+    """By its name; or, where a target names a contract or a reduction, by its contract without a promise."""
+    if not of_interest(arm) or arm["role"] != "detgemm":
+        return False
+    if "arms" in target:
+        return arm["arm"] in target["arms"]
+    contract = arm.get("contract", "")
+    wanted = contract == target["contract"] if "contract" in target else (
+        f"/{target['reduction']}->" in contract and not contract.startswith("ieee_fma/"))
+    return wanted and arm["stable"] == "none"
+
+
+def against(target, run, result, arm):
+    """The figure that a target asks of one arm: how many times the other is slower; None where unknown."""
+    other = target.get("against", "vendor")
+    if other == "vendor":
+        times = [vendor_us(run, result)]
+    elif other == "neighbour":  # the aligned shape beside an odd one, or bf16 beside fp16
+        times = [result.get("neighbour", {}).get("us")]
+    else:  # another arm of the same case
+        times = [one["us"] for one in result["arms"] if one["arm"] == other]
+    return times[0] / arm["us"] if times and times[0] else None
+
+
+def target_points(target, runs):
+    """{case, arm: (case, ratio)} of the results a target speaks of; the last file counts."""
+    found = {}
+    if target.get("against") == "itself at greater M":
+        for run in runs:
+            for fall in run["falls"]:
+                if fall["arm"] in target["arms"] and fall["points"] >= target["points"]:
+                    name = f"{fall['model']}/{fall['layer']}/{fall['kind']}/m{fall['m']}/{fall['dtype']}"
+                    found[name, fall["arm"]] = (name, 1 / fall["ratio"])
+        return found
+    for run in runs:
+        for result in run["results"]:
+            if selects(target["select"], result):
+                for arm in result["arms"]:
+                    ratio = against(target, run, result, arm) if arm_selected(target, arm) else None
+                    if ratio:
+                        found[result["case"], arm["arm"]] = (result["case"], ratio)
+    return found
 
 
 def target_rows(targets, runs):
-    """One row a target: what was asked, what was found, hit or missed or not measured."""
+    """One row per target: what was asked, what was found, hit or missed or not measured."""
     rows = []
     for target in targets["targets"]:
         mine = [run for run in runs if run["backend"] == target["backend"]]
-        points = [(result["case"], ratio) for (_, arm), (_, result, ratio) in ratios(mine).items()
-                  if arm in target["arms"] and selects(target["select"], result)]
+        points = list(target_points(target, mine).values())
         row = {**target, "points": len(points)}
         if points:
             row["found_geomean"] = geomean(ratio for _, ratio in points)
             row["worst_case"], row["found_worst"] = min(points, key=lambda point: point[1])
-            row["hit"] = (row["found_geomean"] >= target["geomean"]
-                          and row["found_worst"] >= target["worst"])
+            row["hit"] = all(asked is None or found >= asked for asked, found in (
+                (target["geomean"], row["found_geomean"]), (target["worst"], row["found_worst"])))
         rows.append(row)
     return rows
 
@@ -98,35 +155,61 @@ def glance(runs):
             found = [ratio for (_, name), (_, result, ratio) in all_ratios.items()
                      if name == arm and low <= result["m"] <= high and result["kind"] == "forward"
                      and result["mode"] != "settled" and result["cache"] == "cold"
-                     and not result["accumulate"] and result["model"] not in ("odd", "skinny")]
+                     and not result["accumulate"] and result["model"] not in ("odd", "skinny")
+                     and ordinary(result)]
             if found:
-                rows.append({"band": label, "arm": arm, "points": len(found),
+                rows.append({"band": label, "low": low, "high": high, "arm": arm, "points": len(found),
                              "geomean": geomean(found), "worst": min(found), "best": max(found)})
     return rows
 
 
-def invariance(runs):
-    """arm: [yes, no] over the cases where the question has an answer."""
+def invariance(runs, low=1, high=1 << 62):
+    """arm: [yes, no] over the cases of low <= M <= high where the question has an answer."""
     counts = {}
-    for (_, name), (_, _, arm) in latest(runs).items():
-        if arm["batch_invariant"] is not None:
+    for (_, name), (_, result, arm) in latest(runs).items():
+        if arm["batch_invariant"] is not None and low <= result["m"] <= high:
             counts.setdefault(name, [0, 0])[0 if arm["batch_invariant"] else 1] += 1
     return counts
 
 
-def layers_with_sweep(runs, least=4):
-    """(model, layer, dtype) whose forward cases were timed at `least` different M."""
+def layers_with_sweep(runs, min_points=4):
+    """(model, layer, dtype, n, k) whose forward cases were timed at that many values of M."""
     tokens = {}
     for (_, _), (_, result, _) in latest(runs).items():
         if plotted(result):
             key = (result["model"], result["layer"], result["dtype"], result["n"], result["k"])
             tokens.setdefault(key, set()).add(result["m"])
-    return [key for key, ms in tokens.items() if len(ms) >= least]
+    return [key for key, ms in tokens.items() if len(ms) >= min_points]
 
 
 def plotted(result):
     return (result["kind"] == "forward" and result["mode"] != "settled"
-            and result["cache"] == "cold" and not result["accumulate"] and not result["threads"])
+            and result["cache"] == "cold" and not result["accumulate"] and not result["threads"]
+            and ordinary(result))
+
+
+def token_layers(runs):
+    """{(model, layer, dtype, n, k): {arm: [(m, arm's figures)]}} of the suite `tokens`."""
+    found = {}
+    for (_, name), (_, result, arm) in latest(runs).items():
+        if "tokens" in result["suites"]:
+            key = tuple(result[one] for one in ("model", "layer", "dtype", "n", "k"))
+            found.setdefault(key, {}).setdefault(name, []).append((result["m"], arm))
+    return {key: {name: sorted(points, key=lambda p: p[0]) for name, points in arms.items()}
+            for key, arms in found.items()}
+
+
+REACH = 64  # tokens: how far a greater M may lie that took less time
+
+
+def falls(points, share=0.03):
+    """[(m, us, later m, later us)]: where a greater M nearby took less time by more than that share."""
+    found = []
+    for at, (m, arm) in enumerate(points):
+        later = [(other["us"], mm) for mm, other in points[at + 1:] if mm <= m + REACH]
+        if later and min(later)[0] < (1 - share) * arm["us"]:
+            found.append((m, arm["us"], min(later)[1], min(later)[0]))
+    return found
 
 
 def series(runs, layer):
@@ -154,7 +237,7 @@ def ceiling(runs, *keys):
 def noisy(runs):
     """(case, arm, noise) of the arms whose samples spread too far to decide anything."""
     return [(case, name, arm["noise"]) for (case, name), (_, _, arm) in latest(runs).items()
-            if arm["noise"] > NOISY]
+            if arm["noise"] is not None and arm["noise"] > NOISY]
 
 
 def verdicts(runs):

@@ -4,19 +4,35 @@
 import math
 from html import escape
 
-# Okabe and Ito's colours, told apart by people who see colours differently.
-COLOURS = {"chain": "#0072b2", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#cc79a7",
+# Okabe and Ito's colours, told apart by people who see colours differently; in the middle between
+# black and white, so that they are seen on either.
+COLOURS = {"chain": "#0080c6", "chain+stable": "#56b4e9", "fold": "#cc79a7", "fold128": "#9e4a73",
            "tree": "#009e73", "tree+stable": "#66c2a5", "ieee_fma": "#e69f00",
-           "ampere": "#8c6bb1", "cdna3": "#a65628", "cdna2": "#999933"}
-RIVAL_COLOURS = ("#d55e00", "#666666", "#aa8800", "#332288")
+           "ampere": "#8c6bb1", "cdna3": "#a65628", "cdna2": "#999933", "weight-read": "#707070"}
+# Each baseline has a colour of its own; one that is not known takes the first that is free.
+BASELINE_COLOURS = {"cublaslt": "#d55e00", "cublaslt0": "#858585", "cublaslt-best": "#b8860b",
+                 "triton": "#9467bd", "torch": "#7f9f00", "hipblaslt": "#d55e00",
+                 "hipblaslt0": "#858585", "openblas": "#d55e00", "onednn": "#7f9f00"}
+FREE_COLOURS = ("#d55e00", "#858585", "#b8860b", "#9467bd", "#7f9f00", "#c2506e", "#3d8b8b")
+OWN_COLOURS = ("#4477aa", "#aa4499", "#117733", "#882255", "#44aa99")
 FONT = "font-family=\"'DejaVu Sans', Helvetica, Arial, sans-serif\""
+# Attributes are what a plain renderer draws: black on white. A viewer that prefers dark inverts them.
+DARK = ("<style>@media (prefers-color-scheme: dark) { .paper { fill: #14171c } .ink { fill: #e2e4e8 } "
+        ".soft { fill: #a4a9b2 } .rule { stroke: #3a3f47 } .edge { stroke: #8b919b } "
+        ".on { fill: #14171c } }</style>")
 
 
-def colour(name, rivals=()):
+def colour(name, baselines=()):
     if name in COLOURS:
         return COLOURS[name]
-    at = list(rivals).index(name) if name in rivals else 0
-    return RIVAL_COLOURS[at % len(RIVAL_COLOURS)]
+    if name in BASELINE_COLOURS:
+        return BASELINE_COLOURS[name]
+    if name not in baselines:  # an arm of ours by its contract: one of ours that is free
+        return OWN_COLOURS[sum(map(ord, name)) % len(OWN_COLOURS)]
+    taken = {BASELINE_COLOURS.get(other) for other in baselines}
+    strangers = [other for other in baselines if other not in BASELINE_COLOURS and other not in COLOURS]
+    free = [one for one in FREE_COLOURS if one not in taken] or list(FREE_COLOURS)
+    return free[strangers.index(name) % len(free)]
 
 
 def compact(value):
@@ -26,27 +42,31 @@ def compact(value):
     return f"{value:.4g}"
 
 
-def text(x, y, words, size=12, anchor="start", fill="#222", extra=""):
+def text(x, y, words, size=12, anchor="start", fill="#222", extra="", kind=""):
+    kind = kind or ("ink" if fill <= "#333" else "soft")
     return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
-            f'fill="{fill}" {extra}>{escape(words)}</text>')
+            f'fill="{fill}" class="{kind}" {extra}>{escape(words)}</text>')
 
 
 def line(x1, y1, x2, y2, stroke="#ddd", width=1, dash=""):
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    kind = {"#ddd": "rule", "#e4e4e4": "rule", "#888": "edge", "#999": "edge", "#444": "edge"}.get(stroke)
+    named = f' class="{kind}"' if kind else ""
     return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
-            f'stroke-width="{width}"{dashes}/>')
+            f'stroke-width="{width}"{dashes}{named}/>')
 
 
 def document(width, height, parts, label):
     body = "\n".join(parts)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" role="img" aria-label="{escape(label)}" {FONT}>\n'
-            f'<rect width="{width}" height="{height}" fill="white"/>\n{body}\n</svg>\n')
+            f'{DARK}\n<rect width="{width}" height="{height}" fill="white" class="paper"/>\n{body}\n'
+            "</svg>\n")
 
 
-def nice_step(span, most=6):
+def nice_step(span, max_ticks=6):
     """A step of 1, 2 or 5 times a power of ten that gives at most that many ticks."""
-    raw = span / most
+    raw = span / max_ticks
     power = 10 ** math.floor(math.log10(raw))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= raw)
 
@@ -96,9 +116,9 @@ def panel(box, title, x, y, x_ticks, y_label, x_label, y_text=compact, x_text=co
 
 
 def marker(x, y, fill, hollow=False, title=""):
-    inside = "white" if hollow else fill
+    inside, kind = ("white", ' class="on"') if hollow else (fill, "")
     tip = f"<title>{escape(title)}</title>" if title else ""
-    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{inside}" stroke="{fill}" '
+    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{inside}"{kind} stroke="{fill}" '
             f'stroke-width="1.6">{tip}</circle>')
 
 
@@ -119,12 +139,13 @@ def polyline(points, stroke, dash=""):
 
 
 def legend(x, y, entries, step=18):
-    """[(words, colour, dash, hollow)] one below the other."""
+    """[(words, colour, dash, hollow)] one below the other; hollow is None where no dot is drawn."""
     parts = []
     for i, (words, fill, dash, hollow) in enumerate(entries):
         at = y + i * step
         parts.append(line(x, at - 4, x + 26, at - 4, fill, 2, dash))
-        parts.append(marker(x + 13, at - 4, fill, hollow))
+        if hollow is not None:
+            parts.append(marker(x + 13, at - 4, fill, hollow))
         parts.append(text(x + 33, at, words, 12))
     return parts
 
@@ -146,6 +167,7 @@ def heat_map(rows, columns, cell, title, label):
             parts.append(f'<rect x="{x + 1}" y="{y + 1}" width="{width - 2}" '
                          f'height="{height - 2}" rx="3" fill="{fill}">'
                          f"<title>{escape(tip)}</title></rect>")
-            parts.append(text(x + width / 2, y + height * 0.68, words, 11, "middle"))
+            parts.append(text(x + width / 2, y + height * 0.68, words, 11, "middle",
+                              kind="label"))
     return document(max(640, left + len(columns) * width + 20), top + len(rows) * height + 16, parts,
                     label)

@@ -24,7 +24,8 @@ Examples:
   detgemm explain --contract ieee_fma/fp32/chain --m 1 --n 64 --k 100 --backend reference
   detgemm explain --contract "hopper/bf16/fold:256->fp32" --m 8 --n 64 --k 1024 --continue --json
 
-Exit codes: 0 some backend (or the one named) would run it; 2 a wrong argument; 3 none would.)";
+Exit codes: 0 some backend (or the one named) would run it; 1 it failed on the way; 2 a wrong argument or
+name; 3 none would.)";
 
 struct ExplainOptions {
   ProblemOptions problem;
@@ -132,7 +133,7 @@ void register_explain(CLI::App& root, int& exit_code) {
   add_problem_options(command, options->problem);
   command.option("--backend", "NAME", options->backend, "ask this backend only");
   command.option("--stable", "OPERAND", options->stable,
-                 "none, a or b: one that earlier work on the stream does not write");
+                 "none, a or b: the operand that work still running on the stream does not write");
   command.footer(kFooter);
   command.action([options] { return explain(*options); });
 }

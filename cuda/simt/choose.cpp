@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/contract/reduction.hpp"
-
 namespace detgemm::cuda::simt {
 namespace {
 
-/// Multiply-adds a clock of one multiprocessor, measured on an H200 (docs/simt.md): full of CTAs,
+/// Multiply-adds per clock on one multiprocessor, measured on an H200 (docs/simt.md): full of CTAs,
 /// and with a single one.
 struct Rate {
   double full, alone;
@@ -29,51 +27,50 @@ constexpr std::array<Rate, kTiles.size()> kRates{{
 /// What a CTA costs besides its products: the first loads and the epilogue, in clocks.
 constexpr double kTileClocks = 2500;
 
-bool can(const GemmArguments& g, DType input, int tile) {
-  const Tile& t = kTiles[static_cast<std::size_t>(tile)];
-  if (!has_tile(input, tile)) return false;
-  if (g.reduction.kind != ReductionKind::chain && g.k > 0 && !t.leaves) return false;
-  return levels_needed(g.reduction, g.k) <= levels_of(t);
+std::int64_t tiles_of(const Question& q, const Tile& t) {
+  return ceil_div(q.m, t.rows()) * ceil_div(q.n, t.cols());
 }
 
-std::int64_t tiles_of(const GemmArguments& g, const Tile& t) {
-  return ceil_div(g.m, t.rows()) * ceil_div(g.n, t.cols());
-}
-
-/// CTAs a multiprocessor is taken to hold: where leaves park, shared memory may allow fewer.
+/// CTAs that a multiprocessor is expected to hold; where sums wait, shared memory may allow fewer.
 int resident(const Tile& t, int shared_bytes) {
   constexpr int kSharedOfAll = 164 * 1024;
   return std::max(1, std::min(t.ctas, kSharedOfAll / (shared_bytes + 1024)));
 }
 
 /// Clocks of the busiest multiprocessor: whole rounds of resident CTAs, and what is left over.
-double clocks(const GemmArguments& g, int tile, int sms, int shared_bytes) {
+double clocks(const Question& q, int tile, int shared_bytes) {
   const Tile& t = kTiles[static_cast<std::size_t>(tile)];
   const Rate& rate = kRates[static_cast<std::size_t>(tile)];
   const int together = resident(t, shared_bytes);
-  const std::int64_t a_round = std::int64_t{sms} * together;
-  const std::int64_t tiles = tiles_of(g, t);
+  const std::int64_t round = std::int64_t{q.sms} * together;
+  const std::int64_t tiles = tiles_of(q, t);
   const auto time = [&](std::int64_t ctas) {
     const double per_clock = std::min(rate.full, rate.alone * static_cast<double>(ctas));
-    return static_cast<double>(ctas) * t.outputs() * static_cast<double>(g.k) / per_clock +
+    return static_cast<double>(ctas) * t.outputs() * static_cast<double>(q.k) / per_clock +
            kTileClocks;
   };
-  const std::int64_t rest = tiles % a_round;
-  return static_cast<double>(tiles / a_round) * time(together) +
-         (rest != 0 ? time(ceil_div(rest, sms)) : 0) +
-         0.01 * static_cast<double>(tiles);  // of equals the one with less outside D
+  const std::int64_t rest = tiles % round;
+  return static_cast<double>(tiles / round) * time(together) +
+         (rest != 0 ? time(ceil_div(rest, q.sms)) : 0) +
+         0.01 * static_cast<double>(tiles);  // among equals, the one with less outside D
+}
+
+/// Whether neighbours in memory are neighbours along k.
+bool is_along(std::int64_t line_stride, std::int64_t k_stride) {
+  return k_stride == 1 && line_stride != 1;
 }
 
 Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
                 std::int64_t k_stride, const GemmArguments& g, std::int64_t size) {
-  Operand o{data, lines, line_stride, k_stride, k_stride == 1 && line_stride != 1, false};
+  Operand o{data, lines, line_stride, k_stride, is_along(line_stride, k_stride), false};
   const std::int64_t run = 16 / size;
   const std::int64_t unit = o.along ? k_stride : line_stride;
   const std::int64_t apart = o.along ? line_stride : k_stride;
   const bool chain = g.reduction.kind == ReductionKind::chain;
-  o.vector = unit == 1 && apart % run == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
-             // Every leaf begins a slab, and a slab of runs along k lies where its leaf begins.
-             (!o.along || chain || g.reduction.leaf_k % run == 0);
+  o.vector =
+      unit == 1 && apart % run == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+      // Every leaf begins a slab, and if runs lie along k, a slab lies where its leaf begins.
+      (!o.along || chain || g.reduction.leaf_k % run == 0);
   return o;
 }
 
@@ -89,28 +86,68 @@ int levels_needed(const Reduction& reduction, std::int64_t k) {
   return tree_stack_size(leaves_of(k, reduction.leaf_k)) - 1;
 }
 
-Decision choose(const GemmArguments& g, DType input, int sms, int forced) {
-  Decision best;
-  double least = 0;
+void ask(const GemmArguments& g, Question& q) {
+  q.family = Family::simt;
+  q.a_mn = !is_along(g.as.row, g.as.col);
+  q.b_mn = !is_along(g.bs.col, g.bs.row);
+}
+
+Question usual_question(const GemmSpec& spec, std::int64_t) {
+  Question q;
+  q.k = spec.k;
+  q.reduction = spec.contract.reduction;
+  q.family = Family::simt;
+  q.input = spec.contract.input;
+  return q;
+}
+
+namespace {
+
+const char* why_not(const Question& q, int tile) {
+  const Tile& t = kTiles[static_cast<std::size_t>(tile)];
+  if (!has_tile(q.input, tile)) return "it is compiled for fp32 inputs only";
+  if (q.leaves() && q.k > 0 && !t.leaves) return "it computes chains only";
+  if (levels_needed(q.reduction, q.k) > levels_of(t)) {
+    return "shared memory does not hold the sums of a tree of so many leaves";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* why_not(const Question& q) { return why_not(q, q.forced); }
+
+Choice choose(const Question& q) {
+  Choice best;
+  double min = 0;
   for (int i = 0; i < kTileCount; ++i) {
-    if ((forced >= 0 && i != forced) || !can(g, input, i)) continue;
+    if (q.forced >= 0 && i != q.forced) continue;
+    if (const char* rule = why_not(q, i); rule != nullptr) {
+      if (q.forced >= 0) best.why_not = rule;
+      continue;
+    }
     const Tile& t = kTiles[static_cast<std::size_t>(i)];
-    const int shared = ring_bytes(t) + levels_needed(g.reduction, g.k) * park_bytes(t);
-    const double took = clocks(g, i, sms, shared);
-    if (best.ok && took >= least) continue;
-    least = took;
-    best.ok = true;
-    best.tile = i;
-    best.shared_bytes = shared;
-    best.grid = static_cast<int>(
-        std::min<std::int64_t>(tiles_of(g, t), std::int64_t{sms} * resident(t, shared)));
+    const int shared = ring_bytes(t) + levels_needed(q.reduction, q.k) * waiting_bytes(t);
+    const double time = clocks(q, i, shared);
+    Decision& d = best.decision;
+    if (d.family != Family::none && time >= min) continue;
+    min = time;
+    d.family = Family::simt;
+    d.input = q.input;
+    d.kernel = i;
+    d.x_mn = q.a_mn;
+    d.y_mn = q.b_mn;
+    d.leaves = q.leaves();
+    d.shared_bytes = shared;
+    d.grid = static_cast<int>(
+        std::min<std::int64_t>(tiles_of(q, t), std::int64_t{q.sms} * resident(t, shared)));
   }
   return best;
 }
 
-Params make_params(const GemmArguments& g, DType input, const Decision& d) {
-  const Tile& t = kTiles[static_cast<std::size_t>(d.tile)];
-  const std::int64_t size = input == DType::fp32 ? 4 : 2;
+Params make_params(const GemmArguments& g, const Decision& d) {
+  const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+  const std::int64_t size = d.input == DType::fp32 ? 4 : 2;
   Params p{};
   p.g = g;
   p.a = operand(g.a, g.m, g.as.row, g.as.col, g, size);

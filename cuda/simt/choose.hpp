@@ -3,27 +3,31 @@
 
 #pragma once
 
+#include "cuda/families.hpp"
 #include "cuda/simt/params.hpp"
 #include "cuda/simt/tile.hpp"
 
 namespace detgemm::cuda::simt {
 
-/// Accumulators an output keeps parked at most: none for chain, the sum of a fold, the subtrees of
-/// a tree that wait.
+/// Accumulators that an output keeps in shared memory at most: none for a chain, the sum of a fold,
+/// the subtrees of a tree that wait.
 int levels_needed(const Reduction& reduction, std::int64_t k);
 
-struct Decision {
-  bool ok = false;  ///< false: the forced tile does not compute this problem
-  int tile = 0;
-  int shared_bytes = 0;
-  int grid = 0;
-};
+/// Fills in what a Question says about arrays.
+void ask(const GemmArguments& g, Question& q);
 
-/// A pure function of shapes, contract and multiprocessors; `forced` is a tile or -1. Some tile
-/// takes every problem of which the leaves fit an address space.
-Decision choose(const GemmArguments& g, DType input, int sms, int forced);
+/// The columns of FamilyRow. Some tile takes every problem whose leaves fit an address space; none
+/// looks at the arrays or at M, so the usual Question leaves them out.
+std::span<const KernelInfo> kernels(const Contract& contract);
+Question usual_question(const GemmSpec& spec, std::int64_t m);
+const char* why_not(const Question& q);
+Choice choose(const Question& q);
+std::string name(const Decision& d);
+std::vector<Decision> compiled(Family family);
+Kernel kernel_of(const Decision& d);
+cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call);
 
-/// The kernel's argument for that decision. Looks at strides and alignment too.
-Params make_params(const GemmArguments& g, DType input, const Decision& decision);
+/// The kernel's argument. Looks at strides and alignment too.
+Params make_params(const GemmArguments& g, const Decision& d);
 
 }  // namespace detgemm::cuda::simt

@@ -74,11 +74,11 @@ cudaError_t launch(const GemmArguments& g, std::span<const Root> roots,
 
 cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
                           const LaunchOptions& options) {
-  if (roots.empty() || roots.size() > kMostRoots || !std::has_single_bit(roots.size())) {
+  if (roots.empty() || roots.size() > kMaxRoots || !std::has_single_bit(roots.size())) {
     return cudaErrorInvalidValue;
   }
   if (g.m == 0 || g.n == 0) return cudaSuccess;
-  return roots.size() <= 8 ? launch<8>(g, roots, options) : launch<kMostRoots>(g, roots, options);
+  return roots.size() <= 8 ? launch<8>(g, roots, options) : launch<kMaxRoots>(g, roots, options);
 }
 
 }  // namespace detgemm::cuda

@@ -8,11 +8,11 @@
 namespace detgemm::cuda::simt {
 
 /// The large kernels of fp32 for one pair of ways, by tile; null from kLargeTiles on. Each pair is
-/// in a source file of its own, so that they compile side by side.
+/// instantiated in a source file of its own, so that they compile side by side.
 template <bool kAlongA, bool kAlongB>
 const void* large_kernel(int tile);
 
-/// The kernels of a type that take operands of any ways, by tile; null where none was compiled.
+/// The kernels of a type that take any ways, by tile; null where none was compiled.
 template <DType T>
 const void* kernel_of_type(int tile);
 

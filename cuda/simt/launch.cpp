@@ -1,17 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/launch.hpp"
-
-#include <array>
-
 #include "cuda/simt/choose.hpp"
 #include "cuda/simt/kernels.hpp"
 
-namespace detgemm::cuda {
+namespace detgemm::cuda::simt {
 namespace {
-
-using namespace simt;
 
 const void* find(DType input, int tile, bool a_along, bool b_along) {
   if (input == DType::bf16) return kernel_of_type<DType::bf16>(tile);
@@ -23,45 +17,50 @@ const void* find(DType input, int tile, bool a_along, bool b_along) {
 
 }  // namespace
 
-std::span<const std::string> simt_kernels() {
-  static const auto names = [] {
-    std::array<std::string, kTiles.size()> all;
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = name(kTiles[i]);
-    return all;
+std::span<const KernelInfo> kernels(const Contract& contract) {
+  static const auto all = [] {
+    std::vector<KernelInfo> list;
+    for (const Tile& t : kTiles) {
+      list.push_back({name(t), Family::simt, static_cast<int>(list.size())});
+    }
+    return list;
   }();
-  return names;
+  const DType t = contract.input;
+  if (t != DType::bf16 && t != DType::fp16 && t != DType::fp32) return {};
+  return all;
 }
 
-std::string simt_describe(const GemmArguments& g, DType input, const LaunchOptions& options) {
-  const Decision d = choose(g, input, options.sms, options.forced);
-  return d.ok ? "simt/" + name(kTiles[static_cast<std::size_t>(d.tile)]) : "none";
+std::string name(const Decision& d) {
+  return "simt/" + name(kTiles[static_cast<std::size_t>(d.kernel)]);
 }
 
-cudaError_t simt_prepare() {
+std::vector<Decision> compiled(Family) {
+  std::vector<Decision> all;
+  Decision d;
   for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
-    for (int tile = 0; tile < kTileCount; ++tile) {
-      for (int ways = 0; ways < 4; ++ways) {
-        const void* kernel = find(input, tile, ways % 2 != 0, ways / 2 != 0);
-        if (kernel == nullptr) continue;
-        const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostShared);
-        if (error != cudaSuccess) return error;
+    d.input = input;
+    for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
+      for (const int majors : {0, 1, 2, 3}) {
+        d.x_mn = majors % 2 != 0;
+        d.y_mn = majors / 2 != 0;
+        all.push_back(d);
       }
     }
   }
-  return cudaSuccess;
+  return all;
 }
 
-cudaError_t simt_gemm(const GemmArguments& g, DType input, const LaunchOptions& options) {
-  if (g.m == 0 || g.n == 0) return cudaSuccess;
-  const Decision d = choose(g, input, options.sms, options.forced);
-  if (!d.ok) return cudaErrorNotSupported;
-  Params params = make_params(g, input, d);
-  void* list[] = {&params};
-  return cudaLaunchKernel(
-      find(input, d.tile, params.a.along, params.b.along), dim3(static_cast<unsigned>(d.grid)),
-      dim3(static_cast<unsigned>(kTiles[static_cast<std::size_t>(d.tile)].threads())), list,
-      static_cast<std::size_t>(d.shared_bytes), options.stream);
+Kernel kernel_of(const Decision& d) {
+  const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+  return {find(d.input, d.kernel, !d.x_mn, !d.y_mn), t.threads(), kMaxShared};
 }
 
-}  // namespace detgemm::cuda
+cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {
+  Kernel with = kernel;  // as much shared memory as this problem needs
+  with.shared_bytes = d.shared_bytes;
+  Params params = make_params(call.g, d);
+  void* arguments[] = {&params};
+  return cuda::launch(with, d.grid, {call.options.stream, false}, arguments);
+}
+
+}  // namespace detgemm::cuda::simt

@@ -45,14 +45,14 @@ constexpr int ring_bytes(const Tile& t) {
   return 4 * t.stages * t.k * (pitch(t.rows()) + pitch(t.cols()));
 }
 /// Bytes of one level of waiting sums: a fold's sum, or a subtree of a tree, for every output.
-constexpr int park_bytes(const Tile& t) { return 4 * t.outputs(); }
+constexpr int waiting_bytes(const Tile& t) { return 4 * t.outputs(); }
 
 /// Bytes of shared memory that every device of compute capability 8.0 and above gives a CTA.
-inline constexpr int kMostShared = 99 * 1024;
+inline constexpr int kMaxShared = 99 * 1024;
 
 /// The number of levels of waiting sums for which a tile has room.
 constexpr int levels_of(const Tile& t) {
-  return t.leaves ? (kMostShared - ring_bytes(t)) / park_bytes(t) : 0;
+  return t.leaves ? (kMaxShared - ring_bytes(t)) / waiting_bytes(t) : 0;
 }
 
 /// Every tile that is compiled. Decision::tile and LaunchOptions::forced are indices into it.

@@ -7,13 +7,13 @@
 
 namespace detgemm::hip::gcn {
 
-/// s_setprio: of two waves of a SIMD the one with the higher priority issues first.
+/// s_setprio: of two waves on a SIMD the one with the higher priority issues first.
 template <int kPriority>
 DETGEMM_DEVICE void set_priority() {
   __builtin_amdgcn_s_setprio(kPriority);
 }
 
-/// The compiler moves no instruction across.
+/// The compiler moves no instruction across this point.
 DETGEMM_DEVICE void schedule_fence() { __builtin_amdgcn_sched_barrier(0); }
 
 /// This wave's own writes to LDS come before its reads that follow; LDS serves a wave in order, so

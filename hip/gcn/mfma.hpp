@@ -6,8 +6,8 @@
 #include "detgemm/types.hpp"
 #include "hip/gcn/types.hpp"
 
-/// The matrix instructions, one a function. T is bf16 or fp16. Lane layouts are AMD's published
-/// ones, checked against a table in tests/hip; nothing here was run on AMD hardware.
+/// The matrix instructions, one per function. T is bf16 or fp16. The lane layouts are those that
+/// AMD publishes, checked against a table in tests/hip; nothing here was run on AMD hardware.
 namespace detgemm::hip::gcn {
 
 /// acc += X * Y for 32 rows of X, 32 columns of Y and 8 consecutive k.

@@ -9,7 +9,7 @@
 
 namespace detgemm::hip::gcn {
 
-// Register vectors as the compiler's builtins name them.
+// Register vectors, of the types that the compiler's builtins take.
 typedef std::uint32_t u32x2 __attribute__((ext_vector_type(2)));
 typedef std::uint32_t u32x4 __attribute__((ext_vector_type(4)));
 typedef short s16x4 __attribute__((ext_vector_type(4)));
@@ -17,7 +17,7 @@ typedef _Float16 f16x4 __attribute__((ext_vector_type(4)));
 typedef float f32x4 __attribute__((ext_vector_type(4)));
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 
-/// 4 consecutive k of one row: what a lane gives an MFMA of 16-bit elements.
+/// 4 consecutive k of one row: what a lane supplies to an MFMA of 16-bit elements.
 using Packet = u32x2;
 
 inline constexpr int kWave = 64;

@@ -13,7 +13,7 @@ namespace detgemm::hip::gfx9 {
 
 using gcn::f32x16;
 
-/// A wave's sums: blocks of 32 x 32, 16 registers each.
+/// A wave's sums: blocks of 32 x 32 outputs with 16 registers each.
 template <class T>
 struct Sums {
   static constexpr int kBlocks = T::kBlocksM * T::kBlocksN;
@@ -41,15 +41,15 @@ struct WavePlace {
   }
 };
 
-/// The start: as it is (zeros), or fp32 C for `continue`. Outputs that do not exist repeat the
-/// last row or column.
+/// The values from which the sums start: what they hold already (zeros), or fp32 C where the spec
+/// continues from it. Outputs beyond D's edge read the last row or column.
 template <class T>
 DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
   const WavePlace<T> at;
   const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
   const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
-  // Zeros in registers before the branch, not constants: else the compiler merges the two ways by
-  // copies of registers that one of them never wrote.
+  // The zeros are put into registers before the branch. As constants they would make the compiler
+  // merge the two paths by copying registers that one of them never wrote.
 #pragma unroll
   for (int b = 0; b < Sums<T>::kBlocks; ++b) asm volatile("" : "+v"(sums.block[b]));
   if (!g.continue_from_c) return;
@@ -67,7 +67,7 @@ DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& 
   }
 }
 
-/// The end of a chain: the hardware may leave -0 where the contract has +0.
+/// The end of a chain: the hardware may leave -0 where the contract has +0, and -0 + 0 is +0.
 template <class T>
 DETGEMM_DEVICE void restore_zeros(Sums<T>& sums) {
 #pragma unroll
@@ -77,21 +77,21 @@ DETGEMM_DEVICE void restore_zeros(Sums<T>& sums) {
   }
 }
 
-/// The stack of subtree sums that wait: the newest in registers (`top`), the others in this
-/// workgroup's slice of the workspace, where each thread finds what it wrote itself.
+/// The stack of finished subtree sums. The newest entry is in registers (`top`); the others wait in
+/// this workgroup's slice of the workspace, where each thread reads only what it wrote itself.
 template <class T>
 struct LeafStack {
   Sums<T> top;
-  int parked = 0;
+  int waiting = 0;
 
-  /// Takes the finished sums of leaf `leaf` and leaves zeros.
-  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
+  /// Adds the finished sums of leaf `leaf` to the stack and sets them to zero.
+  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
     const LeafStep step = leaf_step(a.g, a.leaves, leaf);
-    if (step.park) {
-      float* to = entry(parked++);
+    if (step.push) {
+      float* to = entry(waiting++);
       each([&](int b, int i, int at) { to[at] = top.block[b][i]; });
     }
-    if (step.first || step.park) {
+    if (step.first || step.push) {
       each(
           [&](int b, int i, int) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
     } else {
@@ -102,7 +102,7 @@ struct LeafStack {
     }
 #pragma unroll 1
     for (int more = step.more; more > 0; --more) {
-      const float* from = entry(--parked);
+      const float* from = entry(--waiting);
       each([&](int b, int i, int at) {
         top.block[b][i] = arithmetic::add_rn(from[at], top.block[b][i]);
       });
@@ -122,7 +122,7 @@ struct LeafStack {
     for (int b = 0; b < Sums<T>::kBlocks; ++b) {
 #pragma unroll
       for (int i = 0; i < 16; ++i) fn(b, i, (b * 16 + i) * T::kThreads + thread);
-      gcn::schedule_fence();  // block after block: addresses of all at once would fill registers
+      gcn::schedule_fence();  // the addresses of all blocks at once would fill the registers
     }
   }
 };

@@ -9,8 +9,8 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// Whether a block of kRows rows from (m, n) on is whole, only rounded, and stored 4 neighbours of
-/// a row at a time.
+/// Whether the block of kRows x kCols outputs at (m, n) lies inside D, is only rounded, and can be
+/// stored 4 neighbours of a row at a time.
 template <int kRows, int kCols>
 DETGEMM_DEVICE bool stores_quads(const GemmArguments& g, std::int64_t m, std::int64_t n) {
   const std::int64_t quad = g.output == DType::fp32 ? 16 : 8;  // bytes
@@ -19,7 +19,7 @@ DETGEMM_DEVICE bool stores_quads(const GemmArguments& g, std::int64_t m, std::in
          reinterpret_cast<std::uintptr_t>(g.d) % quad == 0 && pitch % quad == 0;
 }
 
-/// 4 sums to the output type, as they lie in memory.
+/// 4 sums converted to the output type, in the order of memory.
 DETGEMM_DEVICE gcn::u32x2 rounded_quad(gcn::f32x4 v, DType output) {
   std::uint16_t half[4];
 #pragma unroll
@@ -30,20 +30,21 @@ DETGEMM_DEVICE gcn::u32x2 rounded_quad(gcn::f32x4 v, DType output) {
           half[2] | static_cast<std::uint32_t>(half[3]) << 16};
 }
 
-/// The short way of finish_block, for blocks that stores_quads: 8 lanes a row of 32.
+/// The fast path of finish_block, for blocks that stores_quads accepts: one lane per 4 outputs of a
+/// row.
 template <int kRows, int kCols, int kPitch>
 DETGEMM_DEVICE void store_quads(const GemmArguments& g, const float* staging, std::int64_t m,
                                 std::int64_t n, int lane) {
-  constexpr int kLanesARow = kCols / 4;
-  constexpr int kRowsATime = gcn::kWave / kLanesARow;
+  constexpr int kLanesPerRow = kCols / 4;
+  constexpr int kRowsPerPass = gcn::kWave / kLanesPerRow;
   const int size = g.output == DType::fp32 ? 4 : 2;
   const std::int64_t pitch = g.ds.row * size;
-  const int row = lane / kLanesARow;
-  const int col = lane % kLanesARow * 4;
+  const int row = lane / kLanesPerRow;
+  const int col = lane % kLanesPerRow * 4;
   char* to = static_cast<char*>(g.d) + (m + row) * pitch + (n + col) * size;
   const float* from = staging + row * kPitch + col;
 #pragma unroll 1
-  for (int done = 0; done < kRows; done += kRowsATime) {
+  for (int done = 0; done < kRows; done += kRowsPerPass) {
     const gcn::f32x4 v = *reinterpret_cast<const gcn::f32x4*>(from);
     if (g.output == DType::fp32) {
       gcn::f32x4 whole;
@@ -53,13 +54,13 @@ DETGEMM_DEVICE void store_quads(const GemmArguments& g, const float* staging, st
     } else {
       *reinterpret_cast<gcn::u32x2*>(to) = rounded_quad(v, g.output);
     }
-    from += kRowsATime * kPitch;
-    to += kRowsATime * pitch;
+    from += kRowsPerPass * kPitch;
+    to += kRowsPerPass * pitch;
   }
 }
 
-/// kRows x kCols sums of one wave, in shared memory with rows kPitch apart, to D at (m, n). Lanes
-/// walk along D's rows, or along its columns where those run along memory.
+/// Stores kRows x kCols sums of one wave, which lie in shared memory with rows kPitch apart, to D
+/// at (m, n). Lanes walk along D's rows, or along its columns where those are contiguous in memory.
 template <int kRows, int kCols, int kPitch>
 DETGEMM_DEVICE void finish_block(const GemmArguments& g, const float* staging, std::int64_t m,
                                  std::int64_t n, int lane) {
@@ -77,8 +78,9 @@ DETGEMM_DEVICE void finish_block(const GemmArguments& g, const float* staging, s
   }
 }
 
-/// A wave's blocks, one after the other through its own piece of shared memory: registers are
-/// named by constants, and the epilogue's code is there once.
+/// Stores a wave's blocks, one after the other through its own piece of shared memory. The loop
+/// over the blocks is not unrolled, so the epilogue's code exists once; since registers can only be
+/// named by constants, each turn compares all block numbers with its own.
 template <class T>
 DETGEMM_DEVICE void finish_tile(const GemmArguments& g, char* shared, TilePlace tile,
                                 const Sums<T>& sums) {

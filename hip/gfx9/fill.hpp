@@ -26,19 +26,20 @@ DETGEMM_DEVICE Operand operand_b(const GemmArguments& g) {
   return {static_cast<const std::uint16_t*>(g.b), g.n, g.bs.col, g.bs.row};
 }
 
-/// Rows of the operand that a tile from `first` on has, at least 1 and at most `most`.
-DETGEMM_DEVICE int rows_left(const Operand& o, std::int64_t first, int most) {
+/// How many rows of the operand a tile that starts at row `first` has: at least 1 and at most
+/// `max_rows`.
+DETGEMM_DEVICE int rows_left(const Operand& o, std::int64_t first, int max_rows) {
   const std::int64_t left = o.rows - first;
-  return left < most ? static_cast<int>(left) : most;
+  return left < max_rows ? static_cast<int>(left) : max_rows;
 }
 
-/// A thread's share of kRows x 32 elements on the way from memory to a stage of shared memory.
-/// `load` brings products k .. k + length - 1 into registers, zeros behind them; `store` writes
-/// them as packets of 4 consecutive k. Rows that do not exist repeat the last one.
+/// A thread's share of kRows x 32 elements on the way from global memory to a stage of shared
+/// memory. `load` brings products k .. k + length - 1 into registers, followed by zeros; `store`
+/// writes them as packets of 4 consecutive k. Rows that do not exist repeat the last one.
 template <int kRows, int kThreads, Major kMajor>
 struct Fill;
 
-/// 16 bytes, 8 consecutive k, a thread and pass; four threads a row.
+/// 16 bytes (8 consecutive k) per thread and pass, four threads per row.
 template <int kRows, int kThreads>
 struct Fill<kRows, kThreads, Major::k> {
   static constexpr int kPasses = kRows * 4 / kThreads;
@@ -82,16 +83,16 @@ struct Fill<kRows, kThreads, Major::k> {
     load_elements(at, begin, length);
   }
 
-  /// A chunk that the end of k cuts, element after element: in a loop, since it is rare and its
-  /// registers would be the whole kernel's.
+  /// Loads a chunk in which k ends, element by element. This is a loop because it is rare, and
+  /// unrolled it would raise the number of registers of the whole kernel.
   DETGEMM_DEVICE void load_elements(const char* at, int begin, int length) {
 #pragma unroll
     for (int p = 0; p < kPasses; ++p) {
       const char* row = at + (offset[p] - static_cast<std::uint32_t>(begin) * 2U);
       u32x4 words = {0, 0, 0, 0};
-      const int there = length - begin < 8 ? length - begin : 8;
+      const int count = length - begin < 8 ? length - begin : 8;
 #pragma unroll 1
-      for (int i = 0; i < there; ++i) {
+      for (int i = 0; i < count; ++i) {
         const std::uint32_t value = reinterpret_cast<const std::uint16_t*>(row)[begin + i];
         const std::uint32_t placed = value << (16 * (i % 2));
         words[0] |= i / 2 == 0 ? placed : 0U;
@@ -115,7 +116,7 @@ struct Fill<kRows, kThreads, Major::k> {
   }
 };
 
-/// 4 rows x 4 k a thread: for each k one load of 8 bytes, turned in registers.
+/// 4 rows x 4 k per thread and pass: one load of 8 bytes for each k, transposed in registers.
 ///
 ///   loaded   k0: r0 r1 r2 r3    stored   r0: k0 k1 k2 k3
 ///            k1: r0 r1 r2 r3             r1: k0 k1 k2 k3   ...
@@ -123,7 +124,7 @@ template <int kRows, int kThreads>
 struct Fill<kRows, kThreads, Major::mn> {
   static constexpr int kQuads = kRows / 4;
   static constexpr int kPieces = kQuads * kPackets;
-  static constexpr bool kAll = kPieces >= kThreads;  // else the last threads have nothing to do
+  static constexpr bool kAll = kPieces >= kThreads;  // otherwise the last threads have no piece
   static constexpr int kPasses = kAll ? kPieces / kThreads : 1;
   int thread;
   const char* origin;
@@ -141,7 +142,7 @@ struct Fill<kRows, kThreads, Major::mn> {
     thread = fresh_thread();
     origin = reinterpret_cast<const char*>(o.data + first);
     pitch = o.k_stride * 2;
-    const int last = rows_left(o, first, kRows) / 4 - 1;  // the chooser wants rows % 4 == 0
+    const int last = rows_left(o, first, kRows) / 4 - 1;  // the chooser requires rows % 4 == 0
 #pragma unroll
     for (int p = 0; p < kPasses; ++p) {
       const int q = quad(p) < last ? quad(p) : last;
@@ -169,7 +170,7 @@ struct Fill<kRows, kThreads, Major::mn> {
           const int inside = e < length ? e : length - 1;
           const u32x2 value = *reinterpret_cast<const u32x2*>(row + inside * pitch);
           line[p][j] = e < length ? value : u32x2{0, 0};
-          gcn::schedule_fence();  // addresses of one line at a time
+          gcn::schedule_fence();  // keeps the addresses of one line at a time in registers
         }
       }
     }
@@ -181,7 +182,7 @@ struct Fill<kRows, kThreads, Major::mn> {
       if (!kAll && thread >= kPieces) break;
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
-        // Row r of the quad is half r % 2 of word r / 2 of every line.
+        // Row r of the quad is the half r % 2 of word r / 2 in every line.
         const auto pair = [&](int low, int high) {
           const std::uint32_t a = line[p][low][r / 2];
           const std::uint32_t b = line[p][high][r / 2];
@@ -194,7 +195,7 @@ struct Fill<kRows, kThreads, Major::mn> {
   }
 };
 
-/// Element by element, any strides and alignment: slow, and right.
+/// Element by element, for any strides and alignment: slow, but always possible.
 template <int kRows, int kThreads>
 struct Fill<kRows, kThreads, Major::any> {
   static constexpr int kPasses = kRows * kPackets / kThreads;

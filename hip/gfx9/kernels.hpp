@@ -10,8 +10,8 @@
 ///
 ///   mfma_TYPE_TILE_REDUCTION_A_B     mfma_bf16_128x128_leaves_k_mn
 ///
-/// At most 256 registers a thread, so that two waves share a SIMD and accumulators are ordinary
-/// registers.
+/// At most 256 registers per thread, so that two waves share a SIMD and the accumulators are
+/// ordinary registers.
 #define DETGEMM_BOUNDS(threads) \
   __attribute__((amdgpu_flat_work_group_size(threads, threads), amdgpu_waves_per_eu(2)))
 #define DETGEMM_TILE(type, tile, T, reduction, leaves, a, b)                            \

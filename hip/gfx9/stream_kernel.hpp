@@ -12,9 +12,9 @@ namespace detgemm::hip::gfx9 {
 
 using gcn::f32x4;
 
-/// A lane's row of one operand: packets of 4 consecutive k straight from memory.
+/// A lane's row of one operand, read as packets of 4 consecutive k directly from global memory.
 ///
-///   one MFMA:  k  0..3 | 4..7 | 8..11 | 12..15      of each of 16 rows, 32 bytes of it
+///   one MFMA:  k  0..3 | 4..7 | 8..11 | 12..15      32 bytes of each of 16 rows
 ///          lanes 0..15 |16..31| 32..47| 48..63
 template <Major kMajor>
 struct StreamRow {
@@ -27,12 +27,12 @@ struct StreamRow {
     at = o.data + (first + (row < last ? row : last)) * o.row_stride;
   }
 
-  /// k .. k + 3, all of them there.
+  /// Products k .. k + 3, all of which exist.
   DETGEMM_DEVICE Packet whole(std::int64_t k) const {
     if constexpr (kMajor == Major::k) return *reinterpret_cast<const Packet*>(at + k);
     return part(k, k + 4);
   }
-  /// k .. k + 3 with zeros from `end` on.
+  /// Products k .. k + 3 with zeros from `end` on.
   DETGEMM_DEVICE Packet part(std::int64_t k, std::int64_t end) const {
     Packet packet;
 #pragma unroll
@@ -50,7 +50,7 @@ struct StreamRow {
   }
 };
 
-/// 8 MFMAs' worth of both operands in registers; 2 where every element is a load of its own.
+/// Both operands of 8 MFMAs in registers; of 2 where every element is a load of its own.
 template <Major kMajorA, Major kMajorB>
 struct StreamBatch {
   static constexpr int kUnroll = kMajorA == Major::any ? 2 : kStreamUnroll;
@@ -58,7 +58,7 @@ struct StreamBatch {
   Packet a[kUnroll];
   Packet b[kUnroll];
 
-  /// kProducts products, all there, `k` being that of the lane's first packet.
+  /// Loads kProducts products, all of which exist; `k` is that of the lane's first packet.
   DETGEMM_DEVICE void load(const StreamRow<kMajorA>& x, const StreamRow<kMajorB>& y,
                            std::int64_t k) {
 #pragma unroll
@@ -86,7 +86,7 @@ struct StreamBatch {
     for (int u = 0; u < kUnroll; ++u) {
       a[u] = x.part(k + u * kStreamStep, end);
       b[u] = y.part(k + u * kStreamStep, end);
-      gcn::schedule_fence();  // masks of one packet at a time
+      gcn::schedule_fence();  // keeps the masks of one packet at a time in registers
     }
   }
   template <DType kType>
@@ -97,8 +97,8 @@ struct StreamBatch {
   }
 };
 
-/// The chain over products [begin, end), begin a multiple of 4; the next batch is on its way while
-/// one is multiplied. Ends with the contract's zeros.
+/// The chain over products [begin, end), where begin is a multiple of 4. While one batch is
+/// multiplied the next one is being loaded. The result has the contract's zeros: no -0.
 template <DType kType, Major kMajorA, Major kMajorB>
 DETGEMM_DEVICE f32x4 stream_chain(const StreamRow<kMajorA>& x, const StreamRow<kMajorB>& y,
                                   int lane, std::int64_t begin, std::int64_t end, f32x4 acc) {
@@ -132,16 +132,16 @@ DETGEMM_DEVICE f32x4 stream_chain(const StreamRow<kMajorA>& x, const StreamRow<k
   return acc;
 }
 
-/// Floats of a wave's sums in shared memory.
+/// How many floats a wave's sums occupy in shared memory.
 inline constexpr int kPiece = kStreamBlock * kStreamPitch;
 
-/// Lane-order sums of a wave to rows of kStreamPitch floats.
+/// Writes a wave's sums from the order of lanes to rows of kStreamPitch floats.
 DETGEMM_DEVICE void stage_stream(float* staging, int lane, f32x4 acc) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) staging[result_row_16(lane, i) * kStreamPitch + lane % 16] = acc[i];
 }
 
-/// One output's stack of leaf sums, the newest in a register.
+/// One output's stack of subtree sums, the newest of which is in a register.
 struct OutputStack {
   float top = 0.0F;
   float* next;
@@ -150,13 +150,13 @@ struct OutputStack {
   DETGEMM_DEVICE explicit OutputStack(const TileArguments& a)
       : next(a.stack + block_index() * a.stack_stride) {}
 
-  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf, float sum) {
+  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf, float sum) {
     const LeafStep step = leaf_step(a.g, a.leaves, leaf);
-    if (step.park) {
+    if (step.push) {
       next[thread_index()] = top;
       next += kEntry;
     }
-    top = step.first || step.park ? sum : arithmetic::add_rn(top, sum);
+    top = step.first || step.push ? sum : arithmetic::add_rn(top, sum);
 #pragma unroll 1
     for (int more = step.more; more > 0; --more) {
       next -= kEntry;
@@ -165,7 +165,7 @@ struct OutputStack {
   }
 };
 
-/// Chain: each of the workgroup's 4 waves has 16 columns of its own.
+/// Chain: each of the workgroup's 4 waves has 16 columns to itself.
 template <DType kType, Major kMajorA, Major kMajorB>
 DETGEMM_DEVICE void stream_columns(const GemmArguments& g, float* shared, std::int64_t m0,
                                    std::int64_t n0, int wave, int lane) {
@@ -193,8 +193,8 @@ DETGEMM_DEVICE void stream_columns(const GemmArguments& g, float* shared, std::i
   finish_block<16, 16, kStreamPitch>(kernel_argument<TileArguments>().g, staging, m0, n0, lane);
 }
 
-/// Fold and tree: the 4 waves share 16 x 16 outputs and take a leaf each; then every thread adds
-/// those four to its output's stack, in order.
+/// Fold and tree: the 4 waves share 16 x 16 outputs and compute one leaf each. Then every thread
+/// adds those four leaves to its output's stack, in order.
 ///
 ///   round 0:  wave 0: l0   wave 1: l1   wave 2: l2   wave 3: l3   | thread t: output t, l0 .. l3
 ///   round 1:  wave 0: l4   ...
@@ -227,10 +227,10 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared, std::in
       const float* mine = round + thread / 16 * kStreamPitch + thread % 16;
 #pragma unroll 1
       for (int w = 0; w < kStreamWaves && first + w < count; ++w) {
-        stack.take(kernel_argument<TileArguments>(), first + w, mine[w * kPiece]);
+        stack.add_leaf(kernel_argument<TileArguments>(), first + w, mine[w * kPiece]);
       }
-      // The next round writes the other half: a wave two rounds ahead has passed a barrier that
-      // every reader of this half has reached.
+      // The next round writes the other half. This half is written again two rounds later, after a
+      // barrier that every reader of it has reached.
       round = round == shared ? shared + kStreamWaves * kPiece : shared;
     }
   }

@@ -7,20 +7,22 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// Products of one stage of shared memory.
+/// How many products one stage of shared memory holds.
 inline constexpr int kStage = 32;
 inline constexpr int kRowBytes = kStage * 2;
-inline constexpr int kPackets = kStage / 4;  ///< of 4 consecutive k, 8 bytes, a row
+inline constexpr int kPackets = kStage / 4;  ///< packets (4 consecutive k, 8 bytes) per row
 
-/// Floats between rows of a block of 32 x 32 in the epilogue: rows start at multiples of 16 bytes.
+/// Floats from row to row of a block of 32 x 32 in the epilogue: rows start at multiples of 16
+/// bytes.
 inline constexpr int kEpiloguePitch = 36;
-inline constexpr int kStreamPitch = 20;  ///< and of 16 x 16
+inline constexpr int kStreamPitch = 20;  ///< the same for a block of 16 x 16
 
-/// How an operand lies in memory: `k`, rows of consecutive k; `mn`, consecutive rows side by side
-/// for each k; `any`, whatever strides and alignment, read element by element.
+/// How an operand lies in memory. `k`: neighbours along k are adjacent. `mn`: neighbours along M or
+/// N are adjacent. `any`: any strides and alignment, read element by element.
 enum class Major { k, mn, any };
 
-/// A workgroup's tile of D: kM x kN outputs, waves in a grid over it, each with blocks of 32 x 32.
+/// A workgroup's tile of D: kM x kN outputs with a grid of waves over it, each of which has blocks
+/// of 32 x 32.
 ///
 ///        kN ->                      two stages of shared memory, (kM + kN) rows of 32 k each:
 ///   kM  .-------.-------.           one is multiplied while the next is written
@@ -37,10 +39,10 @@ struct Tile {
   static constexpr bool kPhased = kHalfStep;
   static constexpr int kWaves = kWavesM * kWavesN;
   static constexpr int kThreads = kWaves * 64;
-  static constexpr int kBlocksM = kM / kWavesM / 32;  ///< 32 x 32 blocks of a wave along M
+  static constexpr int kBlocksM = kM / kWavesM / 32;  ///< a wave's 32 x 32 blocks along M
   static constexpr int kBlocksN = kN / kWavesN / 32;
   static constexpr int kBufferBytes = (kM + kN) * kRowBytes;
-  /// The epilogue gives each wave a block of fp32.
+  /// In the epilogue each wave has one block of fp32.
   static constexpr int kEpilogueBytes = kWaves * 32 * kEpiloguePitch * 4;
   static constexpr int kSharedBytes =
       2 * kBufferBytes > kEpilogueBytes ? 2 * kBufferBytes : kEpilogueBytes;
@@ -50,23 +52,25 @@ using Tile256 = Tile<256, 256, 2, 4, true>;
 using Tile128 = Tile<128, 128, 2, 2, false>;
 using Tile64 = Tile<64, 64, 2, 2, false>;
 
-/// Where packet `packet` (0..7) of a row lies in a stage, in bytes. The exclusive or spreads the
-/// rows that a wave reads at once (32 rows, one packet) and those it writes at once (every fourth
-/// row) over all banks.
+/// The offset in bytes of packet `packet` (0..7) of a row in a stage. The exclusive or spreads the
+/// rows that a wave reads at once (32 rows, one packet) and those that it writes at once (every
+/// fourth row) over all banks.
 DETGEMM_HD int packet_at(int row, int packet) {
   const int spread = ((row >> 1) & 7) ^ ((row >> 4) & 1);
   return row * kRowBytes + ((packet ^ spread) << 3);
 }
 
-/// Row of a 32x32 MFMA's result in register i (0..15) of a lane; the column is lane % 32.
+/// The row of a 32x32 MFMA's result that is in register i (0..15) of a lane; the column is
+/// lane % 32.
 DETGEMM_HD int result_row_32(int lane, int i) { return 8 * (i / 4) + 4 * (lane / 32) + i % 4; }
-/// Row of a 16x16 MFMA's result in register i (0..3); the column is lane % 16.
+/// The row of a 16x16 MFMA's result that is in register i (0..3); the column is lane % 16.
 DETGEMM_HD int result_row_16(int lane, int i) { return 4 * (lane / 16) + i; }
 
-/// The streaming kernels: a wave has 16 x 16 outputs and reads both operands straight from memory.
+/// The streaming kernels: a wave has 16 x 16 outputs and reads both operands directly from global
+/// memory.
 inline constexpr int kStreamWaves = 4;
 inline constexpr int kStreamBlock = 16;
 inline constexpr int kStreamStep = 16;   ///< k of one MFMA
-inline constexpr int kStreamUnroll = 8;  ///< of them loaded together
+inline constexpr int kStreamUnroll = 8;  ///< MFMAs whose operands are loaded together
 
 }  // namespace detgemm::hip::gfx9

@@ -9,8 +9,9 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// What a wave needs of one stage, in registers: for each of the 4 steps of 8 k a packet a block
-/// row. Lanes 0..31 hold k 0..3 of the step, lanes 32..63 k 4..7: the contract's consecutive k.
+/// What a wave needs from one stage, in registers: one packet per block row for each of the 4 steps
+/// of 8 k. Lanes 0..31 hold k 0..3 of the step and lanes 32..63 k 4..7: the contract's consecutive
+/// k.
 template <class T>
 struct Fragments {
   static constexpr int kSteps = kStage / 8;
@@ -35,8 +36,8 @@ struct Fragments {
   }
 };
 
-/// Every block of the wave takes the stage's steps in ascending order of k; between two steps of
-/// one block lie those of all others, which hides the instruction's latency.
+/// Every block of the wave multiplies the stage's steps in ascending order of k. Between two steps
+/// of one block come those of all other blocks, which hides the instruction's latency.
 ///
 ///   acc -> [k 0..7] -> [k 8..15] -> [k 16..23] -> [k 24..31] -> next stage
 template <DType kType, class T>
@@ -54,7 +55,7 @@ DETGEMM_DEVICE void multiply(const Fragments<T>& f, Sums<T>& sums) {
   }
 }
 
-/// One tile of D. `kLeaves`: fold and tree, whose leaves end inside; else one chain.
+/// One tile of D. `kLeaves`: fold and tree, whose leaves end within k; otherwise k is one chain.
 ///
 ///   time ->            phase      phase      phase      phase
 ///   memory -> regs     load 2                load 3
@@ -133,7 +134,7 @@ struct TileKernel {
       gcn::schedule_fence();
       gcn::set_priority<0>();
       if (kLeaves && ends_leaf) {
-        stack.take(kernel_argument<TileArguments>(), leaf++, sums);
+        stack.add_leaf(kernel_argument<TileArguments>(), leaf++, sums);
       }
       if (T::kPhased) block_barrier();
       if (!more) break;
@@ -143,7 +144,7 @@ struct TileKernel {
   }
 };
 
-/// A workgroup takes tiles of the raster in turn.
+/// Workgroup b computes tiles b, b + blocks, ... of the raster.
 template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves>
 DETGEMM_DEVICE void run_tiles() {
   __shared__ __attribute__((aligned(16))) char shared[T::kSharedBytes];

@@ -9,8 +9,9 @@
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
 
-/// ieee_fma with vector instructions: one fma a product, k ascending. Written for any GPU, waves
-/// of any width; compiled here for gfx90a, gfx942, gfx1100 and, in tests/hip/on_cuda, for NVIDIA.
+/// ieee_fma with vector instructions: one fma per product, with ascending k. Written for any GPU
+/// and waves of any width; compiled for gfx90a, gfx942 and gfx1100, and by tests/hip/on_cuda for
+/// NVIDIA.
 namespace detgemm::hip::simt {
 
 using arithmetic::Storage;
@@ -24,9 +25,10 @@ DETGEMM_DEVICE float widen(Storage<T> raw) {
   return arithmetic::to_float<T>(raw);
 }
 
-/// kRows x kStage elements of one operand from memory to shared memory, row r of k step s at
-/// s * (kRows + 1) + r. Neighbouring threads take neighbours in memory, whichever way it lies.
-/// Behind `length` products stands `rest`; rows that do not exist repeat the last one.
+/// Copies kRows x kStage elements of one operand from global to shared memory, where element (row
+/// r, step s of k) lies at s * (kRows + 1) + r. Neighbouring threads read neighbours in memory,
+/// whichever way the operand lies. After `length` products comes `rest`; rows that do not exist
+/// repeat the last one.
 template <DType T, int kRows>
 DETGEMM_DEVICE void fill(const Storage<T>* data, std::int64_t rows, std::int64_t row_stride,
                          std::int64_t k_stride, std::int64_t first, std::int64_t k, int length,
@@ -45,13 +47,13 @@ DETGEMM_DEVICE void fill(const Storage<T>* data, std::int64_t rows, std::int64_t
   }
 }
 
-/// A thread's outputs: sums of the running leaf and, for fold and tree, the newest entry of the
-/// stack; older entries wait in the workspace, where the same thread finds them again.
+/// A thread's outputs: the sums of the current leaf and, for fold and tree, the newest entry of the
+/// stack. Older entries wait in the workspace, where each thread reads only what it wrote itself.
 template <class T>
 struct Outputs {
   float sum[T::kRows][T::kCols];
   float top[T::kRows][T::kCols];
-  int parked = 0;
+  int waiting = 0;
 
   template <class Fn>
   DETGEMM_DEVICE static void each(Fn&& fn) {
@@ -67,29 +69,30 @@ struct Outputs {
     return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
   }
 
-  DETGEMM_DEVICE void take(const TileArguments& a, std::int64_t leaf) {
+  /// Adds the sums of leaf `leaf` to the stack and sets them to zero.
+  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf) {
     const LeafStep step = leaf_step(a.g, a.leaves, leaf);
-    if (step.park) {
-      float* to = entry(a, parked++);
+    if (step.push) {
+      float* to = entry(a, waiting++);
       each([&](int i, int j, int at) { to[at] = top[i][j]; });
     }
-    const bool replace = step.first || step.park;
+    const bool replace = step.first || step.push;
     each([&](int i, int j, int) {
       top[i][j] = replace ? sum[i][j] : arithmetic::add_rn(top[i][j], sum[i][j]);
       sum[i][j] = 0.0F;
     });
     for (int more = step.more; more > 0; --more) {
-      const float* from = entry(a, --parked);
+      const float* from = entry(a, --waiting);
       each([&](int i, int j, int at) { top[i][j] = arithmetic::add_rn(from[at], top[i][j]); });
     }
   }
 };
 
-/// One stage: every output takes its products in ascending order.
+/// Multiplies one stage; every output adds its products in ascending order of k.
 ///
 ///   sum -> fma(a[k], b[k], sum) -> fma(a[k+1], b[k+1], sum) -> ...
 ///
-/// Stages shorter than 16 are filled up with (-0) * (+0): sum + (-0) is sum, whatever sum is.
+/// Stages shorter than 16 are padded with (-0) * (+0): sum + (-0) is sum, whatever sum is.
 template <class T>
 DETGEMM_DEVICE void multiply(const float* a, const float* b, Outputs<T>& out) {
   const int thread = thread_index();
@@ -106,8 +109,8 @@ DETGEMM_DEVICE void multiply(const float* a, const float* b, Outputs<T>& out) {
   }
 }
 
-/// A loop over the thread's outputs, so that the epilogue's code is there once; an output is chosen
-/// by comparisons, since registers have no index.
+/// Stores the thread's outputs in a loop, so that the epilogue's code exists once. An output is
+/// selected by comparisons, since registers cannot be indexed.
 template <class T>
 DETGEMM_DEVICE void finish(const GemmArguments& g, std::int64_t m0, std::int64_t n0,
                            const float (&sums)[T::kRows][T::kCols]) {
@@ -127,7 +130,7 @@ DETGEMM_DEVICE void finish(const GemmArguments& g, std::int64_t m0, std::int64_t
 template <DType kType, class T, bool kLeaves>
 DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t m0,
                              std::int64_t n0) {
-  const GemmArguments& g = again(a).g;
+  const GemmArguments& g = reload(a).g;
   Outputs<T> out;
   {
     const std::int64_t m = m0 + thread_index() / kSide;
@@ -149,10 +152,10 @@ DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t
                        length, 0.0F, shared_b);
     block_barrier();
     multiply<T>(shared, shared_b, out);
-    if (kLeaves && walk.ends_leaf(kStage)) out.take(again(a), leaf++);
+    if (kLeaves && walk.ends_leaf(kStage)) out.add_leaf(reload(a), leaf++);
     block_barrier();
   }
-  finish<T>(again(a).g, m0, n0, kLeaves ? out.top : out.sum);
+  finish<T>(reload(a).g, m0, n0, kLeaves ? out.top : out.sum);
 }
 
 template <DType kType, class T, bool kLeaves>
@@ -160,7 +163,7 @@ DETGEMM_DEVICE void run_tiles(const TileArguments& a) {
   __shared__ float shared[T::kSharedFloats];
 #pragma unroll 1
   for (int index = block_index();;) {
-    const TileArguments& now = again(a);
+    const TileArguments& now = reload(a);
     if (index >= now.raster.tiles_m * now.raster.tiles_n) break;
     const TilePlace place = tile_of(now.raster, index);
     index += now.blocks;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds small projects against detgemm the ways users do; one case a call.
+"""Builds small projects against detgemm the ways users do; one case per call.
 
 consumers.py --source DIR --build DIR --cmake CMAKE CASE [static|shared]
 """
@@ -167,6 +167,33 @@ def pkgconfig(bench):
     pkgconfig_in(bench, bench.prefix)
 
 
+def readme(bench):
+    """README's program, compiled as README says and with warnings as errors, prints what README shows."""
+    text = (bench.source / "README.md").read_text()
+    programs = re.findall(r"```cpp\n(.*?)```.*?```text\n(.*?)```", text, re.S)
+    if not programs or len(programs) != text.count("```cpp\n"):
+        raise Failure("README.md has a C++ block without a block of its output, or none at all")
+    command = re.search(r"^ {4}c\+\+ (.*) first\.cpp \$\(pkg-config --cflags --libs detgemm\) -o first\b",
+                        text, re.M)
+    if not command:
+        raise Failure("README.md does not say how to compile first.cpp")
+    if not bench.has_reference():
+        raise Failure("the README's program needs the reference, which this build lacks")
+    lib = next(bench.prefix.glob("lib*/pkgconfig")).parent
+    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
+    place = bench.work / f"readme-{bench.flavour}"
+    place.mkdir(exist_ok=True)
+    for number, (program, printed) in enumerate(programs):
+        source = place / f"readme_{number}.cpp"
+        source.write_text(program)
+        run(bench.cache["CMAKE_CXX_COMPILER"], *command.group(1).split(), "-Wall", "-Wextra", "-Werror",
+            source, *flags, "-o", source.with_suffix(""))
+        got = run(source.with_suffix(""), env={**env, "OMP_PROC_BIND": "false"})
+        if got != printed:
+            raise Failure(f"README.md shows\n{printed}and its program prints\n{got}")
+
+
 def relocated(bench):
     """A tree that was moved after its installation works as before; nothing points back."""
     moved = bench.work / f"moved-{bench.flavour}"
@@ -233,20 +260,23 @@ def symbols(bench):
 
 
 def headers(bench):
-    """Every public header compiles alone: C++ ones as C++20, the C one as C99 and as C++20."""
+    """Every public header compiles alone: C++ ones as C++20, those for C as C99 and as C++20."""
     include = bench.source / "core/include"
-    found = sorted(include.glob("detgemm/*.h*"))
+    found = sorted(include.glob("detgemm/*.h*")) + [bench.build / "include/detgemm/config.hpp"]
     if len(found) < 10:
         raise Failure(f"only {len(found)} headers found")
     cc, cxx = bench.cache["CMAKE_C_COMPILER"], bench.cache["CMAKE_CXX_COMPILER"]
-    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", include]
+    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", include,
+                "-I", bench.build / "include"]
     bench.work.mkdir(exist_ok=True)
     for header in found:
         text = f'#include "detgemm/{header.name}"\n'
+        if header.stem == "config":
+            text += "int built = DETGEMM_HAS_REFERENCE + DETGEMM_HAS_CUDA + DETGEMM_HAS_HIP;\n"
         alone = bench.work / f"alone_{header.stem}.cpp"
         alone.write_text(text)
         run(cxx, "-std=c++20", *warnings, alone)
-        if header.suffix == ".h":
+        if header.suffix == ".h" or header.stem == "config":
             alone = alone.with_suffix(".c")
             alone.write_text(text)
             run(cc, "-std=c99", *warnings, alone)
@@ -303,7 +333,7 @@ def absent(bench):
 
 
 CASES = {case.__name__: case for case in (
-    prepare, package, core_alone, components, pkgconfig, relocated, c_symbols, symbols, headers,
+    prepare, package, core_alone, components, pkgconfig, readme, relocated, c_symbols, symbols, headers,
     subdirectory, fast_math, absent)}
 
 

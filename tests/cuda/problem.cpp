@@ -80,7 +80,7 @@ Shape limited(Shape s) {
     return static_cast<double>(s.m) * static_cast<double>(s.n) *
            static_cast<double>(std::max<std::int64_t>(s.k, 1));
   };
-  while (products() > kMostProducts) {
+  while (products() > kMaxProducts) {
     if (s.k > 256) {
       s.k /= 2;
     } else {
@@ -177,7 +177,7 @@ void draw_leaves(Problem& p, std::uint64_t key) {
   if (r.one_in(2)) p.spec.k = reduction.leaf_k * r.between(1, 17) + (r.one_in(2) ? 8 : 0);
   if (r.one_in(4)) p.spec.k = reduction.leaf_k * (std::int64_t{1} << r.between(1, 4));
   const auto elements = [&] { return (std::max(p.m, p.spec.n) + 64) * (p.spec.k + 64); };
-  while ((products() > kMostProducts || elements() > kMostElements) && p.spec.k > 64) {
+  while ((products() > kMaxProducts || elements() > kMaxElements) && p.spec.k > 64) {
     p.spec.k /= 2;
   }
 }

@@ -45,9 +45,9 @@ struct Problem {
 std::string_view name(Data data);
 
 /// Nothing drawn is larger, so that memory can be set aside once.
-inline constexpr std::int64_t kMostElements = std::int64_t{1}
-                                              << 25;  ///< of one array, gaps included
-inline constexpr double kMostProducts = 4e9;
+inline constexpr std::int64_t kMaxElements = std::int64_t{1}
+                                             << 25;  ///< of one array, gaps included
+inline constexpr double kMaxProducts = 4e9;
 
 /// Which reductions are drawn.
 enum class Reductions { chain, leaves, all };

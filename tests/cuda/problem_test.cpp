@@ -30,10 +30,10 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
     const Status valid = validate(p.spec, o);
     ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
     for (const ConstMatrix& view : {o.a, o.b, o.c, ConstMatrix(o.d)}) {
-      ASSERT_LE(extent(view), kMostElements) << p.text();
+      ASSERT_LE(extent(view), kMaxElements) << p.text();
     }
     ASSERT_LE(o.bias.size, 1 << 17);
-    ASSERT_LE(static_cast<double>(p.m * p.spec.n) * static_cast<double>(p.spec.k), kMostProducts);
+    ASSERT_LE(static_cast<double>(p.m * p.spec.n) * static_cast<double>(p.spec.k), kMaxProducts);
     ASSERT_GE(p.m, 1);
     ASSERT_GE(p.spec.n, 1);
   }

@@ -46,12 +46,13 @@ TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
   }
 }
 
-/// Roots travel as a kernel's argument, so there is a most; no device is asked about any of them.
+/// Roots travel as the argument of a kernel, so their number has a maximum; no device is asked
+/// about any of them.
 TEST(CudaBackend, MoreRootsThanOneCallJoinsAreRefused) {
   const GemmSpec spec = spec_of("hopper/bf16/tree:16->bf16");
   cuda::DeviceFacts facts;
   facts.sms = 132;
-  const auto plan = cuda::make_sm90_plan(spec, {}, facts);
+  const auto plan = cuda::make_plan(spec, {}, facts);
   const std::vector<ConstMatrix> roots(2048);
   const Status status = plan->combine({}, roots, {}, {}, nullptr);
   EXPECT_EQ(status.code(), Errc::unsupported);

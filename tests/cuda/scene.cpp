@@ -48,12 +48,12 @@ void Arena::take(std::size_t elements, std::size_t element_size, std::int64_t of
 
 Scene::Scene(cudaStream_t stream)
     : stream_(stream),
-      a_(kMostElements),
-      b_(kMostElements),
-      c_(kMostElements),
+      a_(kMaxElements),
+      b_(kMaxElements),
+      c_(kMaxElements),
       bias_(1 << 17),
-      d_(kMostElements),
-      e_(kMostElements) {
+      d_(kMaxElements),
+      e_(kMaxElements) {
   must(cudaMalloc(&scratch_, sizeof(Difference) + sizeof(unsigned long long)), "scratch");
 }
 Scene::~Scene() {

@@ -38,7 +38,7 @@ Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
 struct Settings {
   double outputs = 1e7;
   double seconds = 600;
-  double largest = kMostProducts;
+  double largest = kMaxProducts;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> only;
   std::optional<std::string> variant;

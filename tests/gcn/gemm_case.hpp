@@ -11,7 +11,7 @@
 
 namespace detgemm::gcn {
 
-/// Operands for kernels/gemm.hip in memory a kernel may touch, and what the contract says.
+/// Operands for kernels/gemm.hip in memory that a kernel may access, and the contract's result.
 struct GemmCase {
   int m, n, k;
   std::vector<u16> a, b;
@@ -54,8 +54,8 @@ struct GemmCase {
     return run(kernel, launch, memory, host_threads);
   }
 
-  /// Outputs that are not the contract's chain; a NaN is any NaN, a zero any zero, as kernels
-  /// restore both at the end of a chain.
+  /// How many outputs differ from the contract's chain. Any NaN equals any NaN and any zero any
+  /// zero, because kernels restore both only at the end of a chain.
   template <DType T>
   int mismatches(bool cdna3) const {
     int wrong = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiled GEMM kernels run right, and every kind of planted fault is found.
+// Compiled GEMM kernels give the right result, and every kind of planted fault is found.
 
 #include <gtest/gtest.h>
 
@@ -18,11 +18,12 @@ class Gemm : public ::testing::TestWithParam<const char*> {
   }
   Kernel kernel(const std::string& name) const { return Kernel(kernel_of(text(), name)); }
 
-  /// What a run says; empty where nothing is found.
+  /// The message of a run; empty where nothing is found.
   std::string said(const std::string& name, const std::string& edited) const {
     try {
       const Kernel kernel(kernel_of(edited, name));
-      for (const int k : {64, 0}) {  // with and without a loop: some waits serve one of them
+      for (const int k :
+           {64, 0}) {  // with and without a loop: some waits only matter in one of them
         GemmCase g(112, 80, k, false, false, 3);
         const int tile = name == "gemm16_bf16" ? 16 : 64;
         g.launch(kernel, tile, tile == 16 ? 64 : 256);

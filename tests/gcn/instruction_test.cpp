@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Single instructions and short programs, written here: one wave stores v1 of every lane.
+// Single instructions and short programs, written in this file: one wave stores v1 of every lane.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace detgemm::gcn {
 namespace {
 
-/// Words a program reads at s[2:3] and writes at s[4:5], one a lane.
+/// The words that a program reads at s[2:3] and writes at s[4:5], one per lane.
 struct Memory {
   std::array<u32, 64> in;
   std::array<u32, 64> out;
@@ -122,7 +122,7 @@ TEST(Instructions, Scalar) {
       {"s_mov_b32 s10, 0\n.Lloop:\ns_add_i32 s10, s10, 3\ns_cmp_lt_i32 s10, 20\ns_cbranch_scc1 "
        ".Lloop",
        21},
-      // Lanes of a loop that leave it are gathered piece by piece in a pair nobody set before.
+      // The lanes that leave a loop are collected piece by piece in a pair that nothing has set.
       {"s_or_b64 s[12:13], s[12:13], exec\ns_and_b64 s[12:13], s[12:13], 7\ns_mov_b32 s10, s12", 7},
   };
   for (const auto& [body, want] : cases) {

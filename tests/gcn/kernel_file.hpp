@@ -19,7 +19,7 @@ inline std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The text with one line of a function gone: the `which`-th whose instruction starts with `prefix`
+/// The text without one line of a function: the `which`-th whose instruction starts with `prefix`
 /// (from 0, -1 for the last).
 inline std::string without_line(const std::string& text, const std::string& function,
                                 const std::string& prefix, int which) {

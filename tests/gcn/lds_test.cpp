@@ -39,12 +39,12 @@ class LdsOrder : public ::testing::Test {
   }
   void wait(int i) { wave(i).wait(kLgkm, 0); }
   void barrier() { lds_->barrier(waves_); }
-  /// All waves wait and meet.
+  /// All waves wait for their accesses and meet.
   void meet() {
     for (int i = 0; i < 3; ++i) wait(i);
     barrier();
   }
-  /// What is said of an access; empty where nothing is found.
+  /// The message about an access; empty where nothing is found.
   static std::string said(const std::function<void()>& access) {
     try {
       access();

@@ -29,7 +29,7 @@ std::vector<const Wide*> sets() {
   return all;
 }
 
-/// 32 rows of 8 elements in the registers' layout and plainly.
+/// 32 rows of 8 elements, in the registers' layout and row by row.
 struct Block {
   std::uint32_t words[2][64] = {};
   std::uint16_t element[kRows][kProducts];
@@ -45,7 +45,7 @@ struct Block {
   }
 };
 
-/// Kinds of operands; each aims at another part of the step.
+/// Kinds of operands, each of which aims at a different part of the step.
 enum Kind { bits, near_one, spread, cancelling, tiny, huge, special, kinds };
 
 class Source {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// kernels/operations.hip, compiled and emulated, against the same in plain C++.
+// kernels/operations.hip, compiled and emulated, compared with the same in plain C++.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ float as_float(u32 bits) { return arithmetic::float_of(bits); }
 
 class Operations : public ::testing::TestWithParam<const char*> {
  protected:
-  /// Runs a kernel of (in, out) with 128 threads a group.
+  /// Runs a kernel of (in, out) with 128 threads per workgroup.
   std::vector<u32> run_kernel(const std::string& name, const std::vector<u32>& in,
                               std::size_t results, u32 groups = 1) {
     const std::string file = std::string(GCN_KERNELS) + "/operations." + GetParam() + ".s";
@@ -72,7 +72,8 @@ TEST_P(Operations, LanesAndBranches) {
 TEST_P(Operations, DivisionIsCorrectlyRounded) {
   constexpr u32 groups = 400;
   auto in = random_words(groups * 256);
-  // Half of the pairs with near exponents; the rest are any bits, subnormal quotients among them.
+  // Half of the pairs have exponents close to each other; the rest are any bits, and some of their
+  // quotients are subnormal.
   for (std::size_t i = 0; i < in.size(); i += 4) {
     for (std::size_t j = i; j < i + 2; ++j) in[j] = (in[j] & 0x80ffffff) | 0x3f000000;
   }

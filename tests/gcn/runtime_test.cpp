@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The stand-in for libamdhip64, used as a backend does: loaded, asked, given a code object.
+// The stand-in for libamdhip64, used as a backend uses it: loaded, asked, given a code object.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class Runtime : public ::testing::Test {
     void** none = nullptr;
     const unsigned x = static_cast<unsigned>(g.n + 63) / 64;
     const unsigned y = static_cast<unsigned>(g.m + 63) / 64;
-    // Begun here so that nothing but the launch is captured.
+    // The capture begins here, so that nothing but the launch is captured.
     if (stream != nullptr && call("hipStreamBeginCapture", stream, 1) != 0) return -1;
     return call("hipModuleLaunchKernel", function, x, y, 1U, 256U, 1U, 1U, 0U, stream,
                 static_cast<void**>(parameters), none);
@@ -53,7 +53,7 @@ class Runtime : public ::testing::Test {
   void* library_ = nullptr;
 };
 
-/// GCN_ARCH is read once a process, so the whole life of a device is one test.
+/// GCN_ARCH is read once per process, so the whole life of a device is one test.
 TEST_F(Runtime, ServesABackend) {
   char name[256] = {};
   ASSERT_EQ(call("hipDeviceGetName", static_cast<char*>(name), 256, 0), 0);
@@ -85,7 +85,7 @@ TEST_F(Runtime, ServesABackend) {
   ASSERT_EQ(launch(function, g, d, nullptr), 0);
   EXPECT_TRUE(right());
 
-  // A capture records and does nothing; its graph does the same again and again.
+  // A capture records and does nothing else; its graph does the work every time it is launched.
   ASSERT_EQ(call("hipMemset", d, 0, bytes), 0);
   void* stream = nullptr;
   void* graph = nullptr;
@@ -105,7 +105,7 @@ TEST_F(Runtime, ServesABackend) {
     ASSERT_EQ(call("hipGraphLaunch", exec, stream), 0);
     EXPECT_TRUE(right());
   }
-  // Waiting for a stream under capture, and allocating, spoil the capture.
+  // Waiting for a stream under capture, and allocating, invalidate the capture.
   ASSERT_EQ(call("hipStreamBeginCapture", stream, 1), 0);
   EXPECT_EQ(call("hipStreamSynchronize", stream), 900);
   EXPECT_EQ(call("hipStreamEndCapture", stream, &graph), 901);

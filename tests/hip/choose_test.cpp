@@ -12,7 +12,19 @@ namespace {
 
 using gfx9::Major;
 
-const LaunchOptions kMi300x{Chip::gfx942, 304, 0, ""};
+const LaunchOptions kMi300x{Chip::gfx942, 304};
+
+/// The options with the kernel of that name forced.
+LaunchOptions forcing(std::string_view kernel, Arithmetic arithmetic = Arithmetic::cdna3,
+                      ReductionKind reduction = ReductionKind::chain) {
+  LaunchOptions options = kMi300x;
+  for (const KernelInfo& info : kernels(arithmetic, reduction)) {
+    ++options.forced;
+    if (info.name == kernel) return options;
+  }
+  ADD_FAILURE() << "no kernel " << kernel;
+  return options;
+}
 
 /// Packed arrays at an aligned address, A m x k and B n x k along k.
 GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -28,7 +40,8 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 std::string chosen(const GemmArguments& g, const LaunchOptions& options = kMi300x) {
-  return describe(g, Arithmetic::cdna3, DType::bf16, options);
+  const auto decision = decide(g, Arithmetic::cdna3, DType::bf16, options);
+  return decision ? name(*decision) : decision.status().message();
 }
 
 TEST(HipChoose, ShapesGetTheirKernels) {
@@ -44,26 +57,56 @@ TEST(HipChoose, ShapesGetTheirKernels) {
 
 TEST(HipChoose, ForcedKernelsAreTaken) {
   for (const char* variant : {"256x256", "128x128", "64x64", "stream"}) {
-    LaunchOptions options = kMi300x;
-    options.forced = variant;
-    EXPECT_EQ(chosen(problem(100, 100, 64), options), std::string("gfx942/") + variant);
+    EXPECT_EQ(chosen(problem(100, 100, 64), forcing(variant)), std::string("gfx942/") + variant);
   }
-  LaunchOptions options = kMi300x;
-  options.forced = "simt-64x64";
-  EXPECT_EQ(describe(problem(5, 5, 5), Arithmetic::ieee_fma, DType::fp32, options),
-            "gfx942/simt-64x64");
+  const auto portable = decide(problem(5, 5, 5), Arithmetic::ieee_fma, DType::fp32,
+                               forcing("simt-64x64", Arithmetic::ieee_fma));
+  ASSERT_TRUE(portable);
+  EXPECT_EQ(name(*portable), "gfx942/simt-64x64");
 }
 
 TEST(HipChoose, OddArraysGetSlowLoadsOrARefusal) {
   GemmArguments g = problem(1000, 1000, 100);  // rows of 200 bytes
   EXPECT_EQ(chosen(g), "gfx942/64x64/any-strides");
-  LaunchOptions options = kMi300x;
-  options.forced = "128x128";
-  EXPECT_EQ(chosen(g, options), "none");
-  options.forced = "stream";  // whole packets of 8 bytes
-  EXPECT_EQ(chosen(g, options), "gfx942/stream");
+  EXPECT_EQ(
+      chosen(g, forcing("128x128")),
+      "variant is \"128x128\": it reads A and B in aligned chunks of 16 bytes along K, or of 8 "
+      "bytes along M or N, and one of them does not lie so; leave it empty for a kernel that "
+      "takes these arrays");
+  EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream");  // whole packets of 8 bytes
   g.a = reinterpret_cast<const void*>(4098);
-  EXPECT_EQ(chosen(g, options), "gfx942/stream/any-strides");
+  EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream/any-strides");
+}
+
+/// What KernelInfo says of a kernel is what it does: those for any strides take the oddest arrays,
+/// the others refuse them.
+TEST(HipChoose, KernelsTakeWhatTheyAreListedFor) {
+  GemmArguments g = problem(100, 100, 64);
+  g.as = {65, 3};
+  for (const ReductionKind reduction : {ReductionKind::chain, ReductionKind::fold}) {
+    for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::ieee_fma}) {
+      g.reduction = {reduction, reduction == ReductionKind::chain ? 0 : 16};
+      LaunchOptions options = kMi300x;
+      for (const KernelInfo& kernel : kernels(arithmetic, reduction)) {
+        ++options.forced;
+        EXPECT_EQ(bool{decide(g, arithmetic, DType::bf16, options)}, kernel.any_strides)
+            << kernel.name;
+      }
+      EXPECT_GE(options.forced, 1);
+      ++options.forced;
+      EXPECT_FALSE(decide(g, arithmetic, DType::bf16, options)) << "forced beyond the list";
+    }
+  }
+}
+
+TEST(HipChoose, WhatNoKernelDoesIsASentence) {
+  const std::int64_t huge = std::int64_t{1} << 24;
+  EXPECT_EQ(chosen(problem(huge, huge, 64)),
+            "d has 65536 x 65536 tiles: this backend counts at most 2146435071");
+  EXPECT_EQ(decide(problem(64, 64, 64), Arithmetic::cdna3, DType::bf16, {Chip::gfx1100, 40})
+                .status()
+                .message(),
+            "gfx1100 has no kernel mfma_bf16_64x64_chain_k_k");
 }
 
 TEST(HipChoose, LeavesNeedAligned) {
@@ -76,10 +119,9 @@ TEST(HipChoose, LeavesNeedAligned) {
   EXPECT_EQ(major(ReductionKind::tree, 8).tile, Major::k);
   EXPECT_EQ(major(ReductionKind::tree, 12).tile, Major::any);
   EXPECT_TRUE(major(ReductionKind::tree, 12).streams);
-  g.reduction = {ReductionKind::fold, 64};
-  LaunchOptions options = kMi300x;
-  options.forced = "256x256";
-  EXPECT_EQ(chosen(g, options), "none") << "no registers for a second sum";
+  for (const KernelInfo& kernel : kernels(Arithmetic::cdna3, ReductionKind::fold)) {
+    EXPECT_NE(kernel.name, "256x256") << "it has no registers for a second sum";
+  }
 }
 
 /// Facts of an operand of 64 x 64 with one thing about it changed.
@@ -101,21 +143,20 @@ TEST(HipChoose, OperandFacts) {
 }
 
 TEST(HipChoose, WorkersLimitTheGrid) {
-  LaunchOptions options = kMi300x;
+  LaunchOptions options = forcing("64x64");
   const auto blocks = [&](const GemmArguments& g) {
-    return choose(g, Arithmetic::cdna3, DType::bf16, options)->blocks;
+    return decide(g, Arithmetic::cdna3, DType::bf16, options)->blocks;
   };
-  options.forced = "64x64";
   EXPECT_EQ(blocks(problem(640, 640, 64)), 100);
-  options.most_units = 5;
+  options.max_units = 5;
   EXPECT_EQ(blocks(problem(640, 640, 64)), 15);
-  options.most_units = 1000;
+  options.max_units = 1000;
   EXPECT_EQ(blocks(problem(64, 64, 64)), 1);
 }
 
 TEST(HipChoose, XcdsFollowTheUnits) {
   const auto xcds = [](Chip chip, int units) {
-    return choose(problem(512, 512, 64), Arithmetic::ieee_fma, DType::bf16, {chip, units, 0, ""})
+    return decide(problem(512, 512, 64), Arithmetic::ieee_fma, DType::bf16, {chip, units})
         ->raster.xcds;
   };
   EXPECT_EQ(xcds(Chip::gfx942, 304), 8);  // MI300X
@@ -125,7 +166,7 @@ TEST(HipChoose, XcdsFollowTheUnits) {
   EXPECT_EQ(xcds(Chip::gfx90a, 104), 1);
 }
 
-/// Whatever is chosen for an m, its scratch lies within what was promised for a larger one.
+/// Whatever is chosen for an m, its scratch lies within what was promised for any larger m.
 TEST(HipChoose, WorkspaceCoversEveryChoice) {
   for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::ieee_fma}) {
     const Contract contract =
@@ -140,10 +181,10 @@ TEST(HipChoose, WorkspaceCoversEveryChoice) {
           GemmArguments g = problem(m, 300, k);
           g.reduction = contract.reduction;
           if (odd) g.a = reinterpret_cast<const void*>(4098);
-          const auto d = choose(g, arithmetic, DType::bf16, kMi300x);
+          const auto d = decide(g, arithmetic, DType::bf16, kMi300x);
           ASSERT_TRUE(d);
           const auto used = static_cast<std::size_t>(d->blocks) *
-                            static_cast<std::size_t>(scratch_floats(d->shape, parked_sums(g))) * 4;
+                            static_cast<std::size_t>(scratch_floats(d->shape, waiting_sums(g))) * 4;
           EXPECT_LE(used, promised) << m << " " << k;
         }
       }

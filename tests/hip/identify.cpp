@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which arithmetic does this chip's matrix core compute? One MFMA at a time: groups of single
-// steps, chosen so that each stage of the published model shows, compared with the model and with
-// others. Printed so that it can be sent back; what differs first is printed bit by bit.
+// Which arithmetic does this chip's matrix core compute? Groups of single steps, one MFMA at a
+// time, are chosen so that each stage of the published model shows, and are compared with that
+// model and with others. The output is meant to be sent back: the first difference is printed bit
+// by bit.
 
 #include <algorithm>
 #include <cstdio>
@@ -33,9 +34,9 @@ struct Group {
   const char* name;
   const char* shows;
   int spread;           ///< product exponents differ by up to this
-  int acc_low, acc_up;  ///< the accumulator's exponent against the products'
+  int acc_low, acc_up;  ///< the accumulator's exponent relative to the products'
   int base;             ///< exponent of the products
-  int zeros;            ///< one element in so many is zero; 0: none
+  int zeros;            ///< one element in this many is zero; 0: none
 };
 constexpr Group kGroups[] = {
     {"ordinary", "the sum of nearby terms and its rounding", 3, -3, 3, 0, 0},
@@ -67,7 +68,7 @@ float accumulator(Random& random, int exponent) {
   return float_of(sign | static_cast<std::uint32_t>(exponent + 127) << 23 | fraction);
 }
 
-/// What an arithmetic makes of 8 products.
+/// The result of 8 products under an arithmetic.
 template <Arithmetic A>
 float computed(const std::uint16_t* a, const std::uint16_t* b, float acc) {
   using Step = arithmetic::Step<A, DType::bf16>;
@@ -121,7 +122,7 @@ conformance::Request draw(const Group& group, Random& random, Arithmetic arithme
   return request;
 }
 
-/// Equal results of each candidate, and the first step that is not the model's.
+/// How many results of each candidate are equal, and the first step that is not the model's.
 struct Verdict {
   int equal[std::size(kCandidates)] = {};
   std::string first;

@@ -1,19 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "hip/launch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <set>
 
-#include "hip/kernel_names.hpp"
 #include "hip/raster.hpp"
 #include "hip/reduction_walk.hpp"
 
 namespace detgemm::hip {
 namespace {
 
-const LaunchOptions kOptions{Chip::gfx942, 304, 0, ""};
+const LaunchOptions kOptions{Chip::gfx942, 304};
 
 GemmArguments problem() {
   GemmArguments g;
@@ -33,10 +34,12 @@ TEST(HipLaunch, ArgumentsArePackedAsKernelsReadThem) {
   GemmArguments g = problem();
   g.reduction = {ReductionKind::tree, 8};
   LaunchOptions options = kOptions;
-  options.forced = "128x128";
-  Launch launch;
+  options.forced = 0;
+  ASSERT_EQ(kernels(Arithmetic::cdna3, ReductionKind::tree)[0].name, "128x128");
   auto* const workspace = reinterpret_cast<void*>(65536);
-  ASSERT_TRUE(prepare_gemm(g, Arithmetic::cdna3, DType::fp16, options, workspace, launch));
+  const auto decision = decide(g, Arithmetic::cdna3, DType::fp16, options);
+  ASSERT_TRUE(decision);
+  const Launch launch = launch_of(*decision, g, workspace);
   EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launch.kernel)],
             "mfma_fp16_128x128_leaves_k_k");
   EXPECT_EQ(launch.threads, 256U);
@@ -54,20 +57,10 @@ TEST(HipLaunch, ArgumentsArePackedAsKernelsReadThem) {
   EXPECT_EQ(packed.stack_stride, 2 * 128 * 128);  // 8 leaves: a stack of 4, 2 of them in registers
 }
 
-TEST(HipLaunch, AForcedKernelThatDoesNotTakeTheArraysIsRefused) {
-  GemmArguments g = problem();
-  g.a = reinterpret_cast<const void*>(4097);
-  LaunchOptions options = kOptions;
-  options.forced = "128x128";
-  Launch launch;
-  EXPECT_FALSE(prepare_gemm(g, Arithmetic::cdna3, DType::bf16, options, nullptr, launch));
-  EXPECT_EQ(describe(g, Arithmetic::cdna3, DType::bf16, options), "none");
-}
-
 TEST(HipLaunch, FewRootsAreArgumentsManyAreCopied) {
   const GemmArguments g = problem();
-  std::vector<Root> roots(4, Root{reinterpret_cast<const float*>(4096), 200, 1});
-  auto launches = prepare_combine(g, roots, kOptions, nullptr);
+  std::vector<Root> roots(4, Root{reinterpret_cast<const float*>(4096), {200, 1}});
+  auto launches = combine_launches(g, roots, kOptions, nullptr);
   ASSERT_EQ(launches.size(), 1U);
   EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launches[0].kernel)],
             "combine_roots");
@@ -80,7 +73,7 @@ TEST(HipLaunch, FewRootsAreArgumentsManyAreCopied) {
 
   roots.resize(64, roots[0]);
   auto* const workspace = reinterpret_cast<void*>(65536);
-  launches = prepare_combine(g, roots, kOptions, workspace);
+  launches = combine_launches(g, roots, kOptions, workspace);
   ASSERT_EQ(launches.size(), 3U);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(launches[static_cast<std::size_t>(i)].kernel, place_index(Chip::gfx942));
@@ -125,8 +118,8 @@ TEST(HipRaster, IsOneToOne) {
   }
 }
 
-/// The walk that kernels do: pieces in order, never across a leaf; and what the stack does with
-/// symbolic leaves equals the contract's reduce_leaves.
+/// The walk of the kernels: pieces in order that never cross a leaf. What the stack does with
+/// leaves equals the contract's reduce_leaves.
 TEST(HipWalk, PiecesCoverKInOrder) {
   for (const std::int64_t leaf : {0, 1, 8, 24, 32, 40, 512}) {
     for (const std::int64_t k : {0, 1, 7, 31, 32, 33, 64, 100, 520}) {
@@ -163,18 +156,18 @@ TEST(HipWalk, TheStackAddsAsTheContractDoes) {
       const float expected = reduce_leaves(
           g.reduction, count, 0.0F, [&](std::int64_t i, std::int64_t, float) { return leaf(i); });
       float top = 0.0F;
-      std::vector<float> parked;
+      std::vector<float> waiting;
       for (std::int64_t i = 0; i < count; ++i) {
         const LeafStep step = leaf_step(g, count, i);
-        if (step.park) parked.push_back(top);
-        ASSERT_LE(static_cast<int>(parked.size()), parked_sums(g));
-        top = step.first || step.park ? leaf(i) : top + leaf(i);
+        if (step.push) waiting.push_back(top);
+        ASSERT_LE(static_cast<int>(waiting.size()), waiting_sums(g));
+        top = step.first || step.push ? leaf(i) : top + leaf(i);
         for (int more = step.more; more > 0; --more) {
-          top = parked.back() + top;
-          parked.pop_back();
+          top = waiting.back() + top;
+          waiting.pop_back();
         }
       }
-      EXPECT_TRUE(parked.empty());
+      EXPECT_TRUE(waiting.empty());
       EXPECT_EQ(top, expected) << count;
     }
   }

@@ -11,8 +11,8 @@
 namespace detgemm::hip::gfx9 {
 namespace {
 
-/// AMD's published formulas (the register layouts of the CDNA ISA guides' dense MFMAs with 4 k
-/// a register pair): an operand element (row, k) of a rows x depth matrix lies in lane
+/// AMD's published formulas (the register layouts of dense MFMAs with 4 k per register pair in the
+/// CDNA ISA guides): an operand element (row, k) of a rows x depth matrix lies in lane
 /// row + rows * (k / 4), element k % 4.
 struct Slot {
   int lane, element;
@@ -49,7 +49,7 @@ TEST(MfmaLayout, LaneGroupsHoldConsecutiveK) {
     for (int k = 0; k < depth; ++k) {
       const Slot s = operand_slot(rows, 3, k);
       EXPECT_EQ(s.lane / rows, k / 4);
-      // What the kernels give lane s.lane: packet k / 4 of its row, whose elements ascend.
+      // The kernels supply lane s.lane with packet k / 4 of its row, whose elements ascend.
       EXPECT_EQ(4 * (s.lane / rows) + s.element, k);
     }
   }
@@ -68,14 +68,14 @@ TEST(Stage, EveryPacketHasItsPlace) {
   EXPECT_EQ(places.size(), 512U * kPackets);
 }
 
-/// 128 bytes of shared memory, 32 banks, are served a clock; 16 lanes read 8 bytes each.
-int most_on_a_bank(const std::vector<int>& addresses) {
+/// Shared memory serves 128 bytes per clock, 4 from each of 32 banks; 16 lanes read 8 bytes each.
+int max_uses_of_a_bank(const std::vector<int>& addresses) {
   std::map<int, int> uses;
-  int most = 0;
+  int max_uses = 0;
   for (const int address : addresses) {
-    for (const int word : {0, 1}) most = std::max(most, ++uses[(address / 4 + word) % 32]);
+    for (const int word : {0, 1}) max_uses = std::max(max_uses, ++uses[(address / 4 + word) % 32]);
   }
-  return most;
+  return max_uses;
 }
 
 TEST(Stage, ReadsHaveNoBankConflicts) {
@@ -83,7 +83,7 @@ TEST(Stage, ReadsHaveNoBankConflicts) {
     for (int packet = 0; packet < kPackets; ++packet) {
       std::vector<int> addresses;
       for (int lane = 0; lane < 16; ++lane) addresses.push_back(packet_at(first + lane, packet));
-      EXPECT_EQ(most_on_a_bank(addresses), 1) << first << " " << packet;
+      EXPECT_EQ(max_uses_of_a_bank(addresses), 1) << first << " " << packet;
     }
   }
 }
@@ -91,15 +91,15 @@ TEST(Stage, ReadsHaveNoBankConflicts) {
 TEST(Stage, WithoutTheSpreadReadsWouldConflict) {
   std::vector<int> addresses;
   for (int lane = 0; lane < 16; ++lane) addresses.push_back(lane * kRowBytes);
-  EXPECT_EQ(most_on_a_bank(addresses), 8);
+  EXPECT_EQ(max_uses_of_a_bank(addresses), 8);
 }
 
-/// Turned operands are written as packets of every fourth row.
-TEST(Stage, TurnedWritesConflictTwiceAtMost) {
+/// Transposed operands are written as packets of every fourth row.
+TEST(Stage, TransposedWritesConflictTwiceAtMost) {
   for (int first = 0; first < 256; first += 64) {
     std::vector<int> addresses;
     for (int lane = 0; lane < 16; ++lane) addresses.push_back(packet_at(first + 4 * lane, 3));
-    EXPECT_LE(most_on_a_bank(addresses), 2);
+    EXPECT_LE(max_uses_of_a_bank(addresses), 2);
   }
 }
 

@@ -18,19 +18,19 @@ T pick(Random& random, const std::array<T, N>& list) {
   return random.pick(std::span<const T>(list));
 }
 
-/// Next to a multiple of what tiles are made of.
+/// An extent next to a multiple of the sizes that tiles consist of.
 std::int64_t extent(Random& random) {
   constexpr std::array<std::int64_t, 8> units{1, 4, 16, 32, 64, 128, 256, 300};
   constexpr std::array<std::int64_t, 6> off{0, 0, 0, 1, 4, -1};
   return std::max<std::int64_t>(1, pick(random, units) + pick(random, off));
 }
 
-std::int64_t depth(Random& random, std::int64_t most) {
+std::int64_t depth(Random& random, std::int64_t max_k) {
   if (random.one_in(25)) return 0;
   constexpr std::array<std::int64_t, 7> units{8, 16, 32, 64, 128, 256, 520};
   constexpr std::array<std::int64_t, 6> off{0, 0, 8, 1, -1, 4};
   const std::int64_t k = pick(random, units) * random.between(1, 3) + pick(random, off);
-  return std::max<std::int64_t>(1, std::min(k, most));
+  return std::max<std::int64_t>(1, std::min(k, max_k));
 }
 
 Layout layout(Random& random) {
@@ -73,7 +73,7 @@ void add_epilogue(Random& random, Request& request) {
 }  // namespace
 
 Request draw_problem(Random& random, Arithmetic arithmetic, DType input, ReductionKind kind,
-                     std::int64_t most_products) {
+                     std::int64_t max_products) {
   const std::int64_t block = *k_block_of(arithmetic, input);
   constexpr std::array<std::int64_t, 7> blocks{1, 2, 3, 4, 8, 16, 32};
   constexpr std::array outputs{DType::bf16, DType::fp16, DType::fp32};
@@ -86,7 +86,7 @@ Request draw_problem(Random& random, Arithmetic arithmetic, DType input, Reducti
   request.spec.contract = *Contract::make(arithmetic, input, {kind, leaf}, pick(random, outputs));
   std::int64_t m = extent(random);
   std::int64_t n = extent(random);
-  const std::int64_t k = depth(random, std::max<std::int64_t>(1, most_products / (m * n)));
+  const std::int64_t k = depth(random, std::max<std::int64_t>(1, max_products / (m * n)));
   if (random.one_in(3)) (random.one_in(2) ? m : n) = random.between(1, 20);
   request.spec.op_a = random.one_in(2) ? Op::transpose : Op::none;
   request.spec.op_b = random.one_in(2) ? Op::transpose : Op::none;

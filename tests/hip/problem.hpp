@@ -13,9 +13,9 @@ namespace detgemm::test {
 /// A problem of the sweep: shape, layouts, epilogue and data are a function of the generator's
 /// state. About half of the layouts suit the fast kernels; the others have odd strides and offsets.
 conformance::Request draw_problem(conformance::Random& random, Arithmetic arithmetic, DType input,
-                                  ReductionKind kind, std::int64_t most_products);
+                                  ReductionKind kind, std::int64_t max_products);
 
-/// One line that says it all.
+/// The whole problem in one line.
 std::string text(const conformance::Request& request);
 
 }  // namespace detgemm::test

@@ -12,7 +12,7 @@ import sys
 
 import assembly
 
-# What a stage of each tile multiplies a wave: 4 steps times its 32 x 32 blocks.
+# Multiplications per wave in a stage of each tile: 4 steps times its 32 x 32 blocks.
 MFMAS = {"256x256": 32, "128x128": 16, "64x64": 4}
 LDS = 65536
 SPELLING = {"gfx90a": {"bf16": "bf16_1k", "fp16": "f16"}, "gfx942": {"bf16": "_bf16", "fp16": "_f16"}}
@@ -21,7 +21,7 @@ CALLS = r"s_swappc|s_setpc|s_call"
 
 
 def budget(name):
-    """VGPRs a thread: two waves a SIMD where elements are gathered and for tiles, else four."""
+    """VGPRs per thread: two waves per SIMD where elements are gathered and for tiles, otherwise four."""
     return 256 if re.match(r"mfma_.*(256x256|128x128|64x64|any)", name) else 128
 
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Random problems of every contract that the HIP device computes, by every kernel that takes them,
-// compared bit for bit with the reference, with everything around them. See usage below.
+// Random problems of every contract that the HIP device computes, run by every kernel that takes
+// them and compared bit for bit with the reference, including the memory around the arrays.
 
 #include <algorithm>
 #include <cstdio>
@@ -19,12 +19,12 @@ namespace detgemm::test {
 namespace {
 
 constexpr const char* kUsage = R"(detgemm_hip_sweep [--NAME VALUE] ...
-  --outputs COUNT    compared outputs of each contract, at least (1e6)
+  --outputs COUNT    compare at least this many outputs per contract (1e6)
   --seed S           problems are a function of the seed (1)
-  --products COUNT   of the largest problem (1e6)
-  --arithmetic NAME  this one alone
-  --input NAME       this input type alone
-  --plant bit        spoil one bit of every result; succeeds if each one is found
+  --products COUNT   products of the largest problem (1e6)
+  --arithmetic NAME  only this arithmetic
+  --input NAME       only this input type
+  --plant bit        flip one bit of every result; succeeds if each one is found
 Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
 
 struct Settings {

@@ -24,10 +24,15 @@ MAY_INCLUDE = {
     "core/capi": ["core/capi/", "detgemm/"],
     # Number formats are facts, not a way of computing: the tools may decode values with them.
     "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
-    # `conform --controls` shows anybody the engines that must fail; they live with their tests.
-    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp",
-                 "tests/controls/engines/control.hpp"],
+    # The engines with planted faults compute with the contract's own code and change one thing in it.
+    "core/conformance/controls": ["core/conformance/controls/", "core/contract/", "core/arithmetic/",
+                                  "backends/skeleton/skeleton.hpp", "detgemm/"],
+    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
+    # What GPU backends share is written against a concept: no vendor's header, not even a public one.
+    "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",
+                     "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
+                     "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                       "cuda/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
@@ -41,9 +46,8 @@ MAY_INCLUDE = {
     "bench/host": ["bench/common/", "bench/host/", "bench/suite/", "detgemm/"],
     "bench/hip": ["bench/common/", "bench/hip/", "bench/host/memory.hpp", "bench/suite/", "detgemm/"],
     # The ceiling of wgmma is a loop of the kernels' own instruction.
-    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/gpu/", "bench/suite/", "detgemm/",
+    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/suite/", "detgemm/",
                    "cuda/sm90/ptx/wgmma.cuh"],
-    "bench/gpu": ["bench/common/", "bench/gpu/", "detgemm/", "cuda/launch.hpp"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
@@ -77,6 +81,10 @@ ASSEMBLY = re.compile(r"\basm\s*(volatile\s*)?\(")
 NO_ASSEMBLY = {"cuda", "tests/cuda"}
 MAY_PLANT_ASSEMBLY = {"tests/cuda/resources/planted"}
 MUST_EXPLAIN_ASSERTIONS = {"core", "cuda", "hip"}
+CELL = 160  # characters of a table's cell in markdown: what a reader takes in at once
+# A JSON file holds no more than a person reads through; records are compressed, with a page beside.
+JSON_LINES, JSON_BYTES = 600, 100_000
+MAY_BE_LONG = {"tests/golden"}
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(home|root|work|Users|mnt)/\w")
 
 
@@ -178,8 +186,31 @@ def assertions(path, text):
             yield code.count("\n", 0, match.start()) + 1, "a static_assert without a sentence"
 
 
+def cells(path, text):
+    """Tables that can be read: no cell of a paragraph's length."""
+    if path.suffix != ".md":
+        return
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if fenced or not line.lstrip().startswith("|"):
+            continue
+        for cell in re.split(r"(?<!\\)\|", line.strip())[1:]:
+            if len(cell.strip()) > CELL:
+                yield number, f"a table's cell of {len(cell.strip())} characters; at most {CELL}"
+
+
+def data(path, text):
+    """JSON that a person reads through; what is longer goes compressed."""
+    lines, size = text.count("\n"), len(text.encode("utf-8"))
+    if path.suffix == ".json" and not within(MAY_BE_LONG, path):
+        if lines > JSON_LINES or size > JSON_BYTES:
+            yield 0, (f"{lines} lines, {size} bytes of JSON; at most {JSON_LINES} and {JSON_BYTES}: "
+                      "scripts/record.py compresses it")
+
+
 RULES = (folders, licences, ascii_only, lengths, plain_arithmetic, machine_paths, assembly,
-         assertions)
+         assertions, cells, data)
 
 
 def check(root):
@@ -187,7 +218,11 @@ def check(root):
     breaches = []
     sizes = []
     sums = dict.fromkeys(MOST, 0)
-    for path in tree.files(root):
+    found = tree.files(root)
+    for path in found:
+        if path.name == "index.html" and path.with_name("index.md") in found:
+            said = "the same content as index.md beside it; bench/report makes it when it is wanted"
+            breaches.append(("one_page", path, 0, said))
         try:
             text = (pathlib.Path(root) / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -9,7 +9,7 @@
 
 using namespace detgemm;
 
-extern "C" int detgemm_door_prepare() { return cuda::sm90_prepare(); }
+extern "C" int detgemm_door_prepare() { return cuda::prepare_kernels(Arithmetic::hopper); }
 
 /// numbers: m, n, k, strides of A along m and k, of B along k and n. D is packed, row-major.
 extern "C" int detgemm_door_gemm(const void* a, const void* b, void* d, const std::int64_t* numbers,
@@ -32,11 +32,18 @@ extern "C" int detgemm_door_gemm(const void* a, const void* b, void* d, const st
   options.stream = static_cast<cudaStream_t>(stream);
   options.sms = sms;
   const std::string_view name = variant != nullptr ? variant : "";
-  const auto names = cuda::sm90_chain_kernels();
   if (!name.empty()) {
-    const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) return cudaErrorInvalidValue;
-    options.forced = static_cast<int>(at - names.begin());
+    Contract contract;
+    contract.arithmetic = Arithmetic::hopper;
+    contract.input = g.output;
+    const auto all = cuda::kernels(contract);
+    const auto at = std::find_if(all.begin(), all.end(), [&](const cuda::KernelInfo& kernel) {
+      return kernel.name == name;
+    });
+    if (at == all.end()) return cudaErrorInvalidValue;
+    options.forced = static_cast<int>(at - all.begin());
   }
-  return cuda::sm90_chain(g, g.output, options);
+  auto decision = cuda::decide(g, Arithmetic::hopper, g.output, options);
+  if (!decision) return cudaErrorNotSupported;
+  return cuda::enqueue(*decision, g, options, nullptr);
 }

@@ -21,7 +21,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr int kTile = 128;
+constexpr int kTile = kGatherTile;
 constexpr int kThreads = 256;
 constexpr int kK = 32;
 constexpr int kPitch = kK * 2 + 16;  // bytes per row: ldmatrix meets no bank twice
@@ -245,11 +245,6 @@ Kernel gather_kernel(DType type, bool leaves) {
   return {type == DType::bf16 ? of.template operator()<DType::bf16>()
                               : of.template operator()<DType::fp16>(),
           kThreads, 0};
-}
-
-int gather_grid(const GemmArguments& g, int sms) {
-  const std::int64_t tiles = ((g.m + kTile - 1) / kTile) * ((g.n + kTile - 1) / kTile);
-  return static_cast<int>(tiles < 2 * sms ? tiles : 2 * std::int64_t{sms});
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -9,16 +9,19 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Where a tree's sums wait: `levels` slots of kGatherSlotBytes per CTA.
+/// Rows and columns of D that a CTA of the gather kernels computes.
+inline constexpr int kGatherTile = 128;
+inline constexpr int kGatherCtasPerSm = 2;
+
+/// Where the sums of a tree wait: `levels` slots of kGatherSlotBytes for each CTA.
 struct GatherLeaves {
   float4* waiting = nullptr;
   int levels = 0;
 };
-inline constexpr std::size_t kGatherSlotBytes = 128 * 128 * 4;  ///< a tile of fp32
+inline constexpr std::size_t kGatherSlotBytes = 4 * kGatherTile * kGatherTile;
 
-/// The kernel of Path::gather, for chains or for leaves, and the number of its CTAs for a problem.
-/// Its arguments are GemmArguments and GatherLeaves.
+/// The kernel of Family::gather, for chains or for leaves. Its arguments are GemmArguments and
+/// GatherLeaves.
 Kernel gather_kernel(DType type, bool leaves);
-int gather_grid(const GemmArguments& g, int sms);
 
 }  // namespace detgemm::cuda::sm90

@@ -4,22 +4,25 @@
 #include "cuda/sm90/host/choose.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-/// The least of `bytes_per_tile(group)`, group 1 .. most; the narrower one of equals.
+/// The group from 1 to `max` with the smallest `bytes_per_tile(group)`; the narrower one of equals.
 template <class F>
-int least_group(int most, const F& bytes_per_tile) {
+int cheapest_group(int max, const F& bytes_per_tile) {
   int best = 1;
-  double least = bytes_per_tile(1);
-  for (int group = 2; group <= most; ++group) {
+  double min = bytes_per_tile(1);
+  for (int group = 2; group <= max; ++group) {
     const double bytes = bytes_per_tile(group);
-    if (bytes < least) {
-      least = bytes;
+    if (bytes < min) {
+      min = bytes;
       best = group;
     }
   }
@@ -27,42 +30,30 @@ int least_group(int most, const F& bytes_per_tile) {
 }
 
 /// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide. In
-/// one wave all tiles run together whatever the stripes: then it is the 16 CTAs in a row that the
-/// hardware puts on the same cluster of multiprocessors (GPC), whose reads of one line L2 answers
-/// once. CTAs of clusters are dealt out one by one.
+/// one wave all tiles run together, whatever the stripes. What counts then are the 16 consecutive
+/// CTAs that the hardware puts on the same cluster of multiprocessors (GPC), because L2 answers
+/// their reads of one line once. CTAs of clusters are distributed one by one.
 int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
   constexpr int kNeighbours = 16;
   const double x = t.x() * t.cluster_x();
   const double y = t.n * t.cluster_y();
   if (t.cluster == 1 && tiles_x * tiles_y <= ctas) {
-    return least_group(std::min(tiles_x, kNeighbours), [&](int group) {
+    return cheapest_group(std::min(tiles_x, kNeighbours), [&](int group) {
       const int wide = std::max(group, std::min(tiles_x, kNeighbours / tiles_y));
       const int high = std::min(tiles_y, (kNeighbours + group - 1) / group);
       return x * wide + y * high;
     });
   }
-  return least_group(std::min(tiles_x, ctas), [&](int group) {
+  return cheapest_group(std::min(tiles_x, ctas), [&](int group) {
     const int high = std::min(tiles_y, std::max(1, ctas / group));
     return (x * group + y * high) / (static_cast<double>(group) * high);
   });
 }
 
-Decision decide(const GemmArguments& g, Path path, int index, bool swapped, int sms) {
-  const Geometry& t = geometries_of(path)[static_cast<std::size_t>(index)];
-  Decision d;
-  d.path = path;
-  d.geometry = index;
-  d.swapped = swapped;
-  const int slots = std::max(1, sms * t.ctas / t.cluster);
-  d.raster = raster_of(t, swapped ? g.n : g.m, swapped ? g.m : g.n, slots);
-  d.grid = std::min(d.raster.tiles(), slots) * t.cluster;
-  return d;
-}
-
 }  // namespace
 
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
-  // In a raster of a cluster kernel a tile is that of the whole cluster.
+  // For a kernel in clusters, a tile of the raster is that of the whole cluster.
   Raster r;
   r.tiles_x = static_cast<int>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
   r.tiles_y = static_cast<int>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
@@ -71,45 +62,43 @@ Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, st
   return r;
 }
 
-std::span<const Geometry> geometries_of(Path path) {
-  if (path == Path::plain) return kPlainGeometries;
-  if (path == Path::realign) return kRealignGeometries;
-  return kGeneralGeometries;
-}
-
 namespace {
 
 // Constants of the model below, fitted to measured times of every geometry on an H200 (118
-// problems, M 1..8192, docs/sm90.md): over them its choice costs 0.95 % against the best geometry.
+// problems, M 1..8192, docs/sm90.md). Over these problems its choice costs 0.95 % against the best
+// geometry.
 namespace model {
 constexpr double kClock = 1712;         // MHz
-constexpr double kSharp = 5.77;         // how sharply the slowest resource rules
-constexpr double kFloorOne = 17.9;      // clocks of a k16 step of one group's chain, at least
-constexpr double kFloorTwo = 28.1;      // of more groups'
-constexpr double kFillBytes = 74.4;     // a clock into one multiprocessor's shared memory
-constexpr double kTileClocks = 260;     // a tile, whatever it holds
-constexpr double kBoxClocks = 341;      // an epilogue box
-constexpr double kStart = 0.73;         // us a launch
+constexpr double kSharp = 5.77;         // how sharply the slowest resource dominates
+constexpr double kFloorOne = 17.9;      // clocks of a k16 step in the chain of one group, at least
+constexpr double kFloorTwo = 28.1;      // in those of more groups
+constexpr double kFillBytes = 74.4;     // per clock into one multiprocessor's shared memory
+constexpr double kTileClocks = 260;     // per tile, whatever it holds
+constexpr double kBoxClocks = 341;      // per epilogue box
+constexpr double kStart = 0.73;         // us per launch
 constexpr double kPairStart = 0.31;     // us more for clusters
 constexpr double kPairFill = 1.051;     // multicast fills more slowly
-constexpr double kPairSteps = 1.014;    // and waits for its neighbour
+constexpr double kPairSteps = 1.014;    // and each CTA waits for its neighbour
 constexpr double kSwapped = 1.037;      // weights on the x side: the readers of a tile of weights
                                         // then run far apart
 constexpr double kThree = 1.05;         // three groups that wait for each other's stages
-constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, a 128 more
-constexpr double kMemoryRate = 4.16e6;  // bytes a us from device memory, and its start in us
+constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
+constexpr double kMemoryRate = 4.16e6;  // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 3.11;
-constexpr double kSharedStart = 1.24;  // less of it where a chain is cut into many parts
+constexpr double kSharedStart = 1.24;  // less of that start where a chain is cut into many parts
 constexpr double kOutputRate = 4e6;
-constexpr double kStreamRate = 14.8e6;  // bytes a us out of L2 of an operand larger than kResident
-constexpr double kReuseRate = 19.3e6;   // of a smaller one, which many read at about one time
+constexpr double kStreamRate =
+    14.8e6;  // bytes per us out of L2 for an operand larger than kResident
+constexpr double kReuseRate =
+    19.3e6;  // for a smaller one, which many CTAs read at about the same time
 constexpr double kResident = 25.6e6;
 constexpr double kCacheStart = 1.72;
-constexpr double kPower = 914e6;        // FLOP a us at the clock that power allows
-constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes a FLOP, which costs power
+constexpr double kPower = 914e6;        // FLOP per us at the clock that power allows
+constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes per FLOP, which costs power
 }  // namespace model
 
-/// L2 traffic of one operand, read once by each of `readers` tiles (or clusters) across from it.
+/// The time that L2 needs for one operand, which each of `readers` tiles (or clusters) on the other
+/// side reads once.
 double cache_time(double bytes, double readers) {
   const double streamed = 1 / (1 + std::exp((model::kResident - bytes) / 3e6));
   return bytes * readers * (streamed / model::kStreamRate + (1 - streamed) / model::kReuseRate);
@@ -151,34 +140,158 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
          (swapped ? kSwapped : 1) * (t.groups == 3 ? kThree : 1);
 }
 
-Choice choose(const GemmArguments& g, int sms, int forced) {
-  Choice best;
-  const Path path = path_of(g);
-  if (path == Path::gather) {
-    best.ok = forced < 0;
-    best.decision.path = path;
-    return best;
+namespace {
+
+/// Kernels of a family.
+struct Range {
+  int begin, end;
+};
+
+/// The kernels that may answer a Question: all, or the forced one. The kernels of a chain are
+/// forced by the name of their geometry, whatever the form, so the range may be empty.
+Range kernels_for(const Question& q) {
+  const auto geometries = geometries_of(q.family, q.form);
+  if (q.forced < 0) {
+    const std::size_t all = q.family == Family::leaves ? kLeafKernels : geometries.size();
+    return {0, static_cast<int>(all)};
   }
-  const Problem p = make_problem(g, false, false, false);
-  const bool any_mn = p.x.mn_major || p.y.mn_major;
-  const auto geometries = geometries_of(path);
-  double least = 0;
-  for (std::size_t i = 0; i < geometries.size(); ++i) {
-    const Geometry& t = geometries[i];
-    if (forced >= 0 && name(t) != name(kPlainGeometries[static_cast<std::size_t>(forced)]))
-      continue;
-    if (any_mn && !t.takes_mn_major()) continue;
+  if (q.family == Family::leaves || q.form == Form::plain) return {q.forced, q.forced + 1};
+  const std::string wanted = name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
+  const auto at = std::find_if(geometries.begin(), geometries.end(),
+                               [&](const Geometry& t) { return name(t) == wanted; });
+  const auto index = static_cast<int>(at - geometries.begin());
+  return {index, at == geometries.end() ? index : index + 1};
+}
+
+Decision candidate(const Question& q, int kernel, bool swapped) {
+  Decision d;
+  d.family = q.family;
+  d.input = q.input;
+  d.form = q.form;
+  d.kernel = kernel;
+  d.swapped = swapped;
+  return d;
+}
+
+/// A kernel with the operands on chosen sides.
+struct Candidate {
+  const Question& q;
+  Decision d;
+  const Geometry& t = geometry_of(d);
+  Sharing s = sharing_of(d);
+  std::int64_t x = d.swapped ? q.n : q.m;
+  std::int64_t y = d.swapped ? q.m : q.n;
+  int slots = slots_for(s, q.sms);
+  int at_once =
+      std::max(1, slots* t.ctas / (s.parts * t.cluster));  ///< tiles, or tiles of clusters
+
+  Candidate(const Question& question, int kernel, bool swapped)
+      : q(question), d(candidate(question, kernel, swapped)) {}
+
+  int tiles() const { return raster_of(t, x, y, at_once).tiles(); }
+
+  /// The rule by which it does not take the problem, or null.
+  const char* why_not() const {
+    if ((q.a_mn || q.b_mn) && !t.takes_mn_major()) {
+      return "it takes no operand whose M or N runs along memory";
+    }
+    if (!q.clusters && (t.cluster > 1 || s.split == Split::cluster)) {
+      return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
+             "that this context may use";
+    }
+    if (t.cluster > q.sms * t.ctas) return "its clusters need more multiprocessors than it may use";
+    if (t.load < t.x() && x > t.load) return "it loads fewer rows than M and N have here";
+    if (q.family != Family::leaves) return nullptr;
+    if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
+    // Parts that wait for each other run at the same time, so the parts of all tiles are one wave.
+    if (s.parts > 1 && std::int64_t{tiles()} * s.parts > slots) {
+      return "its tiles have more parts than CTAs run at once";
+    }
+    return nullptr;
+  }
+
+  /// Loading 32 rows where there are at most 16 took 1.2 to 1.3 times as long as loading 16.
+  bool loads_too_much() const {
+    return q.family == Family::leaves && q.forced < 0 && t.load < t.x() && t.load > 16 && x <= 16;
+  }
+
+  double time() const {
+    if (q.family == Family::leaves) return predicted_leaf_time(q, t, s, x, y, d.swapped);
+    return q.family == Family::realign ? predicted_realign_time(t, x, y, q.k, q.sms)
+                                       : predicted_time(t, x, y, q.k, q.sms, d.swapped);
+  }
+
+  Decision decision() const {
+    Decision all = d;
+    all.x_mn = d.swapped ? q.b_mn : q.a_mn;
+    all.y_mn = d.swapped ? q.a_mn : q.b_mn;
+    all.leaves = q.leaves();
+    all.deep = q.reduction.kind == ReductionKind::tree && leaves_per_part(q, s) > 2;
+    all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
+    all.raster = raster_of(t, x, y, at_once);
+    all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);
+    return all;
+  }
+};
+
+/// Gather has one kernel, so there is nothing to choose or to force.
+Choice choose_gather(const Question& q) {
+  Decision d = candidate(q, 0, false);
+  d.leaves = q.leaves();
+  d.grid = static_cast<int>(std::min(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile),
+                                     std::int64_t{kGatherCtasPerSm} * q.sms));
+  return {d, nullptr};
+}
+
+}  // namespace
+
+std::span<const Geometry> geometries_of(Family family, Form form) {
+  if (family == Family::leaves) return kLeafGeometries;
+  if (family == Family::realign) return kRealignGeometries;
+  if (form == Form::plain) return kPlainGeometries;
+  return kGeneralGeometries;
+}
+
+const Geometry& geometry_of(const Decision& d) {
+  const auto index = static_cast<std::size_t>(d.kernel);
+  const bool leaves = d.family == Family::leaves;
+  return geometries_of(d.family, d.form)[leaves ? index / kSharings.size() : index];
+}
+
+Sharing sharing_of(const Decision& d) {
+  if (d.family != Family::leaves) return {};
+  return kSharings[static_cast<std::size_t>(d.kernel) % kSharings.size()];
+}
+
+const char* why_not(const Question& q) {
+  const bool operands = q.family == Family::realign || q.family == Family::gather;
+  const char* rule = operands ? kNeedsAlignment : kNeedsPlain;  // where it is not compiled
+  if (q.family == Family::gather) return rule;
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
-      const std::int64_t x = swapped ? g.n : g.m;
-      const std::int64_t y = swapped ? g.m : g.n;
-      if (t.load < t.x() && x > t.load) continue;
-      if (t.cluster > sms * t.ctas) continue;
-      const double time = path == Path::realign ? predicted_realign_time(t, x, y, g.k, sms)
-                                                : predicted_time(t, x, y, g.k, sms, swapped);
-      if (best.ok && time >= least) continue;
-      least = time;
-      best.ok = true;
-      best.decision = decide(g, path, static_cast<int>(i), swapped, sms);
+      rule = Candidate(q, i, swapped).why_not();
+      if (rule == nullptr) return nullptr;
+    }
+  }
+  return rule;
+}
+
+Choice choose(const Question& q) {
+  Choice best;
+  if (q.forced >= 0) best.why_not = why_not(q);
+  if (best.why_not != nullptr) return best;
+  if (q.family == Family::gather) return choose_gather(q);
+  double min = 0;
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
+    for (const bool swapped : {false, true}) {
+      const Candidate c(q, i, swapped);
+      if (c.why_not() != nullptr || c.loads_too_much()) continue;
+      const double time = c.time();
+      if (best.decision.family != Family::none && time >= min) continue;
+      min = time;
+      best.decision = c.decision();
     }
   }
   return best;

@@ -5,41 +5,47 @@
 
 #include <span>
 
-#include "core/contract/gemm_arguments.hpp"
-#include "cuda/sm90/host/paths.hpp"
+#include "cuda/families.hpp"
+#include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/tile/geometry.hpp"
-#include "cuda/sm90/tile/problem.hpp"
 #include "cuda/sm90/tile/raster.hpp"
-#include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 
-std::span<const Geometry> geometries_of(Path path);
+/// Rules by which kernels refuse arrays.
+inline constexpr const char* kNeedsPlain =
+    "it is compiled for outputs that TMA stores (rows of whole 16-byte chunks, no epilogue but the "
+    "rounding, and for a chain no C)";
+inline constexpr const char* kNeedsAlignment =
+    "it reads operands through TMA, which needs extents below 2^30, rows at multiples of 16 bytes "
+    "and "
+    "leaves of whole blocks of 64 k";
 
-/// What runs: a geometry of its path, which operand takes the x side, and the grid.
-struct Decision {
-  Path path = Path::plain;
-  int geometry = 0;  ///< index into geometries_of(path)
-  bool swapped = false;
-  Raster raster;
-  int grid = 1;  ///< CTAs
-};
+/// The geometries that are compiled, and those of a decision of chain, realign or leaves.
+std::span<const Geometry> geometries_of(Family family, Form form);
+const Geometry& geometry_of(const Decision& d);
+/// How the CTAs of a decision share leaves.
+Sharing sharing_of(const Decision& d);
 
-/// The cheapest decision by a model of time (choose.cpp); `forced` is an index into
-/// kPlainGeometries or -1. `ok` is false when the forced geometry does not exist on this problem's
-/// path. Pure.
-struct Choice {
-  bool ok = false;
-  Decision decision;
-};
-Choice choose(const GemmArguments& g, int sms, int forced);
+/// Fills in what a Question says about arrays, which are not read. A fold or tree of a single leaf
+/// from +0 is the chain, and so is one of no leaf, unless a kernel of fold and tree is forced.
+void ask(const GemmArguments& g, Question& q);
+
+/// FamilyRow::usual: row-major arrays, with all rows at multiples of 16 bytes. Any number of
+/// multiprocessors, but no clusters where none is needed.
+Question usual_question(const GemmSpec& spec, std::int64_t m);
+
+/// FamilyRow::why_not and FamilyRow::choose. The cheapest by a model of time is chosen:
+/// predicted_time, predicted_realign_time or predicted_leaf_time.
+const char* why_not(const Question& q);
+Choice choose(const Question& q);
 
 /// Microseconds the model expects of a geometry; the smallest wins. `parts`: CTAs that share the k
 /// of a tile.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms, bool swapped, int parts = 1);
 
-/// The raster of this many outputs in tiles of `t`, of which `ctas` run at a time.
+/// The raster of an output of x_rows by y_rows in tiles of `t`, of which `ctas` run at a time.
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);
 
 }  // namespace detgemm::cuda::sm90

@@ -5,19 +5,13 @@
 
 #include <algorithm>
 
+#include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
-#include "cuda/sm90/tile/problem.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-/// CTAs that run at once in clusters of this size, of 132 (cudaOccupancyMaxActiveClusters).
-int slots_for(const Sharing& s, int sms) {
-  if (s.split != Split::cluster || s.parts == 2) return sms;
-  return sms * 120 / 132;
-}
-
-/// Leaves [0, count) can be cut into so many parts.
+/// Whether leaves [0, count) can be cut into so many parts.
 bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   if (parts == 1) return true;
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
@@ -31,9 +25,9 @@ constexpr double kTurn = 0.08;      // us a leaf of a tile that is taken when it
 constexpr double kTurnTree = 1.65;  // more where sums wait in the workspace
 constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us a part, and a KiB of a slot
 constexpr double kGrid = 1.7, kGridKib = 0.128;
-constexpr double kPairTree = 1.02;                       // 128x128 in pairs gains trees nothing
-constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C loses to 128x192
-// A chain waits for itself: us before its first k16 step, of a stage, and of a step, at least.
+constexpr double kPairTree = 1.02;                       // trees gain nothing from pairs of 128x128
+constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C, 128x128 loses to 128x192
+// A chain waits for itself: us before its first k16 step, per stage, and per step, at least.
 constexpr double kFirst = 3.5, kStage = 0.107, kStep = 0.0075;
 }  // namespace model
 
@@ -45,7 +39,7 @@ double sharing_time(const Sharing& s, const Geometry& t) {
   return 0;
 }
 
-/// What 128x128 takes longer than the model of chains says.
+/// By what factor 128x128 takes longer than the model of chains says.
 double large_tile(const Geometry& t, bool tree, bool from_c) {
   if (t.groups != 2 || t.n != 128) return 1;
   const bool pair = t.cluster > 1;
@@ -53,24 +47,28 @@ double large_tile(const Geometry& t, bool tree, bool from_c) {
   return pair && tree ? model::kPairTree : 1;
 }
 
-double time_of(const GemmArguments& g, const Geometry& t, const Sharing& s, std::int64_t x,
-               std::int64_t y, int slots, bool swapped) {
-  const std::int64_t count = leaves_of(g.reduction, g.k);
-  const auto leaves = static_cast<double>(count) / s.parts;
-  const bool tree = g.reduction.kind == ReductionKind::tree;
-  const Order order = registers_of(t, tree && (count + s.parts - 1) / s.parts > 2, false).order;
-  const double blocks = static_cast<double>(g.k) / (kBlockK * s.parts);
+}  // namespace
+
+int slots_for(const Sharing& s, int sms) {
+  if (s.split != Split::cluster || s.parts == 2) return sms;
+  return sms * 120 / 132;  // of 132, as cudaOccupancyMaxActiveClusters says for clusters of 4 and 8
+}
+
+double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& s, std::int64_t x,
+                           std::int64_t y, bool swapped) {
+  const int slots = slots_for(s, q.sms);
+  const auto leaves = static_cast<double>(leaves_of(q.reduction, q.k)) / s.parts;
+  const bool tree = q.reduction.kind == ReductionKind::tree;
+  const Order order = registers_of(t, tree && leaves_per_part(q, s) > 2, false).order;
+  const double blocks = static_cast<double>(q.k) / (kBlockK * s.parts);
   const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
-  const double work = predicted_time(t, x, y, g.k, slots, swapped && s.parts == 1, s.parts);
-  const double time =
-      std::max(chain, work) * large_tile(t, tree, g.continue_from_c) + sharing_time(s, t);
+  const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
+  const double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
   if (order != Order::sequential) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
   return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));
 }
-
-}  // namespace
 
 std::string leaf_kernel_name(std::size_t index) {
   const Sharing& s = kSharings[index % kSharings.size()];
@@ -80,52 +78,22 @@ std::string leaf_kernel_name(std::size_t index) {
   return text;
 }
 
-LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced) {
-  LeafChoice best;
-  const Path path = leaf_path_of(g);
-  best.decision.path = path;
-  if (path == Path::gather) {
-    best.ok = forced < 0;
-    return best;
+const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s) {
+  if (q.k == 0) return "k is 0, and it brings leaves together";
+  if (q.form == Form::general && !takes_general_leaves(t)) return kNeedsPlain;
+  if (q.reduction.leaf_k / kBlockK % t.depth != 0) {
+    return "LEAF is not a multiple of the k that one stage of its pipeline holds";
   }
-  const Problem p = make_problem(g, false, false, false);
-  const bool any_mn = p.x.mn_major || p.y.mn_major;
-  const std::int64_t leaf_blocks = g.reduction.leaf_k / kBlockK;
-  const std::int64_t leaves = leaves_of(g.reduction, g.k);
-  double least = 0;
-  for (std::size_t i = 0; i < kLeafKernels; ++i) {
-    if (forced >= 0 && i != static_cast<std::size_t>(forced)) continue;
-    const std::size_t geometry = i / kSharings.size();
-    const Geometry& t = kLeafGeometries[geometry];
-    const Sharing& s = kSharings[i % kSharings.size()];
-    if (path == Path::general && !takes_general_leaves(t)) continue;
-    if (any_mn && !t.takes_mn_major()) continue;
-    if (leaf_blocks % t.depth != 0 || !divides(g.reduction, leaves, s.parts)) continue;
-    if (s.split == Split::cluster && s.parts - 1 > shared_slots(t, false)) continue;
-    if (t.cluster > 1 && (s.parts > 1 || t.cluster > sms)) continue;
-    for (const bool swapped : {false, true}) {
-      const std::int64_t x = swapped ? g.n : g.m;
-      const std::int64_t y = swapped ? g.m : g.n;
-      // For at most 16 rows, loading 32 took 1.2 to 1.3 times as long as loading 16.
-      if (t.load < t.x() && (x > t.load || (t.load > 16 && x <= 16 && forced < 0))) continue;
-      const int slots = slots_for(s, sms);
-      const Raster raster = raster_of(t, x, y, std::max(1, slots / (s.parts * t.cluster)));
-      // Parts that wait for each other run at the same time, so a tile's parts are one wave.
-      if (s.parts > 1 && std::int64_t{raster.tiles()} * s.parts > slots) continue;
-      const double time = time_of(g, t, s, x, y, slots, swapped);
-      if (best.ok && time >= least) continue;
-      least = time;
-      best.ok = true;
-      LeafDecision& d = best.decision;
-      d.geometry = static_cast<int>(geometry);
-      d.swapped = swapped;
-      d.sharing = s;
-      d.raster = raster;
-      const int together = s.parts * t.cluster;
-      d.grid = together * std::min(raster.tiles(), std::max(1, slots / together));
-    }
+  if (!divides(q.reduction, leaves_of(q.reduction, q.k), s.parts)) {
+    return "the leaves cannot be cut into as many parts as share a tile (a tree needs a leaf for "
+           "each "
+           "part, a fold exactly one)";
   }
-  return best;
+  if (s.split == Split::cluster && s.parts - 1 > shared_slots(t, false)) {
+    return "shared memory does not hold the sums of so many parts";
+  }
+  if (t.cluster > 1 && s.parts > 1) return "its pairs share an operand, so they share no leaves";
+  return nullptr;
 }
 
 }  // namespace detgemm::cuda::sm90

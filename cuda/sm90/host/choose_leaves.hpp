@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "cuda/sm90/host/choose.hpp"
+#include "cuda/families.hpp"
 #include "cuda/sm90/leaves/geometry.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 
@@ -13,8 +13,8 @@ namespace detgemm::cuda::sm90 {
 
 /// Ways to share the leaves of a tile, in the order of the kernels' names.
 struct Sharing {
-  Split split;
-  int parts;
+  Split split = Split::none;
+  int parts = 1;
 };
 inline constexpr auto kSharings = std::to_array<Sharing>({{Split::none, 1},
                                                           {Split::cluster, 2},
@@ -24,31 +24,31 @@ inline constexpr auto kSharings = std::to_array<Sharing>({{Split::none, 1},
                                                           {Split::grid, 4},
                                                           {Split::grid, 8}});
 
-/// What can be forced: geometry index / kSharings.size() and sharing index % kSharings.size().
+/// Kernels of fold and tree: Decision::kernel / kSharings.size() is the geometry and
+/// Decision::kernel % kSharings.size() the sharing.
 inline constexpr std::size_t kLeafKernels = kLeafGeometries.size() * kSharings.size();
 /// For example "128x192", "64x32-load16-depth4-cluster8", "64x64-grid4".
 std::string leaf_kernel_name(std::size_t index);
 
-/// What runs. `path` gather: nothing else counts.
-struct LeafDecision {
-  Path path = Path::plain;
-  int geometry = 0;  ///< index into kLeafGeometries
-  bool swapped = false;
-  Sharing sharing{Split::none, 1};
-  Raster raster;
-  int grid = 1;  ///< CTAs
-};
-struct LeafChoice {
-  bool ok = false;
-  LeafDecision decision;
-};
-/// The cheapest way by the model of choose.cpp and what sharing costs; `forced` is an index below
-/// kLeafKernels or -1. Preconditions: fold or tree, k > 0. Pure.
-LeafChoice choose_leaves(const GemmArguments& g, int sms, int forced);
+/// CTAs that run at once if they share leaves in this way.
+int slots_for(const Sharing& s, int sms);
+
+/// The rule by which a kernel of fold and tree does not take the problem, whichever operand takes
+/// the x side; or null.
+const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s);
+
+/// Microseconds the model expects, the counterpart of predicted_time for fold and tree.
+double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& s, std::int64_t x,
+                           std::int64_t y, bool swapped);
 
 /// Leaves of a product; 0 for k = 0.
 inline std::int64_t leaves_of(const Reduction& r, std::int64_t k) {
   return k == 0 ? 0 : detgemm::leaves_of(k, r.leaf_k);
+}
+
+/// Leaves of the largest part.
+inline std::int64_t leaves_per_part(const Question& q, const Sharing& s) {
+  return ceil_div(leaves_of(q.reduction, q.k), s.parts);
 }
 
 }  // namespace detgemm::cuda::sm90

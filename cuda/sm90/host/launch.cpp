@@ -1,156 +1,175 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/launch.hpp"
-
-#include <array>
+#include "cuda/sm90/host/launch.hpp"
 
 #include "cuda/sm90/chain/kernels.hpp"
-#include "cuda/sm90/gather/gather.hpp"
-#include "cuda/sm90/host/enqueue.hpp"
-#include "cuda/sm90/host/operand_maps.hpp"
-#include "cuda/sm90/host/recall.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
-namespace detgemm::cuda {
+namespace detgemm::cuda::sm90 {
 namespace {
 
-using namespace sm90;
+template <DType T, bool kXMn, bool kYMn>
+Kernel kernel_for(const Decision& d) {
+  if (d.family == Family::leaves) {
+    const int geometry = d.kernel / static_cast<int>(kSharings.size());
+    Kernel kernel = leaf_kernel_of<T, kXMn, kYMn>(geometry, d.form, d.deep);
+    kernel.cluster = d.cluster;
+    return kernel;
+  }
+  if (d.family == Family::realign) return realign_kernel_of<T, kXMn, kYMn>(d.kernel, d.form);
+  return d.form == Form::plain ? plain_kernel<T, kXMn, kYMn>(d.kernel)
+                               : general_kernel<T, kXMn, kYMn>(d.kernel, d.form);
+}
 
 template <DType T>
-Kernel kernel_for_type(const Decision& d, bool x_mn, bool y_mn, Form form) {
-  const auto pick = [&]<bool kXMn, bool kYMn>() {
-    if (d.path == Path::plain) return plain_kernel<T, kXMn, kYMn>(d.geometry);
-    return d.path == Path::realign ? realign_kernel_of<T, kXMn, kYMn>(d.geometry, form)
-                                   : general_kernel<T, kXMn, kYMn>(d.geometry, form);
-  };
-  if (x_mn) {
-    return y_mn ? pick.template operator()<true, true>() : pick.template operator()<true, false>();
-  }
-  return y_mn ? pick.template operator()<false, true>() : pick.template operator()<false, false>();
+Kernel kernel_for(const Decision& d) {
+  if (d.x_mn) return d.y_mn ? kernel_for<T, true, true>(d) : kernel_for<T, true, false>(d);
+  return d.y_mn ? kernel_for<T, false, true>(d) : kernel_for<T, false, false>(d);
 }
 
-Kernel kernel_for(const Decision& d, DType input, bool x_mn, bool y_mn, Form form) {
-  return input == DType::bf16 ? kernel_for_type<DType::bf16>(d, x_mn, y_mn, form)
-                              : kernel_for_type<DType::fp16>(d, x_mn, y_mn, form);
+template <class Name>
+std::vector<KernelInfo> list(Family family, std::size_t count, const Name& name_of) {
+  std::vector<KernelInfo> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back({name_of(i), family, static_cast<int>(i)});
+  return all;
 }
 
-const Geometry& geometry_of(const Decision& d) {
-  return geometries_of(d.path)[static_cast<std::size_t>(d.geometry)];
-}
-
-cudaError_t run_tiles(const GemmArguments& g, const Decision& d, DType input,
-                      const LaunchOptions& options) {
-  const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
-  const Geometry& t = geometry_of(d);
-  LaunchMaps maps;
-  if (g.k > 0) {
-    if (const auto e = make_map(p.x, input, g.k, t.x_share(), t.depth, &maps.x); e != cudaSuccess) {
-      return e;
-    }
-    if (const auto e = make_map(p.y, input, g.k, t.y_share(), t.depth, &maps.y); e != cudaSuccess)
-      return e;
-  }
-  Form form = g.continue_from_c ? Form::from_c : Form::general;
-  if (d.path == Path::plain) {
-    form = Form::plain;
-    if (const auto e = make_output_map(g, p, t, &maps.d); e != cudaSuccess) return e;
-  }
-  LaunchShape shape = shape_of(g, p, d.raster);
-  GemmArguments arguments = g;
-  void* list[] = {&maps, &shape, &arguments};
-  return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
-}
-
-/// Path::realign: maps by class of rows, and no map of D.
-cudaError_t run_realigned(const GemmArguments& g, const Decision& d, DType input,
-                          const LaunchOptions& options) {
-  const Problem p = make_problem(g, d.swapped, options.a_is_stable, options.b_is_stable);
-  const Geometry& t = geometry_of(d);
-  RealignMaps maps;
-  RealignShifts shifts;
-  if (g.k > 0) {
-    const auto make = [&](const Operand& o, int rows, CUtensorMap* to, std::uint32_t* late) {
-      return make_class_maps(o, input, g.k, rows, t.depth, to, late);
-    };
-    if (const auto e = make(p.x, t.x(), maps.x, &shifts.x); e != cudaSuccess) return e;
-    if (const auto e = make(p.y, t.n, maps.y, &shifts.y); e != cudaSuccess) return e;
-  }
-  LaunchShape shape = shape_of(g, p, d.raster);
-  GemmArguments arguments = g;
-  void* list[] = {&maps, &shifts, &shape, &arguments};
-  const Form form = g.continue_from_c ? Form::from_c : Form::general;
-  return enqueue(kernel_for(d, input, p.x.mn_major, p.y.mn_major, form), d.grid, options, list);
-}
-
-Choice recall_choice(const GemmArguments& g, const LaunchOptions& options) {
-  static thread_local Recall<Choice> recall;
-  return recall({g, path_of(g), options}, [&] { return choose(g, options.sms, options.forced); });
-}
-
-/// The form's part of a kernel's name.
-const char* form_name(const GemmArguments& g, Path path) {
-  if (path == Path::plain) return "";
-  if (path == Path::realign) return g.continue_from_c ? "/realign/from-c" : "/realign";
-  return g.continue_from_c ? "/from-c" : "/general";
+bool is_computed(const Contract& contract) {
+  return contract.input == DType::bf16 || contract.input == DType::fp16;
 }
 
 }  // namespace
 
-std::span<const std::string> sm90_chain_kernels() {
-  static const auto names = [] {
-    std::array<std::string, kPlainGeometries.size()> all;
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = name(kPlainGeometries[i]);
-    return all;
-  }();
-  return names;
+std::span<const KernelInfo> chain_kernels(const Contract& contract) {
+  static const auto all = list(Family::chain, kPlainGeometries.size(),
+                               [](std::size_t i) { return name(kPlainGeometries[i]); });
+  if (!is_computed(contract) || contract.reduction.kind != ReductionKind::chain) return {};
+  return all;
 }
 
-std::string sm90_describe(const GemmArguments& g, DType, const LaunchOptions& options) {
-  const auto choice = choose(g, options.sms, options.forced);
-  if (!choice.ok) return "none";
-  const Decision& d = choice.decision;
-  if (d.path == Path::gather) return "sm90/gather";
-  return "sm90/" + name(geometry_of(d)) + (d.swapped ? "/swapped" : "") + form_name(g, d.path);
+std::span<const KernelInfo> leaf_kernels(const Contract& contract) {
+  static const auto all = list(Family::leaves, kLeafKernels, leaf_kernel_name);
+  if (!is_computed(contract) || contract.reduction.kind == ReductionKind::chain) return {};
+  return all;
 }
 
-cudaError_t sm90_prepare() {
-  if (const auto e = find_tensor_map_encoder(); e != cudaSuccess) return e;
-  const auto raise = [](const Kernel& kernel) {
-    if (kernel.function == nullptr) return cudaSuccess;
-    return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                kernel.shared_bytes);
-  };
-  for (const DType type : {DType::bf16, DType::fp16}) {
-    for (int majors = 0; majors < 4; ++majors) {
-      for (const Path path : {Path::plain, Path::general, Path::realign}) {
-        for (std::size_t i = 0; i < geometries_of(path).size(); ++i) {
-          Decision d;
-          d.path = path;
-          d.geometry = static_cast<int>(i);
-          for (const Form form : {Form::general, Form::from_c}) {
-            const auto e = raise(kernel_for(d, type, majors % 2 != 0, majors / 2 != 0, form));
-            if (e != cudaSuccess) return e;
-          }
+std::string name(const Decision& d) {
+  if (d.family == Family::gather) return d.leaves ? "sm90/gather-leaves" : "sm90/gather";
+  const std::string roles = d.swapped ? "/swapped" : "";
+  if (d.family == Family::leaves) {
+    const Split split = sharing_of(d).split;
+    const char* way = split == Split::none      ? "/leaves-in-cta"
+                      : split == Split::cluster ? "/leaves-in-cluster"
+                                                : "/leaves-across-grid";
+    return "sm90/" + leaf_kernel_name(static_cast<std::size_t>(d.kernel)) + roles + way +
+           (d.form == Form::plain ? "" : "/general");
+  }
+  std::string text = "sm90/" + name(geometry_of(d)) + roles;
+  if (d.family == Family::realign)
+    return text + (d.form == Form::from_c ? "/realign/from-c" : "/realign");
+  if (d.form == Form::plain) return text;
+  return text + (d.form == Form::from_c ? "/from-c" : "/general");
+}
+
+std::vector<Decision> compiled(Family family) {
+  if (family == Family::gather) return {};  // its shared memory needs no raised limit
+  const bool leaves = family == Family::leaves;
+  std::vector<Decision> all;
+  Decision d;
+  d.family = family;
+  for (const int bits : {0, 1, 2, 3, 4, 5, 6, 7}) {  // input type and majors
+    d.input = bits & 1 ? DType::fp16 : DType::bf16;
+    d.x_mn = (bits & 2) != 0;
+    d.y_mn = (bits & 4) != 0;
+    for (const Form form : {Form::plain, Form::general, Form::from_c}) {
+      if (form == Form::plain ? family == Family::realign : form == Form::from_c && leaves)
+        continue;
+      d.form = form;
+      for (std::size_t i = 0; i < geometries_of(family, form).size(); ++i) {
+        d.kernel = static_cast<int>(leaves ? i * kSharings.size() : i);
+        for (const bool deep : {false, true}) {
+          d.deep = deep;
+          if (leaves || !deep) all.push_back(d);
         }
       }
     }
   }
-  return prepare_leaves();
+  return all;
 }
 
-cudaError_t sm90_chain(const GemmArguments& g, DType input, const LaunchOptions& options) {
-  if (g.m == 0 || g.n == 0) return cudaSuccess;
-  const Choice choice = recall_choice(g, options);
-  if (!choice.ok) return cudaErrorNotSupported;
-  const Decision& d = choice.decision;
-  if (d.path == Path::realign) return run_realigned(g, d, input, options);
-  if (d.path != Path::gather) return run_tiles(g, d, input, options);
-  GemmArguments arguments = g;
-  GatherLeaves none;
-  void* list[] = {&arguments, &none};
-  return enqueue(gather_kernel(input, false), gather_grid(g, options.sms), options, list);
+Kernel kernel_of(const Decision& d) {
+  if (d.family == Family::gather) return gather_kernel(d.input, d.leaves);
+  return d.input == DType::bf16 ? kernel_for<DType::bf16>(d) : kernel_for<DType::fp16>(d);
 }
 
-}  // namespace detgemm::cuda
+Problem problem_of(const Decision& d, const Call& call) {
+  return make_problem(call.g, d.swapped, call.options.a_is_stable, call.options.b_is_stable);
+}
+
+LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
+  LaunchShape s;
+  s.raster = d.raster;
+  s.x_rows = static_cast<int>(p.x.rows);
+  s.y_rows = static_cast<int>(p.y.rows);
+  s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
+  s.whole_blocks = call.g.k % kBlockK == 0;
+  s.x_stable = p.x_stable;
+  s.y_stable = p.y_stable;
+  s.d_x_contiguous = p.d_x_contiguous();
+  s.swapped = p.swapped;
+  s.output = call.g.output;
+  return s;
+}
+
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchMaps* maps) {
+  const Geometry& t = geometry_of(d);
+  if (call.g.k > 0) {
+    const auto make = [&](const Operand& o, int rows, CUtensorMap* to) {
+      return make_map(o, d.input, call.g.k, rows, t.depth, to);
+    };
+    if (const auto e = make(p.x, t.x_share(), &maps->x); e != cudaSuccess) return e;
+    if (const auto e = make(p.y, t.y_share(), &maps->y); e != cudaSuccess) return e;
+  }
+  return d.form == Form::plain ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
+}
+
+cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call) {
+  const Problem p = problem_of(d, call);
+  LaunchMaps maps;
+  if (const auto e = make_maps(d, p, call, &maps); e != cudaSuccess) return e;
+  LaunchShape shape = shape_of(d, p, call);
+  GemmArguments g = call.g;
+  void* arguments[] = {&maps, &shape, &g};
+  return launch(kernel, d.grid, call.queue(), arguments);
+}
+
+/// Its operands have one map for each class of rows, and D has none.
+cudaError_t launch_realign(const Kernel& kernel, const Decision& d, const Call& call) {
+  const Problem p = problem_of(d, call);
+  const Geometry& t = geometry_of(d);
+  RealignMaps maps;
+  RealignShifts shifts;
+  if (call.g.k > 0) {
+    const auto make = [&](const Operand& o, int rows, CUtensorMap* to, std::uint32_t* late) {
+      return make_class_maps(o, d.input, call.g.k, rows, t.depth, to, late);
+    };
+    if (const auto e = make(p.x, t.x(), maps.x, &shifts.x); e != cudaSuccess) return e;
+    if (const auto e = make(p.y, t.n, maps.y, &shifts.y); e != cudaSuccess) return e;
+  }
+  LaunchShape shape = shape_of(d, p, call);
+  GemmArguments g = call.g;
+  void* arguments[] = {&maps, &shifts, &shape, &g};
+  return launch(kernel, d.grid, call.queue(), arguments);
+}
+
+cudaError_t launch_gather(const Kernel& kernel, const Decision& d, const Call& call) {
+  GemmArguments g = call.g;
+  GatherLeaves leaves = gather_leaves(d, call);
+  void* arguments[] = {&g, &leaves};
+  return launch(kernel, d.grid, call.queue(), arguments);
+}
+
+}  // namespace detgemm::cuda::sm90

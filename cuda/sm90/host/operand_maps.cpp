@@ -38,7 +38,7 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 
 namespace {
 
-/// A map of D, or of a C that lies like it: rows along x or y, boxes of slabs.
+/// A map of D, or of a C that lies like D: rows along x or y, boxes of slabs.
 cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
                           std::int64_t pitch, const Geometry& t, CUtensorMap* map) {
   const bool is_32 = type == DType::fp32;
@@ -68,7 +68,7 @@ bool c_suits_tma(const GemmArguments& g, const Problem& p) {
   const std::int64_t c_y = p.swapped ? g.cs.row : g.cs.col;
   const std::int64_t pitch = p.x.rows > 1 ? c_x : 8;
   return !p.d_x_contiguous() && (c_y == 1 || p.y.rows == 1) && pitch >= p.y.rows &&
-         pitch < kMostStride && pitch % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
+         pitch < kMaxStride && pitch % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
 }
 
 cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,

@@ -12,8 +12,8 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Elements from one row to the next, at most: TMA ends at 2^40 bytes.
-inline constexpr std::int64_t kMostStride = std::int64_t{1} << 36;
+/// Elements from one row to the next stay below this: the strides of TMA end at 2^40 bytes.
+inline constexpr std::int64_t kMaxStride = std::int64_t{1} << 36;
 
 /// A 2-D or 3-D tensor for TMA: extents and box in elements, x first; strides in bytes.
 struct TensorShape {
@@ -25,11 +25,9 @@ struct TensorShape {
   std::uint32_t box[3] = {1, 1, 1};
 };
 
-/// Finds the driver's encoder; needs a driver, no context. Cached after the first success.
-cudaError_t find_tensor_map_encoder();
-
-/// Encodes a map whose shared-memory rows are box[0] elements wide, swizzled over that width where
-/// it is 32, 64 or 128 bytes and else not at all. Writes 128 bytes; talks to no device.
+/// Encodes a map whose shared-memory rows are box[0] elements wide. They are swizzled over that
+/// width if it is 32, 64 or 128 bytes, and not swizzled otherwise. Writes 128 bytes; no device is
+/// involved.
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map);
 
 }  // namespace detgemm::cuda::sm90

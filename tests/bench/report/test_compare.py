@@ -34,11 +34,11 @@ class Compare(ReportTest):
         self.assertIn(", 0 regressions",
                       self.compared(self.changed(lambda d: scaled(d, 0, "chain", 1.02)), 0))
 
-    def test_ours_faster_and_a_slower_rival_are_no_regressions(self):
+    def test_ours_faster_and_a_slower_baseline_are_no_regressions(self):
         out = self.compared(self.changed(lambda d: scaled(d, 0, "chain", 0.8)), 0)
         self.assertIn("faster", out)
         out = self.compared(self.changed(lambda d: scaled(d, 0, "cublaslt", 1.5)), 0)
-        self.assertIn("slower rival", out)
+        self.assertIn("slower baseline", out)
 
     def test_noise_decides_nothing(self):
         def noisy(document):

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """What cannot be used is refused in one sentence and exit code 2."""
+import json
+import lzma
 import unittest
 
 from report import HERE, ReportTest, run
@@ -47,32 +49,54 @@ class Refusals(ReportTest):
         self.page_refused("holds no cases", self.changed(lambda d: d.update(results=[])))
 
     def test_versions(self):
-        self.page_refused('schema is 2: this report reads 1 and "detgemm-bench-gpu-1"',
-                          self.changed(lambda d: d.update(schema=2)))
+        for schema in (1, 3, "detgemm-bench-gpu-1", True):
+            self.page_refused(f"schema is {json.dumps(schema)}: this report reads schema 2",
+                              self.changed(lambda d, s=schema: d.update(schema=s)))
         self.page_refused("schema is null", self.changed(lambda d: d.pop("schema")))
         other = self.changed(lambda d: d["results"][0]["arms"][0].update(digest="0" * 16),
                              "other.json")
         self.page_refused("results of different versions of a contract are not put on one page",
                           GPU, other)
 
-    def test_an_old_file_that_lacks_something(self):
-        self.page_refused("result 1 lacks 'problem'", self.file(
-            {"schema": "detgemm-bench-gpu-1", "machine": {}, "results": [{}]}))
-        self.page_refused('lacks "machine"', self.file(
-            {"schema": "detgemm-bench-gpu-1", "results": []}))
+    def test_medians_alone_need_a_word_where_they_come_from(self):
+        def strip(document):
+            for arm in document["results"][0]["arms"]:
+                arm.update(p10=None, p90=None)
+        self.page_refused('"p10" is null, which is of the wrong kind', self.changed(strip))
+        def converted(document):
+            strip(document)
+            document["converted_from"] = "a file of another schema"
+        done = run("page", self.changed(converted), "-o", self.folder / "page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_falls(self):
+        path = self.changed(lambda d: d["falls"][0].pop("later_m"))
+        self.page_refused('lacks "later_m"', path)
+        path = self.changed(lambda d: d["falls"][0].update(certain="yes"))
+        self.page_refused('"certain" is "yes", which is of the wrong kind', path)
+
+    def test_compressed_files(self):
+        path = self.folder / "broken.json.xz"
+        path.write_bytes(lzma.compress(GPU.read_bytes())[:-40])
+        self.page_refused("cannot be read", path)
+        path.write_bytes(GPU.read_bytes())
+        self.page_refused("cannot be read", path)
+        path.write_bytes(lzma.compress(GPU.read_bytes()))
+        done = run("targets", path)
+        self.assertEqual((done.returncode, done.stdout), (0, run("targets", GPU).stdout))
+
+    def test_backends(self):
+        self.page_refused('"backend" is tpu: it must be cpu, cuda or hip',
+                          self.changed(lambda d: d.update(backend="tpu")))
 
     def test_roles(self):
         path = self.changed(lambda d: d["results"][0]["arms"][0].update(role="referee"))
-        self.page_refused('"role" is referee: it must be ours or rival', path)
+        self.page_refused('"role" is referee: it must be detgemm, baseline or ceiling', path)
 
     def test_nothing_to_draw(self):
         path = self.changed(lambda d: d.update(results=d["results"][:2]))
         self.refused("four or more values of M", "plot", path, "-o", self.folder / "x.svg")
         self.refused("cannot be written", "plot", GPU, "-o", "/proc/no/such/place.svg")
-
-    def test_files_of_other_kinds_alone(self):
-        path = self.file({"schema": "detgemm-variants-1"})
-        self.page_refused("no file with cases was given", path)
 
     def test_usage(self):
         self.assertEqual(run().returncode, 2)

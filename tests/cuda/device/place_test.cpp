@@ -192,9 +192,9 @@ TEST(Place, DevicesAreNotMixed) {
   EXPECT_OK(remote_plan.run(remote_stream, remote.operands()));
   remote_stream.wait();
   expect_refusal(plan.run(stream, here.operands()),
-                 "the current device is 1: ", "the plan is of device 0");
+                 "the current device is 1: ", "the plan was made for device 0");
   expect_refusal(remote_plan.run(stream, remote.operands()),
-                 "stream.handle is a stream of device 0", "the plan is of device 1");
+                 "stream.handle is a stream of device 0", "the plan was made for device 1");
   expect_refusal(remote_plan.run(remote_stream, here.operands()), "a.data is 0x",
                  "memory of device 0: it must be memory of the plan's device 1");
   const auto there_bits = remote.d.bytes();

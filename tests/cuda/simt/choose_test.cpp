@@ -7,11 +7,12 @@
 
 #include <set>
 
-#include "core/contract/reduction.hpp"
+#include "cuda/families.hpp"
 
 namespace detgemm::test {
 namespace {
 
+using namespace cuda;
 using namespace cuda::simt;
 
 constexpr int kSms = 132;
@@ -29,18 +30,32 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k, Reduction 
   return g;
 }
 
-const Tile& tile_of(const Decision& d) { return kTiles[static_cast<std::size_t>(d.tile)]; }
+const Tile& tile_of(const Decision& d) { return kTiles[static_cast<std::size_t>(d.kernel)]; }
 
-void expect_sound(const GemmArguments& g, DType input, int sms, const Decision& d) {
-  ASSERT_TRUE(d.ok);
+Choice choose(const GemmArguments& g, DType input, int sms, int forced) {
+  Question q;
+  q.m = g.m;
+  q.n = g.n;
+  q.k = g.k;
+  q.reduction = g.reduction;
+  q.input = input;
+  ask(g, q);
+  q.sms = sms;
+  q.forced = forced;
+  return cuda::simt::choose(q);
+}
+
+void expect_sound(const GemmArguments& g, DType input, int sms, const Choice& choice) {
+  ASSERT_EQ(choice.why_not, nullptr);
+  const Decision& d = choice.decision;
   const Tile& t = tile_of(d);
   SCOPED_TRACE(name(t));
-  ASSERT_TRUE(has_tile(input, d.tile));
+  ASSERT_TRUE(has_tile(input, d.kernel));
   const bool leaves = g.reduction.kind != ReductionKind::chain && g.k > 0;
   ASSERT_TRUE(t.leaves || !leaves);
-  ASSERT_LE(d.shared_bytes, kMostShared);
-  ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * park_bytes(t));
-  const Params p = make_params(g, input, d);
+  ASSERT_LE(d.shared_bytes, kMaxShared);
+  ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * waiting_bytes(t));
+  const Params p = make_params(g, d);
   ASSERT_GE(p.tiles_m * t.rows(), g.m);
   ASSERT_LT((p.tiles_m - 1) * t.rows(), g.m);
   ASSERT_GE(p.tiles_n * t.cols(), g.n);
@@ -60,7 +75,7 @@ TEST(SimtTiles, AreWhatTheKernelsNeed) {
     EXPECT_EQ(t.lane_rows * t.lane_cols, 32);
     EXPECT_EQ(t.k % 8, 0) << "runs of 16 bytes of any type";
     EXPECT_LE(t.threads(), 1024);
-    EXPECT_LE(ring_bytes(t), kMostShared);
+    EXPECT_LE(ring_bytes(t), kMaxShared);
     EXPECT_LE(255, 65536 / (t.threads() * t.ctas) + 128) << "too few registers a thread";
     // Accumulators and two fragments of each operand must fit what ptxas may use.
     const int held = t.thread_rows * t.thread_cols + 2 * (t.thread_rows + t.thread_cols);
@@ -91,7 +106,7 @@ TEST(SimtChoose, IsSoundForAnyShape) {
           for (const Reduction& r : reductions) {
             for (const int sms : {1, 17, kSms}) {
               const GemmArguments g = problem(m, n, k, r);
-              const Decision d = choose(g, input, sms, -1);
+              const Choice d = choose(g, input, sms, -1);
               expect_sound(g, input, sms, d);
               if (HasFatalFailure()) {
                 FAIL() << m << " x " << n << " x " << k << ", " << sms << " multiprocessors";
@@ -114,10 +129,10 @@ TEST(SimtChoose, AForcedTileRunsOrRefuses) {
         const bool leaves = r.kind != ReductionKind::chain;
         const bool takes = has_tile(input, tile) &&
                            (!leaves || (t.leaves && levels_needed(r, g.k) <= levels_of(t)));
-        const Decision d = choose(g, input, kSms, tile);
-        ASSERT_EQ(d.ok, takes) << name(t);
+        const Choice d = choose(g, input, kSms, tile);
+        ASSERT_EQ(d.why_not == nullptr, takes) << name(t);
         if (takes) {
-          EXPECT_EQ(d.tile, tile);
+          EXPECT_EQ(d.decision.kernel, tile);
           expect_sound(g, input, kSms, d);
         }
       }
@@ -144,9 +159,9 @@ TEST(SimtChoose, LevelsAreThoseOfTheStack) {
 
 TEST(SimtChoose, LargeProblemsGetLargeTilesAndFewRowsFewRows) {
   for (const DType input : kInputs) {
-    EXPECT_LT(choose(problem(4096, 4096, 4096), input, kSms, -1).tile, kLargeTiles);
-    EXPECT_EQ(tile_of(choose(problem(1, 4096, 4096), input, kSms, -1)).rows(), 8);
-    EXPECT_EQ(tile_of(choose(problem(4096, 1, 4096), input, kSms, -1)).cols(), 8);
+    EXPECT_LT(choose(problem(4096, 4096, 4096), input, kSms, -1).decision.kernel, kLargeTiles);
+    EXPECT_EQ(tile_of(choose(problem(1, 4096, 4096), input, kSms, -1).decision).rows(), 8);
+    EXPECT_EQ(tile_of(choose(problem(4096, 1, 4096), input, kSms, -1).decision).cols(), 8);
   }
 }
 
@@ -156,7 +171,7 @@ TEST(SimtParams, WhichRunsAreWhole) {
     GemmArguments g = problem(64, 64, 64, r);
     g.a = data;
     g.as = s;
-    return make_params(g, input, choose(g, input, kSms, -1)).a;
+    return make_params(g, choose(g, input, kSms, -1).decision).a;
   };
   const void* at4 = memory + 1;
   const auto* at2 = reinterpret_cast<const char*>(memory) + 2;
@@ -181,7 +196,7 @@ TEST(SimtParams, WhichOutputsArePlain) {
     GemmArguments g = problem(64, 64, 64);
     g.d = memory;
     change(g);
-    return make_params(g, DType::fp32, choose(g, DType::fp32, kSms, -1)).plain;
+    return make_params(g, choose(g, DType::fp32, kSms, -1).decision).plain;
   };
   EXPECT_TRUE(plain([](GemmArguments&) {}));
   EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.alpha = 2; }));

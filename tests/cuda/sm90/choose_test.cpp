@@ -15,6 +15,7 @@
 namespace detgemm::test {
 namespace {
 
+using namespace cuda;
 using namespace cuda::sm90;
 
 constexpr int kSms = 132;
@@ -27,8 +28,8 @@ constexpr Weights kWeights[] = {{8, 64},         {64, 8},        {1024, 4096},  
                                 {10240, 8192},   {57344, 8192},  {8192, 28672},  {248, 1000},
                                 {4096, 1 << 20}, {1 << 20, 128}, {151936, 4096}, {4000, 24}};
 
-/// What a geometry takes, said anew: MN-major operands need whole slabs, and a tile of which only
-/// some rows are loaded serves problems that have no more.
+/// What a geometry takes, written a second time: MN-major operands need whole slabs, and a tile of
+/// which only some rows are loaded serves problems that have no more.
 bool takes(const Geometry& t, const GemmArguments& g, bool swapped) {
   const bool a_mn = g.k > 1 && g.as.col != 1;
   const bool b_mn = g.k > 1 && g.bs.row != 1;
@@ -41,9 +42,9 @@ bool takes(const Geometry& t, const GemmArguments& g, bool swapped) {
 
 /// What must hold for any decision about a problem that TMA takes.
 void expect_sound(const GemmArguments& g, int sms, const Choice& choice) {
-  ASSERT_TRUE(choice.ok);
+  ASSERT_TRUE(is_taken(choice));
   const Decision& d = choice.decision;
-  ASSERT_NE(d.path, Path::gather);
+  ASSERT_NE(path_of(d), Path::gather);
   const Geometry& t = geometry_of(d);
   SCOPED_TRACE(name(t) + (d.swapped ? " swapped, " : ", ") + std::to_string(sms) +
                " multiprocessors");
@@ -63,7 +64,7 @@ void expect_sound(const GemmArguments& g, int sms, const Choice& choice) {
 }
 
 auto key(const Decision& d) {
-  return std::tuple(d.path, d.geometry, d.swapped, d.raster.tiles_x, d.raster.tiles_y,
+  return std::tuple(d.family, d.form, d.kernel, d.swapped, d.raster.tiles_x, d.raster.tiles_y,
                     d.raster.group, d.grid);
 }
 
@@ -144,7 +145,7 @@ TEST(Sm90Choose, OneMultiprocessorGetsNoPair) {
     const Geometry& t = kPlainGeometries[i];
     if (t.cluster == 1) continue;
     ++pairs;
-    EXPECT_FALSE(choose(g, 1, static_cast<int>(i)).ok) << name(t);
+    EXPECT_FALSE(is_taken(choose(g, 1, static_cast<int>(i)))) << name(t);
     const Choice two = choose(g, 2, static_cast<int>(i));
     expect_sound(g, 2, two);
     EXPECT_EQ(two.decision.grid, 2) << name(t);
@@ -179,12 +180,12 @@ TEST(Sm90Choose, TakesTheLeastPredictedTime) {
         const auto time = [&](const Geometry& t, bool swapped) {
           const std::int64_t x = swapped ? g.n : g.m;
           const std::int64_t y = swapped ? g.m : g.n;
-          return d.path == Path::realign ? predicted_realign_time(t, x, y, g.k, kSms)
-                                         : predicted_time(t, x, y, g.k, kSms, swapped);
+          return d.family == Family::realign ? predicted_realign_time(t, x, y, g.k, kSms)
+                                             : predicted_time(t, x, y, g.k, kSms, swapped);
         };
         const double chosen = time(geometry_of(d), d.swapped);
         EXPECT_GT(chosen, 0.0);
-        for (const Geometry& t : geometries_of(d.path)) {
+        for (const Geometry& t : geometries_of(path_of(d))) {
           for (const bool swapped : {false, true}) {
             if (takes(t, g, swapped)) {
               ASSERT_LE(chosen, time(t, swapped)) << text(l) << " " << name(t);
@@ -224,9 +225,9 @@ TEST(Sm90Choose, ForcedIsThatOrNothing) {
                                        [&](const Geometry& o) { return name(o) == name(t); });
         const bool expected = there && (takes(t, g, false) || takes(t, g, true));
         const Choice choice = choose(g, kSms, static_cast<int>(i));
-        ASSERT_EQ(choice.ok, expected);
+        ASSERT_EQ(is_taken(choice), expected);
         (expected ? taken : refused)++;
-        if (!choice.ok) continue;
+        if (!is_taken(choice)) continue;
         ASSERT_EQ(name(geometry_of(choice.decision)), name(t));
         expect_sound(g, kSms, choice);
         if (HasFatalFailure()) return;
@@ -349,10 +350,10 @@ TEST(Sm90Choose, AlignmentAndEpilogueDecideThePath) {
     c.change(g);
     EXPECT_EQ(path_of(g), c.path) << c.what;
     const Choice choice = choose(g, kSms, -1);
-    EXPECT_TRUE(choice.ok) << c.what;
-    EXPECT_EQ(choice.decision.path, c.path) << c.what;
+    EXPECT_TRUE(is_taken(choice)) << c.what;
+    EXPECT_EQ(path_of(choice.decision), c.path) << c.what;
     if (c.path == Path::gather) {
-      EXPECT_FALSE(choose(g, kSms, 0).ok) << c.what;
+      EXPECT_FALSE(is_taken(choose(g, kSms, 0))) << c.what;
     }
   }
 }

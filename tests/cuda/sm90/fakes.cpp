@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "cuda/simt/kernels.hpp"
 #include "cuda/sm90/chain/kernels.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/leaves/geometry.hpp"
@@ -18,7 +19,10 @@ namespace {
 
 Recorded recorded;
 
-/// One address a kernel, as the real ones have.
+/// Kernels whose limits were raised, by context: a launch of any other kernel fails.
+std::map<std::uint64_t, std::set<const void*>> raised_in;
+
+/// One address per kernel, as the real ones have.
 const void* address_of(const FakeKernel& kernel) {
   static std::map<std::string, std::unique_ptr<FakeKernel>> all;
   auto& known = all[kernel.text()];
@@ -26,13 +30,16 @@ const void* address_of(const FakeKernel& kernel) {
   return known.get();
 }
 
-cuda::sm90::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
+cuda::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
   return {address_of(kernel), threads, 1024, cluster};
 }
 
 }  // namespace
 
 std::string FakeKernel::text() const {
+  if (simt)
+    return "simt " + std::string(name(input)) + " " + std::to_string(geometry) +
+           (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "");
   constexpr const char* kPaths[] = {"plain ", "general ", "realign ", "gather "};
   return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
@@ -44,11 +51,28 @@ Recorded& record() {
   return recorded;
 }
 
+std::uint64_t fresh_context() {
+  static std::uint64_t last = 1;
+  return ++last;
+}
+
+Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options, void* workspace,
+        Arithmetic arithmetic) {
+  Ran ran;
+  const auto decision = cuda::decide(g, arithmetic, input, options);
+  ran.refusal = decision.status();
+  if (!decision) return ran;
+  ran.decision = *decision;
+  ran.error = cuda::enqueue(ran.decision, g, options, workspace);
+  return ran;
+}
+
 }  // namespace detgemm::test
 
 namespace detgemm::cuda::sm90 {
 
 using test::fake;
+using test::Path;
 using test::recorded;
 
 template <DType T, bool kXMn, bool kYMn>
@@ -112,14 +136,10 @@ template Kernel leaf_kernel_of<DType::fp16, true, false>(int, Form, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, true>(int, Form, bool);
 
 Kernel gather_kernel(DType type, bool leaves) {
-  return fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);
+  Kernel kernel = fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);
+  kernel.shared_bytes = 0;
+  return kernel;
 }
-int gather_grid(const GemmArguments& g, int sms) {
-  const std::int64_t tiles = ((g.m + 127) / 128) * ((g.n + 127) / 128);
-  return static_cast<int>(std::min<std::int64_t>(tiles, 2 * sms));
-}
-
-cudaError_t find_tensor_map_encoder() { return cudaSuccess; }
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
   *map = {};
   if (static_cast<int>(recorded.maps.size()) == recorded.fail_map) return cudaErrorInvalidValue;
@@ -129,32 +149,133 @@ cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
 
 }  // namespace detgemm::cuda::sm90
 
-// The two calls of the CUDA runtime that a launch makes; the runtime itself is not linked.
+namespace detgemm::cuda::simt {
+
+template <bool kAlongA, bool kAlongB>
+const void* large_kernel(int tile) {
+  if (tile >= kLargeTiles) return nullptr;
+  test::FakeKernel kernel;
+  kernel.simt = true;
+  kernel.input = DType::fp32;
+  kernel.geometry = tile;
+  kernel.x_mn = !kAlongA;
+  kernel.y_mn = !kAlongB;
+  return test::address_of(kernel);
+}
+template const void* large_kernel<false, false>(int);
+template const void* large_kernel<false, true>(int);
+template const void* large_kernel<true, false>(int);
+template const void* large_kernel<true, true>(int);
+
+template <DType T>
+const void* kernel_of_type(int tile) {
+  if (!has_tile(T, tile) || (T == DType::fp32 && tile < kLargeTiles)) return nullptr;
+  test::FakeKernel kernel;
+  kernel.simt = true;
+  kernel.input = T;
+  kernel.geometry = tile;
+  return test::address_of(kernel);
+}
+template const void* kernel_of_type<DType::bf16>(int);
+template const void* kernel_of_type<DType::fp16>(int);
+template const void* kernel_of_type<DType::fp32>(int);
+
+}  // namespace detgemm::cuda::simt
+
+// The calls of the CUDA runtime that a launch makes; the runtime itself is not linked.
+extern "C" cudaError_t cudaGetLastError() { return cudaSuccess; }
+extern "C" cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+/// Of null: makes a context where there is none.
+extern "C" cudaError_t cudaFree(void* memory) {
+  if (memory != nullptr) return cudaErrorInvalidValue;
+  if (detgemm::test::recorded.context == 0) {
+    detgemm::test::recorded.context = detgemm::test::fresh_context();
+  }
+  return cudaSuccess;
+}
+
+namespace {
+
+CUresult context_id(CUcontext context, unsigned long long* id) {
+  const std::uint64_t current = detgemm::test::recorded.context;
+  if (context != nullptr || current == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  *id = current;
+  return CUDA_SUCCESS;
+}
+
+unsigned cluster_of(const cudaLaunchConfig_t* config) {
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeClusterDimension) cluster = a.val.clusterDim.x;
+  }
+  return cluster;
+}
+
+}  // namespace
+
+extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                        unsigned long long,
+                                                        cudaDriverEntryPointQueryResult* result) {
+  if (std::string(name) != "cuCtxGetId") return cudaErrorInvalidValue;
+  *function = reinterpret_cast<void*>(&context_id);
+  *result = cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
+
 extern "C" cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute,
                                             int value) {
-  using detgemm::test::recorded;
+  using namespace detgemm::test;
   if (recorded.fail_raise || attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
       value < 0) {
     return cudaErrorInvalidValue;
   }
-  recorded.raised.push_back(static_cast<const detgemm::test::FakeKernel*>(function)->text());
+  raised_in[recorded.context].insert(function);
+  recorded.raised.push_back(static_cast<const FakeKernel*>(function)->text());
+  return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                                      const cudaLaunchConfig_t* config) {
+  using namespace detgemm::test;
+  ++recorded.fits_asked;
+  if (!raised_in[recorded.context].contains(function)) return cudaErrorInvalidValue;
+  *clusters = !recorded.knows_fits || cluster_of(config) <= recorded.max_cluster ? 1 : 0;
   return cudaSuccess;
 }
 
 extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                            void** arguments) {
   using namespace detgemm::cuda::sm90;
+  using detgemm::test::Path;
   using detgemm::test::recorded;
   if (function == nullptr) return cudaErrorInvalidDeviceFunction;  // a kernel that does not exist
-  recorded.kernel = *static_cast<const detgemm::test::FakeKernel*>(function);
+  const auto& kernel = *static_cast<const detgemm::test::FakeKernel*>(function);
+  cudaError_t error = cudaSuccess;
+  if (cluster_of(config) > recorded.max_cluster) error = cudaErrorInvalidClusterSize;
+  if (config->dynamicSmemBytes > 0 &&
+      !detgemm::test::raised_in[recorded.context].contains(function)) {
+    error = cudaErrorInvalidValue;
+  }
+  recorded.failed_launches += error != cudaSuccess;
+  if (error != cudaSuccess) return error;
+  recorded.kernel = kernel;
   recorded.launches += 1;
   recorded.grid = config->gridDim.x;
+  recorded.cluster = cluster_of(config);
+  recorded.shared_bytes = config->dynamicSmemBytes;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& a = config->attrs[i];
     if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
       recorded.overlap = a.val.programmaticStreamSerializationAllowed != 0;
     }
-    if (a.id == cudaLaunchAttributeClusterDimension) recorded.cluster = a.val.clusterDim.x;
+  }
+  if (kernel.simt) {
+    recorded.params = *static_cast<const detgemm::cuda::simt::Params*>(arguments[0]);
+    return cudaSuccess;
   }
   // Behind the maps: shifts where rows are realigned, the shape of a launch, the arguments.
   void** rest = arguments;

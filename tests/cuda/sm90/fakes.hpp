@@ -3,48 +3,75 @@
 
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "cuda/launch.hpp"
+#include "cuda/simt/params.hpp"
 #include "cuda/sm90/gather/gather.hpp"
-#include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 #include "cuda/sm90/realign/tile.hpp"
 #include "cuda/sm90/tile/tile.hpp"
+#include "tests/cuda/sm90/problems.hpp"
 
 namespace detgemm::test {
 
 /// Which kernel a fake stands for.
 struct FakeKernel {
-  cuda::sm90::Path path = cuda::sm90::Path::gather;
+  Path path = Path::gather;
   DType input = DType::bf16;
   int geometry = -1;
   bool x_mn = false, y_mn = false;
   cuda::sm90::Form form = cuda::sm90::Form::plain;
   bool leaves = false, deep = false;
+  bool simt = false;  ///< of ieee_fma; `geometry` is then the tile
 
   std::string text() const;
 };
 
-/// What reached the CUDA runtime since record().
+/// What reached the CUDA runtime since record(), and how the fake device behaves.
 struct Recorded {
   std::vector<cuda::sm90::TensorShape> maps;
-  std::vector<std::string> raised;  ///< kernels whose shared memory was raised
-  int launches = 0;
+  std::vector<std::string> raised;  ///< kernels whose shared-memory limit was raised
+  int launches = 0;                 ///< that succeeded
+  int failed_launches = 0;
+  int fits_asked = 0;  ///< times that the driver was asked whether a cluster fits
   FakeKernel kernel;
   unsigned grid = 0, cluster = 1;
+  std::size_t shared_bytes = 0;
   bool overlap = false;
   cuda::sm90::LaunchShape shape;     ///< not of gather
   cuda::sm90::RealignShifts shifts;  ///< of realign
   GemmArguments arguments;
   cuda::sm90::LeafShape leaf;              ///< of fold and tree
   cuda::sm90::GatherLeaves gather_leaves;  ///< of gather
-  int fail_map = -1;                       ///< index of a map whose encoding fails
-  bool fail_raise = false;                 ///< raising shared memory fails
+  cuda::simt::Params params{};             ///< of ieee_fma
+
+  int fail_map = -1;          ///< index of a map whose encoding fails
+  bool fail_raise = false;    ///< raising a shared-memory limit fails
+  unsigned max_cluster = 16;  ///< CTAs of the largest cluster that the device has room for
+  bool knows_fits = true;     ///< the driver says so when asked; else the launch alone fails
+  std::uint64_t context =
+      1;  ///< number of the current context; 0: none, until the runtime makes one
 };
 
 /// Forgets everything and returns where the next calls are written down.
 Recorded& record();
+
+/// The number of a context in which nothing has been prepared.
+std::uint64_t fresh_context();
+
+/// What decide and enqueue made of a call.
+struct Ran {
+  Status refusal;  ///< from decide
+  cudaError_t error = cudaSuccess;
+  cuda::Decision decision;  ///< as enqueue left it
+
+  bool ok() const { return refusal.ok() && error == cudaSuccess; }
+};
+Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options,
+        void* workspace = nullptr, Arithmetic arithmetic = Arithmetic::hopper);
 
 }  // namespace detgemm::test

@@ -1,20 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/launch.hpp"
+#include "cuda/sm90/host/launch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "cuda/sm90/leaves/geometry.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"
 
-// The host's half of a launch, with the driver's encoder, the kernels and the launch itself
-// replaced by fakes that write down what they were given (fakes.cpp).
+// The host half of a launch, with the driver's encoder, the kernels and the launch itself
+// replaced by fakes that record what they were given (fakes.cpp).
 
 namespace detgemm::test {
 namespace {
@@ -79,14 +78,16 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     o.b_is_stable = random.below(2) != 0;
     const DType input = random.below(2) != 0 ? DType::bf16 : DType::fp16;
     Recorded& r = record();
-    ASSERT_EQ(sm90_chain(g, input, o), cudaSuccess);
+    const Ran ran = run(g, input, o);
+    ASSERT_TRUE(ran.ok());
     ASSERT_EQ(r.launches, 1);
-    const std::string said = sm90_describe(g, input, o);
+    const std::string said = cuda::name(ran.decision);
     seen.insert(said);
     const Choice choice = choose(g, o.sms, -1);
     const Decision& d = choice.decision;
+    const Path path = path_of(d);
     EXPECT_EQ(r.overlap, o.overlap);
-    if (d.path == Path::gather) {
+    if (path == Path::gather) {
       EXPECT_EQ(said, "sm90/gather");
       EXPECT_EQ(r.kernel.path, Path::gather);
       EXPECT_EQ(r.kernel.input, input);
@@ -99,16 +100,16 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     const Problem p = make_problem(g, d.swapped, o.a_is_stable, o.b_is_stable);
     EXPECT_EQ(said.find("sm90/" + name(t)), 0U) << said;
     EXPECT_EQ(said.find("/swapped") != std::string::npos, d.swapped) << said;
-    EXPECT_EQ(said.find("/realign") != std::string::npos, d.path == Path::realign) << said;
+    EXPECT_EQ(said.find("/realign") != std::string::npos, path == Path::realign) << said;
     // The kernel is that of the decision, the types, the majors and the epilogue.
-    EXPECT_EQ(r.kernel.path, d.path);
+    EXPECT_EQ(r.kernel.path, path);
     EXPECT_EQ(r.kernel.input, input);
-    EXPECT_EQ(r.kernel.geometry, d.geometry);
+    EXPECT_EQ(r.kernel.geometry, d.kernel);
     EXPECT_EQ(r.kernel.x_mn, p.x.mn_major);
     EXPECT_EQ(r.kernel.y_mn, p.y.mn_major);
-    EXPECT_EQ(r.kernel.form, d.path == Path::plain ? Form::plain
-                             : g.continue_from_c   ? Form::from_c
-                                                   : Form::general);
+    EXPECT_EQ(r.kernel.form, path == Path::plain ? Form::plain
+                             : g.continue_from_c ? Form::from_c
+                                                 : Form::general);
     EXPECT_EQ(r.grid, static_cast<unsigned>(d.grid));
     EXPECT_EQ(r.cluster, static_cast<unsigned>(t.cluster));
     // What the kernel is told.
@@ -120,12 +121,12 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     EXPECT_EQ(r.shape.y_stable, d.swapped ? o.a_is_stable : o.b_is_stable);
     EXPECT_EQ(r.shape.output, g.output);
     EXPECT_EQ(r.arguments.d, g.d);
-    if (d.path == Path::realign) {  // a map a class of each operand
+    if (path == Path::realign) {  // a map for each class of each operand
       ASSERT_EQ(r.maps.size(), g.k > 0 ? 2U * kClasses : 0U);
       continue;
     }
-    // One map an operand with products, one of D where TMA stores it.
-    ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (d.path == Path::plain ? 1U : 0U));
+    // One map per operand with products, one of D where TMA stores it.
+    ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (path == Path::plain ? 1U : 0U));
     if (g.k > 0) {
       const auto rows = [&](const TensorShape& s, bool mn) { return s.extent[mn ? 0 : 1]; };
       EXPECT_EQ(rows(r.maps[0], p.x.mn_major), static_cast<std::uint64_t>(p.x.rows));
@@ -140,7 +141,7 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
         }
       }
     }
-    if (d.path == Path::plain) {  // TMA writes the last 16-byte chunk of a row whole
+    if (path == Path::plain) {  // TMA writes the last 16-byte chunk of a row whole
       const std::uint64_t size = g.output == DType::fp32 ? 4 : 2;
       EXPECT_EQ(r.maps.back().extent[0] * size % 16, 0U);
     }
@@ -158,9 +159,9 @@ TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
     const Geometry& t = kPlainGeometries[i];
     for (const std::int64_t k : {512, 520}) {
       const GemmArguments g = arguments({t.load, 4096, k});
-      if (!choose(g, 132, static_cast<int>(i)).ok) continue;
+      if (!is_taken(choose(g, 132, static_cast<int>(i)))) continue;
       Recorded& r = record();
-      ASSERT_EQ(sm90_chain(g, kBf16, options(static_cast<int>(i))), cudaSuccess) << name(t);
+      ASSERT_TRUE(run(g, kBf16, options(static_cast<int>(i))).ok()) << name(t);
       ASSERT_EQ(r.maps.size(), 3U);
       std::uint64_t bytes = 0;  // of one stage, by all CTAs of a cluster together
       for (int side = 0; side < 2; ++side) {
@@ -185,7 +186,7 @@ TEST(Sm90Launch, RealignedOperandsKeepTheirSides) {
       g.a = reinterpret_cast<const void*>(std::uintptr_t{4098});  // 1 element late
       g.b = reinterpret_cast<const void*>(std::uintptr_t{8198});  // 3
       Recorded& r = record();
-      ASSERT_EQ(sm90_chain(g, kBf16, options()), cudaSuccess);
+      ASSERT_TRUE(run(g, kBf16, options()).ok());
       ASSERT_EQ(r.maps.size(), 2U * kClasses);
       const Decision d = choose(g, 132, -1).decision;
       const Geometry& t = geometry_of(d);
@@ -210,10 +211,10 @@ TEST(Sm90Launch, RealignedOperandsKeepTheirSides) {
   }
 }
 
-TEST(Sm90Launch, DescribeSaysNoneIfAndOnlyIfTheForcedKernelDoesNotTakeTheProblem) {
-  const auto names = sm90_chain_kernels();
+TEST(Sm90Launch, AForcedKernelRunsOrIsRefusedByNameAndRule) {
+  const auto names = kernels(*Contract::parse("hopper/bf16/chain->bf16"));
   ASSERT_EQ(names.size(), kPlainGeometries.size());
-  int none = 0, some = 0;
+  int refused = 0, taken = 0;
   for (const Layout& l : {Layout{8, 4096, 4096},
                           {100, 512, 64},
                           {300, 24, 8},
@@ -222,57 +223,26 @@ TEST(Sm90Launch, DescribeSaysNoneIfAndOnlyIfTheForcedKernelDoesNotTakeTheProblem
                           {64, 64, 60, false, false, false, 1}}) {
     const GemmArguments g = arguments(l);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const LaunchOptions o = options(static_cast<int>(i));
-      const std::string said = sm90_describe(g, kBf16, o);
       Recorded& r = record();
-      const cudaError_t error = sm90_chain(g, kBf16, o);
-      ASSERT_EQ(said == "none", error == cudaErrorNotSupported) << text(l) << " " << names[i];
-      ASSERT_EQ(r.launches, error == cudaSuccess ? 1 : 0);
-      if (said == "none") {
-        ++none;
+      const Ran ran = run(g, kBf16, options(static_cast<int>(i)));
+      ASSERT_EQ(r.launches, ran.ok() ? 1 : 0);
+      if (!ran.refusal.ok()) {
+        ++refused;
+        const std::string& sentence = ran.refusal.message();
+        ASSERT_EQ(ran.refusal.code(), Errc::unsupported);
+        ASSERT_EQ(sentence.find("variant is \"" + names[i].name + "\": it "), 0U) << sentence;
         continue;
       }
-      ++some;
-      ASSERT_EQ(error, cudaSuccess);
+      ++taken;
+      ASSERT_EQ(ran.error, cudaSuccess);
       // Exactly the forced name, between the kernel's family and its roles.
-      const std::string with = said + "/";
-      ASSERT_EQ(with.find("sm90/" + names[i] + "/"), 0U) << said;
+      const std::string with = cuda::name(ran.decision) + "/";
+      ASSERT_EQ(with.find("sm90/" + names[i].name + "/"), 0U) << with;
     }
-    EXPECT_NE(sm90_describe(g, kBf16, options()), "none") << text(l);
+    EXPECT_TRUE(run(g, kBf16, options()).ok()) << text(l);
   }
-  EXPECT_GE(none, 200);
-  EXPECT_GE(some, 100);
-}
-
-/// Whatever a launch remembers of earlier ones: the same extents with anything else changed, in any
-/// order, get what they would get alone.
-TEST(Sm90Launch, NoAnswerOutlivesItsQuestion) {
-  Random random(5);
-  std::set<std::string> kernels;
-  for (int i = 0; i < 3000; ++i) {
-    Layout l{random.below(2) != 0 ? 64 : 48, 512, 512};
-    l.a_mn = random.below(2) != 0;
-    l.b_mn = random.below(2) != 0;
-    l.address = random.below(4) == 0 ? 4098 : 4096;
-    GemmArguments g = arguments(l);
-    g.epilogue.has_bias = random.below(2) != 0;
-    LaunchOptions o = options(random.below(2) != 0 ? -1 : static_cast<int>(random.below(100)));
-    o.sms = random.below(2) != 0 ? 132 : 3;
-    const Choice alone = choose(g, o.sms, o.forced);
-    Recorded& r = record();
-    const cudaError_t error = sm90_chain(g, kBf16, o);
-    ASSERT_EQ(error, alone.ok ? cudaSuccess : cudaErrorNotSupported) << i;
-    if (!alone.ok) continue;
-    kernels.insert(r.kernel.text());
-    ASSERT_EQ(r.kernel.path, alone.decision.path) << i;
-    if (r.kernel.path == Path::gather) continue;
-    ASSERT_EQ(r.kernel.geometry, alone.decision.geometry) << i;
-    ASSERT_EQ(r.kernel.form == Form::plain, alone.decision.path == Path::plain) << i;
-    ASSERT_EQ(r.shape.swapped, alone.decision.swapped) << i;
-    ASSERT_EQ(r.grid, static_cast<unsigned>(alone.decision.grid)) << i;
-    ASSERT_EQ(r.shape.raster.group, alone.decision.raster.group) << i;
-  }
-  EXPECT_GE(kernels.size(), 20U);
+  EXPECT_GE(refused, 200);
+  EXPECT_GE(taken, 100);
 }
 
 TEST(Sm90Launch, NothingToDoLaunchesNothing) {
@@ -280,7 +250,9 @@ TEST(Sm90Launch, NothingToDoLaunchesNothing) {
     GemmArguments g = arguments({64, 64, 64});
     (empty_m ? g.m : g.n) = 0;
     Recorded& r = record();
-    EXPECT_EQ(sm90_chain(g, kBf16, options()), cudaSuccess);
+    const Ran ran = run(g, kBf16, options());
+    EXPECT_TRUE(ran.ok());
+    EXPECT_EQ(cuda::name(ran.decision), "none (no outputs)");
     EXPECT_EQ(r.launches, 0);
     EXPECT_TRUE(r.maps.empty());
   }
@@ -296,30 +268,10 @@ TEST(Sm90Launch, AnErrorOfTheEncoderIsReturnedAndNothingLaunched) {
       if (problem == &g && at >= 3) continue;
       Recorded& r = record();
       r.fail_map = at;
-      EXPECT_EQ(sm90_chain(*problem, kBf16, options()), cudaErrorInvalidValue) << at;
+      EXPECT_EQ(run(*problem, kBf16, options()).error, cudaErrorInvalidValue) << at;
       EXPECT_EQ(r.launches, 0) << at;
     }
   }
-}
-
-/// Every kernel that exists gets its shared memory raised, once, before any call.
-TEST(Sm90Launch, PrepareRaisesEveryKernel) {
-  Recorded& r = record();
-  ASSERT_EQ(sm90_prepare(), cudaSuccess);
-  std::set<std::string> raised(r.raised.begin(), r.raised.end());
-  std::size_t expected = 0;
-  for (const Path path : {Path::plain, Path::general, Path::realign}) {
-    for (const Geometry& t : geometries_of(path)) {
-      expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
-    }
-  }
-  for (const Geometry& t : kLeafGeometries) {  // shallow and deep
-    expected += (t.takes_mn_major() ? 4U : 1U) * (takes_general_leaves(t) ? 4U : 2U);
-  }
-  EXPECT_EQ(raised.size(), 2 * expected);  // two types
-  Recorded& failing = record();
-  failing.fail_raise = true;
-  EXPECT_EQ(sm90_prepare(), cudaErrorInvalidValue);
 }
 
 }  // namespace

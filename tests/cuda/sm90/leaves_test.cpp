@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cuda/launch.hpp"
-#include "cuda/sm90/host/choose_leaves.hpp"
+#include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
@@ -74,7 +73,11 @@ TEST(Sm90Leaves, NoMoreSumsWaitThanAreCounted) {
   }
 }
 
-/// A problem of fold or tree, as the random numbers have it.
+std::span<const KernelInfo> list() {
+  return kernels(*Contract::parse("hopper/bf16/tree:64->bf16"));
+}
+
+/// A random problem of fold or tree.
 GemmArguments draw(Random& random) {
   Layout l;
   l.m = 1 + random.below(random.below(2) != 0 ? 80 : 3000);
@@ -115,24 +118,24 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
       o.forced = static_cast<int>(random.below(static_cast<std::int64_t>(kLeafKernels)));
     }
     Recorded& r = record();
-    const std::string said = sm90_leaf_describe(g, DType::bf16, o);
+    const Ran ran = run(g, DType::bf16, o, reinterpret_cast<void*>(kBase));
+    const std::string said = ran.ok() ? cuda::name(ran.decision) : ran.refusal.message();
     SCOPED_TRACE(said + ", " + std::to_string(g.m) + " x " + std::to_string(g.n) + " x " +
                  std::to_string(g.k) + ", leaf " + std::to_string(g.reduction.leaf_k));
-    const std::size_t size = sm90_leaf_workspace(g.reduction, g.m, g.n, g.k, o.sms);
-    const auto status = sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(kBase));
-    if (said == "none") {
-      EXPECT_EQ(status, cudaErrorNotSupported);
+    const std::size_t size = leaf_workspace(g.reduction, g.m, g.n, g.k, o.sms);
+    if (!ran.refusal.ok()) {
+      EXPECT_GE(o.forced, 0);
       EXPECT_EQ(r.launches, 0);
       continue;
     }
-    ASSERT_EQ(status, cudaSuccess);
+    ASSERT_EQ(ran.error, cudaSuccess);
     ASSERT_EQ(r.launches, 1);
     if (o.forced >= 0) {
-      const auto& name = sm90_leaf_kernels()[static_cast<std::size_t>(o.forced)];
-      EXPECT_EQ(said.find("sm90/" + name + "/"), 0U);
+      const auto& forced = list()[static_cast<std::size_t>(o.forced)];
+      EXPECT_EQ(said.find("sm90/" + forced.name + "/"), 0U);
     }
     if (r.kernel.path == Path::gather) {
-      const auto ctas = static_cast<std::size_t>(gather_grid(g, o.sms));
+      const auto ctas = static_cast<std::size_t>(r.grid);
       const auto levels = static_cast<std::size_t>(r.gather_leaves.levels);
       if (levels > 0) {
         expect_inside(r.gather_leaves.waiting, ctas * levels * kGatherSlotBytes, kBase, size);
@@ -140,14 +143,14 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
       continue;
     }
     if (!r.kernel.leaves) {  // one leaf, or none: the chain
-      EXPECT_LE(leaves_of(g.reduction, g.k), 1);
+      EXPECT_LE(cuda::sm90::leaves_of(g.reduction, g.k), 1);
       continue;
     }
     const LeafShape& s = r.leaf;
     const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(r.kernel.geometry));
     const auto grid = static_cast<std::size_t>(r.grid);
     const auto slot = static_cast<std::size_t>(slot_bytes(t));
-    EXPECT_EQ(s.leaves, leaves_of(g.reduction, g.k));
+    EXPECT_EQ(s.leaves, cuda::sm90::leaves_of(g.reduction, g.k));
     EXPECT_EQ(s.leaf_blocks * 64, g.reduction.leaf_k);
     EXPECT_EQ(s.leaf_blocks % t.depth, 0);
     EXPECT_EQ(s.from_c, g.continue_from_c);
@@ -192,8 +195,9 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
     for (const bool from_c : {false, true, false, true}) {
       g.continue_from_c = from_c;
       Recorded& r = record();
-      ASSERT_EQ(sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)), cudaSuccess);
-      EXPECT_EQ(r.kernel.geometry, choose_leaves(g, o.sms, -1).decision.geometry);
+      ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
+      EXPECT_EQ(r.kernel.geometry,
+                choose(g, o.sms, -1).decision.kernel / static_cast<int>(kSharings.size()));
       geometries.insert(r.kernel.geometry);
     }
     differ += geometries.size() > 1;
@@ -232,7 +236,7 @@ TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
       {"another epilogue", "64x64", false,
        [](Layout&, GemmArguments& g) { g.epilogue.has_bias = true; }},
   };
-  const auto names = sm90_leaf_kernels();
+  const auto names = list();
   for (const Case& c : cases) {
     Layout l;
     l.m = l.n = l.k = 1024;
@@ -245,14 +249,16 @@ TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
     c.change(l, g);
     LaunchOptions o;
     o.sms = 132;
-    o.forced = static_cast<int>(std::find(names.begin(), names.end(), c.kernel) - names.begin());
+    const auto at = std::find_if(names.begin(), names.end(),
+                                 [&](const KernelInfo& kernel) { return kernel.name == c.kernel; });
+    o.forced = static_cast<int>(at - names.begin());
     Recorded& r = record();
-    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, nullptr), cudaSuccess) << c.what;
+    ASSERT_TRUE(run(g, DType::bf16, o, nullptr).ok()) << c.what;
     EXPECT_TRUE(r.leaf.from_c) << c.what;
     EXPECT_EQ(r.leaf.c_by_tma, c.by_tma) << c.what;
     g.continue_from_c = false;
     record();
-    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, nullptr), cudaSuccess) << c.what;
+    ASSERT_TRUE(run(g, DType::bf16, o, nullptr).ok()) << c.what;
     EXPECT_FALSE(r.leaf.c_by_tma) << c.what;
   }
 }
@@ -261,11 +267,11 @@ TEST(Sm90Leaves, TheWorkspaceGrowsWithM) {
   for (const ReductionKind kind : {ReductionKind::fold, ReductionKind::tree}) {
     std::size_t last = 0;
     for (std::int64_t m = 0; m < 3000; m += 7) {
-      const std::size_t now = sm90_leaf_workspace({kind, 512}, m, 4096, 8192, 132);
+      const std::size_t now = leaf_workspace({kind, 512}, m, 4096, 8192, 132);
       EXPECT_GE(now, last);
       last = now;
     }
-    EXPECT_EQ(sm90_leaf_workspace({kind, 512}, 64, 4096, 512, 132), 0U) << "one leaf needs none";
+    EXPECT_EQ(leaf_workspace({kind, 512}, 64, 4096, 512, 132), 0U) << "one leaf needs none";
   }
 }
 
@@ -277,18 +283,18 @@ TEST(Sm90Leaves, EveryLaunchHasANumberOfItsOwn) {
   GemmArguments g = arguments(l);
   g.reduction = {ReductionKind::tree, 512};
   std::set<std::uint64_t> numbers;
-  const auto names = sm90_leaf_kernels();
+  const auto names = list();
   LaunchOptions o;
   o.sms = 132;
-  const auto at = std::find_if(names.begin(), names.end(), [](const std::string& name) {
-    return name.find("load16-depth4") != std::string::npos &&
-           name.find("-grid8") != std::string::npos;
+  const auto at = std::find_if(names.begin(), names.end(), [](const KernelInfo& kernel) {
+    return kernel.name.find("load16-depth4") != std::string::npos &&
+           kernel.name.find("-grid8") != std::string::npos;
   });
   ASSERT_NE(at, names.end());
   o.forced = static_cast<int>(at - names.begin());
   for (int i = 0; i < 100; ++i) {
     Recorded& r = record();
-    ASSERT_EQ(sm90_leaves(g, DType::bf16, o, reinterpret_cast<void*>(4096)), cudaSuccess);
+    ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(4096)).ok());
     numbers.insert(r.leaf.launch);
   }
   EXPECT_EQ(numbers.size(), 100U);

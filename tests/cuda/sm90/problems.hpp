@@ -7,12 +7,13 @@
 #include <string>
 
 #include "core/contract/gemm_arguments.hpp"
+#include "cuda/families.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::test {
 
-/// A GEMM whose arrays lie as told; the addresses are never followed.
+/// A GEMM whose arrays lie as described; the addresses are never followed.
 struct Layout {
   std::int64_t m = 1, n = 1, k = 1;
   bool a_mn = false, b_mn = false, d_col = false;
@@ -42,11 +43,39 @@ inline std::string text(const Layout& l) {
          (l.a_mn ? " A-mn" : "") + (l.b_mn ? " B-mn" : "") + (l.d_col ? " D-col" : "");
 }
 
-inline const cuda::sm90::Geometry& geometry_of(const cuda::sm90::Decision& d) {
-  using namespace cuda::sm90;
-  const auto i = static_cast<std::size_t>(d.geometry);
-  if (d.path == Path::plain) return kPlainGeometries.at(i);
-  return d.path == Path::realign ? kRealignGeometries.at(i) : kGeneralGeometries.at(i);
+inline cuda::Question question(const GemmArguments& g, int sms = 132, int forced = -1) {
+  cuda::LaunchOptions options;
+  options.sms = sms;
+  options.forced = forced;
+  return cuda::question_of(g, Arithmetic::hopper, DType::bf16, options);
+}
+/// How the arrays lie, in the words of the SM90 kernels.
+enum class Path { plain, general, realign, gather };
+
+inline Path path_of(cuda::Family family, cuda::sm90::Form form) {
+  if (family == cuda::Family::gather) return Path::gather;
+  if (family == cuda::Family::realign) return Path::realign;
+  return form == cuda::sm90::Form::plain ? Path::plain : Path::general;
+}
+inline Path path_of(const cuda::Decision& d) { return path_of(d.family, d.form); }
+inline Path path_of(const GemmArguments& g) {
+  const cuda::Question q = question(g);
+  return path_of(q.family, q.form);
+}
+
+/// What the chooser says, without the memory of decisions.
+inline cuda::Choice choose(const GemmArguments& g, int sms, int forced) {
+  return cuda::sm90::choose(question(g, sms, forced));
+}
+
+inline std::span<const cuda::sm90::Geometry> geometries_of(Path path) {
+  using namespace cuda;
+  return sm90::geometries_of(path == Path::realign ? Family::realign : Family::chain,
+                             path == Path::plain ? sm90::Form::plain : sm90::Form::general);
+}
+
+inline bool is_taken(const cuda::Choice& choice) {
+  return choice.why_not == nullptr && choice.decision.family != cuda::Family::none;
 }
 
 }  // namespace detgemm::test

@@ -29,7 +29,7 @@ bool is_modifier(std::string_view word) {
                                      word.find('[') != 0 && word.find('[') > word.find(':'));
 }
 
-/// Cuts at commas and blanks outside brackets.
+/// Splits at commas and blanks outside brackets.
 std::vector<std::string_view> words(std::string_view s) {
   std::vector<std::string_view> out;
   std::size_t begin = 0;
@@ -65,8 +65,8 @@ Statement statement(std::string_view text, int line) {
 }
 
 /// A line of the YAML between .amdgpu_metadata and .end_amdgpu_metadata, in the layout the compiler
-/// writes: two blanks a level, `- ` at the first key of an item. Adds to `kernels` their names,
-/// arguments and largest workgroups.
+/// writes: two blanks per level, `- ` before the first key of an item. Adds the kernels' names,
+/// arguments and largest workgroups to `kernels`.
 void metadata_line(std::string_view raw, std::vector<KernelText>& kernels) {
   const auto indent = raw.find_first_not_of(' ');
   std::string_view text = trimmed(raw);
@@ -100,10 +100,10 @@ std::uint32_t KernelText::descriptor(const std::string& name) const {
 
 std::vector<KernelText> parse_assembly(std::string_view text) {
   std::vector<KernelText> kernels;
-  std::vector<KernelText> described;  // by the metadata
-  KernelText function;                // what is being read: a kernel if a descriptor follows
+  std::vector<KernelText> described;  // in the metadata
+  KernelText function;                // the one being read: a kernel if a descriptor follows
   std::string architecture;
-  std::string declared;  // by the last .type NAME,@function
+  std::string declared;  // in the last .type NAME,@function
   bool in_code = false, in_descriptor = false, in_metadata = false;
   for (int line = 1; !text.empty(); ++line) {
     const std::string_view raw = text.substr(0, text.find('\n'));

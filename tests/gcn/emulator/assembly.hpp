@@ -11,10 +11,10 @@
 
 namespace detgemm::gcn {
 
-/// One instruction as written: `v_add_u32_e32 v0, 4, v1` with its modifiers apart.
+/// One instruction as written, with its modifiers apart: `v_add_u32_e32 v0, 4, v1`.
 struct Statement {
-  int line = 0;          ///< in the text, from 1
-  std::string text;      ///< without comment
+  int line = 0;          ///< number in the text, from 1
+  std::string text;      ///< without its comment
   std::string mnemonic;  ///< as written, with _e32, _e64, _sdwa or _dpp
   std::vector<std::string> operands;
   std::map<std::string, std::string> modifiers;  ///< `offset:16` is {offset, 16}, `nt` {nt, }
@@ -33,9 +33,9 @@ struct KernelText {
   std::string architecture;  ///< gfx942, gfx90a
   std::vector<Statement> code;
   std::map<std::string, std::uint32_t> labels;  ///< label to index in code
-  std::map<std::string, std::uint32_t> amdhsa;  ///< descriptor: .amdhsa_NAME VALUE
+  std::map<std::string, std::uint32_t> amdhsa;  ///< the descriptor's .amdhsa_NAME VALUE
   std::vector<Argument> arguments;
-  std::uint32_t descriptor(const std::string& name) const;  ///< 0 where it is not given
+  std::uint32_t descriptor(const std::string& name) const;  ///< 0 where there is none
 };
 
 /// All kernels of an assembly text as clang 19 prints it. Throws std::runtime_error on text that

@@ -114,7 +114,7 @@ Operand operand(std::string s, const KernelText& text, u32 sign) {
   return o;
 }
 
-/// One word of an operand of two.
+/// One word of an operand that has two.
 Operand word(Operand o, bool high) {
   const bool there = !high || (o.kind == Operand::constant ? o.sure : o.count > 1);
   if (!there) throw Fault("an operand of one word, or of words that are not sure, as a pair");
@@ -124,8 +124,8 @@ Operand word(Operand o, bool high) {
   return o;
 }
 
-/// The operands of an instruction on pairs: op_sel and op_sel_hi say which word the low and the
-/// high result take of each, neg_lo and neg_hi with which sign.
+/// The operands of an instruction on pairs: op_sel and op_sel_hi say which word of each the low and
+/// the high result use, neg_lo and neg_hi with which sign.
 std::vector<Operand> paired(const Statement& s, const std::vector<Operand>& o, Opcode::Form form) {
   std::vector<Operand> out = {o.at(0)};
   const auto bit = [&](const char* list, std::size_t i, bool otherwise) {
@@ -150,7 +150,7 @@ std::vector<Operand> paired(const Statement& s, const std::vector<Operand>& o, O
   return out;
 }
 
-/// Refuses a modifier that nothing below reads. What says how memory is cached means nothing here.
+/// Refuses a modifier that nothing below reads. Modifiers about caching have no meaning here.
 void check_modifiers(const Statement& s, const Opcode& opcode) {
   static const std::set<std::string> known = {"offset",   "offset0",  "offset1", "nt",
                                               "glc",      "slc",      "sc0",     "sc1",
@@ -163,7 +163,7 @@ void check_modifiers(const Statement& s, const Opcode& opcode) {
   }
 }
 
-/// `vmcnt(3) lgkmcnt(0)` to offsets [0] and [1]; a counter not named is not waited for.
+/// `vmcnt(3) lgkmcnt(0)` to offsets [0] and [1]; a counter that is not named is not waited for.
 void set_waitcnt(Instruction& in, const Statement& s) {
   in.offset[0] = in.offset[1] = ~u32{0};
   for (const std::string& o : s.operands) {
@@ -175,7 +175,7 @@ void set_waitcnt(Instruction& in, const Statement& s) {
   }
 }
 
-/// s_addk_i32 s0, 5 is s_add_i32 s0, s0, 5 with a constant of 16 bits; so are its kin.
+/// s_addk_i32 s0, 5 is s_add_i32 s0, s0, 5 with a constant of 16 bits; others are alike.
 std::string without_k(const Statement& s, const std::string& name) {
   const std::size_t at = name.find("k_");
   if (name[0] != 's' || at == std::string::npos || s.operands.size() != 2) return name;

@@ -15,13 +15,13 @@ namespace detgemm::gcn {
 struct Operand {
   enum Kind : u8 { none, vector, scalar, constant, label, off };
   Kind kind = none;
-  u8 count = 1;      ///< words named: v[0:3] has 4
-  u16 reg = 0;       ///< row of the vector registers, or number of the scalar
-  bool sure = true;  ///< of a constant: what its high word is
-  /// What a sub-word select, |x| and -x make of a word: (word >> shift & keep) ^ flip.
+  u8 count = 1;      ///< number of words: v[0:3] has 4
+  u16 reg = 0;       ///< row of the vector registers, or number of the scalar register
+  bool sure = true;  ///< whether the high word of a constant is known
+  /// How a sub-word select, |x| and -x change a word: (word >> shift & keep) ^ flip.
   u8 shift = 0;
   u32 keep = ~u32{0}, flip = 0;
-  u64 value = 0;  ///< of a constant, sign-extended; of a label, the index in the code
+  u64 value = 0;  ///< a constant, sign-extended, or a label's index in the code
 
   bool changed() const { return shift != 0 || keep != ~u32{0} || flip != 0; }
 };
@@ -41,9 +41,9 @@ struct Instruction {
 struct Opcode {
   const char* name;  ///< without _e32, _e64, _sdwa
   Operation operation;
-  /// How the operands written become the operation's: with the destination once more (v_fmac), or
-  /// vcc (v_div_fmas); or dst, those of the low result, those of the high one: of an instruction on
-  /// pairs, of one that moves a pair, and of one that moves two words to a pair.
+  /// How the written operands become the operation's: with the destination (v_fmac) or vcc
+  /// (v_div_fmas) added; or dst, operands of the low result, operands of the high one: for an
+  /// instruction on pairs, one that moves a pair, and one that moves two words to a pair.
   enum Form { plain, accumulates, reads_vcc, pairs, moves_pair, moves_words } form = plain;
 };
 
@@ -51,7 +51,7 @@ inline Opcode op(const char* name, Operation operation, Opcode::Form form = Opco
   return {name, operation, form};
 }
 
-/// The tables, one for each kind of operation.
+/// The opcode tables, one for each kind of operation.
 std::vector<Opcode> vector_opcodes();
 std::vector<Opcode> scalar_opcodes();
 std::vector<Opcode> memory_opcodes();
@@ -62,12 +62,12 @@ struct Kernel {
   KernelText text;
   std::vector<Instruction> code;
 
-  /// Throws std::runtime_error naming line and instruction for what is not known.
+  /// Throws std::runtime_error with line and instruction where it does not know something.
   explicit Kernel(KernelText from);
   Kernel(const Kernel&) = delete;
 };
 
-/// Scalar source of one or two words, register or constant, and which of its bits are known.
+/// A scalar source of one or two words (register or constant), and which of its bits are known.
 inline u64 read_scalar(Wave& w, const Operand& o, int words, u64& known) {
   known = ~u64{0};
   if (o.kind == Operand::constant) {
@@ -77,7 +77,7 @@ inline u64 read_scalar(Wave& w, const Operand& o, int words, u64& known) {
   require(o.kind == Operand::scalar, "wants a scalar operand");
   return w.read(o.reg, words, known);
 }
-/// The same, all of which must be known.
+/// The same where all bits must be known.
 inline u64 read_scalar(Wave& w, const Operand& o, int words) {
   u64 known = 0;
   return o.kind == Operand::scalar ? w.read(o.reg, words) : read_scalar(w, o, words, known);

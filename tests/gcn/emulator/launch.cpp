@@ -20,7 +20,7 @@ namespace {
 /// A wave that runs longer than this does not end.
 constexpr u64 kEndless = u64{1} << 30;
 
-/// Waves and local memory of one workgroup, used for one after the other.
+/// Waves and local memory of a workgroup, reused for one workgroup after the other.
 class Workgroup {
  public:
   Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory)
@@ -59,8 +59,8 @@ class Workgroup {
  private:
   u32 threads() const { return launch_.block[0] * launch_.block[1] * launch_.block[2]; }
 
-  /// Registers as the hardware sets them up: v0 holds the thread's place, 10 bits a dimension;
-  /// scalars hold what the descriptor asks for, in this order.
+  /// Registers as the hardware sets them up: v0 holds the thread's index, 10 bits per dimension;
+  /// scalar registers hold what the descriptor asks for, in this order.
   void start(Wave& w) const {
     w.reset();
     const auto& d = kernel_.text;

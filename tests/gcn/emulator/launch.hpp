@@ -11,8 +11,8 @@ namespace detgemm::gcn {
 
 struct Launch {
   std::array<u32, 3> grid{1, 1, 1};    ///< workgroups
-  std::array<u32, 3> block{64, 1, 1};  ///< threads of one
-  u32 dynamic_lds = 0;                 ///< bytes beside the kernel's own
+  std::array<u32, 3> block{64, 1, 1};  ///< threads of a workgroup
+  u32 dynamic_lds = 0;                 ///< bytes in addition to the kernel's own
   std::vector<u8> arguments;           ///< the kernarg segment
 };
 
@@ -21,13 +21,13 @@ struct Totals {
   void add(const Totals& t);
 };
 
-/// Runs a kernel over its grid, workgroups in ascending order (x first) on each of `threads` host
-/// threads. Inside a workgroup waves run in ascending order from barrier to barrier, so that a run
-/// is always the same. Throws std::runtime_error with kernel, line, instruction, workgroup, wave
+/// Runs a kernel over its grid: each of `threads` host threads runs workgroups in ascending order
+/// (x first). Inside a workgroup waves run in ascending order from barrier to barrier, so that
+/// every run is the same. Throws std::runtime_error with kernel, line, instruction, workgroup, wave
 /// and lane at the first fault.
 Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, int threads = 1);
 
-/// Kernarg segment from one pointer an explicit argument, as hipModuleLaunchKernel takes them.
+/// The kernarg segment from one pointer per explicit argument, as hipModuleLaunchKernel has them.
 std::vector<u8> pack_arguments(const KernelText& text, const void* const* values);
 
 }  // namespace detgemm::gcn

@@ -78,7 +78,7 @@ void Lds::check_range(Wave& w, const u32* address, u32 bytes) const {
   }
 }
 
-/// A load past the registers, which only its own wave's s_waitcnt vmcnt tells to have arrived.
+/// A load that bypasses the registers; its wave knows only by s_waitcnt vmcnt that it arrived.
 void Lds::check_dma(const Wave& w, u32 word, const char* does, int lane) {
   const u32 tag = writers_[word];
   if ((tag & kDma) == 0 || wave_of(tag) != static_cast<u32>(w.index)) return;

@@ -9,10 +9,10 @@
 
 namespace detgemm::gcn {
 
-/// Local memory of a workgroup, with its races. Every access has a stamp, from 1 up in the order of
-/// execution; a barrier releases a wave's stamps up to the first access that `s_waitcnt` has not
-/// seen complete. Nobody but its wave may read or overwrite what a write put there before the write
-/// is released, or overwrite what was read before the read is released.
+/// Local memory of a workgroup, with a check for races. Every access has a stamp, from 1 up in the
+/// order of execution; a barrier releases a wave's stamps up to the first access that `s_waitcnt`
+/// has not seen complete. Before a write is released, only its own wave may read or overwrite what
+/// it wrote; before a read is released, only its own wave may overwrite what was read.
 class Lds {
  public:
   static constexpr u32 kLargest = 65536;
@@ -20,16 +20,16 @@ class Lds {
   void reset(u32 bytes, int waves);
 
   /// Words (or one sub-word of `bytes` < 4) for each active lane at `address[lane]`;
-  /// out[word][lane]. `mark` is the load's, so that a barrier knows whether it was waited for.
+  /// out[word][lane]. By the load's `mark` a barrier knows whether it was waited for.
   void read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 mark);
   void write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, bool dma = false);
 
-  /// All waves have come to a barrier.
+  /// All waves have reached a barrier.
   void barrier(const std::vector<std::unique_ptr<Wave>>& waves);
 
  private:
   static constexpr std::size_t kWaves = 16;
-  static constexpr u32 kSeveral = 31;  ///< in place of a wave: more than one
+  static constexpr u32 kSeveral = 31;  ///< in place of a wave's index: more than one wave
   static constexpr u32 kPartial = 1, kDma = 2;
   enum Kind { kWrite, kRead };
 

@@ -39,7 +39,7 @@ void Wave::spread_exec() {
 }
 
 void Wave::wait(Counter c, u32 left) {
-  // While a scalar load is on its way, only waiting for nothing left says which ones arrived.
+  // While scalar loads are in flight, only a wait for all of them says which ones have arrived.
   if (c == kLgkm && left != 0 && last_smem > done[kLgkm]) return;
   if (issued[c] > left && issued[c] - left > done[c]) done[c] = issued[c] - left;
 }

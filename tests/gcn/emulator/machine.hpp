@@ -27,10 +27,10 @@ inline constexpr int kAgpr = 256;  ///< a0 is row 256 of the vector registers
 inline constexpr int kRows = 512;
 inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
 
-/// Words of 64 lanes, a row a register.
+/// Words of 64 lanes, one row per register.
 using Rows = const u32 (*)[kLanes];
 
-/// 64 bytes of 0 or 1 to a mask.
+/// 64 bytes of 0 or 1 as a mask.
 inline u64 packed_mask(const bool* flags) {
   u64 mask = 0;
   for (int i = 0; i < 8; ++i) {
@@ -41,7 +41,7 @@ inline u64 packed_mask(const bool* flags) {
   return mask;
 }
 
-/// What stops a kernel. The launcher adds the instruction, workgroup and wave.
+/// A fault that stops a kernel. The launcher adds the instruction, workgroup and wave.
 struct Fault : std::runtime_error {
   explicit Fault(const std::string& what, int in_lane = -1)
       : std::runtime_error(what), lane(in_lane) {}
@@ -53,7 +53,7 @@ inline void require(bool holds, const char* otherwise) {
   if (!holds) throw Fault(otherwise);
 }
 
-/// The allocations a kernel may touch. Addresses are the host's own.
+/// The allocations that a kernel may access. Addresses are the host's own.
 class MemoryMap {
  public:
   void add(const void* begin, u64 bytes) { ranges_[reinterpret_cast<u64>(begin)] = bytes; }
@@ -71,7 +71,7 @@ class MemoryMap {
   std::map<u64, u64> ranges_;
 };
 
-/// The two counters of s_waitcnt that hold back results.
+/// The two counters of s_waitcnt for which results are held back.
 enum Counter { kVm = 0, kLgkm = 1 };
 
 class Lds;
@@ -85,13 +85,13 @@ struct Wave {
   u64 exec_of_row = 0;
   std::array<u64, kRows> written;
   alignas(8) u32 s[kScalars];
-  std::array<u32, kScalars> s_known;  ///< bits written: loops build lane masks piece by piece
+  std::array<u32, kScalars> s_known;  ///< written bits; loops build lane masks piece by piece
   std::array<u32, kRows + kScalars> pending;  ///< of rows, then of scalars
   bool scc = false;
   u32 pc = 0;
   bool ended = false, at_barrier = false;
   std::array<u32, 2> issued, done;  ///< per Counter
-  u32 last_smem = 0;                ///< scalar loads come back in any order
+  u32 last_smem = 0;                ///< scalar loads arrive in any order
   int index = 0;                    ///< in its workgroup
   u64 instructions = 0, mfmas = 0;
   Lds* lds = nullptr;
@@ -107,11 +107,11 @@ struct Wave {
   void spread_exec();
 
   void wait(Counter c, u32 left);
-  /// A new entry of a counter; registers filled by it carry what this returns.
+  /// A new entry of a counter; registers that it fills are marked with what this returns.
   u32 issue(Counter c) { return ++issued[c] * 2 + c; }
   bool outstanding(u32 mark) const { return mark >> 1 > done[mark & 1]; }
 
-  /// Checks that no load is on its way to vector registers [r, r + n); lanes written in all.
+  /// Checks that no load to vector registers [r, r + n) is in flight; the lanes written in all.
   u64 use(int r, int n) {
     u64 lanes = ~u64{0};
     for (int i = r; i < r + n; ++i) {
@@ -120,7 +120,7 @@ struct Wave {
     }
     return lanes;
   }
-  /// As `use`, and every active lane must have been written.
+  /// As `use`, but every active lane has to have been written.
   void need(int r, int n, u64 lanes) {
     for (int i = r; i < r + n; ++i)
       if (const u64 bad = lanes & ~use(i, 1); bad != 0) refuse_unwritten(i, bad);
@@ -151,7 +151,7 @@ struct Wave {
       for (int l = 0; l < kLanes; ++l) out[l] = (rows[i][l] & mask[l]) | (out[l] & ~mask[l]);
     }
   }
-  /// Checks that no load is on its way to `r`, numbered as in `pending`.
+  /// Checks that no load to `r`, numbered as in `pending`, is in flight.
   void settle(int r) {
     if (pending[r] != 0) check_arrived(r);
   }

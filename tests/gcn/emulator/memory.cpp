@@ -20,7 +20,7 @@ inline constexpr int kRowsOf = BYTES < 4 ? 1 : BYTES / 4;
 using Addresses = u64[kLanes];
 
 /// vaddr, saddr from operands `at` and `base`: a 64-bit address, or a scalar base and a 32-bit
-/// offset. Every lane's `bytes` there must lie in one registered allocation.
+/// offset. Every lane's `bytes` at that address have to lie in one registered allocation.
 void addresses(Wave& w, const Instruction& in, int at, int base, int bytes, const char* verb,
                Addresses& address) {
   const u64 exec = w.exec();
@@ -50,20 +50,20 @@ void addresses(Wave& w, const Instruction& in, int at, int base, int bytes, cons
   }
 }
 
-/// What a load brings: rows of words for the active lanes of its registers, once `mark` is waited
-/// for.
+/// What a load brings: rows of words for the active lanes of its registers, which count as loaded
+/// once `mark` has been waited for.
 void deliver(Wave& w, const Operand& dst, int words, Rows rows, u32 mark) {
   w.define_loaded(vector_destination(dst).reg, words, mark);
   w.copy_lanes(dst.reg, words, rows);
 }
 
-/// The rows of registers that a store takes its words from.
+/// The rows of registers from which a store reads its words.
 Rows stored(Wave& w, const Operand& src, int words) {
   w.need(vector_destination(src).reg, words, w.exec());
   return &w.v[src.reg];
 }
 
-/// load dst, address...; into LDS (address...) at m0 + offset + 4 * lane, past the registers.
+/// load dst, address...; to LDS (address...) at m0 + offset + 4 * lane, bypassing registers.
 template <int BYTES, bool kToLds = false>
 void load(Wave& w, const Instruction& in) {
   Addresses from;
@@ -130,7 +130,7 @@ void lds_write(Wave& w, const Instruction& in) {
   }
 }
 
-// Accesses of one size, load and store: to global memory as such and as flat memory, and to LDS.
+// Loads and stores of one size: to global memory, to it as flat memory, and to LDS.
 #define GLOBAL(LOADED, STORED, BYTES)                                           \
   op("global_load_" LOADED, load<BYTES>), op("flat_load_" LOADED, load<BYTES>), \
       op("global_store_" STORED, store<BYTES>), op("flat_store_" STORED, store<BYTES>)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Matrix instructions: D = A * B + C, the arithmetic of one step being the contract's.
+// Matrix instructions: D = A * B + C, where the arithmetic of one step is the contract's.
 //
 // Lane layouts (AMD's instruction set manuals, "matrix arithmetic instructions"), with R rows and
 // columns and lane l; elements are numbered in the order of the registers' halves:
@@ -36,7 +36,7 @@ const Wide& wide() {
 
 namespace {
 
-/// Every lane takes part, whatever exec says.
+/// Every lane is active, whatever exec says.
 template <int R, DType T, Arithmetic A>
 void mfma(Wave& w, const Instruction& in) {
   constexpr int registers = R * R / kLanes;

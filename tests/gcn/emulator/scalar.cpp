@@ -16,8 +16,8 @@ T scalar_value(Wave& w, const Operand& o) {
   return static_cast<T>(read_scalar(w, o, kWords<T>));
 }
 
-/// dst = F(operands); of a comparison, scc. Else scc is what F's `bool&` makes of it, or whether
-/// the result is not zero, or stays.
+/// dst = F(operands), or scc for a comparison. Otherwise scc is what F writes to its `bool&`, or
+/// whether the result is not zero, or it is unchanged.
 template <bool kNonzero, class F, int... I>
 void run_salu(Wave& w, const Instruction& in, std::integer_sequence<int, I...>) {
   using S = SignatureOf<F>;
@@ -71,7 +71,7 @@ Operation saveexec(F) {
   };
 }
 
-/// Moves and selects may carry what nobody wrote.
+/// Moves and selects may copy values that were never written.
 template <int WORDS, bool kSelect>
 void move(Wave& w, const Instruction& in) {
   u64 known = 0;
@@ -79,7 +79,7 @@ void move(Wave& w, const Instruction& in) {
   write_scalar(w, in[0], WORDS, value, known);
 }
 
-/// s_load_dwordxN dst, base, offset: N words from memory the launch registered.
+/// s_load_dwordxN dst, base, offset: N words of registered memory.
 template <int WORDS>
 void load(Wave& w, const Instruction& in) {
   const u64 base = read_scalar(w, in[1], 2) + read_scalar(w, in[2], 1);
@@ -117,8 +117,8 @@ u32 signed_field(u32 a, u32 b) {
   return (field ^ top) - top;
 }
 
-// One opcode: with scc from the result, with scc `c` of its own, and without; a comparison's result
-// is scc.
+// One opcode: with scc from the result, with an scc `c` of its own, and without scc; the result of
+// a comparison is scc.
 #define S1(NAME, A, EXPRESSION) op(NAME, salu<true>([](A a) { return EXPRESSION; }))
 #define S2(NAME, A, B, EXPRESSION) op(NAME, salu<true>([](A a, B b) { return EXPRESSION; }))
 #define SC(NAME, A, OUT, EXPRESSION) \

@@ -10,7 +10,7 @@
 #include "tests/gcn/emulator/instruction.hpp"
 #include "tests/gcn/emulator/wide.hpp"
 
-/// Turns a function of one lane into an operation of 64: alu([](u32 a, u32 b) { return a + b; }).
+/// Turns a function of one lane into one of 64 lanes: alu([](u32 a, u32 b) { return a + b; }).
 /// Parameter types say how the operands' words are read: 16, 32 or 64 bits, integer or float. A
 /// function that returns bool is a comparison, whose result is a mask.
 namespace detgemm::gcn {
@@ -20,8 +20,8 @@ struct Bit {
   bool set;
 };
 
-/// Where an operand's words lie: registers, or `temp` filled from a scalar or a constant. Of
-/// a mask, its bits.
+/// Where an operand's words lie: in registers, or in `temp`, filled from a scalar or a constant.
+/// For a mask these are its bits.
 struct Source {
   const u32* low = nullptr;
   const u32* high = nullptr;
@@ -32,8 +32,8 @@ struct alignas(64) Temp {
   u32 row[2][kLanes];
 };
 
-/// Finds an operand of `words` words. Lanes never written are taken out of `valid`: they may take
-/// part in arithmetic (compilers leave what they do not need undefined), not in anything seen.
+/// Finds an operand of `words` words. Lanes never written are removed from `valid`: arithmetic may
+/// use them (compilers leave what they do not need undefined), but nothing visible may.
 inline Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid) {
   Source s = {temp.row[0], temp.row[words - 1]};
   if (o.kind == Operand::vector) {
@@ -51,7 +51,7 @@ inline Source fetch(Wave& w, const Operand& o, int words, Temp& temp, u64& valid
   return {temp.row[0], temp.row[0]};
 }
 
-/// The same of a mask, whose bits must be known in all active lanes.
+/// The same for a mask, whose bits have to be known in all active lanes.
 inline Source fetch_mask(Wave& w, const Operand& o) {
   u64 known = 0;
   const u64 mask = read_scalar(w, o, 2, known);
@@ -64,7 +64,7 @@ inline const Operand& vector_destination(const Operand& o) {
   return o;
 }
 
-/// Copies a result into the active lanes of `words` registers, and the lanes' validity.
+/// Copies a result and its validity into the active lanes of `words` registers.
 inline void write_lanes(Wave& w, const Operand& o, int words, const Temp& temp, u64 valid) {
   const int reg = vector_destination(o).reg;
   w.define(reg, words, valid);
@@ -118,13 +118,13 @@ using Parameter = std::tuple_element_t<I, typename SignatureOf<F>::Arguments>;
 template <class F>
 using EachParameter = std::make_integer_sequence<int, SignatureOf<F>::count>;
 
-/// A fused multiply-add: one rounding, 64 lanes by the processor's own instruction if it has one.
+/// A fused multiply-add of 64 lanes, by the processor's own instruction if it has one.
 struct Fma {
   float operator()(float a, float b, float c) const { return __builtin_fmaf(a, b, c); }
 };
 
-/// F in 64 lanes; returns the mask it writes, if any. A destination that is also a source is read
-/// before it is written, lane by lane.
+/// Applies F in 64 lanes; returns the mask it writes, if any. A destination that is also a source
+/// is read before it is written, lane by lane.
 template <class F, int... I>
 inline u64 each_lane(u32* low, u32* high, const Source* s, std::integer_sequence<int, I...>) {
   using S = SignatureOf<F>;

@@ -13,7 +13,7 @@ namespace detgemm::gcn {
 
 namespace {
 
-/// v_cndmask_b32: lanes of the mask (operand 3) take operand 2, others operand 1.
+/// v_cndmask_b32: lanes of the mask (operand 3) get operand 2, others operand 1.
 void cndmask(Wave& w, const Instruction& in) {
   u64 valid[2] = {~u64{0}, ~u64{0}};
   Temp temp[2];
@@ -77,7 +77,7 @@ u32 reversed(u32 a) {
 u32 low24(u32 a) { return a & 0xffffff; }
 u64 wide_uint(u32 a) { return a; }
 
-/// IEEE mode: a NaN gives way to a number.
+/// IEEE mode: a number is preferred to a NaN.
 float greatest(float a, float b) {
   if (a != a || b != b) return a != a && b != b ? a + b : a != a ? b : a;
   if (a == b) return std::signbit(a) ? b : a;
@@ -97,7 +97,7 @@ float mac(float a, float b, float c) {
 }
 
 // The three helpers of AMD's fp32 division sequence, after the pseudo code of AMD's instruction set
-// manuals. With them and fma the compiler's sequence rounds correctly; a test says so.
+// manuals. With them and fma the compiler's sequence rounds correctly, which a test shows.
 
 int exponent_field(float x) { return static_cast<int>(arithmetic::bits_of(x) >> 23 & 255); }
 bool is_subnormal(float x) { return x != 0 && exponent_field(x) == 0; }
@@ -125,7 +125,7 @@ float scaled_for_division(float which, float denominator, float numerator, bool&
   return which;
 }
 
-/// v_div_fmas_f32: fma, with the scale undone where asked for.
+/// v_div_fmas_f32: fma, with the scale undone where v_div_scale says so.
 float fma_undoing_scale(float a, float b, float c, bool undo) {
   if (!undo) return std::fma(a, b, c);
   // Rounded to double and then to fp32, subnormal or not: as one rounding, but within 2^-29 units

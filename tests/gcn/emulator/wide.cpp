@@ -74,7 +74,7 @@ GCN_INLINE Eight columns_of(const Cdna3Operand& b, int k, int j, int n) {
   return e;
 }
 
-/// What Inf, NaN and products of 2^128 or more make of a step: `result` elsewhere.
+/// The result of a step with Inf, NaN or products of 2^128 or more; otherwise `result`.
 GCN_INLINE VI with_specials(const Eight& p, VI acc, VI result) {
   VI nan = (acc & 0x7fffffff) > 0x7f800000;
   const VI acc_inf = (acc & 0x7fffffff) == 0x7f800000;
@@ -96,7 +96,7 @@ GCN_INLINE VI with_specials(const Eight& p, VI acc, VI result) {
 }
 
 /// cdna_step.hpp's cdna3_step for W columns. Without kRare, `rare` tells whether some column may
-/// have a special value or a subnormal result, and the caller asks again with kRare.
+/// have a special value or a subnormal result; the caller then repeats the call with kRare.
 template <bool kRare>
 GCN_INLINE VF cdna3_lanes(const Cdna3Operand& a, int at, int n, const Eight& b, VF acc,
                           bool& rare) {

@@ -7,29 +7,29 @@
 
 namespace detgemm::gcn {
 
-/// Elements of an MFMA operand taken apart, [k][row or column], for the cdna3 step.
+/// The elements of an MFMA operand in parts, [k][row or column], for the cdna3 step.
 struct Cdna3Operand {
   /// Magnitude with 12 fraction bits, so that products have 24, as the model's aligned sum.
   alignas(64) std::int32_t magnitude[16 * 32];
-  /// Power of two; for zeros, Inf and NaN one that tells in a sum of two what the product is.
+  /// Power of two; those of zeros, Inf and NaN show in a sum of two what the product is.
   alignas(64) std::int32_t exponent[16 * 32];
   alignas(64) std::int32_t sign[16 * 32];  ///< 0 or -1
   static constexpr std::int32_t kZero = -1000, kInf = 4000, kNan = 20000, kLeastNan = 18000;
 };
 
-/// The same for cdna2: fp32 values with subnormals as +0.
+/// The same for cdna2: fp32 values, in which subnormals are +0.
 struct Cdna2Operand {
   alignas(64) float value[16 * 32];
 };
 
-/// Loops that gain from wide vector instructions, compiled once for each set.
+/// Loops that profit from wide vector instructions, compiled once for each instruction set.
 struct Wide {
   const char* name;
   /// out = fma(a, b, c) in 64 lanes, one rounding.
   void (*fma)(std::uint32_t* out, const std::uint32_t* a, const std::uint32_t* b,
               const std::uint32_t* c);
-  /// Takes 64 lanes of two words (element e of four in half e % 2 of word e / 2) apart:
-  /// lane l holds row l % rows, k = 4 * (l / rows) + e, to out[k * rows + row].
+  /// Splits 64 lanes of two words (element e of four is half e % 2 of word e / 2) into parts:
+  /// lane l holds row l % rows, k = 4 * (l / rows) + e, which goes to out[k * rows + row].
   void (*decode3)(const std::uint32_t* const* words, int rows, bool half, Cdna3Operand& out);
   void (*decode2)(const std::uint32_t* const* words, int rows, bool half, Cdna2Operand& out);
   /// rows[i][j] = step(row i of a, column j of b, rows[i][j]) for n (16 or 32) rows and columns and
@@ -44,7 +44,7 @@ extern const Wide kWideAvx2;
 extern const Wide kWideAvx512;
 #endif
 
-/// The best this processor has.
+/// The widest set that this processor has.
 const Wide& wide();
 
 }  // namespace detgemm::gcn

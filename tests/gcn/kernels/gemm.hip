@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A tiled GEMM with matrix instructions, for the emulator to run: right, and with faults planted.
+// A tiled GEMM with matrix instructions for the emulator: as it is, and with planted faults.
 // D (fp32, m x n) = A (m x k) * B (n x k, transposed), all with rows of consecutive elements; k is
 // a multiple of 32. No headers, so that a plain clang compiles it.
 
@@ -48,7 +48,7 @@ DEVICE uint4v row_part(const element* x, int row, int rows, int k, int from) {
   return row < rows ? *(const uint4v*)(x + (long)row * k + from) : zero;
 }
 
-/// Four waves, each a 32 x 32 quadrant of a 64 x 64 tile; 32 k a step through LDS.
+/// Four waves, each with a 32 x 32 quadrant of a 64 x 64 tile; every step moves 32 k through LDS.
 template <bool kHalf, int kPlant>
 DEVICE void gemm(Problem p) {
   SHARED element as[kTile * kPitch];
@@ -89,7 +89,7 @@ KERNEL void gemm_wrong_order(Problem p) { gemm<false, wrong_order>(p); }
 KERNEL void gemm_out_of_bounds(Problem p) { gemm<false, out_of_bounds>(p); }
 KERNEL void gemm_unwritten_lds(Problem p) { gemm<false, unwritten_lds>(p); }
 
-/// One wave, one 16 x 16 tile, operands straight from memory: the other shape's layout.
+/// One wave, one 16 x 16 tile, operands directly from memory: the layout of the other shape.
 KERNEL void gemm16_bf16(Problem p) {
   const int l = __builtin_amdgcn_workitem_id_x() % 64;
   const int m0 = __builtin_amdgcn_workgroup_id_y() * 16,

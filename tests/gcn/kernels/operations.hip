@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What GEMM kernels use beside matrix instructions, each result in a word of `out` a thread. The
-// host test computes the same in plain C++.
+// What GEMM kernels use besides matrix instructions. Each thread writes its result to one word of
+// `out`; the host test computes the same in plain C++.
 
 #define DEVICE __attribute__((device, always_inline)) inline
 #define KERNEL extern "C" __attribute__((global, amdgpu_flat_work_group_size(128, 128)))
@@ -32,7 +32,7 @@ KERNEL void halves(const unsigned* in, unsigned* out) {
   if (t < 64) out[t] = dynamic_lds[t];
 }
 
-/// Lanes of a wave read by all, and branches that part them.
+/// Lanes of a wave that all lanes read, and branches in which lanes diverge.
 KERNEL void lanes(const unsigned* in, unsigned* out) {
   const int t = __builtin_amdgcn_workitem_id_x();
   const unsigned x = in[t];
@@ -58,8 +58,8 @@ KERNEL void arithmetic(const unsigned* in, unsigned* out) {
   out[5 * t + 4] = __builtin_bit_cast(unsigned short, h);
 }
 
-/// Memory to LDS past the registers, which gfx942 alone can do a word a lane, beside a plain load
-/// (without one, clang 19 fails).
+/// Global memory to LDS without registers in between, which only gfx942 can do with a word per
+/// lane; next to a plain load, because clang 19 fails without one.
 KERNEL void past_registers(const unsigned* in, unsigned* out) {
   const int t = __builtin_amdgcn_workitem_id_x();
   out[t] = in[t];

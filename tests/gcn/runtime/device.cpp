@@ -26,7 +26,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Bytes of an ELF image: its section headers come last. 0 where it is none.
+/// The size in bytes of an ELF image, whose section headers come last; 0 if it is not one.
 std::size_t image_size(const void* image) {
   Elf64_Ehdr header;
   std::memcpy(&header, image, sizeof header);
@@ -52,7 +52,7 @@ Device::Device()
     folders_.push_back(folders.substr(begin, end - begin));
     begin = end + 1;
   }
-  // The null stream, and the two of fixed numbers: legacy and per thread.
+  // The null stream and the two that have fixed numbers: legacy and per thread.
   for (std::uintptr_t i = 0; i < 3; ++i)
     streams[reinterpret_cast<void*>(i)] = std::make_unique<Stream>();
 }
@@ -82,7 +82,7 @@ Error Device::allocate(void** out, std::size_t bytes, bool host) {
   if (bytes == 0) return kSuccess;
   *out = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*out == nullptr) return kOutOfMemory;
-  std::memset(*out, 0xff, bytes);  // NaNs, where somebody reads what nobody wrote
+  std::memset(*out, 0xff, bytes);  // whoever reads what nobody wrote reads NaNs
   (host ? host_memory_ : device_memory_).add(*out, bytes);
   return kSuccess;
 }
@@ -100,7 +100,7 @@ int Device::kind_of(const void* address) const {
 }
 
 Error Device::parse(const std::filesystem::path& code_object, Module& out) const {
-  // The text lies beside: X.s, or every .s in folder X.
+  // The text lies next to it: X.s, or every .s in folder X.
   std::vector<std::filesystem::path> texts;
   std::filesystem::path path = code_object;
   std::error_code ignored;

@@ -16,11 +16,11 @@
 
 #include "tests/gcn/emulator/launch.hpp"
 
-/// The device behind the stand-in for libamdhip64: memory, modules, streams and what went wrong.
-/// Everything runs at once, in the order of the calls.
+/// The device behind the stand-in for libamdhip64: memory, modules, streams and errors. Every call
+/// is executed immediately, in the order of the calls.
 namespace detgemm::gcn {
 
-/// hipError_t, the values ROCm documents.
+/// hipError_t, with the values that ROCm documents.
 enum Error {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -45,7 +45,7 @@ struct Graph {
 };
 
 struct Stream {
-  std::unique_ptr<Graph> recording;  ///< while it is captured
+  std::unique_ptr<Graph> recording;  ///< while the stream is being captured
   bool invalidated = false;
   int mode = 0;  ///< hipStreamCaptureMode: global, thread local, relaxed
   std::thread::id thread;
@@ -66,7 +66,7 @@ class Device {
   ~Device();
 
   std::string architecture;  ///< gfx942 or gfx90a
-  int units;                 ///< compute units it says it has
+  int units;                 ///< number of compute units that it reports
   std::recursive_mutex mutex;
 
   Error allocate(void** out, std::size_t bytes, bool host);
@@ -74,17 +74,17 @@ class Device {
   /// 2 device, 1 host, 0 neither.
   int kind_of(const void* address) const;
 
-  /// A module of an image; one that was loaded before is given again.
+  /// The module of an image; one that was loaded before is returned again.
   Error load(const void* image, Module*& out);
-  /// Runs it; a fault is printed, and the device is lost from then on.
+  /// Runs a kernel; a fault is printed, and the device is lost from then on.
   Error launch(const Kernel& kernel, const Launch& launch);
 
-  /// Puts work on a stream: recorded while it is captured, done at once otherwise.
+  /// Puts work on a stream: recorded while the stream is being captured, otherwise done at once.
   Error enqueue(void* stream, Work work);
   /// What may not happen while a capture is under way: waiting and allocating.
   Error refuse_in_capture(Stream* waited);
 
-  Stream* stream(void* handle);  ///< null for a handle that is none
+  Stream* stream(void* handle);  ///< null for a handle that is not a stream's
   std::map<void*, std::unique_ptr<Stream>> streams;
   Error sticky = kSuccess;
   Error last = kSuccess;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The functions of libamdhip64 that a backend calls, after ROCm's public documentation (versions 5
-// to 7), on the emulated device. Test code: nothing of it goes into the library.
+// The functions of libamdhip64 that a backend calls, on the emulated device, written after ROCm's
+// public documentation (versions 5 to 7). This is test code: nothing of it goes into the library.
 
 #include <cstddef>
 #include <cstdio>
@@ -16,7 +16,7 @@ using namespace detgemm::gcn;
 
 namespace {
 
-/// Locks the device for a call, and keeps the call's error for hipGetLastError.
+/// Locks the device for a call and remembers the call's error for hipGetLastError.
 template <class F>
 int call(F f) {
   Device& device = Device::get();
@@ -26,8 +26,8 @@ int call(F f) {
   return error;
 }
 
-/// The struct of ROCm 6 and 7 up to the field that names the architecture; what lies between is
-/// not used here. Offsets are checked below.
+/// The struct of ROCm 6 and 7 up to the field that names the architecture; what lies in between is
+/// not used here. The offsets are checked below.
 struct PropertiesR0600 {
   char name[256];
   char ids[32];
@@ -43,11 +43,11 @@ struct PropertiesR0600 {
   char architecture[256];
   char after[56];
 };
-static_assert(offsetof(PropertiesR0600, memory) == 288);
-static_assert(offsetof(PropertiesR0600, units) == 388);
-static_assert(offsetof(PropertiesR0600, architecture) == 1160);
+static_assert(offsetof(PropertiesR0600, memory) == 288, "totalGlobalMem of ROCm 6");
+static_assert(offsetof(PropertiesR0600, units) == 388, "multiProcessorCount of ROCm 6");
+static_assert(offsetof(PropertiesR0600, architecture) == 1160, "gcnArchName of ROCm 6");
 
-/// The struct of ROCm 5, likewise.
+/// The same for the struct of ROCm 5.
 struct PropertiesR0000 {
   char name[256];
   std::size_t memory, shared;
@@ -248,7 +248,7 @@ HIP_EXPORT int hipModuleLoadData(void** out, const void* image) {
     }
   });
 }
-HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // they are kept for the next load
+HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // modules are kept for the next load
 HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) {
   return call([&](Device&) {
     auto* m = static_cast<Module*>(module);
@@ -274,9 +274,10 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (kernel == nullptr) return kInvalidHandle;
     Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, {}};
     const std::uint64_t threads = std::uint64_t{bx} * by * bz;
-    const std::uint32_t most = kernel->text.descriptor("max_flat_workgroup_size");
+    const std::uint32_t max_threads = kernel->text.descriptor("max_flat_workgroup_size");
     const std::uint32_t local = kernel->text.descriptor("group_segment_fixed_size") + shared;
-    if (threads == 0 || threads > most || local > Lds::kLargest) return kInvalidConfiguration;
+    if (threads == 0 || threads > max_threads || local > Lds::kLargest)
+      return kInvalidConfiguration;
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
     launch.arguments = pack_arguments(kernel->text, parameters);

@@ -13,7 +13,7 @@
 namespace detgemm {
 namespace {
 
-/// What only shows on a device, here an emulated one.
+/// What can only be seen on a device, which is emulated here.
 class HipPlace : public testing::Test {
  protected:
   void SetUp() override {

@@ -29,36 +29,36 @@ def mfmas_of_one_sum(lines):
 
 
 def no_barrier(lines):
-    """The barrier between a stage's writes and its reads, the last before the multiplication."""
+    """Removes the barrier between a stage's writes and its reads, the last before the multiplication."""
     first = next(i for i, line in enumerate(lines) if is_mfma(line))
     at = max(i for i in range(first) if lines[i].strip() == "s_barrier")
     del lines[at]
 
 
 def no_wait_for_memory(lines):
-    """Loads from memory written to shared memory before they have arrived."""
+    """Writes loaded values to shared memory before they have arrived."""
     lines[:] = [line for line in lines if not re.match(r"\s*s_waitcnt vmcnt", line)]
 
 
 def no_wait_for_shared(lines):
-    """Every wait for shared memory: matrix instructions read what is not there yet."""
+    """Removes every wait for shared memory: matrix instructions read what is not there yet."""
     lines[:] = [line for line in lines if not re.match(r"\s*s_waitcnt lgkmcnt", line)]
 
 
 def wrong_k_order(lines):
-    """k 8..15 before k 0..7."""
+    """Multiplies k 8..15 before k 0..7."""
     one, two = mfmas_of_one_sum(lines)[:2]
     lines[one], lines[two] = lines[two], lines[one]
 
 
 def wrong_lanes(lines):
-    """A block's operands change places: rows and columns of its result do too."""
+    """Exchanges a block's operands, and with them rows and columns of its result."""
     at = mfmas_of_one_sum(lines)[0]
     lines[at] = re.sub(r"(v_mfma\S+ [^,]+, )([^,]+), ([^,]+), ", r"\1\3, \2, ", lines[at])
 
 
 def wrong_row(lines):
-    """A staged result lands one place further in the epilogue's block."""
+    """Stores a staged result one place further in the epilogue's block."""
     at = next(i for i, line in enumerate(lines) if re.match(r"\s*ds_write2_b32 .* offset1:\d+$", line))
     lines[at] = re.sub(r"offset1:(\d+)$", lambda m: f"offset1:{int(m.group(1)) + 1}", lines[at])
 
@@ -87,14 +87,14 @@ def plant(code, work, fault):
 
 
 def digest(command, environment):
-    """D's digest, or what was said in place of it."""
+    """D's digest, or the message that was printed in its place."""
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, check=False)
     found = re.search(r"^digest d +(\w+)", done.stdout, re.M)
     if found:
         return found.group(1)
-    said = [line for line in done.stderr.splitlines() if line.startswith("gcn: ")]
-    return said[0] if said else done.stderr.strip()
+    message = [line for line in done.stderr.splitlines() if line.startswith("gcn: ")]
+    return message[0] if message else done.stderr.strip()
 
 
 def main():

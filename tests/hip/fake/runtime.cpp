@@ -8,7 +8,7 @@
 #include <cstring>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
-// Functions that no test gets as far as.
+// Functions that no test reaches.
 #define STUB(name) \
   EXPORT int hip##name() { return 801; }
 

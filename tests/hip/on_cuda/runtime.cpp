@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A stand-in for libamdhip64 on an NVIDIA GPU, so that the HIP backend's host code and its portable
-// kernels run for real where there is no AMD hardware. It says that the device is a gfx1100, for
-// which the backend has portable kernels alone, and where it is given that chip's code object it
+// kernels run on a real GPU where there is no AMD hardware. It says that the device is a gfx1100,
+// for which the backend has only portable kernels. When it is given that chip's code object it
 // loads the same kernels compiled for the GPU that is there. Numbers that HIP and CUDA share
-// (errors, copies, streams, memory types of HIP 6) pass through.
+// (errors, copies, streams, memory types of HIP 6) are passed on unchanged.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -45,7 +45,7 @@ constexpr int kMultiprocessorCount = 63;
 
 cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 
-/// The places of hipDeviceProp_t of HIP 6 that a reader of names, sizes and architectures looks at.
+/// Offsets in HIP 6's hipDeviceProp_t of what a reader of names, sizes and architectures looks at.
 constexpr std::size_t kPropertyBytes = 1472;
 constexpr std::size_t kMemoryOffset = 288;
 constexpr std::size_t kArchitectureOffset = 1160;

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+
+#include "backends/gpu/runtime.hpp"
+
+namespace detgemm::cuda {
+
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;
+  int major = 0, minor = 0;  ///< compute capability
+  int sms = 0;
+  std::size_t memory = 0;
+
+  std::string capability() const { return std::to_string(major) + "." + std::to_string(minor); }
+};
+
+/// The CUDA runtime as backends/gpu uses it; see gpu::Runtime.
+struct Cuda {
+  using Error = cudaError_t;
+  using Stream = cudaStream_t;
+  using Graph = cudaGraph_t;
+  using GraphExec = cudaGraphExec_t;
+  using Facts = DeviceFacts;
+  static constexpr std::string_view kName = "cuda";
+  static constexpr std::string_view kPlatform = "CUDA";
+  static constexpr DeviceKind kKind = DeviceKind::cuda;
+  static constexpr Error kSuccess = cudaSuccess;
+
+  static Status loaded() { return {}; }  // it is linked statically
+  static Status available();
+  static Error device_count(int* count) { return cudaGetDeviceCount(count); }
+  static Error current_device(int* ordinal) { return cudaGetDevice(ordinal); }
+  static Result<Facts> ask(int ordinal);
+  static std::string text(const Facts& device);
+  static DeviceInfo info(const Facts& device);
+
+  static std::string text(Error error) {
+    return std::string(cudaGetErrorString(error)) + " (" + cudaGetErrorName(error) + ")";
+  }
+  static void forget_error() { cudaGetLastError(); }
+
+  static Error allocate(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
+  static Error release(void* memory) { return cudaFree(memory); }
+  static Error copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+  }
+  static Error copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+  }
+  static gpu::Place place_of(const void* data);
+
+  static Stream stream_per_thread() { return cudaStreamPerThread; }
+  static Error create_stream(Stream* stream) {
+    return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+  }
+  static Error destroy_stream(Stream stream) { return cudaStreamDestroy(stream); }
+  static Error synchronize(Stream stream) { return cudaStreamSynchronize(stream); }
+  static Error stream_device(Stream stream, int* ordinal) {
+    return cudaStreamGetDevice(stream, ordinal);
+  }
+
+  static Error is_capturing(Stream stream, bool* yes) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const Error error = cudaStreamIsCapturing(stream, &status);
+    *yes = status != cudaStreamCaptureStatusNone;
+    return error;
+  }
+  static Error begin_capture(Stream stream) {
+    return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  }
+  static Error end_capture(Stream stream, Graph* graph) {
+    return cudaStreamEndCapture(stream, graph);
+  }
+  static Error instantiate(GraphExec* exec, Graph graph) {
+    return cudaGraphInstantiate(exec, graph, 0);
+  }
+  static Error launch_graph(GraphExec exec, Stream stream) { return cudaGraphLaunch(exec, stream); }
+  static void destroy_graph(Graph graph) { cudaGraphDestroy(graph); }
+  static void destroy_exec(GraphExec exec) { cudaGraphExecDestroy(exec); }
+};
+
+}  // namespace detgemm::cuda

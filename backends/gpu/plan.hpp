@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/gpu/address_rules.hpp"
+#include "backends/gpu/arguments.hpp"
+#include "detgemm/backend.hpp"
+
+namespace detgemm::gpu {
+
+/// Kernels for one spec on one device, with everything that a plan's options say about them: what
+/// GpuPlan needs of a vendor.
+///
+/// decide           what would run, without running it: pure, and free of pointers to arrays. What
+///                  no kernel takes, or not the forced one, it refuses in a sentence without the
+///                  backend's name in front; see core/contract/forced_kernel.hpp.
+/// enqueue          launches the Decision. It may replace the Decision by another one with the same
+///                  bits, where the device cannot hold the first; what it leaves is what runs.
+/// name             one line for RunInfo::kernel; only computed where somebody asks.
+/// enqueue_combine  joins roots, at most kMaxRoots of them, and applies the epilogue.
+template <class K>
+concept Kernels = Runtime<typename K::Runtime> && std::copyable<typename K::Decision> &&
+    requires(const K& kernels, const GemmArguments& g, typename K::Decision& decision,
+             std::int64_t max_m, void* workspace, typename K::Runtime::Stream stream,
+             std::span<const typename K::Root> roots) {
+  { kernels.decide(g) } -> std::same_as<Result<typename K::Decision>>;
+  { kernels.enqueue(decision, g, workspace, stream) } -> std::same_as<Status>;
+  { kernels.name(decision) } -> std::same_as<std::string>;
+  { kernels.workspace_bytes(max_m) } -> std::same_as<std::size_t>;
+  { kernels.enqueue_combine(g, roots, workspace, stream) } -> std::same_as<Status>;
+  { kernels.combine_name() } -> std::same_as<std::string>;
+  { K::kMaxRoots } -> std::convertible_to<std::size_t>;
+};
+
+/// A plan: checks where the arrays are, decides once, enqueues the Decision and reports it.
+template <Kernels K>
+class GpuPlan final : public PlanImpl {
+ public:
+  using R = typename K::Runtime;
+
+  GpuPlan(const GemmSpec& spec, int device, K kernels)
+      : spec_(spec), device_(device), kernels_(std::move(kernels)) {}
+
+  std::size_t workspace_bytes(std::int64_t max_m) const override {
+    return kernels_.workspace_bytes(max_m);
+  }
+
+  Status run(Stream stream, const Operands& operands, Workspace workspace,
+             RunInfo* info) const override {
+    const auto on = handle<R>(stream);
+    if (Status s = check_stream<R>(on, device_); !s) return s;
+    if (Status s = check_factors<R>(spec_, operands, device_); !s) return s;
+    if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
+    if (Status s = check_workspace<R>(workspace, device_); !s) return s;
+    const GemmArguments g = arguments_of(spec_, operands);
+    auto decision = kernels_.decide(g);
+    if (!decision) return refusal(decision.status());
+    if (Status s = kernels_.enqueue(*decision, g, workspace.data, on); !s) return s;
+    if (info != nullptr) info->kernel = kernels_.name(*decision);
+    return {};
+  }
+
+  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+                 Workspace workspace, RunInfo* info) const override {
+    if (roots.size() > K::kMaxRoots) {
+      return unsupported(std::string(R::kName) + ": roots is a list of " +
+                         std::to_string(roots.size()) + ": this backend joins at most " +
+                         std::to_string(K::kMaxRoots) + " in one call");
+    }
+    const auto on = handle<R>(stream);
+    if (Status s = check_stream<R>(on, device_); !s) return s;
+    if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
+    if (Status s = check_roots<R>(roots, device_); !s) return s;
+    if (Status s = check_workspace<R>(workspace, device_); !s) return s;
+    std::vector<typename K::Root> list;
+    list.reserve(roots.size());
+    for (const ConstMatrix& root : roots) {
+      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
+    }
+    const GemmArguments g = arguments_of(spec_, operands);
+    if (Status s = kernels_.enqueue_combine(g, list, workspace.data, on); !s) return s;
+    if (info != nullptr) info->kernel = kernels_.combine_name();
+    return {};
+  }
+
+  std::string kernel(std::int64_t m) const override {
+    if (m <= 0 || spec_.n == 0) return "none (no outputs)";
+    const auto decision = kernels_.decide(usual_arguments(spec_, m));
+    if (!decision) return "none (" + refusal(decision.status()).message() + ")";
+    return kernels_.name(*decision);
+  }
+
+ private:
+  /// What decide() refuses, with the backend's name in front.
+  static Status refusal(const Status& why) {
+    return {why.code(), std::string(R::kName) + ": " + why.message()};
+  }
+
+  GemmSpec spec_;
+  int device_;
+  K kernels_;
+};
+
+/// Where the forced kernel stands in a list of KernelInfo (anything with a `name`), or -1.
+template <class Infos>
+int index_of(const Infos& kernels, std::string_view forced) {
+  int index = 0;
+  for (const auto& kernel : kernels) {
+    if (kernel.name == forced) return index;
+    ++index;
+  }
+  return -1;
+}
+
+}  // namespace detgemm::gpu

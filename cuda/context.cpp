@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/context.hpp"
+
+#include <cudaTypedefs.h>
+
+#include <array>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "cuda/driver.hpp"
+#include "cuda/families.hpp"
+
+namespace detgemm::cuda {
+namespace {
+
+/// Raises the limits of all kernels of an arithmetic. Some functions come up twice.
+cudaError_t raise_limits(Arithmetic arithmetic) {
+  for (const FamilyRow& row : families()) {
+    if (row.arithmetic != arithmetic) continue;
+    for (const Decision& d : row.compiled(row.family)) {
+      const Kernel kernel = row.kernel(d);
+      if (kernel.function == nullptr) continue;
+      const cudaError_t error = cudaFuncSetAttribute(
+          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+      if (error != cudaSuccess) return error;
+    }
+  }
+  return cudaSuccess;
+}
+
+/// Whether one cluster of a kernel fits a context.
+struct Fit {
+  std::uint64_t context = 0;
+  const void* function = nullptr;
+  int cluster = 0;
+  bool fits = true;
+
+  bool is_of(std::uint64_t in, const Kernel& kernel) const {
+    return context == in && function == kernel.function && cluster == kernel.cluster;
+  }
+};
+
+/// The last answers, one table per thread, so that nothing is locked.
+Fit& entry_of(const Kernel& kernel) {
+  static thread_local std::array<Fit, 64> table;
+  const auto mix = reinterpret_cast<std::uintptr_t>(kernel.function) * 0x9e3779b97f4a7c15ULL;
+  return table[mix >> 58];
+}
+
+}  // namespace
+
+std::uint64_t current_context() {
+  static const auto get_id = driver_function<PFN_cuCtxGetId_v12000>("cuCtxGetId", 12000);
+  unsigned long long id = 0;
+  if (get_id != nullptr) {
+    if (get_id(nullptr, &id) == CUDA_SUCCESS) return id;
+    // This thread has no context yet, or it was destroyed: the runtime makes one.
+    if (cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
+    if (get_id(nullptr, &id) == CUDA_SUCCESS) return id;
+  }
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) cudaGetLastError();
+  // Devices have a bit of their own, so that they are never mistaken for contexts.
+  return (std::uint64_t{1} << 63) | static_cast<unsigned>(device);
+}
+
+cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
+  using Key = std::pair<std::uint64_t, Arithmetic>;
+  const Key key{context, arithmetic};
+  // No lock is taken while a thread stays with one context and one arithmetic.
+  static thread_local Key last{~std::uint64_t{0}, arithmetic};  // the number of no context
+  if (key == last) return cudaSuccess;
+  static std::mutex mutex;
+  static std::set<Key> prepared;
+  const std::lock_guard lock(mutex);
+  if (!prepared.contains(key)) {
+    if (const auto e = raise_limits(arithmetic); e != cudaSuccess) return e;
+    prepared.insert(key);
+  }
+  last = key;
+  return cudaSuccess;
+}
+
+bool holds_cluster(std::uint64_t context, const Kernel& kernel, const Queue& queue) {
+  Fit& entry = entry_of(kernel);
+  if (!entry.is_of(context, kernel)) {
+    const LaunchConfig one(kernel, kernel.cluster, queue);
+    int clusters = 0;
+    const auto error = cudaOccupancyMaxActiveClusters(&clusters, kernel.function, &one.config);
+    if (error != cudaSuccess) cudaGetLastError();  // the launch itself will say what is wrong
+    entry = {context, kernel.function, kernel.cluster, error != cudaSuccess || clusters > 0};
+  }
+  return entry.fits;
+}
+
+void remember_no_cluster(std::uint64_t context, const Kernel& kernel) {
+  entry_of(kernel) = {context, kernel.function, kernel.cluster, false};
+}
+
+}  // namespace detgemm::cuda

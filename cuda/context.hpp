@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernel.hpp"
+#include "detgemm/contract.hpp"
+
+/// What a context remembers about kernels. Raised shared-memory limits live and die with their
+/// context, and a device reset ends all contexts of a device, so everything here belongs to the
+/// number of a context.
+namespace detgemm::cuda {
+
+/// A number for the calling thread's current context. Drivers of CUDA 12.0 and above number
+/// contexts and never use a number twice, so a context made after cudaDeviceReset or with
+/// cuCtxCreate has another one. With an older driver it is the number of the current device.
+std::uint64_t current_context();
+
+/// Prepares the kernels of an arithmetic in context `context`, which is the current one, if that
+/// has not been done: raises their shared-memory limits, which loads them.
+cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic);
+
+/// Whether the context can run one cluster of this kernel: a whole device can, but under MPS, in a
+/// green context or on a MIG slice there may be too few neighbouring multiprocessors. The driver is
+/// asked once per thread, context and kernel. Precondition: the kernel is prepared.
+bool holds_cluster(std::uint64_t context, const Kernel& kernel, const Queue& queue);
+
+/// To be called when a launch has shown that it does not.
+void remember_no_cluster(std::uint64_t context, const Kernel& kernel);
+
+}  // namespace detgemm::cuda

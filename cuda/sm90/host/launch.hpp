@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/families.hpp"
+#include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/host/operand_maps.hpp"
+#include "cuda/sm90/tile/problem.hpp"
+
+/// The rest of the rows of chain, realign, leaves and gather, with the columns of FamilyRow.
+namespace detgemm::cuda::sm90 {
+
+std::span<const KernelInfo> chain_kernels(const Contract& contract);
+std::span<const KernelInfo> leaf_kernels(const Contract& contract);
+
+std::string name(const Decision& d);
+
+std::vector<Decision> compiled(Family family);
+Kernel kernel_of(const Decision& d);
+
+cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call);
+cudaError_t launch_realign(const Kernel& kernel, const Decision& d, const Call& call);
+cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& call);
+cudaError_t launch_gather(const Kernel& kernel, const Decision& d, const Call& call);
+
+std::size_t leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
+                           std::int64_t k, int sms);
+
+/// Where the gather kernels keep the sums of leaves.
+GatherLeaves gather_leaves(const Decision& d, const Call& call);
+
+/// The operands of a call on the sides that were decided.
+Problem problem_of(const Decision& d, const Call& call);
+/// The maps of the operands, and of D where the kernel stores it through one.
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchMaps* maps);
+/// What every tiled kernel is told about its problem.
+LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call);
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/context.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "cuda/families.hpp"
+#include "cuda/simt/tile.hpp"
+#include "cuda/sm90/host/choose.hpp"
+#include "tests/cuda/sm90/fakes.hpp"
+#include "tests/cuda/sm90/problems.hpp"
+
+// What a context remembers about kernels, and clusters for which it has no room.
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda;
+using namespace cuda::sm90;
+
+constexpr auto kBf16 = DType::bf16;
+
+LaunchOptions options(int forced = -1) {
+  LaunchOptions o;
+  o.sms = 132;
+  o.forced = forced;
+  return o;
+}
+
+/// Problems for which a chooser prefers a cluster: a chain in pairs, leaves in a cluster of 2 or
+/// more.
+GemmArguments with_cluster(bool leaves) {
+  for (std::int64_t m = 16; m <= 4096; m += 16) {
+    for (const std::int64_t n : {512, 1024, 2048, 4096}) {
+      GemmArguments g = arguments({m, n, 4096});
+      if (leaves) g.reduction = {ReductionKind::tree, 512};
+      if (choose(g, 132, -1).decision.cluster > 1) return g;
+    }
+  }
+  ADD_FAILURE() << "no problem is given a cluster";
+  return {};
+}
+
+void* workspace() { return reinterpret_cast<void*>(1 << 20); }
+
+/// Every kernel that exists gets its shared-memory limit raised, once per context.
+TEST(CudaContext, PreparingRaisesEveryKernel) {
+  Recorded& r = record();
+  r.context = fresh_context();
+  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  const std::set<std::string> raised(r.raised.begin(), r.raised.end());
+  std::size_t expected = 0;
+  for (const Path path : {Path::plain, Path::general, Path::realign}) {
+    for (const Geometry& t : test::geometries_of(path)) {
+      expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
+    }
+  }
+  for (const Geometry& t : kLeafGeometries) {  // shallow and deep
+    expected += (t.takes_mn_major() ? 4U : 1U) * (takes_general_leaves(t) ? 4U : 2U);
+  }
+  EXPECT_EQ(raised.size(), 2 * expected);  // two types
+  r.raised.clear();
+  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  EXPECT_TRUE(r.raised.empty()) << "that context was prepared already";
+  ASSERT_EQ(prepare_kernels(Arithmetic::ieee_fma), cudaSuccess);
+  // 16-bit types have one large tile; fp32 has all, the large ones for four pairs of ways.
+  const std::set<std::string> portable(r.raised.begin(), r.raised.end());
+  const std::size_t small = simt::kTileCount - simt::kLargeTiles;
+  EXPECT_EQ(portable.size(), 2 * (1 + small) + small + 4 * simt::kLargeTiles);
+}
+
+TEST(CudaContext, AFailureOfPreparingIsReturnedAndNotRemembered) {
+  Recorded& r = record();
+  r.context = fresh_context();
+  r.fail_raise = true;
+  EXPECT_EQ(prepare_kernels(Arithmetic::hopper), cudaErrorInvalidValue);
+  EXPECT_EQ(run(arguments({64, 64, 64}), kBf16, options()).error, cudaErrorInvalidValue);
+  EXPECT_EQ(r.launches, 0);
+  r.fail_raise = false;
+  EXPECT_TRUE(run(arguments({64, 64, 64}), kBf16, options()).ok());
+}
+
+/// The fake runtime refuses kernels whose limit was not raised in the current context, as the real
+/// one does. A device reset ends a context, and the next call gets another one.
+TEST(CudaContext, CallsSurviveResetsAndOtherContexts) {
+  const GemmArguments g = arguments({64, 4096, 4096});
+  Recorded& r = record();
+  r.context = fresh_context();
+  const std::uint64_t first = r.context;
+  EXPECT_TRUE(run(g, kBf16, options()).ok());
+  EXPECT_FALSE(r.raised.empty());
+  r.raised.clear();
+  EXPECT_TRUE(run(g, kBf16, options()).ok());
+  EXPECT_TRUE(r.raised.empty());
+  r.context = 0;  // cudaDeviceReset
+  EXPECT_TRUE(run(g, kBf16, options()).ok());
+  EXPECT_NE(r.context, first);
+  EXPECT_FALSE(r.raised.empty());
+  r.raised.clear();
+  r.context = first;  // contexts in turn, as with cuCtxSetCurrent
+  EXPECT_TRUE(run(g, kBf16, options()).ok());
+  EXPECT_TRUE(r.raised.empty()) << "that context is still there";
+  r.context = fresh_context();
+  EXPECT_TRUE(run(g, DType::fp32, options(), nullptr, Arithmetic::ieee_fma).ok());
+  EXPECT_FALSE(r.raised.empty());
+  EXPECT_EQ(r.failed_launches, 0);
+}
+
+TEST(CudaContext, ThreadsShareWhatWasPrepared) {
+  Recorded& r = record();
+  r.context = fresh_context();
+  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  r.raised.clear();
+  std::thread([] { EXPECT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess); }).join();
+  EXPECT_TRUE(r.raised.empty());
+}
+
+/// Where there is no room for a cluster, another kernel with the same bits runs and is reported.
+TEST(CudaContext, WithoutRoomForAClusterAnotherKernelRuns) {
+  for (const bool leaves : {false, true}) {
+    for (const bool knows_fits : {true, false}) {
+      SCOPED_TRACE(std::string(leaves ? "leaves" : "chain") +
+                   (knows_fits ? ", the driver says so" : ", the launch says so"));
+      const GemmArguments g = with_cluster(leaves);
+      Recorded& r = record();
+      r.context = fresh_context();
+      const Ran with_room = run(g, kBf16, options(), workspace());
+      ASSERT_TRUE(with_room.ok());
+      EXPECT_GT(r.cluster, 1U);
+      EXPECT_EQ(r.fits_asked, 1);
+      r.context = fresh_context();
+      r.max_cluster = 1;
+      r.knows_fits = knows_fits;
+      for (int call = 0; call < 3; ++call) {
+        r.launches = 0;
+        const Ran ran = run(g, kBf16, options(), workspace());
+        ASSERT_TRUE(ran.ok());
+        EXPECT_EQ(r.launches, 1);
+        EXPECT_EQ(r.cluster, 1U);
+        EXPECT_EQ(ran.decision.cluster, 1);
+        EXPECT_NE(name(ran.decision), name(with_room.decision));
+        EXPECT_EQ(name(ran.decision).find("cluster"), std::string::npos);
+        EXPECT_EQ(name(ran.decision).find("pair"), std::string::npos);
+        EXPECT_EQ(r.kernel.leaves, leaves);
+      }
+      EXPECT_EQ(r.fits_asked, 2) << "once per context and kernel";
+      EXPECT_EQ(r.failed_launches, knows_fits ? 0 : 1) << "a failed launch is not tried again";
+      // Another context may have room.
+      r.context = fresh_context();
+      r.max_cluster = 16;
+      EXPECT_EQ(name(run(g, kBf16, options(), workspace()).decision), name(with_room.decision));
+    }
+  }
+}
+
+/// The maximum is a number of CTAs: pairs may fit where clusters of 8 do not.
+TEST(CudaContext, EveryForcedClusterRunsOrIsRefusedInASentence) {
+  const GemmArguments chain = arguments({128, 4096, 4096});
+  GemmArguments tree = arguments({16, 512, 8192});
+  tree.reduction = {ReductionKind::tree, 512};
+  for (const GemmArguments& g : {chain, tree}) {
+    int ran_here = 0, refused = 0;
+    Contract contract;
+    contract.arithmetic = Arithmetic::hopper;
+    contract.input = kBf16;
+    contract.reduction = g.reduction;
+    const auto all = kernels(contract);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      LaunchOptions o = options(static_cast<int>(i));
+      const auto wanted = decide(g, Arithmetic::hopper, kBf16, o);
+      if (!wanted || wanted->cluster == 1) continue;
+      Recorded& r = record();
+      r.context = fresh_context();
+      r.max_cluster = 2;
+      const Ran ran = run(g, kBf16, o, workspace());
+      if (wanted->cluster <= 2) {
+        EXPECT_TRUE(ran.ok()) << all[i].name;
+        EXPECT_EQ(r.cluster, 2U);
+        ++ran_here;
+        continue;
+      }
+      ++refused;
+      EXPECT_EQ(ran.error, cudaErrorInvalidClusterSize) << all[i].name;
+      EXPECT_EQ(r.launches, 0) << "a forced kernel is never replaced";
+      o.clusters = false;
+      const Status why = decide(g, Arithmetic::hopper, kBf16, o).status();
+      EXPECT_EQ(why.code(), Errc::unsupported);
+      EXPECT_EQ(why.message().find("variant is \"" + all[i].name + "\": it runs in clusters"), 0U)
+          << why.message();
+    }
+    EXPECT_GE(ran_here, 1);
+    if (g.reduction.kind == ReductionKind::tree) {
+      EXPECT_GE(refused, 1);
+    }
+  }
+}
+
+/// Every problem can do without clusters.
+TEST(CudaContext, WithoutClustersEverythingHasAKernel) {
+  for (const bool leaves : {false, true}) {
+    for (const std::int64_t m : {1, 16, 17, 64, 100, 128, 300, 512, 8191}) {
+      for (const std::int64_t n : {8, 512, 4096, 28672}) {
+        GemmArguments g = arguments({m, n, 4096});
+        if (leaves) g.reduction = {ReductionKind::fold, 512};
+        LaunchOptions o = options();
+        o.clusters = false;
+        const auto d = decide(g, Arithmetic::hopper, kBf16, o);
+        ASSERT_TRUE(d.ok());
+        EXPECT_EQ(d->cluster, 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace detgemm::test
