@@ -29,8 +29,16 @@ class Recall {
     Decision decision;
   };
   Entry& at(const Question& q) {
-    const auto mix =
-        static_cast<std::uint64_t>(q.m * 31 + q.n * 7 + q.k * 3 + q.forced) * 0x9e3779b97f4a7c15ULL;
+    const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
+    // Questions that differ in one of these alone are asked in turn, for example each one again
+    // without clusters where a context has no room for them, and must not drive each other out.
+    const std::uint64_t kind = word(q.family) | word(q.form) << 4 | word(q.input) << 8 |
+                               word(q.a_mn) << 12 | word(q.b_mn) << 13 | word(q.from_c) << 14 |
+                               word(q.clusters) << 15 | word(q.reduction.kind) << 16 |
+                               word(q.reduction.leaf_k) << 20;
+    const std::uint64_t sizes =
+        word(q.m) * 31 + word(q.n) * 7 + word(q.k) * 3 + word(q.sms) * 5 + word(q.forced);
+    const std::uint64_t mix = (sizes + kind * 0xbf58476d1ce4e5b9ULL) * 0x9e3779b97f4a7c15ULL;
     return table_[mix >> 58];
   }
   std::array<Entry, 64> table_{};

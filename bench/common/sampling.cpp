@@ -18,6 +18,11 @@ std::size_t turn(std::size_t i, int repetition, std::size_t arms) {
   return repetition % 2 == 0 ? i : arms - 1 - i;
 }
 
+/// Two readings that saw no processor in common say 0, which is no clock.
+void keep_clock(double mhz, std::vector<double>& clocks) {
+  if (mhz > 0) clocks.push_back(mhz);
+}
+
 /// Microseconds per call of one launch. `lead` grows where the host was too slow for it. Clocks are
 /// read outside of what is timed, and only where `mhz` is asked for.
 double one_sample(Queue& queue, const Replay& replay, double& lead,
@@ -33,7 +38,7 @@ double one_sample(Queue& queue, const Replay& replay, double& lead,
     const auto after = mhz != nullptr ? queue.read_clocks() : nullptr;
     const double us = queue.us_between(*begin, *end);
     if (!late) {
-      if (before && after) mhz->push_back(queue.mhz_between(*before, *after));
+      if (before && after) keep_clock(queue.mhz_between(*before, *after), *mhz);
       return us / replay.calls();
     }
     lead *= 2;
@@ -92,7 +97,7 @@ Samples sample_settled(Queue& queue, const Replays& replays, const std::vector<d
     ReplaySamples& to = samples[block.arm];
     to.us.push_back(queue.us_between(*block.begin, *block.end) / block.calls);
     if (block.before && block.after) {
-      to.mhz.push_back(queue.mhz_between(*block.before, *block.after));
+      keep_clock(queue.mhz_between(*block.before, *block.after), to.mhz);
     }
   }
   return samples;

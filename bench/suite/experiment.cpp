@@ -112,10 +112,20 @@ class Experiment {
       device_.queue().wait();
     } catch (const std::exception& error) {
       result_.notes.push_back(name + ": left out: " + error.what());
+      result_.arm_failed = result_.arm_failed || (contract != nullptr && is_computed(*contract));
       return;
     }
     r.rough_us = std::max(1e-3, time_roughly(device_.queue(), r.arm));
     ready_.push_back(std::move(r));
+  }
+
+  /// Whether the backend says that it computes the arm's contract, so that the arm ought to run. A
+  /// device that an earlier error has made unusable says nothing of the kind, and it ought to.
+  bool is_computed(const ContractArm& arm) const {
+    const GemmSpec spec = spec_of(case_.problem, arm.contract);
+    Status status = validate(spec);
+    if (status) status = device_.backend().supports(spec);
+    return status.code() != Errc::unsupported;
   }
 
   void record(const Protocol& p) {
@@ -144,7 +154,7 @@ class Experiment {
   }
 
   /// An arm of detgemm against an independent computation, or against an arm of the same contract
-  /// that was checked so; a baseline against the first arm of detgemm.
+  /// that was checked so; a baseline against the first arm of detgemm that was.
   void check_bits() {
     bits_.resize(ready_.size());
     if (!settings_.check_bits || case_.problem.accumulate) return;
@@ -163,11 +173,14 @@ class Experiment {
           continue;
         }
         const std::string contract = r.contract->contract.text();
-        if (first_checked_ == nullptr) first_checked_ = &r;
         const auto known = outputs.find(contract);
         if (known == outputs.end()) {
-          outputs[contract] = std::move(d);
           bits_[i] = check_contract(device_, case_.problem, r.contract->contract, buffers_);
+          // Only what has been checked, and was right, is a measure for others.
+          if (bits_[i]->different == 0) {
+            outputs[contract] = std::move(d);
+            if (first_checked_ == nullptr) first_checked_ = &r;
+          }
         } else {
           bits_[i] = compare_outputs("the first arm of " + contract, d, known->second, d_size);
         }

@@ -141,8 +141,8 @@ std::string repro(const RunResult& run, const Case& c) {
   const std::string begin = "detgemm bench --backend " + run.backend;
   const Problem& p = c.problem;
   if (c.suites.front() != "own" && c.suites.front() != "drawn") {
-    return begin + " --suite " + c.suites.front() + (run.quick ? " --quick" : "") + " --filter '^" +
-           c.id + "/'";
+    return begin + " --suite " + c.suites.front() + (run.quick ? " --quick" : "") + " --m " +
+           std::to_string(p.tokens) + " --filter '^" + c.id + "/'";
   }
   const std::string weights = c.model == "own"
                                   ? "--n " + std::to_string(p.n) + " --k " + std::to_string(p.k)

@@ -39,6 +39,7 @@ struct CaseResult {
   double limit_us = 0;  ///< the larger of bytes over the read ceiling and FLOPs over the MMA one
   std::string limited_by;
   bool wrong_bits = false;  ///< an arm of detgemm did not compute its contract's bits
+  bool arm_failed = false;  ///< an arm of detgemm that the backend computes ended in an error
   bool settled = true;      ///< the warm-up ended because clocks had settled
   std::vector<ArmResult> arms;
   std::vector<Versus> comparisons;  ///< each of detgemm with each baseline
@@ -76,7 +77,7 @@ struct RunResult {
   std::vector<CaseResult> results;
   std::vector<Fall> falls;
   int not_measured = 0;  ///< cases left when the budget was spent
-  int failed = 0;        ///< cases that ended in an error
+  int failed = 0;        ///< cases in which detgemm ended in an error or had wrong bits
 };
 
 /// The one document of every backend, "schema": 2 (docs/benchmarks.md). Each throws where the file

@@ -149,7 +149,7 @@ struct Session {
       run.results.push_back(std::move(failed));
       ++run.failed;
     }
-    if (run.results.back().wrong_bits) ++run.failed;
+    if (run.results.back().wrong_bits || run.results.back().arm_failed) ++run.failed;
     return &run.results.back();
   }
 };

@@ -103,6 +103,7 @@ std::vector<std::int64_t> parse_values(const std::string& name, const std::strin
   std::vector<std::int64_t> values;
   for (const std::string& part : split(text)) {
     const auto pieces = split(part, ':');
+    if (pieces.empty()) wrong(name, part, "a list such as 1,64,65 or 1:512:8");
     const auto more = pieces.front() == "random" ? drawn(name, part, pieces, seed)
                       : pieces.size() > 1        ? range(name, part, pieces)
                                           : std::vector{parse_whole(name, part, 1, kMaxExtent)};

@@ -64,6 +64,14 @@ struct ConformOptions {
 void check(const ConformOptions& options) {
   if (options.quick && options.full) refuse("conform takes either --quick or --full");
   if (options.controls && options.list) refuse("conform takes either --controls or --list");
+  const bool chooses = options.backend != "all" || !options.engine.empty() ||
+                       !options.contracts.empty() || !options.properties.empty() ||
+                       !options.only_case.empty();
+  if ((options.controls || options.list) && chooses) {
+    refuse(
+        "--controls and --list take no --backend, --engine, --contract, --property or --case: "
+        "what they run or list is fixed");
+  }
   if (!options.engine.empty() && options.backend != "all") {
     refuse("conform takes either --backend or --engine");
   }
@@ -147,12 +155,13 @@ Report test(const ConformOptions& options) {
 }
 
 /// The report's text goes to the file, and a line on stdout says so.
-void move_to_file(Report& report, OutputFile& file, const std::string& path) {
+void move_to_file(Report& report, OutputFile& file, const ConformOptions& options) {
   file.write(report.text.data(), report.text.size());
-  const char* verdict = report.exit == kOk       ? "passed"
+  const char* verdict = options.list             ? "listed"
+                        : report.exit == kOk     ? "passed"
                         : report.exit == kFailed ? "failed"
                                                  : "nothing ran";
-  report.text = std::string(verdict) + "; the report is in " + printable(path) + "\n";
+  report.text = std::string(verdict) + "; the report is in " + printable(options.output) + "\n";
 }
 
 Report conform(const ConformOptions& options) {
@@ -169,7 +178,7 @@ Report conform(const ConformOptions& options) {
   if ((options.list || options.controls) && options.format == "json") {
     report.text = report.json.dump(1) + "\n";
   }
-  if (file) move_to_file(report, *file, options.output);
+  if (file) move_to_file(report, *file, options);
   return report;
 }
 

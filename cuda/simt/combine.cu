@@ -64,10 +64,12 @@ cudaError_t launch(const GemmArguments& g, std::span<const Root> roots,
   std::copy(roots.begin(), roots.end(), list.root);
   const std::int64_t blocks = (g.m * g.n + kThreads - 1) / kThreads;
   const std::int64_t max_blocks = 8 * std::int64_t{options.sms};
-  combine_kernel<kCapacity>
-      <<<static_cast<unsigned>(std::min(blocks, max_blocks)), kThreads, 0, options.stream>>>(g,
-                                                                                             list);
-  return cudaGetLastError();
+  GemmArguments arguments_of_kernel = g;
+  void* arguments[] = {&arguments_of_kernel, &list};
+  // This call returns its own error. The runtime's last one may be an older one of the caller's.
+  return cudaLaunchKernel(reinterpret_cast<const void*>(&combine_kernel<kCapacity>),
+                          dim3(static_cast<unsigned>(std::min(blocks, max_blocks))), dim3(kThreads),
+                          arguments, 0, options.stream);
 }
 
 }  // namespace

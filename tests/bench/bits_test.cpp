@@ -75,6 +75,30 @@ TEST(Bits, ThatAreWrongFailTheCase) {
   EXPECT_EQ(result.notes, std::vector<std::string>{"chain: WRONG BITS"});
 }
 
+/// An arm whose own bits are wrong, or could not be checked, is no measure for another one.
+TEST(Bits, NothingIsComparedWithAnArmThatWasNotRight) {
+  for (const bool throws : {false, true}) {
+    FakeBenchDevice device;
+    device.own_check = [throws](const Buffers::Call&, const Gemm&) -> BitsCheck {
+      if (throws) throw std::runtime_error("no means");
+      return {"plain", 4, 1};
+    };
+    device.others = {fake_baseline("vendor", [](auto) { return 1; })};
+    std::vector<Case> cases{small_case()};
+    add_forced_arms(device.backend(), {"all"}, cases);
+    const CaseResult result = checked(device, cases[0]);
+    ASSERT_EQ(result.arms.size(), 3U);
+    for (const ArmResult& arm : result.arms) {
+      if (throws || arm.role == Role::baseline) {
+        EXPECT_FALSE(arm.bits) << arm.name;
+      } else {
+        EXPECT_EQ(arm.bits->different, 1) << arm.name;
+      }
+    }
+    EXPECT_EQ(result.wrong_bits, !throws);
+  }
+}
+
 TEST(Bits, AForcedKernelIsComparedWithTheArmOfItsContractAndABaselineWithTheFirst) {
   FakeBenchDevice device;
   device.own_check = [](const Buffers::Call&, const Gemm&) { return BitsCheck{"plain", 4, 0}; };

@@ -99,6 +99,24 @@ TEST(Experiment, AnArmThatCannotRunIsLeftOutWithItsSentence) {
   EXPECT_EQ(result.notes[0], "broken: left out: no such type");
 }
 
+/// What the backend computes must run. What it does not compute is left out, as a baseline is.
+TEST(Experiment, AnArmOfDetgemmThatEndsInAnErrorFailsTheCase) {
+  FakeBenchDevice device;
+  Case c = small_case();
+  EXPECT_FALSE(run(device, c).arm_failed);
+  c.contract_arms.push_back(
+      {"forced", c.contract_arms[0].contract, Stable::none, "no such kernel"});
+  CaseResult result = run(device, c);
+  EXPECT_TRUE(result.arm_failed);
+  EXPECT_EQ(result.arms.size(), 1U);
+  c = small_case();
+  c.problem.accumulate = true;
+  c.contract_arms = {{"tree", *Contract::parse("hopper/bf16/tree:16->fp32")}};
+  result = run(device, c);
+  EXPECT_FALSE(result.arm_failed) << "a tree cannot continue from C";
+  EXPECT_EQ(result.notes.size(), 1U);
+}
+
 TEST(Experiment, SampledAgainWithMoreLeadWhereTheHostWasTooSlow) {
   FakeBenchDevice device;
   device.fake.late = 3;

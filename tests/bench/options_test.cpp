@@ -44,6 +44,7 @@ TEST(Values, ThatAreWrongAreRefusedInASentence) {
   EXPECT_EQ(value_complaint("1,x"), "--m is \"x\": it must be a whole number from 1 to 16777216");
   EXPECT_EQ(value_complaint("1:99999999"),
             "--m is \"99999999\": it must be a whole number from 1 to 16777216");
+  EXPECT_EQ(value_complaint("1,:"), "--m is \":\": it must be a list such as 1,64,65 or 1:512:8");
   EXPECT_EQ(value_complaint("9:3"),
             "--m is \"9:3\": it must be LOW:HIGH:STEP with LOW no larger than HIGH");
   EXPECT_EQ(value_complaint("1:2:3:4"), "--m is \"1:2:3:4\": it must be LOW:HIGH:STEP");

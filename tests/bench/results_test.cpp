@@ -68,8 +68,9 @@ TEST(Results, AreOneDocumentThatParses) {
   EXPECT_EQ(json["schema"], 2);
   EXPECT_EQ(json["results"][0]["arms"][0]["us"], 2.0);
   EXPECT_EQ(json["results"][0]["arms"][0]["batch_invariant"], false);
-  EXPECT_EQ(json["results"][0]["repro"],
-            "detgemm bench --backend cpu --suite fake --filter '^fake/small/forward/m5/bf16/'");
+  EXPECT_EQ(
+      json["results"][0]["repro"],
+      "detgemm bench --backend cpu --suite fake --m 5 --filter '^fake/small/forward/m5/bf16/'");
   const std::string csv = to_csv(run);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
   EXPECT_NE(to_markdown(run).find("| fake/small/forward/m5/bf16 | chain | 2.00 |"),

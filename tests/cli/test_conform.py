@@ -31,6 +31,8 @@ WORDS = [
     (["--engine", "e.so", "--backend", "skeleton"], "invalid_argument", "either --backend or --engine"),
     (["--quick", "--full"], "invalid_argument", "either --quick or --full"),
     (["--list", "--controls"], "invalid_argument", "either --controls or --list"),
+    (["--controls", "--backend", "cuda"], "invalid_argument", "--controls and --list take no --backend"),
+    (["--list", "--property", "batch"], "invalid_argument", "--controls and --list take no --backend"),
     (["--controls", "--report", "junit"], "invalid_argument", "--controls and --list take text"),
     (["-o", "/nowhere/report"], "io", 'output is "/nowhere/report": it cannot be written: No such'),
     (["extra"], "invalid_argument", "extra"),

@@ -123,6 +123,21 @@ TEST(CudaPipeline, NoDecisionOutlivesItsQuestion) {
   EXPECT_GE(refused, 500);
 }
 
+/// In a context without room for clusters every call asks twice, so both answers must stay.
+TEST(CudaPipeline, AQuestionAndItsTwinWithoutClustersAreRememberedTogether) {
+  for (std::int64_t m = 1; m <= 512; ++m) {
+    Recall recall;
+    Asked a{arguments({m, 4096, 4096}), Arithmetic::hopper, DType::bf16, {}};
+    const Question q = question_of(a.g, a.arithmetic, a.input, a.options);
+    a.options.clusters = false;
+    const Question alone = question_of(a.g, a.arithmetic, a.input, a.options);
+    recall.keep(q, {});
+    recall.keep(alone, {});
+    ASSERT_NE(recall.find(q), nullptr) << m;
+    ASSERT_NE(recall.find(alone), nullptr) << m;
+  }
+}
+
 /// `decide` is pure: it launches and prepares nothing, and null pointers stand for aligned ones.
 TEST(CudaPipeline, DecidingTouchesNoDevice) {
   Random random(7);
