@@ -27,21 +27,32 @@ GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract
   return spec;
 }
 
-/// A named backend, or the first in the registry whose memory the stream names and that
-/// supports the problem; the sentence lists every refusal.
+/// The named backend, or the first one in the registry that works on the stream's kind of memory
+/// and supports the problem. The sentence lists every refusal. Its code is `unavailable` where no
+/// backend can run here or now, which starting a Runtime may change, and `unsupported` where one
+/// can run and does not compute the problem.
 Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::string& name_asked) {
   if (!name_asked.empty()) return find_backend(name_asked);
   std::string refusals;
+  bool any_available = false;
   for (const Backend* backend : backends()) {
     if (backend->device().kind() != stream.kind) continue;
     Status status = backend->available();
-    if (status) status = backend->supports(spec);
+    if (status) {
+      any_available = true;
+      status = backend->supports(spec);
+    }
     if (status) return backend;
     const std::string who = std::string(backend->name()) + ": ";
     refusals += "; " + (status.message().starts_with(who) ? "" : who) + status.message();
   }
-  return unsupported("no backend on " + described(stream.kind) + " computes " +
-                     spec.contract.text() + refusals);
+  const std::string where = described(stream.kind);
+  if (!any_available) {
+    if (refusals.empty()) refusals = ": this build has none";
+    return Status{Errc::unavailable, "no backend on " + where + " is available to compute " +
+                                         spec.contract.text() + refusals};
+  }
+  return unsupported("no backend on " + where + " computes " + spec.contract.text() + refusals);
 }
 
 }  // namespace
@@ -51,13 +62,14 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   const ConstVector& bias = options.bias;
   if (bias.data == nullptr && bias.size != 0) {
     return invalid("bias.data is null and bias.size is " + std::to_string(bias.size) +
-                   ": a bias that is not wanted has size 0");
+                   ": a bias that is not used has size 0");
   }
   const GemmSpec spec = spec_of(a, d, contract, options);
   if (Status s = validate(spec); !s) return s;
   auto backend = choose(stream, spec, options.backend);
   if (!backend) return backend.status();
-  auto plan = Plan::create(**backend, spec, PlanOptions{options.variant, 0});
+  auto plan = Plan::create(**backend, spec,
+                           PlanOptions{options.variant, options.max_workers, options.stable});
   if (!plan) return plan.status();
   const Operands operands{a, b, d, options.c, bias};
   const Workspace& given = options.workspace;

@@ -8,13 +8,14 @@
 
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
-#ifdef DETGEMM_HAS_CUDA
+#include "detgemm/config.hpp"
+#if DETGEMM_HAS_CUDA
 #include "detgemm/cuda.hpp"
 #endif
-#ifdef DETGEMM_HAS_HIP
+#if DETGEMM_HAS_HIP
 #include "detgemm/hip.hpp"
 #endif
-#ifdef DETGEMM_HAS_REFERENCE
+#if DETGEMM_HAS_REFERENCE
 #include "detgemm/reference.hpp"
 #endif
 
@@ -24,18 +25,18 @@ namespace {
 /// The one ordered table: of the backends on a stream's kind of device, the first that supports a
 /// problem is the default. So `reference-device` computes only what no GPU backend before it does.
 std::span<const Backend* const> table() {
-  static const std::array all{
-#ifdef DETGEMM_HAS_CUDA
-      &cuda_backend(),
+  static const std::array all {
+#if DETGEMM_HAS_CUDA
+    &cuda_backend(),
 #endif
-#ifdef DETGEMM_HAS_HIP
-      &hip_backend(),
+#if DETGEMM_HAS_HIP
+        &hip_backend(),
 #endif
-#ifdef DETGEMM_HAS_REFERENCE
-      &reference_backend(),
-      reference_device_backend(),
+#if DETGEMM_HAS_REFERENCE
+        &reference_backend(), reference_device_backend(),
 #endif
-      static_cast<const Backend*>(nullptr),  // the last entry may be null: there is no such backend
+        static_cast<const Backend*>(
+            nullptr),  // the last entry may be null: there is no such backend
   };
   static const auto there = std::span(all).first(
       static_cast<std::size_t>(std::find(all.begin(), all.end(), nullptr) - all.begin()));

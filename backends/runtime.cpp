@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#ifdef DETGEMM_HAS_REFERENCE
+#include "detgemm/config.hpp"
+#if DETGEMM_HAS_REFERENCE
 #include "detgemm/reference.hpp"
 #endif
 
@@ -14,12 +15,12 @@ namespace detgemm {
 
 Result<Runtime> Runtime::start(const RuntimeOptions& options) {
   // Far more than any machine has: OpenMP ends the process where it cannot start its threads.
-  constexpr int most = 4096;
-  if (options.threads < 0 || options.threads > most) {
+  constexpr int kMaxThreads = 4096;
+  if (options.threads < 0 || options.threads > kMaxThreads) {
     return invalid("threads is " + std::to_string(options.threads) +
-                   ": it must be from 0 (all) to " + std::to_string(most));
+                   ": it must be from 0 (all) to " + std::to_string(kMaxThreads));
   }
-#ifdef DETGEMM_HAS_REFERENCE
+#if DETGEMM_HAS_REFERENCE
   auto started = initialize_reference(options.threads);
   if (!started) return started.status();
   return Runtime(*started);
@@ -32,7 +33,7 @@ Runtime::Runtime(Runtime&& other) noexcept
     : owns_kokkos_(std::exchange(other.owns_kokkos_, false)) {}
 
 Runtime::~Runtime() {
-#ifdef DETGEMM_HAS_REFERENCE
+#if DETGEMM_HAS_REFERENCE
   if (owns_kokkos_) finalize_reference();
 #endif
 }

@@ -46,7 +46,7 @@ foreach(arch IN LISTS DETGEMM_CUDA_PORTABLE_ARCHITECTURES)
 endforeach()
 
 # detgemm_cuda_target(TARGET [PORTABLE]): gives a target with CUDA sources those flags and the static
-# runtime. A driver is found at run time, so that what is built here loads where there is none.
+# runtime. The driver is looked for at run time, so that what is built here loads without one.
 function(detgemm_cuda_target target)
   set(machine detgemm_cuda_sm90_flags)
   if("PORTABLE" IN_LIST ARGN)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# One export set a component, so that a consumer of one needs nothing of the others.
+# One export set per component, so that a consumer of one needs nothing of the others.
 
 include(CMakePackageConfigHelpers)
 
@@ -25,6 +25,8 @@ foreach(component IN LISTS detgemm_components ITEMS detgemm)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(FILES ${PROJECT_BINARY_DIR}/include/detgemm/config.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/detgemm)
 
 if(BUILD_SHARED_LIBS)
   set(detgemm_static FALSE)
@@ -41,7 +43,12 @@ install(FILES ${PROJECT_BINARY_DIR}/detgemmConfig.cmake
   ${PROJECT_SOURCE_DIR}/cmake/DetgemmKokkosFind.cmake DESTINATION ${detgemm_package_dir})
 
 if(TARGET detgemm_cli)
-  install(TARGETS detgemm_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # Whoever builds the libraries alone (--target detgemm_detgemm) installs them alone.
+  install(TARGETS detgemm_cli DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+  install(CODE "if(NOT EXISTS \"$<TARGET_FILE:detgemm_cli>\")
+    message(STATUS \"detgemm: the command was not built and is not installed; build its target, \
+detgemm_cli, to have it\")
+  endif()")
   file(RELATIVE_PATH detgemm_up ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_property(TARGET detgemm_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
   if(TARGET detgemm_bench)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Kokkos: an installed one of 3.4 or newer, else (DETGEMM_ENABLE_KOKKOS=ON, or sources given by
+# Kokkos: an installed one of 3.4 or newer, otherwise (DETGEMM_ENABLE_KOKKOS=ON, or sources given by
 # FETCHCONTENT_SOURCE_DIR_KOKKOS) the pinned release below, built static as part of this project.
 
 include(DetgemmKokkosFind)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 include(GNUInstallDirs)
+include(DetgemmFolders)
 
 # Floating-point flags are part of the contract: no contraction, no fast-math, no flush to zero.
 add_library(detgemm_flags INTERFACE)
@@ -29,6 +30,7 @@ function(detgemm_add_library name)
   add_library(detgemm::${name} ALIAS ${target})
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
+      $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detgemm_flags>)
@@ -51,23 +53,27 @@ function(detgemm_add_library name)
   endif()
 endfunction()
 
-# A folder of the tree with targets of its own.
-function(detgemm_add_folder folder)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-    add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
+# detgemm_compile_plain(NAME): little optimisation and no sanitizer. The engines of the harness are not
+# what a sanitizer is for, and instrumented they take longer to compile than all that they test.
+function(detgemm_compile_plain name)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(detgemm_${name} PRIVATE -O0 -fno-sanitize=all)
+  else()
+    target_compile_options(detgemm_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 
-# detgemm_add_backend(NAME WANTED): folder backends/NAME defines detgemm_NAME; the registry in
-# detgemm_detgemm then knows it through DETGEMM_HAS_NAME.
+# detgemm_add_backend(NAME WANTED): folder backends/NAME defines detgemm_NAME. Sets DETGEMM_HAS_NAME to
+# 1 or 0, by which detgemm/config.hpp tells the registry, and users, what the build has.
 function(detgemm_add_backend name wanted)
+  string(TOUPPER ${name} upper)
+  set(DETGEMM_HAS_${upper} 0 PARENT_SCOPE)
   if(NOT wanted)
     return()
   endif()
   detgemm_add_folder(backends/${name})
   if(TARGET detgemm_${name})
-    string(TOUPPER ${name} upper)
-    target_compile_definitions(detgemm_detgemm PRIVATE DETGEMM_HAS_${upper})
+    set(DETGEMM_HAS_${upper} 1 PARENT_SCOPE)
     target_link_libraries(detgemm_detgemm PUBLIC detgemm_${name})
   endif()
 endfunction()

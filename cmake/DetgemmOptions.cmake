@@ -3,8 +3,8 @@
 
 # Options, all prefixed and positive. Nothing here touches a consumer's flags or standard.
 
-# detgemm_tristate(NAME DEFAULT DOC): AUTO builds it where what it needs is found, ON fails with a
-# sentence where it is not, OFF does not look.
+# detgemm_tristate(NAME DEFAULT DOC): AUTO builds it if what it needs is found, ON stops with a sentence
+# if that is not found, and OFF does not look for it.
 function(detgemm_tristate name default doc)
   set(DETGEMM_ENABLE_${name} ${default} CACHE STRING "${doc} (AUTO, ON or OFF)")
   set_property(CACHE DETGEMM_ENABLE_${name} PROPERTY STRINGS AUTO ON OFF)
@@ -22,7 +22,7 @@ endfunction()
 
 detgemm_tristate(KOKKOS AUTO "The bit-exact reference backend")
 detgemm_tristate(CUDA AUTO "The CUDA backend")
-detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels where no compiler is")
+detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels if there is no compiler for them")
 
 option(DETGEMM_HIP_LINK_RUNTIME "Link an installed ROCm's libamdhip64, not one found at run time" OFF)
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})

@@ -31,12 +31,11 @@ function(detgemm_targets_below directory out)
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# Target tests_FOLDER builds what the tests of one folder need, and no more.
-function(detgemm_add_folder_target folder)
-  set(targets "")
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-    detgemm_targets_below(${PROJECT_SOURCE_DIR}/${folder} targets)
-  endif()
+# detgemm_add_test_folder(FOLDER): the tests of one folder. Target tests_NAME builds what they need, and
+# no more.
+function(detgemm_add_test_folder folder)
+  detgemm_add_folder(${folder})
+  detgemm_targets_below(${PROJECT_SOURCE_DIR}/${folder} targets)
   string(REPLACE "/" "_" name ${folder})
   add_custom_target(${name})
   if(targets)

@@ -72,7 +72,7 @@ cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
   using Key = std::pair<std::uint64_t, Arithmetic>;
   const Key key{context, arithmetic};
   // No lock is taken while a thread stays with one context and one arithmetic.
-  static thread_local Key last{};
+  static thread_local Key last{~std::uint64_t{0}, arithmetic};  // the number of no context
   if (key == last) return cudaSuccess;
   static std::mutex mutex;
   static std::set<Key> prepared;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
 #include "cuda/families.hpp"
 #include "cuda/recall.hpp"
@@ -26,8 +27,7 @@ Status refusal(const Question& q, const char* why) {
   contract.arithmetic = q.arithmetic;
   contract.reduction = q.reduction;
   contract.input = q.input;
-  return unsupported("variant is \"" + kernels(contract)[static_cast<std::size_t>(q.forced)].name +
-                     "\": " + why + "; leave it empty for a kernel that takes these arrays");
+  return forced_kernel_refuses(kernels(contract)[static_cast<std::size_t>(q.forced)].name, why);
 }
 
 /// What a launch returns where the context has no room for its cluster.

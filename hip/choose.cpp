@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/contract/forced_kernel.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
 
@@ -132,8 +133,10 @@ Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOption
     return unsupported("forced is " + std::to_string(options.forced) + ": there are " +
                        std::to_string(list.size()) + " kernels for this contract");
   }
-  return unsupported("kernel " + std::string(list[index].name) +
-                     " does not take arrays that lie like these");
+  return forced_kernel_refuses(
+      list[index].name,
+      "it reads A and B in aligned chunks of 16 bytes along K, or of 8 bytes along M or N, and one "
+      "of them does not lie so");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ scripts/setup.sh
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
-# With a device that the CUDA backend has kernels for, and a compiler, it comes along.
+# The CUDA backend is built too where there is a device for its tensor-core kernels and a compiler.
 preset=host
 PATH=$PATH:/usr/local/cuda/bin
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true)
@@ -48,4 +48,9 @@ if [ $preset = cuda-sm90 ]; then
   show "The same promises on this GPU" $detgemm conform --backend cuda --quick
 fi
 show "Broken engines: each must fail, by the property meant for it" $detgemm conform --controls --quick
+if [ $status -eq 0 ]; then
+  printf '\nEverything above passed. The command is %s; %s --help lists what it does.\n' $detgemm $detgemm
+else
+  printf '\nSomething above failed: look for "exit status".\n'
+fi
 exit $status

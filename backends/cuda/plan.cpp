@@ -70,7 +70,7 @@ std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOption
   launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
   launch.a_is_stable = options.stable == Stable::a;
   launch.b_is_stable = options.stable == Stable::b;
-  return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, options.variant, device.ordinal,
+  return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
                                                      CudaKernels{spec, launch});
 }
 

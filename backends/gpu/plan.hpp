@@ -17,9 +17,9 @@ namespace detgemm::gpu {
 /// Kernels for one spec on one device, with everything that a plan's options say about them: what
 /// GpuPlan needs of a vendor.
 ///
-/// decide           what would run, without running it: pure, and free of pointers to arrays. It
-///                  refuses with a sentence (without the backend's name in front) what no kernel,
-///                  or not the forced one, takes; such a Status is `unsupported`.
+/// decide           what would run, without running it: pure, and free of pointers to arrays. What
+///                  no kernel takes, or not the forced one, it refuses in a sentence without the
+///                  backend's name in front; see core/contract/forced_kernel.hpp.
 /// enqueue          launches the Decision. It may replace the Decision by another one with the same
 ///                  bits, where the device cannot hold the first; what it leaves is what runs.
 /// name             one line for RunInfo::kernel; only computed where somebody asks.
@@ -44,9 +44,8 @@ class GpuPlan final : public PlanImpl {
  public:
   using R = typename K::Runtime;
 
-  /// `forced` is PlanOptions::variant: the name of a kernel, or empty.
-  GpuPlan(const GemmSpec& spec, std::string forced, int device, K kernels)
-      : spec_(spec), forced_(std::move(forced)), device_(device), kernels_(std::move(kernels)) {}
+  GpuPlan(const GemmSpec& spec, int device, K kernels)
+      : spec_(spec), device_(device), kernels_(std::move(kernels)) {}
 
   std::size_t workspace_bytes(std::int64_t max_m) const override {
     return kernels_.workspace_bytes(max_m);
@@ -98,19 +97,12 @@ class GpuPlan final : public PlanImpl {
   }
 
  private:
-  /// The plan exists, so the forced kernel takes the spec; what it does not take is these arrays.
-  Status refusal(const Status& why) const {
-    const std::string backend = std::string(R::kName) + ": ";
-    if (forced_.empty() || why.message().starts_with("variant is")) {
-      return {why.code(), backend + why.message()};
-    }
-    return unsupported(backend + "variant is \"" + forced_ +
-                       "\": it does not take arrays that lie like these (rows at multiples of 16 "
-                       "bytes, as a rule); leave it empty for a kernel that does");
+  /// What decide() refuses, with the backend's name in front.
+  static Status refusal(const Status& why) {
+    return {why.code(), std::string(R::kName) + ": " + why.message()};
   }
 
   GemmSpec spec_;
-  std::string forced_;
   int device_;
   K kernels_;
 };

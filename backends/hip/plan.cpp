@@ -62,7 +62,7 @@ Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const Pl
   launch.max_units = options.max_workers;
   launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
   return std::shared_ptr<const PlanImpl>(std::make_shared<gpu::GpuPlan<HipKernels>>(
-      spec, options.variant, device.ordinal, HipKernels(spec, launch, device.ordinal)));
+      spec, device.ordinal, HipKernels(spec, launch, device.ordinal)));
 }
 
 }  // namespace detgemm::hip

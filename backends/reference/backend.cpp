@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/reference/plan.hpp"
+#include "backends/reference/started.hpp"
 #include "detgemm/reference.hpp"
 
 namespace detgemm {
@@ -16,12 +17,7 @@ class ReferenceBackend final : public Backend {
   std::string_view description() const noexcept override {
     return "the contract, executable: bit-exact models of every arithmetic on Kokkos";
   }
-  Status available() const override {
-    if (Kokkos::is_initialized()) return {};
-    return {Errc::unavailable,
-            "reference: Kokkos is not initialised; keep a detgemm::Runtime alive or call "
-            "Kokkos::initialize"};
-  }
+  Status available() const override { return reference::started(name()); }
   Status supports(const GemmSpec&) const override { return {}; }
   Guarantees guarantees(const Contract&) const override { return {true, true, true, true, true}; }
   std::vector<std::string> variants(const GemmSpec& spec) const override {

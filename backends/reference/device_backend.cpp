@@ -21,12 +21,13 @@ using reference::Root;
 
 constexpr const char* kElements = "elements";
 
-/// A block has at least this many threads: with so many items a worker there are no more blocks,
-/// and no more SMs at work, than workers.
-constexpr std::int64_t kItemsAWorker = 32;
+/// A block has at least this many threads: with so many items per worker there are no more blocks,
+/// and no more multiprocessors at work, than workers.
+constexpr std::int64_t kItemsPerWorker = 32;
 
 // Kokkos hands bodies below 512 bytes to the kernel as they are, without a copy through memory.
-static_assert(sizeof(reference::Combined<reference::RootsByValue>) <= 512 - 128);
+static_assert(sizeof(reference::Combined<reference::RootsByValue>) <= 512 - 128,
+              "the body of a combine, with what Kokkos adds to it, stays below 512 bytes");
 
 /// Writes a few roots to the device, from a kernel's arguments: no host memory has to live on.
 struct PlaceRoots {
@@ -45,11 +46,11 @@ std::mutex& launching() {
 class DevicePlan final : public PlanImpl {
  public:
   DevicePlan(const GemmSpec& spec, int workers)
-      : spec_(spec), items_(std::int64_t{workers} * kItemsAWorker) {
+      : spec_(spec), items_(std::int64_t{workers} * kItemsPerWorker) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {
       const std::int64_t leaves = spec.contract.leaves(spec.k);
-      const std::int64_t most_roots = leaves & -leaves;  // a power of two that divides the leaves
-      if (most_roots > kRootsByValue) roots_ = static_cast<std::size_t>(most_roots) * sizeof(Root);
+      const std::int64_t max_roots = leaves & -leaves;  // a power of two that divides the leaves
+      if (max_roots > kRootsByValue) roots_ = static_cast<std::size_t>(max_roots) * sizeof(Root);
     }
   }
 
@@ -115,7 +116,7 @@ class DevicePlan final : public PlanImpl {
   }
 
   GemmSpec spec_;
-  std::int64_t items_;  // 0: an item an output
+  std::int64_t items_;  // 0: one item per output
   std::size_t roots_ = 0;
 };
 

@@ -35,7 +35,8 @@ struct Pieces {
 };
 
 /// `body(i)` for every i < total, as at most `items` range items, which no more than that many
-/// threads can share; 0: an item each. A single item of a host space runs on the calling thread.
+/// threads can share; 0: one item per output. A single item of a host space runs on the calling
+/// thread.
 template <class Space, class Body>
 void for_each_output(const char* label, const Space& space, std::int64_t total, std::int64_t items,
                      const Body& body) {
@@ -98,7 +99,7 @@ struct Combined {
   }
 };
 
-/// Joins `count` roots in tree order, then the epilogue.
+/// Adds `count` roots in tree order, then applies the epilogue.
 template <class Space, class Roots>
 void launch_combine(const Space& space, const GemmArguments& g, const Roots& roots,
                     std::int64_t count, std::int64_t items = 0) {

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "backends/reference/element_kernel.hpp"
+#include "backends/reference/started.hpp"
 
 namespace detgemm::reference {
 namespace {
@@ -23,7 +24,7 @@ std::span<const TileSet* const> sets() {
 
 /// A tile shape for this M: bit-neutral, so it may follow the shape and the number of workers.
 struct Grid {
-  std::int64_t tile_rows, tile_cols;  // outputs a tile
+  std::int64_t tile_rows, tile_cols;  // outputs per tile
   std::int64_t rows, cols;            // tiles
   std::int64_t tiles() const { return rows * cols; }
 };
@@ -37,9 +38,9 @@ std::int64_t piece(std::int64_t extent, std::int64_t pieces, std::int64_t unit) 
 /// workers.
 Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t workers) {
   const std::int64_t row_tiles = ceil_div(m, kernel.rows);
-  const std::int64_t most_col_tiles = ceil_div(n, kernel.col_unit);
+  const std::int64_t max_col_tiles = ceil_div(n, kernel.col_unit);
   std::int64_t col_tiles = ceil_div(n, kernel.cols);
-  while (row_tiles * col_tiles < 3 * workers && col_tiles < most_col_tiles) ++col_tiles;
+  while (row_tiles * col_tiles < 3 * workers && col_tiles < max_col_tiles) ++col_tiles;
   Grid grid{};
   grid.tile_rows = std::min(kernel.rows, piece(m, row_tiles, kernel.row_unit));
   grid.tile_cols = std::min(kernel.cols, piece(n, col_tiles, kernel.col_unit));
@@ -51,12 +52,12 @@ Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::in
 /// Waking a worker costs more than this many products take.
 constexpr double kProductsAWorker = 32768;
 
-/// A product of the scalar definition takes as long as this many of the tile kernels'.
+/// A product takes the scalar definition as long as this many products take the tile kernels.
 constexpr double kScalarCost = 64;
-/// And so does a root of a combine.
+/// A root of a combine takes as long as this many of them.
 constexpr double kRootCost = 8;
 
-/// `depth`: products an output.
+/// `depth`: products per output.
 std::int64_t workers_for(const GemmArguments& g, double depth) {
   const double products = static_cast<double>(g.m) * static_cast<double>(g.n) * (depth + 1);
   const double workers = products / kProductsAWorker;
@@ -78,7 +79,7 @@ class ReferencePlan final : public PlanImpl {
   }
 
   Status run(Stream, const Operands& operands, Workspace workspace, RunInfo* info) const override {
-    if (Status s = initialised(); !s) return s;
+    if (Status s = started("reference"); !s) return s;
     const GemmArguments g = flatten(spec_, operands);
     if (set_ != nullptr) {
       run_tiles(g, static_cast<std::byte*>(workspace.data));
@@ -96,7 +97,7 @@ class ReferencePlan final : public PlanImpl {
 
   Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
                  RunInfo* info) const override {
-    if (Status s = initialised(); !s) return s;
+    if (Status s = started("reference"); !s) return s;
     std::vector<Root> list;
     for (const ConstMatrix& root : roots) {
       list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
@@ -113,13 +114,6 @@ class ReferencePlan final : public PlanImpl {
 
   std::string kernel(std::int64_t) const override { return set_ != nullptr ? set_->name : kScalar; }
 
-  static Status initialised() {
-    if (Kokkos::is_initialized()) return {};
-    return {Errc::unavailable,
-            "reference: Kokkos is not initialised; keep a detgemm::Runtime alive or call "
-            "Kokkos::initialize"};
-  }
-
  private:
   std::int64_t workers_at_most(const GemmArguments& g, double depth) const {
     return std::min(workers_for(g, depth), std::int64_t{workers_});
@@ -128,9 +122,9 @@ class ReferencePlan final : public PlanImpl {
   /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
   /// RangePolicy dispatch is used, which every Kokkos since 3.4 takes from any host thread.
   void run_tiles(const GemmArguments& g, std::byte* scratch) const {
-    const std::int64_t most = workers_at_most(g, static_cast<double>(g.k));
-    const Grid grid = make_grid(kernel_, g.m, g.n, most);
-    const std::int64_t workers = std::min(most, grid.tiles());
+    const std::int64_t max_workers = workers_at_most(g, static_cast<double>(g.k));
+    const Grid grid = make_grid(kernel_, g.m, g.n, max_workers);
+    const std::int64_t workers = std::min(max_workers, grid.tiles());
     std::atomic<std::int64_t> next{0};
     std::atomic<std::int64_t>* counter = &next;
     const TileKernel kernel = kernel_;
@@ -161,7 +155,7 @@ class ReferencePlan final : public PlanImpl {
   GemmSpec spec_;
   const TileSet* set_;  // null: the scalar definition
   TileKernel kernel_;
-  std::size_t scratch_ = 0;  // bytes a worker
+  std::size_t scratch_ = 0;  // bytes per worker
   int workers_;
 };
 

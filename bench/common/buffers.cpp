@@ -30,7 +30,6 @@ char* Buffers::copy_of(const Pool& pool, std::int64_t bytes, std::int64_t wanted
 
 Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes least)
     : memory_(memory) {
-  std::int64_t most_d = 0;
   const auto grow = [](Pool& pool, std::int64_t bytes, std::int64_t at_least) {
     pool.bytes = std::max({pool.bytes, 2 * padded(bytes), at_least});
   };
@@ -40,7 +39,6 @@ Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes
     grow(a_[type], g.a_bytes(), least.others);
     grow(b_[type], g.b_bytes(), problem.kind == Kind::db ? least.others : least.weights);
     grow(d_, g.d_bytes(), least.others);
-    most_d = std::max(most_d, g.d_bytes());
   }
   const auto fill = [&](Pool& pool, DType type, std::uint64_t seed) {
     if (pool.bytes == 0) return;
@@ -54,7 +52,6 @@ Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes
   if (d_.bytes == 0) return;
   d_.data = static_cast<char*>(memory_.allocate(d_.bytes));
   memory_.fill_zero(d_.data, d_.bytes);
-  scratch_ = memory_.allocate(most_d);
 }
 
 Buffers::~Buffers() {
@@ -63,7 +60,6 @@ Buffers::~Buffers() {
     if (b_[type].data != nullptr) memory_.release(b_[type].data);
   }
   if (d_.data != nullptr) memory_.release(d_.data);
-  if (scratch_ != nullptr) memory_.release(scratch_);
 }
 
 Buffers::Call Buffers::at(const Problem& problem, int call) const {

@@ -44,8 +44,6 @@ class Buffers {
   Buffers& operator=(const Buffers&) = delete;
 
   Call at(const Problem& problem, int call) const;
-  /// As large as the largest D.
-  void* scratch() const { return scratch_; }
 
  private:
   struct Pool {
@@ -56,7 +54,6 @@ class Buffers {
 
   Memory& memory_;
   Pool a_[6], b_[6], d_;  // by DType
-  void* scratch_ = nullptr;
 };
 
 }  // namespace detgemm::bench

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "detgemm/contract.hpp"
@@ -21,11 +22,9 @@ struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
   DType type = DType::bf16;  ///< of everything; D is fp32 where it is fp32, tf32 or 8 bits
-  Reduction reduction{};     ///< of the contract ours computes
   bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
-  bool hot = false;          ///< every call on the same operands, so that caches hold what they can
-
-  bool is_chain() const { return reduction.kind == ReductionKind::chain; }
+  std::optional<DType> output{};  ///< of D, where it is not the type's own
+  bool hot = false;  ///< every call on the same operands, so that caches hold what they can
 };
 
 /// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major.
@@ -51,6 +50,7 @@ struct Gemm {
 
 /// The type of D.
 inline DType output_of(const Problem& p) {
+  if (p.output && !p.accumulate) return *p.output;
   const bool same = p.type == DType::bf16 || p.type == DType::fp16;
   return same && !p.accumulate ? p.type : DType::fp32;
 }

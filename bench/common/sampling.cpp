@@ -18,17 +18,24 @@ std::size_t turn(std::size_t i, int repetition, std::size_t arms) {
   return repetition % 2 == 0 ? i : arms - 1 - i;
 }
 
-/// Microseconds a call of one launch. `lead` grows where the host was too slow for it.
-double one_sample(Queue& queue, const Replay& replay, double& lead) {
+/// Microseconds per call of one launch. `lead` grows where the host was too slow for it. Clocks are
+/// read outside of what is timed, and only where `mhz` is asked for.
+double one_sample(Queue& queue, const Replay& replay, double& lead,
+                  std::vector<double>* mhz = nullptr) {
   for (;;) {
     queue.occupy(lead);
+    const auto before = mhz != nullptr ? queue.read_clocks() : nullptr;
     const auto begin = queue.mark();
     queue.launch(replay);
     const auto end = queue.mark();
     // The device must still be busy when the host is done; else once more, with more lead.
     const bool late = queue.passed(*begin) && lead < kMostLeadUs;
+    const auto after = mhz != nullptr ? queue.read_clocks() : nullptr;
     const double us = queue.us_between(*begin, *end);
-    if (!late) return us / replay.calls();
+    if (!late) {
+      if (before && after) mhz->push_back(queue.mhz_between(*before, *after));
+      return us / replay.calls();
+    }
     lead *= 2;
   }
 }
@@ -42,7 +49,7 @@ Samples sample_in_turn(Queue& queue, const Replays& replays, int repetitions, do
     for (std::size_t i = 0; i < replays.size(); ++i) {
       const std::size_t arm = turn(i, r, replays.size());
       queue.rest(idle_ms);
-      samples[arm].push_back(one_sample(queue, *replays[arm], lead));
+      samples[arm].us.push_back(one_sample(queue, *replays[arm], lead, &samples[arm].mhz));
     }
   }
   return samples;
@@ -65,7 +72,7 @@ Samples sample_settled(Queue& queue, const Replays& replays, const std::vector<d
   struct Block {
     std::size_t arm;
     int calls;
-    Queue::MarkPtr begin, end;
+    Queue::MarkPtr before, begin, end, after;
   };
   std::vector<Block> blocks;
   for (int r = 0; r < repetitions; ++r) {
@@ -73,14 +80,20 @@ Samples sample_settled(Queue& queue, const Replays& replays, const std::vector<d
       const std::size_t arm = turn(i, r, replays.size());
       const int counted = launches(arm, block_ms * 2 / 3);
       load(arm, launches(arm, block_ms / 3));
-      auto begin = queue.mark();
+      Block block{arm, counted * replays[arm]->calls(), queue.read_clocks(), queue.mark(), {}, {}};
       load(arm, counted);
-      blocks.push_back({arm, counted * replays[arm]->calls(), std::move(begin), queue.mark()});
+      block.end = queue.mark();
+      block.after = queue.read_clocks();
+      blocks.push_back(std::move(block));
     }
   }
   Samples samples(replays.size());
   for (const Block& block : blocks) {
-    samples[block.arm].push_back(queue.us_between(*block.begin, *block.end) / block.calls);
+    ReplaySamples& to = samples[block.arm];
+    to.us.push_back(queue.us_between(*block.begin, *block.end) / block.calls);
+    if (block.before && block.after) {
+      to.mhz.push_back(queue.mhz_between(*block.before, *block.after));
+    }
   }
   return samples;
 }

@@ -47,11 +47,19 @@ class Queue {
   virtual void occupy(double us) = 0;
   /// Nothing runs for a while.
   virtual void rest(double ms) = 0;
+  /// Enqueues a reading of the processors' own clocks; null where the device has none.
+  virtual MarkPtr read_clocks() { return nullptr; }
+  /// Mean MHz between two readings that are both there: cycles over time. Waits.
+  virtual double mhz_between(const Mark&, const Mark&) { return 0; }
 };
 
 using Replays = std::vector<const Replay*>;
-/// Microseconds a call: [replay][sample].
-using Samples = std::vector<std::vector<double>>;
+/// What was measured of one replay, sample by sample.
+struct ReplaySamples {
+  std::vector<double> us;   ///< microseconds per call
+  std::vector<double> mhz;  ///< clock of the processors meanwhile; empty where there is no reading
+};
+using Samples = std::vector<ReplaySamples>;
 
 /// The arms in turn, A B .. then .. B A, `idle_ms` of rest before each sample of one launch.
 Samples sample_in_turn(Queue& queue, const Replays& replays, int repetitions, double idle_ms);

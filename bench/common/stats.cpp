@@ -36,11 +36,11 @@ Stats summarise(std::vector<double> values) {
   return {median, values[n / 10], values[n - 1 - n / 10], static_cast<int>(n)};
 }
 
-Comparison compare_paired(const std::vector<double>& ours, const std::vector<double>& rival) {
-  const std::size_t n = std::min(ours.size(), rival.size());
+Comparison compare_paired(const std::vector<double>& own, const std::vector<double>& baseline) {
+  const std::size_t n = std::min(own.size(), baseline.size());
   std::vector<double> ratios;
   for (std::size_t i = 0; i < n; ++i) {
-    if (ours[i] > 0 && rival[i] > 0) ratios.push_back(rival[i] / ours[i]);
+    if (own[i] > 0 && baseline[i] > 0) ratios.push_back(baseline[i] / own[i]);
   }
   Comparison c;
   c.verdict = "inconclusive";

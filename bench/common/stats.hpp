@@ -17,9 +17,10 @@ struct Stats {
 };
 Stats summarise(std::vector<double> values);
 
-/// The rival's time over ours, repetition by repetition: what drifts during a case hits both.
+/// The baseline's time over the own one, repetition by repetition: what drifts during a case hits
+/// both.
 struct Comparison {
-  double ratio = 0;          ///< median of the paired ratios; above 1 ours is faster
+  double ratio = 0;          ///< median of the paired ratios; above 1 detgemm is faster
   double low = 0, high = 0;  ///< interval of that median, 95 % where there are enough samples
   std::string verdict;       ///< faster, slower, equal, inconclusive
 };
@@ -27,6 +28,6 @@ struct Comparison {
 /// An arm whose samples spread more than this, or a ratio known no better, decides nothing.
 inline constexpr double kNoisy = 0.10;
 
-Comparison compare_paired(const std::vector<double>& ours, const std::vector<double>& rival);
+Comparison compare_paired(const std::vector<double>& own, const std::vector<double>& baseline);
 
 }  // namespace detgemm::bench

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "bench/cuda/ceilings.hpp"
-#include "bench/gpu/check.hpp"
+#include "bench/cuda/check.hpp"
 #include "cuda/sm90/ptx/wgmma.cuh"
 
 namespace detgemm::bench {

@@ -150,28 +150,28 @@ std::shared_ptr<Matmul> chosen(const Library& lt, Device& device, const Problem&
 
 }  // namespace
 
-Rival hipblaslt(Device& device, const std::string& name, std::size_t workspace_bytes) {
-  Rival rival;
-  rival.name = name;
+Baseline hipblaslt(Device& device, const std::string& name, std::size_t workspace_bytes) {
+  Baseline baseline;
+  baseline.name = name;
   void* object = nullptr;
   for (const char* file : {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"}) {
     if (object == nullptr) object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   }
   if (object == nullptr) {
-    rival.what = "no libhipblaslt.so was found";
-    return rival;
+    baseline.what = "no libhipblaslt.so was found";
+    return baseline;
   }
   auto lt = std::make_shared<Library>();
   if (!find_all(object, *lt) || lt->Create(&lt->handle) != 0) {
-    rival.what = "the libhipblaslt.so that was found lacks functions this program uses";
-    return rival;
+    baseline.what = "the libhipblaslt.so that was found lacks functions this program uses";
+    return baseline;
   }
   int version = 0;
   lt->GetVersion(lt->handle, &version);
-  rival.present = true;
-  rival.what = "hipBLASLt " + std::to_string(version) + ", its first choice with " +
-               std::to_string(workspace_bytes >> 20) + " MiB of workspace";
-  rival.make = [lt, &device, workspace_bytes](const RivalRequest& request) {
+  baseline.present = true;
+  baseline.what = "hipBLASLt " + std::to_string(version) + ", its first choice with " +
+                  std::to_string(workspace_bytes >> 20) + " MiB of workspace";
+  baseline.make = [lt, &device, workspace_bytes](const BaselineRequest& request) {
     const Problem problem = request.problem;
     const auto m = chosen(*lt, device, problem, workspace_bytes);
     Arm arm;
@@ -188,7 +188,7 @@ Rival hipblaslt(Device& device, const std::string& name, std::size_t workspace_b
     };
     return arm;
   };
-  return rival;
+  return baseline;
 }
 
 }  // namespace detgemm::bench::hip

@@ -3,12 +3,12 @@
 
 #pragma once
 
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 
 namespace detgemm::bench::hip {
 
 /// hipBLASLt's first choice with that much workspace, found while the program runs. Written from
 /// its documented interface; not run on AMD hardware.
-Rival hipblaslt(Device& device, const std::string& name, std::size_t workspace_bytes);
+Baseline hipblaslt(Device& device, const std::string& name, std::size_t workspace_bytes);
 
 }  // namespace detgemm::bench::hip

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "bench/suite/lab.hpp"
+#include "bench/suite/device.hpp"
 
 namespace detgemm::bench {
 

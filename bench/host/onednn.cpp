@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "bench/common/symbols.hpp"
-#include "bench/host/rivals.hpp"
+#include "bench/host/baselines.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -115,7 +115,7 @@ struct Matmul {
   Handle memory[3]{};
 };
 
-Arm make(const Library& api, const RivalRequest& request) {
+Arm make(const Library& api, const BaselineRequest& request) {
   if (request.threads != 0) {
     throw std::runtime_error("oneDNN takes its number of threads from OMP_NUM_THREADS alone");
   }
@@ -155,33 +155,33 @@ Arm make(const Library& api, const RivalRequest& request) {
 
 }  // namespace
 
-Rival onednn_matmul() {
-  Rival rival;
-  rival.name = "onednn";
+Baseline onednn_matmul() {
+  Baseline baseline;
+  baseline.name = "onednn";
   void* object = nullptr;
   for (const char* name : {"libdnnl.so.3", "libdnnl.so"}) {
     if (object == nullptr) object = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (object == nullptr) {
-    rival.what = "no libdnnl.so.3 was found";
-    return rival;
+    baseline.what = "no libdnnl.so.3 was found";
+    return baseline;
   }
   auto library = std::make_shared<Library>();
   if (!find_all(object, *library) || library->version()->major != 3) {
-    rival.what = "the libdnnl that was found is not version 3";
-    return rival;
+    baseline.what = "the libdnnl that was found is not version 3";
+    return baseline;
   }
   if (library->engine_create(&library->engine, kCpu, 0) != 0 ||
       library->stream_create(&library->stream, library->engine, kInOrder) != 0) {
-    rival.what = "oneDNN gives no engine for the processor";
-    return rival;
+    baseline.what = "oneDNN gives no engine for the processor";
+    return baseline;
   }
   const Version& v = *library->version();
-  rival.present = true;
-  rival.what = "oneDNN " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." +
-               std::to_string(v.patch) + ", matmul in the case's own type";
-  rival.make = [library](const RivalRequest& request) { return make(*library, request); };
-  return rival;
+  baseline.present = true;
+  baseline.what = "oneDNN " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." +
+                  std::to_string(v.patch) + ", matmul in the case's own type";
+  baseline.make = [library](const BaselineRequest& request) { return make(*library, request); };
+  return baseline;
 }
 
 }  // namespace detgemm::bench

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "bench/host/rivals.hpp"
+#include "bench/host/baselines.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -31,28 +31,28 @@ Problem in_fp32(const Problem& problem) {
   return p;
 }
 
-Rival openblas_sgemm() {
-  Rival rival;
-  rival.name = "openblas";
+Baseline openblas_sgemm() {
+  Baseline baseline;
+  baseline.name = "openblas";
   void* library = nullptr;
   for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (library == nullptr) {
-    rival.what = "no libopenblas.so.0 was found";
-    return rival;
+    baseline.what = "no libopenblas.so.0 was found";
+    return baseline;
   }
   const auto sgemm = find<Sgemm>(library, "cblas_sgemm");
   const auto set_threads = find<void (*)(int)>(library, "openblas_set_num_threads");
   const auto config = find<char* (*)()>(library, "openblas_get_config");
   if (sgemm == nullptr || set_threads == nullptr) {
-    rival.what = "the library that was found lacks cblas_sgemm or openblas_set_num_threads";
-    return rival;
+    baseline.what = "the library that was found lacks cblas_sgemm or openblas_set_num_threads";
+    return baseline;
   }
-  rival.present = true;
-  rival.what = config != nullptr ? config() : "OpenBLAS";
-  rival.what += "; sgemm, of fp32 operands whatever the case's inputs are";
-  rival.make = [=](const RivalRequest& request) {
+  baseline.present = true;
+  baseline.what = config != nullptr ? config() : "OpenBLAS";
+  baseline.what += "; sgemm, of fp32 operands whatever the case's inputs are";
+  baseline.make = [=](const BaselineRequest& request) {
     const Problem p = in_fp32(request.problem);
     const Gemm g = gemm_of(p);
     const int threads = request.threads != 0
@@ -73,7 +73,7 @@ Rival openblas_sgemm() {
     };
     return arm;
   };
-  return rival;
+  return baseline;
 }
 
 }  // namespace detgemm::bench

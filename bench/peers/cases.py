@@ -14,6 +14,18 @@ def shape_of(layer):
     return tuple(TABLE["models"][model][name])
 
 
+def values(tokens):
+    """Tokens of a suite: a list, or a text such as "1:512:8,63:65" (detgemm bench --help)."""
+    if not isinstance(tokens, str):
+        return tokens
+    found = {}
+    for part in tokens.split(","):
+        pieces = [int(x) for x in part.split(":")]
+        low, high, step = pieces[0], pieces[min(1, len(pieces) - 1)], (pieces[2:] or [1])[0]
+        found.update(dict.fromkeys(range(low, high + 1, step)))
+    return list(found)
+
+
 SHAPES = [shape_of(layer) for layer in TABLE["sets"]["linear"]]
 
 
@@ -28,7 +40,7 @@ def points(suites=None, quick=False, tokens=None):
         for layer in TABLE["sets"][layers] if isinstance(layers, str) else layers:
             n, k = shape_of(layer)
             for kind in wanted.get("kinds", ["forward"]):
-                for m in tokens or wanted["tokens"]:
+                for m in tokens or values(wanted["tokens"]):
                     mode = wanted.get("mode") or (
                         "stream" if m <= 512 and kind == "forward" else "burst")
                     name = f"{layer}/{kind}/m{m}/bf16" + ("/settled" if mode == "settled" else "")
@@ -38,7 +50,8 @@ def points(suites=None, quick=False, tokens=None):
                     model, short = layer.split("/")
                     found[name] = {
                         "case": name, "suites": [suite["name"]], "model": model, "layer": short,
-                        "kind": kind, "m": m, "n": n, "k": k, "dtype": "bf16", "mode": mode,
+                        "kind": kind, "m": m, "n": n, "k": k, "gemm": list(sizes(kind, m, n, k)),
+                        "dtype": "bf16", "output": "bf16", "mode": mode,
                         "cache": "cold", "accumulate": False, "threads": 0,
                         "flops": 2.0 * m * n * k, "bytes": 2.0 * (m * n + m * k + n * k)}
     return list(found.values())

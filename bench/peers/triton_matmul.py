@@ -152,7 +152,7 @@ def samples_of(graphs, calls, us, mode, m, quick):
 
 
 def measure(pools, mode, point, quick):
-    """The arms of a result of schema 1."""
+    """The arms of a result of schema 2."""
     kind, m, n, k = point
     arms = {}
     best = best_triton(pools, point)
@@ -178,10 +178,10 @@ def measure(pools, mode, point, quick):
         kept = None
         if kind != "dB" and m != 1:
             kept = keeps_row(pools, point, arms[name][1], alone[name]())
-        rows.append({"arm": name, "role": "rival", "what": arms[name][0], "calls": calls,
+        rows.append({"arm": name, "role": "baseline", "what": arms[name][0], "calls": calls,
                      "us": round(median, 4), "p10": round(p10, 4), "p90": round(p90, 4),
                      "samples": len(values), "noise": round((p90 - p10) / median, 5),
-                     "batch_invariant": kept})
+                     "batch_invariant": kept, "bits": None})
     return rows
 
 
@@ -202,16 +202,17 @@ def main():
     options = parser.parse_args()
     start = time.monotonic()
     properties = torch.cuda.get_device_properties(0)
-    document = {"schema": 1, "tool": "triton_matmul.py", "version": "unknown",
+    document = {"schema": 2, "tool": "triton_matmul.py", "version": "unknown",
                 "command": " ".join(["bench/peers/triton_matmul.py", *sys.argv[1:]]),
                 "date": datetime.date.today().isoformat(), "commit": commit(), "backend": "cuda",
-                "quick": options.quick, "unit": "microseconds a call; medians",
+                "quick": options.quick, "unit": "microseconds per call; medians",
                 "machine": {"device": properties.name,
                             "processors": str(properties.multi_processor_count),
                             "toolkit": "CUDA " + str(torch.version.cuda)},
-                "rivals": [{"name": "triton", "present": True, "what": "Triton " + triton.__version__},
-                           {"name": "torch", "present": True, "what": "torch " + torch.__version__}],
-                "not_measured": 0, "results": []}
+                "baselines": [{"name": "triton", "present": True, "what": "Triton " + triton.__version__},
+                              {"name": "torch", "present": True, "what": "torch " + torch.__version__}],
+                "ceilings": {}, "overheads": {}, "falls": [], "not_measured": 0, "failed": 0,
+                "results": []}
     pools = Pools()
     suites = options.suite.split(",") if options.suite else None
     tokens = [int(m) for m in options.m.split(",")] if options.m else None

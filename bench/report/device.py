@@ -63,24 +63,20 @@ def price_cases(runs, max_cases=18):
 
 
 def price_blocks(backend, runs):
-    """Rates of our contracts, then each of the others' with whether it keeps row 0."""
+    """Rates of our contracts and of the others, with a star where row 0 depends on the batch."""
     unit, scale = UNITS[backend]
     chosen = price_cases(runs)
     if not chosen:
         return []
-    columns = [(family, lambda case, name=family: rate_cell(case, name, scale)) for family in FAMILIES]
-    for other in charts.baselines_of(runs):
-        columns.append((arm_title(other), lambda case, name=other: rate_cell(case, name, scale)))
-        columns.append(("keeps row 0", lambda case, name=other: kept_cell(case, name)))
-    rows = [[name] + [column(case) for _, column in columns] for name, case in chosen]
-    head = ["case"] + [title for title, _ in columns]
-    filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
+    names = [*FAMILIES, *charts.baselines_of(runs)]
+    names = [name for name in names if any(name in case["arms"] for _, case in chosen)]
+    rows = [[name] + [rate_cell(case, arm, scale) for arm in names] for name, case in chosen]
     cases = len({case for case, _ in figures.latest(runs)})
     return [("h3", f"The price of determinism, {unit}"),
-            ("p", "What each contract costs on the same sizes, and whether the library beside it keeps "
-                  f"row 0 when the batch changes: {len(chosen)} of {cases} cases, those with the most "
-                  "contracts. All cases are in the list below."),
-            ("table", [head[i] for i in filled], [[row[i] for i in filled] for row in rows])]
+            ("p", "What each contract costs on the same sizes. A star: row 0 has other bits in this batch "
+                  f"than in a batch of one. {len(chosen)} of {cases} cases, those with the most contracts; "
+                  "all cases are in the list below."),
+            ("table", ["case"] + [arm_title(name) for name in names], rows)]
 
 
 def rate_cell(case, name, scale):
@@ -88,12 +84,8 @@ def rate_cell(case, name, scale):
     if arm is None:
         return ""
     noisy = " (noisy)" if (arm["noise"] or 0) > figures.NOISY else ""
-    return f"{case['result']['flops'] / arm['us'] * scale:.1f}" + noisy
-
-
-def kept_cell(case, name):
-    arm = case["arms"].get(name)
-    return {True: "yes", False: "no", None: ""}[arm["batch_invariant"] if arm else None]
+    changed = " *" if arm["batch_invariant"] is False else ""
+    return f"{case['result']['flops'] / arm['us'] * scale:.1f}" + noisy + changed
 
 
 def all_cases(device, runs):
@@ -131,8 +123,11 @@ def overhead_blocks(runs):
         for key, value in run["machine"].items():
             if key.startswith(("build ", "compile ")):
                 rows.append([key, value, "", run["file"]])
+    head = ["what", "figure", "p90", "file"]
+    filled = [i for i in range(len(head)) if any(row[i] for row in rows)]
     return [("h3", "What the library itself costs"),
-            ("table", ["what", "figure", "p90", "file"], rows)] if rows else []
+            ("table", [head[i] for i in filled], [[row[i] for i in filled] for row in rows])
+            ] if rows else []
 
 
 def noise_blocks(runs):

@@ -5,21 +5,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "bench/suite/batch.hpp"
+#include "bench/suite/bits.hpp"
 
 namespace detgemm::bench {
 namespace {
 
-constexpr int kMostCalls = 256;
 constexpr int kWarmUps = 8;
 
 /// An arm that has run once; arms that cannot are left out with a note.
 struct Ready {
   Arm arm;
-  const OursSpec* ours = nullptr;
+  const ContractArm* contract = nullptr;
   std::function<Arm(const Problem&)> make;  ///< the same arm for another batch
+  Role role = Role::detgemm;
   std::size_t workspace_bytes = 0;
   double rough_us = 0;
   std::unique_ptr<Replay> replay{};
@@ -27,34 +29,34 @@ struct Ready {
 
 class Experiment {
  public:
-  Experiment(Lab& lab, const Case& c, const std::vector<Rival>& rivals, const Buffers& buffers,
-             const Settings& settings)
-      : lab_(lab), case_(c), rivals_(rivals), buffers_(buffers), settings_(settings) {
+  Experiment(BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
+             const Buffers& buffers, const Settings& settings)
+      : device_(device), case_(c), baselines_(baselines), buffers_(buffers), settings_(settings) {
     result_.what = c;
   }
 
   CaseResult run(const Ceilings& ceilings) {
     make_arms();
     if (ready_.empty()) return std::move(result_);
-    Protocol p = lab_.protocol(case_, settings_.quick);
-    p.repetitions = repetitions_of(lab_, case_, settings_);
+    const Protocol p = protocol_of(device_, case_, settings_);
     record(p);
     ask_for_batch_property();
+    check_bits();
     Replays replays;
     for (const Ready& r : ready_) replays.push_back(r.replay.get());
     const bool long_case = ready_.front().rough_us > 1e5;
     result_.settled =
-        case_.mode == Mode::settled || long_case || warm_up(lab_.queue(), replays, kWarmUps);
-    lab_.watch();
+        case_.mode == Mode::settled || long_case || warm_up(device_.queue(), replays, kWarmUps);
+    device_.watch();
     Samples samples;
     if (case_.mode == Mode::settled) {
       std::vector<double> us;
       for (const Ready& r : ready_) us.push_back(r.rough_us);
-      samples = sample_settled(lab_.queue(), replays, us, p.repetitions, p.soak_s, p.block_ms);
+      samples = sample_settled(device_.queue(), replays, us, p.repetitions, p.soak_s, p.block_ms);
     } else {
-      samples = sample_in_turn(lab_.queue(), replays, p.repetitions, p.idle_ms);
+      samples = sample_in_turn(device_.queue(), replays, p.repetitions, p.idle_ms);
     }
-    result_.conditions = lab_.watched();
+    result_.conditions = device_.watched();
     store(std::move(samples));
     set_limit(ceilings);
     compare();
@@ -65,44 +67,54 @@ class Experiment {
   bool wanted(const std::string& arm) const { return settings_.wanted(case_.id + "/" + arm); }
 
   void make_arms() {
-    for (const OursSpec& spec : case_.ours) {
+    for (const ContractArm& spec : case_.contract_arms) {
       if (!wanted(spec.name)) continue;
       std::size_t bytes = 0;
-      add(spec.name, &spec, [&](const Problem& problem) {
-        return ours(lab_, spec, problem, case_.threads, buffers_, &bytes);
+      add(spec.name, &spec, Role::detgemm, [&](const Problem& problem) {
+        return detgemm_arm(device_, spec, problem, case_.threads, buffers_, &bytes);
       });
-      if (!ready_.empty() && ready_.back().ours == &spec) {
+      if (!ready_.empty() && ready_.back().contract == &spec) {
         ready_.back().workspace_bytes = bytes;
         // The first one's address is gone when this function is.
         ready_.back().make = [this, &spec](const Problem& problem) {
-          return ours(lab_, spec, problem, case_.threads, buffers_);
+          return detgemm_arm(device_, spec, problem, case_.threads, buffers_);
         };
       }
     }
-    for (const Rival& rival : rivals_) {
-      if (!rival.present || !wanted(rival.name) || (rival.searches && !case_.best)) continue;
-      add(rival.name, nullptr, [this, &rival](const Problem& problem) {
-        return rival.make({problem, buffers_, case_.threads});
+    for (const Baseline& baseline : baselines_) {
+      if (!baseline.present || !is_timed(case_, baseline) || !wanted(baseline.name)) continue;
+      add(baseline.name, nullptr, baseline.role, [this, &baseline](const Problem& problem) {
+        return baseline.make({problem, buffers_, case_.threads});
       });
+    }
+    if (not_taken_ > 0) {
+      result_.notes.push_back(std::to_string(not_taken_) +
+                              " forced kernels do not take this problem");
     }
   }
 
-  void add(const std::string& name, const OursSpec* spec,
+  void add(const std::string& name, const ContractArm* contract, Role role,
            const std::function<Arm(const Problem&)>& make) {
     Ready r;
-    r.ours = spec;
+    r.contract = contract;
+    r.role = role;
     r.make = make;
     try {
       r.arm = make(case_.problem);
       r.arm.name = name;
       // Outside a capture first: libraries load their kernels lazily.
-      check(r.arm.enqueue(lab_.queue().stream(), 0), "enqueue");
-      lab_.queue().wait();
+      const Status status = r.arm.enqueue(device_.queue().stream(), 0);
+      if (contract != nullptr && !contract->variant.empty() && status.code() == Errc::unsupported) {
+        ++not_taken_;
+        return;
+      }
+      check(status, "enqueue");
+      device_.queue().wait();
     } catch (const std::exception& error) {
       result_.notes.push_back(name + ": left out: " + error.what());
       return;
     }
-    r.rough_us = std::max(1e-3, time_roughly(lab_.queue(), r.arm));
+    r.rough_us = std::max(1e-3, time_roughly(device_.queue(), r.arm));
     ready_.push_back(std::move(r));
   }
 
@@ -113,19 +125,58 @@ class Experiment {
       // The same number of calls for arms of about the same speed, so that what a graph costs to
       // start weighs alike.
       const double us = r.rough_us < 4 * least ? least : r.rough_us;
-      const auto calls = static_cast<int>(std::min(1.0 * kMostCalls, std::ceil(p.sample_us / us)));
-      r.replay = lab_.queue().record(r.arm, std::clamp(calls, p.least_calls, kMostCalls));
+      const auto calls = static_cast<int>(std::min(1.0 * kMaxCalls, std::ceil(p.sample_us / us)));
+      r.replay = device_.queue().record(r.arm, std::clamp(calls, p.least_calls, kMaxCalls));
     }
   }
 
   void ask_for_batch_property() {
     invariant_.resize(ready_.size());
-    if (!settings_.bits) return;
+    if (!settings_.batch_property) return;
     for (std::size_t i = 0; i < ready_.size(); ++i) {
+      if (ready_[i].role == Role::ceiling) continue;
       try {
-        invariant_[i] = keeps_row(lab_, case_, ready_[i].arm, ready_[i].make, buffers_);
+        invariant_[i] = keeps_row(device_, case_, ready_[i].arm, ready_[i].make, buffers_);
       } catch (const std::exception& error) {
         result_.notes.push_back(ready_[i].arm.name + ": batch property not known: " + error.what());
+      }
+    }
+  }
+
+  /// An arm of detgemm against an independent computation, or against an arm of the same contract
+  /// that was checked so; a baseline against the first arm of detgemm.
+  void check_bits() {
+    bits_.resize(ready_.size());
+    if (!settings_.check_bits || case_.problem.accumulate) return;
+    std::map<std::string, std::vector<std::byte>> outputs;  // by contract
+    const std::int64_t d_size = gemm_of(case_.problem).d_size;
+    for (std::size_t i = 0; i < ready_.size(); ++i) {
+      const Ready& r = ready_[i];
+      if (r.role == Role::ceiling || (r.arm.d_size != 0 && r.arm.d_size != d_size)) continue;
+      try {
+        run_over_poison(device_, r.arm, case_.problem, buffers_);
+        auto d = read_output(device_, case_.problem, buffers_, d_size);
+        if (r.role == Role::baseline) {
+          if (first_checked_ == nullptr) continue;
+          const auto& first = outputs.at(first_checked_->contract->contract.text());
+          bits_[i] = compare_outputs(first_checked_->arm.name, d, first, d_size);
+          continue;
+        }
+        const std::string contract = r.contract->contract.text();
+        if (first_checked_ == nullptr) first_checked_ = &r;
+        const auto known = outputs.find(contract);
+        if (known == outputs.end()) {
+          outputs[contract] = std::move(d);
+          bits_[i] = check_contract(device_, case_.problem, r.contract->contract, buffers_);
+        } else {
+          bits_[i] = compare_outputs("the first arm of " + contract, d, known->second, d_size);
+        }
+        if (bits_[i]->different != 0) {
+          result_.notes.push_back(r.arm.name + ": WRONG BITS");
+          result_.wrong_bits = true;
+        }
+      } catch (const std::exception& error) {
+        result_.notes.push_back(r.arm.name + ": bits not checked: " + error.what());
       }
     }
   }
@@ -135,17 +186,21 @@ class Experiment {
       const Ready& r = ready_[i];
       ArmResult arm;
       arm.name = r.arm.name;
-      arm.is_ours = r.ours != nullptr;
-      if (arm.is_ours) {
-        arm.contract = r.ours->contract.text();
-        arm.digest = hex(r.ours->contract.digest());
+      arm.role = r.role;
+      if (r.contract != nullptr) {
+        arm.contract = r.contract->contract.text();
+        arm.digest = hex(r.contract->contract.digest());
+        arm.stable = detgemm::name(r.contract->stable);
+        arm.variant = r.contract->variant;
       }
       arm.detail = r.arm.detail;
       arm.calls = r.replay->calls();
-      arm.us = summarise(samples[i]);
-      arm.samples = std::move(samples[i]);
+      arm.us = summarise(samples[i].us);
+      arm.samples = std::move(samples[i].us);
+      arm.sm_mhz = summarise(std::move(samples[i].mhz)).median;
       arm.workspace_bytes = r.workspace_bytes;
       arm.batch_invariant = invariant_[i];
+      arm.bits = bits_[i];
       result_.arms.push_back(std::move(arm));
     }
   }
@@ -165,8 +220,8 @@ class Experiment {
     result_.limit_us = own.first;
     if (own.first > 0) result_.limited_by = own.second;
     for (std::size_t i = 0; i < ready_.size(); ++i) {
-      const bool fma =
-          ready_[i].ours != nullptr && ready_[i].ours->contract.arithmetic == Arithmetic::ieee_fma;
+      const bool fma = ready_[i].contract != nullptr &&
+                       ready_[i].contract->contract.arithmetic == Arithmetic::ieee_fma;
       const double us = fma ? limit("fp32").first : own.first;
       result_.arms[i].share_of_limit =
           result_.arms[i].us.median > 0 ? us / result_.arms[i].us.median : 0;
@@ -175,74 +230,33 @@ class Experiment {
 
   void compare() {
     for (const ArmResult& mine : result_.arms) {
-      if (!mine.is_ours) continue;
+      if (mine.role != Role::detgemm) continue;
       for (const ArmResult& other : result_.arms) {
-        if (other.is_ours) continue;
+        if (other.role != Role::baseline) continue;
         result_.comparisons.push_back(
             {mine.name, other.name, compare_paired(mine.samples, other.samples)});
       }
     }
   }
 
-  Lab& lab_;
+  BenchDevice& device_;
   const Case& case_;
-  const std::vector<Rival>& rivals_;
+  const std::vector<Baseline>& baselines_;
   const Buffers& buffers_;
   const Settings& settings_;
   CaseResult result_;
   std::vector<Ready> ready_;
   std::vector<std::optional<bool>> invariant_;
+  std::vector<std::optional<BitsCheck>> bits_;
+  const Ready* first_checked_ = nullptr;
+  int not_taken_ = 0;  ///< forced kernels that refused the problem
 };
 
 }  // namespace
 
-std::vector<std::string> arms_of(const Case& c, const std::vector<Rival>& rivals,
-                                 const Settings& settings) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::string& name) {
-    if (settings.wanted(c.id + "/" + name)) names.push_back(name);
-  };
-  for (const OursSpec& spec : c.ours) add(spec.name);
-  for (const Rival& rival : rivals) {
-    if (rival.present && (!rival.searches || c.best)) add(rival.name);
-  }
-  return names;
-}
-
-int repetitions_of(const Lab& lab, const Case& c, const Settings& settings) {
-  const int own =
-      settings.repetitions > 0 ? settings.repetitions : lab.protocol(c, settings.quick).repetitions;
-  return std::max(std::min(3, own), static_cast<int>(std::lround(own * settings.shrink)));
-}
-
-double estimate_s(const Lab& lab, const Case& c, const std::vector<Rival>& rivals,
-                  const Settings& settings) {
-  const Protocol p = lab.protocol(c, settings.quick);
-  const int repetitions = repetitions_of(lab, c, settings);
-  double seconds = 0;
-  double ours_us = 0;
-  for (const std::string& arm : arms_of(c, rivals, settings)) {
-    // A rival is taken for as fast as the fastest of ours.
-    double us = ours_us;
-    for (const OursSpec& spec : c.ours) {
-      if (spec.name == arm) us = lab.guess_us(c, spec);
-    }
-    ours_us = ours_us > 0 ? std::min(ours_us, us) : us;
-    const double calls = std::clamp(p.sample_us / us, 1.0 * p.least_calls, 1.0 * kMostCalls);
-    const double once = calls * us * 1e-6;
-    if (c.mode == Mode::settled) {
-      seconds += repetitions * std::max(p.block_ms * 1e-3, 2 * once);
-    } else {
-      seconds += repetitions * (p.idle_ms * 1e-3 + once) + 3 * once;
-    }
-    seconds += 0.02 + 8 * us * 1e-6;
-  }
-  return seconds + p.soak_s;
-}
-
-CaseResult run_case(Lab& lab, const Case& c, const std::vector<Rival>& rivals,
+CaseResult run_case(BenchDevice& device, const Case& c, const std::vector<Baseline>& baselines,
                     const Buffers& buffers, const Ceilings& ceilings, const Settings& settings) {
-  return Experiment(lab, c, rivals, buffers, settings).run(ceilings);
+  return Experiment(device, c, baselines, buffers, settings).run(ceilings);
 }
 
 }  // namespace detgemm::bench

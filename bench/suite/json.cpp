@@ -30,11 +30,34 @@ Json pairs(const std::vector<std::pair<std::string, double>>& list) {
   return out;
 }
 
+/// A figure, or null where it was not measured.
+Json measured(double value) { return value > 0 ? Json(rounded(value)) : Json(nullptr); }
+
+Json json_of(const Fall& fall) {
+  const Case& c = fall.what;
+  return {{"model", c.model},
+          {"layer", c.layer},
+          {"kind", name(c.problem.kind)},
+          {"dtype", detgemm::name(c.problem.type)},
+          {"mode", name(c.mode)},
+          {"arm", fall.arm},
+          {"role", name(fall.role)},
+          {"points", fall.points},
+          {"ratio", rounded(fall.ratio)},
+          {"m", fall.m},
+          {"us", rounded(fall.us)},
+          {"later_m", fall.later_m},
+          {"later_us", rounded(fall.later_us)},
+          {"certain", fall.certain}};
+}
+
 Json json_of(const ArmResult& arm) {
-  Json out{{"arm", arm.name}, {"role", arm.is_ours ? "ours" : "rival"}};
-  if (arm.is_ours) {
+  Json out{{"arm", arm.name}, {"role", name(arm.role)}};
+  if (arm.role == Role::detgemm) {
     out["contract"] = arm.contract;
     out["digest"] = arm.digest;
+    out["stable"] = arm.stable;
+    out["variant"] = arm.variant.empty() ? Json(nullptr) : Json(arm.variant);
     out["workspace_bytes"] = arm.workspace_bytes;
   }
   out["what"] = arm.detail;
@@ -45,6 +68,13 @@ Json json_of(const ArmResult& arm) {
   out["samples"] = arm.us.samples;
   out["noise"] = rounded(arm.us.noise());
   out["batch_invariant"] = arm.batch_invariant ? Json(*arm.batch_invariant) : Json(nullptr);
+  out["bits"] = nullptr;
+  if (arm.bits) {
+    out["bits"] = {{"against", arm.bits->against},
+                   {"outputs", arm.bits->outputs},
+                   {"different", arm.bits->different}};
+  }
+  if (arm.sm_mhz > 0) out["sm_mhz"] = rounded(arm.sm_mhz);
   if (arm.share_of_limit > 0) out["share_of_limit"] = rounded(arm.share_of_limit);
   return out;
 }
@@ -60,7 +90,9 @@ Json json_of(const RunResult& run, const CaseResult& r) {
            {"m", p.tokens},
            {"n", p.n},
            {"k", p.k},
+           {"gemm", {g.m, g.n, g.k}},
            {"dtype", detgemm::name(p.type)},
+           {"output", detgemm::name(output_of(p))},
            {"mode", name(r.what.mode)},
            {"cache", p.hot ? "hot" : "cold"},
            {"accumulate", p.accumulate},
@@ -76,8 +108,8 @@ Json json_of(const RunResult& run, const CaseResult& r) {
   for (const ArmResult& arm : r.arms) out["arms"].push_back(json_of(arm));
   out["comparisons"] = Json::array();
   for (const Versus& v : r.comparisons) {
-    out["comparisons"].push_back({{"arm", v.ours},
-                                  {"rival", v.rival},
+    out["comparisons"].push_back({{"arm", v.arm},
+                                  {"baseline", v.baseline},
                                   {"ratio", rounded(v.comparison.ratio)},
                                   {"low", rounded(v.comparison.low)},
                                   {"high", rounded(v.comparison.high)},
@@ -94,15 +126,33 @@ Json json_of(const RunResult& run, const CaseResult& r) {
   return out;
 }
 
+/// Without the arms whose kernel was forced: --variants adds those again.
+std::string contracts_of(const Case& c) {
+  std::string list;
+  for (const ContractArm& arm : c.contract_arms) {
+    if (arm.variant.empty()) list += (list.empty() ? "" : ",") + arm.name;
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string repro(const RunResult& run, const Case& c) {
-  return "detgemm bench --backend " + run.backend + " --suite " + c.suites.front() +
-         (run.quick ? " --quick" : "") + " --filter '^" + c.id + "/'";
+  const std::string begin = "detgemm bench --backend " + run.backend;
+  const Problem& p = c.problem;
+  if (c.suites.front() != "own" && c.suites.front() != "drawn") {
+    return begin + " --suite " + c.suites.front() + (run.quick ? " --quick" : "") + " --filter '^" +
+           c.id + "/'";
+  }
+  const std::string weights = c.model == "own"
+                                  ? "--n " + std::to_string(p.n) + " --k " + std::to_string(p.k)
+                                  : "--layers " + c.model + "/" + c.layer;
+  return begin + " " + weights + " --m " + std::to_string(p.tokens) + " --kind " + name(p.kind) +
+         " --mode " + name(c.mode) + " --contract '" + contracts_of(c) + "'";
 }
 
 std::string to_json(const RunResult& run) {
-  Json out{{"schema", 1},
+  Json out{{"schema", 2},
            {"tool", "detgemm_bench"},
            {"version", run.version},
            {"date", run.date},
@@ -110,21 +160,26 @@ std::string to_json(const RunResult& run) {
            {"command", run.command},
            {"backend", run.backend},
            {"quick", run.quick},
-           {"unit", "microseconds a call; medians"},
+           {"unit", "microseconds per call; medians"},
            {"machine", pairs(run.machine)}};
-  out["rivals"] = Json::array();
-  for (const Rival& rival : run.rivals) {
-    out["rivals"].push_back(
-        {{"name", rival.name}, {"present", rival.present}, {"what", rival.what}});
+  if (run.seed) out["seed"] = *run.seed;
+  out["baselines"] = Json::array();
+  for (const Baseline& baseline : run.baselines) {
+    out["baselines"].push_back(
+        {{"name", baseline.name}, {"present", baseline.present}, {"what", baseline.what}});
   }
-  out["ceilings"] = {{"copy_bytes_per_s", rounded(run.ceilings.copy_bytes_per_s)},
-                     {"read_bytes_per_s", rounded(run.ceilings.read_bytes_per_s)},
+  out["ceilings"] = {{"copy_bytes_per_s", measured(run.ceilings.copy_bytes_per_s)},
+                     {"read_bytes_per_s", measured(run.ceilings.read_bytes_per_s)},
                      {"flops_per_s", pairs(run.ceilings.flops)},
                      {"how", run.ceilings.how}};
-  out["overheads"] = {{"host_us", pairs(run.overheads.us)}, {"bytes", pairs(run.overheads.bytes)}};
+  out["overheads"] = {{"host_us", pairs(run.overheads.us)},
+                      {"host_us_p90", pairs(run.overheads.us_p90)},
+                      {"bytes", pairs(run.overheads.bytes)}};
+  out["falls"] = Json::array();
+  for (const Fall& fall : run.falls) out["falls"].push_back(json_of(fall));
   out["not_measured"] = run.not_measured;
   out["failed"] = run.failed;
-  // A result a line: files that people compare.
+  // One result per line: files that people compare.
   std::string text = out.dump(1);
   text.resize(text.rfind('\n'));
   text += ",\n \"results\": [";

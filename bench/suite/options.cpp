@@ -3,70 +3,21 @@
 
 #include "bench/suite/options.hpp"
 
-#include <charconv>
 #include <cmath>
-#include <functional>
+#include <initializer_list>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 
+#include "bench/suite/values.hpp"
+
 namespace detgemm::bench {
-
-const char* const kUsage =
-    R"(detgemm bench: ours beside the vendor's own library, one experiment for every backend
-
-  --backend NAME     cpu, cuda or hip (default: the first of cuda, hip, cpu that can run)
-  --suite LIST       some of the suites of the table of cases (default: all)
-  --m LIST           tokens, in place of each suite's own
-  --filter REGEX     only arms whose CASE/ARM it matches, for example 'llama3-8b/o/.*/m16/.*chain'
-  --quick            fewer cases and repetitions
-  --repetitions N    samples of every arm
-  --seconds S        budget: fewer repetitions, then fewer cases
-  --json FILE        every number; bench/report turns files into a page
-  --csv FILE         a line an arm
-  --markdown FILE    a table
-  --cases FILE       a table of cases in place of bench/cases/cases.json as it was compiled in
-  --cublaslt PATH    libcublasLt.so to load
-  --commit TEXT      recorded; default: git describe, else the commit that was compiled in
-  --fact KEY=VALUE   recorded with the machine; may be repeated
-  --no-bits          do not ask for the batch property
-  --list             print CASE/ARM of what would run
-  --dry              print how many cases and about how many seconds, and run nothing
-
-Each arm of a case is one Google Benchmark with manual (device) time. The arms of a case are timed
-in turn, A B .. B A, on operands that step through more memory than twice the last cache.
-
-Examples:
-  detgemm bench --quick
-  detgemm bench --backend cuda --json h200.json
-  detgemm bench --backend cpu --suite cpu-sweep --m 1,16,256
-
-Exit codes: 0 measured; 1 failed; 2 asked wrongly; 3 nothing ran.
-)";
-
 namespace {
 
 [[noreturn]] void wrong(const std::string& name, const std::string& value, const char* rule) {
   throw std::invalid_argument(name + " is \"" + value + "\": it must be " + rule);
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
-
-std::int64_t positive(const std::string& name, const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > 1 << 24) {
-    wrong(name, text, "a whole number from 1 to 16777216");
-  }
-  return value;
-}
+constexpr std::int64_t kMaxSeed = std::int64_t{1} << 62;
 
 double seconds(const std::string& name, const std::string& text) {
   char* end = nullptr;
@@ -77,66 +28,145 @@ double seconds(const std::string& name, const std::string& text) {
   return value;
 }
 
+/// Arguments in pairs of a name and a value, for --name value and --name=value alike.
+class Arguments {
+ public:
+  explicit Arguments(const std::vector<std::string>& words) : words_(words) {}
+
+  bool next() {
+    if (at_ >= words_.size()) return false;
+    name_ = words_[at_++];
+    const std::size_t equals = name_.find('=');
+    has_value_ = name_.rfind("--", 0) == 0 && equals != std::string::npos;
+    if (has_value_) {
+      value_ = name_.substr(equals + 1);
+      name_.resize(equals);
+    }
+    return true;
+  }
+  const std::string& name() const { return name_; }
+  std::string value() {
+    if (has_value_) return value_;
+    if (at_ >= words_.size()) throw std::invalid_argument(name_ + " needs a value");
+    return words_[at_++];
+  }
+  /// A list of at least one name.
+  std::vector<std::string> names() {
+    const std::string text = value();
+    auto list = split(text);
+    if (list.empty()) wrong(name_, text, "a list of names separated by commas");
+    return list;
+  }
+  void no_value() const {
+    if (has_value_) throw std::invalid_argument(name_ + " takes no value");
+  }
+
+ private:
+  const std::vector<std::string>& words_;
+  std::size_t at_ = 0;
+  std::string name_, value_;
+  bool has_value_ = false;
+};
+
+std::string one_of(const std::string& name, const std::string& value,
+                   std::initializer_list<const char*> known, const char* rule) {
+  for (const char* one : known) {
+    if (value == one) return value;
+  }
+  wrong(name, value, rule);
+}
+
+std::pair<std::string, std::string> fact(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0) wrong("--fact", text, "KEY=VALUE");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+void read_kinds(const std::vector<std::string>& kinds, OwnCases& own) {
+  for (const std::string& kind : kinds) {
+    own.kinds.push_back(
+        one_of("--kind", kind, {"forward", "dA", "dB"}, "a list of forward, dA and dB"));
+  }
+}
+
+/// Values that may be drawn are known once the seed is.
+void read_values(const std::string& m, const std::string& n, const std::string& k, Options& o) {
+  const auto read = [&](const char* name, const std::string& text,
+                        std::vector<std::int64_t>& values) {
+    if (text.empty()) return;
+    values = parse_values(name, text, o.seed);
+    o.drawn = o.drawn || text.find("random") != std::string::npos;
+  };
+  read("--m", m, o.tokens);
+  read("--n", n, o.own.n);
+  read("--k", k, o.own.k);
+  o.drawn = o.drawn || o.own.draws > 0;
+}
+
 }  // namespace
 
-Options parse_options(const std::vector<std::string>& arguments) {
+Options parse_options(const std::vector<std::string>& words) {
   Options o;
+  std::string m, n, k;
+  bool no_batch = false;
   const std::map<std::string, bool*> flags = {{"--quick", &o.quick},
                                               {"--list", &o.list},
                                               {"--dry", &o.dry},
                                               {"--help", &o.help},
-                                              {"-h", &o.help}};
+                                              {"--check-bits", &o.check_bits},
+                                              {"--no-batch", &no_batch},
+                                              {"-h", &o.help},
+                                              {"--weight-read", &o.weight_read}};
   const std::map<std::string, std::string*> texts = {
       {"--filter", &o.filter}, {"--benchmark_filter", &o.filter},
       {"--cases", &o.cases},   {"--json", &o.json},
       {"--csv", &o.csv},       {"--markdown", &o.markdown},
       {"--commit", &o.commit}, {"--cublaslt", &o.cublaslt}};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    std::string value;
-    const std::size_t equals = name.find('=');
-    const bool has_value = name.rfind("--", 0) == 0 && equals != std::string::npos;
-    if (has_value) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    if (const auto flag = flags.find(name); flag != flags.end() || name == "--no-bits") {
-      if (has_value) throw std::invalid_argument(name + " takes no value");
-      if (name == "--no-bits") {
-        o.bits = false;
-      } else {
-        *flag->second = true;
-      }
-      continue;
-    }
-    const auto take = [&] {
-      if (has_value) return value;
-      if (i + 1 >= arguments.size()) throw std::invalid_argument(name + " needs a value");
-      return arguments[++i];
-    };
-    if (const auto text = texts.find(name); text != texts.end()) {
-      *text->second = take();
+  const std::map<std::string, std::vector<std::string>*> lists = {{"--suite", &o.suites},
+                                                                  {"--layers", &o.own.layers},
+                                                                  {"--contract", &o.own.contracts},
+                                                                  {"--variants", &o.variants},
+                                                                  {"--variant", &o.variants}};
+  const std::map<std::string, std::string*> values = {{"--m", &m}, {"--n", &n}, {"--k", &k}};
+  for (Arguments in(words); in.next();) {
+    const std::string& name = in.name();
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+      in.no_value();
+      *flag->second = true;
+    } else if (const auto text = texts.find(name); text != texts.end()) {
+      *text->second = in.value();
+    } else if (const auto list = lists.find(name); list != lists.end()) {
+      *list->second = in.names();
+    } else if (const auto value = values.find(name); value != values.end()) {
+      *value->second = in.value();
+      if (value->second->empty()) wrong(name, "", "a list such as 1,64,65 or 1:512:8");
     } else if (name == "--backend") {
-      o.backend = take();
-      if (o.backend != "cpu" && o.backend != "cuda" && o.backend != "hip") {
-        wrong(name, o.backend, "cpu, cuda or hip");
-      }
-    } else if (name == "--suite") {
-      o.suites = split(take());
-    } else if (name == "--m") {
-      for (const std::string& m : split(take())) o.tokens.push_back(positive(name, m));
+      o.backend = one_of(name, in.value(), {"cpu", "cuda", "hip"}, "cpu, cuda or hip");
+    } else if (name == "--mode") {
+      o.own.mode = one_of(name, in.value(), {"auto", "stream", "burst", "settled"},
+                          "auto, stream, burst or settled");
+    } else if (name == "--kind") {
+      read_kinds(in.names(), o.own);
+    } else if (name == "--draw") {
+      o.own.draws = static_cast<int>(parse_whole(name, in.value(), 1, kMaxValues));
+    } else if (name == "--seed") {
+      o.seed = static_cast<std::uint64_t>(parse_whole(name, in.value(), 0, kMaxSeed));
     } else if (name == "--repetitions") {
-      o.repetitions = static_cast<int>(positive(name, take()));
+      o.repetitions = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 20));
     } else if (name == "--seconds") {
-      o.seconds = seconds(name, take());
+      o.seconds = seconds(name, in.value());
     } else if (name == "--fact") {
-      const std::string fact = take();
-      const std::size_t at = fact.find('=');
-      if (at == std::string::npos || at == 0) wrong(name, fact, "KEY=VALUE");
-      o.facts.emplace_back(fact.substr(0, at), fact.substr(at + 1));
+      o.facts.push_back(fact(in.value()));
     } else {
       throw std::invalid_argument("option is \"" + name + "\": see detgemm bench --help");
     }
+  }
+  o.batch_property = !no_batch;
+  read_values(m, n, k, o);
+  if (o.own.asked() && !o.suites.empty()) {
+    throw std::invalid_argument(
+        "--suite is for the cases of the table: it must not be given with --layers, --n, --k, "
+        "--draw, --kind, --contract or --mode");
   }
   return o;
 }

@@ -8,14 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "bench/suite/case.hpp"
+
 namespace detgemm::bench {
 
 struct Options {
   std::string backend;  ///< empty: the first of cuda, hip, cpu that can run
   std::vector<std::string> suites;
   std::vector<std::int64_t> tokens;
-  std::string filter;  ///< a regular expression of CASE/ARM
-  std::string cases;   ///< a file in place of the table that was compiled in
+  OwnCases own;
+  std::uint64_t seed = 7;
+  bool drawn = false;                 ///< something depends on the seed
+  std::vector<std::string> variants;  ///< kernels to force: "all", or patterns of their names
+  std::string filter;                 ///< a regular expression of CASE/ARM
+  std::string cases;                  ///< a file in place of the table that was compiled in
   std::string json, csv, markdown;
   std::string commit;
   std::string cublaslt;                                    ///< path of the library
@@ -25,7 +31,9 @@ struct Options {
   bool quick = false;
   bool list = false;
   bool dry = false;
-  bool bits = true;
+  bool batch_property = true;
+  bool check_bits = false;
+  bool weight_read = false;
   bool help = false;
 };
 

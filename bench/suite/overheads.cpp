@@ -11,80 +11,134 @@
 namespace detgemm::bench {
 namespace {
 
-/// Median microseconds of a call on the host. The queue is emptied every few calls, so that its
-/// depth is not what is measured.
-double host_us(Queue& queue, int calls, const std::function<void()>& call) {
-  constexpr int kBlock = 32;
-  std::vector<double> us;
-  for (int i = 0; i < calls; ++i) {
-    if (i % kBlock == 0) queue.wait();
-    const auto start = std::chrono::steady_clock::now();
-    call();
-    const auto end = std::chrono::steady_clock::now();
-    us.push_back(std::chrono::duration<double, std::micro>(end - start).count());
-  }
-  queue.wait();
-  return summarise(std::move(us)).median;
-}
+constexpr std::int64_t kRows[] = {1, 16, 256};
+constexpr std::int64_t kSide = 256;  // n and k
 
-struct Freed {
-  Memory& memory;
-  void* data;
-  ~Freed() { memory.release(data); }
+/// One thing to time on the host.
+struct Timed {
+  std::string what;
+  std::function<void()> call;
+  std::vector<double> us{};
 };
 
-void add_calls(Lab& lab, const GemmSpec& spec, Overheads& out) {
-  constexpr std::int64_t kRows = 16;
-  const std::string what = spec.contract.text() + ", 16 x 256 x 256";
-  out.us.emplace_back("plan creation, " + what, host_us(lab.queue(), 200, [&] {
-                        check(Plan::create(lab.backend(), spec).status(), "a plan");
-                      }));
-  const auto plan = Plan::create(lab.backend(), spec);
-  const std::int64_t bytes = 256 * 256 * 4;
-  const std::size_t scratch = *plan->workspace_bytes(kRows);
-  const Freed a{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed b{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed d{lab.memory(), lab.memory().allocate(bytes)};
-  const Freed w{lab.memory(), lab.memory().allocate(static_cast<std::int64_t>(scratch) + 256)};
-  lab.memory().fill_zero(a.data, bytes);
-  lab.memory().fill_zero(b.data, bytes);
-  const DType type = spec.contract.input;
-  const Operands operands{row_major(static_cast<const void*>(a.data), kRows, 256, type),
-                          row_major(static_cast<const void*>(b.data), 256, 256, type),
-                          row_major(d.data, kRows, 256, spec.contract.output)};
-  const auto run = [&] {
-    check(plan->run(lab.queue().stream(), operands, {w.data, scratch}), "a run");
-  };
-  const bool host = lab.queue().stream().kind == DeviceKind::host;
-  host_us(lab.queue(), host ? 5 : 100, run);
-  out.us.emplace_back((host ? "whole call, " : "call until it is enqueued, ") + what,
-                      host_us(lab.queue(), host ? 50 : 2000, run));
+/// Memory of the device, zeroed.
+struct Block {
+  Block(Memory& from, std::int64_t bytes) : memory(from), data(from.allocate(bytes)) {
+    memory.fill_zero(data, bytes);
+  }
+  ~Block() { memory.release(data); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  Memory& memory;
+  void* data;
+};
+
+/// Times everything in turn, so that a host that slows down or warms up does so for all of it.
+/// Calls come in blocks with a wait between them that is not counted: the depth of the queue is not
+/// what is measured.
+void time_in_turn(Queue& queue, std::vector<Timed>& all, int rounds, int calls) {
+  using Clock = std::chrono::steady_clock;
+  for (int round = -1; round < rounds; ++round) {
+    for (Timed& timed : all) {
+      if (round == 0) timed.us.clear();  // the first round warms up
+      for (int i = 0; i < calls; ++i) {
+        const auto start = Clock::now();
+        timed.call();
+        timed.us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+      }
+      queue.wait();
+    }
+  }
+}
+
+/// What the calls of all contracts read and write.
+struct Arrays {
+  explicit Arrays(Memory& memory)
+      : a(memory, kBytes), b(memory, kBytes), d(memory, kBytes), workspace(memory, kWorkspace) {}
+  static constexpr std::int64_t kBytes = kSide * kSide * 4;
+  static constexpr std::int64_t kWorkspace = std::int64_t{16} << 20;
+  Block a, b, d, workspace;
+
+  Operands operands(std::int64_t m, const Contract& c) const {
+    return {row_major(static_cast<const void*>(a.data), m, kSide, c.input),
+            row_major(static_cast<const void*>(b.data), kSide, kSide, c.input),
+            row_major(d.data, m, kSide, c.output)};
+  }
+};
+
+/// Making a plan, and runs of it.
+void add_contract(BenchDevice& device, const GemmSpec& spec, const Arrays& arrays,
+                  std::vector<Timed>& out) {
+  const Backend& backend = device.backend();
+  Queue& queue = device.queue();
+  const bool host = queue.stream().kind == DeviceKind::host;
+  const std::string& contract = spec.contract.text();
+  const bool chain = spec.contract.reduction.kind == ReductionKind::chain;
+  out.push_back({"plan creation, " + contract + ", 16 x 256 x 256",
+                 [&backend, spec] { check(Plan::create(backend, spec).status(), "a plan"); }});
+  for (const Stable stable : {Stable::none, Stable::b}) {
+    if (stable != Stable::none && (host || !chain)) continue;
+    auto plan = Plan::create(backend, spec, {"", 0, stable});
+    check(plan.status(), "a plan");
+    for (const std::int64_t m : kRows) {
+      // On the host a call is the whole product: one size says what there is to say.
+      if (m != 16 && (host || !chain)) continue;
+      const std::size_t bytes = *plan->workspace_bytes(m);
+      if (bytes > static_cast<std::size_t>(Arrays::kWorkspace)) continue;
+      out.push_back({std::string(host ? "whole call, " : "call until it is enqueued, ") + contract +
+                         (stable == Stable::b ? ", B stable, " : ", ") + std::to_string(m) +
+                         " x 256 x 256",
+                     [&queue, plan = *plan, o = arrays.operands(m, spec.contract), bytes,
+                      workspace = arrays.workspace.data] {
+                       check(plan.run(queue.stream(), o, {workspace, bytes}), "a run");
+                     }});
+    }
+  }
+  if (chain) {
+    out.push_back({"part: validate, " + contract, [spec, o = arrays.operands(16, spec.contract)] {
+                     check(validate(spec, o), "the rules");
+                   }});
+  }
+}
+
+void add_workspaces(const Backend& backend, GemmSpec spec, Overheads& out) {
+  spec.n = spec.k = 4096;
+  const auto plan = Plan::create(backend, spec);
+  if (!plan) return;
+  for (const std::int64_t m : {16, 4096}) {
+    out.bytes.emplace_back(
+        "workspace, " + spec.contract.text() + ", M up to " + std::to_string(m) + ", 4096 x 4096",
+        static_cast<double>(*plan->workspace_bytes(m)));
+  }
 }
 
 }  // namespace
 
-Overheads measure_overheads(Lab& lab, Arithmetic native) {
+Overheads measure_overheads(BenchDevice& device, Arithmetic native) {
   Overheads out;
+  const Arrays arrays(device.memory());
+  std::vector<Timed> all;
   for (const Reduction reduction :
        {Reduction{}, Reduction{ReductionKind::fold, 128}, Reduction{ReductionKind::tree, 128}}) {
     GemmSpec spec;
-    spec.n = 256;
-    spec.k = 256;
+    spec.n = kSide;
+    spec.k = kSide;
     const auto contract = Contract::make(native, DType::bf16, reduction, DType::bf16);
     if (!contract) continue;
     spec.contract = *contract;
     spec.op_b = Op::transpose;
-    if (!lab.backend().supports(spec)) continue;
-    add_calls(lab, spec, out);
-    GemmSpec large = spec;
-    large.n = large.k = 4096;
-    const auto plan = Plan::create(lab.backend(), large);
-    if (!plan) continue;
-    for (const std::int64_t m : {16, 4096}) {
-      out.bytes.emplace_back(
-          "workspace, " + spec.contract.text() + ", M up to " + std::to_string(m) + ", 4096 x 4096",
-          static_cast<double>(*plan->workspace_bytes(m)));
-    }
+    if (!device.backend().supports(spec)) continue;
+    add_contract(device, spec, arrays, all);
+    add_workspaces(device.backend(), spec, out);
+  }
+  for (auto& [what, part] : device.host_parts()) all.push_back({what, part});
+  all.push_back({"part: the clock itself", [] {}});
+  const bool host = device.queue().stream().kind == DeviceKind::host;
+  time_in_turn(device.queue(), all, host ? 5 : 60, host ? 8 : 32);
+  for (Timed& timed : all) {
+    const Stats us = summarise(std::move(timed.us));
+    out.us.emplace_back(timed.what, us.median);
+    out.us_p90.emplace_back(timed.what, us.p90);
   }
   std::error_code error;
   const auto size = std::filesystem::file_size("/proc/self/exe", error);

@@ -8,7 +8,8 @@
 namespace detgemm::bench {
 
 /// What the library itself costs beside the arithmetic: making a plan, a call on the host (on a GPU
-/// until it is enqueued), workspaces, the size of this program.
-Overheads measure_overheads(Lab& lab, Arithmetic native);
+/// until it is enqueued) at several M and with and without a stable B, the parts of a call that can
+/// be timed alone ("part: ..."), workspaces, the size of this program.
+Overheads measure_overheads(BenchDevice& device, Arithmetic native);
 
 }  // namespace detgemm::bench

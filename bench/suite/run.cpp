@@ -5,24 +5,22 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <regex>
 #include <sstream>
 
+#include "bench/suite/console.hpp"
+#include "bench/suite/devices.hpp"
 #include "bench/suite/experiment.hpp"
-#include "bench/suite/labs.hpp"
+#include "bench/suite/falls.hpp"
+#include "bench/suite/forced.hpp"
 #include "bench/suite/overheads.hpp"
 #include "detgemm/version.hpp"
 
 namespace detgemm::bench {
 namespace {
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string today() {
   char text[16] = {};
@@ -43,31 +41,33 @@ std::string commit_of(const Options& options) {
   return text.empty() ? DETGEMM_BENCH_COMMIT : text;
 }
 
-std::unique_ptr<Lab> find_lab(const Options& options) {
+std::unique_ptr<BenchDevice> find_device(const Options& options) {
   std::string why;
   std::string all;
   for (const char* name : {"cuda", "hip", "cpu"}) {
     if (!options.backend.empty() && options.backend != name) continue;
     const std::string backend = name;
-    auto lab = backend == "cuda"  ? make_cuda_lab(options.cublaslt, why)
-               : backend == "hip" ? make_hip_lab(why)
-                                  : make_host_lab(why);
-    if (lab != nullptr) {
+    auto device = backend == "cuda"  ? make_cuda_device(options.cublaslt, why)
+                  : backend == "hip" ? make_hip_device(why)
+                                     : make_host_device(why);
+    if (device != nullptr) {
       if (!all.empty()) std::fprintf(stderr, "absent: %s\n", all.c_str());
-      return lab;
+      return device;
     }
     all += (all.empty() ? "" : "; ") + backend + ": " + why;
   }
   throw NothingRan("no backend can run here: " + all);
 }
 
-std::vector<Case> find_cases(const Options& options, const Lab& lab) {
+std::vector<Case> find_cases(const Options& options, const BenchDevice& device) {
   CaseQuery query;
-  query.backend = lab.name();
-  query.native = native_arithmetic(lab);
+  query.backend = device.name();
+  query.native = native_arithmetic(device);
   query.suites = options.suites;
   query.tokens = options.tokens;
   query.quick = options.quick;
+  query.own = options.own;
+  query.seed = options.seed;
   if (options.cases.empty()) return read_cases(built_in_cases(), query);
   std::ifstream file(options.cases);
   std::stringstream text;
@@ -107,9 +107,10 @@ class Progress final : public benchmark::BenchmarkReporter {
       if (run.error_occurred) {
         std::printf("%-64s %s\n", name.c_str(), run.error_message.c_str());
       } else {
-        std::printf("%-64s %11.2f us %9.3f TFLOP/s   %zu of %zu, %.0f s left  %s\n", name.c_str(),
-                    run.counters.at("median_us").value, run.counters.at("FLOP/s").value * 1e-12,
-                    done_, arms_, left, run.report_label.c_str());
+        std::printf("%-64s %11.2f us %16s   %zu of %zu, %.0f s left  %s\n", name.c_str(),
+                    run.counters.at("median_us").value,
+                    text_of_rate(run.counters.at("FLOP/s").value).c_str(), done_, arms_, left,
+                    run.report_label.c_str());
       }
       std::fflush(stdout);
     }
@@ -124,7 +125,7 @@ class Progress final : public benchmark::BenchmarkReporter {
 
 /// The cases of a run and their results, shared by the benchmarks of their arms.
 struct Session {
-  Lab& lab;
+  BenchDevice& device;
   const std::vector<Case>& cases;
   Settings settings;
   double budget_s;
@@ -139,7 +140,7 @@ struct Session {
     if (budget_s > 0 && now_s() - begin > budget_s) return nullptr;
     current = &c;
     try {
-      run.results.push_back(run_case(lab, c, run.rivals, *buffers, run.ceilings, settings));
+      run.results.push_back(run_case(device, c, run.baselines, *buffers, run.ceilings, settings));
     } catch (const std::exception& error) {
       // What was measured before it is kept, and the run's exit code says that something failed.
       CaseResult failed;
@@ -148,6 +149,7 @@ struct Session {
       run.results.push_back(std::move(failed));
       ++run.failed;
     }
+    if (run.results.back().wrong_bits) ++run.failed;
     return &run.results.back();
   }
 };
@@ -168,6 +170,7 @@ void run_arm(benchmark::State& state, Session& session, const Case& c, const std
     state.counters["noise"] = arm.us.noise();
     std::string label = arm.detail;
     if (arm.batch_invariant) label += *arm.batch_invariant ? "" : "; ROW 0 DEPENDS ON M";
+    if (arm.bits && arm.role == Role::detgemm && arm.bits->different != 0) label += "; WRONG BITS";
     if (arm.us.noise() > kNoisy) label += "; noisy";
     state.SetLabel(label);
     return;
@@ -184,12 +187,12 @@ void run_arm(benchmark::State& state, Session& session, const Case& c, const std
 std::size_t register_arms(Session& session) {
   std::size_t count = 0;
   for (const Case& c : session.cases) {
-    for (const std::string& arm : arms_of(c, session.run.rivals, session.settings)) {
+    for (const std::string& arm : arms_of(c, session.run.baselines, session.settings)) {
       benchmark::RegisterBenchmark(
           (c.id + "/" + arm).c_str(),
           [&session, &c, arm](benchmark::State& state) { run_arm(state, session, c, arm); })
           ->UseManualTime()
-          ->Iterations(repetitions_of(session.lab, c, session.settings))
+          ->Iterations(protocol_of(session.device, c, session.settings).repetitions)
           ->Unit(benchmark::kMicrosecond);
       ++count;
     }
@@ -203,14 +206,15 @@ void describe(Session& session, const Options& options, const std::string& comma
   run.commit = commit_of(options);
   run.command = command;
   run.version = version();
-  run.backend = session.lab.name();
+  run.backend = session.device.name();
   run.quick = options.quick;
-  run.machine = session.lab.facts();
+  if (options.drawn) run.seed = options.seed;
+  run.machine = session.device.facts();
   for (const auto& fact : options.facts) run.machine.push_back(fact);
   for (const auto& [key, value] : run.machine) std::printf("%s: %s\n", key.c_str(), value.c_str());
-  for (const Rival& rival : run.rivals) {
-    std::printf("rival %s: %s%s\n", rival.name.c_str(),
-                rival.present ? "" : "absent: ", rival.what.c_str());
+  for (const Baseline& baseline : run.baselines) {
+    std::printf("baseline %s: %s%s\n", baseline.name.c_str(),
+                baseline.present ? "" : "absent: ", baseline.what.c_str());
   }
 }
 
@@ -228,18 +232,16 @@ void measure(Session& session, double estimate, std::size_t arms) {
   std::vector<Problem> problems;
   for (const Case& c : session.cases) {
     problems.push_back(c.problem);
-    for (const Problem& other : session.lab.rivals_need(c.problem)) problems.push_back(other);
+    for (const Problem& other : session.device.baselines_need(c.problem)) problems.push_back(other);
   }
-  session.buffers = std::make_unique<Buffers>(session.lab.memory(), problems, session.lab.pools());
-  beside("ceilings", [&] { run.ceilings = session.lab.measure_ceilings(session.settings.quick); });
-  std::printf("copy %.3g B/s, read %.3g B/s", run.ceilings.copy_bytes_per_s,
-              run.ceilings.read_bytes_per_s);
-  for (const auto& [unit, flops] : run.ceilings.flops) {
-    std::printf(", %s %.3g FLOP/s", unit.c_str(), flops);
-  }
-  std::printf("\n");
-  beside("overheads",
-         [&] { run.overheads = measure_overheads(session.lab, native_arithmetic(session.lab)); });
+  session.buffers =
+      std::make_unique<Buffers>(session.device.memory(), problems, session.device.pools());
+  beside("ceilings",
+         [&] { run.ceilings = session.device.measure_ceilings(session.settings.quick); });
+  std::printf("%s\n", text_of(run.ceilings).c_str());
+  beside("overheads", [&] {
+    run.overheads = measure_overheads(session.device, native_arithmetic(session.device));
+  });
   char program[] = "detgemm_bench";
   char* arguments[] = {program, nullptr};
   int count = 1;
@@ -247,33 +249,58 @@ void measure(Session& session, double estimate, std::size_t arms) {
   Progress progress(estimate, arms);
   benchmark::RunSpecifiedBenchmarks(&progress);
   benchmark::ClearRegisteredBenchmarks();
+  run.falls = find_falls(run.results);
+  for (const Fall& fall : run.falls) std::printf("%s\n", text_of(fall).c_str());
+}
+
+/// What may be timed beside detgemm. `look`: libraries are loaded, and those that are absent are
+/// told; else their names are all that is known.
+std::vector<Baseline> find_baselines(BenchDevice& device, const Options& options, bool look) {
+  std::vector<Baseline> all;
+  if (look) {
+    all = device.baselines();
+  } else {
+    for (const std::string& name : device.baseline_names()) {
+      Baseline& baseline = all.emplace_back();
+      baseline.name = name;
+      baseline.present = true;
+    }
+  }
+  if (options.weight_read) {
+    for (Baseline& arm : device.ceiling_arms()) all.push_back(std::move(arm));
+  }
+  return all;
 }
 
 }  // namespace
 
 std::optional<RunResult> run_bench(const Options& options, const std::string& command) {
-  const auto lab = find_lab(options);
-  const auto all = find_cases(options, *lab);
+  const auto device = find_device(options);
+  auto all = find_cases(options, *device);
+  if (options.own.asked()) refuse_unsupported(device->backend(), all);
+  add_forced_arms(device->backend(), options.variants, all);
   Settings settings;
   settings.quick = options.quick;
-  settings.bits = options.bits;
+  settings.batch_property = options.batch_property;
+  settings.check_bits = options.check_bits;
   settings.repetitions = options.repetitions;
   settings.wanted = matcher(options.filter);
-  const auto rivals = lab->rivals();
+  const bool measures = !options.list && !options.dry;
+  const auto baselines = find_baselines(*device, options, measures);
   std::vector<Case> cases;
   double estimate = 3;
   for (const Case& c : all) {
-    if (arms_of(c, rivals, settings).empty()) continue;
+    if (arms_of(c, baselines, settings).empty()) continue;
     cases.push_back(c);
-    estimate += estimate_s(*lab, c, rivals, settings);
+    estimate += estimate_s(*device, c, baselines, settings);
   }
   if (cases.empty()) {
-    throw NothingRan("no case is left for backend " + lab->name() +
+    throw NothingRan("no case is left for backend " + device->name() +
                      ": --suite, --filter and --m must leave one");
   }
   if (options.list) {
     for (const Case& c : cases) {
-      for (const auto& arm : arms_of(c, rivals, settings)) {
+      for (const auto& arm : arms_of(c, baselines, settings)) {
         std::printf("%s/%s\n", c.id.c_str(), arm.c_str());
       }
     }
@@ -284,8 +311,8 @@ std::optional<RunResult> run_bench(const Options& options, const std::string& co
   if (options.seconds > 0 && estimate > options.seconds) {
     settings.shrink = options.seconds / estimate;
   }
-  Session session{*lab, cases, settings, options.seconds};
-  session.run.rivals = rivals;
+  Session session{*device, cases, settings, options.seconds};
+  session.run.baselines = baselines;
   session.run.results.reserve(cases.size());
   const std::size_t arms = register_arms(session);
   describe(session, options, command);

@@ -26,10 +26,10 @@ std::string field(const std::string& text) {
   return out + "\"";
 }
 
-/// The first comparison of an arm of ours: with the first rival there.
+/// The first comparison of an arm of detgemm: with the first baseline there.
 const Versus* first(const CaseResult& r, const ArmResult& arm) {
   for (const Versus& v : r.comparisons) {
-    if (v.ours == arm.name) return &v;
+    if (v.arm == arm.name) return &v;
   }
   return nullptr;
 }
@@ -38,8 +38,9 @@ const Versus* first(const CaseResult& r, const ArmResult& arm) {
 
 std::string to_csv(const RunResult& run) {
   std::string out =
-      "case,kind,m,n,k,dtype,mode,cache,threads,arm,role,contract,digest,what,us,p10,p90,samples,"
-      "noise,tflops,share_of_limit,batch_invariant\n";
+      "case,kind,m,n,k,dtype,mode,cache,threads,arm,role,contract,digest,variant,what,us,p10,p90,"
+      "samples,"
+      "noise,tflops,sm_mhz,share_of_limit,batch_invariant\n";
   for (const CaseResult& r : run.results) {
     const Problem& p = r.what.problem;
     for (const ArmResult& arm : r.arms) {
@@ -54,9 +55,10 @@ std::string to_csv(const RunResult& run) {
                                    p.hot ? "hot" : "cold",
                                    std::to_string(r.what.threads),
                                    arm.name,
-                                   arm.is_ours ? "ours" : "rival",
+                                   name(arm.role),
                                    arm.contract,
                                    arm.digest,
+                                   arm.variant,
                                    arm.detail,
                                    number(arm.us.median, 4),
                                    number(arm.us.p10, 4),
@@ -64,6 +66,7 @@ std::string to_csv(const RunResult& run) {
                                    std::to_string(arm.us.samples),
                                    number(arm.us.noise(), 4),
                                    number(tflops, 4),
+                                   number(arm.sm_mhz, 0),
                                    number(arm.share_of_limit, 4),
                                    invariant(arm)};
       std::string line;
@@ -77,19 +80,20 @@ std::string to_csv(const RunResult& run) {
 std::string to_markdown(const RunResult& run) {
   std::string out = "# detgemm bench, " + run.backend + ", " + run.date + "\n\n";
   for (const auto& [key, value] : run.machine) out += "- " + key + ": " + value + "\n";
-  for (const Rival& rival : run.rivals) {
-    out += "- rival " + rival.name + (rival.present ? ": " : ": absent: ") + rival.what + "\n";
+  for (const Baseline& baseline : run.baselines) {
+    out += "- baseline " + baseline.name + (baseline.present ? ": " : ": absent: ") +
+           baseline.what + "\n";
   }
   out +=
       "\n| case | arm | us | p10 .. p90 | TFLOP/s | row 0 keeps its bits | against the first "
-      "rival |\n|---|---|---|---|---|---|---|\n";
+      "baseline |\n|---|---|---|---|---|---|---|\n";
   for (const CaseResult& r : run.results) {
     for (const ArmResult& arm : r.arms) {
       const Versus* v = first(r, arm);
-      const std::string versus = v == nullptr
-                                     ? ""
-                                     : v->rival + " / ours " + number(v->comparison.ratio, 3) +
-                                           ", " + v->comparison.verdict;
+      const std::string versus = v == nullptr ? ""
+                                              : v->baseline + " / " + v->arm + " " +
+                                                    number(v->comparison.ratio, 3) + ", " +
+                                                    v->comparison.verdict;
       out += "| " + r.what.id + " | " + arm.name + " | " + number(arm.us.median, 2) + " | " +
              number(arm.us.p10, 2) + " .. " + number(arm.us.p90, 2) + " | " +
              number(gemm_of(r.what.problem).flops() / arm.us.median * 1e-6, 3) + " | " +

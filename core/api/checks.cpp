@@ -60,7 +60,7 @@ Status check_end(std::string_view what, const void* data, std::uintptr_t bytes) 
                  " bytes from there must end within the address space");
 }
 
-/// tf32 lives in fp32 containers.
+/// tf32 is stored in fp32.
 DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
 
 bool same_view(const ConstMatrix& x, const ConstMatrix& y) {
@@ -158,7 +158,7 @@ Status check_output_side(const GemmSpec& spec, const Operands& operands) {
   if (spec.reads_c()) {
     const DType type = spec.continue_from_c ? DType::fp32 : spec.contract.output;
     if (Status s = check_view("c", operands.c); !s) return s;
-    // The shape first: a C that was forgotten is 0 x 0, and its type says nothing.
+    // The shape is checked first: a C that was forgotten is 0 x 0, and its type means nothing.
     if (Status s = check_shape("c", operands.c, d.rows, spec.n, "m x n"); !s) return s;
     if (Status s =
             check_type("c", operands.c.dtype, type, spec.continue_from_c ? "continue" : "beta");

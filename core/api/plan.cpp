@@ -51,10 +51,10 @@ Status check_stream(const Backend& backend, Stream stream) {
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
-/// Short enough to need no memory itself.
+/// A sentence so short that it needs no allocated memory.
 Status out_of_memory() { return {Errc::internal, "out of memory"}; }
 
-/// There is nothing to compute: nothing is written, whatever K is.
+/// D has no elements: nothing is written, whatever K is.
 Status no_outputs(RunInfo* info) {
   if (info != nullptr) info->kernel = "none (no outputs)";
   return {};

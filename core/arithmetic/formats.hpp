@@ -9,7 +9,7 @@
 namespace detgemm::arithmetic {
 
 /// A number taken apart: (-1)^negative * significand * 2^(exponent - fraction_bits), where
-/// fraction_bits belongs to the format. Subnormals have the format's least exponent and no
+/// fraction_bits belongs to the format. Subnormals have the format's minimal exponent and no
 /// hidden bit; zeros have significand 0.
 struct Unpacked {
   std::uint32_t significand;

@@ -19,10 +19,10 @@ namespace detgemm::arithmetic {
 /// Source: measured on an H200 for Hopper (docs/numerics.md); literature name T-FDPA
 /// (MMA-Sim, arXiv 2511.10909; Khattak and Mikaitis, arXiv 2512.07004).
 struct TensorUnit {
-  int products;        ///< L: products fused in one step
-  int fraction_bits;   ///< F: the sum's last bit weighs 2^(E - F)
-  int kept_bits;       ///< significant bits of the result
-  int least_exponent;  ///< E is never below this
+  int products;       ///< L: products fused in one step
+  int fraction_bits;  ///< F: the sum's last bit weighs 2^(E - F)
+  int kept_bits;      ///< significant bits of the result
+  int min_exponent;   ///< E is never below this
 };
 
 inline constexpr TensorUnit kHopper16{16, 25, 24, -133};  // bf16, fp16
@@ -69,7 +69,7 @@ DETGEMM_HD float tensor_step(const TensorUnit& unit, const Storage<T>* a, const 
                              float acc) {
   constexpr int product_fraction = 2 * Format<T>::fraction_bits;
   const Unpacked c = unpack<DType::fp32>(bits_of(acc));
-  int top = unit.least_exponent;
+  int top = unit.min_exponent;
   bool nan = c.nan;
   bool plus_inf = c.inf && !c.negative;
   bool minus_inf = c.inf && c.negative;

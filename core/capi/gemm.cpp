@@ -42,6 +42,8 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
   if (c->backend != nullptr) options.backend = c->backend;
   if (c->variant != nullptr) options.variant = c->variant;
   options.workspace = {c->workspace, c->workspace_bytes};
+  options.max_workers = c->max_workers;
+  options.stable = static_cast<Stable>(c->stable);
   return options;
 }
 

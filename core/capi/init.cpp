@@ -87,7 +87,7 @@ template <class T>
 detgemm_status_t init(const char* what, T* to, size_t given) {
   return guarded([&]() -> Status {
     if (to == nullptr) return null_argument(what, "a struct to fill");
-    if (Status s = check_size("", given, Descriptor<T>::least, alignof(T)); !s) return s;
+    if (Status s = check_size("", given, Descriptor<T>::min_size, alignof(T)); !s) return s;
     const T ours = defaults<T>();
     std::memset(static_cast<void*>(to), 0, given);
     copy_fields(to, &ours, given < sizeof(T) ? given : sizeof(T));

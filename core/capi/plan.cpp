@@ -27,7 +27,7 @@ Status check_m(std::int64_t m) {
   return invalid("m is " + std::to_string(m) + ": it must not be negative");
 }
 
-/// How many roots there may be: as many of the caller's pointers are about to be followed.
+/// Checks the number of roots, since that many of the caller's pointers are about to be read.
 Status check_count(const GemmSpec& spec, std::size_t count) {
   if (count == 0 || (count & (count - 1)) != 0) {
     return invalid("count is " + std::to_string(count) + ": it must be a power of two");
@@ -51,8 +51,8 @@ Result<PlanOptions> options_of(const detgemm_plan_options_t* given) {
                      static_cast<Stable>(c->stable)};
 }
 
-/// The part that run and combine share: the caller's structs first, so that a bad one is refused
-/// before anything is written; what ran is told last.
+/// The part that run and combine share: the caller's structs are read first, so that a bad one is
+/// refused before anything is written, and `info` is filled in last.
 template <class Body>
 detgemm_status_t launch(const detgemm_plan_t* plan, const detgemm_stream_t* stream,
                         const detgemm_operands_t* operands, Inputs inputs, detgemm_run_info_t* info,

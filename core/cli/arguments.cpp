@@ -11,7 +11,7 @@
 namespace detgemm::cli {
 namespace {
 
-constexpr std::size_t kLongestShown = 200;
+constexpr std::size_t kMaxShown = 200;
 constexpr int kMaxThreads = 1024;
 
 [[noreturn]] void refuse_text(std::string_view what, std::string_view text, std::string_view rule) {
@@ -41,8 +41,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string in_quotes(std::string_view text) {
-  const bool cut = text.size() > kLongestShown;
-  return "\"" + printable(text.substr(0, kLongestShown)) + (cut ? "...\"" : "\"");
+  const bool cut = text.size() > kMaxShown;
+  return "\"" + printable(text.substr(0, kMaxShown)) + (cut ? "...\"" : "\"");
 }
 
 std::int64_t parse_integer(std::string_view what, std::string_view text) {

@@ -15,7 +15,7 @@ namespace detgemm::cli {
 namespace {
 
 constexpr const char* kSummary =
-    "Ours beside the vendor's own library, one experiment for every backend";
+    "Measure this library beside the vendor's own, with one experiment for every backend";
 constexpr const char* kFooter =
     R"(Runs detgemm_bench, which lies beside this program where Google Benchmark was found when it was
 built, with all arguments as they are.
@@ -27,7 +27,7 @@ Examples:
 
 Exit codes: 0 measured; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)";
 
-/// The program beside this one; empty where there is none.
+/// The path of the program beside this one; empty if there is none.
 std::string program() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -38,6 +38,11 @@ void Command::option(const std::string& names, const std::string& kind, std::str
   app_.add_option(names, value, help)->group(group_)->type_name(kind)->capture_default_str();
 }
 
+void Command::repeated(const std::string& names, const std::string& kind,
+                       std::vector<std::string>& values, const std::string& help) {
+  app_.add_option(names, values, help)->group(group_)->type_name(kind)->allow_extra_args(false);
+}
+
 void Command::required(const std::string& names, const std::string& kind, std::string& value,
                        const std::string& help) {
   app_.add_option(names, value, help)->group(group_)->type_name(kind)->required();

@@ -15,9 +15,9 @@ class App;
 
 namespace detgemm::cli {
 
-/// One subcommand. A thin door in front of CLI11, so that only command.cpp and main.cpp compile
-/// it. The variables bound to options must live as long as the root does: keep them in a
-/// shared_ptr that the action holds.
+/// One subcommand. It wraps CLI11, so that only command.cpp and main.cpp compile that header. The
+/// variables bound to options must live as long as the root does: keep them in a shared_ptr that
+/// the action holds.
 class Command {
  public:
   /// `--json` belongs to every subcommand and is added here.
@@ -29,6 +29,9 @@ class Command {
   /// wrong one is refused with a sentence that names it.
   void option(const std::string& names, const std::string& kind, std::string& value,
               const std::string& help);
+  /// An option that may be given more than once.
+  void repeated(const std::string& names, const std::string& kind, std::vector<std::string>& values,
+                const std::string& help);
   void required(const std::string& names, const std::string& kind, std::string& value,
                 const std::string& help);
   /// Arguments without a dash: one, or any number.
@@ -38,7 +41,7 @@ class Command {
   void flag(const std::string& names, bool& value, const std::string& help);
   /// Text below the options: examples and exit codes.
   void footer(const std::string& text);
-  /// What runs. Whatever it throws becomes a sentence and an exit code.
+  /// The function that runs. Whatever it throws becomes a sentence and an exit code.
   void action(std::function<Report()> run);
 
  private:

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-#include <cstdio>
-#include <fstream>
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 
+#include "core/cli/arguments.hpp"
 #include "core/cli/build_info.hpp"
+#include "core/cli/command.hpp"
 #include "core/cli/conform_controls.hpp"
 #include "core/cli/conform_engines.hpp"
+#include "core/cli/files.hpp"
 #include "core/cli/subcommands.hpp"
 #include "core/conformance/harness.hpp"
 #include "detgemm/runtime.hpp"
@@ -18,27 +19,29 @@
 namespace detgemm::cli {
 namespace {
 
-enum Exit { kPassed = 0, kFailed = 1, kUsage = 2, kNothingRan = 3 };
-
 constexpr const char* kSummary =
     "Prove or refute that a backend keeps its promises: same bits for any batch, layout, cut, "
     "thread, kernel, and the reference's bits";
 constexpr const char* kFooter =
-    R"(Everything is compared byte for byte; the only tolerance is the derived error bound
-(docs/error-bound.md). Failed, mistrusted (the data could not have shown a difference) and
-untested (an error) make the run fail; skipped and unsupported come with their reason. Each
-failure ends with the command that repeats it alone.
+    R"(Use it on a new machine, after a change to a kernel, and on a GEMM of your own. Everything is
+compared byte for byte; the only tolerance is the derived error bound (docs/error-bound.md). Failed,
+mistrusted (the data could not have shown a difference) and untested (an error) make the run fail;
+skipped and unsupported come with their reason. Each failure ends with the command that repeats it
+alone. With -o the report goes to a file, and stdout gets one line per engine.
 
 Examples:
   detgemm conform                                   every backend that can run here, quickly
   detgemm conform --backend reference --full --report markdown -o conformance.md
-  detgemm conform --contract 'hopper/bf16/tree:512->bf16' --property batch
+  detgemm conform --contract "hopper/bf16/tree:512->bf16" --property batch
   detgemm conform --controls                        broken engines, each of which must be found
   detgemm conform --engine ./libmine.so             your own GEMM, see detgemm/engine.h
 
-Exit codes: 0 all passed; 1 something failed; 2 asked wrongly; 3 nothing ran.)";
+Exit codes: 0 everything that ran passed; 1 something failed, or the report could not be written
+in full; 2 a wrong argument, name or file; 3 nothing ran, or the backend is not available here.)";
 
-struct Choices {
+constexpr std::array<std::string_view, 4> kFormats{"text", "markdown", "json", "junit"};
+
+struct ConformOptions {
   std::string backend = "all";
   std::string engine;
   std::vector<std::string> contracts;
@@ -47,25 +50,42 @@ struct Choices {
   bool full = false;
   bool controls = false;
   bool list = false;
-  std::uint64_t seed = 1;
-  std::int64_t only_case = -1;
-  int threads = 0;
-  std::string report = "text";
+  std::string seed = "1";
+  std::string only_case;
+  std::string threads = "0";
+  std::string format = "text";
   std::string output;
+
+  conformance::Level level() const {
+    return full ? conformance::Level::full : conformance::Level::quick;
+  }
 };
 
-int refuse(const Status& status, int code = kUsage) {
-  std::fprintf(stderr, "detgemm conform: %s\n", status.message().c_str());
-  return code;
+void check(const ConformOptions& options) {
+  if (options.quick && options.full) refuse("conform takes either --quick or --full");
+  if (options.controls && options.list) refuse("conform takes either --controls or --list");
+  if (!options.engine.empty() && options.backend != "all") {
+    refuse("conform takes either --backend or --engine");
+  }
+  if (std::find(kFormats.begin(), kFormats.end(), options.format) == kFormats.end()) {
+    refuse("report is " + in_quotes(options.format) +
+           ": it must be one of text, markdown, json, junit");
+  }
+  if ((options.controls || options.list) && options.format == "junit") {
+    refuse("report is \"junit\": --controls and --list take text, markdown or json");
+  }
 }
 
-int write(const std::string& text, const std::string& file) {
-  if (file.empty()) return std::fputs(text.c_str(), stdout) < 0 ? kFailed : kPassed;
-  std::ofstream stream(file, std::ios::binary);
-  stream << text;
-  stream.close();
-  if (stream) return kPassed;
-  return refuse({Errc::io, "output \"" + file + "\" cannot be written"}, kFailed);
+conformance::Options harness_options(const ConformOptions& options) {
+  conformance::Options harness;
+  harness.properties = options.properties;
+  harness.level = options.level();
+  harness.seed = parse_seed("seed", options.seed);
+  if (!options.only_case.empty()) harness.only_case = parse_size("case", options.only_case);
+  for (const std::string& text : options.contracts) {
+    harness.contracts.push_back(need(Contract::parse(text)));
+  }
+  return harness;
 }
 
 std::string render(const std::string& format, const std::vector<conformance::Report>& reports) {
@@ -75,101 +95,112 @@ std::string render(const std::string& format, const std::vector<conformance::Rep
   return conformance::render_text(reports);
 }
 
-/// One line on stderr that the next replaces, on a terminal only.
-void show_progress(std::size_t done, std::size_t total, const std::string& what) {
-  std::fprintf(stderr, "\r\033[K%zu/%zu %s", done, total, what.c_str());
-  std::fflush(stderr);
-}
-
-int list_properties() {
+/// One property per line.
+Report list_properties(bool markdown) {
+  Report report;
+  report.json["command"] = "conform";
+  report.json["properties"] = Json::array();
+  if (markdown) report.text = "| property | claim |\n|---|---|\n";
   for (const conformance::Property& property : conformance::properties()) {
-    std::printf("%-16.*s %.*s\n", static_cast<int>(property.name.size()), property.name.data(),
-                static_cast<int>(property.claim.size()), property.claim.data());
+    report.json["properties"].push_back({{"property", property.name}, {"claim", property.claim}});
+    std::string name(property.name);
+    if (!markdown) name.resize(std::max<std::size_t>(name.size(), 16), ' ');
+    const std::string claim(property.claim);
+    report.text += markdown ? "| " + name + " | " + claim + " |\n" : name + " " + claim + "\n";
   }
-  return kPassed;
+  return report;
 }
 
-int test(const Choices& choices) {
-  auto list =
-      choices.engine.empty() ? candidates(choices.backend) : candidate_from_file(choices.engine);
-  if (!list) return refuse(list.status());
-  conformance::Options options;
-  options.properties = choices.properties;
-  options.level = choices.full ? conformance::Level::full : conformance::Level::quick;
-  options.seed = choices.seed;
-  if (choices.only_case >= 0) options.only_case = choices.only_case;
-  for (const std::string& text : choices.contracts) {
-    auto contract = Contract::parse(text);
-    if (!contract) return refuse(contract.status());
-    options.contracts.push_back(*contract);
-  }
-  const bool terminal = isatty(STDERR_FILENO) != 0;
-  if (terminal) options.progress = show_progress;
+/// Runs the harness on every candidate.
+std::vector<conformance::Report> run_harness(const ConformOptions& options) {
+  conformance::Options harness = harness_options(options);
+  const auto list =
+      options.engine.empty() ? candidates(options.backend) : candidate_from_file(options.engine);
+  Progress progress;
+  harness.progress = [&](std::size_t done, std::size_t total, const std::string& cell) {
+    progress.show(std::to_string(done + 1) + "/" + std::to_string(total) + " " + cell);
+  };
   std::vector<conformance::Report> reports;
-  bool passed = true;
-  bool ran = false;
-  for (const Candidate& one : *list) {
-    options.engine = one.engine;
-    options.oracle = one.oracle;
-    options.engine_flag = one.flag;
-    auto report = conformance::run_conformance(options);
-    if (terminal) std::fputs("\r\033[K", stderr);
-    if (!report) {
-      const bool absent = report.status().code() == Errc::unavailable;
-      return refuse(report.status(), absent ? kNothingRan : kUsage);
-    }
-    report->commit = kCommit;
-    ran = ran || report->ran();
-    passed = passed && (report->passed() || !report->ran());
-    reports.push_back(std::move(report).value());
+  for (const Candidate& one : list) {
+    harness.engine = one.engine;
+    harness.oracle = one.oracle;
+    harness.engine_flag = one.flag;
+    reports.push_back(need(conformance::run_conformance(harness)));
+    reports.back().commit = kCommit;
   }
-  const int written = write(render(choices.report, reports), choices.output);
-  if (written != kPassed) return written;
-  return !ran ? kNothingRan : passed ? kPassed : kFailed;
+  return reports;
 }
 
-int run(const Choices& choices) {
-  if (choices.list) return list_properties();
-  auto runtime = Runtime::start({choices.threads});
-  if (!runtime) return refuse(runtime.status(), kFailed);
-  if (!choices.controls) return test(choices);
-  auto table = run_controls(choices.full ? conformance::Level::full : conformance::Level::quick,
-                            choices.seed, choices.report == "markdown");
-  if (!table) return refuse(table.status(), kFailed);
-  const int written = write(table->text, choices.output);
-  if (written != kPassed) return written;
-  return table->all_caught ? kPassed : kFailed;
+Report test(const ConformOptions& options) {
+  const auto reports = run_harness(options);
+  bool ran = false;
+  bool passed = true;
+  for (const conformance::Report& one : reports) {
+    ran = ran || one.ran();
+    passed = passed && (one.passed() || !one.ran());
+  }
+  Report report;
+  report.text = render(options.format, reports);
+  report.json = Json::parse(conformance::render_json(reports));
+  report.exit = !ran ? kNothingRan : passed ? kOk : kFailed;
+  return report;
+}
+
+/// The report's text goes to the file, and a line on stdout says so.
+void move_to_file(Report& report, OutputFile& file, const std::string& path) {
+  file.write(report.text.data(), report.text.size());
+  const char* verdict = report.exit == kOk       ? "passed"
+                        : report.exit == kFailed ? "failed"
+                                                 : "nothing ran";
+  report.text = std::string(verdict) + "; the report is in " + printable(path) + "\n";
+}
+
+Report conform(const ConformOptions& options) {
+  check(options);
+  const int threads = parse_threads(options.threads);
+  const std::uint64_t seed = parse_seed("seed", options.seed);
+  std::optional<OutputFile> file;
+  if (!options.output.empty()) file.emplace(options.output, std::vector{options.engine});
+  const Runtime runtime = need(Runtime::start({threads}));
+  const bool markdown = options.format == "markdown";
+  Report report = options.list       ? list_properties(markdown)
+                  : options.controls ? run_controls(options.level(), seed, markdown)
+                                     : test(options);
+  if ((options.list || options.controls) && options.format == "json") {
+    report.text = report.json.dump(1) + "\n";
+  }
+  if (file) move_to_file(report, *file, options.output);
+  return report;
 }
 
 }  // namespace
 
 void register_conform(CLI::App& root, int& exit_code) {
-  auto choices = std::make_shared<Choices>();
-  CLI::App& app = *root.add_subcommand("conform", kSummary);
-  app.footer(kFooter);
-  auto* backend = app.add_option("--backend", choices->backend,
-                                 "a backend's name, or all that can run here (default); also "
-                                 "skeleton and control:NAME");
-  app.add_option("--engine", choices->engine, "a shared object with your own GEMM")
-      ->excludes(backend);
-  app.add_option("--contract", choices->contracts,
-                 "a contract, may be repeated; default: every arithmetic and input type under "
-                 "chain, fold and tree");
-  app.add_option("--property", choices->properties, "a property, may be repeated; default: all");
-  auto* quick = app.add_flag("--quick", choices->quick, "small problems (default)");
-  app.add_flag("--full", choices->full, "larger problems and more of them")->excludes(quick);
-  app.add_option("--seed", choices->seed, "what shapes and data are drawn from");
-  app.add_option("--case", choices->only_case, "run only this case of each property")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--threads", choices->threads, "host threads of the reference; 0 for all")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--report", choices->report, "what to write")
-      ->check(CLI::IsMember({"text", "markdown", "json", "junit"}));
-  app.add_option("-o,--output", choices->output, "write the report to this file");
-  app.add_flag("--controls", choices->controls,
+  auto options = std::make_shared<ConformOptions>();
+  Command command(root, exit_code, "conform", kSummary);
+  command.group("What is tested");
+  command.option("--backend", "NAME", options->backend,
+                 "a backend, skeleton, control:NAME, or all that can run here");
+  command.option("--engine", "FILE", options->engine, "a shared object with your own GEMM");
+  command.repeated("--contract", "CONTRACT", options->contracts,
+                   "may be repeated; else every arithmetic and input type under chain, fold and "
+                   "tree");
+  command.repeated("--property", "NAME", options->properties, "may be repeated; else all");
+  command.flag("--controls", options->controls,
                "show that the engines that must fail do, each by the property meant for it");
-  app.add_flag("--list", choices->list, "list the properties and what each claims");
-  app.callback([choices, &exit_code] { exit_code = run(*choices); });
+  command.flag("--list", options->list, "list the properties and what each claims");
+  command.group("How");
+  command.flag("--quick", options->quick, "small problems (the default)");
+  command.flag("--full", options->full, "larger problems and more of them");
+  command.option("--seed", "SEED", options->seed, "of shapes and data, 0 to 2^64 - 1");
+  command.option("--case", "INDEX", options->only_case, "run only this case of each property");
+  command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
+  command.group("Report");
+  command.option("--report", "FORMAT", options->format, "text, markdown, json or junit");
+  command.option("-o,--output", "FILE", options->output,
+                 "write the report to this file; replaced if it exists");
+  command.footer(kFooter);
+  command.action([options] { return conform(*options); });
 }
 
 }  // namespace detgemm::cli

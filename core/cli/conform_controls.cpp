@@ -3,64 +3,72 @@
 
 #include "core/cli/conform_controls.hpp"
 
+#include <array>
 #include <cstdio>
 
-#include "tests/controls/engines/control.hpp"
+#include "core/conformance/controls/control.hpp"
 
 namespace detgemm::cli {
 namespace {
 
-std::string row(bool markdown, std::string_view name, std::string_view property,
-                std::string_view caught, std::string_view fault) {
+std::string row(bool markdown, const std::array<std::string_view, 4>& cells) {
   char line[320];
   const char* format =
       markdown ? "| %.*s | %.*s | %.*s | %.*s |\n" : "%-20.*s %-16.*s %-8.*s %.*s\n";
-  std::snprintf(line, sizeof line, format, static_cast<int>(name.size()), name.data(),
-                static_cast<int>(property.size()), property.data(), static_cast<int>(caught.size()),
-                caught.data(), static_cast<int>(fault.size()), fault.data());
+  const auto width = [&](std::size_t i) { return static_cast<int>(cells[i].size()); };
+  std::snprintf(line, sizeof line, format, width(0), cells[0].data(), width(1), cells[1].data(),
+                width(2), cells[2].data(), width(3), cells[3].data());
   return line;
 }
 
 /// The verdict of one property on one engine.
-Result<conformance::Verdict> verdict(const Backend& engine, const controls::Control& control,
-                                     conformance::Level level, std::uint64_t seed) {
+conformance::Verdict verdict(const Backend& engine, const controls::Control& control,
+                             conformance::Level level, std::uint64_t seed) {
   conformance::Options options;
   options.engine = &engine;
   options.oracle.backend = &controls::honest();
-  auto contract = Contract::parse(control.contract);
-  if (!contract) return contract.status();
-  options.contracts = {*contract};
+  options.contracts = {need(Contract::parse(control.contract))};
   options.properties = {std::string(control.property)};
   options.level = level;
   options.seed = seed;
-  auto report = conformance::run_conformance(options);
-  if (!report) return report.status();
-  return report->cells.front().verdict;
+  return need(conformance::run_conformance(options)).cells.front().verdict;
 }
 
 }  // namespace
 
-Result<ControlsTable> run_controls(conformance::Level level, std::uint64_t seed, bool markdown) {
-  ControlsTable table;
-  table.text = row(markdown, "control", "property meant", "caught", "fault");
-  if (markdown) table.text += "|---|---|---|---|\n";
-  table.all_caught = true;
+Report run_controls(conformance::Level level, std::uint64_t seed, bool markdown) {
+  Report report;
+  report.text = row(markdown, {"control", "property meant", "caught", "fault"});
+  if (markdown) report.text += "|---|---|---|---|\n";
+  report.json["command"] = "conform";
+  Json& list = report.json["controls"] = Json::array();
+  bool all_caught = true;
   bool honest_passes = true;
+  Progress progress;
   for (const controls::Control& control : controls::controls()) {
-    auto planted = verdict(*control.engine, control, level, seed);
-    if (!planted) return planted.status();
-    auto same_code = verdict(controls::honest(), control, level, seed);
-    if (!same_code) return same_code.status();
-    const bool caught = *planted == conformance::Verdict::failed;
-    table.all_caught = table.all_caught && caught;
-    honest_passes = honest_passes && !conformance::counts_as_failure(*same_code);
-    table.text +=
-        row(markdown, control.name, control.property, caught ? "yes" : "NO", control.fault);
+    progress.show(std::to_string(list.size() + 1) + "/" +
+                  std::to_string(controls::controls().size()) + " " + std::string(control.name) +
+                  " " + std::string(control.property));
+    const bool caught =
+        verdict(*control.engine, control, level, seed) == conformance::Verdict::failed;
+    all_caught = all_caught && caught;
+    honest_passes = honest_passes && !conformance::counts_as_failure(
+                                         verdict(controls::honest(), control, level, seed));
+    list.push_back({{"control", control.name},
+                    {"property", control.property},
+                    {"contract", control.contract},
+                    {"caught", caught},
+                    {"fault", control.fault}});
+    report.text +=
+        row(markdown, {control.name, control.property, caught ? "yes" : "NO", control.fault});
   }
-  table.text += row(markdown, controls::honest().name(), "all of these",
-                    honest_passes ? "no" : "YES", "none: the same code without a fault");
-  table.all_caught = table.all_caught && honest_passes;
-  return table;
+  const std::string_view honest = controls::honest().name();
+  report.text += row(markdown, {honest, "all of these", honest_passes ? "no" : "YES",
+                                "none: the same code without a fault, which must pass"});
+  report.json["all_caught"] = all_caught;
+  report.json["honest_passes"] = honest_passes;
+  report.exit = all_caught && honest_passes ? kOk : kFailed;
+  return report;
 }
 
 }  // namespace detgemm::cli

@@ -3,18 +3,14 @@
 
 #pragma once
 
-#include <string>
-
+#include "core/cli/report.hpp"
 #include "core/conformance/harness.hpp"
 
 namespace detgemm::cli {
 
-/// Every control and whether the property meant for it found it, as a table; last, the same code
-/// without a fault, which no property may find anything in.
-struct ControlsTable {
-  std::string text;
-  bool all_caught = false;  ///< and the honest engine passed
-};
-Result<ControlsTable> run_controls(conformance::Level level, std::uint64_t seed, bool markdown);
+/// Every control and whether the property meant for it found its fault, as a table in text (or in
+/// markdown) and in JSON; last, the same code without a fault, in which no property may find
+/// anything. Its exit code is kFailed unless all of that holds.
+Report run_controls(conformance::Level level, std::uint64_t seed, bool markdown);
 
 }  // namespace detgemm::cli

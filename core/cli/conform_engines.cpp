@@ -3,8 +3,9 @@
 
 #include "core/cli/conform_engines.hpp"
 
+#include "core/cli/known_backends.hpp"
+#include "core/conformance/controls/control.hpp"
 #include "core/conformance/engine.hpp"
-#include "tests/controls/engines/control.hpp"
 
 namespace detgemm::cli {
 namespace {
@@ -14,7 +15,7 @@ const Backend* registered_reference() {
   return found && (*found)->available() ? *found : nullptr;
 }
 
-/// The reference, for everybody but the reference: that one is compared with the skeleton, the
+/// The reference, for every engine but the reference: that one is compared with the skeleton, the
 /// contract's plain scalar code without Kokkos. Its own scalar kernel is one of `variants`.
 conformance::Oracle oracle_for(const Backend& engine) {
   const Backend* reference = registered_reference();
@@ -26,35 +27,36 @@ Candidate candidate(const Backend& engine) {
   return {&engine, oracle_for(engine), "--backend " + std::string(engine.name()), nullptr};
 }
 
-}  // namespace
-
-Result<std::vector<Candidate>> candidates(const std::string& name) {
-  std::vector<Candidate> list;
-  if (name == "all") {
-    for (const Backend* backend : backends()) {
-      if (backend->available()) list.push_back(candidate(*backend));
-    }
-    return list;
+/// The sentence for a name that is no engine: one of the project's backends that this build lacks,
+/// or no name at all.
+[[noreturn]] void refuse_backend(const std::string& name) {
+  for (const KnownBackend& known : known_backends()) {
+    if (known.name == name) throw Refusal(known.available);
   }
-  if (name == controls::honest().name()) {
-    return std::vector<Candidate>{candidate(controls::honest())};
-  }
-  for (const controls::Control& control : controls::controls()) {
-    if (name == control.engine->name()) {
-      return std::vector<Candidate>{candidate(*control.engine)};
-    }
-  }
-  auto found = find_backend(name);
-  if (!found) return found.status();
-  return std::vector<Candidate>{candidate(**found)};
+  throw Refusal(Status{Errc::not_found, find_backend(name).status().message() +
+                                            "; conform also takes all, skeleton and control:NAME"});
 }
 
-Result<std::vector<Candidate>> candidate_from_file(const std::string& path) {
-  auto engine = conformance::load_engine(path);
-  if (!engine) return engine.status();
-  std::shared_ptr<Backend> owned = std::move(engine).value();
-  return std::vector<Candidate>{
-      {owned.get(), oracle_for(*owned), "--engine '" + path + "'", owned}};
+}  // namespace
+
+std::vector<Candidate> candidates(const std::string& name) {
+  std::vector<Candidate> list;
+  for (const Backend* backend : backends()) {
+    if (name == backend->name() || (name == "all" && backend->available())) {
+      list.push_back(candidate(*backend));
+    }
+  }
+  if (!list.empty() || name == "all") return list;
+  if (name == controls::honest().name()) return {candidate(controls::honest())};
+  for (const controls::Control& control : controls::controls()) {
+    if (name == control.engine->name()) return {candidate(*control.engine)};
+  }
+  refuse_backend(name);
+}
+
+std::vector<Candidate> candidate_from_file(const std::string& path) {
+  std::shared_ptr<Backend> owned = need(conformance::load_engine(path));
+  return {{owned.get(), oracle_for(*owned), "--engine '" + path + "'", owned}};
 }
 
 }  // namespace detgemm::cli

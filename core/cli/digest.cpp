@@ -25,7 +25,7 @@ Examples:
   detgemm digest d.bin --rows 8 --cols 64 --dtype bf16
   detgemm digest --contract "hopper/bf16/tree:512->bf16"
 
-Exit codes: 0 printed; 2 a wrong argument or file.)";
+Exit codes: 0 printed; 1 it failed on the way; 2 a wrong argument, name or file.)";
 
 struct DigestOptions {
   std::string file, rows, cols, dtype, contract;

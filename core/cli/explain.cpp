@@ -24,7 +24,8 @@ Examples:
   detgemm explain --contract ieee_fma/fp32/chain --m 1 --n 64 --k 100 --backend reference
   detgemm explain --contract "hopper/bf16/fold:256->fp32" --m 8 --n 64 --k 1024 --continue --json
 
-Exit codes: 0 some backend (or the one named) would run it; 2 a wrong argument; 3 none would.)";
+Exit codes: 0 some backend (or the one named) would run it; 1 it failed on the way; 2 a wrong argument or
+name; 3 none would.)";
 
 struct ExplainOptions {
   ProblemOptions problem;

@@ -19,7 +19,7 @@ std::uint64_t size_of_file(std::string_view what, const std::string& path);
 void need_file(std::string_view what, const std::string& path, std::uint64_t bytes,
                const std::string& rule);
 
-/// Reads a file that `need_file` accepted; throws where it is unreadable or has changed its size.
+/// Reads a file that `need_file` accepted; throws if it is unreadable or its size has changed.
 void read_file(std::string_view what, const std::string& path, void* out, std::size_t bytes);
 
 /// A file to be written at the end, opened at the beginning: a path that cannot be written is

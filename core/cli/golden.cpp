@@ -31,7 +31,8 @@ Examples:
   detgemm golden tests/golden/bf16_wide_k256.bin --backend reference --json
   detgemm golden captures/a100 --contract ampere
 
-Exit codes: 0 every bit agrees; 1 a mismatch; 2 a bad file or argument; 3 nothing was checked.)";
+Exit codes: 0 every bit agrees; 1 a mismatch, or it failed on the way; 2 a wrong argument, name or file; 3
+nothing was checked, or no backend here computes it.)";
 
 struct GoldenOptions {
   std::vector<std::string> paths;
@@ -176,7 +177,7 @@ Report golden(const GoldenOptions& options) {
         add_checked(report, file, result);
       } catch (const Refusal& refusal) {
         // A file that is bad, or of a type the backend does not compute, does not hide the
-        // others; any other refusal (no such backend, no memory) would meet them all.
+        // others; any other refusal (no such backend, no memory) would apply to all of them.
         const bool skipped = refusal.code() == Errc::unsupported;
         const bool bad_file =
             refusal.code() == Errc::invalid_argument || refusal.code() == Errc::io;

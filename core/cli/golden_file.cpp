@@ -26,7 +26,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The K of "kK", digits only; -1 where it is not one.
+/// The K of "kK", digits only; -1 if it is anything else.
 std::int64_t parse_k(std::string_view text) {
   if (text.size() < 2 || text[0] != 'k' || text[1] == '-') return -1;
   std::int64_t k = -1;

@@ -30,7 +30,7 @@ struct GoldenFile {
 /// Reads the name and checks the size; throws a Refusal where either is wrong.
 GoldenFile open_golden(const std::string& path);
 
-/// A path that could not be looked at, and why.
+/// A path that could not be read, and why.
 struct BadPath {
   std::string path;
   std::string reason;

@@ -28,9 +28,9 @@ Each base contract is listed with fp32 output and the reduction 'chain'; any of 
 fold:LEAF or tree:LEAF and the output types bf16 and fp16. 'evidence' says whether an arithmetic
 was measured on the hardware it is named after or comes from a published model.
 
-Exit codes: 0 printed; 1 a backend's runtime could not start.)";
+Exit codes: 0 printed; 1 a backend's runtime failed to start, or stdout could not be written.)";
 
-/// A problem that any backend able to do the contract at all should take.
+/// A problem that any backend that computes the contract at all should accept.
 GemmSpec probe(const Contract& contract) {
   GemmSpec spec;
   spec.n = 64;
@@ -54,7 +54,7 @@ void add_build(Report& report) {
   report.line("system", kSystem);
 }
 
-/// Each device of a kind, with what one compares when bits or times differ.
+/// Each device of a kind, with the facts to compare when bits or times differ.
 void add_list(Report& report, Json& devices, const Device& device) {
   const auto list = device.list();
   if (list.empty()) {

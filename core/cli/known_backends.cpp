@@ -9,11 +9,11 @@
 namespace detgemm::cli {
 namespace {
 
-/// What the project has; a build contains some of it.
+/// The project's backends; a build contains some of them.
 struct Entry {
   const char* name;
   const char* description;
-  const char* how;  // to have it in a build
+  const char* how;  // how to have it in a build
 };
 constexpr std::array kProject{
     Entry{"reference", "every contract on Kokkos, bit for bit",

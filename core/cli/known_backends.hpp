@@ -15,7 +15,7 @@ namespace detgemm::cli {
 struct KnownBackend {
   std::string name;
   std::string description;
-  const Backend* backend = nullptr;  ///< null where it is not in this build
+  const Backend* backend = nullptr;  ///< null if it is not in this build
   Status available;                  ///< ok, or the sentence why it cannot run here
 };
 
@@ -23,7 +23,7 @@ struct KnownBackend {
 std::vector<KnownBackend> known_backends();
 
 /// The named backend, or with an empty name the first that computes the problem. Throws a
-/// Refusal with every sentence where there is none; a named one is never replaced.
+/// Refusal with every backend's sentence if there is none; a named one is never replaced.
 const Backend& choose_backend(const std::string& name, const GemmSpec& spec);
 
 /// ok, or why this backend would not compute the problem here.

@@ -25,7 +25,8 @@ Start here:
 
 A contract reads ARITHMETIC/INPUT/REDUCTION->OUTPUT. Quote it in a shell, because of the '>'.
 
-Exit codes: 0 done; 1 tried and failed; 2 asked wrongly (argument, name, file); 3 nothing ran.)";
+Exit codes, the same for every subcommand: 0 done, and what was checked holds; 1 tried and failed; 2 a
+wrong argument, name or file; 3 nothing ran, or no backend here does it.)";
 
 /// Whether the answer should be JSON, when the command line itself could not be read.
 bool asks_for_json(int argc, char** argv) {

@@ -11,12 +11,12 @@
 
 namespace detgemm::cli {
 
-/// What the command's exit code says.
+/// What the command's exit code says, in every subcommand.
 enum Exit : int {
   kOk = 0,          ///< done, and what was checked holds
-  kFailed = 1,      ///< tried and failed: a mismatch, an exhausted resource, a defect
-  kUsage = 2,       ///< asked wrongly: an argument, a name or a file
-  kNothingRan = 3,  ///< nothing to do, or no backend here that does it
+  kFailed = 1,      ///< tried and failed: a mismatch, an exhausted resource, a defect, lost output
+  kUsage = 2,       ///< a wrong argument, name or file
+  kNothingRan = 3,  ///< nothing to do, or no backend here does it
 };
 
 /// The exit code that belongs to a refusal of the library.

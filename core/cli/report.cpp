@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t kLabelWidth = 12;
 
-/// Writes all of `text` and a line end if it has none; false where stdout does not take it.
+/// Writes all of `text` and a line end if it has none; false if stdout does not take it.
 bool print(const std::string& text) {
   bool good = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (text.empty() || text.back() != '\n') good = std::fputc('\n', stdout) != EOF && good;
   return std::fflush(stdout) == 0 && good;
 }
 
-/// File names need not be UTF-8; what is not is replaced rather than thrown at.
+/// File names need not be UTF-8; bytes that are not are replaced rather than refused.
 std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

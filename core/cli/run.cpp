@@ -47,7 +47,7 @@ struct RunOptions {
   std::vector<std::string> inputs() const { return {a, b, c, bias}; }
 };
 
-/// One input: where it comes from and the host memory it lies in.
+/// One input: its source and its host memory.
 struct Input {
   const Array& array;
   const std::string& path;

@@ -17,10 +17,11 @@ void register_run(CLI::App& root, int& exit_code);
 void register_digest(CLI::App& root, int& exit_code);
 void register_golden(CLI::App& root, int& exit_code);
 void register_conform(CLI::App& root, int& exit_code);
-/// Listed with the others; its arguments are another program's, see below.
+/// Listed with the others; its arguments belong to another program, see below.
 void register_bench(CLI::App& root, int& exit_code);
 
-/// Becomes the benchmark with the arguments after `detgemm bench`; a Refusal where it is not there.
+/// Becomes the benchmark with the arguments after `detgemm bench`; throws a Refusal if it is not
+/// there.
 void run_bench_program(int argc, char** argv);
 
 }  // namespace detgemm::cli

@@ -74,7 +74,7 @@ Result<Buffer> Buffer::holding(Device& device, const Elements& contents, bool tr
   const std::int64_t lines = layout.col_major ? cols : rows;
   b.first_ = kGuard + static_cast<std::size_t>(layout.offset) * b.size_;
   b.image_.assign(b.first_ + static_cast<std::size_t>(lines * ld) * b.size_ + kGuard, fill);
-  void* nowhere = nullptr;  // until the memory is there
+  void* nowhere = nullptr;  // until the memory is allocated
   b.view_ = layout.col_major ? col_major(nowhere, rows, cols, b.dtype_, ld)
                              : row_major(nowhere, rows, cols, b.dtype_, ld);
   b.row_step_ = transposed ? b.view_.col_stride : b.view_.row_stride;

@@ -12,7 +12,7 @@
 
 namespace detgemm::conformance {
 
-/// Where a stored matrix lies in memory; none of it may change a bit of the result.
+/// How a stored matrix lies in memory, which may not change a bit of the result.
 struct Layout {
   bool col_major = false;
   std::int64_t ld_padding = 0;  ///< elements between one line's end and the next one's start
@@ -20,7 +20,7 @@ struct Layout {
 };
 
 /// A matrix in a device's memory, with every byte around and between its lines filled with one
-/// value: 0xff is a NaN in all formats, so whoever reads a neighbour shows it.
+/// value: 0xff is a NaN in all formats, so an engine that reads a neighbour is found.
 class Buffer {
  public:
   Buffer() = default;
@@ -38,7 +38,7 @@ class Buffer {
   Matrix view() const { return view_; }
   void* data() const { return view_.data; }
 
-  /// Writes what was uploaded once more.
+  /// Writes again what was uploaded.
   Status restore();
   /// Reads the logical matrix back.
   Result<Elements> read() const;

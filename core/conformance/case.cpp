@@ -112,7 +112,7 @@ std::optional<Output> Case::run(Request request) {
   return output;
 }
 
-std::optional<Output> Case::ask_oracle(Request request) {
+std::optional<Output> Case::run_oracle(Request request) {
   request.options = setting_.oracle.options;
   return noted(run_once(*setting_.oracle.backend, std::move(request)));
 }
@@ -150,15 +150,15 @@ bool Case::same(const Elements& expected, const Elements& got, std::string_view 
   return false;
 }
 
-void Case::look_for_order(const Request& request, const Elements& result) {
-  if (evidence_.telling >= kEnoughTelling) return;
+void Case::check_order_matters(const Request& request, const Elements& result) {
+  if (evidence_.discriminating >= kMinDiscriminating) return;
   Request reversed = request;
   reversed.a = cols_reversed(request.a);
   reversed.b = rows_reversed(request.b);
   const Oracle& oracle = setting_.oracle;
   if (oracle.backend != nullptr) reversed.options = oracle.options;
   auto other = run_once(oracle.backend != nullptr ? *oracle.backend : engine(), reversed);
-  if (other && !(other->d == result)) trust();
+  if (other && !(other->d == result)) count_discriminating();
 }
 
 void Case::fail(std::string what) { fail_at(std::move(what), -1, -1, "", ""); }

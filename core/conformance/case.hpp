@@ -16,7 +16,7 @@ namespace detgemm::conformance {
 
 enum class Level { quick, full };
 
-/// Whom the engine is compared with: a backend, and how it is to compute.
+/// What the engine is compared with: a backend, and the options it computes with.
 struct Oracle {
   const Backend* backend = nullptr;
   PlanOptions options;
@@ -28,19 +28,20 @@ struct Shape {
   std::int64_t k = 0;
 };
 
-/// A cell is believed when this many of its cases could have failed.
-inline constexpr int kEnoughTelling = 3;
+/// A cell passes only when at least this many of its cases were discriminating: a wrong computation
+/// would have given other bits in them.
+inline constexpr int kMinDiscriminating = 3;
 
-/// What has been learnt about a cell over its cases.
+/// What the cases of a cell have shown so far.
 struct Evidence {
   std::set<std::uint32_t> distinct;  ///< finite nonzero outputs seen, at most a handful
-  int telling = 0;  ///< cases in which a wrong computation would have given other bits
+  int discriminating = 0;            ///< cases in which a wrong computation gives other bits
   bool compared = false;
   std::string skipped, unsupported, untested;  ///< the first reason of each kind
 };
 
-/// One case of one property: draws a problem, runs it, compares, and writes all of it down.
-/// A property uses nothing else, so whatever it does is recorded.
+/// One case of one property: it draws a problem, runs it, compares, and records all of that. A
+/// property uses nothing else, so whatever it does is recorded.
 class Case {
  public:
   struct Setting {
@@ -51,7 +52,7 @@ class Case {
     std::uint64_t seed;
     std::string repro;  ///< the command up to --case
     /// The engine takes PlanOptions.max_workers: most small problems are then drawn with one
-    /// worker, which changes no bit and spares waking all of them a thousand times.
+    /// worker, which changes no bit and avoids waking all of them a thousand times.
     bool limits_workers = false;
   };
   Case(const Setting& setting, std::int64_t index, Cell& cell, Evidence& evidence);
@@ -62,32 +63,34 @@ class Case {
   const Contract& contract() const { return setting_.contract; }
   const Backend& engine() const { return *setting_.engine; }
   bool has_oracle() const { return setting_.oracle.backend != nullptr; }
-  /// The contract with fp32 outputs in place of its own.
+  /// The contract with this output type in place of its own.
   Contract with_output(DType output) const;
 
-  /// Uniform, unaligned, and not larger than the level allows in products.
+  /// Uniform and unaligned extents, with no more products than the level allows.
   Shape draw_shape();
-  /// Up to several leaves, and now and then long enough for kernels that split K.
+  /// A K of up to several leaves, and now and then one long enough for kernels that split K.
   std::int64_t draw_k();
-  /// Products after which a sum in another order has other bits: a leaf, or a few steps.
+  /// The number of products after which a sum in another order has other bits: a leaf, or a few
+  /// steps.
   std::int64_t stretch() const;
   /// Draws A and B and logs the problem.
   Request draw(const Shape& shape, Distribution distribution);
-  /// A distribution whose outputs are finite and, where they are narrow, more often one that
-  /// shows the last bits of the accumulator all the same.
+  /// With a distribution whose outputs are finite; for narrow outputs more often one that shows the
+  /// last bits of the accumulator nevertheless.
   Request draw(const Shape& shape);
 
-  /// Runs on the engine; nothing comes back when it refuses (noted) or fails (noted).
+  /// Runs on the engine. Nothing is returned when it refuses or fails, which is noted.
   std::optional<Output> run(Request request);
-  std::optional<Output> ask_oracle(Request request);
+  std::optional<Output> run_oracle(Request request);
 
-  /// Byte equality, and the first difference written down.
+  /// Whether both are equal byte by byte; the first difference is recorded as a failure.
   bool same(const Elements& expected, const Elements& got, std::string_view what);
-  /// Looks, until found in enough cases, whether another order of the products would have
-  /// changed a bit.
-  void look_for_order(const Request& request, const Elements& result);
-  /// The data of this case was made to tell right from wrong, so order need not matter to it.
-  void trust() { ++evidence_.telling; }
+  /// Computes the products in another order too, and counts the case as discriminating if that
+  /// changes a bit. Does nothing once enough cases are.
+  void check_order_matters(const Request& request, const Elements& result);
+  /// Counts the case as discriminating without that check: its data was made to tell a right result
+  /// from a wrong one by something other than the order.
+  void count_discriminating() { ++evidence_.discriminating; }
   void count_outputs(const Elements& outputs);
 
   void fail(std::string what);

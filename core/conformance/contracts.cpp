@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array kLeaves{64, 32, 128, 256, 512, 1024, 2048, 4096};
 
-/// A short leaf that the engine accepts, so that small problems have many; else 512. 64 comes
-/// before 32, because kernels that bring 64 k at a time are the ones that run.
+/// A short leaf that the engine accepts, so that small problems have many leaves; otherwise 512. 64
+/// is tried before 32, because kernels load 64 products at a time.
 Contract with_leaf(const Backend& engine, const Contract& base, ReductionKind kind, DType output) {
   Contract last = base;
   for (const std::int64_t leaf : kLeaves) {
@@ -33,8 +33,8 @@ std::vector<Contract> default_contracts(const Backend& engine) {
   std::vector<Contract> list;
   std::size_t turn = 0;
   for (const Contract& base : base_contracts()) {
-    // Narrow outputs are what models use and fp32 shows every bit: both appear under each
-    // reduction over the list, and every pair of input and output appears somewhere.
+    // Models use narrow outputs, and fp32 shows every bit: both appear under each reduction in the
+    // list, and every pair of input and output appears somewhere.
     const std::array outputs{DType::fp32, base.input == DType::fp16 ? DType::fp16 : DType::bf16,
                              turn % 2 == 0 ? DType::fp16 : DType::bf16};
     Contract chain = base;

@@ -11,7 +11,7 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Twelve uniforms less their mean: no libm, so the same bits everywhere.
+/// The sum of twelve uniform numbers less its mean: without libm the bits are the same everywhere.
 double bell(Random& random) {
   std::int64_t sum = 0;
   for (int i = 0; i < 3; ++i) {
@@ -23,14 +23,14 @@ double bell(Random& random) {
   return (static_cast<double>(sum) - 6.0 * 65535.0) / 65536.0;
 }
 
-/// tf32 lives in fp32 containers; the bits its reader must drop are filled with noise.
+/// tf32 is stored in fp32; the bits that its reader must drop are filled with noise.
 std::uint32_t noise_below(Random& random, DType input) {
   return input == DType::tf32 ? static_cast<std::uint32_t>(random.next() & 0x1fffU) : 0U;
 }
 
-std::uint32_t draw_wide(Random& random, DType input, int most) {
+std::uint32_t draw_wide(Random& random, DType input, int max_reach) {
   const Format f = format_of(input);
-  const int reach = std::min(f.bias() - 1, most);
+  const int reach = std::min(f.bias() - 1, max_reach);
   const std::int64_t field = f.bias() + random.between(-reach, reach);
   const std::uint64_t word = random.next();
   return static_cast<std::uint32_t>(field << f.fraction_bits) |
@@ -38,8 +38,9 @@ std::uint32_t draw_wide(Random& random, DType input, int most) {
          ((word >> 63) != 0 ? f.sign_bit() : 0U);
 }
 
-/// Any pattern; NaN and Inf are drawn again 3 times of 4, or hardly an output would be finite.
-/// Of those that stay a third become Inf, which wide formats would else never show.
+/// Any pattern; NaN and Inf are drawn again in 3 of 4 cases, since otherwise hardly any output
+/// would be finite. A third of those that stay become Inf, which wide formats would otherwise never
+/// draw.
 std::uint32_t draw_bits(Random& random, DType input) {
   const Format f = format_of(input);
   for (;;) {
@@ -71,7 +72,8 @@ std::uint32_t draw_special(Random& random, DType input) {
   return random.pick(std::span<const std::uint32_t>(list)) ^ (random.one_in(2) ? f.sign_bit() : 0U);
 }
 
-/// Drawing from a table of 1024 is as good as drawing afresh and ten times as quick.
+/// Drawing from a table of 1024 elements serves as well as a fresh draw each, and is ten times
+/// faster.
 class NormalTable {
  public:
   NormalTable(Random& random, DType type) : type_(type), values_(1024) {
@@ -178,7 +180,7 @@ Pair draw_pair(Random& random, Distribution distribution, DType input, std::int6
       pair = both([&] { return random.one_in(16) ? draw_special(random, input) : normal(); });
       break;
   }
-  // Memory holds fp32 where the contract reads tf32.
+  // Memory holds fp32 if the contract reads tf32.
   if (input == DType::tf32) pair.a.dtype = pair.b.dtype = DType::fp32;
   return pair;
 }

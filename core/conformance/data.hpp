@@ -11,21 +11,21 @@
 
 namespace detgemm::conformance {
 
-/// How elements are drawn; each is valid for every input format.
+/// How elements are drawn. Every distribution is valid for every input format.
 enum class Distribution {
   normal,     ///< bell-shaped around 0, deviation 1
   wide,       ///< exponents spread evenly over many binades
   bits,       ///< random bit patterns, NaN and Inf included
   subnormal,  ///< A small and often subnormal, B around 1
   cancel,     ///< products that cancel in pairs, exactly or almost
-  residue,    ///< every product has its negative: the result is what rounding left, and nothing
-              ///< else, so that even a narrow output shows in which order was added
+  residue,    ///< every product has its negative: the result is nothing but what rounding left,
+              ///< so that even a narrow output shows the order of the additions
   specials,   ///< normal with zeros of both signs, Inf, NaN, the largest and smallest mixed in
 };
 inline constexpr std::array kDistributions{
     Distribution::normal, Distribution::wide,    Distribution::bits,    Distribution::subnormal,
     Distribution::cancel, Distribution::residue, Distribution::specials};
-/// Those whose outputs are nearly all finite: what invariance is best seen on.
+/// The distributions whose outputs are nearly all finite, which show invariance best.
 inline constexpr std::array kFiniteDistributions{Distribution::normal, Distribution::wide,
                                                  Distribution::cancel, Distribution::residue};
 
@@ -39,7 +39,7 @@ struct Pair {
 Pair draw_pair(Random& random, Distribution distribution, DType input, std::int64_t m,
                std::int64_t n, std::int64_t k);
 
-/// A matrix of normal elements, for C, bias and the rows around an anchor.
+/// A matrix of normally distributed elements, for C, the bias and the rows around an anchor.
 Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols);
 
 }  // namespace detgemm::conformance

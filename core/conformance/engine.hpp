@@ -15,7 +15,7 @@ namespace detgemm::conformance {
 /// object stays open to the end of the process: its code may run in any thread.
 Result<std::unique_ptr<Backend>> load_engine(const std::string& path);
 
-/// The same for a table that is already there; refuses what is missing with a sentence.
+/// The same for a table in this process; refuses with a sentence what is missing from it.
 Result<std::unique_ptr<Backend>> wrap_engine(const detgemm_engine* table);
 
 }  // namespace detgemm::conformance

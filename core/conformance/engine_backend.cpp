@@ -11,7 +11,7 @@ namespace {
 
 using Sentence = std::array<char, 512>;
 
-/// What an engine wrote, made safe: it may have forgotten to end it, or to write at all.
+/// The text that an engine wrote, made safe: it may lack the final 0, or be missing altogether.
 std::string text_of(Sentence& buffer, const char* otherwise) {
   buffer.back() = '\0';
   return buffer.front() == '\0' ? otherwise : buffer.data();
@@ -22,7 +22,7 @@ detgemm_engine_matrix to_c(const ConstMatrix& m) {
           static_cast<std::int32_t>(m.dtype), 0};
 }
 
-/// The spec in C, with the strings it points at.
+/// The spec in C, with the strings that it points to.
 struct CSpec {
   CSpec(const GemmSpec& spec, const PlanOptions& options)
       : contract(spec.contract.text()),
@@ -81,7 +81,7 @@ class EnginePlan final : public PlanImpl {
     });
   }
 
-  // An engine is not asked beforehand.
+  // An engine has no function that predicts its kernel.
   std::string kernel(std::int64_t) const override { return ""; }
 
  private:
@@ -141,7 +141,7 @@ class EngineBackend final : public Backend {
     std::vector<std::string> list;
     if (engine_.variant == nullptr) return list;
     const CSpec c(spec, {});
-    for (std::size_t i = 0; i < 256; ++i) {  // an engine that never says NULL ends here
+    for (std::size_t i = 0; i < 256; ++i) {  // for an engine that never returns NULL
       const char* variant = engine_.variant(&c.c, i);
       if (variant == nullptr) break;
       list.emplace_back(variant);

@@ -10,7 +10,7 @@
 
 namespace detgemm::conformance {
 
-/// A backend that calls a table which has been checked.
+/// A backend that calls the callbacks of a table that has been checked.
 std::unique_ptr<Backend> make_engine_backend(const detgemm_engine& engine);
 
 /// Memory and streams through the table's callbacks; the table must outlive it.

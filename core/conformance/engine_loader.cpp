@@ -11,8 +11,8 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Everything up to and including `run` must be there.
-constexpr std::size_t kLeastSize = offsetof(detgemm_engine, variant);
+/// An engine's table must reach at least to the end of `run`.
+constexpr std::size_t kMinSize = offsetof(detgemm_engine, variant);
 
 std::string dl_sentence() {
   const char* text = dlerror();
@@ -46,11 +46,11 @@ Result<std::unique_ptr<Backend>> wrap_engine(const detgemm_engine* table) {
     return invalid("detgemm_engine_query returned NULL: the engine does not speak ABI version " +
                    std::to_string(DETGEMM_ENGINE_ABI_VERSION));
   }
-  if (table->struct_size < kLeastSize) {
+  if (table->struct_size < kMinSize) {
     return invalid("engine.struct_size is " + std::to_string(table->struct_size) +
-                   ": it must be at least " + std::to_string(kLeastSize) + ", up to run");
+                   ": it must be at least " + std::to_string(kMinSize) + ", up to run");
   }
-  detgemm_engine engine{};  // what an older engine does not have is NULL
+  detgemm_engine engine{};  // callbacks that an older engine lacks are NULL
   std::memcpy(&engine, table, std::min(table->struct_size, sizeof engine));
   if (engine.abi_version != DETGEMM_ENGINE_ABI_VERSION) {
     return invalid("engine.abi_version is " + std::to_string(engine.abi_version) +

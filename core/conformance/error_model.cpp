@@ -13,8 +13,8 @@ namespace detgemm::conformance {
 namespace {
 
 constexpr double kUnit = 0x1p-24;  // half of fp32's last bit at 1
-constexpr double kLeastNormal = 0x1p-126;
-constexpr double kLeast = 0x1p-149;
+constexpr double kMinNormal = 0x1p-126;
+constexpr double kMinSubnormal = 0x1p-149;
 
 /// A partial sum: the sum of its terms, of their magnitudes, and how far the computed one is.
 struct Partial {
@@ -50,25 +50,26 @@ Partial after_step(const Contract& contract, const Partial& before, std::span<co
   p.magnitude += added;
   const double start = before.magnitude + before.error;  // bounds the accumulator
   const auto count = static_cast<double>(step.size());
-  const double aligned = std::max(weight, start + kLeastNormal);
+  const double aligned = std::max(weight, start + kMinNormal);
   switch (contract.arithmetic) {
     case Arithmetic::ieee_fma:
-      p.error += kUnit * (p.magnitude + before.error) + kLeast;
+      p.error += kUnit * (p.magnitude + before.error) + kMinSubnormal;
       break;
     case Arithmetic::hopper:
     case Arithmetic::ampere:
     case Arithmetic::blackwell: {
       const Truncation t = truncation_of(contract);
-      p.error += (count + 1.0) * t.unit * aligned + t.kept * (p.magnitude + before.error) + kLeast;
+      p.error +=
+          (count + 1.0) * t.unit * aligned + t.kept * (p.magnitude + before.error) + kMinSubnormal;
       break;
     }
     case Arithmetic::cdna3:
       p.error += count * 0x1p-24 * weight + (0x1p-24 + 0x1p-32) * aligned;
-      p.error += (kUnit + 0x1p-30) * (p.magnitude + p.error) + kLeast;
+      p.error += (kUnit + 0x1p-30) * (p.magnitude + p.error) + kMinSubnormal;
       break;
     case Arithmetic::cdna2:
-      p.error += flushed + 2.001 * kUnit * added + 9.0 * kLeastNormal;
-      p.error += kUnit * (p.magnitude + p.error) + kLeastNormal;
+      p.error += flushed + 2.001 * kUnit * added + 9.0 * kMinNormal;
+      p.error += kUnit * (p.magnitude + p.error) + kMinNormal;
       break;
   }
   return p;
@@ -119,16 +120,16 @@ Term make_term(std::uint32_t a, std::uint32_t b, DType input) {
   const double y = decode(b, input);
   Term term{x * y, 0.0, false};
   if (term.product == 0.0) return term;
-  const auto exponent = [&](double v) { return std::max(std::ilogb(v), f.least_exponent()); };
+  const auto exponent = [&](double v) { return std::max(std::ilogb(v), f.min_exponent()); };
   term.weight = std::ldexp(1.0, exponent(x) + exponent(y));
-  const double least_normal = std::ldexp(1.0, f.least_exponent());
-  term.subnormal = std::fabs(x) < least_normal || std::fabs(y) < least_normal;
+  const double min_normal = std::ldexp(1.0, f.min_exponent());
+  term.subnormal = std::fabs(x) < min_normal || std::fabs(y) < min_normal;
   return term;
 }
 
 Bound bound_of(const Contract& contract, const std::vector<Term>& terms, DType output) {
   const Partial p = reduced(contract, terms);
-  // The harness adds in double: its own error joins the bound.
+  // The harness adds in double: its own error is part of the bound.
   Bound bound{p.sum, p.error + static_cast<double>(terms.size()) * 0x1p-52 * p.magnitude};
   const double result = std::fabs(p.sum) + bound.error;
   if (output == DType::bf16) bound.error += 0x1p-8 * result + 0x1p-134;

@@ -10,7 +10,7 @@
 
 namespace detgemm::conformance {
 
-/// One product for the bound: its exact value, and what truncation looks at.
+/// One product as the bound sees it: its exact value, and what truncation depends on.
 struct Term {
   double product = 0.0;    ///< exact: 2 x 24 bits fit a double
   double weight = 0.0;     ///< 2^(exponent of a + exponent of b); 0 for a zero product

@@ -55,7 +55,7 @@ std::uint32_t encode(double value, DType type) {
   const std::uint32_t overflow = f.has_inf ? f.beyond_max() : f.max();
   if (std::isinf(magnitude)) return sign | overflow;
   if (magnitude == 0.0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), f.least_exponent());
+  const int exponent = std::max(std::ilogb(magnitude), f.min_exponent());
   if (exponent > f.bias() + 1) return sign | overflow;
   const double units = std::nearbyint(std::ldexp(magnitude, f.fraction_bits - exponent));
   // A normal number's hidden bit adds 1 to the exponent field; so does rounding up to 2^(e+1).

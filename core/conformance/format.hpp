@@ -10,15 +10,15 @@
 
 namespace detgemm::conformance {
 
-/// The harness's own reading of the element formats, apart from the library's on purpose: what
-/// the two disagree on shows up as a failure.
+/// The harness's own reading of the element formats, separate from the library's on purpose: where
+/// the two disagree, a property fails.
 struct Format {
   int exponent_bits;
   int fraction_bits;
   bool has_inf;
 
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  int least_exponent() const { return 1 - bias(); }
+  int min_exponent() const { return 1 - bias(); }
   std::uint32_t sign_bit() const { return 1U << (exponent_bits + fraction_bits); }
   /// The positive Inf, or for e4m3 the NaN that follows the largest number.
   std::uint32_t beyond_max() const;

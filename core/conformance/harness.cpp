@@ -33,8 +33,8 @@ Result<std::vector<const Property*>> chosen(const std::vector<std::string>& name
   return list;
 }
 
-/// The verdict of a cell whose cases have all run. A failure stands, whatever else happened.
-void judge(const Property& property, const Evidence& evidence, int needed, Cell& cell) {
+/// Sets the verdict of a cell whose cases have all run. A failure stands, whatever else happened.
+void set_verdict(const Property& property, const Evidence& evidence, int needed, Cell& cell) {
   if (cell.verdict == Verdict::failed) {
     const Failure& first = cell.failures.front();
     cell.reason = first.what;
@@ -50,10 +50,10 @@ void judge(const Property& property, const Evidence& evidence, int needed, Cell&
   } else if (property.needs_order && needed > 1 && evidence.distinct.size() < 2) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "all outputs were equal, zero, infinite or NaN";
-  } else if (evidence.telling < needed) {
+  } else if (evidence.discriminating < needed) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "a wrong computation would have given other bits in only " +
-                  std::to_string(evidence.telling) + " of " + std::to_string(cell.cases) +
+                  std::to_string(evidence.discriminating) + " of " + std::to_string(cell.cases) +
                   " cases: " + std::to_string(needed) + " are needed";
   } else {
     cell.reason = evidence.unsupported;
@@ -64,7 +64,7 @@ constexpr std::int64_t kExtraCases = 12;
 
 bool wants_more(const Cell& cell, const Evidence& evidence) {
   return cell.verdict == Verdict::passed && evidence.compared && evidence.untested.empty() &&
-         evidence.telling < kEnoughTelling;
+         evidence.discriminating < kMinDiscriminating;
 }
 
 Cell run_cell(const Options& options, const Property& property, const Contract& contract) {
@@ -87,11 +87,11 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   const Status supported = options.engine->supports(plain);
   setting.limits_workers = supported.ok() && Plan::create(*options.engine, plain, {"", 1}).ok();
   const std::int64_t count = property.cases(contract, options.level);
-  const std::int64_t most = count + kExtraCases;
+  const std::int64_t max_cases = count + kExtraCases;
   try {
-    for (std::int64_t i = 0; supported.ok() && i < most; ++i) {
+    for (std::int64_t i = 0; supported.ok() && i < max_cases; ++i) {
       if (options.only_case && *options.only_case != i) continue;
-      // Cases that could not have shown a difference are made up for by further ones.
+      // Further cases make up for those that could not have shown a difference.
       if (i >= count && !options.only_case && !wants_more(cell, evidence)) break;
       Case one(setting, i, cell, evidence);
       property.run(one);
@@ -101,11 +101,11 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
     evidence.untested = "host memory is exhausted";
   }
   if (!supported) evidence.unsupported = supported.message();
-  if (options.only_case && *options.only_case >= most) {
-    evidence.skipped = "there are only " + std::to_string(most) + " cases";
+  if (options.only_case && *options.only_case >= max_cases) {
+    evidence.skipped = "there are only " + std::to_string(max_cases) + " cases";
   }
-  // One case alone is a repetition: that it is able to fail is enough.
-  judge(property, evidence, options.only_case ? 1 : kEnoughTelling, cell);
+  // A single case repeats a failure: it is enough that this one can fail.
+  set_verdict(property, evidence, options.only_case ? 1 : kMinDiscriminating, cell);
   return cell;
 }
 

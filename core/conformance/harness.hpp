@@ -17,7 +17,7 @@ namespace detgemm::conformance {
 
 struct Options {
   const Backend* engine = nullptr;
-  Oracle oracle;                        ///< without one, `reference` is skipped
+  Oracle oracle;                        ///< if empty, `reference` is skipped
   std::vector<Contract> contracts;      ///< empty: default_contracts(*engine)
   std::vector<std::string> properties;  ///< names; empty: all
   Level level = Level::quick;
@@ -29,12 +29,12 @@ struct Options {
   std::function<void(std::size_t, std::size_t, const std::string&)> progress;
 };
 
-/// Every arithmetic and input type under chain, fold and tree, outputs varied: with the
-/// shortest leaf the engine supports. Contracts it does not support are listed too.
+/// Every arithmetic and input type under chain, fold and tree with varied outputs, and with the
+/// shortest leaf that the engine supports. Contracts that it does not support are listed too.
 std::vector<Contract> default_contracts(const Backend& engine);
 
-/// Runs the properties under the contracts. Refuses unknown names and an engine that is not
-/// available with a sentence; what happens after that is in the report.
+/// Runs the properties under the contracts. Refuses unknown names (not_found) and an engine that is
+/// not available with a sentence; everything after that is in the report.
 Result<Report> run_conformance(const Options& options);
 
 }  // namespace detgemm::conformance

@@ -14,7 +14,7 @@ ProbeProduct added(const ProbeProduct& x, const ProbeProduct& y) {
   return {0, x.units + y.units};
 }
 
-/// One accumulator through all products, a step at a time.
+/// One accumulator that runs through all products step by step.
 ProbeProduct chain(std::span<const ProbeProduct> products, std::int64_t k_block) {
   ProbeProduct acc;
   const auto size = static_cast<std::int64_t>(products.size());

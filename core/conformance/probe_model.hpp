@@ -12,8 +12,8 @@ namespace detgemm::conformance {
 
 /// A product of the probes: one of a pair of huge ones, +-X, or a small count of a tiny unit.
 /// X is so large that any sum of units added to it is lost without a trace, under every
-/// arithmetic, and sums of units alone are exact: what is left after +X and -X have met says
-/// which units were added before that, and so shows the reduction.
+/// arithmetic, and sums of units alone are exact: what is left after +X and -X have met shows
+/// which units were added before that, and so the order of the reduction.
 struct ProbeProduct {
   int huge = 0;
   std::int64_t units = 0;
@@ -29,8 +29,8 @@ struct ProbeScale {
   int huge;
   int tiny;
 };
-/// At most 500 units in all keep the promise above.
-inline constexpr std::int64_t kMostUnits = 500;
+/// With no more units than this the statement above holds.
+inline constexpr std::int64_t kMaxUnits = 500;
 ProbeScale probe_scale(DType input);
 
 }  // namespace detgemm::conformance

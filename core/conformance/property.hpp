@@ -18,7 +18,7 @@ struct Property {
   /// How many cases it takes; case i is a function of (seed, property, contract, level, i).
   std::int64_t (*cases)(const Contract&, Level);
   void (*run)(Case&);
-  /// Passing means something only where another order of the products changes a bit.
+  /// Whether a pass counts only where another order of the products changes a bit.
   bool needs_order = true;
 };
 

@@ -9,7 +9,7 @@
 
 namespace detgemm::conformance {
 
-/// One round of splitmix64's output function: a bijection of 64 bits that mixes well.
+/// One round of splitmix64's output function, a well-mixing bijection of 64 bits.
 constexpr std::uint64_t scramble(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;

@@ -12,7 +12,7 @@
 
 namespace detgemm::conformance {
 
-/// What became of one property under one contract, the worst last.
+/// The result of one property under one contract, from best to worst.
 enum class Verdict {
   passed,
   unsupported,  ///< the backend's sentence says what it does not compute
@@ -50,7 +50,7 @@ struct Cell {
   std::int64_t mismatches = 0;    ///< outputs that differ
   std::vector<Failure> failures;  ///< the first of each failing case, at most kMaxFailures
   std::set<std::string> kernels;  ///< what ran
-  std::vector<std::string> log;   ///< a line for each problem drawn
+  std::vector<std::string> log;   ///< one line per problem drawn
 };
 inline constexpr std::size_t kMaxFailures = 8;
 
@@ -62,7 +62,7 @@ struct Report {
   std::string engine;
   std::string description;
   std::string device;
-  std::string oracle;  ///< what `reference` compared with, or why nothing
+  std::string oracle;  ///< what `reference` compared with, or "none"
   std::string date;    ///< UTC, ISO 8601
   std::string level;
   std::uint64_t seed = 0;
@@ -70,14 +70,14 @@ struct Report {
   std::vector<Cell> cells;
 
   std::int64_t count(Verdict verdict) const;
-  /// Something was compared.
+  /// Whether anything was compared.
   bool ran() const;
-  /// Something was compared, and no cell counts as a failure.
+  /// Whether something was compared and no cell counts as a failure.
   bool passed() const;
 };
 
 std::string render_text(std::span<const Report> reports);
-/// A table property x contract, then every failure with its repro line.
+/// A table of properties by contracts, then every failure with the command that repeats it.
 std::string render_markdown(std::span<const Report> reports);
 std::string render_json(std::span<const Report> reports);
 std::string render_junit(std::span<const Report> reports);

@@ -18,8 +18,8 @@ struct Request {
   PlanOptions options;
   Elements a;     ///< op(A), m x k
   Elements b;     ///< op(B), k x n
-  Elements c;     ///< m x n where the spec reads it; passed along where it does not
-  Elements bias;  ///< 1 x n where the spec has one
+  Elements c;     ///< m x n if the spec reads it; otherwise passed all the same, if not empty
+  Elements bias;  ///< 1 x n if the spec has one
   /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
   std::vector<Elements> roots;
   Layout a_layout, b_layout, c_layout, d_layout;
@@ -27,12 +27,12 @@ struct Request {
   std::uint8_t fill = 0xff;  ///< every byte that is no operand, D before the call, the workspace
 };
 
-/// What came of it.
+/// The result of a call.
 struct Output {
   Elements d;
   std::string kernel;
-  std::string predicted_kernel;  ///< what the plan said before it ran
-  /// Not empty: bytes changed that are no output, or the kernel is not the forced one.
+  std::string predicted_kernel;  ///< the name that the plan gave before the run
+  /// Not empty if bytes changed that are no output, or if the kernel is not the forced one.
   std::string violation;
 };
 
@@ -45,9 +45,9 @@ class Prepared {
 
   /// Enqueues the call; does not wait.
   Status enqueue(Stream stream);
-  /// After the stream is synchronised: D, and whether all else is as it was.
+  /// Returns D, and whether all else is unchanged; call it when the stream has been synchronised.
   Result<Output> collect();
-  /// Writes D's first contents again.
+  /// Restores the first contents of D.
   Status reset() { return d_.restore(); }
   const Plan& plan() const { return plan_; }
   const Operands& operands() const { return operands_; }
@@ -67,7 +67,7 @@ class Prepared {
   RunInfo info_;
 };
 
-/// The operands' spec: n, k and nothing else is changed.
+/// The request's spec with n and k taken from the operands.
 GemmSpec sized(const Request& request);
 
 /// Prepares, runs on a stream of its own, waits and collects.

@@ -8,7 +8,7 @@
 
 namespace detgemm {
 
-/// The accumulator C gives: fp32 for continue, else +0.
+/// The first value of the accumulator: fp32 C for continue, otherwise +0.
 DETGEMM_HD float start_value(const GemmArguments& g, std::int64_t row, std::int64_t col) {
   return g.continue_from_c ? static_cast<const float*>(g.c)[row * g.cs.row + col * g.cs.col] : 0.0F;
 }

@@ -23,8 +23,8 @@ constexpr std::array kInputs{DType::bf16, DType::fp16, DType::fp32,
 std::span<const Arithmetic> arithmetics() noexcept { return kArithmetics; }
 
 std::span<const Contract> base_contracts() noexcept {
-  // Nothing here allocates: a pair without a step would cost a sentence, so it is not asked for
-  // one.
+  // Nothing here may allocate. k_block_of would make a sentence for a pair without a step, so it is
+  // called only for pairs that have one.
   struct List {
     std::array<Contract, kArithmetics.size() * kInputs.size()> entries{};
     std::size_t count = 0;
@@ -168,7 +168,7 @@ Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t
                    std::to_string(leaves) + " leaves of k = " + std::to_string(k));
   }
   if (ranks == 1) return KRange{0, k};  // the last leaf may end past 2^63, so do not multiply
-  const std::int64_t share = leaves / ranks * contract.reduction.leaf_k;  // products a rank
+  const std::int64_t share = leaves / ranks * contract.reduction.leaf_k;  // products per rank
   const std::int64_t begin = rank * share;
   return KRange{begin, k - begin < share ? k : begin + share};
 }

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Cuts `text` at the first `mark`; the rest is empty where there is none.
+/// Cuts `text` at the first `mark`; the rest is empty if there is none.
 std::string_view cut(std::string_view& text, std::string_view mark, bool& found) {
   const std::size_t at = text.find(mark);
   found = at != std::string_view::npos;

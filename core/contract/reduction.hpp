@@ -15,7 +15,8 @@ DETGEMM_HD constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-/// Leaves of a fold or tree over k >= 1 products: `leaf_k` products each, the last one maybe fewer.
+/// Leaves of a fold or tree over k >= 1 products: `leaf_k` products each, the last one possibly
+/// fewer.
 DETGEMM_HD constexpr std::int64_t leaves_of(std::int64_t k, std::int64_t leaf_k) {
   return (k - 1) / leaf_k + 1;
 }
@@ -50,7 +51,7 @@ DETGEMM_HD int nodes_closed_by(std::int64_t leaf, std::int64_t count) {
   return right_turns;
 }
 
-/// Subtrees that wait on the stack at most, the running leaf included.
+/// The maximal number of subtrees that wait on the stack, the running leaf included.
 DETGEMM_HD int tree_stack_size(std::int64_t count) {
   int size = 1;
   while ((std::int64_t{1} << (size - 1)) < count && size < kMaxTreeDepth) ++size;

@@ -11,7 +11,7 @@
 
 namespace detgemm {
 
-/// What the caller typed, as a sentence can show it: quoted, shortened, unprintable bytes as '?'.
+/// The caller's text as a sentence can show it: in quotes, shortened, unprintable bytes as '?'.
 inline std::string quoted(std::string_view text) {
   std::string shown = "\"";
   for (char c : text.substr(0, 80)) shown += (c >= 0x20 && c < 0x7f) ? c : '?';
@@ -26,7 +26,7 @@ std::string described(E value) {
   return text;
 }
 
-/// parse_dtype, for an argument with a name of its own.
+/// parse_dtype for an argument of this name.
 Result<DType> parse_dtype_of(std::string_view what, std::string_view text);
 
 }  // namespace detgemm

@@ -3,13 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <set>
 
 #include "bench/suite/case.hpp"
-#include "bench/suite/options.hpp"
-#include "bench/suite/result.hpp"
+#include "bench/suite/experiment.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -23,13 +21,10 @@ std::string complaint(std::string_view json, const CaseQuery& query = {"cpu"}) {
   return "none";
 }
 
-std::string option_complaint(const std::vector<std::string>& arguments) {
-  try {
-    parse_options(arguments);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "none";
+Baseline named(const char* name) {
+  Baseline baseline;
+  baseline.name = name;
+  return baseline;
 }
 
 constexpr const char* kTable = R"({"schema": 1,
@@ -48,9 +43,9 @@ TEST(Cases, ACaseOfTwoSuitesComesOnceWithTheArmsOfBoth) {
   ASSERT_EQ(cases.size(), 4U);
   EXPECT_EQ(cases[0].id, "m/a/forward/m1/bf16");
   EXPECT_EQ(cases[0].suites, (std::vector<std::string>{"one", "two"}));
-  ASSERT_EQ(cases[0].ours.size(), 2U);
-  EXPECT_EQ(cases[0].ours[1].contract.text(), "hopper/bf16/tree:64->bf16");
-  EXPECT_EQ(cases[0].ours[1].stable, Stable::b);
+  ASSERT_EQ(cases[0].contract_arms.size(), 2U);
+  EXPECT_EQ(cases[0].contract_arms[1].contract.text(), "hopper/bf16/tree:64->bf16");
+  EXPECT_EQ(cases[0].contract_arms[1].stable, Stable::b);
   EXPECT_EQ(cases[0].mode, Mode::stream);
   EXPECT_EQ(cases[1].mode, Mode::burst) << "600 tokens";
 }
@@ -61,11 +56,11 @@ TEST(Cases, AQueryNarrowsAndReplaces) {
   const auto other = read_cases(kTable, {"cpu", Arithmetic::cdna3, {"two"}, {7}, false});
   ASSERT_EQ(other.size(), 1U);
   EXPECT_EQ(other[0].problem.tokens, 7);
-  EXPECT_EQ(other[0].ours[0].contract.text(), "cdna3/bf16/chain->bf16");
+  EXPECT_EQ(other[0].contract_arms[0].contract.text(), "cdna3/bf16/chain->bf16");
   const auto gpu = read_cases(kTable, {"cuda"});
   ASSERT_EQ(gpu.size(), 1U);
   EXPECT_EQ(gpu[0].id, "m/a/dB/m64/fp16/accumulate");
-  EXPECT_EQ(gpu[0].ours[0].contract.output, DType::fp32);
+  EXPECT_EQ(gpu[0].contract_arms[0].contract.output, DType::fp32);
 }
 
 TEST(Cases, WrongTablesAreRefusedInASentence) {
@@ -77,6 +72,37 @@ TEST(Cases, WrongTablesAreRefusedInASentence) {
             std::string::npos);
 }
 
+TEST(Cases, ATableMayLeaveOutModelsAndArmsAndGiveTokensAsValues) {
+  const auto cases = read_cases(R"({"schema": 1, "models": {"mine": {"ffn": [11008, 4096]}},
+    "suites": [{"name": "own shapes", "layers": ["mine/ffn", "llama3-8b/o"], "tokens": "1:9:4,64",
+                "arms": ["chain"]}]})",
+                                {"cuda"});
+  ASSERT_EQ(cases.size(), 8U);
+  EXPECT_EQ(cases[3].id, "mine/ffn/forward/m64/bf16");
+  EXPECT_EQ(cases[7].problem.n, 4096);
+}
+
+TEST(Cases, TokensHasEveryEighthMAndTheValuesAroundMultiplesOf64) {
+  const auto cases = read_cases(built_in_cases(), {"cuda", Arithmetic::hopper, {"tokens"}});
+  std::map<std::string, std::set<std::int64_t>> tokens;
+  for (const Case& c : cases) {
+    tokens[c.model + "/" + c.layer].insert(c.problem.tokens);
+    EXPECT_EQ(c.mode, Mode::stream) << c.id;
+    ASSERT_EQ(c.contract_arms.size(), 1U) << c.id;
+    EXPECT_EQ(c.contract_arms[0].name, "chain+stable");
+    EXPECT_EQ(c.contract_arms[0].stable, Stable::b);
+    EXPECT_TRUE(is_timed(c, named("cublaslt"))) << c.id;
+    EXPECT_FALSE(is_timed(c, named("cublaslt0"))) << c.id;
+  }
+  std::set<std::int64_t> expected;
+  for (std::int64_t m = 1; m <= 512; m += 8) expected.insert(m);
+  for (std::int64_t m = 64; m <= 512; m += 64) expected.insert({m - 1, m, m + 1});
+  ASSERT_EQ(tokens.size(), 3U);
+  for (const char* layer : {"llama3-8b/o", "llama3-8b/gate_up", "llama3-70b/o"}) {
+    EXPECT_EQ(tokens[layer], expected) << layer;
+  }
+}
+
 TEST(Cases, TheBuiltInTableHasEveryBackendFullAndQuick) {
   for (const char* backend : {"cpu", "cuda", "hip"}) {
     const auto full = read_cases(built_in_cases(), {backend});
@@ -86,50 +112,6 @@ TEST(Cases, TheBuiltInTableHasEveryBackendFullAndQuick) {
     std::set<std::string> ids;
     for (const Case& c : full) EXPECT_TRUE(ids.insert(c.id).second) << c.id;
   }
-}
-
-TEST(Options, AreReadAndRefusedInSentences) {
-  const Options o = parse_options({"--backend", "cpu", "--m=1,16", "--quick", "--fact", "a=b=c"});
-  EXPECT_EQ(o.backend, "cpu");
-  EXPECT_EQ(o.tokens, (std::vector<std::int64_t>{1, 16}));
-  EXPECT_TRUE(o.quick);
-  EXPECT_EQ(o.facts[0], (std::pair<std::string, std::string>{"a", "b=c"}));
-  EXPECT_EQ(option_complaint({"--backend", "gpu"}),
-            "--backend is \"gpu\": it must be cpu, cuda or hip");
-  EXPECT_EQ(option_complaint({"--m", "0"}),
-            "--m is \"0\": it must be a whole number from 1 to 16777216");
-  EXPECT_EQ(option_complaint({"--seconds", "nan"}),
-            "--seconds is \"nan\": it must be a positive number of seconds");
-  EXPECT_EQ(option_complaint({"--json"}), "--json needs a value");
-  EXPECT_EQ(option_complaint({"--quick=1"}), "--quick takes no value");
-  EXPECT_EQ(option_complaint({"--fact", "x"}), "--fact is \"x\": it must be KEY=VALUE");
-  EXPECT_EQ(option_complaint({"-z"}), "option is \"-z\": see detgemm bench --help");
-}
-
-TEST(Results, AreOneDocumentThatParses) {
-  RunResult run;
-  run.backend = "cpu";
-  run.date = "2026-01-01";
-  run.machine = {{"device", "a \"quoted\" one, with\nlines"}};
-  CaseResult result;
-  result.what = read_cases(kTable, {"cpu"})[0];
-  ArmResult arm;
-  arm.name = "chain";
-  arm.is_ours = true;
-  arm.us = {2.0, 1.0, 3.0, 5};
-  arm.batch_invariant = false;
-  result.arms = {arm};
-  result.notes = {"a, note"};
-  run.results = {result};
-  const auto json = nlohmann::json::parse(to_json(run));
-  EXPECT_EQ(json["schema"], 1);
-  EXPECT_EQ(json["results"][0]["arms"][0]["us"], 2.0);
-  EXPECT_EQ(json["results"][0]["arms"][0]["batch_invariant"], false);
-  EXPECT_EQ(json["results"][0]["repro"],
-            "detgemm bench --backend cpu --suite one --filter '^m/a/forward/m1/bf16/'");
-  const std::string csv = to_csv(run);
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
-  EXPECT_NE(to_markdown(run).find("| m/a/forward/m1/bf16 | chain | 2.00 |"), std::string::npos);
 }
 
 }  // namespace

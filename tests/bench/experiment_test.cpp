@@ -8,15 +8,15 @@
 #include <algorithm>
 
 #include "bench/suite/overheads.hpp"
-#include "tests/bench/fake_lab.hpp"
+#include "tests/bench/fake_device.hpp"
 
 namespace detgemm::bench {
 namespace {
 
-CaseResult run(FakeLab& lab, const Case& c, const Ceilings& ceilings = {},
+CaseResult run(FakeBenchDevice& device, const Case& c, const Ceilings& ceilings = {},
                const Settings& settings = {}) {
-  const Buffers buffers(lab.memory(), {c.problem}, lab.pools());
-  return run_case(lab, c, lab.others, buffers, ceilings, settings);
+  const Buffers buffers(device.memory(), {c.problem}, device.pools());
+  return run_case(device, c, device.others, buffers, ceilings, settings);
 }
 
 const ArmResult& arm(const CaseResult& result, const std::string& name) {
@@ -27,24 +27,24 @@ const ArmResult& arm(const CaseResult& result, const std::string& name) {
 }
 
 TEST(Experiment, TimesEveryArmByTheQueuesClock) {
-  FakeLab lab;
-  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
-  lab.fake.cost = [](const std::string& name, int) { return name == "chain" ? 10.0 : 12.0; };
-  const CaseResult result = run(lab, small_case());
+  FakeBenchDevice device;
+  device.others = {fake_baseline("vendor", [](auto) { return 1; })};
+  device.fake.cost = [](const std::string& name, int) { return name == "chain" ? 10.0 : 12.0; };
+  const CaseResult result = run(device, small_case());
   EXPECT_DOUBLE_EQ(arm(result, "chain").us.median, 10.0);
   EXPECT_DOUBLE_EQ(arm(result, "vendor").us.median, 12.0);
   EXPECT_EQ(arm(result, "chain").us.samples, 9);
   ASSERT_EQ(result.comparisons.size(), 1U);
   EXPECT_DOUBLE_EQ(result.comparisons[0].comparison.ratio, 1.2);
   EXPECT_EQ(result.comparisons[0].comparison.verdict, "faster");
-  EXPECT_EQ(arm(result, "chain").digest, hex(small_case().ours[0].contract.digest()));
+  EXPECT_EQ(arm(result, "chain").digest, hex(small_case().contract_arms[0].contract.digest()));
 }
 
 TEST(Experiment, TakesTheArmsInTurnForwardsAndBackwards) {
-  FakeLab lab;
-  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
-  run(lab, small_case());
-  const auto& order = lab.fake.launched;
+  FakeBenchDevice device;
+  device.others = {fake_baseline("vendor", [](auto) { return 1; })};
+  run(device, small_case());
+  const auto& order = device.fake.launched;
   ASSERT_GE(order.size(), 18U);
   const std::vector<std::string> last(order.end() - 18, order.end());
   for (std::size_t r = 0; r < 9; ++r) {
@@ -53,33 +53,33 @@ TEST(Experiment, TakesTheArmsInTurnForwardsAndBackwards) {
   }
 }
 
-TEST(Experiment, ARivalWhoseRowDependsOnTheBatchIsShownAsNo) {
-  FakeLab lab;
-  lab.others = {fake_rival("faithful", [](auto) { return 3; }),
-                fake_rival("fickle", [](std::int64_t m) { return m == 1 ? 3 : 4; })};
-  const CaseResult result = run(lab, small_case());
+TEST(Experiment, ABaselineWhoseRowDependsOnTheBatchIsShownAsNo) {
+  FakeBenchDevice device;
+  device.others = {fake_baseline("faithful", [](auto) { return 3; }),
+                   fake_baseline("fickle", [](std::int64_t m) { return m == 1 ? 3 : 4; })};
+  const CaseResult result = run(device, small_case());
   EXPECT_EQ(arm(result, "chain").batch_invariant, std::optional<bool>(true));
   EXPECT_EQ(arm(result, "faithful").batch_invariant, std::optional<bool>(true));
   EXPECT_EQ(arm(result, "fickle").batch_invariant, std::optional<bool>(false));
 }
 
 TEST(Experiment, WhereMIsOneOrTheReductionThereIsNoSuchQuestion) {
-  FakeLab lab;
+  FakeBenchDevice device;
   Case one = small_case();
   one.problem.tokens = 1;
-  EXPECT_EQ(arm(run(lab, one), "chain").batch_invariant, std::nullopt);
+  EXPECT_EQ(arm(run(device, one), "chain").batch_invariant, std::nullopt);
   Case db = small_case();
   db.problem.kind = Kind::db;
-  EXPECT_EQ(arm(run(lab, db), "chain").batch_invariant, std::nullopt);
+  EXPECT_EQ(arm(run(device, db), "chain").batch_invariant, std::nullopt);
 }
 
 TEST(Experiment, ANoisyClockIsInconclusive) {
-  FakeLab lab;
-  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
-  lab.fake.cost = [](const std::string& name, int launch) {
+  FakeBenchDevice device;
+  device.others = {fake_baseline("vendor", [](auto) { return 1; })};
+  device.fake.cost = [](const std::string& name, int launch) {
     return name == "chain" ? 10.0 : launch % 2 == 0 ? 5.0 : 30.0;
   };
-  const CaseResult result = run(lab, small_case());
+  const CaseResult result = run(device, small_case());
   EXPECT_EQ(result.comparisons[0].comparison.verdict, "inconclusive");
   EXPECT_GT(arm(result, "vendor").us.noise(), kNoisy);
   EXPECT_LT(arm(result, "chain").us.noise(), kNoisy);
@@ -87,69 +87,106 @@ TEST(Experiment, ANoisyClockIsInconclusive) {
 }
 
 TEST(Experiment, AnArmThatCannotRunIsLeftOutWithItsSentence) {
-  FakeLab lab;
-  Rival broken;
+  FakeBenchDevice device;
+  Baseline broken;
   broken.name = "broken";
   broken.present = true;
-  broken.make = [](const RivalRequest&) -> Arm { throw std::runtime_error("no such type"); };
-  lab.others = {broken};
-  const CaseResult result = run(lab, small_case());
+  broken.make = [](const BaselineRequest&) -> Arm { throw std::runtime_error("no such type"); };
+  device.others = {broken};
+  const CaseResult result = run(device, small_case());
   ASSERT_EQ(result.arms.size(), 1U);
   ASSERT_EQ(result.notes.size(), 1U);
   EXPECT_EQ(result.notes[0], "broken: left out: no such type");
 }
 
 TEST(Experiment, SampledAgainWithMoreLeadWhereTheHostWasTooSlow) {
-  FakeLab lab;
-  lab.fake.late = 3;
-  run(lab, small_case());
-  EXPECT_EQ(lab.fake.late, 0);
+  FakeBenchDevice device;
+  device.fake.late = 3;
+  run(device, small_case());
+  EXPECT_EQ(device.fake.late, 0);
 }
 
 TEST(Experiment, SettledBlocksRunWithoutRestAndCountTwoThirds) {
-  FakeLab lab;
+  FakeBenchDevice device;
   Case c = small_case();
   c.mode = Mode::settled;
-  const CaseResult result = run(lab, c);
+  const CaseResult result = run(device, c);
   EXPECT_DOUBLE_EQ(arm(result, "chain").us.median, 10.0);
   EXPECT_EQ(arm(result, "chain").us.samples, 9);
 }
 
 TEST(Experiment, ShareOfTheLimitIsOfTheSlowerOfBytesAndFlops) {
-  FakeLab lab;
+  FakeBenchDevice device;
   const Case c = small_case();
   const Gemm g = gemm_of(c.problem);
   Ceilings ceilings;
   ceilings.copy_bytes_per_s = g.bytes() / 2e-6;  // 2 us
   ceilings.flops = {{"bf16", g.flops() / 1e-6}};
-  const CaseResult result = run(lab, c, ceilings);
+  const CaseResult result = run(device, c, ceilings);
   EXPECT_NEAR(result.limit_us, 2.0, 1e-9);
   EXPECT_EQ(result.limited_by, "memory");
   EXPECT_NEAR(arm(result, "chain").share_of_limit, 0.2, 1e-9);
 }
 
 TEST(Experiment, OnlyWantedArmsRun) {
-  FakeLab lab;
-  lab.others = {fake_rival("vendor", [](auto) { return 1; })};
+  FakeBenchDevice device;
+  device.others = {fake_baseline("vendor", [](auto) { return 1; })};
   Settings settings;
   settings.wanted = [](const std::string& name) { return name.find("chain") != name.npos; };
-  EXPECT_EQ(arms_of(small_case(), lab.others, settings), std::vector<std::string>{"chain"});
-  EXPECT_EQ(run(lab, small_case(), {}, settings).arms.size(), 1U);
+  EXPECT_EQ(arms_of(small_case(), device.others, settings), std::vector<std::string>{"chain"});
+  EXPECT_EQ(run(device, small_case(), {}, settings).arms.size(), 1U);
 }
 
 TEST(Experiment, ABudgetShrinksRepetitionsToThreeAtLeast) {
-  FakeLab lab;
+  FakeBenchDevice device;
   Settings settings;
   settings.shrink = 0.5;
-  EXPECT_EQ(repetitions_of(lab, small_case(), settings), 5);
+  EXPECT_EQ(protocol_of(device, small_case(), settings).repetitions, 5);
   settings.shrink = 0.01;
-  EXPECT_EQ(repetitions_of(lab, small_case(), settings), 3);
+  EXPECT_EQ(protocol_of(device, small_case(), settings).repetitions, 3);
+}
+
+TEST(Experiment, ACaseLimitsItsRepetitionsItsRestAndItsBaselines) {
+  FakeBenchDevice device;
+  Case c = small_case();
+  c.repetitions = 4;
+  c.idle_ms = 0.5;
+  c.baselines = {"vendor"};
+  EXPECT_EQ(protocol_of(device, c, {}).repetitions, 4);
+  EXPECT_EQ(protocol_of(device, c, {}).idle_ms, 0.5);
+  device.others = {fake_baseline("vendor", [](auto) { return 1; }),
+                   fake_baseline("other", [](auto) { return 1; })};
+  EXPECT_EQ(arms_of(c, device.others, {}), (std::vector<std::string>{"chain", "vendor"}));
+  EXPECT_EQ(run(device, c).arms.size(), 2U);
+}
+
+TEST(Experiment, RecordsTheClockWhereItCanBeRead) {
+  FakeBenchDevice device;
+  EXPECT_EQ(arm(run(device, small_case()), "chain").sm_mhz, 0);
+  device.fake.mhz = 1755;
+  EXPECT_DOUBLE_EQ(arm(run(device, small_case()), "chain").sm_mhz, 1755);
+  Case c = small_case();
+  c.mode = Mode::settled;
+  EXPECT_DOUBLE_EQ(arm(run(device, c), "chain").sm_mhz, 1755);
+}
+
+TEST(Experiment, ACeilingIsTimedAndComparedWithNobody) {
+  FakeBenchDevice device;
+  device.others = {fake_baseline("read", [](auto) { return 1; })};
+  device.others[0].role = Role::ceiling;
+  const CaseResult result = run(device, small_case());
+  EXPECT_EQ(arm(result, "read").role, Role::ceiling);
+  EXPECT_EQ(arm(result, "read").batch_invariant, std::nullopt);
+  EXPECT_TRUE(result.comparisons.empty());
+  device.others[0].takes = [](const Problem& p) { return p.tokens == 1; };
+  EXPECT_EQ(run(device, small_case()).arms.size(), 1U);
 }
 
 TEST(Overheads, AreOfPlansCallsAndWorkspaces) {
-  FakeLab lab;
-  const Overheads found = measure_overheads(lab, Arithmetic::hopper);
-  EXPECT_EQ(found.us.size(), 6U);
+  FakeBenchDevice device;
+  const Overheads found = measure_overheads(device, Arithmetic::hopper);
+  EXPECT_EQ(found.us.size(), 8U) << "a plan and a call each of three contracts, rules, the clock";
+  EXPECT_EQ(found.us_p90.size(), 8U);
   for (const auto& [what, us] : found.us) EXPECT_GT(us, 0) << what;
   EXPECT_EQ(found.bytes.size(), 7U);
 }

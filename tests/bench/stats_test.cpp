@@ -23,14 +23,14 @@ TEST(Stats, MedianAndPercentiles) {
 }
 
 TEST(Compare, DriftThatHitsBothArmsCancels) {
-  std::vector<double> ours;
-  std::vector<double> rival;
+  std::vector<double> own;
+  std::vector<double> baseline;
   for (int i = 0; i < 9; ++i) {
     const double clock = 1 + 0.2 * i;
-    ours.push_back(10 * clock);
-    rival.push_back(11 * clock);
+    own.push_back(10 * clock);
+    baseline.push_back(11 * clock);
   }
-  const Comparison c = compare_paired(ours, rival);
+  const Comparison c = compare_paired(own, baseline);
   EXPECT_NEAR(c.ratio, 1.1, 1e-12);
   EXPECT_EQ(c.verdict, "faster");
 }
@@ -51,13 +51,13 @@ TEST(Compare, TheIntervalHoldsTheMedianOfEqualArms) {
   std::normal_distribution<double> noise(1, 0.01);
   int called = 0;
   for (int i = 0; i < 1000; ++i) {
-    std::vector<double> ours;
-    std::vector<double> rival;
+    std::vector<double> own;
+    std::vector<double> baseline;
     for (int j = 0; j < 11; ++j) {
-      ours.push_back(10 * noise(engine));
-      rival.push_back(10 * noise(engine));
+      own.push_back(10 * noise(engine));
+      baseline.push_back(10 * noise(engine));
     }
-    const Comparison c = compare_paired(ours, rival);
+    const Comparison c = compare_paired(own, baseline);
     EXPECT_NE(c.verdict, "inconclusive");
     called += c.verdict != "equal" ? 1 : 0;
   }

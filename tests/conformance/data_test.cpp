@@ -72,11 +72,11 @@ TEST(Data, BitsAndSpecialsHoldNaNInfAndSubnormals) {
       EXPECT_GT(count(pair, [&](std::uint32_t b) { return std::isnan(decode(b, input)); }), 0);
       EXPECT_EQ(count(pair, [&](std::uint32_t b) { return std::isinf(decode(b, input)); }) > 0,
                 f.has_inf);
-      const double least_normal = std::ldexp(1.0, f.least_exponent());
+      const double min_normal = std::ldexp(1.0, f.min_exponent());
       EXPECT_GT(count(pair,
                       [&](std::uint32_t b) {
                         const double v = std::fabs(decode(b, input));
-                        return v > 0.0 && v < least_normal;
+                        return v > 0.0 && v < min_normal;
                       }),
                 0)
           << name(kind) << " " << name(input);

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/conformance/controls/control.hpp"
 #include "core/conformance/harness.hpp"
-#include "tests/controls/engines/control.hpp"
 
 namespace detgemm::conformance {
 namespace {

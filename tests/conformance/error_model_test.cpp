@@ -7,10 +7,10 @@
 
 #include <cmath>
 
+#include "core/conformance/controls/control.hpp"
 #include "core/conformance/data.hpp"
 #include "core/conformance/format.hpp"
 #include "core/conformance/request.hpp"
-#include "tests/controls/engines/control.hpp"
 
 namespace detgemm::conformance {
 namespace {

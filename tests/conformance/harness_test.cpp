@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/controls/engines/control.hpp"
-#include "tests/controls/engines/faulty_backend.hpp"
+#include "core/conformance/controls/control.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 
 namespace detgemm::conformance {
 namespace {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds small projects against detgemm the ways users do; one case a call.
+"""Builds small projects against detgemm the ways users do; one case per call.
 
 consumers.py --source DIR --build DIR --cmake CMAKE CASE [static|shared]
 """
@@ -260,20 +260,23 @@ def symbols(bench):
 
 
 def headers(bench):
-    """Every public header compiles alone: C++ ones as C++20, the C one as C99 and as C++20."""
+    """Every public header compiles alone: C++ ones as C++20, those for C as C99 and as C++20."""
     include = bench.source / "core/include"
-    found = sorted(include.glob("detgemm/*.h*"))
+    found = sorted(include.glob("detgemm/*.h*")) + [bench.build / "include/detgemm/config.hpp"]
     if len(found) < 10:
         raise Failure(f"only {len(found)} headers found")
     cc, cxx = bench.cache["CMAKE_C_COMPILER"], bench.cache["CMAKE_CXX_COMPILER"]
-    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", include]
+    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", include,
+                "-I", bench.build / "include"]
     bench.work.mkdir(exist_ok=True)
     for header in found:
         text = f'#include "detgemm/{header.name}"\n'
+        if header.stem == "config":
+            text += "int built = DETGEMM_HAS_REFERENCE + DETGEMM_HAS_CUDA + DETGEMM_HAS_HIP;\n"
         alone = bench.work / f"alone_{header.stem}.cpp"
         alone.write_text(text)
         run(cxx, "-std=c++20", *warnings, alone)
-        if header.suffix == ".h":
+        if header.suffix == ".h" or header.stem == "config":
             alone = alone.with_suffix(".c")
             alone.write_text(text)
             run(cc, "-std=c99", *warnings, alone)

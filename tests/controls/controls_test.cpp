@@ -6,11 +6,11 @@
 #include <memory>
 #include <set>
 
+#include "core/conformance/controls/control.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
 #include "core/conformance/harness.hpp"
-#include "tests/controls/engines/control.hpp"
-#include "tests/controls/engines/faulty_backend.hpp"
 
-// The harness has teeth: every engine with a planted fault fails, by the property meant for it,
+// The harness finds faults: every engine with a planted fault fails, by the property meant for it,
 // and the same code without the fault passes.
 
 namespace detgemm::conformance {

@@ -3,7 +3,7 @@
 
 // Compiled where cublasLt.h is installed: the benchmark's own declarations against the vendor's.
 
-#include "bench/gpu/cublaslt_abi.hpp"
+#include "bench/cuda/cublaslt_abi.hpp"
 
 #include <cublasLt.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/scene.hpp"
+#include "tests/fuzz/arguments.hpp"
 #include "tests/support/c_backend.h"
 
 using namespace detgemm::fuzz;
@@ -44,7 +44,7 @@ const std::vector<const detgemm_backend_t*>& backends() {
   return list;
 }
 
-void texts(const Scene& scene, const detgemm_plan_t* plan, Bytes& bytes) {
+void texts(const Arguments& arguments, const detgemm_plan_t* plan, Bytes& bytes) {
   char buffer[300];
   const std::size_t size = bytes.number<std::uint16_t>() % sizeof buffer;
   const std::int64_t m = bytes.odd_integer();
@@ -57,7 +57,7 @@ void texts(const Scene& scene, const detgemm_plan_t* plan, Bytes& bytes) {
     require(buffer[size] == 0x5a, "text ends in the buffer");
   }
   checked(detgemm_plan_workspace_size(plan, m, &needed));
-  checked(detgemm_contract_text(&scene.contract.value, buffer, size, &needed));
+  checked(detgemm_contract_text(&arguments.contract.value, buffer, size, &needed));
 }
 
 /// Scratch for the reference is more than the block holds, so it is lent from outside.
@@ -65,91 +65,94 @@ struct Lent {
   void* data;
   std::size_t bytes;
 };
-Lent lend(const Scene& scene, const detgemm_plan_t* plan) {
+Lent lend(const Arguments& arguments, const detgemm_plan_t* plan) {
   alignas(256) static std::uint8_t pool[1 << 21];
   std::size_t needed = 0;
-  const std::int64_t m = scene.d.value.rows;
+  const std::int64_t m = arguments.d.value.rows;
   if (m < 0 || detgemm_plan_workspace_size(plan, m, &needed) != DETGEMM_OK || needed <= 4096 ||
       needed > sizeof pool) {
-    return {scene.workspace, scene.workspace_bytes};
+    return {arguments.workspace, arguments.workspace_bytes};
   }
   return {pool, sizeof pool};
 }
 
 /// Runs and combines on one backend; the bytes of the block after an accepted run.
-std::vector<std::uint8_t> on_backend(Scene& scene, const detgemm_backend_t* backend, Bytes& bytes) {
+std::vector<std::uint8_t> on_backend(Arguments& arguments, const detgemm_backend_t* backend,
+                                     Bytes& bytes) {
   std::vector<std::uint8_t> result;
   detgemm_plan_t* plan = nullptr;
-  checked(detgemm_backend_supports(backend, scene.spec.get()));
-  if (checked(detgemm_plan_create(backend, scene.spec.get(), scene.plan_options.get(), &plan)) !=
-      DETGEMM_OK) {
+  checked(detgemm_backend_supports(backend, arguments.spec.get()));
+  if (checked(detgemm_plan_create(backend, arguments.spec.get(), arguments.plan_options.get(),
+                                  &plan)) != DETGEMM_OK) {
     require(plan == nullptr, "a refused plan is NULL");
     return result;
   }
-  texts(scene, plan, bytes);
-  if (scene.inside()) {
-    const Lent scratch = lend(scene, plan);
-    const bool valid =
-        checked(detgemm_operands_validate(scene.spec.get(), scene.operands.get())) == DETGEMM_OK;
+  texts(arguments, plan, bytes);
+  if (arguments.inside()) {
+    const Lent scratch = lend(arguments, plan);
+    const bool valid = checked(detgemm_operands_validate(arguments.spec.get(),
+                                                         arguments.operands.get())) == DETGEMM_OK;
     const bool ran =
-        checked(detgemm_plan_run(plan, scene.stream.get(), scene.operands.get(), scratch.data,
-                                 scratch.bytes, scene.info.get())) == DETGEMM_OK;
+        checked(detgemm_plan_run(plan, arguments.stream.get(), arguments.operands.get(),
+                                 scratch.data, scratch.bytes, arguments.info.get())) == DETGEMM_OK;
     require(valid || !ran, "a run accepts nothing that validate refuses");
-    require(ran ? scene.only_d_changed() : scene.unchanged(), "only an accepted run writes, and D");
-    if (ran) result = scene.elements_of_d();
-    scene.restore();
+    require(ran ? arguments.only_d_changed() : arguments.unchanged(),
+            "only an accepted run writes, and D");
+    if (ran) result = arguments.elements_of_d();
+    arguments.restore();
     const bool combined =
-        checked(detgemm_plan_combine(plan, scene.stream.get(), scene.root_pointers.data(),
-                                     scene.root_count, scene.operands.get(), scratch.data,
-                                     scratch.bytes, scene.info.get())) == DETGEMM_OK;
-    require(combined ? scene.only_d_changed() : scene.unchanged(), "and so for combine");
-    scene.restore();
+        checked(detgemm_plan_combine(plan, arguments.stream.get(), arguments.root_pointers.data(),
+                                     arguments.root_count, arguments.operands.get(), scratch.data,
+                                     scratch.bytes, arguments.info.get())) == DETGEMM_OK;
+    require(combined ? arguments.only_d_changed() : arguments.unchanged(), "and so for combine");
+    arguments.restore();
   }
   detgemm_plan_destroy(plan);
   return result;
 }
 
-void one_call(Scene& scene) {
-  if (!scene.inside()) return;
-  const auto code =
-      checked(detgemm_gemm(scene.stream.get(), scene.a.get(), scene.b.get(), scene.d.get(),
-                           scene.contract.get(), scene.gemm_options.get()));
-  require(code == DETGEMM_OK ? scene.only_d_changed() : scene.unchanged(), "and so in one call");
-  scene.restore();
+void one_call(Arguments& arguments) {
+  if (!arguments.inside()) return;
+  const auto code = checked(detgemm_gemm(arguments.stream.get(), arguments.a.get(),
+                                         arguments.b.get(), arguments.d.get(),
+                                         arguments.contract.get(), arguments.gemm_options.get()));
+  require(code == DETGEMM_OK ? arguments.only_d_changed() : arguments.unchanged(),
+          "and so in one call");
+  arguments.restore();
 }
 
-void small_calls(Scene& scene, Bytes& bytes) {
+void small_calls(Arguments& arguments, Bytes& bytes) {
   std::uint64_t digest = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int32_t k_block = 0;
-  checked(detgemm_contract_validate(scene.contract.get()));
-  checked(detgemm_contract_digest(scene.contract.get(), &digest));
-  checked(detgemm_contract_leaves(scene.contract.get(), bytes.odd_integer(), &begin));
+  checked(detgemm_contract_validate(arguments.contract.get()));
+  checked(detgemm_contract_digest(arguments.contract.get(), &digest));
+  checked(detgemm_contract_leaves(arguments.contract.get(), bytes.odd_integer(), &begin));
   const std::int64_t k = bytes.odd_integer();
   const std::int64_t rank = bytes.odd_integer();
-  if (checked(detgemm_contract_rank_share(scene.contract.get(), k, rank, bytes.odd_integer(),
+  if (checked(detgemm_contract_rank_share(arguments.contract.get(), k, rank, bytes.odd_integer(),
                                           &begin, &end)) == DETGEMM_OK) {
     require(0 <= begin && begin < end && end <= k, "shares lie in K");
   }
   checked(detgemm_k_block(static_cast<std::int32_t>(bytes.odd_integer()), bytes.below(9) - 1,
                           &k_block));
-  if (scene.inside()) checked(detgemm_digest_matrix(scene.a.get(), &digest));
+  if (arguments.inside()) checked(detgemm_digest_matrix(arguments.a.get(), &digest));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  Scene scene(bytes);
+  Arguments arguments(bytes);
   const auto& all = backends();
   std::vector<std::uint8_t> first;
   for (const detgemm_backend_t* backend : all) {
-    const auto result = on_backend(scene, backend, bytes);
+    const auto result = on_backend(arguments, backend, bytes);
     if (first.empty()) first = result;
     require(result.empty() || result == first, "all backends give the same bits");
   }
-  one_call(scene);
-  small_calls(scene, bytes);
+  one_call(arguments);
+  small_calls(arguments, bytes);
   return 0;
 }

@@ -12,26 +12,27 @@
 
 int main(int count, char** texts) {
   using namespace detgemm::gcn;
-  constexpr double least = 1e6;
+  constexpr double min_rate = 1e6;
   bool slow = count < 2;
   for (int i = 1; i < count; ++i) {
     const Kernel kernel(kernel_of(read_text(texts[i]), "gemm_bf16"));
     double best = 0;
     for (int repeat = 0; repeat < 3; ++repeat) {
       GemmCase g(256, 256, 1024, false, false, 1);
-      const std::clock_t begin = std::clock();  // of this process: others may share the core
+      const std::clock_t begin =
+          std::clock();  // time of this process, because others may share the core
       const Totals t = g.launch(kernel, 64, 256);
       const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       const double rate = static_cast<double>(t.instructions) / seconds;
       best = rate > best ? rate : best;
       std::printf(
-          "%s (%s): %llu wave-instructions, %llu of them mfma, %.3f s: %.2f million a second\n",
+          "%s (%s): %llu wave-instructions, %llu of them mfma, %.3f s: %.2f million per second\n",
           kernel.text.architecture.c_str(), wide().name,
           static_cast<unsigned long long>(t.instructions), static_cast<unsigned long long>(t.mfmas),
           seconds, 1e-6 * rate);
     }
-    slow = slow || best < least;
+    slow = slow || best < min_rate;
   }
-  if (slow) std::printf("below %.0f million a second\n", 1e-6 * least);
+  if (slow) std::printf("below %.0f million per second\n", 1e-6 * min_rate);
   return slow ? 1 : 0;
 }

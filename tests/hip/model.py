@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""model.py CODE_DIR [--least SHARE] [--mca LLVM_MCA]: how busy the matrix cores of an MI300X would be
+"""model.py CODE_DIR [--min-share SHARE] [--mca LLVM_MCA]: how busy the matrix cores of an MI300X would be
 in the main loop of the 256 x 256 tile, counted in the compiled text. A model of published figures,
 not a measurement: nothing here ran on AMD hardware, and clocks under load are not modelled.
 
@@ -19,16 +19,16 @@ import assembly
 
 # Published figures of the MI300X (AMD CDNA 3 white paper and ISA guide).
 UNITS, XCDS, CLOCK = 304, 8, 2.1e9
-MFMA_CLOCKS = 32            # of a 32x32x8 on one SIMD
-SIMDS = 4                   # of a compute unit
-LDS_BYTES = 128             # a clock and compute unit
-L1_BYTES = 64               # a clock and compute unit
-ISSUE_CLOCKS = 4            # of any other instruction of a wave of 64
-HBM_RATE = 5.3e12           # bytes a second
+MFMA_CLOCKS = 32            # per 32x32x8 on one SIMD
+SIMDS = 4                   # per compute unit
+LDS_BYTES = 128             # per clock and compute unit
+L1_BYTES = 64               # per clock and compute unit
+ISSUE_CLOCKS = 4            # per other instruction of a wave of 64
+HBM_RATE = 5.3e12           # bytes per second
 # Assumptions of this model.
 LDS_LATENCY = 128           # clocks from a read's issue to its data
-BARRIER_CLOCKS = 40         # lost where the two halves of a workgroup change places
-TILE_CLOCKS = 6000          # before and after a tile's main loop: first loads, epilogue
+BARRIER_CLOCKS = 40         # lost where the two halves of a workgroup exchange their roles
+TILE_CLOCKS = 6000          # outside a tile's main loop: the first loads and the epilogue
 WAVES, STAGE = 8, 32
 KERNEL = "mfma_bf16_256x256_chain_k_k"
 
@@ -38,17 +38,17 @@ SHAPES = [("8192 x 8192 x 8192", 8192, 8192, 8192), ("4096 x 4096 x 4096", 4096,
 
 
 def successors(blocks):
-    """Of every block: the labels it may go to."""
+    """For every block, the labels to which it may branch or fall through."""
     order = [label for label, _ in blocks]
-    goes = {}
+    targets_of = {}
     for i, (label, lines) in enumerate(blocks):
         targets = [m.group(1) for line in lines
                    if (m := re.match(r"s_(?:c?branch)\w*\s+(\.LBB\w+)", line))]
         ends = bool(lines) and re.match(r"s_branch|s_endpgm", lines[-1])
         if not ends and i + 1 < len(order):
             targets.append(order[i + 1])
-        goes[label] = targets
-    return goes
+        targets_of[label] = targets
+    return targets_of
 
 
 def main_loop(kernel):
@@ -56,7 +56,7 @@ def main_loop(kernel):
     them that writes a stage and loads another in whole chunks."""
     blocks = kernel.blocks()
     lines = dict(blocks)
-    goes = successors(blocks)
+    targets_of = successors(blocks)
     start = next(label for label, code in blocks if any("v_mfma" in line for line in code))
 
     def marks(label):
@@ -72,7 +72,7 @@ def main_loop(kernel):
         if (label, wrote, loaded) in seen:
             continue
         seen.add((label, wrote, loaded))
-        for target in goes[label]:
+        for target in targets_of[label]:
             if target == start:
                 if wrote and loaded >= 4:
                     return [line for block in path for line in lines[block]]
@@ -130,7 +130,7 @@ def predicted(m, n, k, phase):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("code", type=pathlib.Path)
-    parser.add_argument("--least", type=float, default=0.9)
+    parser.add_argument("--min-share", type=float, default=0.9)
     parser.add_argument("--mca")
     arguments = parser.parse_args()
     kernel = assembly.kernels(arguments.code / "gfx942" / "mfma_bf16.s")[KERNEL]
@@ -138,10 +138,10 @@ def main():
     c = count(loop)
     multiply, move, phase = phases(c)
     share = multiply / phase
-    print(f"{KERNEL}, one stage of {STAGE} k, a wave: {c['mfma']} mfma, {c['valu']} valu, "
+    print(f"{KERNEL}, one stage of {STAGE} k per wave: {c['mfma']} mfma, {c['valu']} valu, "
           f"{c['salu']} salu, {c['lds']} lds ({c['lds_bytes']} bytes), {c['vmem']} loads "
           f"({c['vmem_bytes']} bytes)")
-    print(f"a half step: {multiply} clocks of matrix instructions, {move:.0f} of moving data beside "
+    print(f"a half step: {multiply} clocks of matrix instructions, {move:.0f} of moving data next to "
           f"them, {phase:.0f} in all: {100 * share:.1f} % matrix (predicted)")
     for text, m, n, k in SHAPES:
         seconds = predicted(m, n, k, phase)
@@ -152,7 +152,7 @@ def main():
                                "-iterations=20"], input=code, stdout=subprocess.PIPE, text=True,
                               check=True).stdout
         print("\n".join(said.splitlines()[:8]))
-    sys.exit(0 if share >= arguments.least else 1)
+    sys.exit(0 if share >= arguments.min_share else 1)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,10 @@ MAY_INCLUDE = {
     "core/capi": ["core/capi/", "detgemm/"],
     # Number formats are facts, not a way of computing: the tools may decode values with them.
     "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
-    # `conform --controls` shows anybody the engines that must fail; they live with their tests.
-    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp",
-                 "tests/controls/engines/control.hpp"],
+    # The engines with planted faults compute with the contract's own code and change one thing in it.
+    "core/conformance/controls": ["core/conformance/controls/", "core/contract/", "core/arithmetic/",
+                                  "backends/skeleton/skeleton.hpp", "detgemm/"],
+    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     # What GPU backends share is written against a concept: no vendor's header, not even a public one.
     "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",
@@ -45,9 +46,8 @@ MAY_INCLUDE = {
     "bench/host": ["bench/common/", "bench/host/", "bench/suite/", "detgemm/"],
     "bench/hip": ["bench/common/", "bench/hip/", "bench/host/memory.hpp", "bench/suite/", "detgemm/"],
     # The ceiling of wgmma is a loop of the kernels' own instruction.
-    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/gpu/", "bench/suite/", "detgemm/",
+    "bench/cuda": ["bench/common/", "bench/cuda/", "bench/suite/", "detgemm/",
                    "cuda/sm90/ptx/wgmma.cuh"],
-    "bench/gpu": ["bench/common/", "bench/gpu/", "detgemm/", "cuda/launch.hpp"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lane form of every step against its scalar definition, one step an output: K = k_block,
+// The lane form of every step against its scalar definition, one step per output: K = k_block,
 // the accumulator from C. Each instruction set this processor has is compared.
 
 #include <gtest/gtest.h>

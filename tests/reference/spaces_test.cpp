@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The contract on every execution space this Kokkos has (Serial, OpenMP, CUDA, HIP ...): the
-// scalar definition, one output a work item, must give the bits of the tile kernels.
+// scalar definition, one output per work item, must give the bits of the tile kernels.
 
 #include <gtest/gtest.h>
 

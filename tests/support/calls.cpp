@@ -24,6 +24,8 @@ Status call_cpp(Call call, const Backend& backend, const Problem& p) {
     o.backend = p.backend;
     o.variant = p.options.variant;
     o.workspace = p.workspace;
+    o.max_workers = p.options.max_workers;
+    o.stable = p.options.stable;
     return gemm(p.stream, p.operands.a, p.operands.b, p.operands.d, p.spec.contract, o);
   }
   auto plan = Plan::create(backend, p.spec, p.options);
@@ -108,6 +110,8 @@ detgemm_status_t gemm_c(const Problem& p, const ForC& c) {
   o.variant = p.options.variant.c_str();
   o.workspace = p.workspace.data;
   o.workspace_bytes = p.workspace.bytes;
+  o.max_workers = p.options.max_workers;
+  o.stable = static_cast<detgemm_stable_t>(p.options.stable);
   return detgemm_gemm(&c.stream, &c.a, &c.b, &c.d, &c.contract, &o);
 }
 

@@ -7,7 +7,7 @@
 
 namespace detgemm {
 
-/// The skeleton, except that a run needs 256 bytes of workspace a row of D, which it overwrites.
+/// The skeleton, except that a run needs 256 bytes of workspace per row of D, which it overwrites.
 const Backend& scratch_backend() noexcept;
 
 }  // namespace detgemm

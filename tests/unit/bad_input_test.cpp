@@ -19,13 +19,15 @@
 namespace detgemm {
 namespace {
 
-using Door = Status (*)(Call, const Backend&, const Problem&);
-struct NamedDoor {
+using Interface = Status (*)(Call, const Backend&, const Problem&);
+struct NamedInterface {
   const char* name;
-  Door door;
-  friend std::ostream& operator<<(std::ostream& out, const NamedDoor& d) { return out << d.name; }
+  Interface interface;
+  friend std::ostream& operator<<(std::ostream& out, const NamedInterface& d) {
+    return out << d.name;
+  }
 };
-constexpr NamedDoor kDoors[] = {{"cpp", call_cpp}, {"c", call_c}};
+constexpr NamedInterface kInterfaces[] = {{"cpp", call_cpp}, {"c", call_c}};
 
 /// The skeleton, the skeleton with a workspace, and every backend of this build that runs here
 /// on host memory.
@@ -61,7 +63,7 @@ class Scratch {
   void* memory_ = nullptr;
 };
 
-class BadInputTest : public testing::TestWithParam<NamedDoor> {
+class BadInputTest : public testing::TestWithParam<NamedInterface> {
  protected:
   void refuse_all(std::span<const BadInput> rows) {
     for (const Backend* backend : host_backends()) {
@@ -73,7 +75,7 @@ class BadInputTest : public testing::TestWithParam<NamedDoor> {
         Problem p;
         scratch.lend(p);
         row.spoil(p);
-        const Status status = GetParam().door(row.call, *backend, p);
+        const Status status = GetParam().interface(row.call, *backend, p);
         EXPECT_EQ(name(status.code()), name(row.code));
         EXPECT_TRUE(std::regex_search(status.message(), std::regex(row.sentence)))
             << "said:   " << status.message() << "\nwanted: " << row.sentence;
@@ -107,7 +109,7 @@ TEST_P(BadInputTest, OddInputsAreAccepted) {
         p.backend = backend->name();
       }
       row.change(p);
-      const Status status = GetParam().door(row.call, *backend, p);
+      const Status status = GetParam().interface(row.call, *backend, p);
       EXPECT_TRUE(status) << status.message();
       EXPECT_TRUE(p.untouched_outside_d());
       const bool no_outputs = p.operands.d.rows == 0 || p.operands.d.cols == 0;
@@ -116,7 +118,7 @@ TEST_P(BadInputTest, OddInputsAreAccepted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, BadInputTest, testing::ValuesIn(kDoors),
+INSTANTIATE_TEST_SUITE_P(, BadInputTest, testing::ValuesIn(kInterfaces),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(BadInputTable, HasAtLeastSixtyRowsOfDifferentNames) {

@@ -27,8 +27,8 @@ DETGEMM_INLINE HF cdna3_half(HD dot, HI dot_top, HD acc, HI acc_top, HI top) {
       floored(dot * power_of_two(shift + 8)) + floored(acc * power_of_two(acc_shift + 24)) * 256.0;
   // Floor to 31 fraction bits below the leading one, which never lies below 2^-126.
   const HL leading = ((as_long(sum) >> 52) & 2047) - 1023;  // relative to 2^(top - 32)
-  const HL least = -126 - (t - 32);
-  const HL normal = leading > least ? leading : least;
+  const HL min_normal = -126 - (t - 32);
+  const HL normal = leading > min_normal ? leading : min_normal;
   const HL drop = normal - 31 > 0 ? normal - 31 : HL{};
   const HL capped = drop < 900 ? drop : 900 - HL{};
   const HD kept = floored(sum * power_of_two(-capped)) * power_of_two(capped);

@@ -48,8 +48,8 @@ DETGEMM_INLINE VI load(const std::int32_t* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-/// One fused multiply-add a lane; a loop the compiler turns into one instruction where the set has
-/// it, and into calls of the C library's exact fmaf where it has not.
+/// One fused multiply-add per lane: a loop that the compiler turns into one instruction if the set
+/// has it, and otherwise into calls to the C library's exact fmaf.
 DETGEMM_INLINE VF fma_lanes(VF a, VF b, VF c) {
   VF r;
   for (int i = 0; i < kLanes; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);

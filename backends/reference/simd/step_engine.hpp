@@ -6,7 +6,7 @@
 namespace detgemm::reference::DETGEMM_ISA {
 
 /// How one arithmetic uses decoded operands: `prepare` decodes raw elements, `apply` is one step
-/// of kLanes outputs. `exact_lanes` says whether `apply` also covers Inf and NaN.
+/// of kLanes outputs. `covers_specials` says whether `apply` also covers Inf and NaN.
 template <Arithmetic A, DType T>
 struct LaneStep {  // hopper, blackwell, ampere
   static constexpr arithmetic::TensorUnit unit = arithmetic::tensor_unit<A, T>();
@@ -17,8 +17,8 @@ struct LaneStep {  // hopper, blackwell, ampere
   }
   DETGEMM_INLINE static VF apply(const float* a, const std::int32_t* ae, const float* b,
                                  const std::int32_t* be, int pitch, bool special, VF acc) {
-    return tensor_step_lanes<unit.products, unit.fraction_bits, unit.kept_bits,
-                             unit.least_exponent>(a, ae, b, be, pitch, special, acc);
+    return tensor_step_lanes<unit.products, unit.fraction_bits, unit.kept_bits, unit.min_exponent>(
+        a, ae, b, be, pitch, special, acc);
   }
 };
 

@@ -36,7 +36,7 @@ DETGEMM_INLINE HF rounded_half(HD terms, HI top) {
 /// kLanes outputs: one fused step, the lane form of arithmetic::tensor_step.
 /// `a`, `a_exponent`: L decoded elements of one row. `b`, `b_exponent`: L rows of lanes, `pitch`
 /// elements apart. `special`: an element of either is Inf or NaN.
-template <int L, int F, int kept, int least>
+template <int L, int F, int kept, int min_exponent>
 DETGEMM_INLINE VF tensor_step_lanes(const float* a, const std::int32_t* a_exponent, const float* b,
                                     const std::int32_t* b_exponent, int pitch, bool special,
                                     VF acc) {
@@ -49,7 +49,7 @@ DETGEMM_INLINE VF tensor_step_lanes(const float* a, const std::int32_t* a_expone
   const VF value = field != 0 ? normal : acc * 0x1p126F;
   const VI exponent = max(field, splat(1)) - 127;
   const VI zero = (field | fraction) == 0;
-  VI top = max(zero ? splat(kZeroExponent) : exponent, splat(least));
+  VI top = max(zero ? splat(kZeroExponent) : exponent, splat(min_exponent));
 #pragma GCC unroll 32
   for (int i = 0; i < L; ++i) top = max(top, load(b_exponent + i * pitch) + a_exponent[i]);
 

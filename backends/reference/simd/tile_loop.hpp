@@ -22,13 +22,13 @@ class Scratch {
   std::size_t used_ = 0;
 };
 
-/// into[i] = left[i] + right[i] for a tile of `count` accumulators: one add a tree node.
+/// into[i] = left[i] + right[i] for a tile of `count` accumulators: one add per tree node.
 DETGEMM_INLINE void add_tiles(float* into, const float* left, const float* right,
                               std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) into[i] = left[i] + right[i];
 }
 
-/// Epilogue and store of a tile; `acc` has `pitch` floats a row.
+/// Epilogue and store of a tile; `acc` has `pitch` floats per row.
 DETGEMM_INLINE void finish_tile(const TileJob& job, const float* acc, int pitch) {
   const GemmArguments& g = *job.gemm;
   const bool plain = only_rounds(g.epilogue);

@@ -47,7 +47,7 @@ std::vector<Attempt> attempts(const Prepared& good) {
 
 /// A refused call says why and leaves D as it was.
 void bad_input(Case& c) {
-  c.trust();  // D's first contents are no result
+  c.count_discriminating();  // D's first contents are no result
   const Request request = c.draw({5, 7, c.draw_k() + 1}, Distribution::normal);
   auto prepared = Prepared::make(c.engine(), request);
   if (!prepared) return c.note(prepared.status());

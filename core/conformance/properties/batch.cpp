@@ -18,10 +18,10 @@ constexpr std::array<std::int64_t, 19> kBatches{1,   2,   3,   8,   16,  17,  33
 void batch(Case& c) {
   const std::int64_t m = kBatches[static_cast<std::size_t>(c.index()) % kBatches.size()];
   const bool large = m >= 1000;
-  // Large batches stay thin, so that the list can be had in seconds; long ones have more leaves.
-  const std::int64_t most = c.stretch() * (large ? 3 : c.full() ? 9 : 5);
+  // Large batches stay thin, so that the whole list takes seconds; long ones have more leaves.
+  const std::int64_t max_k = c.stretch() * (large ? 3 : c.full() ? 9 : 5);
   const bool long_k = !large && c.random().one_in(4);
-  const std::int64_t k = c.random().between(c.stretch() + 1, long_k ? 3 * most : most);
+  const std::int64_t k = c.random().between(c.stretch() + 1, long_k ? 3 * max_k : max_k);
   const std::int64_t n = c.random().between(1, large ? 2 : c.full() ? 70 : 7);
   Request request = c.draw({m, n, k});
   Request alone = request;
@@ -37,7 +37,7 @@ void batch(Case& c) {
       return;
     }
   }
-  c.look_for_order(alone, expected->d);
+  c.check_order_matters(alone, expected->d);
 }
 
 }  // namespace detgemm::conformance

@@ -26,7 +26,7 @@ void chunked_prefill(Case& c) {
     }
     begin = end;
   }
-  c.look_for_order(request, whole->d);
+  c.check_order_matters(request, whole->d);
 }
 
 }  // namespace detgemm::conformance

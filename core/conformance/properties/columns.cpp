@@ -5,7 +5,7 @@
 
 namespace detgemm::conformance {
 
-/// A column's bits do not depend on N nor on its neighbours.
+/// A column's bits do not depend on N or on its neighbours.
 void columns(Case& c) {
   Shape shape = c.draw_shape();
   shape.m = c.random().between(1, 9);
@@ -27,7 +27,7 @@ void columns(Case& c) {
       return;
     }
   }
-  c.look_for_order(request, whole->d);
+  c.check_order_matters(request, whole->d);
 }
 
 }  // namespace detgemm::conformance

@@ -13,7 +13,7 @@ constexpr int kThreads = 4;
 constexpr int kRounds = 3;
 
 /// Enqueues one problem again and again on a stream of its own.
-Result<Output> hammer(Device& device, Prepared& prepared, const std::atomic<bool>& go) {
+Result<Output> run_repeatedly(Device& device, Prepared& prepared, const std::atomic<bool>& go) {
   auto stream = device.create_stream();
   if (!stream) return stream.status();
   while (!go.load()) std::this_thread::yield();
@@ -28,8 +28,8 @@ Result<Output> hammer(Device& device, Prepared& prepared, const std::atomic<bool
 
 }  // namespace
 
-/// Threads that share a plan, and threads with plans of their own, all at once, each with its
-/// own stream and workspace: the bits of each problem run alone.
+/// Threads that share a plan and threads with plans of their own run at the same time, each with
+/// its own stream and workspace: every problem gives the bits that it gives when it runs alone.
 void concurrency(Case& c) {
   const Request shared = c.draw(c.draw_shape());
   const auto alone = c.run(shared);
@@ -52,7 +52,7 @@ void concurrency(Case& c) {
   std::vector<std::optional<Result<Output>>> results(kThreads);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] { results[i] = hammer(c.engine().device(), jobs[i], go); });
+    threads.emplace_back([&, i] { results[i] = run_repeatedly(c.engine().device(), jobs[i], go); });
   }
   go = true;
   for (auto& thread : threads) thread.join();
@@ -65,7 +65,7 @@ void concurrency(Case& c) {
       return;
     }
   }
-  c.look_for_order(shared, alone->d);
+  c.check_order_matters(shared, alone->d);
 }
 
 }  // namespace detgemm::conformance

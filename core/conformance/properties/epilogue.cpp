@@ -31,7 +31,7 @@ struct Terms {
   float bias;
 };
 
-/// The contract: every operation by itself. This file is compiled without contraction.
+/// The contract: every operation is rounded by itself. This file is compiled without contraction.
 float separate(const Terms& t) {
   float v = t.alpha * t.acc;
   if (t.beta != 0.0F) {
@@ -42,7 +42,7 @@ float separate(const Terms& t) {
   return v;
 }
 
-/// What a compiler may make of it: one product fused into the first addition.
+/// What a contracting compiler makes of it: one product is fused into the first addition.
 float contracted(const Terms& t) {
   if (t.beta == 0.0F) return t.has_bias ? std::fma(t.alpha, t.acc, t.bias) : t.alpha * t.acc;
   const float v = std::fma(t.alpha, t.acc, t.beta * t.c);
@@ -72,7 +72,7 @@ void linear_part(Case& c, const Request& plain, const Elements& acc, DType outpu
   }
   request.c =
       cancelling_c(c.random(), acc, spec.alpha, spec.beta == 0.0F ? 1.0F : spec.beta, output);
-  if (spec.beta == 0.0F) {  // C is offered all the same, and must not be read
+  if (spec.beta == 0.0F) {  // C is passed nevertheless, and must not be read
     for (std::int64_t i = 0; i < request.c.rows; ++i) {
       for (std::int64_t j = 0; j < request.c.cols; ++j) request.c.set(i, j, canonical_nan(output));
     }
@@ -98,7 +98,7 @@ void linear_part(Case& c, const Request& plain, const Elements& acc, DType outpu
   }
   const auto got = c.run(request);
   if (!got) return;
-  if (visible && visible_other) c.trust();
+  if (visible && visible_other) c.count_discriminating();
   c.same(expected, got->d, "alpha * acc + beta * C + bias, each rounded by itself");
 }
 
@@ -130,7 +130,8 @@ void activation_part(Case& c, const Request& plain, Activation activation) {
       const float x = as_float(before->d.get(i, j));
       const float y =
           activation == Activation::relu ? (x > 0.0F ? x : 0.0F) : as_float(alone->d.get(i, j));
-      // An empty product turns C = -0 into +0; the activation of -0 is the oracle's business.
+      // An empty product turns C = -0 into +0; the activation of -0 is left to the comparison with
+      // the oracle.
       expected.set(i, j, x == 0.0F ? got->d.get(i, j) : rounded(y, output));
     }
   }

@@ -11,7 +11,7 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Sums without cancellation are where a coarse node or a lost product weighs most.
+/// In sums without cancellation a coarse node or a lost product has the largest effect.
 void make_positive(Elements& e, DType input) {
   for (std::int64_t i = 0; i < e.rows; ++i) {
     for (std::int64_t j = 0; j < e.cols; ++j) {
@@ -44,7 +44,7 @@ void error_bound(Case& c) {
   const auto got = c.run(request);
   if (!got) return;
   c.count_outputs(got->d);
-  bool telling = false;
+  bool discriminating = false;
   const double largest = decode(format_of(output).max(), output);
   for (std::int64_t i = 0; i < shape.m; ++i) {
     for (std::int64_t j = 0; j < shape.n; ++j) {
@@ -54,8 +54,8 @@ void error_bound(Case& c) {
       }
       const Bound bound = bound_of(c.contract(), terms, output);
       if (std::fabs(bound.exact) + bound.error > largest) continue;  // may overflow
-      // A bound as large as the value itself would pass anything.
-      telling = telling || bound.error < 0.25 * std::fabs(bound.exact);
+      // A bound as large as the value itself would accept any result.
+      discriminating = discriminating || bound.error < 0.25 * std::fabs(bound.exact);
       const double value = decode(got->d.get(i, j), output);
       if (std::fabs(value - bound.exact) <= bound.error) continue;
       c.fail_at("further from the exact sum than the bound " + number(bound.error), i, j,
@@ -63,7 +63,7 @@ void error_bound(Case& c) {
       return;
     }
   }
-  if (telling) c.trust();
+  if (discriminating) c.count_discriminating();
 }
 
 }  // namespace detgemm::conformance

@@ -41,7 +41,7 @@ void k_tails(Case& c) {
       return;
     }
   }
-  c.look_for_order(request, plain->d);
+  c.check_order_matters(request, plain->d);
 }
 
 }  // namespace detgemm::conformance

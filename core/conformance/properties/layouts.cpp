@@ -5,7 +5,8 @@
 
 namespace detgemm::conformance {
 
-/// NN, NT, TN and TT, each with A, B and D stored by rows or by columns: one product, one result.
+/// NN, NT, TN and TT, each with A, B and D stored by rows or by columns, are one product and give
+/// one result.
 void layouts(Case& c) {
   Request request = c.draw(c.draw_shape());
   const auto plain = c.run(request);
@@ -24,7 +25,7 @@ void layouts(Case& c) {
         ((combination & 8) != 0 ? " B" : "") + ((combination & 16) != 0 ? " D" : "");
     if (!c.same(plain->d, other->d, what)) return;
   }
-  c.look_for_order(request, plain->d);
+  c.check_order_matters(request, plain->d);
 }
 
 }  // namespace detgemm::conformance

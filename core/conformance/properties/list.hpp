@@ -9,7 +9,7 @@
 
 namespace detgemm::conformance {
 
-// One function a property; properties.cpp says what each claims and how many cases it takes.
+// One function per property; properties.cpp says what each claims and how many cases it takes.
 void run_to_run(Case& c);
 void batch(Case& c);
 void chunked_prefill(Case& c);
@@ -30,7 +30,7 @@ void epilogue(Case& c);
 void error_bound(Case& c);
 void bad_input(Case& c);
 
-/// The values of K that `k_tails` takes, a case each.
+/// The values of K that `k_tails` tests, one per case.
 std::vector<std::int64_t> tail_lengths(const Contract& contract);
 
 }  // namespace detgemm::conformance

@@ -6,13 +6,13 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Rising cuts of [0, k) at multiples of `unit`, both ends included and at least one between.
+/// Rising cuts of [0, k) at multiples of `unit`, with both ends and at least one cut between them.
 std::vector<std::int64_t> draw_cuts(Random& random, std::int64_t k, std::int64_t unit) {
   std::vector<std::int64_t> cuts{0};
   while (cuts.back() < k) {
     const std::int64_t left = (k - cuts.back() - 1) / unit + 1;
-    const std::int64_t most = cuts.back() == 0 ? left - 1 : left;
-    cuts.push_back(std::min(k, cuts.back() + random.between(1, most) * unit));
+    const std::int64_t max_units = cuts.back() == 0 ? left - 1 : left;
+    cuts.push_back(std::min(k, cuts.back() + random.between(1, max_units) * unit));
   }
   return cuts;
 }
@@ -20,7 +20,7 @@ std::vector<std::int64_t> draw_cuts(Random& random, std::int64_t k, std::int64_t
 }  // namespace
 
 /// A weight gradient, dB = A^T*dD: K counts tokens. Accumulated over micro-batches through an
-/// fp32 buffer, cut at steps (chain) or leaves (fold), it equals the uncut one.
+/// fp32 buffer, cut at steps (chain) or leaves (fold), it equals the uncut product.
 void microbatch(Case& c) {
   const Contract& contract = c.contract();
   if (contract.reduction.kind == ReductionKind::tree) {
@@ -35,7 +35,7 @@ void microbatch(Case& c) {
   const auto expected = c.run(whole);
   if (!expected) return;
   const auto cuts = draw_cuts(c.random(), shape.k, unit);
-  Elements sum(DType::fp32, shape.m, shape.n);  // +0, which is where an uncut run starts
+  Elements sum(DType::fp32, shape.m, shape.n);  // +0, from which an uncut run starts
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     Request part = whole;
     const bool last = i + 2 == cuts.size();
@@ -51,7 +51,7 @@ void microbatch(Case& c) {
     sum = output->d;
   }
   if (!c.same(expected->d, sum, std::to_string(cuts.size() - 1) + " micro-batches")) return;
-  c.look_for_order(whole, expected->d);
+  c.check_order_matters(whole, expected->d);
 }
 
 }  // namespace detgemm::conformance

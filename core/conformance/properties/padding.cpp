@@ -7,8 +7,8 @@
 
 namespace detgemm::conformance {
 
-/// What lies around and between the rows (NaN, zeros, a number), in D before the call and in the
-/// workspace enters nothing, and nothing but D is written.
+/// The bytes around and between the rows, in D before the call and in the workspace (NaN, zeros, a
+/// number) enter no result, and nothing but D is written.
 void padding(Case& c) {
   constexpr std::array<std::uint8_t, 4> fills{0xff, 0x00, 0x7c, 0x3d};
   Request request = c.draw(c.draw_shape());
@@ -23,7 +23,7 @@ void padding(Case& c) {
     if (!padded) return;
     if (!c.same(packed->d, padded->d, "other bytes around the operands")) return;
   }
-  c.look_for_order(request, packed->d);
+  c.check_order_matters(request, packed->d);
 }
 
 }  // namespace detgemm::conformance

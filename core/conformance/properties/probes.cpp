@@ -42,7 +42,7 @@ void all_ones(Case& c, DType output) {
   c.same(expected, got->d, "all ones must give k = " + std::to_string(k));
 }
 
-/// Where each row has its +X and its -X.
+/// The positions of each row's +X and -X.
 struct HugePair {
   std::int64_t plus;
   std::int64_t minus;
@@ -68,7 +68,8 @@ std::vector<HugePair> draw_pairs(Case& c, std::int64_t k) {
   return pairs;
 }
 
-/// Units everywhere (how many survive), or one to a leaf weighing 2^leaf (which survive).
+/// Units everywhere, to see how many survive, or one per leaf that weighs 2^leaf, to see which
+/// ones.
 std::vector<std::int64_t> draw_units(Case& c, std::int64_t k, bool by_leaf) {
   std::vector<std::int64_t> units(static_cast<std::size_t>(k), 0);
   const Contract& contract = c.contract();
@@ -81,14 +82,14 @@ std::vector<std::int64_t> draw_units(Case& c, std::int64_t k, bool by_leaf) {
     }
     return units;
   }
-  for (auto& unit : units) unit = c.random().below(k) < kMostUnits / 2 ? 1 : 0;
-  while (std::count(units.begin(), units.end(), 1) > kMostUnits) {
+  for (auto& unit : units) unit = c.random().below(k) < kMaxUnits / 2 ? 1 : 0;
+  while (std::count(units.begin(), units.end(), 1) > kMaxUnits) {
     units[static_cast<std::size_t>(c.random().below(k))] = 0;
   }
   return units;
 }
 
-/// +X and -X somewhere, units elsewhere: the surviving units against the model's.
+/// +X and -X somewhere and units elsewhere: the units that survive are compared with the model's.
 void survivors(Case& c, DType output, bool by_leaf) {
   const Contract& contract = c.contract();
   const DType input = contract.input;
@@ -105,14 +106,14 @@ void survivors(Case& c, DType output, bool by_leaf) {
   request.b = Elements(stored(input), k, kCols);
   std::vector<std::uint32_t> b_line(static_cast<std::size_t>(k),
                                     encode(std::ldexp(1.0, scale.tiny), input));
-  for (const HugePair& pair : pairs) {  // where one row is huge, the others have nothing
+  for (const HugePair& pair : pairs) {  // where one row has a huge product, the others have a zero
     for (const std::int64_t at : {pair.plus, pair.minus}) {
       units[static_cast<std::size_t>(at)] = 0;
       b_line[static_cast<std::size_t>(at)] = encode(std::ldexp(1.0, scale.huge), input);
     }
   }
   Elements expected(output, kRows, kCols);
-  bool telling = false;
+  bool discriminating = false;
   for (std::int64_t row = 0; row < kRows; ++row) {
     std::vector<ProbeProduct> products(static_cast<std::size_t>(k));
     std::int64_t total = 0;
@@ -131,12 +132,12 @@ void survivors(Case& c, DType output, bool by_leaf) {
       }
     }
     const std::int64_t left = predict(contract, products).units;
-    telling = telling || (left > 0 && left < total);
+    discriminating = discriminating || (left > 0 && left < total);
     for (std::int64_t col = 0; col < kCols; ++col) {
       expected.set(row, col, encode(std::ldexp(static_cast<double>(left), 2 * scale.tiny), output));
     }
   }
-  if (telling) c.trust();
+  if (discriminating) c.count_discriminating();
   const auto got = c.run(request);
   if (!got) return;
   c.same(expected, got->d,

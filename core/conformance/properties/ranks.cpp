@@ -6,7 +6,7 @@
 namespace detgemm::conformance {
 namespace {
 
-/// Every rank's root over its share of K: fp32, no epilogue.
+/// Every rank's root over its share of K, in fp32 and without an epilogue.
 std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, std::int64_t count) {
   std::vector<Elements> roots;
   for (std::int64_t rank = 0; rank < count; ++rank) {
@@ -28,24 +28,24 @@ std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, s
 
 }  // namespace
 
-/// K shared between 1, 2, 4 and 8 tensor-parallel ranks, their roots combined in rank order and
-/// given the epilogue: the bits of one rank with all of K.
+/// K is shared between 1, 2, 4 and 8 tensor-parallel ranks, and their roots are combined in rank
+/// order with the epilogue: this gives the bits of one rank with all of K.
 void ranks(Case& c) {
   const Reduction& reduction = c.contract().reduction;
   if (reduction.kind != ReductionKind::tree) {
     return c.skip("only a tree can be shared between ranks");
   }
-  const std::int64_t most = std::int64_t{1} << (c.index() % 4);
-  const std::int64_t leaves = most * c.random().between(1, most >= 4 ? 2 : 5);
+  const std::int64_t max_ranks = std::int64_t{1} << (c.index() % 4);
+  const std::int64_t leaves = max_ranks * c.random().between(1, max_ranks >= 4 ? 2 : 5);
   const std::int64_t k =
-      leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last may be short
+      leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last leaf may be short
   Request request = c.draw({c.random().between(2, 9), c.random().between(4, 12), k});
   request.spec.alpha = 0.7F;
   request.spec.bias = DType::fp32;
   request.bias = draw_normal(c.random(), DType::fp32, 1, request.b.cols);
   const auto whole = c.run(request);
   if (!whole) return;
-  for (std::int64_t count = 1; count <= most; count *= 2) {
+  for (std::int64_t count = 1; count <= max_ranks; count *= 2) {
     const auto roots = rank_roots(c, request, count);
     if (!roots) return;
     Request join = request;
@@ -54,7 +54,7 @@ void ranks(Case& c) {
     if (!joined) return;
     if (!c.same(whole->d, joined->d, std::to_string(count) + " ranks")) return;
   }
-  if (leaves > 1) c.look_for_order(request, whole->d);
+  if (leaves > 1) c.check_order_matters(request, whole->d);
 }
 
 }  // namespace detgemm::conformance

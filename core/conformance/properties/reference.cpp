@@ -32,24 +32,25 @@ void reference(Case& c) {
   if (!c.has_oracle()) return c.skip("there is no oracle to compare with");
   const auto round = c.index() / static_cast<std::int64_t>(kDistributions.size());
   auto kind = kDistributions[static_cast<std::size_t>(c.index()) % kDistributions.size()];
-  // A narrow output hides how most sums were made: residues take the second turn of normal data.
+  // A narrow output hides how most sums were made, so residues replace every second draw of normal
+  // data.
   const bool narrow = c.contract().output != DType::fp32;
   if (narrow && ((round > 1 && !c.full()) || (round == 1 && kind == Distribution::normal))) {
     kind = Distribution::residue;
   }
   Shape shape = c.draw_shape();
   if (kind == Distribution::bits || kind == Distribution::specials) {
-    // Short sums, or every output would be NaN.
+    // The sums are short, since otherwise every output would be NaN.
     shape.k = c.random().between(1, std::min<std::int64_t>(shape.k, 48));
   }
   Request request = c.draw(shape, kind);
-  // Next to a bias nothing would be seen of a residue.
+  // A bias would hide a residue.
   if (round % 2 == 1 && kind != Distribution::residue) add_epilogue(c, request);
   const auto got = c.run(request);
   if (!got) return;
-  const auto expected = c.ask_oracle(request);
+  const auto expected = c.run_oracle(request);
   if (!expected) return;
-  if (c.same(expected->d, got->d, "the oracle")) c.look_for_order(request, got->d);
+  if (c.same(expected->d, got->d, "the oracle")) c.check_order_matters(request, got->d);
 }
 
 }  // namespace detgemm::conformance

@@ -14,7 +14,7 @@ void run_to_run(Case& c) {
     if (!next) return;
     if (!c.same(first->d, next->d, "the same call once more")) return;
   }
-  c.look_for_order(request, first->d);
+  c.check_order_matters(request, first->d);
 }
 
 }  // namespace detgemm::conformance

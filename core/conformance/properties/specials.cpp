@@ -21,7 +21,7 @@ std::uint32_t expected_bits(double value, DType output) {
 /// cdna2 flushes subnormal operands to zero by contract; the others keep them.
 bool keeps_subnormals(const Contract& contract) { return contract.arithmetic != Arithmetic::cdna2; }
 
-std::uint32_t least(DType input) { return input == DType::tf32 ? 0x2000U : 1U; }
+std::uint32_t min_subnormal(DType input) { return input == DType::tf32 ? 0x2000U : 1U; }
 
 std::vector<std::uint32_t> special_values(const Contract& contract) {
   const DType input = contract.input;
@@ -40,11 +40,11 @@ std::vector<std::uint32_t> special_values(const Contract& contract) {
     list.push_back(f.beyond_max());
     list.push_back(f.beyond_max() | f.sign_bit());
   }
-  if (keeps_subnormals(contract)) list.push_back(least(input));
+  if (keeps_subnormals(contract)) list.push_back(min_subnormal(input));
   return list;
 }
 
-/// The lengths at which a single product is looked at, and where it stands.
+/// The lengths at which a single product is tested, and its position in K.
 struct Place {
   std::int64_t k;
   std::int64_t at;
@@ -57,7 +57,7 @@ std::array<Place, 3> places(Case& c) {
   return {{{1, 0}, {part, c.random().below(part)}, {long_k, c.random().below(long_k)}}};
 }
 
-/// Every special value times every other, all else zero.
+/// Every special value times every other; all other products are zero.
 void products(Case& c, const Place& place, DType output) {
   const auto list = special_values(c.contract());
   const auto size = static_cast<std::int64_t>(list.size());
@@ -99,8 +99,8 @@ void sums(Case& c, std::int64_t k, std::int64_t first, std::int64_t second, DTyp
     }
   }
   if (keeps_subnormals(c.contract())) {
-    pairs.push_back({least(input), least(input)});
-    pairs.push_back({least(input), least(input) | minus});
+    pairs.push_back({min_subnormal(input), min_subnormal(input)});
+    pairs.push_back({min_subnormal(input), min_subnormal(input) | minus});
   }
   const auto size = static_cast<std::int64_t>(pairs.size());
   Request request;
@@ -119,7 +119,7 @@ void sums(Case& c, std::int64_t k, std::int64_t first, std::int64_t second, DTyp
   if (got) c.same(expected, got->d, "the sum of special pair i");
 }
 
-/// K = 0 gives +0, M = 0 and N = 0 give nothing and are no error.
+/// K = 0 gives +0; M = 0 and N = 0 give no output and are no error.
 void empty_extents(Case& c, DType output) {
   for (const Shape& shape : {Shape{3, 5, 0}, Shape{0, 5, 7}, Shape{3, 0, 7}, Shape{0, 0, 0}}) {
     Request request = c.draw(shape, Distribution::normal);
@@ -134,7 +134,7 @@ void empty_extents(Case& c, DType output) {
 
 void specials(Case& c) {
   for (const DType output : {DType::bf16, DType::fp16, DType::fp32}) {
-    c.trust();  // the expected bits come from the rules, not from another run
+    c.count_discriminating();  // the expected bits come from the rules, not from another run
     for (const Place& place : places(c)) {
       products(c, place, output);
       if (place.k > 1) sums(c, place.k, place.at, (place.at + place.k / 2) % place.k, output);

@@ -5,7 +5,7 @@
 
 namespace detgemm::conformance {
 
-/// Leading dimensions and addresses that no vector load likes.
+/// Leading dimensions and addresses that are not aligned for vector loads.
 void strides(Case& c) {
   Request request = c.draw(c.draw_shape());
   const auto packed = c.run(request);
@@ -25,7 +25,7 @@ void strides(Case& c) {
                              std::to_string(request.d_layout.offset) + " elements (A, B, D)";
     if (!c.same(packed->d, moved->d, what)) return;
   }
-  c.look_for_order(request, packed->d);
+  c.check_order_matters(request, packed->d);
 }
 
 }  // namespace detgemm::conformance

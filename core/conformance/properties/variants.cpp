@@ -6,7 +6,7 @@
 namespace detgemm::conformance {
 namespace {
 
-/// The epilogue is part of what a kernel does, so every kernel gets one too.
+/// The epilogue is part of a kernel's work, so every kernel is tested with one too.
 void add_epilogue(Case& c, Request& request) {
   request.spec.alpha = 1.1F;
   request.spec.bias = DType::fp32;
@@ -15,16 +15,16 @@ void add_epilogue(Case& c, Request& request) {
 
 }  // namespace
 
-/// Every kernel that the backend lists, forced, any number of workers and either operand promised
-/// to be stable: one result. The run
-/// must record the kernel that was forced, and the plan must have said so beforehand.
+/// Every kernel that the backend lists, when it is forced, gives one result, with any number of
+/// workers and with either operand promised to be stable. The run must record the kernel that was
+/// forced, and the plan must have predicted it.
 void variants(Case& c) {
   Request request = c.draw(c.draw_shape());
   if (c.index() % 2 != 0) add_epilogue(c, request);
   const auto chosen = c.run(request);
   if (!chosen) return;
   const auto as_predicted = [&](const Output& output) {
-    // A third party's engine is not asked beforehand.
+    // An engine from a shared object has no function that predicts its kernel.
     if (output.predicted_kernel.empty() || output.kernel == output.predicted_kernel) return true;
     c.fail("the plan said kernel \"" + output.predicted_kernel + "\" and \"" + output.kernel +
            "\" ran");
@@ -50,7 +50,7 @@ void variants(Case& c) {
     if (!early) return;
     if (!c.same(chosen->d, early->d, "stable " + std::string(name(stable)))) return;
   }
-  c.look_for_order(request, chosen->d);
+  c.check_order_matters(request, chosen->d);
 }
 
 }  // namespace detgemm::conformance

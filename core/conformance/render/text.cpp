@@ -68,14 +68,16 @@ std::string render(const Report& report) {
   }
   char line[160];
   std::snprintf(
-      line, sizeof line, "\n%s: %lld of %zu cells passed, %lld failed, %.1f s\n",
+      line, sizeof line,
+      "\n%s: %lld of %zu cells passed, %lld failed, %lld skipped, %lld unsupported, %.1f s\n",
       !report.ran()     ? "NOTHING RAN"
       : report.passed() ? "PASSED"
                         : "FAILED",
       static_cast<long long>(report.count(Verdict::passed)), report.cells.size(),
       static_cast<long long>(report.count(Verdict::failed) + report.count(Verdict::mistrusted) +
                              report.count(Verdict::untested)),
-      report.seconds);
+      static_cast<long long>(report.count(Verdict::skipped)),
+      static_cast<long long>(report.count(Verdict::unsupported)), report.seconds);
   return text + line;
 }
 

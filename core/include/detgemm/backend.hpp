@@ -17,84 +17,114 @@
 
 namespace detgemm {
 
-/// What a backend promises for a contract, in the vocabulary of CUDA's CCCL extended by the
-/// two that matter here. Each is a claim the conformance harness tests.
+/// What a backend promises for a contract, in the vocabulary of CUDA's CCCL, extended by the
+/// promises that matter here. The conformance harness tests each of them. A backend that does not
+/// compute a contract promises nothing for it: all are false.
 struct Guarantees {
-  bool run_to_run = false;          ///< same call, same bits
+  bool run_to_run = false;          ///< the same call gives the same bits
   bool batch_invariant = false;     ///< a row's bits do not depend on M or on other rows
-  bool launch_invariant = false;    ///< nor on stream, graph, thread or SM count, strides
-  bool gpu_to_gpu = false;          ///< nor on which supported device of this kind computes it
-  bool backend_to_backend = false;  ///< nor on the backend: the reference's bits
+  bool launch_invariant = false;    ///< nor on stream, graph, number of threads or SMs, or strides
+  bool gpu_to_gpu = false;          ///< nor on which supported device of this kind computes them
+  bool backend_to_backend = false;  ///< nor on the backend: they are the reference's bits
 };
 
-/// An operand that nothing still running on the stream writes when `run` is called: weights, as a
-/// rule. A promise of the caller's; a GPU backend may then read it before earlier work has ended.
+/// The operand, if any, that the caller promises to leave unwritten while earlier work on the
+/// stream still runs: the weights of a layer, as a rule.
+///
+/// The promise: when the kernel of a run starts, no kernel, copy or other work that was enqueued
+/// earlier on the same stream and has not ended yet writes this operand. A CUDA backend uses it for
+/// programmatic dependent launch: the kernel starts while the kernels before it still run, and
+/// reads the promised operand without waiting for them. It waits for all earlier work, as always,
+/// before it reads the other operand, C or the bias, and before it writes D. So the promise speaks
+/// of this one operand and of earlier work on the stream alone; work on other streams must be
+/// ordered by events or by synchronisation, with or without it. Backends that do not launch this
+/// way ignore it.
+///
+/// The promise is part of the plan and holds for each of its runs. A graph captured from such a run
+/// keeps it: at every replay, neither work in the graph before the run nor work still running on
+/// the stream on which the graph is launched may write the operand.
+///
+/// A broken promise is a data race, which nothing detects: the kernel may read the operand's old
+/// elements, the new ones, or some of each, and D is computed from what it read. No memory other
+/// than D and the workspace is written. `none` is always right.
 enum class Stable : std::int32_t { none = 0, a = 1, b = 2 };
 
+/// "none", "a" or "b"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Stable stable) noexcept;
+/// The value of a name; `not_found` lists the names there are.
 DETGEMM_API Result<Stable> parse_stable(std::string_view text);
 
-/// Choices of how to compute that never change bits.
+/// Choices of how to compute. None of them changes a bit while the promise in `stable` is kept.
 struct PlanOptions {
-  /// Force one of `Backend::variants`; empty lets the backend choose by shape.
+  /// The name of one of `Backend::variants`, which is then forced; empty: the backend chooses.
   std::string variant;
-  /// At most this many workers (threads on the host, SMs on a GPU); 0 for all.
+  /// At most this many workers (threads on the host, multiprocessors on a GPU); 0 for all.
   std::int32_t max_workers = 0;
-  /// None is always right. A broken promise is a data race.
+  /// A promise of the caller's about one operand; see Stable.
   Stable stable = Stable::none;
 };
 
 /// What ran, for tools that must be sure of it.
 struct RunInfo {
-  std::string kernel;
+  std::string kernel;  ///< the name of the kernel that was launched, in one line
 };
 
-/// A backend's half of a plan. Immutable; every function may be called concurrently.
-/// Preconditions of `run` and `combine`: the arguments passed `detgemm::validate`, the stream
-/// is of the backend's kind, and the workspace is aligned and at least
+/// A backend's half of a plan. It is immutable, and every function may be called concurrently.
+/// Preconditions of `run` and `combine`: the arguments passed `detgemm::validate`, the stream is of
+/// the backend's kind, and the workspace is aligned to kWorkspaceAlignment bytes and at least
 /// `workspace_bytes(d.rows)` long. Postcondition of a refusal: nothing was written or enqueued.
 class DETGEMM_API PlanImpl {
  public:
   virtual ~PlanImpl();
 
-  /// A non-decreasing function of max_m and of nothing else.
+  /// Bytes of workspace for any M up to max_m; it does not decrease as max_m grows, and depends on
+  /// nothing else.
   virtual std::size_t workspace_bytes(std::int64_t max_m) const = 0;
-  /// Enqueues D; does not wait, allocate device memory or synchronise.
+  /// Enqueues the computation of D on the stream; does not wait, synchronise or allocate device
+  /// memory. On the host D is finished at return. `info` may be null.
   virtual Status run(Stream stream, const Operands& operands, Workspace workspace,
                      RunInfo* info) const = 0;
-  /// Joins fp32 roots of equal leaf ranges in tree order, then the epilogue (`a`, `b` unused).
+  /// Adds the M x N fp32 roots of equal ranges of leaves in tree order, then applies the epilogue;
+  /// `operands.a` and `operands.b` are not used.
   virtual Status combine(Stream stream, std::span<const ConstMatrix> roots,
                          const Operands& operands, Workspace workspace, RunInfo* info) const = 0;
-  /// The kernel that would run for this m, in one line.
+  /// The name of the kernel that would run for this M, in one line.
   virtual std::string kernel(std::int64_t m) const = 0;
 };
 
-/// One way to compute contracts: a named object, found by name, that says yes or a sentence.
-/// To add one, implement this class and add a line to backends/registry.cpp; see
-/// backends/skeleton. Every function may be called concurrently.
+/// One way to compute contracts: an object found by its name, which accepts a problem or refuses it
+/// with a sentence. To add a backend, implement this class and add a line to
+/// backends/registry.cpp; backends/skeleton is an example. Every function may be called
+/// concurrently, but not from inside a Kokkos kernel.
 class DETGEMM_API Backend {
  public:
   virtual ~Backend();
 
+  /// A short lower-case name, for example "cuda".
   virtual std::string_view name() const noexcept = 0;
+  /// What it computes and on which devices, in one line.
   virtual std::string_view description() const noexcept = 0;
-  /// Whether it can run here and now: device, driver, initialisation.
+  /// ok if it can run here and now; otherwise `unavailable` and what is missing: a device, a
+  /// driver, an initialisation.
   virtual Status available() const = 0;
-  /// Whether it computes this problem (`spec` passed `validate`); says why not in a sentence.
+  /// ok if it computes this problem, which passed `validate`; otherwise `unsupported` and why not.
   virtual Status supports(const GemmSpec& spec) const = 0;
+  /// What it promises for a contract; needs no device.
   virtual Guarantees guarantees(const Contract& contract) const = 0;
-  /// The kernels that may be forced for this problem; all give the same bits.
+  /// The names of the kernels that may be forced for this problem; all give the same bits.
   virtual std::vector<std::string> variants(const GemmSpec& spec) const = 0;
-  /// Preconditions: `available`, `supports`; `options.variant` is empty or one of `variants`.
+  /// The backend's half of a plan. Preconditions: `available` and `supports` returned ok, and
+  /// `options.variant` is empty or one of `variants`.
   virtual Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                             const PlanOptions& options) const = 0;
+  /// The memory and streams it works with.
   virtual Device& device() const noexcept = 0;
 };
 
-/// The backends built into this library, in order of preference.
+/// The backends built into this library, in order of preference. They live as long as the process.
 DETGEMM_API std::span<const Backend* const> backends() noexcept;
 
-/// The backend of that name, or a sentence that lists the names there are.
+/// The backend of that name, or `not_found` and the names there are.
 DETGEMM_API Result<const Backend*> find_backend(std::string_view name);
 
 }  // namespace detgemm

@@ -13,15 +13,15 @@
 
 namespace detgemm {
 
-/// The longest leaf.
+/// The longest leaf, in products.
 inline constexpr std::int64_t kMaxLeaf = std::int64_t{1} << 31;
 
 /// Which fused step adds `k_block` products to the accumulator (core/contract/CONTRACT.md).
 enum class Arithmetic : std::int32_t {
-  ieee_fma = 0,   ///< one fp32 fused multiply-add a product; the same on every IEEE device
+  ieee_fma = 0,   ///< one fp32 fused multiply-add per product; the same on every IEEE device
   hopper = 1,     ///< NVIDIA SM90 tensor cores; measured
   ampere = 2,     ///< NVIDIA SM80 tensor cores; published model
-  blackwell = 3,  ///< NVIDIA SM100 (tcgen05); published model, equals hopper but for fp8
+  blackwell = 3,  ///< NVIDIA SM100 (tcgen05); published model, equals hopper except for fp8
   cdna3 = 4,      ///< AMD gfx942 matrix cores; published model, not run on AMD hardware
   cdna2 = 5,      ///< AMD gfx90a matrix cores; published model, not run on AMD hardware
 };
@@ -29,16 +29,17 @@ enum class Arithmetic : std::int32_t {
 /// The order in which k-blocks enter the accumulator.
 enum class KOrder : std::int32_t { ascending = 0 };
 
-/// How leaves (ranges of `leaf_k` products) are combined, in fp32 to nearest even.
+/// How leaves (ranges of `leaf_k` products) are combined, in fp32 and rounded to nearest even.
 enum class ReductionKind : std::int32_t {
   chain = 0,  ///< no leaves: one accumulator runs through all of K
-  fold = 1,   ///< ((+0 + l0) + l1) + l2 ...
-  tree = 2,   ///< balanced, split at the middle leaf index
+  fold = 1,   ///< leaves are added in ascending order: ((+0 + l0) + l1) + l2 ...
+  tree = 2,   ///< leaves are added in a balanced binary tree, split at the middle leaf index
 };
 
+/// A reduction and the length of its leaves.
 struct Reduction {
   ReductionKind kind = ReductionKind::chain;
-  std::int64_t leaf_k = 0;  ///< products a leaf; a multiple of k_block; 0 for chain
+  std::int64_t leaf_k = 0;  ///< products per leaf, a multiple of k_block; 0 for chain
 
   bool operator==(const Reduction&) const = default;
 };
@@ -48,46 +49,48 @@ enum class Rounding : std::int32_t { nearest_even = 0 };
 
 /// Everything that decides the bits of C = A*B, and nothing else.
 ///
-/// Text form: `ARITHMETIC/INPUT/REDUCTION->OUTPUT`, for example `hopper/bf16/tree:512->bf16`
-/// with REDUCTION one of `chain`, `fold:LEAF`, `tree:LEAF`. Spaces around `->` are accepted;
-/// `->OUTPUT` may be left out and then is the input type for bf16 and fp16, else fp32.
-/// A trailing `@1` names the version.
+/// Its text is `ARITHMETIC/INPUT/REDUCTION->OUTPUT`, for example `hopper/bf16/tree:512->bf16`,
+/// where REDUCTION is one of `chain`, `fold:LEAF` and `tree:LEAF`. Spaces around `->` are accepted.
+/// `->OUTPUT` may be left out: the output is then the input type for bf16 and fp16, and fp32 for
+/// all others. A trailing `@1` names the version.
 struct DETGEMM_API Contract {
   Arithmetic arithmetic = Arithmetic::ieee_fma;
   DType input = DType::bf16;
-  std::int32_t k_block = 1;  ///< products fused in one step: a function of the two above
+  std::int32_t k_block = 1;  ///< products fused in one step: decided by arithmetic and input
   KOrder k_order = KOrder::ascending;
   Reduction reduction;
   Rounding rounding = Rounding::nearest_even;
   DType output = DType::bf16;
   std::int32_t version = 1;
 
-  /// Fills in k_block and checks the combination.
+  /// Fills in k_block and checks the combination (invalid_argument).
   static Result<Contract> make(Arithmetic arithmetic, DType input, Reduction reduction,
                                DType output);
+  /// Reads the text form; the sentence of a refusal says which part is wrong.
   static Result<Contract> parse(std::string_view text);
 
   /// The short text form; `parse(text())` gives this contract back.
   std::string text() const;
-  /// Every field spelled out; the digest is taken of this line.
+  /// Every field spelled out in one line; the digest is computed from it.
   std::string canonical() const;
   /// FNV-1a (64 bit) of `canonical()`: the same on every platform.
   std::uint64_t digest() const;
   /// ok, or the rule that this combination breaks.
   Status validate() const;
 
-  /// Leaves of a product of length k: 1 for chain, ceil(k / leaf_k) otherwise; 0 for k = 0.
+  /// The number of leaves for k products: 1 for chain, ceil(k / leaf_k) otherwise; 0 for k = 0.
   std::int64_t leaves(std::int64_t k) const;
 
   bool operator==(const Contract&) const = default;
 };
 
-/// Products one step fuses, or why this arithmetic has no such step.
+/// The products that one step fuses, or why this arithmetic has no step for this input.
 DETGEMM_API Result<std::int32_t> k_block_of(Arithmetic arithmetic, DType input);
 
 /// What is known about an arithmetic, in one sentence (measured, or published model).
 DETGEMM_API std::string_view evidence(Arithmetic arithmetic) noexcept;
 
+/// The lower-case name, for example "hopper"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Arithmetic arithmetic) noexcept;
 DETGEMM_API std::string_view name(ReductionKind kind) noexcept;
 
@@ -99,14 +102,15 @@ DETGEMM_API std::span<const Contract> base_contracts() noexcept;
 /// The digest as 16 lower-case hexadecimal digits.
 DETGEMM_API std::string hex(std::uint64_t digest);
 
-/// A half-open range of k.
+/// The half-open range [begin, end) of products.
 struct KRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
-/// The share of K that tensor-parallel rank `rank` of `ranks` must take so that combining the
-/// ranks' roots gives the bits of one rank. Refuses with a sentence where no such share exists:
-/// only `tree`, `ranks` a power of two, and a number of leaves that `ranks` divides.
+/// The share of K that tensor-parallel rank `rank` (from 0) of `ranks` must take so that combining
+/// the ranks' roots gives the bits of one rank that computes all of K. Such a share exists only
+/// under `tree`, where `ranks` is a power of two that divides the number of leaves; all else is
+/// refused with a sentence.
 DETGEMM_API Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t rank,
                                       std::int64_t ranks);
 

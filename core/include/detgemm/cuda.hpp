@@ -7,13 +7,15 @@
 
 namespace detgemm {
 
-/// The CUDA backend (component `cuda`): hopper/{bf16,fp16}/chain on devices of compute capability
-/// 9.0. What it does not compute it refuses; nothing else runs in its place.
+/// The CUDA backend (component `cuda`). It computes, each with the reductions chain, fold and tree:
+///   - hopper/{bf16,fp16} on tensor cores, on devices of compute capability 9.0;
+///   - ieee_fma/{bf16,fp16,fp32} on CUDA cores, on devices of compute capability 8.0 and above.
+/// What it does not compute it refuses with a sentence; nothing else runs in its place.
 ///
 /// A plan belongs to the device that is current when it is created, and so do the stream and
-/// every array of its runs: another current device, a stream or memory of another device and
+/// every array of its runs. Another current device, a stream or memory of another device, and
 /// host memory are refused with a sentence. Runs may be captured into a graph; plans are created
-/// outside of a capture, since that loads the kernels.
+/// outside of a capture, because creating one loads the kernels.
 DETGEMM_API const Backend& cuda_backend() noexcept;
 
 }  // namespace detgemm

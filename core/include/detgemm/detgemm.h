@@ -4,8 +4,8 @@
 #ifndef DETGEMM_DETGEMM_H
 #define DETGEMM_DETGEMM_H
 
-/* The C interface: C99, and valid C++. What the words mean is written in the C++ headers of the
- * same folder (contract.hpp, gemm_spec.hpp, plan.hpp); this one says how they are spoken in C.
+/* The C interface: C99, and valid C++. The C++ headers of the same folder (contract.hpp,
+ * gemm_spec.hpp, backend.hpp, plan.hpp) say what the terms mean; this one says how C uses them.
  *
  *   detgemm_contract_t contract;
  *   detgemm_contract_init(&contract, sizeof contract);
@@ -19,15 +19,18 @@
  * Structs      Each starts with struct_size. Fill one with its _init function, giving sizeof of
  *              your own struct, then set fields. A struct smaller than this library's (an older
  *              caller) gets defaults for the fields it lacks; a larger one (a newer caller) is
- *              accepted while the bytes this library does not know are all zero.
+ *              accepted while the bytes that this library does not know are all zero.
  * Ownership    Structs, arrays and text passed in are borrowed for the call only. Handles
- *              belong to whom the comment says.
- * Text out     (buffer, size, needed): writes at most `size` bytes, the final 0 included, and the
- *              bytes needed to `needed`, which may be NULL. A NULL buffer with size 0 asks for
- *              `needed` alone. Too small a buffer is refused and left alone; `needed` is set.
- *              A returned const char* lives as long as the process where no comment says less.
- * Threads      Every function may be called from any thread; a struct or array being written
- *              belongs to one call at a time. */
+ *              belong to the owner that their comment names. Using a handle after it was
+ *              destroyed, or a pointer that is no handle, is undefined.
+ * Text out     (buffer, size, needed): writes at most `size` bytes, the final 0 included, and sets
+ *              `needed`, which may be NULL, to the bytes that the text needs. A NULL buffer with
+ *              size 0 asks for `needed` alone. A buffer that is too small is refused and left as it
+ *              is; `needed` is set. A returned const char* lives as long as the process, unless its
+ *              comment says otherwise.
+ * Threads      Every function may be called from any thread, except that the runtime is started
+ *              and stopped on the main thread. A struct or array that is being written belongs to
+ *              one call at a time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,7 +66,7 @@ enum {
 
 typedef int32_t detgemm_dtype_t;
 enum {
-  DETGEMM_NONE = -1, /* no bias, in detgemm_gemm_spec_t alone */
+  DETGEMM_NONE = -1, /* no bias; only in detgemm_gemm_spec_t */
   DETGEMM_BF16 = 0,
   DETGEMM_FP16 = 1,
   DETGEMM_FP32 = 2,
@@ -87,8 +90,12 @@ enum {
 typedef int32_t detgemm_device_kind_t;
 enum { DETGEMM_HOST = 0, DETGEMM_CUDA = 1, DETGEMM_HIP = 2 };
 
-/* An operand that nothing still running on the stream writes when a plan is run: weights, as a
- * rule. A GPU backend may then read it before earlier work has ended. */
+/* The operand, if any, that the caller promises to leave unwritten while earlier work on the stream
+ * still runs: the weights of a layer, as a rule. A CUDA backend then reads it before the earlier
+ * kernels of the stream have ended (programmatic dependent launch). The promise is part of a plan
+ * and holds for each of its runs, and for every replay of a graph captured from them. A broken
+ * promise is a data race: the operand's old elements, its new ones or some of each enter D. The
+ * exact wording is at detgemm::Stable in backend.hpp. */
 typedef int32_t detgemm_stable_t;
 enum { DETGEMM_STABLE_NONE = 0, DETGEMM_STABLE_A = 1, DETGEMM_STABLE_B = 2 };
 
@@ -117,7 +124,7 @@ DETGEMM_API const char* detgemm_stable_name(detgemm_stable_t stable);
 /* What is known about an arithmetic, in one sentence (measured, or a published model). */
 DETGEMM_API const char* detgemm_evidence(detgemm_arithmetic_t arithmetic);
 
-/* The value of a name; DETGEMM_NOT_FOUND lists the names there are. */
+/* The value of a name. The sentence of DETGEMM_NOT_FOUND lists the names there are. */
 DETGEMM_API detgemm_status_t detgemm_dtype_parse(const char* text, detgemm_dtype_t* dtype);
 DETGEMM_API detgemm_status_t detgemm_activation_parse(const char* text,
                                                       detgemm_activation_t* activation);
@@ -125,8 +132,8 @@ DETGEMM_API detgemm_status_t detgemm_activation_parse(const char* text,
 DETGEMM_API size_t detgemm_dtype_size(detgemm_dtype_t dtype);
 
 /* The sentence of the latest refusal on the calling thread: argument, value and rule. Empty
- * before the first one; a success leaves it alone. Lives until the next refusal on this thread or
- * the thread's end. */
+ * before the first refusal; a success leaves it as it is. It lives until the next refusal on this
+ * thread or until the thread ends. */
 DETGEMM_API const char* detgemm_last_error(void);
 
 /* ---- Runtime ------------------------------------------------------------------------------ */
@@ -139,10 +146,11 @@ DETGEMM_API detgemm_status_t detgemm_runtime_options_init(detgemm_runtime_option
                                                           size_t struct_size);
 
 /* Starts what the built-in backends need (Kokkos, for the reference) unless the application has
- * done so. Calls are counted: the first one starts and its options hold; the stop that matches it
- * last ends what was started. `options` may be NULL. Start and stop on the main thread. */
+ * done so; before that, calls that need the reference return DETGEMM_UNAVAILABLE. Calls are
+ * counted: the first start sets the options, and the stop that brings the count to 0 ends what was
+ * started. `options` may be NULL. Start and stop on the main thread. */
 DETGEMM_API detgemm_status_t detgemm_runtime_start(const detgemm_runtime_options_t* options);
-/* Refused without a start to match. */
+/* DETGEMM_INVALID_ARGUMENT without a start that it matches. */
 DETGEMM_API detgemm_status_t detgemm_runtime_stop(void);
 
 /* ---- Contracts ---------------------------------------------------------------------------- */
@@ -157,14 +165,14 @@ typedef struct detgemm_contract_t {
   int32_t k_order; /* 0: ascending */
   detgemm_reduction_t reduction;
   int32_t rounding; /* 0: to nearest even */
-  int64_t leaf_k;   /* products a leaf, a multiple of k_block; 0 for chain */
+  int64_t leaf_k;   /* products per leaf, a multiple of k_block; 0 for chain */
   detgemm_dtype_t output;
   uint32_t reserved; /* 0 */
 } detgemm_contract_t;
 DETGEMM_API detgemm_status_t detgemm_contract_init(detgemm_contract_t* contract,
                                                    size_t struct_size);
 
-/* Functions with an `out` contract need it initialised, and fill all its fields. */
+/* An `out` contract must be initialised; the function then fills all of its fields. */
 
 /* From text such as "hopper/bf16/tree:512->bf16"; contract.hpp has the grammar. */
 DETGEMM_API detgemm_status_t detgemm_contract_parse(const char* text, detgemm_contract_t* out);
@@ -178,23 +186,24 @@ DETGEMM_API detgemm_status_t detgemm_contract_validate(const detgemm_contract_t*
 /* The short text, which detgemm_contract_parse reads back. */
 DETGEMM_API detgemm_status_t detgemm_contract_text(const detgemm_contract_t* contract, char* buffer,
                                                    size_t size, size_t* needed);
-/* Every field spelled out; the digest is taken of this line. */
+/* Every field spelled out in one line; the digest is computed from it. */
 DETGEMM_API detgemm_status_t detgemm_contract_canonical(const detgemm_contract_t* contract,
                                                         char* buffer, size_t size, size_t* needed);
 /* The same number on every platform. */
 DETGEMM_API detgemm_status_t detgemm_contract_digest(const detgemm_contract_t* contract,
                                                      uint64_t* digest);
-/* *equal = 1 where all fields are the same, else 0. */
+/* Sets *equal to 1 if all fields are the same, and to 0 otherwise. */
 DETGEMM_API detgemm_status_t detgemm_contract_equal(const detgemm_contract_t* x,
                                                     const detgemm_contract_t* y, int32_t* equal);
-/* Leaves of a product of length k >= 0. */
+/* The number of leaves for k >= 0 products: 1 for chain; 0 for k = 0. */
 DETGEMM_API detgemm_status_t detgemm_contract_leaves(const detgemm_contract_t* contract, int64_t k,
                                                      int64_t* leaves);
-/* The share [begin, end) of K that a tensor-parallel rank must take; `tree` alone. */
+/* The share [begin, end) of K that tensor-parallel rank `rank` (from 0) of `ranks` must take. Only
+ * under `tree`, and where `ranks` is a power of two that divides the number of leaves. */
 DETGEMM_API detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_t* contract,
                                                          int64_t k, int64_t rank, int64_t ranks,
                                                          int64_t* begin, int64_t* end);
-/* Products one step fuses, or why there is no such step. */
+/* The products that one step fuses, or why there is no such step. */
 DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
                                              int32_t* k_block);
 
@@ -204,8 +213,9 @@ DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_
 
 /* ---- Views of the caller's memory --------------------------------------------------------- */
 
-/* Element (i, j) lies at data + i * row_stride + j * col_stride, in elements. One stride is 1 and
- * the other at least the extent along the unit one. Defaults: empty bf16, col_stride 1. */
+/* Element (i, j) lies at data + i * row_stride + j * col_stride, counted in elements. One stride is
+ * 1 and the other at least the extent along the unit stride. Defaults: an empty bf16 matrix with
+ * col_stride 1. */
 typedef struct detgemm_matrix_t {
   uint32_t struct_size;
   detgemm_dtype_t dtype;
@@ -229,7 +239,7 @@ typedef struct detgemm_const_matrix_t {
 DETGEMM_API detgemm_status_t detgemm_const_matrix_init(detgemm_const_matrix_t* matrix,
                                                        size_t struct_size);
 
-/* Contiguous. Defaults: empty fp32. */
+/* A contiguous vector. Default: an empty fp32 one. */
 typedef struct detgemm_vector_t {
   uint32_t struct_size;
   detgemm_dtype_t dtype;
@@ -238,7 +248,7 @@ typedef struct detgemm_vector_t {
 } detgemm_vector_t;
 DETGEMM_API detgemm_status_t detgemm_vector_init(detgemm_vector_t* vector, size_t struct_size);
 
-/* A queue, not owned. Wherever one is taken, NULL means the host. */
+/* A stream, not owned. Every function that takes one accepts NULL for the host. */
 typedef struct detgemm_stream_t {
   uint32_t struct_size;
   detgemm_device_kind_t kind;
@@ -246,18 +256,19 @@ typedef struct detgemm_stream_t {
 } detgemm_stream_t;
 DETGEMM_API detgemm_status_t detgemm_stream_init(detgemm_stream_t* stream, size_t struct_size);
 
-/* Scratch memory passed to a run is aligned to this many bytes. */
+/* The alignment, in bytes, of the scratch memory that is passed to a run. */
 #define DETGEMM_WORKSPACE_ALIGNMENT 256
 
 /* ---- The problem: D = act(alpha * A.B + beta * C + bias) ---------------------------------- */
 
-/* There is no M here: what a plan cannot see cannot change the arithmetic. */
+/* The problem without its M: what a plan cannot see cannot change the arithmetic. As stored, A is
+ * M x K (op none) or K x M (transpose), B is K x N or N x K, C and D are M x N, the bias has N. */
 typedef struct detgemm_gemm_spec_t {
   uint32_t struct_size;
   detgemm_op_t op_a;
   int64_t n;
   int64_t k;
-  const detgemm_contract_t* contract; /* required; nothing is a default contract */
+  const detgemm_contract_t* contract; /* required: there is no default contract */
   detgemm_op_t op_b;
   detgemm_activation_t activation;
   float alpha;             /* 1 */
@@ -266,7 +277,7 @@ typedef struct detgemm_gemm_spec_t {
   int32_t continue_from_c; /* 0 (default) or 1: start the accumulator from fp32 C */
 } detgemm_gemm_spec_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_spec_init(detgemm_gemm_spec_t* spec, size_t struct_size);
-/* DETGEMM_OK, or the rule the problem breaks, whatever the backend. */
+/* DETGEMM_OK, or the rule that the problem breaks on every backend. */
 DETGEMM_API detgemm_status_t detgemm_gemm_spec_validate(const detgemm_gemm_spec_t* spec);
 
 /* The arrays of one run. D may be C itself; no other overlap with D is allowed. */
@@ -281,7 +292,7 @@ typedef struct detgemm_operands_t {
 } detgemm_operands_t;
 DETGEMM_API detgemm_status_t detgemm_operands_init(detgemm_operands_t* operands,
                                                    size_t struct_size);
-/* DETGEMM_OK, or the rule the arrays break for this problem. Reads no element. */
+/* DETGEMM_OK, or the rule that the arrays break for this problem. No element is read. */
 DETGEMM_API detgemm_status_t detgemm_operands_validate(const detgemm_gemm_spec_t* spec,
                                                        const detgemm_operands_t* operands);
 
@@ -290,19 +301,19 @@ DETGEMM_API detgemm_status_t detgemm_operands_validate(const detgemm_gemm_spec_t
 typedef struct detgemm_backend_t detgemm_backend_t;
 
 DETGEMM_API size_t detgemm_backend_count(void);
-/* In order of preference; NULL past the end. */
+/* The backends in order of preference; NULL past the end. */
 DETGEMM_API const detgemm_backend_t* detgemm_backend_at(size_t index);
 DETGEMM_API detgemm_status_t detgemm_backend_find(const char* name,
                                                   const detgemm_backend_t** backend);
 DETGEMM_API const char* detgemm_backend_name(const detgemm_backend_t* backend);
 DETGEMM_API const char* detgemm_backend_description(const detgemm_backend_t* backend);
-/* Whether it can run here and now; the sentence says what is missing. */
+/* DETGEMM_OK if it can run here and now; otherwise DETGEMM_UNAVAILABLE and what is missing. */
 DETGEMM_API detgemm_status_t detgemm_backend_available(const detgemm_backend_t* backend);
-/* Whether it computes this problem; the sentence says why not. */
+/* DETGEMM_OK if it computes this problem; otherwise DETGEMM_UNSUPPORTED and why not. */
 DETGEMM_API detgemm_status_t detgemm_backend_supports(const detgemm_backend_t* backend,
                                                       const detgemm_gemm_spec_t* spec);
 
-/* Promises, as bits of one number. */
+/* Promises, as bits of one number; see detgemm::Guarantees in backend.hpp. 0: not computed. */
 #define DETGEMM_RUN_TO_RUN 1u
 #define DETGEMM_BATCH_INVARIANT 2u
 #define DETGEMM_LAUNCH_INVARIANT 4u
@@ -311,7 +322,7 @@ DETGEMM_API detgemm_status_t detgemm_backend_supports(const detgemm_backend_t* b
 DETGEMM_API detgemm_status_t detgemm_backend_guarantees(const detgemm_backend_t* backend,
                                                         const detgemm_contract_t* contract,
                                                         uint32_t* guarantees);
-/* The kernels that may be forced for this problem; all give the same bits. */
+/* The names of the kernels that may be forced for this problem; all give the same bits. */
 DETGEMM_API detgemm_status_t detgemm_backend_variant_count(const detgemm_backend_t* backend,
                                                            const detgemm_gemm_spec_t* spec,
                                                            size_t* count);
@@ -319,7 +330,7 @@ DETGEMM_API detgemm_status_t detgemm_backend_variant_at(const detgemm_backend_t*
                                                         const detgemm_gemm_spec_t* spec,
                                                         size_t index, char* buffer, size_t size,
                                                         size_t* needed);
-/* Where its arrays live. */
+/* The kind of device whose memory and streams it works with. */
 DETGEMM_API detgemm_status_t detgemm_backend_device_kind(const detgemm_backend_t* backend,
                                                          detgemm_device_kind_t* kind);
 DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_backend_t* backend,
@@ -328,18 +339,18 @@ DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_ba
 
 /* ---- Plans: create once, run for any M, from any thread ------------------------------------ */
 
-/* Choices of how to compute that never change bits. */
+/* Choices of how to compute. None changes a bit while the promise in `stable` is kept. */
 typedef struct detgemm_plan_options_t {
   uint32_t struct_size;
-  int32_t max_workers;     /* threads on the host, SMs on a GPU; 0 (default) for all */
-  const char* variant;     /* force a kernel; NULL (default) or "": the backend chooses */
-  detgemm_stable_t stable; /* none (default) is always right; a broken promise is a data race */
+  int32_t max_workers;     /* threads on the host, multiprocessors on a GPU; 0 (default) for all */
+  const char* variant;     /* the kernel to force; NULL (default) or "": the backend chooses */
+  detgemm_stable_t stable; /* a promise, see detgemm_stable_t; none (default) is always right */
   uint32_t reserved;       /* 0 */
 } detgemm_plan_options_t;
 DETGEMM_API detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options,
                                                        size_t struct_size);
 
-/* What ran. A longer name is cut to fit. */
+/* The name of the kernel that ran; a longer name is cut to fit. */
 typedef struct detgemm_run_info_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -349,27 +360,28 @@ DETGEMM_API detgemm_status_t detgemm_run_info_init(detgemm_run_info_t* info, siz
 
 typedef struct detgemm_plan_t detgemm_plan_t;
 
-/* *plan belongs to the caller, who destroys it; NULL after a refusal. `options` may be NULL.
- * Never tries another backend. */
+/* *plan belongs to the caller, who destroys it; it is NULL after a refusal. `options` may be NULL.
+ * Another backend is never tried. */
 DETGEMM_API detgemm_status_t detgemm_plan_create(const detgemm_backend_t* backend,
                                                  const detgemm_gemm_spec_t* spec,
                                                  const detgemm_plan_options_t* options,
                                                  detgemm_plan_t** plan);
-/* No call may be using the plan, and work enqueued on a device must have finished. NULL is fine. */
+/* No call may be using the plan, and the work it enqueued must have finished. NULL is accepted. */
 DETGEMM_API void detgemm_plan_destroy(detgemm_plan_t* plan);
 
-/* Bytes of scratch that a run needs for any M up to max_m. */
+/* Bytes of scratch memory that a run or a combine needs for any M from 0 to max_m. */
 DETGEMM_API detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* plan, int64_t max_m,
                                                          size_t* bytes);
-/* Enqueues D; on the host it is finished at return. `workspace` is memory of the stream's device,
- * untouched by others until the work has finished; NULL with 0 bytes where none is needed.
- * `info` may be NULL. */
+/* Enqueues the computation of D; on the host it is finished at return. `workspace` is memory of the
+ * stream's device that nothing else uses until the work has finished; NULL with 0 bytes where none
+ * is needed. M is the number of D's rows. `info` may be NULL. */
 DETGEMM_API detgemm_status_t detgemm_plan_run(const detgemm_plan_t* plan,
                                               const detgemm_stream_t* stream,
                                               const detgemm_operands_t* operands, void* workspace,
                                               size_t workspace_bytes, detgemm_run_info_t* info);
-/* Joins `count` fp32 roots in rank order (`tree` alone), then the plan's epilogue: the bits of one
- * rank computing all of K. operands->a and ->b are not looked at and may be NULL. */
+/* Under `tree`, adds `count` M x N fp32 roots, given in rank order, and applies the plan's
+ * epilogue: D has the bits of one rank that computes all of K. operands->a and ->b are ignored and
+ * may be NULL. */
 DETGEMM_API detgemm_status_t detgemm_plan_combine(const detgemm_plan_t* plan,
                                                   const detgemm_stream_t* stream,
                                                   const detgemm_const_matrix_t* const* roots,
@@ -377,16 +389,17 @@ DETGEMM_API detgemm_status_t detgemm_plan_combine(const detgemm_plan_t* plan,
                                                   void* workspace, size_t workspace_bytes,
                                                   detgemm_run_info_t* info);
 
-/* Contract, digest, backend, kernel and workspace for this m, a line each. */
+/* Contract, digest, backend, kernel and workspace for this m, one per line. */
 DETGEMM_API detgemm_status_t detgemm_plan_describe(const detgemm_plan_t* plan, int64_t m,
                                                    char* buffer, size_t size, size_t* needed);
-/* The kernel that would run for this m. */
+/* The name of the kernel that would run for this m. */
 DETGEMM_API detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int64_t m,
                                                  char* buffer, size_t size, size_t* needed);
 /* The contract's digest. */
 DETGEMM_API detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* digest);
-/* What it was created from; `out` is an initialised struct. Pointers in it (spec.contract,
- * options.variant) and the backend's belong to the library; the former two die with the plan. */
+/* What the plan was created from; `out` is an initialised struct. The pointers in it
+ * (spec.contract, options.variant) belong to the plan and die with it; the backend belongs to the
+ * library. */
 DETGEMM_API detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan,
                                                detgemm_gemm_spec_t* out);
 DETGEMM_API detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan,
@@ -395,7 +408,8 @@ DETGEMM_API const detgemm_backend_t* detgemm_plan_backend(const detgemm_plan_t* 
 
 /* ---- One call ------------------------------------------------------------------------------ */
 
-/* Fields mean what they mean in detgemm_gemm_spec_t and detgemm_operands_t. */
+/* The fields mean what they mean in detgemm_gemm_spec_t, detgemm_operands_t and
+ * detgemm_plan_options_t. */
 typedef struct detgemm_gemm_options_t {
   uint32_t struct_size;
   detgemm_op_t op_a;
@@ -407,15 +421,19 @@ typedef struct detgemm_gemm_options_t {
   uint32_t reserved; /* 0 */
   const detgemm_const_matrix_t* c;
   const detgemm_vector_t* bias;
-  const char* backend; /* forced by name; NULL (default) or "": the first that supports it */
-  const char* variant; /* force a kernel of that backend; NULL (default) or "" */
-  void* workspace;     /* on the host, scratch is allocated where this is NULL with 0 bytes */
+  const char* backend; /* a name; NULL (default) or "": the first that computes the problem */
+  const char* variant; /* the kernel to force; NULL (default) or "": the backend chooses */
+  void* workspace;     /* NULL with 0 bytes on the host: scratch is allocated for the call */
   size_t workspace_bytes;
+  int32_t max_workers;     /* 0 (default) for all */
+  detgemm_stable_t stable; /* DETGEMM_STABLE_NONE (default) is always right */
 } detgemm_gemm_options_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options,
                                                        size_t struct_size);
 
-/* Plans, checks, runs. `options` may be NULL. */
+/* Plans, checks and runs in one call. `options` may be NULL. DETGEMM_UNAVAILABLE where no backend
+ * for the stream's kind of memory can run here or now (before detgemm_runtime_start, for example),
+ * DETGEMM_UNSUPPORTED where those that can run do not compute the problem. */
 DETGEMM_API detgemm_status_t detgemm_gemm(const detgemm_stream_t* stream,
                                           const detgemm_const_matrix_t* a,
                                           const detgemm_const_matrix_t* b,
@@ -427,13 +445,14 @@ DETGEMM_API detgemm_status_t detgemm_gemm(const detgemm_stream_t* stream,
 
 #define DETGEMM_DIGEST_SEED UINT64_C(0xcbf29ce484222325)
 
-/* Chain calls by passing the previous digest as the seed. */
+/* To continue a digest, pass it as the seed of the next call. */
 DETGEMM_API detgemm_status_t detgemm_digest_bytes(const void* data, size_t bytes, uint64_t seed,
                                                   uint64_t* digest);
-/* Of a host matrix: type, shape and elements; strides and address do not enter. */
+/* The digest of a matrix in host memory: its type, shape and elements; strides and address do not
+ * enter. */
 DETGEMM_API detgemm_status_t detgemm_digest_matrix(const detgemm_const_matrix_t* matrix,
                                                    uint64_t* digest);
-/* 16 lower-case hexadecimal digits. */
+/* The digest as 16 lower-case hexadecimal digits. */
 DETGEMM_API detgemm_status_t detgemm_digest_text(uint64_t digest, char* buffer, size_t size,
                                                  size_t* needed);
 

@@ -3,19 +3,21 @@
 
 #pragma once
 
-/// C = A*B whose rows have the same bits whatever batch they ride in, under a written contract.
+/// C = A*B whose rows have the same bits whatever batch they are part of, under a written contract.
+/// This header includes the whole C++ interface; the backends' own headers (cuda.hpp, hip.hpp,
+/// reference.hpp) and config.hpp, which says which of them this build has, are included separately.
 ///
 ///   auto runtime  = detgemm::Runtime::start();
 ///   auto contract = detgemm::Contract::parse("hopper/bf16/chain->bf16");
 ///   auto status   = detgemm::gemm({}, a, b, d, *contract);
 ///
-/// Types and views     types.hpp, matrix.hpp
-/// Errors              status.hpp      Status, Result: a code and a sentence
-/// What decides bits   contract.hpp    Contract: arithmetic, k-block, reduction, output
-/// The problem         gemm_spec.hpp   GemmSpec (no M) and Operands
-/// Doing it            plan.hpp        Plan, gemm
-/// By whom             backend.hpp     Backend, backends(), find_backend
-/// For tools           device.hpp, digest.hpp; runtime.hpp starts Kokkos where needed
+/// types.hpp, matrix.hpp     types, streams, workspaces, and views of the caller's memory
+/// status.hpp                Status and Result: a code and a sentence
+/// contract.hpp              Contract: arithmetic, k_block, reduction, output; all that decides
+/// bits gemm_spec.hpp             GemmSpec, a problem without its M, and Operands, the arrays of a
+/// run plan.hpp                  Plan and gemm, which compute backend.hpp               Backend,
+/// backends() and find_backend: what computes it runtime.hpp               Runtime, which starts
+/// Kokkos for the reference device.hpp, digest.hpp    for tools
 
 #include "detgemm/backend.hpp"
 #include "detgemm/contract.hpp"

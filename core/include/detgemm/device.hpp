@@ -16,17 +16,19 @@ namespace detgemm {
 
 /// One device as a listing shows it.
 struct DeviceInfo {
-  std::string name;             ///< for example "NVIDIA H200"
-  std::string capability;       ///< what its instructions are called: "9.0", "gfx942"
-  std::int32_t processors = 0;  ///< multiprocessors, compute units
-  std::uint64_t memory_bytes = 0;
-  std::string driver;   ///< version, as the driver's own tools print it
-  std::string runtime;  ///< version of the runtime this library was built with
+  std::string name;                ///< for example "NVIDIA H200"
+  std::string capability;          ///< the name of its instruction set: "9.0", "gfx942"
+  std::int32_t processors = 0;     ///< multiprocessors or compute units
+  std::uint64_t memory_bytes = 0;  ///< all of its memory, free or not
+  std::string driver;              ///< version, as the driver's own tools print it
+  std::string runtime;             ///< version of the runtime this library was built with
 };
 
-/// The memory and queues of one kind of device, for tools that drive any backend: the
+/// The memory and streams of one kind of device, for tools that work with any backend: the
 /// conformance harness, the command line, the benchmarks. Applications do not need it.
-/// Every function may be called from any thread.
+/// Every function may be called from any thread. Failures are a Status with the device's own
+/// sentence: `unavailable` without a driver or device, `internal` for exhausted memory and for
+/// errors of earlier work.
 class DETGEMM_API Device {
  public:
   virtual ~Device();
@@ -35,28 +37,32 @@ class DETGEMM_API Device {
   /// For example "host" or "NVIDIA H200, driver 580.159".
   virtual std::string description() const = 0;
 
-  /// Every device of this kind that the process sees, in the order of their numbers; the host is
-  /// not listed.
+  /// Every device of this kind that the process sees, in the order of their ordinals. Empty for the
+  /// host.
   virtual std::vector<DeviceInfo> list() const;
 
   /// Memory aligned to at least 256 bytes. 0 bytes give a null pointer.
   virtual Result<void*> allocate(std::size_t bytes) = 0;
+  /// Gives back what `allocate` returned; null is accepted.
   virtual void release(void* memory) noexcept = 0;
-  /// Blocking copies; `to_device` orders itself before any later work on any stream.
+  /// Blocking copies. A copy by `to_device` is ordered before all later work on any stream.
   virtual Status to_device(void* device, const void* host, std::size_t bytes) = 0;
   virtual Status to_host(void* host, const void* device, std::size_t bytes) = 0;
 
+  /// A stream that the caller destroys; on the host an empty one.
   virtual Result<Stream> create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;
+  /// Waits until all work on the stream has finished, and reports its errors.
   virtual Status synchronize(Stream stream) = 0;
 
-  /// Whether `replay` captures a graph. The host has none.
+  /// Whether `replay` captures a graph. The host has no graphs.
   virtual bool has_graphs() const noexcept { return false; }
-  /// Captures what `enqueue` puts on the stream, then launches the graph `times` times and waits.
+  /// Captures into a graph what `enqueue` puts on the stream, launches the graph `times` times and
+  /// waits. `unsupported` where the device has no graphs.
   virtual Status replay(Stream stream, const std::function<Status(Stream)>& enqueue, int times);
 };
 
-/// The host's memory; streams are empty.
+/// The host's memory; its streams are empty.
 DETGEMM_API Device& host_device() noexcept;
 
 }  // namespace detgemm

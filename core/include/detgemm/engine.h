@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The detgemm authors
    SPDX-License-Identifier: Apache-2.0 */
 
-/* How to put your own GEMM before the conformance harness:
+/* How to test your own GEMM with the conformance harness:
  *
  *   cc -shared -fPIC -o libmine.so mine.c
  *   detgemm conform --engine ./libmine.so --contract 'ieee_fma/bf16/chain->bf16'
  *
- * The shared object exports one function, detgemm_engine_query, which returns a table of yours.
- * Nothing of detgemm is linked. See examples/engine_openblas for a complete engine.
+ * The shared object exports one function, detgemm_engine_query, which returns your table of
+ * callbacks. Nothing of detgemm is linked. See examples/engine_openblas for a complete engine.
  *
  * Enumerations are those of detgemm/types.hpp and detgemm/contract.hpp, by value:
  *   dtype       0 bf16, 1 fp16, 2 fp32, 3 tf32 (input only; fp32 in memory), 4 e4m3, 5 e5m2
@@ -16,8 +16,9 @@
  *   reduction   0 chain, 1 fold, 2 tree
  *   device      0 host, 1 cuda, 2 hip
  *
- * Callbacks return 0 for yes or done, and otherwise write a sentence (what was asked, and which
- * rule forbids it) into the buffer they are given. They may be called from several threads. */
+ * A callback that returns an int returns 0 for yes or done. Otherwise it writes a sentence (what
+ * was asked, and which rule forbids it) into the buffer that it is given. Callbacks may be called
+ * from several threads at once, and must return: the harness calls them in its own process. */
 
 #ifndef DETGEMM_ENGINE_H
 #define DETGEMM_ENGINE_H
@@ -31,7 +32,8 @@ extern "C" {
 
 #define DETGEMM_ENGINE_ABI_VERSION 1u
 
-/* A strided view: element (i, j) lies at data + i * row_stride + j * col_stride, in elements. */
+/* A strided view: element (i, j) lies at data + i * row_stride + j * col_stride, counted in
+ * elements. */
 typedef struct detgemm_engine_matrix {
   void* data;
   int64_t rows;
@@ -42,7 +44,7 @@ typedef struct detgemm_engine_matrix {
   int32_t reserved;
 } detgemm_engine_matrix;
 
-/* D = activation(alpha * A*B + beta * C + bias), without M. */
+/* The problem without its M: D = activation(alpha * A*B + beta * C + bias). */
 typedef struct detgemm_engine_spec {
   size_t struct_size;
   int64_t n;
@@ -65,20 +67,20 @@ typedef struct detgemm_engine_spec {
   const char* variant;     /* "" or one that the engine listed */
 } detgemm_engine_spec;
 
-/* The arrays of one run, and buffers for what it has to say. */
+/* The arrays of one run, and buffers for the text that the callback writes. */
 typedef struct detgemm_engine_call {
   size_t struct_size;
   detgemm_engine_matrix a; /* as stored: m x k, or k x m with op_a transpose */
   detgemm_engine_matrix b; /* k x n, or n x k */
-  detgemm_engine_matrix c; /* m x n; data is NULL where there is none */
+  detgemm_engine_matrix c; /* m x n; data is NULL if there is none */
   detgemm_engine_matrix d; /* m x n; may be C itself */
   const void* bias;        /* n elements, or NULL */
   void* stream;            /* what create_stream returned */
   void* workspace;         /* aligned to 256 bytes */
   size_t workspace_bytes;
-  char* kernel;       /* write the name of the kernel that runs; one that was forced by */
-  size_t kernel_size; /* spec->variant must appear in it */
-  char* sentence;     /* why not, where the callback does not return 0 */
+  char* kernel;       /* write the name of the kernel that runs here; if spec->variant */
+  size_t kernel_size; /* forces one, its name must appear in it */
+  char* sentence;     /* the reason, if the callback does not return 0 */
   size_t sentence_size;
 } detgemm_engine_call;
 
@@ -93,15 +95,16 @@ typedef struct detgemm_engine {
 
   /* From here on everything may be NULL or left out (smaller struct_size). */
 
-  /* The kernels that may be forced: name number `index`, NULL after the last one. */
+  /* The name of kernel number `index` of those that may be forced; NULL after the last one. */
   const char* (*variant)(const detgemm_engine_spec* spec, size_t index);
-  /* Bytes of workspace for any M up to max_m. */
+  /* Bytes of workspace that a run needs for any M up to max_m. */
   size_t (*workspace_bytes)(const detgemm_engine_spec* spec, int64_t max_m);
-  /* `tree`: joins fp32 roots (m x n each) in tree order, then the epilogue; a and b unused. */
+  /* Under `tree`: adds fp32 roots (m x n each) in tree order, then applies the epilogue; call->a
+   * and call->b are not used. */
   int (*combine)(const detgemm_engine_spec* spec, const detgemm_engine_matrix* roots, size_t count,
                  const detgemm_engine_call* call);
 
-  /* Memory and queues; all of them are needed where `device` is not 0 (host). */
+  /* Memory and streams: all seven are needed unless `device` is 0 (host). */
   void* (*allocate)(size_t bytes); /* aligned to 256 bytes; NULL on failure */
   void (*release)(void* memory);
   int (*to_device)(void* device, const void* host, size_t bytes); /* blocking */
@@ -111,7 +114,8 @@ typedef struct detgemm_engine {
   int (*synchronize)(void* stream);
 } detgemm_engine;
 
-/* The one symbol. Returns NULL where this ABI version is not spoken; the table must live on. */
+/* The one exported symbol. Returns NULL if the engine does not implement this ABI version; the
+ * table must stay valid until the process ends. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -11,11 +11,12 @@
 
 namespace detgemm {
 
-/// D = act(alpha * acc + beta * C + bias), where acc is A*B under the contract.
+/// D = act(alpha * acc + beta * C + bias), where acc is op(A) * op(B) under the contract.
 ///
-/// The problem without M: what a plan cannot see cannot change the arithmetic.
-/// Shapes as stored: A is M x K (op none) or K x M (transpose), B is K x N or N x K,
-/// C and D are M x N, bias has N elements.
+/// This is the problem without M: what a plan cannot see cannot change the arithmetic.
+/// Shapes as stored: A is M x K (op none) or K x M (transpose), B is K x N (none) or N x K
+/// (transpose), C and D are M x N, and the bias has N elements, one per column. A and B have the
+/// contract's input type (fp32 in memory for tf32), D its output type.
 struct GemmSpec {
   std::int64_t n = 0;
   std::int64_t k = 0;
@@ -23,21 +24,23 @@ struct GemmSpec {
   Op op_a = Op::none;
   Op op_b = Op::none;
   float alpha = 1.0F;
-  float beta = 0.0F;          ///< 0: C is not read. C has the contract's output type.
-  std::optional<DType> bias;  ///< type of the bias (bf16, fp16, fp32), or none
+  float beta = 0.0F;          ///< 0: C is not read. Otherwise C has the contract's output type.
+  std::optional<DType> bias;  ///< the type of the bias (bf16, fp16 or fp32), or none
   Activation activation = Activation::none;
-  /// The accumulator starts from fp32 C in place of +0, so that a K cut at a multiple of k_block
-  /// (chain) or at a leaf (fold) gives the bits of the uncut one. Needs beta = 0; not for tree.
+  /// Start the accumulator from fp32 C in place of +0, so that a K that is cut at a multiple of
+  /// k_block (chain) or at the end of a leaf (fold) gives the bits of the uncut one. Needs beta =
+  /// 0; a tree cannot continue, since its shape depends on the whole of K.
   bool continue_from_c = false;
 
   bool reads_c() const { return continue_from_c || beta != 0.0F; }
 };
 
-/// ok, or the rule the problem breaks, whatever the backend.
+/// ok, or the rule that the problem breaks on every backend.
 DETGEMM_API Status validate(const GemmSpec& spec);
 
-/// The arrays of one run. C and bias are looked at only where the spec uses them.
-/// D may be C itself (same pointer, strides and type); no other overlap with D is allowed.
+/// The arrays of one run, in memory of the stream's device. C and bias are looked at only where the
+/// spec uses them. D may be C itself (same pointer, strides and type); no other overlap with D is
+/// allowed.
 struct Operands {
   ConstMatrix a;
   ConstMatrix b;
@@ -46,8 +49,8 @@ struct Operands {
   ConstVector bias{};
 };
 
-/// ok, or the rule the arrays break: null pointers, shapes, strides, types, alignment, sizes
-/// whose bytes overflow, overlap. `m` is D's number of rows.
+/// ok, or the rule that the arrays break: null pointers, shapes, strides, types, alignment, sizes
+/// whose bytes overflow, overlap. M is D's number of rows. No element is read.
 DETGEMM_API Status validate(const GemmSpec& spec, const Operands& operands);
 
 }  // namespace detgemm

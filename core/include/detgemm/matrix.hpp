@@ -10,9 +10,10 @@
 namespace detgemm {
 
 /// A read-only strided view: element (i, j) lies at data + i * row_stride + j * col_stride,
-/// counted in elements. One of the two strides must be 1 and the other at least the extent
-/// along the unit one, so that no two elements overlap; a stride along an extent of 0 or 1
-/// is not looked at.
+/// where strides count elements. One of the two strides must be 1, and the other at least the
+/// extent along the unit stride, so that no two elements overlap. A stride along an extent of 0 or
+/// 1 is ignored. `data` is aligned to the size of an element; it may be null where there is no
+/// element.
 struct ConstMatrix {
   const void* data = nullptr;
   std::int64_t rows = 0;
@@ -22,7 +23,7 @@ struct ConstMatrix {
   DType dtype = DType::bf16;
 };
 
-/// A writable strided view with the same rules.
+/// A writable strided view under the same rules.
 struct Matrix {
   void* data = nullptr;
   std::int64_t rows = 0;
@@ -36,7 +37,7 @@ struct Matrix {
   }
 };
 
-/// A read-only contiguous vector.
+/// A read-only contiguous vector of `size` elements.
 struct ConstVector {
   const void* data = nullptr;
   std::int64_t size = 0;

@@ -15,18 +15,25 @@
 
 namespace detgemm {
 
-/// A problem prepared on one backend: create once, run for any M, from any thread.
-/// Copies share the same immutable state.
+/// A problem prepared on one backend: create it once, run it for any M, from any thread. A plan is
+/// immutable, and its copies share one state. On a GPU it belongs to the device that was current
+/// when it was created.
 class DETGEMM_API Plan {
  public:
-  /// Refuses with a sentence whatever the backend does not compute; never tries another one.
+  /// Refuses with a sentence: a problem or options that break a rule (invalid_argument), a contract
+  /// that the backend does not compute (unsupported), an unknown variant (not_found), a backend
+  /// that cannot run here or now (unavailable). Another backend is never tried.
   static Result<Plan> create(const Backend& backend, const GemmSpec& spec,
                              const PlanOptions& options = {});
 
-  /// Bytes `run` and `combine` need for any M up to max_m.
+  /// Bytes of workspace that `run` and `combine` need for any M from 0 to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
 
-  /// D = A*B with the spec's epilogue. Everything is checked before anything is written.
+  /// D = A*B with the spec's epilogue; M is the number of D's rows. Everything is checked before
+  /// anything is written or enqueued. On a GPU the work is enqueued on the stream and the call
+  /// returns without waiting: the arrays and the workspace must stay as they are until it has
+  /// finished, and concurrent runs need a workspace each. On the host D is finished at return.
+  /// Calls may be captured into a graph. `info` may be null.
   Status run(Stream stream, const Operands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
   Status run(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
@@ -34,21 +41,23 @@ class DETGEMM_API Plan {
     return run(stream, Operands{a, b, d}, workspace);
   }
 
-  /// Tensor parallelism, `tree` only: joins the M x N fp32 roots that 1, 2, 4, ... ranks computed
-  /// over their shares of K (`rank_share`; a plan with fp32 output and no epilogue), in rank
-  /// order, and applies this plan's epilogue: the bits of one rank computing all of K.
-  /// `operands.a` and `operands.b` are not looked at. D may not overlap a root. The number of roots
-  /// divides the leaves of the plan's k, which is all of K.
+  /// Tensor parallelism, under `tree` only: adds the M x N fp32 roots that 1, 2, 4, ... ranks
+  /// computed over their shares of K (`rank_share`; each with a plan of fp32 output and no
+  /// epilogue), given in rank order, and applies this plan's epilogue. D has the bits of one rank
+  /// that computes all of K. This plan's k is all of K, and the number of roots divides its leaves.
+  /// `operands.a` and `operands.b` are ignored. D may not overlap a root. Streams, workspace and
+  /// `info` as in `run`.
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
                  Workspace workspace = {}, RunInfo* info = nullptr) const;
 
+  /// What the plan was created from.
   const GemmSpec& spec() const noexcept;
   const Contract& contract() const noexcept { return spec().contract; }
   const Backend& backend() const noexcept;
   const PlanOptions& options() const noexcept;
-  /// The kernel that would run for this m (a negative one counts as 0).
+  /// The name of the kernel that would run for this M (a negative one counts as 0).
   std::string kernel(std::int64_t m) const;
-  /// Contract, digest, backend, kernel and workspace for this m, a line each.
+  /// Contract, digest, backend, kernel and workspace for this M, one per line.
   std::string describe(std::int64_t m) const;
 
  private:
@@ -57,7 +66,8 @@ class DETGEMM_API Plan {
   std::shared_ptr<const State> state_;
 };
 
-/// Options of the one-call form; the fields mean what they mean in GemmSpec.
+/// Options of the one-call form. The fields mean what they mean in GemmSpec, Operands and
+/// PlanOptions.
 struct GemmOptions {
   Op op_a = Op::none;
   Op op_b = Op::none;
@@ -66,13 +76,20 @@ struct GemmOptions {
   Activation activation = Activation::none;
   bool continue_from_c = false;
   ConstMatrix c{};
-  ConstVector bias{};     ///< used when its data is not null
-  std::string backend;    ///< a name; empty: the first that supports the problem
-  std::string variant;    ///< force a kernel of that backend
-  Workspace workspace{};  ///< on the host, scratch is allocated when this is empty
+  ConstVector bias{};            ///< used when its data is not null
+  std::string backend;           ///< a name; empty: the first that computes the problem
+  std::string variant;           ///< the name of a kernel to force; empty: the backend chooses
+  Workspace workspace{};         ///< when empty on the host, scratch is allocated for the call
+  std::int32_t max_workers = 0;  ///< as in PlanOptions
+  Stable stable = Stable::none;  ///< as in PlanOptions
 };
 
-/// One call: plans, checks, runs. The contract is part of the call; there is no default one.
+/// One call that plans, checks and runs. The contract is part of the call; there is no default one.
+/// M, N and K come from the views. Without `options.backend` the first backend that works on the
+/// stream's kind of memory and computes the problem is used; where none can run here or now, for
+/// example before a Runtime is started, the call returns `unavailable`, and where those that can
+/// run do not compute the problem, `unsupported`. Errors otherwise as in Plan::create and
+/// Plan::run.
 DETGEMM_API Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
                         const Contract& contract, const GemmOptions& options = {});
 

@@ -8,15 +8,19 @@
 
 namespace detgemm {
 
+/// How to start the built-in backends.
 struct RuntimeOptions {
-  int threads = 0;  ///< host threads of the reference; 0 for all
+  int threads = 0;  ///< host threads of the reference; 0 for all of the machine's
 };
 
 /// Starts what the built-in backends need (Kokkos, for the reference) unless the application
 /// has already started it, and at destruction stops what it started. Applications that call
-/// Kokkos::initialize themselves do not need one. Make one in main, on the main thread.
+/// Kokkos::initialize themselves do not need one. Create one in main, on the main thread, and keep
+/// it alive while plans run; without it, calls that need the reference return `unavailable`.
 class DETGEMM_API Runtime {
  public:
+  /// Refuses a number of threads below 0 or above 4096 (invalid_argument), and from Kokkos 3.7 on a
+  /// Kokkos that has been finalised in this process (unavailable).
   static Result<Runtime> start(const RuntimeOptions& options = {});
   Runtime(Runtime&& other) noexcept;
   Runtime& operator=(Runtime&&) = delete;

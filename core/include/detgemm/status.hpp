@@ -28,7 +28,8 @@ enum class Errc : std::int32_t {
 DETGEMM_API std::string_view name(Errc code) noexcept;
 
 /// Success, or a code and a sentence that names the argument, its value and the rule.
-/// When a call returns anything but ok, it has written nothing.
+/// A call that returns anything but ok has written nothing and enqueued nothing, unless its code is
+/// `internal`.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -44,9 +45,11 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+/// A refusal with the code `invalid_argument`.
 inline Status invalid(std::string sentence) {
   return {Errc::invalid_argument, std::move(sentence)};
 }
+/// A refusal with the code `unsupported`.
 inline Status unsupported(std::string sentence) { return {Errc::unsupported, std::move(sentence)}; }
 
 /// A value, or the Status that says why there is none.
@@ -60,7 +63,7 @@ class [[nodiscard]] Result {
   explicit operator bool() const noexcept { return ok(); }
   /// The reason for the refusal; ok when there is a value.
   Status status() const { return ok() ? Status{} : std::get<1>(state_); }
-  /// The value. Asking for it without one is a programming error (std::get throws).
+  /// The value. Without one this throws std::bad_variant_access: check `ok` first.
   T& value() & { return std::get<0>(state_); }
   const T& value() const& { return std::get<0>(state_); }
   T&& value() && { return std::get<0>(std::move(state_)); }

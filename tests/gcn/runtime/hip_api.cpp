@@ -248,7 +248,7 @@ HIP_EXPORT int hipModuleLoadData(void** out, const void* image) {
     }
   });
 }
-HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // they are kept for the next load
+HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // modules are kept for the next load
 HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) {
   return call([&](Device&) {
     auto* m = static_cast<Module*>(module);
@@ -274,9 +274,10 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (kernel == nullptr) return kInvalidHandle;
     Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, {}};
     const std::uint64_t threads = std::uint64_t{bx} * by * bz;
-    const std::uint32_t most = kernel->text.descriptor("max_flat_workgroup_size");
+    const std::uint32_t max_threads = kernel->text.descriptor("max_flat_workgroup_size");
     const std::uint32_t local = kernel->text.descriptor("group_segment_fixed_size") + shared;
-    if (threads == 0 || threads > most || local > Lds::kLargest) return kInvalidConfiguration;
+    if (threads == 0 || threads > max_threads || local > Lds::kLargest)
+      return kInvalidConfiguration;
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
     launch.arguments = pack_arguments(kernel->text, parameters);

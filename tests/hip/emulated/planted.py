@@ -93,8 +93,8 @@ def digest(command, environment):
     found = re.search(r"^digest d +(\w+)", done.stdout, re.M)
     if found:
         return found.group(1)
-    said = [line for line in done.stderr.splitlines() if line.startswith("gcn: ")]
-    return said[0] if said else done.stderr.strip()
+    message = [line for line in done.stderr.splitlines() if line.startswith("gcn: ")]
+    return message[0] if message else done.stderr.strip()
 
 
 def main():

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/suite/options.hpp"
+
+namespace detgemm::bench {
+
+const char* const kUsage =
+    R"(detgemm bench: detgemm beside the vendor's own library, one experiment for every backend
+
+  --backend NAME     cpu, cuda or hip (default: the first of cuda, hip, cpu that can run)
+
+What is measured: suites of a table of cases,
+  --suite LIST       some of the suites (default: all)
+  --cases FILE       a table of cases in place of bench/cases/cases.json as it was compiled in
+  --quick            fewer cases and repetitions
+  --m VALUES         tokens, in place of each suite's own
+or cases of your own in place of them:
+  --layers LIST      MODEL/LAYER or MODEL, such as llama3-8b/o,qwen3-32b
+  --n VALUES         rows ...
+  --k VALUES         ... and columns of the weights; every N with every K
+  --m VALUES         tokens: M
+  --draw COUNT       that many random pairs of a layer and an M, over the published models of the
+                     table or over --layers, and from 1 to 8192 or from --m
+  --kind LIST        forward, dA, dB (default: forward)
+  --contract LIST    arms of the table such as chain,tree+stable, or contracts such as
+                     hopper/fp16/fold:1024->fp16, with +stable behind where B is stable
+                     (default: chain)
+  --mode MODE        auto, stream, burst or settled (default: auto)
+  --seed S           of everything that is drawn (default: 7)
+VALUES is a list of numbers (1,64,65), of ranges LOW:HIGH:STEP (1:512:8) and of random numbers
+random:LOW:HIGH:COUNT, uniform in the logarithm (random:1:8192:40).
+
+Arms of a case:
+  --variants LIST    one arm more for each kernel that can be forced: all, or names that may hold *
+  --weight-read      an arm that reads the weights and does no arithmetic (few tokens, CUDA)
+  --filter REGEX     only arms whose CASE/ARM it matches, for example 'llama3-8b/o/.*/m16/.*chain'
+  --check-bits       recompute a part of every D and compare bits
+  --no-batch         do not ask whether row 0 depends on the batch
+  --repetitions N    samples of every arm
+  --seconds S        budget: fewer repetitions, then fewer cases
+  --cublaslt PATH    libcublasLt.so to load
+
+Output:
+  --json FILE        every number; bench/report turns files into a page
+  --csv FILE         a line per arm
+  --markdown FILE    a table
+  --commit TEXT      recorded; default: git describe, else the commit that was compiled in
+  --fact KEY=VALUE   recorded with the machine; may be repeated
+  --list             print CASE/ARM of what would run, and run nothing
+  --dry              print how many cases and about how many seconds, and run nothing
+
+Each arm of a case is one Google Benchmark with manual (device) time. The arms of a case are timed
+in turn, A B .. B A, on operands that step through more memory than twice the last cache.
+
+Examples:
+  detgemm bench --quick
+  detgemm bench --backend cuda --json h200.json
+  detgemm bench --backend cpu --suite cpu-sweep --m 1,16,256
+  detgemm bench --n 4096 --k 14336 --m 1:512:8 --contract chain+stable,tree
+  detgemm bench --draw 40 --seed 7
+  detgemm bench --layers llama3-8b/o --m 16,512,4096 --variants all --check-bits
+
+Exit codes: 0 measured; 1 failed, or bits were wrong; 2 asked wrongly; 3 nothing ran.
+)";
+
+}  // namespace detgemm::bench

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <vector>
+
+#include "backends/skeleton/skeleton.hpp"
+#include "core/conformance/controls/control.hpp"
+#include "core/conformance/controls/faulty_backend.hpp"
+
+namespace detgemm::controls {
+namespace {
+
+constexpr std::string_view kChain = "hopper/bf16/chain->bf16";
+constexpr std::string_view kFold = "hopper/bf16/fold:32->fp32";
+constexpr std::string_view kTree = "hopper/bf16/tree:32->fp32";
+constexpr std::string_view kLongLeaves = "hopper/bf16/tree:128->fp32";
+constexpr std::string_view kFp32 = "ieee_fma/fp32/chain->fp32";
+
+}  // namespace
+
+std::span<const Control> controls() {
+  static const std::vector<Control> table{
+      {"arrival_order", "split-K slices are added in the order in which they finish", "run_to_run",
+       kChain, make_backend(arrival_order())},
+      {"batch_switch", "more than 16 rows are added in another order", "batch", kChain,
+       make_backend(batch_switch())},
+      {"row_pairs", "every second row is added in another order", "chunked_prefill", kChain,
+       make_backend(row_pairs())},
+      {"reads_padding", "the element after a row of A enters, times zero", "padding", kChain,
+       make_backend(reads_padding())},
+      {"writes_padding", "the element after a row of D is overwritten", "padding", kChain,
+       make_backend(writes_padding())},
+      {"dirty_workspace", "the workspace is taken to be zero", "padding", kChain,
+       make_backend(dirty_workspace())},
+      {"alignment_switch", "an address not aligned to 16 bytes means another order", "strides",
+       kChain, make_backend(alignment_switch())},
+      {"transpose_switch", "a transposed B means another order", "layouts", kChain,
+       make_backend(transpose_switch())},
+      {"wide_switch", "more than 8 columns are added in another order", "columns", kChain,
+       make_backend(wide_switch())},
+      {"dropped_tail", "products after the last multiple of 8 are dropped", "k_tails", kChain,
+       make_backend(dropped_tail())},
+      {"dropped_tail", "products after the last multiple of 8 are dropped", "probes", kChain,
+       make_backend(dropped_tail())},
+      {"variant_ignored", "a forced kernel is not the one that runs", "variants", kChain,
+       make_backend(variant_ignored())},
+      {"worker_switch", "more than one worker means another order", "variants", kChain,
+       make_backend(worker_switch())},
+      {"sequential_combine", "ranks' roots are added one after the other", "ranks", kTree,
+       make_backend(sequential_combine())},
+      {"range_tree", "the tree halves the range of products, not of leaves", "ranks", kLongLeaves,
+       make_backend(range_tree())},
+      {"range_tree", "the tree halves the range of products, not of leaves", "probes", kTree,
+       make_backend(range_tree())},
+      {"late_continue", "C is added after the product in place of before it", "microbatch", kFold,
+       make_backend(late_continue())},
+      {"shared_scratch", "concurrent calls share one scratch", "concurrency", kChain,
+       make_backend(shared_scratch())},
+      {"graph_switch", "a captured call is added in another order", "graph_replay", kChain,
+       make_backend(graph_switch())},
+      {"bf16_nodes", "the nodes of the tree are rounded to bf16", "reference", kTree,
+       make_backend(bf16_nodes())},
+      {"bf16_nodes", "the nodes of the tree are rounded to bf16", "error_bound", kTree,
+       make_backend(bf16_nodes())},
+      {"bf16_nodes", "the nodes of the tree are rounded to bf16", "probes", kTree,
+       make_backend(bf16_nodes())},
+      {"tf32_inputs", "fp32 operands are cut to tf32", "reference", kFp32,
+       make_backend(tf32_inputs())},
+      {"tf32_inputs", "fp32 operands are cut to tf32", "error_bound", kFp32,
+       make_backend(tf32_inputs())},
+      {"flush_to_zero", "subnormal operands count as zero", "specials", kChain,
+       make_backend(flush_to_zero())},
+      {"minus_zero", "a sum of zero is -0", "specials", kChain, make_backend(minus_zero())},
+      {"contracted_epilogue", "alpha * acc is fused into the addition of beta * C", "epilogue",
+       kChain, make_backend(contracted_epilogue())},
+      {"reads_c", "C is read although beta is 0", "epilogue", kChain, make_backend(reads_c())},
+  };
+  return table;
+}
+
+const Backend& honest() { return skeleton_backend(); }
+
+}  // namespace detgemm::controls

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conformance/controls/faulty_backend.hpp"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace detgemm::controls {
+namespace {
+
+class FaultyPlan final : public PlanImpl {
+ public:
+  FaultyPlan(const Fault& fault, const GemmSpec& spec, const PlanOptions& options)
+      : fault_(fault), spec_(spec), options_(options) {}
+
+  std::size_t workspace_bytes(std::int64_t) const override { return fault_.workspace; }
+
+  Status run(Stream, const Operands& operands, Workspace workspace, RunInfo* info) const override {
+    fault_.run({spec_, options_, operands, workspace});
+    if (info != nullptr) info->kernel = kernel(operands.d.rows);
+    return {};
+  }
+
+  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+                 RunInfo* info) const override {
+    const GemmArguments g = flatten(spec_, operands);
+    std::vector<float> values(roots.size());
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+      for (std::size_t i = 0; i < roots.size(); ++i) {
+        const Strides s = strides_of(roots[i], Op::none);
+        values[i] = static_cast<const float*>(roots[i].data)[row * s.row + col * s.col];
+      }
+      if (fault_.join != nullptr) {
+        finish_element(g, row, col, fault_.join(values));
+      } else {
+        combine_element(g, row, col, static_cast<std::int64_t>(values.size()),
+                        [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+      }
+    });
+    if (info != nullptr) info->kernel = kernel(g.m);
+    return {};
+  }
+
+  // Always the first name: right if there is one variant, and wrong if there are more.
+  std::string kernel(std::int64_t) const override { return fault_.variants.front(); }
+
+ private:
+  const Fault& fault_;
+  GemmSpec spec_;
+  PlanOptions options_;
+};
+
+class FaultyBackend final : public Backend {
+ public:
+  explicit FaultyBackend(const Fault& fault)
+      : fault_(fault), name_("control:" + std::string(fault.name)) {}
+
+  std::string_view name() const noexcept override { return name_; }
+  std::string_view description() const noexcept override { return "an engine that must fail"; }
+  Status available() const override { return {}; }
+  Status supports(const GemmSpec&) const override { return {}; }
+  Guarantees guarantees(const Contract&) const override { return {}; }
+  std::vector<std::string> variants(const GemmSpec&) const override { return fault_.variants; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    return std::shared_ptr<const PlanImpl>(std::make_shared<FaultyPlan>(fault_, spec, options));
+  }
+  Device& device() const noexcept override {
+    return fault_.device != nullptr ? *fault_.device : host_device();
+  }
+
+ private:
+  Fault fault_;
+  std::string name_;
+};
+
+std::uint32_t load(const void* data, std::int64_t index, std::size_t size) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, static_cast<const char*>(data) + static_cast<std::size_t>(index) * size, size);
+  return bits;
+}
+
+/// A packed copy of op(X), rows x cols, with every element changed.
+std::vector<std::uint8_t> changed(const void* data, Strides s, std::int64_t rows, std::int64_t cols,
+                                  DType type, std::uint32_t (*change)(std::uint32_t, DType)) {
+  const std::size_t size = size_of(type);
+  std::vector<std::uint8_t> copy(static_cast<std::size_t>(rows * cols) * size);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      const std::uint32_t bits = change(load(data, i * s.row + j * s.col, size), type);
+      std::memcpy(copy.data() + static_cast<std::size_t>(i * cols + j) * size, &bits, size);
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+const Backend* make_backend(const Fault& fault) {
+  static std::vector<std::unique_ptr<const Backend>> kept;
+  return kept.emplace_back(std::make_unique<FaultyBackend>(fault)).get();
+}
+
+void compute_honestly(const Run& run) { compute_with(run, run.spec.contract.reduction); }
+
+void compute_with(const Run& run, const Reduction& reduction) {
+  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+    g.reduction = reduction;
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+  });
+}
+
+Reduction another(const Contract& contract) {
+  const std::int64_t leaf = std::max<std::int64_t>(contract.reduction.leaf_k, 2 * contract.k_block);
+  if (contract.reduction.kind == ReductionKind::chain) return {ReductionKind::fold, leaf};
+  return {ReductionKind::chain, 0};
+}
+
+void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint32_t, DType)) {
+  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+    const auto a = changed(g.a, g.as, g.m, g.k, T, change);
+    const auto b = changed(g.b, g.bs, g.k, g.n, T, change);
+    g.a = a.data();
+    g.b = b.data();
+    g.as = {g.k, 1};
+    g.bs = {g.n, 1};
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+  });
+}
+
+}  // namespace detgemm::controls

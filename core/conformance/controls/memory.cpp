@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/conformance/controls/faulty_backend.hpp"
+
+// Engines that read or write memory that is not theirs, or share memory that they should not.
+
+namespace detgemm::controls {
+namespace {
+
+/// An unmasked vector load: the element after the last one enters, times zero.
+void load_past_the_row(const Run& run) {
+  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+      const auto* a = static_cast<const arithmetic::Storage<T>*>(g.a);
+      const float past = g.k > 0 ? arithmetic::to_float<T>(a[row * g.as.row + g.k * g.as.col]) : 0;
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
+      finish_element(g, row, col, arithmetic::add_rn(acc, arithmetic::mul_rn(past, 0.0F)));
+    });
+  });
+}
+
+/// An unmasked vector store: one element after each row is overwritten.
+void store_past_the_row(const Run& run) {
+  compute_honestly(run);
+  const GemmArguments g = flatten(run.spec, run.operands);
+  for (std::int64_t row = 0; row < g.m && g.ds.row > g.n; ++row) {
+    store_rounded(g.d, row * g.ds.row + g.n, g.output, 0.0F);
+  }
+}
+
+/// Assumes that scratch memory is zero.
+void start_from_the_workspace(const Run& run) {
+  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+    const float left = *static_cast<const float*>(run.workspace.data);
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
+      finish_element(g, row, col, arithmetic::add_rn(acc, left));
+    });
+  });
+}
+
+/// One scratch for all callers. Atomic, so that it is wrong without being undefined.
+void accumulate_in_static_memory(const Run& run) {
+  static std::array<std::atomic<float>, 16> scratch;
+  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+      auto& cell = scratch[static_cast<std::size_t>(col) % scratch.size()];
+      cell = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                           [&](std::int64_t begin, std::int64_t end, float start) {
+                             return chain_element<A, T>(g, row, col, begin, end, start);
+                           });
+      // The first output waits long enough for the other callers to start, on a busy machine too.
+      if (row == 0 && col == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      finish_element(g, row, col, cell);
+    });
+  });
+}
+
+thread_local bool capturing = false;
+
+class GraphHost final : public Device {
+ public:
+  DeviceKind kind() const noexcept override { return host_device().kind(); }
+  std::string description() const override { return "host with make-believe graphs"; }
+  Result<void*> allocate(std::size_t bytes) override { return host_device().allocate(bytes); }
+  void release(void* memory) noexcept override { host_device().release(memory); }
+  Status to_device(void* device, const void* host, std::size_t bytes) override {
+    return host_device().to_device(device, host, bytes);
+  }
+  Status to_host(void* host, const void* device, std::size_t bytes) override {
+    return host_device().to_host(host, device, bytes);
+  }
+  Result<Stream> create_stream() override { return host_device().create_stream(); }
+  void destroy_stream(Stream stream) noexcept override { host_device().destroy_stream(stream); }
+  Status synchronize(Stream stream) override { return host_device().synchronize(stream); }
+  bool has_graphs() const noexcept override { return true; }
+  Status replay(Stream stream, const std::function<Status(Stream)>& enqueue, int times) override {
+    capturing = true;
+    Status status;
+    for (int i = 0; i < times && status.ok(); ++i) status = enqueue(stream);
+    capturing = false;
+    return status;
+  }
+};
+
+}  // namespace
+
+Fault reads_padding() { return {"reads_padding", load_past_the_row}; }
+Fault writes_padding() { return {"writes_padding", store_past_the_row}; }
+Fault dirty_workspace() {
+  return {"dirty_workspace", start_from_the_workspace, nullptr, sizeof(float)};
+}
+Fault shared_scratch() { return {"shared_scratch", accumulate_in_static_memory}; }
+
+Device& graph_host() noexcept {
+  static GraphHost device;
+  return device;
+}
+
+Fault graph_switch() {
+  Fault fault{"graph_switch", [](const Run& run) {
+                compute_with(run,
+                             capturing ? another(run.spec.contract) : run.spec.contract.reduction);
+              }};
+  fault.device = &graph_host();
+  return fault;
+}
+
+}  // namespace detgemm::controls

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""`conform` as its siblings: the same refusals, exit codes, JSON and files. The harness itself is
+tested in tests/conformance and tests/controls."""
+
+import json
+import os
+import xml.etree.ElementTree
+
+import command
+
+CHAIN = "hopper/bf16/chain->bf16"
+# The skeleton is in every build: one cell that passes, and one control that must fail.
+PASSES = ["conform", "--backend", "skeleton", "--contract", CHAIN, "--property", "k_tails"]
+FAILS = ["conform", "--backend", "control:dropped_tail", "--contract", CHAIN, "--property", "k_tails"]
+SKIPS = ["conform", "--backend", "skeleton", "--contract", CHAIN, "--property", "ranks"]
+
+# Command line after `conform`, code, part of the sentence; all exit 2.
+WORDS = [
+    (["--threads", "-3"], "invalid_argument", "threads is -3: it must be 0 (all) or between 1"),
+    (["--threads", "two"], "invalid_argument", 'threads is "two": it must be an integer'),
+    (["--seed", "abc"], "invalid_argument", 'seed is "abc": it must be an integer between 0'),
+    (["--case", "-1"], "invalid_argument", "case is -1: it must not be negative"),
+    (["--case", "x"], "invalid_argument", 'case is "x": it must be an integer'),
+    (["--report", "html"], "invalid_argument", 'report is "html": it must be one of text, markdown'),
+    (["--contract", "hopper"], "invalid_argument", 'contract is "hopper": it must read'),
+    (["--property", "speed"], "not_found", 'property is "speed": it must be one of run_to_run'),
+    (["--backend", "abacus"], "not_found", 'backend is "abacus": this build has'),
+    (["--backend", "control:none"], "not_found", "conform also takes all, skeleton and control:NAME"),
+    (["--engine", "/nowhere/e.so"], "io", 'engine "/nowhere/e.so" cannot be opened'),
+    (["--engine", "e.so", "--backend", "skeleton"], "invalid_argument", "either --backend or --engine"),
+    (["--quick", "--full"], "invalid_argument", "either --quick or --full"),
+    (["--list", "--controls"], "invalid_argument", "either --controls or --list"),
+    (["--controls", "--report", "junit"], "invalid_argument", "--controls and --list take text"),
+    (["-o", "/nowhere/report"], "io", 'output is "/nowhere/report": it cannot be written: No such'),
+    (["extra"], "invalid_argument", "extra"),
+]
+
+
+class Conform(command.CommandTest):
+    """`detgemm conform`."""
+
+    def test_words(self):
+        for line, code, sentence in WORDS:
+            with self.subTest(line=line):
+                self.refused(["conform", *line], 2, code, sentence)
+
+    def test_absent_backend_is_not_a_usage_error(self):
+        absent = [b["name"] for b in self.ask("info")["backends"] if not b["built"]]
+        for name in absent:
+            with self.subTest(backend=name):
+                self.refused(["conform", "--backend", name], 3, "unavailable",
+                             f"backend {name} is not in this build: ")
+
+    def test_exit_codes(self):
+        for line, exit_code, words in ((PASSES, 0, "PASSED: 1 of 1 cells passed"),
+                                       (FAILS, 1, "FAILED: 0 of 1 cells passed, 1 failed"),
+                                       (SKIPS, 3, "NOTHING RAN: 0 of 1 cells passed")):
+            with self.subTest(line=line):
+                outcome = command.run(*line)
+                self.assertEqual(outcome.exit, exit_code, str(outcome))
+                self.assertIn(words, outcome.out)
+                self.assertEqual(outcome.err, "")
+                answer = self.ask(*line, exit_code=exit_code)
+                self.assertEqual(answer["schema"], "detgemm-conformance-1")
+                self.assertEqual(answer["reports"][0]["passed"], exit_code == 0)
+
+    def test_formats(self):
+        text = command.run(*FAILS, "--report", "json").out
+        self.assertIn("detgemm-conformance-1", text)
+        answer = json.loads(text)
+        self.assertEqual(answer["reports"][0]["cells"][0]["verdict"], "failed")
+        self.assertIn("| contract | digest |", command.run(*PASSES, "--report", "markdown").out)
+        tree = xml.etree.ElementTree.fromstring(command.run(*FAILS, "--report", "junit").out)
+        self.assertEqual(len(tree.findall(".//failure")), 1)
+
+    def test_output_file(self):
+        for line, exit_code, verdict in ((PASSES, 0, "passed"), (FAILS, 1, "failed")):
+            with self.subTest(line=line):
+                path = self.path("report.json")
+                outcome = command.run(*line, "--report", "json", "-o", path)
+                self.assertEqual(outcome.exit, exit_code, str(outcome))
+                self.assertEqual(outcome.out, f"{verdict}; the report is in {path}\n")
+                self.assertEqual(json.loads(self.read("report.json"))["schema"],
+                                 "detgemm-conformance-1")
+
+    def test_refused_output_leaves_nothing(self):
+        self.refused([*PASSES, "-o", self.folder], 2, "io", "it is a directory, and must be a file")
+        path = self.path("none.txt")
+        self.refused(["conform", "--backend", "abacus", "-o", path], 2, "not_found", "abacus")
+        self.assertFalse(os.path.exists(path))
+
+    def test_a_lost_report_is_a_failure(self):
+        for line in (PASSES, [*PASSES, "--json"], ["conform", "--list"],
+                     [*PASSES, "--report", "markdown"]):
+            with self.subTest(line=line), open("/dev/full", "wb") as full:
+                outcome = command.run(*line, stdout=full)
+                self.assertEqual(outcome.exit, 1, str(outcome))
+                self.assertIn("stdout could not be written", outcome.err)
+
+    def test_list(self):
+        names = [one["property"] for one in self.ask("conform", "--list")["properties"]]
+        self.assertIn("batch", names)
+        lines = command.run("conform", "--list").out.splitlines()
+        self.assertEqual([line.split()[0] for line in lines], names)
+        self.assertEqual(len(names), 19)
+
+    def test_contracts_and_properties_may_be_repeated(self):
+        answer = self.ask(*PASSES, "--contract", "ieee_fma/fp32/chain", "--property", "strides")
+        cells = answer["reports"][0]["cells"]
+        self.assertEqual(len(cells), 4)
+
+
+if __name__ == "__main__":
+    command.main()
