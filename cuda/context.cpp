@@ -12,7 +12,6 @@
 
 #include "cuda/driver.hpp"
 #include "cuda/families.hpp"
-#include "cuda/sm90/host/tensor_map.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -21,7 +20,7 @@ namespace {
 cudaError_t raise_limits(Arithmetic arithmetic) {
   for (const FamilyRow& row : families()) {
     if (row.arithmetic != arithmetic) continue;
-    for (const Decision& d : row.compiled()) {
+    for (const Decision& d : row.compiled(row.family)) {
       const Kernel kernel = row.kernel(d);
       if (kernel.function == nullptr) continue;
       const cudaError_t error = cudaFuncSetAttribute(
@@ -78,9 +77,6 @@ cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
   static std::set<Key> prepared;
   const std::lock_guard lock(mutex);
   if (!prepared.contains(key)) {
-    if (arithmetic == Arithmetic::hopper) {
-      if (const auto e = sm90::find_tensor_map_encoder(); e != cudaSuccess) return e;
-    }
     if (const auto e = raise_limits(arithmetic); e != cudaSuccess) return e;
     prepared.insert(key);
   }

@@ -7,21 +7,20 @@
 
 #include "cuda/kernel.hpp"
 #include "cuda/launch.hpp"
-#include "cuda/sm90/host/paths.hpp"
 
 namespace detgemm::cuda {
 
 /// Everything that a decision depends on. Choosers see a Question and nothing else, so what was
-/// decided for a Question is right for every call that asks it again. How the arrays lie (output
-/// type, epilogue, alignment) has become the path and the majors by then; promises of stability and
-/// overlap change no decision.
+/// decided for a Question is right for every call that asks it again. How the arrays lie (strides,
+/// alignment, output type, epilogue) has become family, form and majors by then; promises of
+/// stability and overlap change no decision.
 struct Question {
+  Family family = Family::none;         ///< whose kernels take the arrays
+  sm90::Form form = sm90::Form::plain;  ///< SM90: in which form
   std::int64_t m = 0, n = 0, k = 0;
   Reduction reduction;  ///< chain also for the fold or tree of a single leaf from +0
-  Arithmetic arithmetic = Arithmetic::hopper;
   DType input = DType::bf16;
-  sm90::Path path = sm90::Path::plain;  ///< SM90
-  bool a_mn = false, b_mn = false;      ///< memory of the operand does not run along k
+  bool a_mn = false, b_mn = false;  ///< memory of the operand does not run along k
   bool from_c = false;
   bool clusters = true;
   int sms = 1;
@@ -46,32 +45,35 @@ struct Call {
   Queue queue() const { return {options.stream, options.overlap}; }
 };
 
-/// A family of kernels is one row of the table in families.cpp. To add a family, say a grouped
-/// GEMM, write these functions, add a value to Family (launch.hpp) and a row to the table; decide,
-/// name, enqueue, preparation, forced kernels and the memory of decisions then work for it.
+/// A family of kernels is one row of the table in families.cpp, in the order of Family. To add a
+/// family, say a grouped GEMM, add a value to Family (launch.hpp), write these functions and add a
+/// row; decide, name, enqueue, preparation, forced kernels and the memory of decisions work for it.
 struct FamilyRow {
   Family family;
   /// The arithmetic whose contracts its kernels compute; they are prepared together.
   Arithmetic arithmetic;
-  /// Whether it answers the Question. The first row that does is asked.
-  bool (*answers)(const Question&);
-  /// The kernels that can be forced, or null where none can.
-  std::span<const KernelInfo> (*kernels)();
+  /// The kernels that can be forced under a contract, empty for contracts of other families. Null:
+  /// none can be.
+  std::span<const KernelInfo> (*kernels)(const Contract&);
+  /// The Question about m rows whose arrays are as they usually are (see `takes`). Null with
+  /// kernels.
+  Question (*usual)(const GemmSpec&, std::int64_t m);
   /// The rule by which the forced kernel does not take the problem, or null. No model of time.
   const char* (*why_not)(const Question&);
   /// The cheapest kernel by a model of time. Pure.
   Choice (*choose)(const Question&);
   /// The kernel's line for RunInfo.
   std::string (*name)(const Decision&);
-  /// One Decision per compiled kernel, of which the fields that `kernel` reads are set.
-  std::vector<Decision> (*compiled)();
+  /// One Decision per compiled kernel whose shared-memory limit must be raised, with the fields set
+  /// that `kernel` reads.
+  std::vector<Decision> (*compiled)(Family);
   /// The compiled kernel; its function is null where there is none.
   Kernel (*kernel)(const Decision&);
   /// Makes the kernel's arguments (tensor maps, shapes) and launches it.
   cudaError_t (*launch)(const Kernel&, const Decision&, const Call&);
   /// Workspace for at most max_m rows: (reduction, max_m, n, k, multiprocessors). Null: none.
   std::size_t (*workspace_bytes)(const Reduction&, std::int64_t max_m, std::int64_t n,
-                                 std::int64_t k, int sms) = nullptr;
+                                 std::int64_t k, int sms);
 };
 
 std::span<const FamilyRow> families();

@@ -9,22 +9,13 @@
 #include "cuda/context.hpp"
 #include "cuda/families.hpp"
 #include "cuda/recall.hpp"
-#include "cuda/simt/choose.hpp"
-#include "cuda/sm90/host/paths.hpp"
 
 namespace detgemm::cuda {
 namespace {
 
-const FamilyRow* row_for(const Question& q) {
-  const auto rows = families();
-  const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const FamilyRow& r) { return r.answers(q); });
-  return row == rows.end() ? nullptr : &*row;
-}
-
 Status refusal(const Question& q, const char* why) {
   Contract contract;
-  contract.arithmetic = q.arithmetic;
+  contract.arithmetic = row_of(q.family).arithmetic;
   contract.reduction = q.reduction;
   contract.input = q.input;
   return forced_kernel_refuses(kernels(contract)[static_cast<std::size_t>(q.forced)].name, why);
@@ -39,28 +30,21 @@ bool says_no_cluster(cudaError_t error) {
 }  // namespace
 
 std::span<const KernelInfo> kernels(const Contract& contract) {
-  const bool sixteen = contract.input == DType::bf16 || contract.input == DType::fp16;
-  const bool fma = contract.arithmetic == Arithmetic::ieee_fma;
-  if (!sixteen && !(fma && contract.input == DType::fp32)) return {};
-  Question q;
-  q.arithmetic = contract.arithmetic;
-  q.reduction = contract.reduction;
-  const FamilyRow* const row = row_for(q);
-  return row == nullptr ? std::span<const KernelInfo>() : row->kernels();
+  for (const FamilyRow& row : families()) {
+    if (row.kernels == nullptr || row.arithmetic != contract.arithmetic) continue;
+    if (const auto list = row.kernels(contract); !list.empty()) return list;
+  }
+  return {};
 }
 
 bool takes(const KernelInfo& kernel, const GemmSpec& spec) {
-  if (spec.n == 0) return false;
-  // As usual, or where the kernel is made for few rows, which only fold and tree's lists have.
-  for (const std::int64_t m : {64, 8}) {
-    Question q = spec.contract.arithmetic == Arithmetic::ieee_fma ? simt::usual_question(spec)
-                                                                  : sm90::usual_question(spec, m);
+  // A usual number of rows, or so few that CTAs share the leaves of a tile.
+  const auto takes_rows = [&](std::int64_t m) {
+    Question q = row_of(kernel.family).usual(spec, m);
     q.forced = kernel.index;
-    const FamilyRow* const row = row_for(q);
-    if (row != nullptr && row->why_not(q) == nullptr) return true;
-    if (!q.leaves()) return false;
-  }
-  return false;
+    return row_of(q.family).why_not(q) == nullptr;
+  };
+  return spec.n > 0 && (takes_rows(64) || (kernel.family == Family::leaves && takes_rows(8)));
 }
 
 Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
@@ -69,15 +53,14 @@ Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType inp
   static thread_local Recall recall;
   const Question q = question_of(g, arithmetic, input, options);
   if (const Decision* known = recall.find(q)) return *known;
-  const Choice choice = row_for(q)->choose(q);
+  const Choice choice = row_of(q.family).choose(q);
   if (choice.why_not != nullptr) return refusal(q, choice.why_not);
   recall.keep(q, choice.decision);
   return choice.decision;
 }
 
-std::string name(const Decision& decision) {
-  return decision.family == Family::none ? "none (no outputs)"
-                                         : row_of(decision.family).name(decision);
+std::string name(const Decision& d) {
+  return d.family == Family::none ? "none (no outputs)" : row_of(d.family).name(d);
 }
 
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
@@ -109,11 +92,10 @@ cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOpti
     cudaGetLastError();
     remember_no_cluster(context, kernel);
   }
-  if (options.forced >= 0) return cudaErrorInvalidClusterSize;
   LaunchOptions alone = options;
   alone.clusters = false;
   const auto again = decide(g, row.arithmetic, decision.input, alone);
-  if (!again) return cudaErrorInvalidClusterSize;
+  if (!again) return cudaErrorInvalidClusterSize;  // a forced kernel
   decision = *again;
   const FamilyRow& other = row_of(decision.family);
   return other.launch(other.kernel(decision), decision, call);

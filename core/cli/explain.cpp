@@ -133,7 +133,7 @@ void register_explain(CLI::App& root, int& exit_code) {
   add_problem_options(command, options->problem);
   command.option("--backend", "NAME", options->backend, "ask this backend only");
   command.option("--stable", "OPERAND", options->stable,
-                 "none, a or b: one that earlier work on the stream does not write");
+                 "none, a or b: the operand that work still running on the stream does not write");
   command.footer(kFooter);
   command.action([options] { return explain(*options); });
 }

@@ -191,7 +191,7 @@ void register_run(CLI::App& root, int& exit_code) {
   command.option("--variant", "NAME", options->variant, "force one of the backend's kernels");
   command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
   command.option("--stable", "OPERAND", options->stable,
-                 "none, a or b: one that earlier work on the stream does not write");
+                 "none, a or b: the operand that work still running on the stream does not write");
   command.footer(kFooter);
   command.action([options] { return run(*options); });
 }

@@ -87,15 +87,16 @@ int levels_needed(const Reduction& reduction, std::int64_t k) {
 }
 
 void ask(const GemmArguments& g, Question& q) {
+  q.family = Family::simt;
   q.a_mn = !is_along(g.as.row, g.as.col);
   q.b_mn = !is_along(g.bs.col, g.bs.row);
 }
 
-Question usual_question(const GemmSpec& spec) {
+Question usual_question(const GemmSpec& spec, std::int64_t) {
   Question q;
   q.k = spec.k;
   q.reduction = spec.contract.reduction;
-  q.arithmetic = spec.contract.arithmetic;
+  q.family = Family::simt;
   q.input = spec.contract.input;
   return q;
 }

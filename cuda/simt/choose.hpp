@@ -15,13 +15,17 @@ int levels_needed(const Reduction& reduction, std::int64_t k);
 
 /// Fills in what a Question says about arrays.
 void ask(const GemmArguments& g, Question& q);
-/// The Question about a problem of any arrays.
-Question usual_question(const GemmSpec& spec);
 
-/// FamilyRow::why_not and FamilyRow::choose. Some tile takes every problem whose leaves fit an
-/// address space.
+/// The columns of FamilyRow. Some tile takes every problem whose leaves fit an address space; none
+/// looks at the arrays or at M, so the usual Question leaves them out.
+std::span<const KernelInfo> kernels(const Contract& contract);
+Question usual_question(const GemmSpec& spec, std::int64_t m);
 const char* why_not(const Question& q);
 Choice choose(const Question& q);
+std::string name(const Decision& d);
+std::vector<Decision> compiled(Family family);
+Kernel kernel_of(const Decision& d);
+cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call);
 
 /// The kernel's argument. Looks at strides and alignment too.
 Params make_params(const GemmArguments& g, const Decision& d);

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/simt/launch.hpp"
-
 #include "cuda/simt/choose.hpp"
 #include "cuda/simt/kernels.hpp"
 
@@ -19,13 +17,16 @@ const void* find(DType input, int tile, bool a_along, bool b_along) {
 
 }  // namespace
 
-std::span<const KernelInfo> kernels() {
+std::span<const KernelInfo> kernels(const Contract& contract) {
   static const auto all = [] {
     std::vector<KernelInfo> list;
-    for (const Tile& t : kTiles)
+    for (const Tile& t : kTiles) {
       list.push_back({name(t), Family::simt, static_cast<int>(list.size())});
+    }
     return list;
   }();
+  const DType t = contract.input;
+  if (t != DType::bf16 && t != DType::fp16 && t != DType::fp32) return {};
   return all;
 }
 
@@ -33,7 +34,7 @@ std::string name(const Decision& d) {
   return "simt/" + name(kTiles[static_cast<std::size_t>(d.kernel)]);
 }
 
-std::vector<Decision> compiled() {
+std::vector<Decision> compiled(Family) {
   std::vector<Decision> all;
   Decision d;
   for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {

@@ -142,90 +142,105 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
 
 namespace {
 
-Family family_of(const Question& q) {
-  if (q.path == Path::gather) return Family::gather;
-  if (q.leaves()) return Family::leaves;
-  return q.path == Path::realign ? Family::realign : Family::chain;
-}
+/// Kernels of a family.
+struct Range {
+  int begin, end;
+};
 
-Form form_of(const Question& q) {
-  if (q.path == Path::plain) return Form::plain;
-  return q.from_c && !q.leaves() ? Form::from_c : Form::general;
-}
-
-std::size_t kernels_of(Family family, Form form) {
-  return family == Family::leaves ? kLeafKernels : geometries_of(family, form).size();
-}
-
-/// Whether kernel `d.kernel` of its family is the one that the caller forces. The kernels of a
-/// chain are forced by the name of their geometry, whatever the form.
-bool is_forced(const Question& q, const Decision& d) {
-  if (d.family == Family::leaves) return d.kernel == q.forced;
-  return name(geometry_of(d)) == name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
-}
-
-int ctas_at_once(const Question& q, const Geometry& t, const Sharing& s) {
-  return std::max(1, slots_for(s, q.sms) * t.ctas / (s.parts * t.cluster));
-}
-
-Raster raster_for(const Question& q, const Geometry& t, const Sharing& s, bool swapped) {
-  return raster_of(t, swapped ? q.n : q.m, swapped ? q.m : q.n, ctas_at_once(q, t, s));
-}
-
-/// The rule by which a kernel does not take the problem with the operands on these sides; or null.
-const char* why_not(const Question& q, const Decision& d, bool swapped) {
-  const Geometry& t = geometry_of(d);
-  const Sharing s = sharing_of(d);
-  if ((q.a_mn || q.b_mn) && !t.takes_mn_major()) {
-    return "it takes no operand whose M or N runs along memory";
+/// The kernels that may answer a Question: all, or the forced one. The kernels of a chain are
+/// forced by the name of their geometry, whatever the form, so the range may be empty.
+Range kernels_for(const Question& q) {
+  const auto geometries = geometries_of(q.family, q.form);
+  if (q.forced < 0) {
+    const std::size_t all = q.family == Family::leaves ? kLeafKernels : geometries.size();
+    return {0, static_cast<int>(all)};
   }
-  if (!q.clusters && (t.cluster > 1 || s.split == Split::cluster)) {
-    return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
-           "that "
-           "this context may use";
-  }
-  if (t.cluster > q.sms * t.ctas) return "its clusters need more multiprocessors than it may use";
-  if (t.load < t.x() && (swapped ? q.n : q.m) > t.load) {
-    return "it loads fewer rows than M and N have here";
-  }
-  if (d.family != Family::leaves) return nullptr;
-  if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
-  // Parts that wait for each other run at the same time, so the parts of all tiles are one wave.
-  if (s.parts > 1 &&
-      std::int64_t{raster_for(q, t, s, swapped).tiles()} * s.parts > slots_for(s, q.sms)) {
-    return "its tiles have more parts than CTAs run at once";
-  }
-  return nullptr;
+  if (q.family == Family::leaves || q.form == Form::plain) return {q.forced, q.forced + 1};
+  const std::string wanted = name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
+  const auto at = std::find_if(geometries.begin(), geometries.end(),
+                               [&](const Geometry& t) { return name(t) == wanted; });
+  const auto index = static_cast<int>(at - geometries.begin());
+  return {index, at == geometries.end() ? index : index + 1};
 }
 
-double time_of(const Question& q, const Decision& d, bool swapped) {
-  const Geometry& t = geometry_of(d);
-  const std::int64_t x = swapped ? q.n : q.m;
-  const std::int64_t y = swapped ? q.m : q.n;
-  if (d.family == Family::leaves) return predicted_leaf_time(q, t, sharing_of(d), x, y, swapped);
-  return d.family == Family::realign ? predicted_realign_time(t, x, y, q.k, q.sms)
-                                     : predicted_time(t, x, y, q.k, q.sms, swapped);
-}
-
-/// Loading 32 rows where there are at most 16 took 1.2 to 1.3 times as long as loading 16.
-bool loads_too_much(const Question& q, const Decision& d, bool swapped) {
-  const Geometry& t = geometry_of(d);
-  return d.family == Family::leaves && q.forced < 0 && t.load < t.x() && t.load > 16 &&
-         (swapped ? q.n : q.m) <= 16;
-}
-
-void complete(const Question& q, bool swapped, Decision& d) {
-  const Geometry& t = geometry_of(d);
-  const Sharing s = sharing_of(d);
+Decision candidate(const Question& q, int kernel, bool swapped) {
+  Decision d;
+  d.family = q.family;
   d.input = q.input;
+  d.form = q.form;
+  d.kernel = kernel;
   d.swapped = swapped;
-  d.x_mn = swapped ? q.b_mn : q.a_mn;
-  d.y_mn = swapped ? q.a_mn : q.b_mn;
+  return d;
+}
+
+/// A kernel with the operands on chosen sides.
+struct Candidate {
+  const Question& q;
+  Decision d;
+  const Geometry& t = geometry_of(d);
+  Sharing s = sharing_of(d);
+  std::int64_t x = d.swapped ? q.n : q.m;
+  std::int64_t y = d.swapped ? q.m : q.n;
+  int slots = slots_for(s, q.sms);
+  int at_once =
+      std::max(1, slots* t.ctas / (s.parts * t.cluster));  ///< tiles, or tiles of clusters
+
+  Candidate(const Question& question, int kernel, bool swapped)
+      : q(question), d(candidate(question, kernel, swapped)) {}
+
+  int tiles() const { return raster_of(t, x, y, at_once).tiles(); }
+
+  /// The rule by which it does not take the problem, or null.
+  const char* why_not() const {
+    if ((q.a_mn || q.b_mn) && !t.takes_mn_major()) {
+      return "it takes no operand whose M or N runs along memory";
+    }
+    if (!q.clusters && (t.cluster > 1 || s.split == Split::cluster)) {
+      return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
+             "that this context may use";
+    }
+    if (t.cluster > q.sms * t.ctas) return "its clusters need more multiprocessors than it may use";
+    if (t.load < t.x() && x > t.load) return "it loads fewer rows than M and N have here";
+    if (q.family != Family::leaves) return nullptr;
+    if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
+    // Parts that wait for each other run at the same time, so the parts of all tiles are one wave.
+    if (s.parts > 1 && std::int64_t{tiles()} * s.parts > slots) {
+      return "its tiles have more parts than CTAs run at once";
+    }
+    return nullptr;
+  }
+
+  /// Loading 32 rows where there are at most 16 took 1.2 to 1.3 times as long as loading 16.
+  bool loads_too_much() const {
+    return q.family == Family::leaves && q.forced < 0 && t.load < t.x() && t.load > 16 && x <= 16;
+  }
+
+  double time() const {
+    if (q.family == Family::leaves) return predicted_leaf_time(q, t, s, x, y, d.swapped);
+    return q.family == Family::realign ? predicted_realign_time(t, x, y, q.k, q.sms)
+                                       : predicted_time(t, x, y, q.k, q.sms, d.swapped);
+  }
+
+  Decision decision() const {
+    Decision all = d;
+    all.x_mn = d.swapped ? q.b_mn : q.a_mn;
+    all.y_mn = d.swapped ? q.a_mn : q.b_mn;
+    all.leaves = q.leaves();
+    all.deep = q.reduction.kind == ReductionKind::tree && leaves_per_part(q, s) > 2;
+    all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
+    all.raster = raster_of(t, x, y, at_once);
+    all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);
+    return all;
+  }
+};
+
+/// Gather has one kernel, so there is nothing to choose or to force.
+Choice choose_gather(const Question& q) {
+  Decision d = candidate(q, 0, false);
   d.leaves = q.leaves();
-  d.deep = q.reduction.kind == ReductionKind::tree && leaves_per_part(q, s) > 2;
-  d.cluster = s.split == Split::cluster ? s.parts : t.cluster;
-  d.raster = raster_for(q, t, s, swapped);
-  d.grid = s.parts * t.cluster * std::min(d.raster.tiles(), ctas_at_once(q, t, s));
+  d.grid = static_cast<int>(std::min(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile),
+                                     std::int64_t{kGatherCtasPerSm} * q.sms));
+  return {d, nullptr};
 }
 
 }  // namespace
@@ -238,9 +253,9 @@ std::span<const Geometry> geometries_of(Family family, Form form) {
 }
 
 const Geometry& geometry_of(const Decision& d) {
-  const std::size_t index = static_cast<std::size_t>(d.kernel);
-  return geometries_of(d.family,
-                       d.form)[d.family == Family::leaves ? index / kSharings.size() : index];
+  const auto index = static_cast<std::size_t>(d.kernel);
+  const bool leaves = d.family == Family::leaves;
+  return geometries_of(d.family, d.form)[leaves ? index / kSharings.size() : index];
 }
 
 Sharing sharing_of(const Decision& d) {
@@ -249,51 +264,37 @@ Sharing sharing_of(const Decision& d) {
 }
 
 const char* why_not(const Question& q) {
-  Decision d;
-  d.family = family_of(q);
-  d.form = form_of(q);
-  const auto count = static_cast<int>(kernels_of(d.family, d.form));
-  while (d.kernel < count && !is_forced(q, d)) ++d.kernel;
-  if (d.kernel == count) return d.family == Family::realign ? kNeedsAlignment : kNeedsPlain;
-  const char* const straight = why_not(q, d, false);
-  return straight == nullptr || why_not(q, d, true) == nullptr ? nullptr : straight;
+  const bool operands = q.family == Family::realign || q.family == Family::gather;
+  const char* rule = operands ? kNeedsAlignment : kNeedsPlain;  // where it is not compiled
+  if (q.family == Family::gather) return rule;
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
+    for (const bool swapped : {false, true}) {
+      rule = Candidate(q, i, swapped).why_not();
+      if (rule == nullptr) return nullptr;
+    }
+  }
+  return rule;
 }
 
 Choice choose(const Question& q) {
   Choice best;
   if (q.forced >= 0) best.why_not = why_not(q);
   if (best.why_not != nullptr) return best;
+  if (q.family == Family::gather) return choose_gather(q);
   double min = 0;
-  Decision d;
-  d.family = family_of(q);
-  d.form = form_of(q);
-  const auto count = static_cast<int>(kernels_of(d.family, d.form));
-  for (; d.kernel < count; ++d.kernel) {
-    if (q.forced >= 0 && !is_forced(q, d)) continue;
+  const Range range = kernels_for(q);
+  for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
-      if (why_not(q, d, swapped) != nullptr || loads_too_much(q, d, swapped)) continue;
-      const double time = time_of(q, d, swapped);
+      const Candidate c(q, i, swapped);
+      if (c.why_not() != nullptr || c.loads_too_much()) continue;
+      const double time = c.time();
       if (best.decision.family != Family::none && time >= min) continue;
       min = time;
-      best.decision = d;
-      complete(q, swapped, best.decision);
+      best.decision = c.decision();
     }
   }
   return best;
-}
-
-const char* why_not_gather(const Question&) { return kNeedsAlignment; }
-
-Choice choose_gather(const Question& q) {
-  if (q.forced >= 0) return {{}, kNeedsAlignment};
-  Decision d;
-  d.family = Family::gather;
-  d.form = Form::general;
-  d.input = q.input;
-  d.leaves = q.leaves();
-  d.grid = static_cast<int>(std::min(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile),
-                                     std::int64_t{kGatherCtasPerSm} * q.sms));
-  return {d, nullptr};
 }
 
 }  // namespace detgemm::cuda::sm90

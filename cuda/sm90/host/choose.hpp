@@ -7,7 +7,6 @@
 
 #include "cuda/families.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
-#include "cuda/sm90/host/paths.hpp"
 #include "cuda/sm90/tile/geometry.hpp"
 #include "cuda/sm90/tile/raster.hpp"
 
@@ -28,13 +27,18 @@ const Geometry& geometry_of(const Decision& d);
 /// How the CTAs of a decision share leaves.
 Sharing sharing_of(const Decision& d);
 
-/// FamilyRow::why_not and FamilyRow::choose of chain, realign and leaves. The cheapest by a model
-/// of time is chosen: predicted_time, predicted_realign_time or predicted_leaf_time.
+/// Fills in what a Question says about arrays, which are not read. A fold or tree of a single leaf
+/// from +0 is the chain, and so is one of no leaf, unless a kernel of fold and tree is forced.
+void ask(const GemmArguments& g, Question& q);
+
+/// FamilyRow::usual: row-major arrays, with all rows at multiples of 16 bytes. Any number of
+/// multiprocessors, but no clusters where none is needed.
+Question usual_question(const GemmSpec& spec, std::int64_t m);
+
+/// FamilyRow::why_not and FamilyRow::choose. The cheapest by a model of time is chosen:
+/// predicted_time, predicted_realign_time or predicted_leaf_time.
 const char* why_not(const Question& q);
 Choice choose(const Question& q);
-/// The same of gather.
-const char* why_not_gather(const Question& q);
-Choice choose_gather(const Question& q);
 
 /// Microseconds the model expects of a geometry; the smallest wins. `parts`: CTAs that share the k
 /// of a tile.

@@ -80,7 +80,7 @@ std::string leaf_kernel_name(std::size_t index) {
 
 const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s) {
   if (q.k == 0) return "k is 0, and it brings leaves together";
-  if (q.path == Path::general && !takes_general_leaves(t)) return kNeedsPlain;
+  if (q.form == Form::general && !takes_general_leaves(t)) return kNeedsPlain;
   if (q.reduction.leaf_k / kBlockK % t.depth != 0) {
     return "LEAF is not a multiple of the k that one stage of its pipeline holds";
   }

@@ -4,7 +4,6 @@
 #include "cuda/sm90/host/launch.hpp"
 
 #include "cuda/sm90/chain/kernels.hpp"
-#include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
@@ -39,16 +38,22 @@ std::vector<KernelInfo> list(Family family, std::size_t count, const Name& name_
   return all;
 }
 
+bool is_computed(const Contract& contract) {
+  return contract.input == DType::bf16 || contract.input == DType::fp16;
+}
+
 }  // namespace
 
-std::span<const KernelInfo> chain_kernels() {
+std::span<const KernelInfo> chain_kernels(const Contract& contract) {
   static const auto all = list(Family::chain, kPlainGeometries.size(),
                                [](std::size_t i) { return name(kPlainGeometries[i]); });
+  if (!is_computed(contract) || contract.reduction.kind != ReductionKind::chain) return {};
   return all;
 }
 
-std::span<const KernelInfo> leaf_kernels() {
+std::span<const KernelInfo> leaf_kernels(const Contract& contract) {
   static const auto all = list(Family::leaves, kLeafKernels, leaf_kernel_name);
+  if (!is_computed(contract) || contract.reduction.kind == ReductionKind::chain) return {};
   return all;
 }
 
@@ -71,6 +76,7 @@ std::string name(const Decision& d) {
 }
 
 std::vector<Decision> compiled(Family family) {
+  if (family == Family::gather) return {};  // its shared memory needs no raised limit
   const bool leaves = family == Family::leaves;
   std::vector<Decision> all;
   Decision d;
@@ -96,10 +102,9 @@ std::vector<Decision> compiled(Family family) {
 }
 
 Kernel kernel_of(const Decision& d) {
+  if (d.family == Family::gather) return gather_kernel(d.input, d.leaves);
   return d.input == DType::bf16 ? kernel_for<DType::bf16>(d) : kernel_for<DType::fp16>(d);
 }
-
-Kernel gather_kernel_of(const Decision& d) { return gather_kernel(d.input, d.leaves); }
 
 Problem problem_of(const Decision& d, const Call& call) {
   return make_problem(call.g, d.swapped, call.options.a_is_stable, call.options.b_is_stable);

@@ -8,17 +8,16 @@
 #include "cuda/sm90/host/operand_maps.hpp"
 #include "cuda/sm90/tile/problem.hpp"
 
-/// The rest of the rows of chain, realign, leaves and gather; see FamilyRow.
+/// The rest of the rows of chain, realign, leaves and gather, with the columns of FamilyRow.
 namespace detgemm::cuda::sm90 {
 
-std::span<const KernelInfo> chain_kernels();
-std::span<const KernelInfo> leaf_kernels();
+std::span<const KernelInfo> chain_kernels(const Contract& contract);
+std::span<const KernelInfo> leaf_kernels(const Contract& contract);
 
 std::string name(const Decision& d);
 
 std::vector<Decision> compiled(Family family);
 Kernel kernel_of(const Decision& d);
-Kernel gather_kernel_of(const Decision& d);
 
 cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call);
 cudaError_t launch_realign(const Kernel& kernel, const Decision& d, const Call& call);

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/host/paths.hpp"
-
-#include "cuda/families.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 #include "cuda/sm90/tile/problem.hpp"
@@ -41,28 +39,30 @@ bool fits_tma(const GemmArguments& g, const Problem& p) {
          ((g.m + 63) / 64) * ((g.n + 7) / 8) < kMaxRows;
 }
 
-/// The kernels of fold and tree want rows at multiples of 16 bytes and leaves of whole blocks of 64
-/// k; a fold starts from fp32 C on the plain path too.
-Path path_of(const GemmArguments& g, const Problem& p, bool leaves) {
-  if (!fits_tma(g, p)) return Path::gather;
-  if (leaves && g.reduction.leaf_k % kBlockK != 0) return Path::gather;
-  if (!suits_tma(p.x) || !suits_tma(p.y)) {
-    const bool realigns = !leaves && suits_realign(p.x, g.k) && suits_realign(p.y, g.k);
-    return realigns ? Path::realign : Path::gather;
-  }
-  const bool starts_plain = leaves || !g.continue_from_c;
-  return d_suits_tma(g) && only_rounds(g.epilogue) && starts_plain ? Path::plain : Path::general;
+/// What takes arrays of some kind. `tma`: extents that TMA counts, and for fold and tree leaves of
+/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain`: an output
+/// that TMA stores. A fold starts from fp32 C in the plain form too.
+void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) {
+  q.family = Family::gather;
+  if (tma && aligned) q.family = q.leaves() ? Family::leaves : Family::chain;
+  if (tma && !aligned && realigns && !q.leaves()) q.family = Family::realign;
+  if (plain && aligned && tma && (q.leaves() || !q.from_c)) return;
+  q.form = q.from_c && !q.leaves() ? Form::from_c : Form::general;
 }
+
+bool whole_blocks(const Question& q) { return !q.leaves() || q.reduction.leaf_k % kBlockK == 0; }
 
 }  // namespace
 
 void ask(const GemmArguments& g, Question& q) {
-  const bool single = g.k == 0 || (q.leaves() && leaves_of(g.k, g.reduction.leaf_k) == 1);
+  const bool single = g.k == 0 || (q.leaves() && leaves_of(g.reduction, g.k) == 1);
   if (single && q.forced < 0 && (g.k == 0 || !g.continue_from_c)) q.reduction = {};
   const Problem p = make_problem(g, false, false, false);
-  q.path = path_of(g, p, q.leaves());
   q.a_mn = p.x.mn_major;
   q.b_mn = p.y.mn_major;
+  set_family(fits_tma(g, p) && whole_blocks(q), suits_tma(p.x) && suits_tma(p.y),
+             suits_realign(p.x, g.k) && suits_realign(p.y, g.k),
+             d_suits_tma(g) && only_rounds(g.epilogue), q);
 }
 
 Question usual_question(const GemmSpec& spec, std::int64_t m) {
@@ -74,26 +74,19 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   q.n = spec.n;
   q.k = spec.k;
   q.reduction = spec.contract.reduction;
-  q.arithmetic = spec.contract.arithmetic;
   q.input = spec.contract.input;
   q.from_c = spec.continue_from_c;
   q.sms = kMaxMultiprocessors;
   q.clusters = q.leaves();
   q.a_mn = spec.k > 1 && spec.op_a == Op::transpose;
   q.b_mn = spec.k > 1 && spec.op_b == Op::none;
-  // With a single k, an operand whose M or N runs along memory has rows of one element.
+  // With a single k, the rows of an operand whose M or N runs along memory have one element.
   const bool odd_rows =
       spec.k <= 1 && (spec.op_a == Op::transpose || (spec.op_b == Op::none && spec.n > 1));
   const std::int64_t row_bytes = spec.n * (spec.contract.output == DType::fp32 ? 4 : 2);
   const Epilogue epilogue{spec.alpha, spec.beta, spec.bias.has_value(), spec.activation};
-  if (spec.n >= kMaxRows || spec.k >= kMaxRows ||
-      (q.leaves() && (odd_rows || q.reduction.leaf_k % kBlockK != 0))) {
-    q.path = Path::gather;
-  } else if (odd_rows) {
-    q.path = Path::realign;
-  } else if (row_bytes % 16 != 0 || !only_rounds(epilogue) || (q.from_c && !q.leaves())) {
-    q.path = Path::general;
-  }
+  set_family(spec.n < kMaxRows && spec.k < kMaxRows && whole_blocks(q), !odd_rows, true,
+             row_bytes % 16 == 0 && only_rounds(epilogue), q);
   return q;
 }
 

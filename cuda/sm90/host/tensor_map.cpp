@@ -3,8 +3,6 @@
 
 #include "cuda/sm90/host/tensor_map.hpp"
 
-#include <atomic>
-
 #include "cuda/driver.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -14,8 +12,6 @@ using Encoder = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void
                              const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
                              const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
                              CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-
-std::atomic<Encoder> encoder{nullptr};
 
 CUtensorMapDataType data_type(DType type) {
   switch (type) {
@@ -43,17 +39,9 @@ CUtensorMapSwizzle swizzle_of(std::uint32_t row_bytes) {
 
 }  // namespace
 
-cudaError_t find_tensor_map_encoder() {
-  if (encoder.load(std::memory_order_acquire) != nullptr) return cudaSuccess;
-  const auto found = driver_function<Encoder>("cuTensorMapEncodeTiled", 12000);
-  if (found == nullptr) return cudaErrorNotSupported;
-  encoder.store(found, std::memory_order_release);
-  return cudaSuccess;
-}
-
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
-  const Encoder function = encoder.load(std::memory_order_acquire);
-  if (function == nullptr) return cudaErrorNotReady;
+  static const auto function = driver_function<Encoder>("cuTensorMapEncodeTiled", 12000);
+  if (function == nullptr) return cudaErrorNotSupported;
   const std::uint32_t bytes = shape.type == DType::fp32 ? 4 : 2;
   const cuuint64_t extent[3] = {shape.extent[0], shape.extent[1], shape.extent[2]};
   const cuuint64_t stride[2] = {shape.stride[0], shape.stride[1]};

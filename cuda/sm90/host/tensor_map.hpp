@@ -25,10 +25,6 @@ struct TensorShape {
   std::uint32_t box[3] = {1, 1, 1};
 };
 
-/// Finds the encoder of the driver, which needs a driver but no context. The first success is
-/// remembered.
-cudaError_t find_tensor_map_encoder();
-
 /// Encodes a map whose shared-memory rows are box[0] elements wide. They are swizzled over that
 /// width if it is 32, 64 or 128 bytes, and not swizzled otherwise. Writes 128 bytes; no device is
 /// involved.

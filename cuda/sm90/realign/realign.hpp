@@ -20,7 +20,7 @@ constexpr Geometry deep(int groups, int n, int depth) {
 
 }  // namespace geometry
 
-/// Kernels for operands at any alignment, any epilogue and any strides of D (Path::realign).
+/// Kernels for operands at any alignment, any epilogue and any strides of D (Family::realign).
 /// Several k blocks a stage make raw rows of 272 or 400 bytes instead of 144: the copies of weights
 /// are then few enough to follow memory.
 inline constexpr auto kRealignGeometries = std::to_array<Geometry>(

@@ -38,7 +38,6 @@ Choice choose(const GemmArguments& g, DType input, int sms, int forced) {
   q.n = g.n;
   q.k = g.k;
   q.reduction = g.reduction;
-  q.arithmetic = Arithmetic::ieee_fma;
   q.input = input;
   ask(g, q);
   q.sms = sms;

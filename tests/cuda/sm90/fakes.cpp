@@ -72,6 +72,7 @@ Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options,
 namespace detgemm::cuda::sm90 {
 
 using test::fake;
+using test::Path;
 using test::recorded;
 
 template <DType T, bool kXMn, bool kYMn>
@@ -139,7 +140,6 @@ Kernel gather_kernel(DType type, bool leaves) {
   kernel.shared_bytes = 0;
   return kernel;
 }
-cudaError_t find_tensor_map_encoder() { return cudaSuccess; }
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
   *map = {};
   if (static_cast<int>(recorded.maps.size()) == recorded.fail_map) return cudaErrorInvalidValue;
@@ -250,6 +250,7 @@ extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*
 extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                            void** arguments) {
   using namespace detgemm::cuda::sm90;
+  using detgemm::test::Path;
   using detgemm::test::recorded;
   if (function == nullptr) return cudaErrorInvalidDeviceFunction;  // a kernel that does not exist
   const auto& kernel = *static_cast<const detgemm::test::FakeKernel*>(function);

@@ -10,17 +10,17 @@
 #include "cuda/launch.hpp"
 #include "cuda/simt/params.hpp"
 #include "cuda/sm90/gather/gather.hpp"
-#include "cuda/sm90/host/paths.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 #include "cuda/sm90/realign/tile.hpp"
 #include "cuda/sm90/tile/tile.hpp"
+#include "tests/cuda/sm90/problems.hpp"
 
 namespace detgemm::test {
 
 /// Which kernel a fake stands for.
 struct FakeKernel {
-  cuda::sm90::Path path = cuda::sm90::Path::gather;
+  Path path = Path::gather;
   DType input = DType::bf16;
   int geometry = -1;
   bool x_mn = false, y_mn = false;

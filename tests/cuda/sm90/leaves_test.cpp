@@ -73,6 +73,10 @@ TEST(Sm90Leaves, NoMoreSumsWaitThanAreCounted) {
   }
 }
 
+std::span<const KernelInfo> list() {
+  return kernels(*Contract::parse("hopper/bf16/tree:64->bf16"));
+}
+
 /// A random problem of fold or tree.
 GemmArguments draw(Random& random) {
   Layout l;
@@ -127,7 +131,7 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
     ASSERT_EQ(ran.error, cudaSuccess);
     ASSERT_EQ(r.launches, 1);
     if (o.forced >= 0) {
-      const auto& forced = leaf_kernels()[static_cast<std::size_t>(o.forced)];
+      const auto& forced = list()[static_cast<std::size_t>(o.forced)];
       EXPECT_EQ(said.find("sm90/" + forced.name + "/"), 0U);
     }
     if (r.kernel.path == Path::gather) {
@@ -232,7 +236,7 @@ TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
       {"another epilogue", "64x64", false,
        [](Layout&, GemmArguments& g) { g.epilogue.has_bias = true; }},
   };
-  const auto names = leaf_kernels();
+  const auto names = list();
   for (const Case& c : cases) {
     Layout l;
     l.m = l.n = l.k = 1024;
@@ -279,7 +283,7 @@ TEST(Sm90Leaves, EveryLaunchHasANumberOfItsOwn) {
   GemmArguments g = arguments(l);
   g.reduction = {ReductionKind::tree, 512};
   std::set<std::uint64_t> numbers;
-  const auto names = leaf_kernels();
+  const auto names = list();
   LaunchOptions o;
   o.sms = 132;
   const auto at = std::find_if(names.begin(), names.end(), [](const KernelInfo& kernel) {

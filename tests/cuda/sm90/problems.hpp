@@ -49,26 +49,29 @@ inline cuda::Question question(const GemmArguments& g, int sms = 132, int forced
   options.forced = forced;
   return cuda::question_of(g, Arithmetic::hopper, DType::bf16, options);
 }
-inline cuda::sm90::Path path_of(const GemmArguments& g) { return question(g).path; }
+/// How the arrays lie, in the words of the SM90 kernels.
+enum class Path { plain, general, realign, gather };
 
-/// The path of the kernel that was chosen.
-inline cuda::sm90::Path path_of(const cuda::Decision& d) {
-  using cuda::sm90::Path;
-  if (d.family == cuda::Family::gather) return Path::gather;
-  if (d.family == cuda::Family::realign) return Path::realign;
-  return d.form == cuda::sm90::Form::plain ? Path::plain : Path::general;
+inline Path path_of(cuda::Family family, cuda::sm90::Form form) {
+  if (family == cuda::Family::gather) return Path::gather;
+  if (family == cuda::Family::realign) return Path::realign;
+  return form == cuda::sm90::Form::plain ? Path::plain : Path::general;
+}
+inline Path path_of(const cuda::Decision& d) { return path_of(d.family, d.form); }
+inline Path path_of(const GemmArguments& g) {
+  const cuda::Question q = question(g);
+  return path_of(q.family, q.form);
 }
 
 /// What the chooser says, without the memory of decisions.
 inline cuda::Choice choose(const GemmArguments& g, int sms, int forced) {
-  const cuda::Question q = question(g, sms, forced);
-  return q.path == cuda::sm90::Path::gather ? cuda::sm90::choose_gather(q) : cuda::sm90::choose(q);
+  return cuda::sm90::choose(question(g, sms, forced));
 }
 
-inline std::span<const cuda::sm90::Geometry> geometries_of(cuda::sm90::Path path) {
+inline std::span<const cuda::sm90::Geometry> geometries_of(Path path) {
   using namespace cuda;
-  return sm90::geometries_of(path == sm90::Path::realign ? Family::realign : Family::chain,
-                             path == sm90::Path::plain ? sm90::Form::plain : sm90::Form::general);
+  return sm90::geometries_of(path == Path::realign ? Family::realign : Family::chain,
+                             path == Path::plain ? sm90::Form::plain : sm90::Form::general);
 }
 
 inline bool is_taken(const cuda::Choice& choice) {
