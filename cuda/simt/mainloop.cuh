@@ -90,7 +90,7 @@ class Mainloop {
   static_assert(kTile.stages >= 2, "One stage is written while another is read.");
 
  public:
-  float acc[kTile.thread_rows][kTile.thread_cols];
+  float acc[kTile.thread_rows][kTile.thread_cols];  // outputs of this thread
 
   __device__ __forceinline__ Mainloop(const Params& p, float* ring, const Where& where,
                                       std::int64_t row0, std::int64_t col0)
@@ -209,8 +209,8 @@ class Mainloop {
   float* write_;
   const int at_a_, at_b_;
   const bool quick_;
-  int pending_;  // products of the slab that is loaded next
-  float fragment_a_[2][kTile.thread_rows];
+  int pending_;                             // products of the slab that is loaded next
+  float fragment_a_[2][kTile.thread_rows];  // two k, which take turns
   float fragment_b_[2][kTile.thread_cols];
 };
 

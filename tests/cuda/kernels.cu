@@ -9,10 +9,11 @@ namespace detgemm::test {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr std::int64_t kMaxBlocks = 8192;
 
 unsigned blocks_for(std::int64_t items) {
   return static_cast<unsigned>(
-      std::clamp<std::int64_t>((items + kThreads - 1) / kThreads, 1, 8192));
+      std::clamp<std::int64_t>((items + kThreads - 1) / kThreads, 1, kMaxBlocks));
 }
 
 __device__ std::int64_t thread_index() {

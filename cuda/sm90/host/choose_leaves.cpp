@@ -20,10 +20,11 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
 // Constants fitted to measured times of the kernels on an H200 (docs/sm90.md). Over 205 problems,
 // of 1 to 32768 tokens, the choice costs 0.9 % against the best kernel.
 namespace model {
-constexpr double kLeaf = 0.11;      // us a leaf, unless taken in turn
-constexpr double kTurn = 0.08;      // us a leaf of a tile that is taken when it has ended
-constexpr double kTurnTree = 1.65;  // more where sums wait in the workspace
-constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us a part, and a KiB of a slot
+constexpr double kLeaf = 0.11;  // us per leaf, unless leaves are taken in turn
+constexpr double kTurn =
+    0.08;  // us per leaf, for tiles whose leaves are added when they have ended
+constexpr double kTurnTree = 1.65;  // added for a tree, whose sums wait in the workspace
+constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us per part, and per KiB of a slot
 constexpr double kGrid = 1.7, kGridKib = 0.128;
 constexpr double kPairTree = 1.02;                       // trees gain nothing from pairs of 128x128
 constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C, 128x128 loses to 128x192

@@ -87,7 +87,7 @@ template <class T>
 __device__ __forceinline__ void run_leaves_sequentially(LeafStages<T> stages, Leaves<T>& leaves) {
 #pragma unroll 1
   for (int at = leaves.range.begin; at < leaves.range.end; ++at) {
-    Accumulators<T> value;
+    Accumulators<T> value;  // (64 * kBlocks, kN): one leaf
     const BlockRange k = stages.start(leaves.leaf, at, value);
     stages.run_rest_and_c(k, at == leaves.range.begin, value);
     stages.end(value);
@@ -110,7 +110,7 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
   int at = leaves.range.begin;
 #pragma unroll 1
   while (at < leaves.range.end) {
-    Accumulators<T> b, c;
+    Accumulators<T> b, c;  // (64 * kBlocks, kN) each
     const BlockRange k = stages.start(leaves.leaf, at, b);
     leaves.store_top();
     const auto closed_by = [&](int i) {
@@ -157,7 +157,7 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
 ///   adds                                      | add l0      |             | add l1      |
 template <class T>
 __device__ __forceinline__ void run_leaves_overlapped(LeafStages<T> stages, Leaves<T>& leaves) {
-  Accumulators<T> even, odd;
+  Accumulators<T> even, odd;  // (64 * kBlocks, kN) each: two leaves
   const auto run = [&](int at, Accumulators<T>& mine, Accumulators<T>& other) {
     const BlockRange k = stages.start(leaves.leaf, at, mine);
     if (at > leaves.range.begin) {

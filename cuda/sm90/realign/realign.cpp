@@ -11,8 +11,8 @@
 namespace detgemm::cuda::sm90 {
 
 bool suits_realign(const Operand& operand, std::int64_t k) {
-  // The stride of a class is 16 * ld bytes, and TMA's end at 2^40. A class without rows has no map;
-  // along k it would have to give zeros.
+  // The stride of a class is 16 * ld bytes, and strides of TMA end at 2^40. A class without rows
+  // has no map; along k it would have to give zeros.
   return operand.ld < (std::int64_t{1} << 36) && (!operand.mn_major || k >= kClasses);
 }
 
@@ -25,8 +25,8 @@ double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64
   const double waves = std::ceil(tiles / sms);
   const double k64 = 64.0 * t.depth;
   const double steps = std::ceil(static_cast<double>(k) / k64) * 4 * t.depth;
-  // Clocks a k16 step: the tensor core, the floor of a chain, and the copies: 1.85 clocks a row,
-  // measured.
+  // Clocks per k16 step: the tensor core, the floor of a chain, and the copies, which were measured
+  // to take 1.85 clocks per row.
   const double step = std::max({t.groups * t.n / 2.0, 44.0, 1.85 * (t.x() + t.n)});
   const double clocks = waves * (steps * step + 1500.0 + 12.0 * t.n) + 3000.0;
   const double bytes = static_cast<double>(x_rows + y_rows) * static_cast<double>(k) * 2.0;
@@ -39,8 +39,8 @@ cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, 
   const std::int64_t count = operand.mn_major ? k : operand.rows;
   *shifts = 0;
   for (int c = 0; c < kClasses; ++c) {
-    // A K-major operand of fewer than eight rows: class 0 stands in where no row is. What it loads
-    // belongs to rows that do not exist and are never stored.
+    // In a K-major operand of fewer than eight rows, class 0 stands in for classes without rows.
+    // What it loads belongs to rows that do not exist and are never stored.
     const std::int64_t first = c < count ? c : 0;
     const auto start = reinterpret_cast<std::uintptr_t>(operand.data) +
                        static_cast<std::uintptr_t>(first * operand.ld) * 2;

@@ -13,7 +13,7 @@ namespace detgemm::cuda::sm90 {
 
 namespace geometry {
 
-/// A tile of one 64-row block a group, several k blocks a stage.
+/// A tile of one 64-row block per group, with several k blocks per stage.
 constexpr Geometry deep(int groups, int n, int depth) {
   return {groups, 1, n, depth, 1, 64 * groups, 1, false};
 }
@@ -21,8 +21,8 @@ constexpr Geometry deep(int groups, int n, int depth) {
 }  // namespace geometry
 
 /// Kernels for operands at any alignment, any epilogue and any strides of D (Family::realign).
-/// Several k blocks a stage make raw rows of 272 or 400 bytes instead of 144: the copies of weights
-/// are then few enough to follow memory.
+/// Several k blocks per stage make raw rows of 272 or 400 bytes instead of 144: the copies of
+/// weights are then few enough to follow memory.
 inline constexpr auto kRealignGeometries = std::to_array<Geometry>(
     {geometry::tile(2, 1, 64), geometry::tile(2, 1, 128), geometry::tile(2, 1, 256),
      geometry::deep(1, 16, 3), geometry::deep(1, 32, 3), geometry::deep(1, 64, 2),
@@ -32,14 +32,14 @@ inline constexpr auto kRealignGeometries = std::to_array<Geometry>(
 template <DType T, bool kXMn, bool kYMn>
 Kernel realign_kernel_of(int geometry, Form form);
 
-/// True where the classes' maps can describe the operand.
+/// Whether the maps of the classes can describe the operand.
 bool suits_realign(const Operand& operand, std::int64_t k);
 
-/// Microseconds expected; the counterpart of predicted_time.
+/// The expected microseconds; the counterpart of predicted_time.
 double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows,
                               std::int64_t k, int sms);
 
-/// The eight maps of an operand for `rows` of it a tile, and the shifts of their rows.
+/// The eight maps of an operand for `rows` rows per tile, and the shifts of their rows.
 cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, int rows, int depth,
                             CUtensorMap* maps, std::uint32_t* shifts);
 

@@ -10,8 +10,8 @@
 namespace detgemm::cuda::sm90 {
 
 inline constexpr int kSharedBytes = 227 * 1024;  ///< shared memory that a CTA may have
-inline constexpr int kReservedShared = 1024;     ///< what is reserved per CTA besides
-inline constexpr int kSharedAlignment = 1024;    ///< of stages, for the 128-byte swizzle
+inline constexpr int kReservedShared = 1024;     ///< bytes that each CTA costs besides
+inline constexpr int kSharedAlignment = 1024;    ///< of stages: the 128-byte swizzle repeats so
 
 /// The geometry of a wgmma kernel. Every field is bit-neutral.
 struct Geometry {

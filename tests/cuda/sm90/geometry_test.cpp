@@ -20,8 +20,9 @@ constexpr int kAMultiprocessorHas = 228 * 1024;
 constexpr int kReserved = 1024;  ///< of it, for every CTA
 constexpr int kSwizzleAtom = 1024;
 
-/// Bytes the epilogue stages D in, written out anew: two boxes of 64 rows a group, at most 64
-/// columns of 16 bits or 32 of 32; or 8 rows of fp32 a warp, 8 columns more than the tile has.
+/// Bytes in which the epilogue stages D, written a second time: two boxes of 64 rows per group, at
+/// most 64 columns of 16 bits or 32 of 32; or 8 rows of fp32 a warp, 8 columns more than the tile
+/// has.
 int epilogue_bytes(const Geometry& t, bool general) {
   if (general) return t.groups * 4 * 8 * (t.n + 8) * 4;
   return t.groups * 2 * std::max(64 * t.slab() * 2, 64 * t.fp32_slab() * 4);
@@ -34,7 +35,7 @@ void expect_runs(const Geometry& t, bool general) {
   EXPECT_TRUE(t.groups >= 1 && t.groups <= 3);
   EXPECT_GE(t.depth, 1);
   EXPECT_GE(t.ctas, 1);
-  // Three groups and a producer share out 64 K registers: 160 a thread hold fewer accumulators.
+  // Three groups and a producer share 64 K registers: 160 per thread hold fewer accumulators.
   EXPECT_LE(t.blocks * t.n / 2, t.groups == 3 ? 96 : 192) << "accumulators a thread";
   EXPECT_TRUE(t.load > 0 && t.load <= t.x());
   EXPECT_TRUE(t.load == t.x() || (t.x() == 64 && t.cluster == 1));

@@ -112,7 +112,7 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
                                                  : Form::general);
     EXPECT_EQ(r.grid, static_cast<unsigned>(d.grid));
     EXPECT_EQ(r.cluster, static_cast<unsigned>(t.cluster));
-    // What the kernel is told.
+    // The arguments of the kernel.
     EXPECT_EQ(r.shape.x_rows, p.x.rows);
     EXPECT_EQ(r.shape.y_rows, p.y.rows);
     EXPECT_EQ(r.shape.k_blocks, ceil_div(g.k, 64));
