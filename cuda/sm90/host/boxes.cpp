@@ -40,9 +40,10 @@ Boxes y_boxes(const Geometry& t, const Problem& p) {
   return boxes_of(p.y, t, p.k, t.y_share(), room);
 }
 
-int last_origin(std::int64_t rows, int tile, bool may_overlap) {
+int last_origin(const Operand& operand, int tile, bool may_overlap) {
   if (!may_overlap) return std::numeric_limits<int>::max();
-  return static_cast<int>(std::max<std::int64_t>(rows - tile, 0));
+  const std::int64_t step = operand.mn_major ? 16 / 2 : 1;
+  return static_cast<int>(ceil_div(std::max<std::int64_t>(operand.rows - tile, 0), step) * step);
 }
 
 bool may_store_twice(const GemmArguments& g) {

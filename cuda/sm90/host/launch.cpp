@@ -118,8 +118,8 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
   const Geometry& t = geometry_of(d);
   const bool twice = may_store_twice(call.g);
-  s.x_last = last_origin(p.x.rows, t.x(), twice);
-  s.y_last = last_origin(p.y.rows, t.n, twice);
+  s.x_last = last_origin(p.x, t.x(), twice);
+  s.y_last = last_origin(p.y, t.n, twice);
   const Boxes x = x_boxes(t, p);
   const Boxes y = y_boxes(t, p);
   s.x_stage_bytes = x.stage_bytes;
