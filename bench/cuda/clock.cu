@@ -37,7 +37,7 @@ struct SmClocks::Slot final : Queue::Mark {
 
 SmClocks::~SmClocks() { cudaFree(memory_); }
 
-void SmClocks::allocate() {
+SmClocks::SmClocks() {
   int device = 0;
   void* memory = nullptr;
   check(cudaGetDevice(&device), "current device");
@@ -46,10 +46,12 @@ void SmClocks::allocate() {
   check(cudaMemset(memory, 0, sizeof(Reading) * kMaxSms * kReadings), "room for readings");
   memory_ = static_cast<Reading*>(memory);
   for (int slot = 0; slot < kReadings; ++slot) free_.push_back(slot);
+  read_clocks<<<1, 32>>>(memory_, number_);
+  check(cudaGetLastError(), "reading clocks");
+  check(cudaDeviceSynchronize(), "reading clocks");
 }
 
 Queue::MarkPtr SmClocks::read(cudaStream_t stream) {
-  if (memory_ == nullptr) allocate();
   if (free_.empty()) return nullptr;
   const int slot = free_.back();
   free_.pop_back();

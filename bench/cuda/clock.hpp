@@ -16,7 +16,8 @@ namespace detgemm::bench {
 /// one multiprocessor, cycles over global time are its mean frequency.
 class SmClocks {
  public:
-  SmClocks() = default;
+  /// Allocates, and loads its kernel: neither is to happen while something is timed.
+  SmClocks();
   ~SmClocks();
   SmClocks(const SmClocks&) = delete;
   SmClocks& operator=(const SmClocks&) = delete;
@@ -32,7 +33,6 @@ class SmClocks {
 
  private:
   struct Slot;
-  void allocate();
   std::vector<Reading> fetch(cudaStream_t stream, const Queue::Mark& mark) const;
 
   Reading* memory_ = nullptr;
