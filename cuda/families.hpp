@@ -46,8 +46,9 @@ struct Call {
 };
 
 /// A family of kernels is one row of the table in families.cpp, in the order of Family. To add a
-/// family, say a grouped GEMM, add a value to Family (launch.hpp), write these functions and add a
-/// row; decide, name, enqueue, preparation, forced kernels and the memory of decisions work for it.
+/// family, say a grouped GEMM, add a value to Family (launch.hpp), write these functions, add a
+/// row, and let `question_of`, or what it calls, say which problems are the family's; decide, name,
+/// enqueue, preparation, forced kernels and the memory of decisions then work for it.
 struct FamilyRow {
   Family family;
   /// The arithmetic whose contracts its kernels compute; they are prepared together.

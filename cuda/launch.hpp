@@ -73,7 +73,7 @@ struct Decision {
   bool deep = false;                ///< SM90: sums of a tree wait outside of registers
   int cluster = 1;                  ///< CTAs per cluster
   int grid = 0;                     ///< CTAs
-  int shared_bytes = 0;             ///< SIMT: of a CTA
+  int shared_bytes = 0;             ///< SIMT: per CTA
   sm90::Raster raster;              ///< SM90: the order of the tiles
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""summary.py FOLDER: adds up what ctest wrote there as JUnit, one file a preset.
+"""summary.py FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
 
 The last line says how many tests passed, failed and were skipped; failing or running none is
 exit status 1.

@@ -19,7 +19,7 @@ struct Arm {
   std::string name;
   std::function<Status(Stream, int call)> enqueue;
   std::string detail{};   ///< what runs, in one line
-  std::int64_t d_size{};  ///< bytes of an element of D; 0: the problem's
+  std::int64_t d_size{};  ///< bytes per element of D; 0: the problem's
 };
 
 /// A benchmark that met an error has no result: it ends, or leaves the arm out with a note.

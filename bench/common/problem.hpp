@@ -32,14 +32,14 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool a_transposed = false;  ///< A lies in memory as k x m
   bool b_transposed = false;  ///< B lies in memory as n x k
-  std::int64_t size = 2;      ///< bytes an element of A and B ...
+  std::int64_t size = 2;      ///< bytes per element of A and B ...
   std::int64_t d_size = 2;    ///< ... and of D
   bool reads_d = false;
 
   std::int64_t a_bytes() const { return size * m * k; }
   std::int64_t b_bytes() const { return size * k * n; }
   std::int64_t d_bytes() const { return d_size * m * n; }
-  /// What a call must at least move: each operand once.
+  /// The least that a call must move: each operand once.
   double bytes() const {
     return static_cast<double>(a_bytes() + b_bytes() + (reads_d ? 2 : 1) * d_bytes());
   }
@@ -55,7 +55,7 @@ inline DType output_of(const Problem& p) {
   return same && !p.accumulate ? p.type : DType::fp32;
 }
 
-/// Bytes of an element in memory.
+/// Bytes per element in memory.
 inline std::int64_t bytes_of(DType type) {
   if (type == DType::fp32 || type == DType::tf32) return 4;
   return type == DType::bf16 || type == DType::fp16 ? 2 : 1;

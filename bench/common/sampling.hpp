@@ -38,9 +38,9 @@ class Queue {
   virtual std::unique_ptr<Replay> record(const Arm& arm, int calls) = 0;
   virtual void launch(const Replay& replay) = 0;
   virtual MarkPtr mark() = 0;
-  /// Whether the device has come past it already.
+  /// Whether the device has already passed the mark.
   virtual bool passed(const Mark& mark) = 0;
-  /// Waits for the later one.
+  /// Waits for the later mark.
   virtual double us_between(const Mark& begin, const Mark& end) = 0;
   virtual void wait() = 0;
   /// Keeps the device busy, so that the host is ahead of it when what is timed begins.

@@ -18,10 +18,10 @@ namespace detgemm::bench {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-constexpr double kShortUs = 200;         // below this a second look is cheap and worth it
+constexpr double kShortUs = 200;         // below this a second look is cheap and worthwhile
 constexpr int kChoices = 10;             // of the heuristic's list
 constexpr std::int64_t kTiles = 4096;    // of D that are recomputed for a K of 8192
-constexpr double kLargeWeights = 100e6;  // bytes: what a read is bound by memory from
+constexpr double kLargeWeights = 100e6;  // bytes: from here on memory bounds a read
 
 cudaStream_t new_stream() {
   cudaStream_t stream = nullptr;
@@ -111,7 +111,7 @@ class CudaBenchDevice final : public BenchDevice {
   std::optional<BitsCheck> check_bits(const Problem& p, const Contract& contract,
                                       const Buffers& buffers, int call) override {
     if (!has_plain_chain(contract) || p.accumulate) return std::nullopt;
-    // Long chains are slow to recompute; fewer of them then.
+    // Long chains are slow to recompute, so fewer of them are.
     const std::int64_t steps = std::max<std::int64_t>(gemm_of(p).k, 8192);
     const Counted counted = against_plain_chain(cuda_stream(queue_.stream()), p,
                                                 buffers.at(p, call), kTiles * 8192 / steps);
@@ -182,7 +182,7 @@ class CudaBenchDevice final : public BenchDevice {
   }
 
  private:
-  /// Least microseconds per call of graphs of a few calls.
+  /// The minimum, over graphs of a few calls, of the microseconds per call.
   double fastest_us(const Arm& arm, int calls, int tries, double idle_ms) {
     check(arm.enqueue(queue_.stream(), 0), arm.name);
     queue_.wait();

@@ -8,8 +8,8 @@
 
 namespace detgemm::bench::hip {
 
-/// What of the HIP runtime only a clock needs: events and graphs. Found while the program runs, in
-/// the library that the backend has loaded. Not run on AMD hardware.
+/// The part of the HIP runtime that only a clock needs: events and graphs. It is found while the
+/// program runs, in the library that the backend has loaded. Not run on AMD hardware.
 struct Runtime {
   int (*StreamSynchronize)(void*);
   int (*StreamBeginCapture)(void*, int);

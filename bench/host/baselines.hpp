@@ -9,7 +9,7 @@
 
 namespace detgemm::bench {
 
-/// OpenBLAS sgemm, found while the program runs. Where the inputs are no fp32 it multiplies fp32
+/// OpenBLAS sgemm, found while the program runs. Where the inputs are not fp32 it multiplies fp32
 /// ones of the same sizes: the figure that people compare a processor's GEMM with.
 Baseline openblas_sgemm();
 

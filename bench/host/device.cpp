@@ -83,7 +83,7 @@ class HostBenchDevice final : public BenchDevice {
     return p;
   }
 
-  /// Products a second as docs/numbers.md has them; for estimates only.
+  /// Products per microsecond, near those of docs/numbers.md; for estimates only.
   double guess_us(const Case& c, const ContractArm& spec) const override {
     const unsigned threads =
         c.threads != 0 ? static_cast<unsigned>(c.threads) : std::thread::hardware_concurrency();

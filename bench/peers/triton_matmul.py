@@ -61,7 +61,7 @@ def graph_of(enqueue, calls):
 
 
 def sample(graph, calls, idle_s):
-    """Microseconds a call of one launch."""
+    """Microseconds per call of one launch."""
     time.sleep(idle_s)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda._sleep(400_000)  # the host's lead, about 200 us

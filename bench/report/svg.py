@@ -27,7 +27,7 @@ def colour(name, baselines=()):
         return COLOURS[name]
     if name in BASELINE_COLOURS:
         return BASELINE_COLOURS[name]
-    if name not in baselines:  # an arm of ours by its contract: one of ours that is free
+    if name not in baselines:  # an arm of detgemm named by its contract: one of detgemm's own colours
         return OWN_COLOURS[sum(map(ord, name)) % len(OWN_COLOURS)]
     taken = {BASELINE_COLOURS.get(other) for other in baselines}
     strangers = [other for other in baselines if other not in BASELINE_COLOURS and other not in COLOURS]

@@ -12,7 +12,7 @@ namespace detgemm::bench {
 /// FLOP per second as people read them: "812.345 TFLOP/s", "4.321 GFLOP/s" below one TFLOP/s.
 std::string text_of_rate(double flops_per_s);
 
-/// The ceilings of a run in one line; what was not measured is said to be so.
+/// The ceilings of a run in one line, which also says what was not measured.
 std::string text_of(const Ceilings& ceilings);
 
 /// Where the time of an arm falls when M grows, in one line.

@@ -85,8 +85,8 @@ struct Protocol {
   double block_ms = 0;   ///< a settled sample
 };
 
-/// One device with all an experiment needs of it. There is one for the host, for CUDA, for HIP,
-/// and a fake with a clock of its own for the tests.
+/// One device with everything that an experiment needs from it. There is one for the host, for
+/// CUDA, for HIP, and a fake with a clock of its own for the tests.
 class BenchDevice {
  public:
   virtual ~BenchDevice() = default;
@@ -101,16 +101,16 @@ class BenchDevice {
   virtual std::vector<std::string> baseline_names() const = 0;
   /// The baselines, looked for now. Libraries are loaded and may start threads.
   virtual std::vector<Baseline> baselines() = 0;
-  /// Arms that show what no product can be faster than, beside the cases they belong to.
+  /// Arms that show what no product can be faster than, beside the cases that they belong to.
   virtual std::vector<Baseline> ceiling_arms() { return {}; }
   /// Problems that baselines compute in place of this one, for the pools.
   virtual std::vector<Problem> baselines_need(const Problem&) const { return {}; }
   virtual Protocol protocol(const Case& c, bool quick) const = 0;
-  /// Microseconds a call may take, for the estimate of a run.
+  /// Microseconds that a call may take, for the estimate of a run.
   virtual double guess_us(const Case& c, const ContractArm& spec) const = 0;
   virtual Ceilings measure_ceilings(bool quick) = 0;
   /// Recomputes a part of the D that call number `call` wrote, by the plainest means the device
-  /// has, and counts the outputs whose bits differ. Nothing where it has no means for this
+  /// has, and counts the outputs whose bits differ. Returns nothing where it has no means for this
   /// contract.
   virtual std::optional<BitsCheck> check_bits(const Problem&, const Contract&, const Buffers&,
                                               int) {

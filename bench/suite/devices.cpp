@@ -26,7 +26,7 @@ Protocol gpu_protocol(const Case& c, bool quick) {
     case Mode::settled:
       return {quick ? 3 : 6, 0, 3000, 2, quick ? 0.5 : 1.5, quick ? 60.0 : 100.0};
     default:
-      // Up to 64 tokens power is no question; above, a pause keeps the clock from sinking.
+      // Up to 64 tokens power does not matter; above, a pause keeps the clock from sinking.
       return {quick ? 5 : 11, c.problem.tokens <= 64 ? 1.0 : 10.0, 1000, 20};
   }
 }

@@ -21,14 +21,14 @@ struct Settings {
   std::function<bool(const std::string&)> wanted = [](const std::string&) { return true; };
 };
 
-/// Names of the arms a case has here, detgemm first.
+/// Names of the arms that a case has here, detgemm first.
 std::vector<std::string> arms_of(const Case& c, const std::vector<Baseline>& baselines,
                                  const Settings& settings);
 
 /// Whether a baseline belongs to a case.
 bool is_timed(const Case& c, const Baseline& baseline);
 
-/// Most calls in a replay.
+/// The maximum number of calls in a replay.
 inline constexpr int kMaxCalls = 256;
 
 /// How the arms of a case are sampled: the device's protocol, the case's own limits, a budget.

@@ -11,9 +11,9 @@
 namespace detgemm::bench {
 
 /// Adds to every case an arm NAME@KERNEL for each kernel that can be forced under each of its
-/// contracts, B stable where an arm of that contract has it so. `patterns`: "all", or names in
-/// which
-/// * stands for anything. Throws std::invalid_argument where a pattern fits no kernel of any case.
+/// contracts. B is stable where it is so in an arm of that contract. `patterns`: "all", or names in
+/// which an asterisk stands for anything. Throws std::invalid_argument where a pattern fits no
+/// kernel of any case.
 void add_forced_arms(const Backend& backend, const std::vector<std::string>& patterns,
                      std::vector<Case>& cases);
 

@@ -19,7 +19,7 @@ struct ArmResult {
   std::string variant;                   ///< ... and the kernel that was forced; empty: chosen
   std::string detail;                    ///< kernel or algorithm
   int calls = 0;                         ///< in a replay
-  Stats us;                              ///< a call
+  Stats us;                              ///< per call
   std::vector<double> samples;
   std::size_t workspace_bytes = 0;
   /// Row 0 of this batch has the bits it has alone; nothing where there is no such question.

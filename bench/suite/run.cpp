@@ -253,8 +253,8 @@ void measure(Session& session, double estimate, std::size_t arms) {
   for (const Fall& fall : run.falls) std::printf("%s\n", text_of(fall).c_str());
 }
 
-/// What may be timed beside detgemm. `look`: libraries are loaded, and those that are absent are
-/// told; else their names are all that is known.
+/// What may be timed beside detgemm. With `look` libraries are loaded, and those that are absent
+/// are named; without it their names are all that is known.
 std::vector<Baseline> find_baselines(BenchDevice& device, const Options& options, bool look) {
   std::vector<Baseline> all;
   if (look) {

@@ -26,7 +26,7 @@ std::string field(const std::string& text) {
   return out + "\"";
 }
 
-/// The first comparison of an arm of detgemm: with the first baseline there.
+/// The first comparison of an arm of detgemm, which is with the first baseline; null without one.
 const Versus* first(const CaseResult& r, const ArmResult& arm) {
   for (const Versus& v : r.comparisons) {
     if (v.arm == arm.name) return &v;

@@ -27,7 +27,7 @@ class Draws {
   std::uint64_t state_;
 };
 
-/// The most values that one list may stand for.
+/// The maximum number of values that one list may stand for.
 inline constexpr std::int64_t kMaxValues = 4096;
 /// The largest extent of a matrix that is measured.
 inline constexpr std::int64_t kMaxExtent = 1 << 24;

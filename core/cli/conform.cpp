@@ -27,7 +27,7 @@ constexpr const char* kFooter =
 compared byte for byte; the only tolerance is the derived error bound (docs/error-bound.md). Failed,
 mistrusted (the data could not have shown a difference) and untested (an error) make the run fail;
 skipped and unsupported come with their reason. Each failure ends with the command that repeats it
-alone. With -o the report goes to a file, and stdout gets one line per engine.
+alone. With -o the report goes to a file, and stdout gets one line that says so.
 
 Examples:
   detgemm conform                                   every backend that can run here, quickly

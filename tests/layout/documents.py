@@ -113,12 +113,12 @@ def cells(_root, path, text):
 
 
 def section(text, title):
-    """(number of its first line, the text) below a heading, up to the next one."""
-    match = re.search(rf"^#+ +{re.escape(title)}\s*$", text, re.M)
+    """(number of its first line, the text) below a heading, up to the next one that is not deeper."""
+    match = re.search(rf"^(#+) +{re.escape(title)}\s*$", text, re.M)
     if not match:
         return 0, ""
     after = text[match.end():]
-    end = re.search(r"^#+ ", after, re.M)
+    end = re.search(rf"^#{{1,{len(match.group(1))}}} ", after, re.M)
     return text[:match.end()].count("\n") + 1, after[:end.start()] if end else after
 
 

@@ -22,6 +22,8 @@ ARCHITECTURE = f"""# Map
 
 ## Glossary
 
+### Kernels
+
 | word | meaning |
 |---|---|
 | slot | a place in the workspace |

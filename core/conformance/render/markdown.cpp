@@ -49,7 +49,7 @@ std::string facts(const Report& report) {
   return text;
 }
 
-/// A row a contract, a column a property: contracts are the longer list.
+/// One row per contract, one column per property: contracts are the longer list.
 std::string table(const Report& report) {
   const auto properties = distinct(report, &Cell::property);
   std::string text = "| contract | digest |";

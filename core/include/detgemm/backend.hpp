@@ -109,7 +109,7 @@ class DETGEMM_API Backend {
   virtual Status available() const = 0;
   /// ok if it computes this problem, which passed `validate`; otherwise `unsupported` and why not.
   virtual Status supports(const GemmSpec& spec) const = 0;
-  /// What it promises for a contract; needs no device.
+  /// What it promises for a contract. This needs no device.
   virtual Guarantees guarantees(const Contract& contract) const = 0;
   /// The names of the kernels that may be forced for this problem; all give the same bits.
   virtual std::vector<std::string> variants(const GemmSpec& spec) const = 0;
@@ -117,7 +117,7 @@ class DETGEMM_API Backend {
   /// `options.variant` is empty or one of `variants`.
   virtual Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                             const PlanOptions& options) const = 0;
-  /// The memory and streams it works with.
+  /// The memory and streams that it works with.
   virtual Device& device() const noexcept = 0;
 };
 

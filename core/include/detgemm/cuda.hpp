@@ -15,7 +15,10 @@ namespace detgemm {
 /// A plan belongs to the device that is current when it is created, and so do the stream and
 /// every array of its runs. Another current device, a stream or memory of another device, and
 /// host memory are refused with a sentence. Runs may be captured into a graph; plans are created
-/// outside of a capture, because creating one loads the kernels.
+/// outside of a capture, because creating one loads the kernels. A plan survives a reset of its
+/// device and runs in any context of it. Where a context has no room for a kernel's cluster of CTAs
+/// (under MPS, in a green context, on a MIG slice), another kernel runs, with the same bits; only a
+/// kernel that the plan forces is refused.
 DETGEMM_API const Backend& cuda_backend() noexcept;
 
 }  // namespace detgemm

@@ -11,13 +11,15 @@
 ///   auto contract = detgemm::Contract::parse("hopper/bf16/chain->bf16");
 ///   auto status   = detgemm::gemm({}, a, b, d, *contract);
 ///
-/// types.hpp, matrix.hpp     types, streams, workspaces, and views of the caller's memory
-/// status.hpp                Status and Result: a code and a sentence
-/// contract.hpp              Contract: arithmetic, k_block, reduction, output; all that decides
-/// bits gemm_spec.hpp             GemmSpec, a problem without its M, and Operands, the arrays of a
-/// run plan.hpp                  Plan and gemm, which compute backend.hpp               Backend,
-/// backends() and find_backend: what computes it runtime.hpp               Runtime, which starts
-/// Kokkos for the reference device.hpp, digest.hpp    for tools
+///   types.hpp, matrix.hpp    types, streams, workspaces, and views of the caller's memory
+///   status.hpp               Status and Result: a code and a sentence
+///   contract.hpp             Contract: everything that decides bits
+///   gemm_spec.hpp            GemmSpec, a problem without its M, and Operands, the arrays of a run
+///   plan.hpp                 Plan and gemm, which compute
+///   backend.hpp              Backend, backends() and find_backend: what they compute with
+///   runtime.hpp              Runtime, which starts Kokkos for the reference
+///   version.hpp              the version of the library
+///   device.hpp, digest.hpp   for tools
 
 #include "detgemm/backend.hpp"
 #include "detgemm/contract.hpp"

@@ -25,7 +25,7 @@ struct DeviceInfo {
 };
 
 /// The memory and streams of one kind of device, for tools that work with any backend: the
-/// conformance harness, the command line, the benchmarks. Applications do not need it.
+/// conformance harness, the command, the benchmark. Applications do not need it.
 /// Every function may be called from any thread. Failures are a Status with the device's own
 /// sentence: `unavailable` without a driver or device, `internal` for exhausted memory and for
 /// errors of earlier work.
@@ -49,7 +49,7 @@ class DETGEMM_API Device {
   virtual Status to_device(void* device, const void* host, std::size_t bytes) = 0;
   virtual Status to_host(void* host, const void* device, std::size_t bytes) = 0;
 
-  /// A stream that the caller destroys; on the host an empty one.
+  /// A stream that the caller destroys; on the host it is an empty one.
   virtual Result<Stream> create_stream() = 0;
   virtual void destroy_stream(Stream stream) noexcept = 0;
   /// Waits until all work on the stream has finished, and reports its errors.

@@ -46,7 +46,7 @@ class DETGEMM_API Plan {
   /// epilogue), given in rank order, and applies this plan's epilogue. D has the bits of one rank
   /// that computes all of K. This plan's k is all of K, and the number of roots divides its leaves.
   /// `operands.a` and `operands.b` are ignored. D may not overlap a root. Streams, workspace and
-  /// `info` as in `run`.
+  /// `info` are as in `run`.
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
                  Workspace workspace = {}, RunInfo* info = nullptr) const;
 
@@ -88,7 +88,7 @@ struct GemmOptions {
 /// M, N and K come from the views. Without `options.backend` the first backend that works on the
 /// stream's kind of memory and computes the problem is used; where none can run here or now, for
 /// example before a Runtime is started, the call returns `unavailable`, and where those that can
-/// run do not compute the problem, `unsupported`. Errors otherwise as in Plan::create and
+/// run do not compute the problem, `unsupported`. Other errors are those of Plan::create and
 /// Plan::run.
 DETGEMM_API Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
                         const Contract& contract, const GemmOptions& options = {});

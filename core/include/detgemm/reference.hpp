@@ -19,9 +19,10 @@ DETGEMM_API const Backend& reference_backend() noexcept;
 DETGEMM_API const Backend* reference_device_backend() noexcept;
 
 /// Calls Kokkos::initialize with this many host threads (0: all) unless the application has done
-/// so. True when this call initialised Kokkos: then call `finalize_reference` before the process
-/// ends. Call both on the main thread. Refuses a negative number of threads (invalid_argument), and
-/// from Kokkos 3.7 on one that has been finalised in this process (unavailable).
+/// so. Returns true if this call initialised Kokkos: then call `finalize_reference` before the
+/// process ends. Call both on the main thread. Refuses a negative number of threads
+/// (invalid_argument), and from Kokkos 3.7 on a Kokkos that has been finalised in this process
+/// (unavailable).
 DETGEMM_API Result<bool> initialize_reference(int threads);
 /// Calls Kokkos::finalize if Kokkos is initialised. No run may be in progress.
 DETGEMM_API void finalize_reference() noexcept;

@@ -13,7 +13,7 @@
 
 namespace detgemm {
 
-/// Why a call was refused. Every refusal also carries a sentence, see `Status::message`.
+/// Why a call was refused. Every refusal also carries a sentence; see `Status::message`.
 enum class Errc : std::int32_t {
   ok = 0,
   invalid_argument = 1,  ///< an argument breaks a rule that holds for every backend

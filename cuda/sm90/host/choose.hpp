@@ -40,8 +40,8 @@ Question usual_question(const GemmSpec& spec, std::int64_t m);
 const char* why_not(const Question& q);
 Choice choose(const Question& q);
 
-/// Microseconds the model expects of a geometry; the smallest wins. `parts`: CTAs that share the k
-/// of a tile.
+/// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share
+/// the k of a tile.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms, bool swapped, int parts = 1);
 

@@ -37,7 +37,7 @@ int slots_for(const Sharing& s, int sms);
 /// the x side; or null.
 const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s);
 
-/// Microseconds the model expects, the counterpart of predicted_time for fold and tree.
+/// Microseconds that the model expects, the counterpart of predicted_time for fold and tree.
 double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& s, std::int64_t x,
                            std::int64_t y, bool swapped);
 

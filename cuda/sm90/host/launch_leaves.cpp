@@ -12,7 +12,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-/// No CTA keeps more than this in one slot, nor a multiprocessor in the slots of its CTAs.
+/// The maximum size of a slot, summed over the CTAs of a multiprocessor.
 constexpr std::size_t kSlotBytesPerSm = 128 * 1024;
 
 /// The words at the start of the workspace, one per tile.

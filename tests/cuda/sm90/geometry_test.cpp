@@ -21,8 +21,8 @@ constexpr int kReserved = 1024;  ///< of it, for every CTA
 constexpr int kSwizzleAtom = 1024;
 
 /// Bytes in which the epilogue stages D, written a second time: two boxes of 64 rows per group, at
-/// most 64 columns of 16 bits or 32 of 32; or 8 rows of fp32 a warp, 8 columns more than the tile
-/// has.
+/// most 64 columns of 16 bits or 32 of 32; or 8 rows of fp32 per warp, 8 columns more than the
+/// tile has.
 int epilogue_bytes(const Geometry& t, bool general) {
   if (general) return t.groups * 4 * 8 * (t.n + 8) * 4;
   return t.groups * 2 * std::max(64 * t.slab() * 2, 64 * t.fp32_slab() * 4);
