@@ -6,6 +6,7 @@
 #include "core/contract/compute_element.hpp"
 #include "core/contract/gemm_arguments.hpp"
 #include "cuda/simt/place.cuh"
+#include "cuda/simt/ptx/memory.cuh"
 
 namespace detgemm::cuda::simt {
 
@@ -72,12 +73,29 @@ class Epilogue {
       if (row >= g_.m) continue;
 #pragma unroll
       for (int j = 0; j < kTile.thread_cols; j += Where::kColRun) {
-        store_run(row * g_.ds.row, col + Where::col_of(j), &sums[i][j]);
+        float run[Where::kColRun];
+        in_column_order(&sums[i][j], run);
+        store_run(row * g_.ds.row, col + Where::col_of(j), run);
       }
     }
   }
 
  private:
+  /// The sums of a run, exchanged back to the order of columns through this lane's own 16 bytes of
+  /// shared memory. Moves between registers would make ptxas allocate the sums in column order.
+  __device__ __forceinline__ void in_column_order(const float* sums, float* run) const {
+    if constexpr (Where::kSwap == 0) {
+      run[0] = sums[0];
+    } else {
+      static_assert(Where::kColRun == 4 && kRows * kPitch >= 32 * 4,
+                    "Each lane exchanges 16 bytes at a time in its warp's piece.");
+      const std::uint32_t mine = ptx::shared_address(memory_ + where_.lane * 4);
+      ptx::st_shared_v4_f32(mine, sums);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) run[e] = ptx::ld_shared_f32(mine + 4 * (e ^ Where::kSwap));
+    }
+  }
+
   __device__ __forceinline__ void store_run(std::int64_t line, std::int64_t col,
                                             const float* run) const {
     using arithmetic::canonical;
@@ -117,7 +135,7 @@ class Epilogue {
       const int c = along_rows ? e / kRows : e % kCols;
       const std::int64_t row = row_ + r * Where::kRowRun + Where::row_of(piece);
       const std::int64_t col = col_ + c;
-      if (row < g_.m && col < g_.n) fn(memory_[r * kPitch + c], row, col);
+      if (row < g_.m && col < g_.n) fn(memory_[r * kPitch + (c ^ Where::kSwap)], row, col);
     }
   }
 

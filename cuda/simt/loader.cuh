@@ -7,7 +7,7 @@
 
 #include "core/arithmetic/formats.hpp"
 #include "cuda/simt/params.hpp"
-#include "cuda/simt/ptx/copy.cuh"
+#include "cuda/simt/ptx/memory.cuh"
 #include "cuda/simt/tile.hpp"
 
 namespace detgemm::cuda::simt {

@@ -195,8 +195,11 @@ class Mainloop {
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
 #pragma unroll
-      for (int j = 0; j < kTile.thread_cols; ++j) {
-        acc[i][j] = arithmetic::fma_rn(fragment_a_[which][i], fragment_b_[which][j], acc[i][j]);
+      for (int turn = 0; turn < kTile.thread_cols; ++turn) {
+        // There and back again: the last column of a row is still at hand for the next row.
+        const int j = i % 2 == 0 ? turn : kTile.thread_cols - 1 - turn;
+        float& sum = acc[i][j ^ Where::kSwap];
+        sum = arithmetic::fma_rn(fragment_a_[which][i], fragment_b_[which][j], sum);
       }
     }
   }

@@ -14,6 +14,10 @@ struct Place {
   static constexpr int kColRun = kTile.thread_cols < 4 ? kTile.thread_cols : 4;
   static constexpr int kRowGroup = kTile.lane_rows * kRowRun;  // rows of one run of all lanes
   static constexpr int kColGroup = kTile.lane_cols * kColRun;
+  /// Sum (i, j) belongs to column j ^ kSwap. ptxas puts neighbouring columns into registers of
+  /// different banks, in B's fragments and in the sums alike; with neighbours exchanged in one of
+  /// them, a multiplication reads B and its sum from different banks, in one clock and not two.
+  static constexpr int kSwap = kTile.thread_cols > 1 ? 1 : 0;
   static constexpr int kWarpRows = kTile.lane_rows * kTile.thread_rows;
   static constexpr int kWarpCols = kTile.lane_cols * kTile.thread_cols;
 

@@ -22,8 +22,8 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    const int x0 = tile_x * T::kX;
-    const int y0 = tile_y * T::kN;
+    const int x0 = x_of<T>(shape, tile_x);
+    const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> acc;  // (64 * kBlocks, kN)
     if constexpr (T::kForm == Form::from_c) {
       start_from_c<T>(g, shape, group, x0, y0, acc);

@@ -4,6 +4,7 @@
 #include "cuda/sm90/host/launch.hpp"
 
 #include "cuda/sm90/chain/kernels.hpp"
+#include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/realign/realign.hpp"
@@ -115,7 +116,16 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   s.x_rows = static_cast<int>(p.x.rows);
   s.y_rows = static_cast<int>(p.y.rows);
   s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
-  s.whole_blocks = call.g.k % kBlockK == 0;
+  const Geometry& t = geometry_of(d);
+  const bool twice = may_store_twice(call.g);
+  s.x_last = last_origin(p.x, t.x(), twice);
+  s.y_last = last_origin(p.y, t.n, twice);
+  const Boxes x = x_boxes(t, p);
+  const Boxes y = y_boxes(t, p);
+  s.x_stage_bytes = x.stage_bytes;
+  s.y_stage_bytes = y.stage_bytes;
+  s.x_one_box = x.depth > 1;
+  s.y_one_box = y.depth > 1;
   s.x_stable = p.x_stable;
   s.y_stable = p.y_stable;
   s.d_x_contiguous = p.d_x_contiguous();
@@ -127,11 +137,11 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
 cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchMaps* maps) {
   const Geometry& t = geometry_of(d);
   if (call.g.k > 0) {
-    const auto make = [&](const Operand& o, int rows, CUtensorMap* to) {
-      return make_map(o, d.input, call.g.k, rows, t.depth, to);
+    const auto make = [&](const Operand& o, const Boxes& boxes, CUtensorMap* to) {
+      return make_map(o, d.input, call.g.k, boxes.rows, boxes.depth, to);
     };
-    if (const auto e = make(p.x, t.x_share(), &maps->x); e != cudaSuccess) return e;
-    if (const auto e = make(p.y, t.y_share(), &maps->y); e != cudaSuccess) return e;
+    if (const auto e = make(p.x, x_boxes(t, p), &maps->x); e != cudaSuccess) return e;
+    if (const auto e = make(p.y, y_boxes(t, p), &maps->y); e != cudaSuccess) return e;
   }
   return d.form == Form::plain ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
 }

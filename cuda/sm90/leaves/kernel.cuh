@@ -46,8 +46,8 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   const LeafRange range = part_of(leaf, walk.part);
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    const int x0 = tile_x * T::kX;
-    const int y0 = tile_y * T::kN;
+    const int x0 = x_of<T>(shape, tile_x);
+    const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> sums[T::kSums];  // (kSums, 64 * kBlocks, kN)
     Accumulators<T>& sum = sums[0];
     const bool from_c = leaf.from_c && walk.part == 0;

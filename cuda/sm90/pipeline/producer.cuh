@@ -67,6 +67,16 @@ struct TileWalk {
   }
 };
 
+/// The first row of X, or of Y, of a tile.
+template <class T>
+__device__ __forceinline__ int x_of(const LaunchShape& shape, int tile_x) {
+  return min(tile_x * T::kX, shape.x_last);
+}
+template <class T>
+__device__ __forceinline__ int y_of(const LaunchShape& shape, int tile_y) {
+  return min(tile_y * T::kN, shape.y_last);
+}
+
 /// Blocks [begin, end) of 64 k.
 struct BlockRange {
   int begin = 0, end = 0;
@@ -75,15 +85,14 @@ struct BlockRange {
 /// Loads one stage of one operand, (kRows, kDepth blocks of 64 k): rows from `row`, k blocks from
 /// `block`.
 template <int kRows, int kDepth, bool kMn>
-__device__ __forceinline__ void load_stage(const CUtensorMap& map, bool whole_blocks,
-                                           std::uint32_t to, int row, int block,
-                                           std::uint32_t barrier) {
+__device__ __forceinline__ void load_stage(const CUtensorMap& map, bool one_box, std::uint32_t to,
+                                           int row, int block, std::uint32_t barrier) {
   if constexpr (kMn) {
 #pragma unroll
     for (int slab = 0; slab < (kRows + 63) / 64; ++slab) {  // boxes of (64 k, 64 rows)
       ptx::tma_load(to + slab * kSlabBytes, &map, row + slab * 64, block * kBlockK, barrier);
     }
-  } else if (kDepth > 1 && whole_blocks) {
+  } else if (kDepth > 1 && one_box) {
     ptx::tma_load(to, &map, 0, row, block, barrier);  // one box of (kDepth, kRows, 64 k)
   } else {
 #pragma unroll
@@ -105,7 +114,7 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
   while (walk.next(shape.raster, tile_x, tile_y)) {
     for (int block = k.begin; block < k.end; block += T::kDepth) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
-      load(cursor.stage, tile_x * T::kX, tile_y * T::kN, block);
+      load(cursor.stage, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), block);
       cursor.advance();
     }
   }
@@ -141,11 +150,11 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
     if (!shape.x_stable) ptx::griddepcontrol_wait();
     produce(shared, shape, walk, k, [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
-      ptx::mbarrier_arrive_expect_tx(full, T::kDepth * T::kXBytes);
+      ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.x_stage_bytes));
       if constexpr (T::kCluster > 1 && T::kSharesX) {
         multicast_stage<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full);
       } else {
-        load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.whole_blocks, shared.x(stage), x,
+        load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.x_one_box, shared.x(stage), x,
                                                   block, full);
       }
     });
@@ -153,11 +162,11 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
     if (!shape.y_stable) ptx::griddepcontrol_wait();
     produce(shared, shape, walk, k, [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
-      ptx::mbarrier_arrive_expect_tx(full, T::kDepth * T::kYBytes);
+      ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.y_stage_bytes));
       if constexpr (T::kCluster > 1 && !T::kSharesX) {
         multicast_stage<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full);
       } else {
-        load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.whole_blocks, shared.y(stage), y, block,
+        load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.y_one_box, shared.y(stage), y, block,
                                               full);
       }
     });

@@ -83,9 +83,9 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
-  constexpr int kWide[] = {64, 96, 128, 160, 192};
-  constexpr int kThree[] = {80, 128, 160};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 5 + 3 + 4 + 2> all{};
+  constexpr int kWide[] = {64, 96, 128, 144, 160, 176, 192};
+  constexpr int kThree[] = {80, 128, 144, 160, 176};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);

@@ -28,8 +28,17 @@ struct LeafMaps : LaunchMaps {
 struct LaunchShape {
   Raster raster;
   int x_rows = 0, y_rows = 0;
-  int k_blocks = 0;           ///< blocks of kBlockK; the last one is padded with zeros
-  bool whole_blocks = false;  ///< k is a multiple of kBlockK, and maps have a third dimension
+  int k_blocks = 0;  ///< blocks of kBlockK; the last one is padded with zeros
+  /// No tile begins behind this row, so that the last tile ends where the operand ends and TMA is
+  /// asked for no row that does not exist, which takes longer than one that does. The last tile
+  /// then shares outputs with its neighbour, and both store the same bits. INT_MAX where an output
+  /// may not be stored twice.
+  int x_last = 0, y_last = 0;
+  /// Bytes per stage: fewer than the stage has room for where the operand has fewer rows than a
+  /// tile.
+  int x_stage_bytes = 0, y_stage_bytes = 0;
+  /// One box of three dimensions brings the k blocks of a stage; otherwise each has a box.
+  bool x_one_box = false, y_one_box = false;
   bool x_stable = false, y_stable = false;
   bool d_x_contiguous = false;
   bool swapped = false;

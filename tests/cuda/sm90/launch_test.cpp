@@ -134,10 +134,10 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
       // A stage's boxes of 3-D maps hold all its k blocks; the kernel then loads it in one piece.
       for (int side = 0; side < 2; ++side) {
         if (r.maps[side].rank == 3) {
-          EXPECT_TRUE(r.shape.whole_blocks);
+          EXPECT_TRUE(side == 0 ? r.shape.x_one_box : r.shape.y_one_box);
           EXPECT_EQ(r.maps[side].box[2], static_cast<unsigned>(t.depth));
         } else if (!(side == 0 ? p.x : p.y).mn_major) {
-          EXPECT_TRUE(t.depth == 1 || !r.shape.whole_blocks);
+          EXPECT_FALSE(side == 0 ? r.shape.x_one_box : r.shape.y_one_box);
         }
       }
     }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// PTX instructions of compute capability 8.0 that bring memory closer, one per function. Each
+/// PTX instructions of compute capability 8.0 that move data, one per function. Each
 /// function is named after its instruction; inline assembly appears in no other folder of these
 /// kernels.
 namespace detgemm::cuda::simt::ptx {
@@ -40,6 +40,18 @@ __device__ __forceinline__ uint4 ld_global_nc_v4_u32(const void* from) {
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(from));
+  return v;
+}
+
+/// Stores four floats to 16 bytes of shared memory, and loads one.
+__device__ __forceinline__ void st_shared_v4_f32(std::uint32_t to, const float* v) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v[0]), "f"(v[1]),
+               "f"(v[2]), "f"(v[3])
+               : "memory");
+}
+__device__ __forceinline__ float ld_shared_f32(std::uint32_t from) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(from) : "memory");
   return v;
 }
 
