@@ -189,13 +189,17 @@ def plotted(result):
 
 
 def token_layers(runs):
-    """{(model, layer, dtype, n, k): {arm: [(m, arm's figures)]}} of the suite `tokens`."""
+    """{(model, layer, dtype, n, k): {arm: [(m, arm's figures)]}} of the suite `tokens`.
+
+    Other suites share some of its cases and bring arms that were timed at few M; a line between so
+    few points would say nothing, so these are left out."""
     found = {}
     for (_, name), (_, result, arm) in latest(runs).items():
         if "tokens" in result["suites"]:
             key = tuple(result[one] for one in ("model", "layer", "dtype", "n", "k"))
             found.setdefault(key, {}).setdefault(name, []).append((result["m"], arm))
-    return {key: {name: sorted(points, key=lambda p: p[0]) for name, points in arms.items()}
+    return {key: {name: sorted(points, key=lambda p: p[0]) for name, points in arms.items()
+                  if 2 * len(points) >= max(map(len, arms.values()))}
             for key, arms in found.items()}
 
 
