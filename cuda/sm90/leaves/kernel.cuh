@@ -78,12 +78,15 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     } else if (T::kCluster == 1 && leaf.split == Split::grid) {
       if (!combine_in_workspace<T>(leaf, leaf_shared, walk.tile, walk.part, group, sum)) continue;
     }
+    // The origin is computed again: kept through the leaves, it would cost 128 x 128 a spill.
+    const int x_end = x_of<T>(shape, tile_x);
+    const int y_end = y_of<T>(shape, tile_y);
     if constexpr (T::kGeneral) {
-      finish_general<T>(shared, g, shape, group, x0, y0, sum);
+      finish_general<T>(shared, g, shape, group, x_end, y_end, sum);
     } else {
       // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
       if constexpr (T::kBoxesInSlot) ptx::bar_sync(kGroupBarrier + group, 128);
-      store_plain<T>(shared, maps.d, shape, group, box_index, sum, x0, y0);
+      store_plain<T>(shared, maps.d, shape, group, box_index, sum, x_end, y_end);
     }
   }
   if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
