@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/suite/values.hpp"
+
 namespace detgemm::bench {
 namespace {
 
@@ -42,7 +44,9 @@ std::string names_of(const Json& object) {
 
 }  // namespace
 
-void wrong_case(const std::string& sentence) { throw std::invalid_argument("cases: " + sentence); }
+void wrong_case(const std::string& sentence) {
+  throw std::invalid_argument("cases: " + printable(sentence));
+}
 
 Kind parse_kind(const std::string& text) {
   for (const Kind kind : {Kind::forward, Kind::da, Kind::db}) {

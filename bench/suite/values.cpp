@@ -15,7 +15,7 @@ namespace {
 
 [[noreturn]] void wrong(const std::string& name, const std::string& value,
                         const std::string& rule) {
-  throw std::invalid_argument(name + " is \"" + value + "\": it must be " + rule);
+  throw std::invalid_argument(printable(name + " is \"" + value + "\": it must be " + rule));
 }
 
 /// "random:LOW:HIGH:COUNT".
@@ -55,6 +55,13 @@ std::vector<std::int64_t> range(const std::string& name, const std::string& text
 }
 
 }  // namespace
+
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
 
 Draws::Draws(std::uint64_t seed, std::string_view name) : state_(seed) {
   for (const char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

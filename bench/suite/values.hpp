@@ -39,6 +39,9 @@ inline constexpr std::int64_t kMaxExtent = 1 << 24;
 std::vector<std::int64_t> parse_values(const std::string& name, const std::string& text,
                                        std::uint64_t seed);
 
+/// `text` with a question mark for every control character: names in JSON may hold any.
+std::string printable(std::string text);
+
 /// The parts of a text between commas; empty ones are dropped.
 std::vector<std::string> split(const std::string& text, char separator = ',');
 

@@ -27,15 +27,15 @@ class Golden(command.CommandTest):
     def test_all_agree(self):
         answer = self.ask("golden", DATA)
         files = sorted(DATA.glob("*.bin"))
-        self.assertEqual(len(files), 45)
-        self.assertEqual(answer["files"], 45)
-        self.assertEqual(answer["outputs"], 45 * 4096)
+        self.assertEqual(len(files), 51)
+        self.assertEqual(answer["files"], 51)
+        self.assertEqual(answer["outputs"], 51 * 4096)
         self.assertEqual((answer["mismatches"], answer["bad_files"]), (0, 0))
         self.assertEqual([result["path"] for result in answer["results"]], [str(f) for f in files])
         kinds = {(result["type"], result["distribution"]) for result in answer["results"]}
-        self.assertEqual(len(kinds), 5 * 7)
+        self.assertEqual(len(kinds), 5 * 7 + 2)  # and tiny, for bf16 and tf32
         text = command.run("golden", DATA).out
-        self.assertIn("45 files checked against hopper, 184320 outputs, 0 mismatches\n", text)
+        self.assertIn("51 files checked against hopper, 208896 outputs, 0 mismatches\n", text)
 
     def test_every_variant_agrees(self):
         backend = next(b for b in self.ask("info")["backends"] if b["available"])
@@ -44,7 +44,7 @@ class Golden(command.CommandTest):
                 answer = self.ask("golden", DATA, "--backend", backend["name"], "--variant",
                                   variant)
                 self.assertEqual({r["kernel"] for r in answer["results"]}, {variant})
-                self.assertEqual((answer["files"], answer["mismatches"]), (45, 0))
+                self.assertEqual((answer["files"], answer["mismatches"]), (51, 0))
 
     def test_planted_faults_are_counted(self):
         for flips in ([(0, 0)], [(4095, 31)], [(64 * 3 + 5, 22), (64 * 3 + 6, 1), (4000, 30)]):

@@ -5,11 +5,13 @@
 
     tests/models/make_vectors.py [--check] tests/models/vectors.txt
 
-A line is `unit a.. b.. c d`, all raw bits in hexadecimal, a and b joined by commas.
+A line is `unit a.. b.. c d`, all raw bits in hexadecimal, a and b joined by commas. Random vectors come
+first, then the directed ones of directed.py.
 """
 
 import sys
 
+import directed
 import models
 
 MASK = (1 << 64) - 1
@@ -89,6 +91,14 @@ def lines():
         for a, b, c in cases:
             joined = [','.join(f'{x:x}' for x in side) for side in (a, b)]
             yield f'{unit} {joined[0]} {joined[1]} {c:08x} {models.dot(unit, a, b, c):08x}'
+
+
+    for unit, a, b, c, d, why in directed.vectors():
+        made = models.dot(unit, a, b, c)
+        if made != d:
+            sys.exit(f'{unit}, {why}: by hand {d:08x}, the model says {made:08x}')
+        joined = [','.join(f'{x:x}' for x in side) for side in (a, b)]
+        yield f'{unit} {joined[0]} {joined[1]} {c:08x} {d:08x}'
 
 
 def main():

@@ -44,6 +44,16 @@ TEST(ContractText, ParsesAndPrintsTheShortForm) {
   }
 }
 
+TEST(ContractText, ARefusalShowsTextAsPlainCharacters) {
+  const auto shown = [](const std::string& typed) {
+    const std::string said = Contract::parse(typed).status().message();
+    return said.substr(0, said.find(": "));
+  };
+  EXPECT_EQ(shown("a\x1f b~\x7f\x80\xff"), "contract is \"a? b~???\"");
+  EXPECT_EQ(shown(std::string(80, 'x')), "contract is \"" + std::string(80, 'x') + "\"");
+  EXPECT_EQ(shown(std::string(81, 'x')), "contract is \"" + std::string(80, 'x') + "...\"");
+}
+
 struct Bad {
   std::string typed;
   Errc code;

@@ -45,6 +45,15 @@ void check_all_values(std::uint32_t count, int exponent_bits, int fraction_bits)
   }
 }
 
+TEST(BitWidth, CountsTheBitsOfEveryWidth) {
+  EXPECT_EQ(bit_width(0), 0);
+  for (int bits = 1; bits <= 64; ++bits) {
+    const std::uint64_t low = std::uint64_t{1} << (bits - 1);
+    EXPECT_EQ(bit_width(low), bits);
+    EXPECT_EQ(bit_width(low | (low - 1)), bits);
+  }
+}
+
 TEST(ToFloat, EveryE4M3) { check_all_values<DType::e4m3>(256, 4, 3); }
 TEST(ToFloat, EveryE5M2) { check_all_values<DType::e5m2>(256, 5, 2); }
 TEST(ToFloat, EveryFp16) { check_all_values<DType::fp16>(65536, 5, 10); }

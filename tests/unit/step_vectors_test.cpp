@@ -4,11 +4,11 @@
 // The scalar steps against vectors from an independent integer model (tests/models), and the
 // vector that tells the units apart.
 
+#include "tests/support/step_vectors.hpp"
+
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "core/arithmetic/step.hpp"
 
@@ -18,32 +18,8 @@ namespace {
 using arithmetic::Step;
 using arithmetic::Storage;
 
-struct Line {
-  std::string unit;
-  std::vector<std::uint32_t> a, b;
-  std::uint32_t c, d;
-};
-
-std::vector<std::uint32_t> hex_list(const std::string& text) {
-  std::vector<std::uint32_t> values;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) {
-    values.push_back(static_cast<std::uint32_t>(std::stoul(item, nullptr, 16)));
-  }
-  return values;
-}
-
-std::vector<Line> read_vectors() {
-  std::vector<Line> lines;
-  std::ifstream file(DETGEMM_STEP_VECTORS);
-  for (std::string unit, a, b, c, d; file >> unit >> a >> b >> c >> d;) {
-    lines.push_back({unit, hex_list(a), hex_list(b), hex_list(c)[0], hex_list(d)[0]});
-  }
-  return lines;
-}
-
 template <Arithmetic A, DType T>
-std::uint32_t chained(const Line& line) {
+std::uint32_t chained(const test::StepVector& line) {
   const std::vector<Storage<T>> a(line.a.begin(), line.a.end());
   const std::vector<Storage<T>> b(line.b.begin(), line.b.end());
   float acc = arithmetic::float_of(line.c);
@@ -55,13 +31,10 @@ std::uint32_t chained(const Line& line) {
 
 TEST(StepVectors, EveryUnitGivesTheModelsBits) {
   std::map<std::string, int> counts;
-  for (const Line& line : read_vectors()) {
+  for (const test::StepVector& line : test::read_step_vectors(DETGEMM_STEP_VECTORS)) {
     bool found = false;
     for (const Contract& contract : base_contracts()) {
-      if (line.unit !=
-          std::string(name(contract.arithmetic)) + "/" + std::string(name(contract.input))) {
-        continue;
-      }
+      if (line.unit != test::unit_of(contract)) continue;
       found = true;
       arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
         const std::uint32_t got = chained<A, T>(line);

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sections 1 and 4 of CONTRACT.md: the contract's name and digest, and how steps make a sum."""
+
+import fp32
+import steps
+
+
+class Contract:
+    """ARITHMETIC/INPUT/REDUCTION->OUTPUT, spelled out."""
+
+    def __init__(self, text):
+        left, self.output = text.split('->')
+        self.arithmetic, self.input, reduction = left.split('/')
+        self.kind, _, leaf = reduction.partition(':')
+        self.leaf = int(leaf or 0)
+        self.k_block = steps.K_BLOCK[self.arithmetic, self.input]
+        self.text = text
+
+    def digest(self):
+        line = (f'detgemm-contract version=1 arithmetic={self.arithmetic} input={self.input} '
+                f'k_block={self.k_block} k_order=ascending reduction={self.kind} '
+                f'leaf_k={self.leaf} rounding=nearest_even output={self.output}')
+        value = 0xcbf29ce484222325
+        for byte in line.encode('ascii'):
+            value = ((value ^ byte) * 0x100000001b3) % 2**64
+        return value
+
+
+def chain(contract, a, b, start):
+    """chain(k0, k1, start) over the products given."""
+    length = contract.k_block
+    acc = start
+    for k in range(0, len(a), length):
+        left, right = a[k:k + length], b[k:k + length]
+        short = length - len(left)
+        acc = steps.step(contract.arithmetic, contract.input, left + [0] * short,
+                         right + [0] * short, acc)
+    return acc
+
+
+def accumulator(contract, a, b, start=0):
+    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue."""
+    if contract.kind == 'chain':
+        acc = chain(contract, a, b, start)
+    else:
+        leaves = [chain(contract, a[k:k + contract.leaf], b[k:k + contract.leaf], 0)
+                  for k in range(0, len(a), contract.leaf)]
+        if contract.kind == 'fold':
+            acc = start
+            for leaf in leaves:
+                acc = fp32.add(acc, leaf)
+        else:
+            acc = tree(leaves, 0, len(leaves)) if leaves else 0
+    return fp32.QUIET if fp32.is_nan(acc) else acc
+
+
+def tree(leaves, low, high):
+    if high - low == 1:
+        return leaves[low]
+    middle = low + (high - low) // 2
+    return fp32.add(tree(leaves, low, middle), tree(leaves, middle, high))

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which sources are mutated, and which checks decide about each, the cheapest first.
+
+A check is (ninja targets, command in the build folder). {src} is the mutated tree.
+"""
+
+UNIT = {name: ([f'test_{name}'], [f'tests/unit/test_{name}'])
+        for name in ('step_vectors', 'formats', 'activation', 'epilogue', 'reduction', 'contract',
+                     'contract_text', 'bad_input', 'c_bad_input', 'one_call', 'digest',
+                     'concurrency', 'host_device')}
+CHECKS = {
+    **UNIT,
+    'c_api': (['test_c_api'], ['tests/unit/test_c_api']),
+    'lanes': (['test_step_vectors_lanes'], ['tests/reference/test_step_vectors_lanes']),
+    'page': (['contract_compute'], ['python3', '{src}/tests/contract/agree.py',
+                                    'tests/contract/contract_compute', '--outputs', '1']),
+    'harness': (['test_conformance'], ['tests/conformance/test_conformance']),
+    'engines': (['test_conformance_engine'], ['tests/conformance/test_conformance_engine']),
+    'controls': (['test_controls'], ['tests/controls/test_controls']),
+}
+
+# Folder or file: the checks of its mutants in order; the longest name that fits counts.
+WHERE = {
+    'core/arithmetic/activation.hpp': ('epilogue', 'activation', 'page'),
+    'core/arithmetic/formats.hpp': ('formats', 'step_vectors', 'epilogue', 'page'),
+    'core/arithmetic': ('step_vectors', 'lanes', 'page'),
+    'core/contract/epilogue.hpp': ('epilogue', 'page'),
+    'core/contract/reduction.hpp': ('reduction', 'page'),
+    'core/contract/compute_element.hpp': ('page',),
+    'core/contract/gemm_arguments.hpp': ('page',),
+    'core/contract': ('contract', 'contract_text', 'digest', 'bad_input', 'c_api', 'page'),
+    'core/api/host_device.cpp': ('host_device', 'page'),
+    'core/api': ('bad_input', 'one_call', 'digest', 'contract', 'c_api', 'c_bad_input',
+                 'concurrency', 'page'),
+    'core/conformance': ('harness', 'engines', 'controls'),
+    'backends/reference/simd': ('lanes', 'page'),
+}
+
+# What a mutant is drawn from. The harness's engines with planted faults are no product.
+SOURCES = ('core/arithmetic', 'core/contract', 'core/api', 'core/conformance',
+           'backends/reference/simd')
+NOT = ('core/conformance/controls', 'core/conformance/render', 'core/contract/CONTRACT.md',
+       'core/conformance/machine.cpp')
+
+
+def checks_of(path):
+    name = max((each for each in WHERE if path == each or path.startswith(each + '/')), key=len)
+    return WHERE[name]
+
+
+def area_of(path):
+    return max((each for each in SOURCES if path.startswith(each + '/')), key=len)
