@@ -23,6 +23,7 @@ foreach(component IN LISTS detgemm_components ITEMS detgemm)
       INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
 endforeach()
+include(DetgemmInstallConformance)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/include/detgemm/config.hpp

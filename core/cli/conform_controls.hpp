@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/cli/report.hpp"
-#include "core/conformance/harness.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::cli {
 

@@ -5,26 +5,41 @@
 
 #include "core/cli/known_backends.hpp"
 #include "core/conformance/controls/control.hpp"
-#include "core/conformance/engine.hpp"
+#include "detgemm/runtime.hpp"
 
 namespace detgemm::cli {
 namespace {
 
-const Backend* registered_reference() {
-  auto found = find_backend("reference");
-  return found && (*found)->available() ? *found : nullptr;
-}
-
 /// The reference, for every engine but the reference: that one is compared with the skeleton, the
 /// contract's plain scalar code without Kokkos. Its own scalar kernel is one of `variants`.
 conformance::Oracle oracle_for(const Backend& engine) {
-  const Backend* reference = registered_reference();
-  if (reference == nullptr || reference == &engine) return {&controls::honest(), {}};
-  return {reference, {}};
+  auto reference = find_backend("reference");
+  if (!reference || *reference == &engine || !(*reference)->available()) {
+    return {&controls::honest(), {}};
+  }
+  return {*reference, {}};
 }
 
-Candidate candidate(const Backend& engine) {
-  return {&engine, oracle_for(engine), "--backend " + std::string(engine.name()), nullptr};
+/// What a candidate needs for as long as it is tested.
+struct Kept {
+  explicit Kept(Runtime started) : runtime(std::move(started)) {}
+  Runtime runtime;
+  std::unique_ptr<Backend> engine;
+};
+
+Result<std::shared_ptr<Kept>> start(int threads) {
+  auto runtime = Runtime::start({threads});
+  if (!runtime) return runtime.status();
+  return std::make_shared<Kept>(std::move(runtime).value());
+}
+
+Tested tested(const Backend& engine, int threads) {
+  const auto load = [&engine, threads]() -> Result<conformance::Candidate> {
+    auto kept = start(threads);
+    if (!kept) return kept.status();
+    return conformance::Candidate{&engine, oracle_for(engine), *kept};
+  };
+  return {"--backend " + std::string(engine.name()), load};
 }
 
 /// The sentence for a name that is no engine: one of the project's backends that this build lacks,
@@ -39,24 +54,30 @@ Candidate candidate(const Backend& engine) {
 
 }  // namespace
 
-std::vector<Candidate> candidates(const std::string& name) {
-  std::vector<Candidate> list;
+std::vector<Tested> tested_backends(const std::string& name, int threads) {
+  std::vector<Tested> list;
   for (const Backend* backend : backends()) {
-    if (name == backend->name() || (name == "all" && backend->available())) {
-      list.push_back(candidate(*backend));
-    }
+    if (name == backend->name() || name == "all") list.push_back(tested(*backend, threads));
   }
   if (!list.empty() || name == "all") return list;
-  if (name == controls::honest().name()) return {candidate(controls::honest())};
+  if (name == controls::honest().name()) return {tested(controls::honest(), threads)};
   for (const controls::Control& control : controls::controls()) {
-    if (name == control.engine->name()) return {candidate(*control.engine)};
+    if (name == control.engine->name()) return {tested(*control.engine, threads)};
   }
   refuse_backend(name);
 }
 
-std::vector<Candidate> candidate_from_file(const std::string& path) {
-  std::shared_ptr<Backend> owned = need(conformance::load_engine(path));
-  return {{owned.get(), oracle_for(*owned), "--engine '" + path + "'", owned}};
+std::vector<Tested> tested_engine(const std::string& path, int threads) {
+  const auto load = [path, threads]() -> Result<conformance::Candidate> {
+    auto engine = conformance::load_engine(path);
+    if (!engine) return engine.status();
+    auto kept = start(threads);
+    if (!kept) return kept.status();
+    (*kept)->engine = std::move(engine).value();
+    const Backend& backend = *(*kept)->engine;
+    return conformance::Candidate{&backend, oracle_for(backend), *kept};
+  };
+  return {{"--engine '" + path + "'", load}};
 }
 
 }  // namespace detgemm::cli

@@ -3,27 +3,26 @@
 
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "core/conformance/case.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::cli {
 
-/// An engine to test, the backend to compare it with, and how the command line names it.
-struct Candidate {
-  const Backend* engine = nullptr;
-  conformance::Oracle oracle;
-  std::string flag;
-  std::shared_ptr<Backend> owned;  ///< set for an engine that was loaded from a file
+/// What `conform` tests, and how a process of its own gets at it. Nothing is started or opened
+/// before `load`.
+struct Tested {
+  std::string flag;  ///< how the command line names it
+  std::function<Result<conformance::Candidate>()> load;
 };
 
-/// `name` is a backend of this build, "all" for every backend that can run here, "skeleton", or
-/// "control:NAME". Throws a Refusal where there is no such engine.
-std::vector<Candidate> candidates(const std::string& name);
+/// The backends called `name`: one of this build, `skeleton`, `control:NAME`, or "all" (those that
+/// cannot run here refuse as unavailable). `threads` is for the reference.
+std::vector<Tested> tested_backends(const std::string& name, int threads);
 
-/// The engine in a shared object; throws a Refusal where it cannot be loaded.
-std::vector<Candidate> candidate_from_file(const std::string& path);
+/// The engine in a shared object.
+std::vector<Tested> tested_engine(const std::string& path, int threads);
 
 }  // namespace detgemm::cli

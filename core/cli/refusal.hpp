@@ -17,6 +17,7 @@ enum Exit : int {
   kFailed = 1,      ///< tried and failed: a mismatch, an exhausted resource, a defect, lost output
   kUsage = 2,       ///< a wrong argument, name or file
   kNothingRan = 3,  ///< nothing to do, or no backend here does it
+  kInterrupted = 130,  ///< ended by Ctrl-C, as a shell counts it
 };
 
 /// The exit code that belongs to a refusal of the library.

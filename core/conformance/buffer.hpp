@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/conformance/elements.hpp"
+#include "core/conformance/guarded_memory.hpp"
 #include "detgemm/device.hpp"
 #include "detgemm/matrix.hpp"
 
@@ -17,16 +20,39 @@ struct Layout {
   bool col_major = false;
   std::int64_t ld_padding = 0;  ///< elements between one line's end and the next one's start
   std::int64_t offset = 0;      ///< elements between an address aligned to 256 bytes and the first
+  bool at_front = false;        ///< in host memory: as close to the guard in front as the offset
+                                ///< allows, otherwise as close to the one behind
+};
+
+/// Gives back a device's memory.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(Device& device, void* memory) : device_(&device), memory_(memory) {}
+  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~DeviceMemory() {
+    if (memory_ != nullptr) device_->release(memory_);
+  }
+  void* get() const { return memory_; }
+
+ private:
+  Device* device_ = nullptr;
+  void* memory_ = nullptr;
 };
 
 /// A matrix in a device's memory, with every byte around and between its lines filled with one
-/// value: 0xff is a NaN in all formats, so an engine that reads a neighbour is found.
+/// value: 0xff is a NaN in all formats, so an engine that reads a neighbour is found. In host
+/// memory there are guards beside it that nobody may touch.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
-  Buffer& operator=(Buffer&& other) noexcept;
-  ~Buffer();
+  Buffer(Buffer&&) noexcept = default;
+  Buffer& operator=(Buffer&&) noexcept = default;
 
   /// Uploads `contents`, stored transposed if asked (the view then is cols x rows).
   static Result<Buffer> holding(Device& device, const Elements& contents, bool transposed,
@@ -45,9 +71,21 @@ class Buffer {
   /// Reads everything back; false if a byte outside of the matrix (or, for an operand that may
   /// not be `written`, inside of it) is not what was uploaded.
   Result<bool> intact(bool written) const;
+  /// Empty, or how far outside of the array a guard was touched.
+  std::string touched() const;
+
+  /// Whether `close` works: the memory is the host's.
+  bool has_gate() const { return guarded_; }
+  /// The next touch waits at the gate; see GuardedMemory.
+  Status close(Gate& gate) { return host_.close(gate); }
+  void open() { host_.open(); }
 
  private:
-  Status upload(Device& device);
+  /// Finds memory for `span` bytes at `offset` bytes from an aligned address, and fills the image.
+  Status allocate(Device& device, std::size_t span, std::size_t offset, bool at_front,
+                  std::uint8_t fill);
+  void* memory() const { return guarded_ ? host_.data() : device_memory_.get(); }
+  Status fetch(std::vector<std::uint8_t>& now) const;
   std::size_t at(std::int64_t row, std::int64_t col) const {
     return first_ + static_cast<std::size_t>(row * row_step_ + col * col_step_) * size_;
   }
@@ -56,10 +94,13 @@ class Buffer {
   void for_lines(Move&& move) const;
 
   Device* device_ = nullptr;
-  void* memory_ = nullptr;
+  DeviceMemory device_memory_;
+  GuardedMemory host_;
+  bool guarded_ = false;
   std::vector<std::uint8_t> image_;
   Matrix view_;
   std::size_t first_ = 0;  // bytes before logical element (0, 0)
+  std::size_t span_ = 0;   // bytes from there to the end of the last one
   std::size_t size_ = 1;
   std::size_t payload_ = 0;  // scratch: bytes after first_ that may change
   DType dtype_ = DType::fp32;

@@ -174,8 +174,11 @@ void Case::fail_at(std::string what, std::int64_t row, std::int64_t col, std::st
 
 void Case::skip(std::string reason) { keep_first(evidence_.skipped, reason); }
 
+void Case::doubt(std::string reason) { keep_first(evidence_.doubt, reason); }
+
 void Case::log(const std::string& line) {
   cell_.log.push_back("case " + std::to_string(index_) + ": " + line);
+  if (setting_.observer != nullptr) setting_.observer->on_problem(line);
 }
 
 }  // namespace detgemm::conformance

@@ -14,14 +14,6 @@
 
 namespace detgemm::conformance {
 
-enum class Level { quick, full };
-
-/// What the engine is compared with: a backend, and the options it computes with.
-struct Oracle {
-  const Backend* backend = nullptr;
-  PlanOptions options;
-};
-
 struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -38,6 +30,7 @@ struct Evidence {
   int discriminating = 0;            ///< cases in which a wrong computation gives other bits
   bool compared = false;
   std::string skipped, unsupported, untested;  ///< the first reason of each kind
+  std::string doubt;  ///< why a case that differed in nothing shows nothing
 };
 
 /// One case of one property: it draws a problem, runs it, compares, and records all of that. A
@@ -54,6 +47,7 @@ class Case {
     /// The engine takes PlanOptions.max_workers: most small problems are then drawn with one
     /// worker, which changes no bit and avoids waking all of them a thousand times.
     bool limits_workers = false;
+    Observer* observer = nullptr;  ///< hears of every problem; may be null
   };
   Case(const Setting& setting, std::int64_t index, Cell& cell, Evidence& evidence);
 
@@ -97,6 +91,8 @@ class Case {
   void fail_at(std::string what, std::int64_t row, std::int64_t col, std::string expected,
                std::string got);
   void skip(std::string reason);
+  /// The case ran and shows nothing, for this reason.
+  void doubt(std::string reason);
   void note(const Status& refusal);
   void log(const std::string& line);
 
@@ -112,7 +108,5 @@ class Case {
   std::string problem_;
   bool failed_ = false;
 };
-
-std::string describe(const Request& request);
 
 }  // namespace detgemm::conformance

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/conformance/harness.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::conformance {
 namespace {

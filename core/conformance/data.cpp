@@ -76,8 +76,8 @@ std::uint32_t draw_special(Random& random, DType input) {
 /// faster.
 class NormalTable {
  public:
-  NormalTable(Random& random, DType type) : type_(type), values_(1024) {
-    for (auto& value : values_) value = encode(bell(random), type);
+  NormalTable(Random& random, DType type, double scale = 1.0) : type_(type), values_(1024) {
+    for (auto& value : values_) value = encode(bell(random) * scale, type);
   }
   std::uint32_t draw(Random& random) const {
     return values_[random.next() & 1023U] ^ noise_below(random, type_);
@@ -140,8 +140,9 @@ std::string_view name(Distribution distribution) {
   return names[static_cast<std::size_t>(distribution)];
 }
 
-Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols) {
-  const NormalTable table(random, type);
+Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols,
+                     double scale) {
+  const NormalTable table(random, type, scale);
   return filled(type, rows, cols, [&] { return table.draw(random); });
 }
 

@@ -39,7 +39,9 @@ struct Pair {
 Pair draw_pair(Random& random, Distribution distribution, DType input, std::int64_t m,
                std::int64_t n, std::int64_t k);
 
-/// A matrix of normally distributed elements, for C, the bias and the rows around an anchor.
-Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols);
+/// A matrix of normally distributed elements, for C, the bias and the rows around an anchor; their
+/// deviation is `scale`.
+Elements draw_normal(Random& random, DType type, std::int64_t rows, std::int64_t cols,
+                     double scale = 1.0);
 
 }  // namespace detgemm::conformance

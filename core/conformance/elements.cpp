@@ -60,6 +60,14 @@ Elements cols_reversed(const Elements& source) {
   return turned;
 }
 
+Elements transposed(const Elements& source) {
+  Elements turned(source.dtype, source.cols, source.rows);
+  for (std::int64_t i = 0; i < source.rows; ++i) {
+    for (std::int64_t j = 0; j < source.cols; ++j) turned.set(j, i, source.get(i, j));
+  }
+  return turned;
+}
+
 void paste_rows(Elements& target, std::int64_t at, const Elements& part) {
   std::copy(part.bytes.begin(), part.bytes.end(),
             target.bytes.begin() + static_cast<std::ptrdiff_t>(target.offset(at, 0)));

@@ -49,6 +49,7 @@ Elements with_zero_rows(const Elements& source, std::int64_t count);
 Elements with_zero_cols(const Elements& source, std::int64_t count);
 Elements rows_reversed(const Elements& source);
 Elements cols_reversed(const Elements& source);
+Elements transposed(const Elements& source);
 /// Copies the rows of `part` over those of `target` from row `at`.
 void paste_rows(Elements& target, std::int64_t at, const Elements& part);
 

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "core/conformance/engine.hpp"
 #include "core/conformance/engine_backend.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::conformance {
 namespace {

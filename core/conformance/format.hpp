@@ -28,6 +28,9 @@ struct Format {
 /// tf32 is read as fp32 here; `decode` drops its low 13 bits.
 Format format_of(DType type);
 
+/// What memory holds: fp32 for tf32.
+constexpr DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
+
 /// The exact value of an element.
 double decode(std::uint32_t bits, DType type);
 /// The nearest element, ties to even, overflow to Inf; e4m3 saturates at its largest number.

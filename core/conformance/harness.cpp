@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conformance/harness.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <new>
 #include <thread>
 
+#include "core/conformance/case.hpp"
 #include "core/conformance/machine.hpp"
+#include "core/conformance/property.hpp"
+#include "detgemm/conformance.hpp"
 #include "detgemm/version.hpp"
 
 namespace detgemm::conformance {
@@ -28,7 +29,7 @@ Result<std::vector<const Property*>> chosen(const std::vector<std::string>& name
     if (found == properties().end()) {
       return Status{Errc::not_found, "property is \"" + wanted + "\": it must be one of " + known};
     }
-    list.push_back(&*found);
+    if (std::find(list.begin(), list.end(), &*found) == list.end()) list.push_back(&*found);
   }
   return list;
 }
@@ -55,6 +56,7 @@ void set_verdict(const Property& property, const Evidence& evidence, int needed,
     cell.reason = "a wrong computation would have given other bits in only " +
                   std::to_string(evidence.discriminating) + " of " + std::to_string(cell.cases) +
                   " cases: " + std::to_string(needed) + " are needed";
+    if (!evidence.doubt.empty()) cell.reason = evidence.doubt + "; " + cell.reason;
   } else {
     cell.reason = evidence.unsupported;
   }
@@ -67,18 +69,36 @@ bool wants_more(const Cell& cell, const Evidence& evidence) {
          evidence.discriminating < kMinDiscriminating;
 }
 
-Cell run_cell(const Options& options, const Property& property, const Contract& contract) {
+Cell empty_cell(const Property& property, const Contract& contract) {
   Cell cell;
   cell.property = property.name;
   cell.contract = contract.text();
   cell.digest = hex(contract.digest());
-  Case::Setting setting{options.engine, options.oracle, contract, options.level, options.seed, ""};
-  setting.repro = "detgemm conform " +
-                  (options.engine_flag.empty() ? "--backend " + std::string(options.engine->name())
-                                               : options.engine_flag) +
-                  " --contract '" + cell.contract + "' --property " + cell.property +
-                  (options.level == Level::full ? " --full" : "") + " --seed " +
-                  std::to_string(options.seed);
+  return cell;
+}
+
+/// The command that repeats a cell, up to --case.
+std::string repro_of(const Options& options, const Cell& cell) {
+  return "detgemm conform " +
+         (options.engine_flag.empty() ? "--backend " + std::string(options.engine->name())
+                                      : options.engine_flag) +
+         " --contract '" + cell.contract + "' --property " + cell.property +
+         (options.level == Level::full ? " --full" : "") + " --seed " +
+         std::to_string(options.seed);
+}
+
+/// Says nothing and never stops.
+Observer& nobody() {
+  static Observer observer;
+  return observer;
+}
+
+/// Runs the cases of a cell. False if the observer ended it before the last one.
+bool run_cell(const Options& options, const Property& property, const Contract& contract,
+              Observer& observer, Cell& cell) {
+  const auto start = std::chrono::steady_clock::now();
+  Case::Setting setting{options.engine, options.oracle, contract,
+                        options.level,  options.seed,   repro_of(options, cell)};
   Evidence evidence;
   GemmSpec plain;
   plain.n = 8;
@@ -86,6 +106,7 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   plain.contract = contract;
   const Status supported = options.engine->supports(plain);
   setting.limits_workers = supported.ok() && Plan::create(*options.engine, plain, {"", 1}).ok();
+  setting.observer = &observer;
   const std::int64_t count = property.cases(contract, options.level);
   const std::int64_t max_cases = count + kExtraCases;
   try {
@@ -93,9 +114,13 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
       if (options.only_case && *options.only_case != i) continue;
       // Further cases make up for those that could not have shown a difference.
       if (i >= count && !options.only_case && !wants_more(cell, evidence)) break;
+      if (observer.stop()) return false;
+      observer.on_case(i);
+      const std::size_t failures = cell.failures.size();
       Case one(setting, i, cell, evidence);
       property.run(one);
       ++cell.cases;
+      if (cell.failures.size() != failures) observer.on_failure(cell);
     }
   } catch (const std::bad_alloc&) {
     evidence.untested = "host memory is exhausted";
@@ -106,7 +131,8 @@ Cell run_cell(const Options& options, const Property& property, const Contract& 
   }
   // A single case repeats a failure: it is enough that this one can fail.
   set_verdict(property, evidence, options.only_case ? 1 : kMinDiscriminating, cell);
-  return cell;
+  cell.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return true;
 }
 
 std::string utc_now() {
@@ -118,21 +144,11 @@ std::string utc_now() {
   return text;
 }
 
-}  // namespace
-
-Result<Report> run_conformance(const Options& options) {
-  if (options.engine == nullptr) return invalid("engine is null: name a backend or an engine");
-  if (options.only_case && *options.only_case < 0) {
-    return invalid("case is " + std::to_string(*options.only_case) + ": it must not be negative");
-  }
-  auto list = chosen(options.properties);
-  if (!list) return list.status();
-  if (Status s = options.engine->available(); !s) return s;
-  const auto contracts =
-      options.contracts.empty() ? default_contracts(*options.engine) : options.contracts;
+Report facts(const Options& options) {
   Report report;
   report.version = version();
   report.machine = machine_description();
+  report.host = machine_name();
   report.engine = options.engine->name();
   report.description = options.engine->description();
   report.device = options.engine->device().description();
@@ -145,15 +161,50 @@ Result<Report> run_conformance(const Options& options) {
   report.date = utc_now();
   report.level = options.level == Level::full ? "full" : "quick";
   report.seed = options.seed;
+  return report;
+}
+
+}  // namespace
+
+std::vector<PropertyName> property_names() {
+  std::vector<PropertyName> list;
+  for (const Property& property : properties()) list.push_back({property.name, property.claim});
+  return list;
+}
+
+Result<Report> run_conformance(const Options& options) {
+  if (options.engine == nullptr) return invalid("engine is null: name a backend or an engine");
+  if (options.only_case && *options.only_case < 0) {
+    return invalid("case is " + std::to_string(*options.only_case) + ": it must not be negative");
+  }
+  auto list = chosen(options.properties);
+  if (!list) return list.status();
+  if (Status s = options.engine->available(); !s) return s;
+  std::vector<Contract> contracts;
+  for (const Contract& one :
+       options.contracts.empty() ? default_contracts(*options.engine) : options.contracts) {
+    if (std::find(contracts.begin(), contracts.end(), one) == contracts.end()) {
+      contracts.push_back(one);
+    }
+  }
+  Report report = facts(options);
+  report.planned = contracts.size() * list->size();
+  Observer& observer = options.observer == nullptr ? nobody() : *options.observer;
+  observer.on_start(report);
   const auto start = std::chrono::steady_clock::now();
-  const std::size_t total = contracts.size() * list->size();
+  std::size_t index = 0;
   for (const Contract& contract : contracts) {
     for (const Property* property : *list) {
-      if (options.progress) {
-        options.progress(report.cells.size(), total,
-                         contract.text() + " " + std::string(property->name));
+      const std::size_t number = index++;
+      if (number < options.first_cell || report.interrupted) continue;
+      Cell cell = empty_cell(*property, contract);
+      observer.on_cell(number, cell, repro_of(options, cell));
+      if (!run_cell(options, *property, contract, observer, cell)) {
+        report.interrupted = true;
+        continue;
       }
-      report.cells.push_back(run_cell(options, *property, contract));
+      observer.on_finished(number, cell);
+      report.cells.push_back(std::move(cell));
     }
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -33,4 +33,9 @@ std::string machine_description() {
   return text;
 }
 
+std::string machine_name() {
+  utsname system{};
+  return uname(&system) == 0 && system.nodename[0] != '\0' ? system.nodename : "unknown";
+}
+
 }  // namespace detgemm::conformance

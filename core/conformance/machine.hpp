@@ -9,5 +9,7 @@ namespace detgemm::conformance {
 
 /// Processor, threads and operating system in one line, for reports.
 std::string machine_description();
+/// The name that the operating system gives this machine, or "unknown".
+std::string machine_name();
 
 }  // namespace detgemm::conformance

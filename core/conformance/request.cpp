@@ -42,9 +42,13 @@ Status Prepared::place(Request request) {
     const bool at = spec.op_a == Op::transpose;
     const bool bt = spec.op_b == Op::transpose;
     if (Status s = hold(a_, request.a, at, request.a_layout); !s) return s;
-    if (Status s = hold(b_, request.b, bt, request.b_layout); !s) return s;
     operands_.a = a_.view();
-    operands_.b = b_.view();
+    if (request.b_is_a) {
+      operands_.b = a_.view();
+    } else {
+      if (Status s = hold(b_, request.b, bt, request.b_layout); !s) return s;
+      operands_.b = b_.view();
+    }
   }
   for (const Elements& root : request.roots) {
     roots_.emplace_back();
@@ -63,7 +67,7 @@ Status Prepared::place(Request request) {
     operands_.c = c_.view();
   }
   if (spec.bias) {
-    if (Status s = hold(bias_, request.bias, false, {}); !s) return s;
+    if (Status s = hold(bias_, request.bias, false, request.bias_layout); !s) return s;
     operands_.bias = {bias_.data(), spec.n, request.bias.dtype};
   }
   auto bytes = plan_.workspace_bytes(m);
@@ -87,22 +91,43 @@ Result<std::string> Prepared::changed_surroundings() const {
   struct Part {
     const Buffer* buffer;
     bool written;
-    const char* where;
+    const char* changed;
+    const char* name;
   };
-  std::vector<Part> parts{{&d_, true, "around or between D's rows"},
-                          {&a_, false, "in or around A"},
-                          {&b_, false, "in or around B"},
-                          {&c_, false, "in or around C"},
-                          {&bias_, false, "in or around the bias"},
-                          {&workspace_, true, "around the workspace"}};
-  for (const Buffer& root : roots_) parts.push_back({&root, false, "in or around a root"});
+  std::vector<Part> parts{{&d_, true, "around or between D's rows", "D"},
+                          {&a_, false, "in or around A", "A"},
+                          {&b_, false, "in or around B", "B"},
+                          {&c_, false, "in or around C", "C"},
+                          {&bias_, false, "in or around the bias", "the bias"},
+                          {&workspace_, true, "around the workspace", "the workspace"}};
+  for (const Buffer& root : roots_) {
+    parts.push_back({&root, false, "in or around a root", "a root"});
+  }
   for (const Part& part : parts) {
     if (part.buffer->data() == nullptr) continue;
+    if (const std::string where = part.buffer->touched(); !where.empty()) {
+      return std::string(part.name) + " was read or written " + where;
+    }
     auto intact = part.buffer->intact(part.written);
     if (!intact) return intact.status();
-    if (!*intact) return "bytes changed " + std::string(part.where);
+    if (!*intact) return "bytes changed " + std::string(part.changed);
   }
   return std::string();
+}
+
+bool Prepared::has_gates() const {
+  return roots_.empty() && a_.has_gate() && d_.has_gate() && plan_.spec().k > 0 &&
+         operands_.d.rows > 0 && plan_.spec().n > 0;
+}
+
+Status Prepared::close(Gate& inputs, Gate& outputs) {
+  if (Status s = a_.close(inputs); !s) return s;
+  return d_.close(outputs);
+}
+
+void Prepared::open() {
+  a_.open();
+  d_.open();
 }
 
 Result<Output> Prepared::collect() {

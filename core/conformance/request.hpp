@@ -22,8 +22,9 @@ struct Request {
   Elements bias;  ///< 1 x n if the spec has one
   /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
   std::vector<Elements> roots;
-  Layout a_layout, b_layout, c_layout, d_layout;
+  Layout a_layout, b_layout, c_layout, d_layout, bias_layout;
   bool in_place = false;     ///< D is C
+  bool b_is_a = false;       ///< B is passed as A's pointer: their stored elements must be the same
   std::uint8_t fill = 0xff;  ///< every byte that is no operand, D before the call, the workspace
 };
 
@@ -49,6 +50,11 @@ class Prepared {
   Result<Output> collect();
   /// Restores the first contents of D.
   Status reset() { return d_.restore(); }
+  /// Whether threads can be held at a touch of A and of D: host memory that holds elements.
+  bool has_gates() const;
+  /// The next touch of A waits at `inputs`, and the next one of D at `outputs`.
+  Status close(Gate& inputs, Gate& outputs);
+  void open();
   const Plan& plan() const { return plan_; }
   const Operands& operands() const { return operands_; }
   const Workspace& workspace() const { return scratch_; }

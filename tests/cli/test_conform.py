@@ -5,6 +5,8 @@ tested in tests/conformance and tests/controls."""
 
 import json
 import os
+import resource
+import subprocess
 import xml.etree.ElementTree
 
 import command
@@ -14,6 +16,8 @@ CHAIN = "hopper/bf16/chain->bf16"
 PASSES = ["conform", "--backend", "skeleton", "--contract", CHAIN, "--property", "k_tails"]
 FAILS = ["conform", "--backend", "control:dropped_tail", "--contract", CHAIN, "--property", "k_tails"]
 SKIPS = ["conform", "--backend", "skeleton", "--contract", CHAIN, "--property", "ranks"]
+
+FORMATS = ("text", "markdown", "summary", "json", "junit", "badge")
 
 # Command line after `conform`, code, part of the sentence; all exit 2.
 WORDS = [
@@ -34,6 +38,17 @@ WORDS = [
     (["--controls", "--backend", "cuda"], "invalid_argument", "--controls and --list take no --backend"),
     (["--list", "--property", "batch"], "invalid_argument", "--controls and --list take no --backend"),
     (["--controls", "--report", "junit"], "invalid_argument", "--controls and --list take text"),
+    (["--skip", "speed"], "not_found", 'skip is "speed": it must be one of those to be tested'),
+    (["--property", "batch", "--skip", "batch"], "invalid_argument", "skip leaves no property"),
+    (["--timeout", "0"], "invalid_argument", 'timeout is "0": it must be more than 0 seconds'),
+    (["--timeout", "soon"], "invalid_argument", 'timeout is "soon": it must be a finite number'),
+    (["--fail-on", "passed"], "invalid_argument", 'fail-on is "passed": it must be unsupported or'),
+    (["--expect", "/nowhere/list"], "io", 'expect is "/nowhere/list": it cannot be read'),
+    (["--save", "junit"], "invalid_argument", 'save is "junit": it must read FORMAT=FILE'),
+    (["--save", "html=x"], "invalid_argument", 'report is "html": it must be one of text'),
+    (["--save", "json=/nowhere/r"], "io", 'output is "/nowhere/r": it cannot be written: No such'),
+    (["--list", "--save", "json=x"], "invalid_argument", "--controls and --list take no --save"),
+    (["--list", "--report", "badge"], "invalid_argument", "--controls and --list take text"),
     (["-o", "/nowhere/report"], "io", 'output is "/nowhere/report": it cannot be written: No such'),
     (["extra"], "invalid_argument", "extra"),
 ]
@@ -73,6 +88,9 @@ class Conform(command.CommandTest):
         answer = json.loads(text)
         self.assertEqual(answer["reports"][0]["cells"][0]["verdict"], "failed")
         self.assertIn("| contract | digest |", command.run(*PASSES, "--report", "markdown").out)
+        for name in FORMATS:
+            with self.subTest(format=name):
+                self.assertIn("skeleton", command.run(*PASSES, "--report", name).out)
         tree = xml.etree.ElementTree.fromstring(command.run(*FAILS, "--report", "junit").out)
         self.assertEqual(len(tree.findall(".//failure")), 1)
 
@@ -94,7 +112,8 @@ class Conform(command.CommandTest):
 
     def test_a_lost_report_is_a_failure(self):
         for line in (PASSES, [*PASSES, "--json"], ["conform", "--list"],
-                     [*PASSES, "--report", "markdown"]):
+                     ["conform", "--controls"],
+                     *([*PASSES, "--report", name] for name in FORMATS)):
             with self.subTest(line=line), open("/dev/full", "wb") as full:
                 outcome = command.run(*line, stdout=full)
                 self.assertEqual(outcome.exit, 1, str(outcome))
@@ -105,12 +124,68 @@ class Conform(command.CommandTest):
         self.assertIn("batch", names)
         lines = command.run("conform", "--list").out.splitlines()
         self.assertEqual([line.split()[0] for line in lines], names)
-        self.assertEqual(len(names), 19)
+        self.assertEqual(len(names), 21)
 
     def test_contracts_and_properties_may_be_repeated(self):
         answer = self.ask(*PASSES, "--contract", "ieee_fma/fp32/chain", "--property", "strides")
         cells = answer["reports"][0]["cells"]
         self.assertEqual(len(cells), 4)
+
+    def test_a_property_may_be_left_out(self):
+        answer = self.ask(*PASSES, "--property", "strides", "--skip", "k_tails")
+        self.assertEqual([c["property"] for c in answer["reports"][0]["cells"]], ["strides"])
+
+    def test_what_is_named_twice_counts_once(self):
+        answer = self.ask(*PASSES, "--contract", CHAIN + "@1", "--property", "k_tails")
+        self.assertEqual(len(answer["reports"][0]["cells"]), 1)
+
+    def test_saved_reports(self):
+        names = {"junit": "r.xml", "badge": "b.json", "summary": "s.md", "text": "t.txt"}
+        saves = [word for format, name in names.items()
+                 for word in ("--save", f"{format}={self.path(name)}")]
+        outcome = command.run(*FAILS, *saves)
+        self.assertEqual(outcome.exit, 1, str(outcome))
+        self.assertEqual(self.read("t.txt").decode(), outcome.out)
+        suite = xml.etree.ElementTree.fromstring(self.read("r.xml")).find("testsuite")
+        self.assertEqual(suite.get("failures"), "1")
+        self.assertRegex(suite.find("testcase").get("time"), r"^\d+\.\d{3}$")
+        self.assertNotIn(",", suite.get("hostname"))
+        badge = json.loads(self.read("b.json"))
+        self.assertEqual((badge["schemaVersion"], badge["color"]), (1, "red"))
+        self.assertIn("**FAILED**", self.read("s.md").decode())
+
+    def test_fail_on(self):
+        both = [*PASSES, "--property", "ranks"]
+        self.assertEqual(command.run(*both).exit, 0)
+        self.assertEqual(command.run(*both, "--fail-on", "unsupported").exit, 0)
+        self.assertEqual(command.run(*both, "--fail-on", "skipped").exit, 1)
+
+    def test_expected_failures(self):
+        known = self.write("known", f"k_tails {CHAIN}  # a reason\n".encode())
+        outcome = command.run(*FAILS, "--expect", known)
+        self.assertEqual(outcome.exit, 0, str(outcome))
+        self.assertIn("PASSED: 0 of 1 cells passed, 0 failed, 1 failed as expected", outcome.out)
+        outcome = command.run(*PASSES, "--expect", known)
+        self.assertEqual(outcome.exit, 1, str(outcome))
+        self.assertIn("expected to fail, and did not: k_tails", outcome.err)
+        wrong = self.write("wrong", b"k_tails\n")
+        self.refused([*PASSES, "--expect", wrong], 2, "invalid_argument", "it must read PROPERTY")
+
+    def test_a_file_is_replaced_by_a_whole_report_or_not_at_all(self):
+        path = self.write("report.md", b"old")
+        command.run(*PASSES, "-o", path)
+        self.assertIn("PASSED", self.read("report.md").decode())
+        self.write("report.md", b"old")
+        # No file may grow beyond 100 bytes, as on a full disk.
+        small = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        done = subprocess.run([*command.COMMAND, *PASSES, "-o", path], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=small,
+                              restore_signals=False, timeout=100, check=False)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn(b"the report could not be written", done.stderr)
+        self.assertIn(b"PASSED", done.stdout, "it is not lost")
+        self.assertEqual(self.read("report.md"), b"old")
+        self.assertEqual(os.listdir(self.folder), ["report.md"])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conformance/engine.hpp"
-
 #include <gtest/gtest.h>
 
 #include "core/conformance/controls/control.hpp"
-#include "core/conformance/harness.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::conformance {
 namespace {

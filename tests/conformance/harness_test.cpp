@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/conformance/harness.hpp"
-
 #include <gtest/gtest.h>
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
+#include "core/conformance/property.hpp"
+#include "detgemm/conformance.hpp"
 
 namespace detgemm::conformance {
 namespace {
@@ -55,6 +55,114 @@ TEST(Harness, AConstantEngineIsMistrustedNotPassed) {
   EXPECT_EQ(name(cell_of(zeros, "batch").verdict), "mistrusted");
   EXPECT_EQ(name(cell_of(zeros, "run_to_run").verdict), "mistrusted");
   EXPECT_EQ(name(cell_of(zeros, "reference").verdict), "failed");
+}
+
+TEST(Harness, AnEngineWhoseOrderNeverShowsIsMistrusted) {
+  // Every output is its row's number: distinct, never wrong by another order.
+  const controls::Fault numbers{"row_numbers", [](const controls::Run& run) {
+                                  const GemmArguments g = flatten(run.spec, run.operands);
+                                  controls::for_outputs(g, [&](std::int64_t i, std::int64_t j) {
+                                    store_rounded(g.d, i * g.ds.row + j * g.ds.col, g.output,
+                                                  static_cast<float>(i + 1));
+                                  });
+                                }};
+  Options options = honest_options();
+  options.engine = controls::make_backend(numbers);
+  options.oracle = {};
+  options.properties = {"run_to_run"};
+  const Cell cell = run_conformance(options)->cells.front();
+  EXPECT_EQ(name(cell.verdict), "mistrusted");
+  EXPECT_NE(cell.reason.find("would have given other bits in only 0 of"), std::string::npos)
+      << cell.reason;
+}
+
+TEST(Harness, WhatIsNamedTwiceCountsOnce) {
+  Options options = honest_options();
+  options.contracts.push_back(options.contracts.front());
+  options.properties = {"run_to_run", "k_tails", "run_to_run"};
+  const auto report = run_conformance(options);
+  EXPECT_EQ(report->cells.size(), 2U);
+  EXPECT_EQ(report->planned, 2U);
+}
+
+class Stopper final : public Observer {
+ public:
+  void on_finished(std::size_t, const Cell&) override { ++finished; }
+  bool stop() override { return finished == 1; }
+  int finished = 0;
+};
+
+TEST(Harness, AnObserverEndsTheRunAndKeepsWhatHasFinished) {
+  Stopper stopper;
+  Options options = honest_options();
+  options.observer = &stopper;
+  const auto report = run_conformance(options);
+  EXPECT_TRUE(report->interrupted);
+  EXPECT_FALSE(report->passed());
+  EXPECT_EQ(report->cells.size(), 1U);
+  EXPECT_EQ(report->planned, properties().size());
+  EXPECT_NE(render_text({&*report, 1}).find("INTERRUPTED: 1 of "), std::string::npos);
+}
+
+TEST(Harness, InAProcessOfItsOwnTheReportIsTheSame) {
+  Options options = honest_options();
+  options.properties = {"run_to_run", "ranks", "epilogue"};
+  const auto here = run_conformance(options);
+  const auto there = run_isolated(options, {}, [&]() -> Result<Candidate> {
+    return Candidate{options.engine, options.oracle, nullptr};
+  });
+  ASSERT_TRUE(there.ok()) << there.status().message();
+  ASSERT_EQ(here->cells.size(), there->cells.size());
+  for (std::size_t i = 0; i < here->cells.size(); ++i) {
+    const Cell& one = here->cells[i];
+    const Cell& other = there->cells[i];
+    EXPECT_EQ(one.property, other.property);
+    EXPECT_EQ(name(one.verdict), name(other.verdict));
+    EXPECT_EQ(one.reason, other.reason);
+    EXPECT_EQ(one.runs, other.runs);
+    EXPECT_EQ(one.outputs, other.outputs);
+    EXPECT_EQ(one.kernels, other.kernels);
+    EXPECT_EQ(one.log, other.log);
+  }
+}
+
+/// Host memory that says it is a GPU's: no guard pages, no gates, streams with a handle.
+class FakeGpu final : public Device {
+ public:
+  DeviceKind kind() const noexcept override { return DeviceKind::cuda; }
+  std::string description() const override { return "a GPU on paper"; }
+  Result<void*> allocate(std::size_t bytes) override { return host_device().allocate(bytes); }
+  void release(void* memory) noexcept override { host_device().release(memory); }
+  Status to_device(void* device, const void* host, std::size_t bytes) override {
+    return host_device().to_device(device, host, bytes);
+  }
+  Status to_host(void* host, const void* device, std::size_t bytes) override {
+    return host_device().to_host(host, device, bytes);
+  }
+  Result<Stream> create_stream() override { return Stream{DeviceKind::cuda, this}; }
+  void destroy_stream(Stream) noexcept override {}
+  Status synchronize(Stream) override { return {}; }
+};
+
+TEST(Harness, DeviceMemoryIsTestedToo) {
+  static FakeGpu gpu;
+  const auto with_device = [](const char* name, void (*run)(const controls::Run&)) {
+    controls::Fault fault{name, run};
+    fault.device = &gpu;
+    return controls::make_backend(fault);
+  };
+  Options options = honest_options("ieee_fma/fp32/chain->fp32");
+  options.engine = with_device("none_on_gpu", controls::compute_honestly);
+  options.properties = {"run_to_run", "padding", "combinations", "concurrency", "bad_input"};
+  const auto honest = run_conformance(options);
+  ASSERT_TRUE(honest.ok());
+  EXPECT_TRUE(honest->passed()) << render_text({&*honest, 1});
+  options.engine = with_device("spoils_on_gpu", [](const controls::Run& run) {
+    controls::compute_honestly(run);
+    static_cast<char*>(run.operands.d.data)[-600] = 1;
+  });
+  options.properties = {"padding"};
+  EXPECT_EQ(name(run_conformance(options)->cells.front().verdict), "failed");
 }
 
 TEST(Harness, SkippedAndUnsupportedSayWhy) {

@@ -118,5 +118,59 @@ TEST(Report, JunitCountsAndEscapes) {
   EXPECT_EQ(occurrences(text, "<testcase"), 6U);
 }
 
+TEST(Report, JunitHasTimesHostAndTotals) {
+  Report r = report();
+  r.host = "box";
+  r.date = "2026-01-02T03:04:05Z";
+  r.seconds = 2.5;
+  r.cells[1].seconds = 0.25;
+  const std::string text = render_junit({&r, 1});
+  EXPECT_NE(text.find("<testsuites name=\"detgemm conform\" tests=\"6\""), std::string::npos);
+  EXPECT_NE(text.find("time=\"0.250\"/>"), std::string::npos);
+  EXPECT_NE(text.find("timestamp=\"2026-01-02T03:04:05\" hostname=\"box\""), std::string::npos);
+  EXPECT_NE(text.find("<property name=\"machine\" value=\"a | b\"/>"), std::string::npos);
+}
+
+TEST(Report, ABadgeFollowsTheEndpointSchema) {
+  Report r = report();
+  auto json = nlohmann::json::parse(render_badge({&r, 1}));
+  EXPECT_EQ(json.at("schemaVersion"), 1);
+  EXPECT_EQ(json.at("color"), "red");
+  EXPECT_EQ(json.at("message"), "3 failed, 1 passed");
+  r.cells = {cell("strides", Verdict::passed, "")};
+  EXPECT_EQ(nlohmann::json::parse(render_badge({&r, 1})).at("color"), "brightgreen");
+  r.cells = {cell("ranks", Verdict::skipped, "x")};
+  EXPECT_EQ(nlohmann::json::parse(render_badge({&r, 1})).at("message"), "nothing ran");
+}
+
+TEST(Report, ASummaryHasTheSentenceTheFailuresAndATable) {
+  const Report r = report();
+  const std::string text = render_summary({&r, 1});
+  EXPECT_NE(text.find("**FAILED**"), std::string::npos);
+  EXPECT_NE(text.find("1 of 6 cells passed, 3 failed, 1 skipped, 1 unsupported"),
+            std::string::npos);
+  EXPECT_NE(text.find("detgemm conform --case 3"), std::string::npos);
+  EXPECT_NE(text.find("| batch | 0 | **1** | 0 | 12 |"), std::string::npos);
+  EXPECT_EQ(text.find("<of>"), std::string::npos) << "a tag";
+}
+
+TEST(Report, WhatIsExpectedToFailDoesNotFailTheRun) {
+  Report r = report();
+  const auto unused = expect_failures(r,
+                                      "batch hopper/bf16/chain  # known\n\n"
+                                      "columns *\n* hopper/bf16/chain->bf16\nranks *\n");
+  ASSERT_TRUE(unused.ok());
+  EXPECT_EQ(*unused, std::vector<std::string>{"ranks *"}) << "it did not fail";
+  EXPECT_EQ(r.bad(), 0);
+  EXPECT_TRUE(r.passed());
+  EXPECT_NE(
+      render_text({&r, 1}).find("PASSED: 1 of 6 cells passed, 0 failed, 3 failed as expected"),
+      std::string::npos);
+  EXPECT_EQ(occurrences(render_junit({&r, 1}), "<failure"), 0U);
+  for (const char* wrong : {"batch", "batch * *", "speed *", "batch hopper"}) {
+    EXPECT_FALSE(expect_failures(r, wrong).ok()) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace detgemm::conformance

@@ -8,7 +8,8 @@
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
-#include "core/conformance/harness.hpp"
+#include "core/conformance/property.hpp"
+#include "detgemm/conformance.hpp"
 
 // The harness finds faults: every engine with a planted fault fails, by the property meant for it,
 // and the same code without the fault passes.
@@ -22,6 +23,7 @@ Options options_for(const controls::Control& control, const Backend& engine) {
   options.oracle.backend = &controls::honest();
   options.contracts = {*Contract::parse(control.contract)};
   options.properties = {std::string(control.property)};
+  if (control.full) options.level = Level::full;
   return options;
 }
 

@@ -57,6 +57,11 @@ SYSTEM = {
     "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
     "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
+    # Guard pages and child processes are the operating system's.
+    "core/conformance/guarded_memory.cpp": [r"sys/mman\.h", r"unistd\.h"],
+    "core/conformance/isolate.cpp": [r"poll\.h", r"sys/wait\.h"],
+    "core/conformance/worker.cpp": [r"fcntl\.h", r"sys/(prctl|resource|wait)\.h"],
+    "core/conformance/worker.hpp": [r"sys/types\.h", r"unistd\.h"],
     "backends": [],
     "backends/reference": [r"Kokkos_.*"],
     "backends/cuda": [r"cuda.*"],

@@ -18,6 +18,7 @@ struct Control {
   std::string_view property;  ///< the property meant to find it
   std::string_view contract;  ///< a contract under which the fault can show
   const Backend* engine;
+  bool full = false;  ///< the fault shows only in the problems of --full
 };
 
 /// Every control, in the order of the properties that find them.

@@ -10,41 +10,37 @@
 namespace detgemm::controls {
 namespace {
 
-constexpr std::string_view kChain = "hopper/bf16/chain->bf16";
 constexpr std::string_view kFold = "hopper/bf16/fold:32->fp32";
 constexpr std::string_view kTree = "hopper/bf16/tree:32->fp32";
 constexpr std::string_view kLongLeaves = "hopper/bf16/tree:128->fp32";
-constexpr std::string_view kFp32 = "ieee_fma/fp32/chain->fp32";
 
-}  // namespace
-
-std::span<const Control> controls() {
-  static const std::vector<Control> table{
+std::vector<Control> by_hand() {
+  return {
       {"arrival_order", "split-K slices are added in the order in which they finish", "run_to_run",
-       kChain, make_backend(arrival_order())},
-      {"batch_switch", "more than 16 rows are added in another order", "batch", kChain,
+       kNarrowChain, make_backend(arrival_order())},
+      {"batch_switch", "more than 16 rows are added in another order", "batch", kNarrowChain,
        make_backend(batch_switch())},
-      {"row_pairs", "every second row is added in another order", "chunked_prefill", kChain,
+      {"row_pairs", "every second row is added in another order", "chunked_prefill", kNarrowChain,
        make_backend(row_pairs())},
-      {"reads_padding", "the element after a row of A enters, times zero", "padding", kChain,
+      {"reads_padding", "the element after a row of A enters, times zero", "padding", kNarrowChain,
        make_backend(reads_padding())},
-      {"writes_padding", "the element after a row of D is overwritten", "padding", kChain,
+      {"writes_padding", "the element after a row of D is overwritten", "padding", kNarrowChain,
        make_backend(writes_padding())},
-      {"dirty_workspace", "the workspace is taken to be zero", "padding", kChain,
+      {"dirty_workspace", "the workspace is taken to be zero", "padding", kNarrowChain,
        make_backend(dirty_workspace())},
       {"alignment_switch", "an address not aligned to 16 bytes means another order", "strides",
-       kChain, make_backend(alignment_switch())},
-      {"transpose_switch", "a transposed B means another order", "layouts", kChain,
+       kNarrowChain, make_backend(alignment_switch())},
+      {"transpose_switch", "a transposed B means another order", "layouts", kNarrowChain,
        make_backend(transpose_switch())},
-      {"wide_switch", "more than 8 columns are added in another order", "columns", kChain,
+      {"wide_switch", "more than 8 columns are added in another order", "columns", kNarrowChain,
        make_backend(wide_switch())},
-      {"dropped_tail", "products after the last multiple of 8 are dropped", "k_tails", kChain,
+      {"dropped_tail", "products after the last multiple of 8 are dropped", "k_tails", kNarrowChain,
        make_backend(dropped_tail())},
-      {"dropped_tail", "products after the last multiple of 8 are dropped", "probes", kChain,
+      {"dropped_tail", "products after the last multiple of 8 are dropped", "probes", kNarrowChain,
        make_backend(dropped_tail())},
-      {"variant_ignored", "a forced kernel is not the one that runs", "variants", kChain,
+      {"variant_ignored", "a forced kernel is not the one that runs", "variants", kNarrowChain,
        make_backend(variant_ignored())},
-      {"worker_switch", "more than one worker means another order", "variants", kChain,
+      {"worker_switch", "more than one worker means another order", "variants", kNarrowChain,
        make_backend(worker_switch())},
       {"sequential_combine", "ranks' roots are added one after the other", "ranks", kTree,
        make_backend(sequential_combine())},
@@ -54,9 +50,9 @@ std::span<const Control> controls() {
        make_backend(range_tree())},
       {"late_continue", "C is added after the product in place of before it", "microbatch", kFold,
        make_backend(late_continue())},
-      {"shared_scratch", "concurrent calls share one scratch", "concurrency", kChain,
+      {"shared_scratch", "concurrent calls share one scratch", "concurrency", kNarrowChain,
        make_backend(shared_scratch())},
-      {"graph_switch", "a captured call is added in another order", "graph_replay", kChain,
+      {"graph_switch", "a captured call is added in another order", "graph_replay", kNarrowChain,
        make_backend(graph_switch())},
       {"bf16_nodes", "the nodes of the tree are rounded to bf16", "reference", kTree,
        make_backend(bf16_nodes())},
@@ -64,17 +60,34 @@ std::span<const Control> controls() {
        make_backend(bf16_nodes())},
       {"bf16_nodes", "the nodes of the tree are rounded to bf16", "probes", kTree,
        make_backend(bf16_nodes())},
-      {"tf32_inputs", "fp32 operands are cut to tf32", "reference", kFp32,
+      {"tf32_inputs", "fp32 operands are cut to tf32", "reference", kWideChain,
        make_backend(tf32_inputs())},
-      {"tf32_inputs", "fp32 operands are cut to tf32", "error_bound", kFp32,
+      {"tf32_inputs", "fp32 operands are cut to tf32", "error_bound", kWideChain,
        make_backend(tf32_inputs())},
-      {"flush_to_zero", "subnormal operands count as zero", "specials", kChain,
+      {"flush_to_zero", "subnormal operands count as zero", "specials", kNarrowChain,
        make_backend(flush_to_zero())},
-      {"minus_zero", "a sum of zero is -0", "specials", kChain, make_backend(minus_zero())},
+      {"minus_zero", "a sum of zero is -0", "specials", kNarrowChain, make_backend(minus_zero())},
       {"contracted_epilogue", "alpha * acc is fused into the addition of beta * C", "epilogue",
-       kChain, make_backend(contracted_epilogue())},
-      {"reads_c", "C is read although beta is 0", "epilogue", kChain, make_backend(reads_c())},
+       kNarrowChain, make_backend(contracted_epilogue())},
+      {"reads_c", "C is read although beta is 0", "epilogue", kNarrowChain,
+       make_backend(reads_c())},
   };
+}
+
+}  // namespace
+
+std::span<const Control> controls() {
+  static const std::vector<Control> table = [] {
+    std::vector<Control> all = by_hand();
+    for (const auto planted :
+         {crossed_switches(), large_switches(), wrong_zeros(), stray_accesses(), crowded_calls()}) {
+      for (const Planted& one : planted) {
+        all.push_back({one.name, one.fault, one.property, one.contract,
+                       make_backend({one.name, one.run}), one.full});
+      }
+    }
+    return all;
+  }();
   return table;
 }
 

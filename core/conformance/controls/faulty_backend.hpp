@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/contract/compute_element.hpp"
@@ -57,8 +58,41 @@ void compute_honestly(const Run& run);
 void compute_with(const Run& run, const Reduction& reduction);
 /// A reduction that is not the contract's.
 Reduction another(const Contract& contract);
+/// `another` where `other`, otherwise the contract's own reduction.
+void switch_if(bool other, const Run& run);
+/// The honest accumulator of every output, handed to `finish(arguments, row, col, acc)`.
+template <class Finish>
+void with_own_epilogue(const Run& run, Finish&& finish) {
+  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
+                                      [&](std::int64_t begin, std::int64_t end, float start) {
+                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                      });
+      finish(g, row, col, acc);
+    });
+  });
+}
 /// Computes the contract on operands whose raw elements `change` has altered.
 void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint32_t, DType));
+
+/// Contracts under which most faults can show.
+inline constexpr std::string_view kNarrowChain = "hopper/bf16/chain->bf16";
+inline constexpr std::string_view kWideChain = "ieee_fma/fp32/chain->fp32";
+/// A fault that needs no more than a function, and what the table of controls says of it.
+struct Planted {
+  std::string_view name;
+  std::string_view fault;
+  std::string_view property;
+  std::string_view contract;
+  void (*run)(const Run&);
+  bool full = false;
+};
+std::span<const Planted> crossed_switches();
+std::span<const Planted> large_switches();
+std::span<const Planted> wrong_zeros();
+std::span<const Planted> stray_accesses();
+std::span<const Planted> crowded_calls();
 
 // One fault each; control_table.cpp says what they do.
 Fault arrival_order();

@@ -3,8 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "core/conformance/controls/faulty_backend.hpp"
 
@@ -51,21 +49,20 @@ void start_from_the_workspace(const Run& run) {
   });
 }
 
-/// One scratch for all callers. Atomic, so that it is wrong without being undefined.
+/// One scratch for all callers: the sums of a call wait there until they are stored. Atomic, so
+/// that it is wrong without being undefined.
 void accumulate_in_static_memory(const Run& run) {
-  static std::array<std::atomic<float>, 16> scratch;
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      auto& cell = scratch[static_cast<std::size_t>(col) % scratch.size()];
-      cell = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
-                           [&](std::int64_t begin, std::int64_t end, float start) {
-                             return chain_element<A, T>(g, row, col, begin, end, start);
-                           });
-      // The first output waits long enough for the other callers to start, on a busy machine too.
-      if (row == 0 && col == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      finish_element(g, row, col, cell);
-    });
+  static std::array<std::atomic<float>, 1024> scratch;
+  const std::int64_t n = run.spec.n;
+  const auto cell = [&](std::int64_t row, std::int64_t col) -> std::atomic<float>& {
+    return scratch[static_cast<std::size_t>(row * n + col) % scratch.size()];
+  };
+  with_own_epilogue(run, [&](const GemmArguments&, std::int64_t row, std::int64_t col, float acc) {
+    cell(row, col) = acc;
   });
+  const GemmArguments g = flatten(run.spec, run.operands);
+  for_outputs(
+      g, [&](std::int64_t row, std::int64_t col) { finish_element(g, row, col, cell(row, col)); });
 }
 
 thread_local bool capturing = false;

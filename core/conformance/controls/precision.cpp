@@ -77,20 +77,6 @@ void negative_zero(const Run& run) {
   });
 }
 
-/// The honest accumulator of one output, from a plan without epilogue.
-template <class Finish>
-void with_own_epilogue(const Run& run, Finish&& finish) {
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
-                                      [&](std::int64_t begin, std::int64_t end, float start) {
-                                        return chain_element<A, T>(g, row, col, begin, end, start);
-                                      });
-      finish(g, row, col, acc);
-    });
-  });
-}
-
 /// alpha * acc fused into the addition of beta * C: what -ffp-contract=fast makes of it.
 void fuse_the_epilogue(const Run& run) {
   if (run.spec.beta == 0.0F) return compute_honestly(run);

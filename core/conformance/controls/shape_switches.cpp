@@ -7,13 +7,10 @@
 // another order.
 
 namespace detgemm::controls {
-namespace {
 
 void switch_if(bool other, const Run& run) {
   compute_with(run, other ? another(run.spec.contract) : run.spec.contract.reduction);
 }
-
-}  // namespace
 
 Fault batch_switch() {
   return {"batch_switch", [](const Run& run) { switch_if(run.operands.d.rows > 16, run); }};

@@ -1,7 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <barrier>
+#include <memory>
 #include <thread>
 
 #include "core/conformance/properties/list.hpp"
@@ -9,61 +13,154 @@
 namespace detgemm::conformance {
 namespace {
 
-constexpr int kThreads = 4;
-constexpr int kRounds = 3;
+constexpr int kMaxCalls = 16;
+constexpr std::array kCalls{16, 3, 9, 5, 2, 12, 4, 7};
+constexpr int kFreeRounds = 3;
 
-/// Enqueues one problem again and again on a stream of its own.
-Result<Output> run_repeatedly(Device& device, Prepared& prepared, const std::atomic<bool>& go) {
+/// How many calls are under way, from just before the engine is called until it has returned and,
+/// on a GPU, its stream has finished.
+class UnderWay {
+ public:
+  void enter() {
+    const int now = ++count_;
+    for (int most = most_; now > most && !most_.compare_exchange_weak(most, now);) continue;
+  }
+  void leave() { --count_; }
+  int most() const { return most_; }
+
+ private:
+  std::atomic<int> count_{0};
+  std::atomic<int> most_{0};
+};
+
+struct Job {
+  Prepared prepared;
+  Elements expected;
+  Result<Output> got = Status{Errc::internal, "it did not run"};
+};
+
+/// What all threads of a round share.
+struct Round {
+  explicit Round(int calls) : all(calls), inputs(calls), outputs(calls, &inputs) {}
+  std::barrier<> all;
+  Gate inputs;   // every call is inside the engine when the first one gets past it
+  Gate outputs;  // and again when the first one stores
+  UnderWay under_way;
+};
+
+/// One call per thread, all at once: on a host they are held at their first touch of A and of D.
+Result<Output> run_held(Device& device, Job& job, Round& round) {
   auto stream = device.create_stream();
-  if (!stream) return stream.status();
-  while (!go.load()) std::this_thread::yield();
-  Status status;
-  for (int round = 0; round < kRounds && status.ok(); ++round) status = prepared.enqueue(*stream);
-  const Status waited = device.synchronize(*stream);
-  device.destroy_stream(*stream);
+  Status status = stream ? Status{} : stream.status();
+  round.all.arrive_and_wait();
+  if (status) {
+    round.under_way.enter();
+    round.inputs.start();
+    round.outputs.start();
+    status = job.prepared.enqueue(*stream);
+  }
+  const bool host = device.kind() == DeviceKind::host;
+  // On a GPU nobody waits before everybody has enqueued.
+  if (!host) round.all.arrive_and_wait();
+  const Status waited = stream ? device.synchronize(*stream) : Status{};
+  round.under_way.leave();
+  job.prepared.open();
+  if (stream) device.destroy_stream(*stream);
   if (!status) return status;
   if (!waited) return waited;
-  return prepared.collect();
+  return job.prepared.collect();
+}
+
+/// Some calls of the same problem one after the other, with nothing to hold them.
+Result<Output> run_freely(Device& device, Job& job, Round& round) {
+  auto stream = device.create_stream();
+  Status status = stream ? Status{} : stream.status();
+  round.all.arrive_and_wait();
+  for (int i = 0; i < kFreeRounds && status; ++i) status = job.prepared.enqueue(*stream);
+  const Status waited = stream ? device.synchronize(*stream) : Status{};
+  if (stream) device.destroy_stream(*stream);
+  if (!status) return status;
+  if (!waited) return waited;
+  return job.prepared.collect();
+}
+
+template <class Run>
+void run_all(std::vector<Job>& jobs, Round& round, Run&& run) {
+  std::vector<std::thread> threads;
+  for (Job& job : jobs) {
+    threads.emplace_back([&] { job.got = run(job, round); });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+bool all_right(Case& c, const std::vector<Job>& jobs, const char* how) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Result<Output>& got = jobs[i].got;
+    if (!got) {
+      c.note(got.status());
+      return false;
+    }
+    if (!got->violation.empty()) {
+      c.fail(got->violation);
+      return false;
+    }
+    if (!c.same(jobs[i].expected, got->d,
+                "call " + std::to_string(i) + " of " + std::to_string(jobs.size()) + how)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Every second call has a plan and a problem of its own, the others share one.
+bool prepare(Case& c, int calls, const Request& shared, const Elements& alone,
+             std::vector<Job>& jobs) {
+  auto plan = Plan::create(c.engine(), sized(shared), shared.options);
+  if (!plan) {
+    c.note(plan.status());
+    return false;
+  }
+  for (int i = 0; i < calls; ++i) {
+    const bool own = i % 2 != 0;
+    const Request request = own ? c.draw(c.draw_shape()) : shared;
+    const auto solo = own ? c.run(request) : std::nullopt;
+    if (own && !solo) return false;
+    auto job = own ? Prepared::make(c.engine(), request) : Prepared::make(*plan, request);
+    if (!job) {
+      c.note(job.status());
+      return false;
+    }
+    jobs.push_back({std::move(job).value(), own ? solo->d : alone});
+  }
+  return true;
 }
 
 }  // namespace
 
-/// Threads that share a plan and threads with plans of their own run at the same time, each with
-/// its own stream and workspace: every problem gives the bits that it gives when it runs alone.
+/// 2 to 16 calls at the same time, on a thread and a stream each, some sharing a plan: every one
+/// gives the bits that it gives alone. The case counts only if that many were under way at once.
 void concurrency(Case& c) {
+  const int calls =
+      std::min(kCalls[static_cast<std::size_t>(c.index()) % kCalls.size()], kMaxCalls);
   const Request shared = c.draw(c.draw_shape());
   const auto alone = c.run(shared);
   if (!alone) return;
-  std::vector<Elements> expected;
-  std::vector<Prepared> jobs;
-  auto plan = Plan::create(c.engine(), sized(shared));
-  if (!plan) return c.note(plan.status());
-  for (int i = 0; i < kThreads; ++i) {
-    const bool own = i % 2 != 0;
-    const Request request = own ? c.draw(c.draw_shape()) : shared;
-    const auto solo = own ? c.run(request) : alone;
-    if (!solo) return;
-    auto job = own ? Prepared::make(c.engine(), request) : Prepared::make(*plan, request);
-    if (!job) return c.note(job.status());
-    expected.push_back(solo->d);
-    jobs.push_back(std::move(job).value());
+  std::vector<Job> jobs;
+  if (!prepare(c, calls, shared, alone->d, jobs)) return;
+  Device& device = c.engine().device();
+  Round held(calls);
+  for (Job& job : jobs) {
+    if (!job.prepared.has_gates()) continue;
+    if (Status s = job.prepared.close(held.inputs, held.outputs); !s) return c.note(s);
   }
-  std::atomic<bool> go{false};
-  std::vector<std::optional<Result<Output>>> results(kThreads);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] { results[i] = run_repeatedly(c.engine().device(), jobs[i], go); });
-  }
-  go = true;
-  for (auto& thread : threads) thread.join();
-  for (std::size_t i = 0; i < kThreads; ++i) {
-    const Result<Output>& result = *results[i];
-    if (!result) return c.note(result.status());
-    if (!result->violation.empty()) return c.fail(result->violation);
-    if (!c.same(expected[i], result->d,
-                "thread " + std::to_string(i) + " among " + std::to_string(kThreads))) {
-      return;
-    }
+  run_all(jobs, held, [&](Job& job, Round& round) { return run_held(device, job, round); });
+  if (!all_right(c, jobs, " at once")) return;
+  Round free(calls);
+  run_all(jobs, free, [&](Job& job, Round& round) { return run_freely(device, job, round); });
+  if (!all_right(c, jobs, " again and again")) return;
+  if (held.under_way.most() < calls) {
+    return c.doubt("only " + std::to_string(held.under_way.most()) + " of " +
+                   std::to_string(calls) + " calls were under way at once");
   }
   c.check_order_matters(shared, alone->d);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/conformance/format.hpp"
+#include "core/conformance/properties/crossing.hpp"
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
@@ -102,11 +103,22 @@ void linear_part(Case& c, const Request& plain, const Elements& acc, DType outpu
   c.same(expected, got->d, "alpha * acc + beta * C + bias, each rounded by itself");
 }
 
-/// activation(alpha * acc) must be what an empty product with C = alpha * acc and beta = 1 gives,
-/// rounded once to the output; relu is checked by its rule.
+/// The activations whose values a rule gives: relu, and all of them at zero, which they return with
+/// its sign (relu as +0).
+bool activated_by_rule(Activation activation, float x, float& y) {
+  if (activation == Activation::relu) {
+    y = std::isnan(x) || x > 0.0F ? x : 0.0F;
+    return true;
+  }
+  y = x;
+  return activation == Activation::none || x == 0.0F;
+}
+
+/// activation(alpha * acc) must be what an empty product with alpha = -1, C = alpha * acc and
+/// beta = 1 gives (-0 + C is C), rounded once to the output.
 void activation_part(Case& c, const Request& plain, Activation activation) {
   Request request = plain;
-  request.spec.alpha = 0.9F;
+  request.spec.alpha = c.index() % 2 == 0 ? 0.9F : -0.9F;  // of acc = +0: zeros of both signs
   request.spec.contract = c.with_output(DType::fp32);
   const auto before = c.run(request);
   if (!before) return;
@@ -117,6 +129,7 @@ void activation_part(Case& c, const Request& plain, Activation activation) {
   Request only;
   only.spec.contract = c.with_output(DType::fp32);
   only.spec.activation = activation;
+  only.spec.alpha = -1.0F;
   only.spec.beta = 1.0F;
   only.a = Elements(plain.a.dtype, plain.a.rows, 0);
   only.b = Elements(plain.b.dtype, 0, plain.b.cols);
@@ -127,15 +140,52 @@ void activation_part(Case& c, const Request& plain, Activation activation) {
   Elements expected(output, got->d.rows, got->d.cols);
   for (std::int64_t i = 0; i < expected.rows; ++i) {
     for (std::int64_t j = 0; j < expected.cols; ++j) {
-      const float x = as_float(before->d.get(i, j));
-      const float y =
-          activation == Activation::relu ? (x > 0.0F ? x : 0.0F) : as_float(alone->d.get(i, j));
-      // An empty product turns C = -0 into +0; the activation of -0 is left to the comparison with
-      // the oracle.
-      expected.set(i, j, x == 0.0F ? got->d.get(i, j) : rounded(y, output));
+      float y = 0.0F;
+      if (!activated_by_rule(activation, as_float(before->d.get(i, j)), y)) {
+        y = as_float(alone->d.get(i, j));
+      }
+      expected.set(i, j, rounded(y, output));
     }
   }
   c.same(expected, got->d, std::string(name(activation)) + " of alpha * acc");
+}
+
+/// Zeros of both signs, Inf and NaN through every operation: neither alpha = 0 nor a zero C is
+/// special, and C is not read where beta is -0.
+void special_part(Case& c, DType output) {
+  constexpr std::array alphas{-0.0F, 0.0F, -1.0F};
+  const auto turn = static_cast<std::size_t>(c.index());
+  const Shape shape{c.random().between(9, 14), c.random().between(9, 14),
+                    c.random().between(1, 40)};
+  Request request = c.draw(shape, Distribution::specials);
+  for (std::int64_t k = 0; k < shape.k; ++k) request.a.set(0, k, 0U);
+  request.spec.contract = c.with_output(DType::fp32);
+  const auto acc = c.run(request);
+  if (!acc) return;
+  GemmSpec& spec = request.spec;
+  spec.contract = c.with_output(output);
+  spec.alpha = alphas[turn % alphas.size()];
+  spec.beta = turn % 2 == 0 ? 1.0F : -0.0F;
+  spec.activation = turn % 4 < 2 ? Activation::none : Activation::relu;
+  const Format f = format_of(output);
+  const std::array addends{
+      0U, f.sign_bit(), f.beyond_max(), canonical_nan(output), encode(-2.0, output), f.sign_bit()};
+  request.c = Elements(output, shape.m, shape.n);
+  Elements expected(output, shape.m, shape.n);
+  for (std::int64_t i = 0; i < shape.m; ++i) {
+    for (std::int64_t j = 0; j < shape.n; ++j) {
+      const std::uint32_t addend = c.random().pick(std::span<const std::uint32_t>(addends));
+      request.c.set(i, j, spec.beta == 0.0F ? canonical_nan(output) : addend);
+      const Terms t{spec.alpha, as_float(acc->d.get(i, j)),
+                    spec.beta,  static_cast<float>(decode(request.c.get(i, j), output)),
+                    false,      0.0F};
+      float y = 0.0F;
+      activated_by_rule(spec.activation, separate(t), y);
+      expected.set(i, j, rounded(y, output));
+    }
+  }
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "zeros, Inf and NaN in " + describe(request));
 }
 
 }  // namespace
@@ -148,12 +198,15 @@ void epilogue(Case& c) {
   shape.n = c.random().between(8, 24);
   shape.k = std::min<std::int64_t>(shape.k, c.full() ? 1000 : 100);
   Request plain = c.draw(shape, Distribution::normal);
+  for (std::int64_t k = 0; k < shape.k; ++k) plain.a.set(0, k, 0U);  // a row of acc = +0
   plain.spec.contract = c.with_output(DType::fp32);
   const auto acc = c.run(plain);
   if (!acc) return;
   linear_part(c, plain, acc->d, DType::fp32);
   linear_part(c, plain, acc->d, c.contract().output);
   activation_part(c, plain, activations[static_cast<std::size_t>(c.index()) % activations.size()]);
+  special_part(c, DType::fp32);
+  special_part(c, c.contract().output);
 }
 
 }  // namespace detgemm::conformance

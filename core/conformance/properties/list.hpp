@@ -16,6 +16,8 @@ void chunked_prefill(Case& c);
 void padding(Case& c);
 void strides(Case& c);
 void layouts(Case& c);
+void combinations(Case& c);
+void large(Case& c);
 void columns(Case& c);
 void k_tails(Case& c);
 void variants(Case& c);
@@ -30,6 +32,8 @@ void epilogue(Case& c);
 void error_bound(Case& c);
 void bad_input(Case& c);
 
+/// The rows of the covering design, and a few more.
+std::int64_t combination_cases(const Contract& contract, Level level);
 /// The values of K that `k_tails` tests, one per case.
 std::vector<std::int64_t> tail_lengths(const Contract& contract);
 

@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kCols = 3;
 
-DType stored(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
-
 /// A = B = 1: the result is the number of products that were added.
 void all_ones(Case& c, DType output) {
   // fp8 accumulators keep 14 bits: larger counts would be rounded.
@@ -25,8 +23,8 @@ void all_ones(Case& c, DType output) {
   c.log("all ones, k=" + std::to_string(k));
   request.spec.contract = c.with_output(output);
   const DType input = c.contract().input;
-  request.a = Elements(stored(input), kRows, k);
-  request.b = Elements(stored(input), k, kCols);
+  request.a = Elements(stored_type(input), kRows, k);
+  request.b = Elements(stored_type(input), k, kCols);
   for (std::int64_t i = 0; i < k; ++i) {
     for (std::int64_t row = 0; row < kRows; ++row) request.a.set(row, i, encode(1.0, input));
     for (std::int64_t col = 0; col < kCols; ++col) request.b.set(i, col, encode(1.0, input));
@@ -102,8 +100,8 @@ void survivors(Case& c, DType output, bool by_leaf) {
   const ProbeScale scale = probe_scale(input);
   const auto pairs = draw_pairs(c, k);
   auto units = draw_units(c, k, by_leaf);
-  request.a = Elements(stored(input), kRows, k);
-  request.b = Elements(stored(input), k, kCols);
+  request.a = Elements(stored_type(input), kRows, k);
+  request.b = Elements(stored_type(input), k, kCols);
   std::vector<std::uint32_t> b_line(static_cast<std::size_t>(k),
                                     encode(std::ldexp(1.0, scale.tiny), input));
   for (const HugePair& pair : pairs) {  // where one row has a huge product, the others have a zero

@@ -14,7 +14,10 @@ void add_epilogue(Case& c, Request& request) {
   constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
   GemmSpec& spec = request.spec;
   spec.alpha = c.random().one_in(2) ? 0.3F : -1.7F;
-  spec.activation = c.random().pick(std::span<const Activation>(kinds));
+  // In turn, so that every activation meets the oracle; `none` falls on the draws that a narrow
+  // output replaces by residues.
+  const auto turn = static_cast<std::size_t>(c.index()) % kDistributions.size();
+  spec.activation = kinds[turn % kinds.size()];
   if (c.random().one_in(2)) {
     spec.beta = 1.3F;
     request.c = draw_normal(c.random(), spec.contract.output, request.a.rows, request.b.cols);

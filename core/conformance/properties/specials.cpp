@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/conformance/format.hpp"
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
 namespace {
-
-DType stored(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
 
 /// A zero is +0, a NaN canonical; the value is exact or overflows, so all roundings agree.
 std::uint32_t expected_bits(double value, DType output) {
@@ -64,8 +63,8 @@ void products(Case& c, const Place& place, DType output) {
   Request request;
   request.spec.contract = c.with_output(output);
   const DType input = c.contract().input;
-  request.a = Elements(stored(input), size, place.k);
-  request.b = Elements(stored(input), place.k, size);
+  request.a = Elements(stored_type(input), size, place.k);
+  request.b = Elements(stored_type(input), place.k, size);
   Elements expected(output, size, size);
   for (std::int64_t i = 0; i < size; ++i) {
     const std::uint32_t x = list[static_cast<std::size_t>(i)];
@@ -105,8 +104,8 @@ void sums(Case& c, std::int64_t k, std::int64_t first, std::int64_t second, DTyp
   const auto size = static_cast<std::int64_t>(pairs.size());
   Request request;
   request.spec.contract = c.with_output(output);
-  request.a = Elements(stored(input), size, k);
-  request.b = Elements(stored(input), k, 1);
+  request.a = Elements(stored_type(input), size, k);
+  request.b = Elements(stored_type(input), k, 1);
   for (std::int64_t i = 0; i < k; ++i) request.b.set(i, 0, one);
   Elements expected(output, size, 1);
   for (std::int64_t i = 0; i < size; ++i) {
@@ -130,6 +129,50 @@ void empty_extents(Case& c, DType output) {
   }
 }
 
+/// What K = 0 leaves of an fp32 C that the accumulator starts from: C itself, -0 too. Under an
+/// ieee_fma chain the same after a product of -0.
+void continued(Case& c, DType output) {
+  const Contract& contract = c.contract();
+  if (contract.reduction.kind == ReductionKind::tree) return;
+  const Format f = format_of(DType::fp32);
+  const std::uint32_t minus = f.sign_bit();
+  const std::array<std::uint32_t, 9> starts{
+      0U,          minus,          encode(1.5, DType::fp32), encode(-1.5, DType::fp32),
+      0xffc00001U, f.beyond_max(), f.beyond_max() | minus,   0x7fffffffU,
+      0x7f800001U};
+  const auto size = static_cast<std::int64_t>(starts.size());
+  const bool fma_chain = contract.arithmetic == Arithmetic::ieee_fma &&
+                         contract.reduction.kind == ReductionKind::chain;
+  for (const std::int64_t k : {std::int64_t{0}, std::int64_t{2}}) {
+    if (k > 0 && !fma_chain) continue;
+    Request request;
+    request.spec.contract = c.with_output(output);
+    request.spec.continue_from_c = true;
+    request.a = Elements(stored_type(contract.input), size, k);
+    request.b = Elements(stored_type(contract.input), k, 2);
+    for (std::int64_t at = 0; at < k; ++at) {
+      for (std::int64_t i = 0; i < size; ++i) {
+        request.a.set(i, at, format_of(contract.input).sign_bit());
+      }
+      for (std::int64_t j = 0; j < 2; ++j) request.b.set(at, j, encode(1.0, contract.input));
+    }
+    request.c = Elements(DType::fp32, size, 2);
+    Elements expected(output, size, 2);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::uint32_t start = starts[static_cast<std::size_t>(i)];
+      const double value = decode(start, DType::fp32);
+      for (std::int64_t j = 0; j < 2; ++j) {
+        request.c.set(i, j, start);
+        expected.set(i, j, std::isnan(value) ? canonical_nan(output) : encode(value, output));
+      }
+    }
+    const auto got = c.run(request);
+    if (!got) return;
+    c.same(expected, got->d,
+           "what continues from special C over " + std::to_string(k) + " products of -0");
+  }
+}
+
 }  // namespace
 
 void specials(Case& c) {
@@ -141,6 +184,7 @@ void specials(Case& c) {
     }
     sums(c, 2, 0, 1, output);
     empty_extents(c, output);
+    continued(c, output);
   }
 }
 

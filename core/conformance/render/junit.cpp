@@ -47,11 +47,26 @@ std::string details(const Cell& cell) {
   return text;
 }
 
+std::string seconds(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  return text;
+}
+
+/// JUnit's timestamps have no time zone.
+std::string timestamp(const std::string& utc) {
+  return utc.empty() || utc.back() != 'Z' ? utc : utc.substr(0, utc.size() - 1);
+}
+
 std::string test_case(const Report& report, const Cell& cell) {
   std::string text = "    <testcase classname=\"" + escaped(report.engine + "." + cell.contract) +
                      "\" name=\"" + escaped(cell.property) + "\" assertions=\"" +
-                     std::to_string(cell.outputs) + "\"";
+                     std::to_string(cell.outputs) + "\" time=\"" + seconds(cell.seconds) + "\"";
   const std::string message = " message=\"" + escaped(cell.reason) + "\"";
+  if (cell.expected) {
+    return text + "><skipped message=\"" + escaped("expected to fail: " + cell.reason) +
+           "\"/></testcase>\n";
+  }
   switch (cell.verdict) {
     case Verdict::passed:
       return text + "/>\n";
@@ -59,7 +74,7 @@ std::string test_case(const Report& report, const Cell& cell) {
     case Verdict::unsupported:
       return text + "><skipped" + message + "/></testcase>\n";
     case Verdict::untested:
-      return text + "><error" + message + "/></testcase>\n";
+      return text + "><error type=\"untested\"" + message + "/></testcase>\n";
     case Verdict::mistrusted:
     case Verdict::failed:
       break;
@@ -68,20 +83,53 @@ std::string test_case(const Report& report, const Cell& cell) {
          escaped(details(cell)) + "</failure></testcase>\n";
 }
 
+/// What <testsuite> and <testsuites> both count.
+struct Totals {
+  std::int64_t tests = 0, failures = 0, errors = 0, skipped = 0;
+  double time = 0.0;
+
+  void add(const Report& report) {
+    time += report.seconds;
+    for (const Cell& cell : report.cells) {
+      ++tests;
+      if (cell.verdict == Verdict::passed) continue;
+      if (cell.expected || !counts_as_failure(cell.verdict)) {
+        ++skipped;
+      } else {
+        ++(cell.verdict == Verdict::untested ? errors : failures);
+      }
+    }
+  }
+  std::string attributes() const {
+    return " tests=\"" + std::to_string(tests) + "\" failures=\"" + std::to_string(failures) +
+           "\" errors=\"" + std::to_string(errors) + "\" skipped=\"" + std::to_string(skipped) +
+           "\" time=\"" + seconds(time) + "\"";
+  }
+};
+
+std::string property_line(const std::string& name, const std::string& value) {
+  return "      <property name=\"" + name + "\" value=\"" + escaped(value) + "\"/>\n";
+}
+
 }  // namespace
 
 std::string render_junit(std::span<const Report> reports) {
-  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  Totals all;
+  for (const Report& report : reports) all.add(report);
+  std::string text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"detgemm conform\"" +
+      all.attributes() + ">\n";
   for (const Report& report : reports) {
-    char time[32];
-    std::snprintf(time, sizeof time, "%.3f", report.seconds);
-    text += "  <testsuite name=\"" + escaped("detgemm conform " + report.engine) + "\" tests=\"" +
-            std::to_string(report.cells.size()) + "\" failures=\"" +
-            std::to_string(report.count(Verdict::failed) + report.count(Verdict::mistrusted)) +
-            "\" errors=\"" + std::to_string(report.count(Verdict::untested)) + "\" skipped=\"" +
-            std::to_string(report.count(Verdict::skipped) + report.count(Verdict::unsupported)) +
-            "\" time=\"" + time + "\" timestamp=\"" + escaped(report.date) + "\" hostname=\"" +
-            escaped(report.machine) + "\">\n";
+    Totals one;
+    one.add(report);
+    text += "  <testsuite name=\"" + escaped("detgemm conform " + report.engine) + "\"" +
+            one.attributes() + " timestamp=\"" + escaped(timestamp(report.date)) +
+            "\" hostname=\"" + escaped(report.host) + "\">\n    <properties>\n";
+    text += property_line("machine", report.machine) + property_line("device", report.device) +
+            property_line("oracle", report.oracle) + property_line("level", report.level) +
+            property_line("seed", std::to_string(report.seed)) +
+            property_line("version", report.version) + property_line("commit", report.commit);
+    text += "    </properties>\n";
     for (const Cell& cell : report.cells) text += test_case(report, cell);
     text += "  </testsuite>\n";
   }

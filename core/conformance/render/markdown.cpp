@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/conformance/report.hpp"
 
@@ -41,11 +42,10 @@ std::string facts(const Report& report) {
           ", detgemm " + report.version +
           (report.commit.empty() ? "" : " (" + escaped(report.commit) + ")") + ", " +
           std::to_string(static_cast<long long>(report.seconds + 0.5)) + " s |\n";
-  text += std::string("| verdict | **") +
-          (!report.ran()     ? "nothing ran"
-           : report.passed() ? "passed"
-                             : "failed") +
-          "** |\n\n";
+  std::string verdict(outcome(report));
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text += "| verdict | **" + verdict + "**: " + counts(report) + " |\n\n";
   return text;
 }
 
@@ -87,12 +87,14 @@ std::string explanations(const Report& report) {
     if (cell.reason.empty()) continue;
     const std::string verdict(name(cell.verdict));
     if (!counts_as_failure(cell.verdict)) {
-      const std::string line = "- " + verdict + ", " + cell.property + ": " + cell.reason + "\n";
+      const bool part = cell.verdict == Verdict::passed;
+      const std::string line = "- " + (part ? "unsupported in part" : verdict) + ", " +
+                               cell.property + ": " + cell.reason + "\n";
       if (seen.insert(line).second) text += line;
       continue;
     }
-    text += "- **" + verdict + "**, " + cell.property + " under `" + cell.contract +
-            "`: " + cell.reason + "\n";
+    text += "- " + std::string(cell.expected ? "expected: " : "") + "**" + verdict + "**, " +
+            cell.property + " under `" + cell.contract + "`: " + cell.reason + "\n";
     for (const Failure& f : cell.failures) {
       text += "  - case " + std::to_string(f.case_index) + ", " + f.problem + ": " + f.what;
       if (f.row >= 0) {
@@ -102,6 +104,7 @@ std::string explanations(const Report& report) {
       text += "\n    `" + f.repro + "`\n";
     }
   }
+  if (!report.cut_short.empty()) text += "- **" + escaped(report.cut_short) + "**\n";
   return text.empty() ? text : "\n### Notes\n\n" + text;
 }
 

@@ -54,6 +54,7 @@ std::string render(const Report& report) {
   std::set<std::string> reasons;
   for (const Cell& cell : report.cells) {
     if (counts_as_failure(cell.verdict)) {
+      if (cell.expected) text += "expected: ";
       text += std::string(name(cell.verdict)) + ": " + cell.property + " under " + cell.contract +
               ": " + cell.reason + "\n";
       for (const Failure& failure : cell.failures) {
@@ -63,22 +64,16 @@ std::string render(const Report& report) {
     } else if (!cell.reason.empty() &&
                reasons.insert(cell.property + std::string(name(cell.verdict)) + cell.reason)
                    .second) {
-      text += std::string(name(cell.verdict)) + ": " + cell.property + ": " + cell.reason + "\n";
+      // What a passed cell leaves out is what the engine does not compute.
+      const bool part = cell.verdict == Verdict::passed;
+      text += (part ? "unsupported in part" : std::string(name(cell.verdict))) + ": " +
+              cell.property + ": " + cell.reason + "\n";
     }
   }
-  char line[160];
-  std::snprintf(
-      line, sizeof line,
-      "\n%s: %lld of %zu cells passed, %lld failed, %lld skipped, %lld unsupported, %.1f s\n",
-      !report.ran()     ? "NOTHING RAN"
-      : report.passed() ? "PASSED"
-                        : "FAILED",
-      static_cast<long long>(report.count(Verdict::passed)), report.cells.size(),
-      static_cast<long long>(report.count(Verdict::failed) + report.count(Verdict::mistrusted) +
-                             report.count(Verdict::untested)),
-      static_cast<long long>(report.count(Verdict::skipped)),
-      static_cast<long long>(report.count(Verdict::unsupported)), report.seconds);
-  return text + line;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, ", %.1f s\n", report.seconds);
+  if (!report.cut_short.empty()) text += report.cut_short + "\n";
+  return text + "\n" + std::string(outcome(report)) + ": " + counts(report) + seconds;
 }
 
 }  // namespace

@@ -18,7 +18,8 @@
  *
  * A callback that returns an int returns 0 for yes or done. Otherwise it writes a sentence (what
  * was asked, and which rule forbids it) into the buffer that it is given. Callbacks may be called
- * from several threads at once, and must return: the harness calls them in its own process. */
+ * from several threads at once, and must return. The harness calls them in a process of its own:
+ * one that ends, or a call that takes too long, is a failed case. */
 
 #ifndef DETGEMM_ENGINE_H
 #define DETGEMM_ENGINE_H

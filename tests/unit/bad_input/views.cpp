@@ -44,6 +44,14 @@ constexpr BadInput kRows[] = {
      R"(bias\.data is 0xfffffffffffffff0: 24 bytes .* end within the address space)",
      [](Problem& p) { p.operands.bias.data = reinterpret_cast<void*>(UINTPTR_MAX - 15); }},
 
+    // The last address has no successor, so an array may not end behind it.
+    {"a_ends_behind_last_address", Call::run, kInvalid,
+     R"(a\.data is 0xffffffffffffff00: 256 bytes .* end within the address space)",
+     [](Problem& p) { p.operands.a.data = reinterpret_cast<void*>(UINTPTR_MAX - 255); }},
+    {"bias_ends_behind_last_address", Call::run, kInvalid,
+     R"(bias\.data is 0xffffffffffffffe8: 24 bytes .* end within the address space)",
+     [](Problem& p) { p.operands.bias.data = reinterpret_cast<void*>(UINTPTR_MAX - 23); }},
+
     // Extents
     {"a_rows_negative", Call::run, kInvalid, R"(a\.rows is -4: it must not be negative)",
      [](Problem& p) { p.operands.a.rows = -4; }},

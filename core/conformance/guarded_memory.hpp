@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "detgemm/status.hpp"
+
+namespace detgemm::conformance {
+
+/// Holds every thread that touches a closed array until as many have come as are expected, so that
+/// calls are under way at the same time for certain, on any machine. When all callers have
+/// started and no more have come for a while (an engine may serialise its calls), it opens.
+class Gate {
+ public:
+  /// If those who came to `before` did not all come, nobody waits here.
+  explicit Gate(int expected, const Gate* before = nullptr)
+      : expected_(expected), before_(before) {}
+  Gate(const Gate&) = delete;
+
+  /// A caller says that it is about to call the engine.
+  void start() { ++started_; }
+  /// How many threads were held here at the same time.
+  int held() const { return arrived_.load(); }
+  /// Whether it opened before all had come.
+  bool lapsed() const { return open_.load(); }
+  /// Called by the handler of the fault: atomics and nanosleep alone. Only the first thread of an
+  /// array counts: a call may have several.
+  void wait(bool counts) noexcept;
+
+ private:
+  const int expected_;
+  const Gate* before_;
+  std::atomic<int> started_{0};
+  std::atomic<int> arrived_{0};
+  std::atomic<bool> open_{false};
+};
+
+/// Whole pages of host memory between two guards that nobody may touch. A touched guard is recorded
+/// and opened, so that the call goes on and the harness can say what happened; what lies beyond the
+/// guards ends the process.
+class GuardedMemory {
+ public:
+  /// Bytes of each guard.
+  static constexpr std::size_t kGuard = std::size_t{1} << 16;
+  static std::size_t page();
+
+  static Result<GuardedMemory> map(std::size_t bytes);
+  GuardedMemory() = default;
+  GuardedMemory(GuardedMemory&& other) noexcept { *this = static_cast<GuardedMemory&&>(other); }
+  GuardedMemory& operator=(GuardedMemory&& other) noexcept;
+  ~GuardedMemory();
+
+  std::uint8_t* data() const;
+  /// A multiple of a page.
+  std::size_t bytes() const;
+  /// The first address in a guard that was touched, or 0.
+  std::uintptr_t touched() const;
+  /// No thread gets past the next touch before the gate lets it; the gate must outlive the calls.
+  Status close(Gate& gate);
+  /// Takes the gate away.
+  void open();
+
+ private:
+  struct Region* region_ = nullptr;
+  friend struct Region;
+};
+
+}  // namespace detgemm::conformance

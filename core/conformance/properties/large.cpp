@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "core/conformance/properties/crossing.hpp"
+#include "core/conformance/properties/list.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+// Kernels cut K at powers of two, and some index it with 16 bits.
+constexpr std::int64_t kLongK = 65'536;
+// Outputs of several waves of tiles: on a host 2^16, in --full 2^18 with more than 512 rows and
+// columns; on a GPU a million and more.
+constexpr std::int64_t kHostOutputs = 66'000;
+constexpr std::int64_t kHostOutputsFull = 270'000;
+constexpr std::int64_t kDeviceOutputs = 1'100'000;
+// What rounding leaves of residues; C and the bias must not hide it.
+constexpr double kResidue = 0x1p-8;
+
+/// The engine's own pieces of `request`, in calls of a few rows or columns, against the whole.
+bool pieces_agree(Case& c, const Request& request, const Elements& whole) {
+  const bool by_rows = whole.rows >= whole.cols;
+  const std::int64_t extent = by_rows ? whole.rows : whole.cols;
+  const std::int64_t few = std::max<std::int64_t>(extent / 12, 48);
+  for (std::int64_t begin = 0; begin < extent;) {
+    const std::int64_t end = std::min(extent, begin + c.random().between(few / 2, few));
+    // Half of them, and always the last one: that is where a fault in the distance shows.
+    if (!c.full() && end < extent && c.random().one_in(2)) {
+      begin = end;
+      continue;
+    }
+    Request part = request;
+    if (by_rows) {
+      part.a = row_slice(request.a, begin, end);
+      if (request.c.rows > 0) part.c = row_slice(request.c, begin, end);
+    } else {
+      part.b = col_slice(request.b, begin, end);
+      if (request.c.rows > 0) part.c = col_slice(request.c, begin, end);
+      if (request.bias.cols > 0) part.bias = col_slice(request.bias, begin, end);
+    }
+    const auto got = c.run(part);
+    if (!got) return false;
+    const Elements same_part =
+        by_rows ? row_slice(whole, begin, end) : col_slice(whole, begin, end);
+    if (!c.same(got->d, same_part,
+                (by_rows ? "rows [" : "columns [") + std::to_string(begin) + ", " +
+                    std::to_string(end) + ") of the whole against a call of their own")) {
+      return false;
+    }
+    begin = end;
+  }
+  return true;
+}
+
+/// The rows at these places; those of C with them.
+Request rows_of(const Request& request, const std::vector<std::int64_t>& places) {
+  Request some = plain(request);
+  const auto count = static_cast<std::int64_t>(places.size());
+  some.a = Elements(request.a.dtype, count, request.a.cols);
+  if (request.c.rows > 0) some.c = Elements(request.c.dtype, count, request.c.cols);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t at = places[static_cast<std::size_t>(i)];
+    paste_rows(some.a, i, row_slice(request.a, at, at + 1));
+    if (request.c.rows > 0) paste_rows(some.c, i, row_slice(request.c, at, at + 1));
+  }
+  return some;
+}
+
+/// A few rows, the last one among them, against the oracle; or against the engine in one small
+/// call.
+void sample(Case& c, const Request& request, const Elements& whole) {
+  std::vector<std::int64_t> places{whole.rows - 1};
+  const std::int64_t more = std::clamp<std::int64_t>(1'000 / whole.cols, 0, 16);
+  for (std::int64_t i = 0; i < more; ++i) places.push_back(c.random().below(whole.rows));
+  const Request some = rows_of(request, places);
+  const auto expected = c.has_oracle() ? c.run_oracle(some) : c.run(some);
+  if (!expected) return;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const std::int64_t row = places[i];
+    if (!c.same(row_slice(expected->d, at, at + 1), row_slice(whole, row, row + 1),
+                "row " + std::to_string(row) + " of the whole")) {
+      return;
+    }
+  }
+  c.check_order_matters(some, expected->d);
+}
+
+/// Many outputs, by rows (with C in place), by columns (with a bias) or neither.
+void many_outputs(Case& c, std::int64_t kind) {
+  const bool host = c.engine().device().kind() == DeviceKind::host;
+  const std::int64_t outputs = !host ? kDeviceOutputs : c.full() ? kHostOutputsFull : kHostOutputs;
+  Shape shape;
+  shape.k = std::min<std::int64_t>(c.stretch(), 512) + 1 + c.random().below(8);
+  const std::int64_t narrow = c.random().between(57, 66);
+  if (kind == 0) {
+    shape.n = narrow;
+  } else if (kind == 1) {
+    shape.n = outputs / narrow + 1;
+  } else {
+    for (shape.n = 1; shape.n * shape.n < outputs; ++shape.n) continue;
+    shape.n -= c.random().below(8);
+  }
+  shape.m = outputs / shape.n + 1;
+  Request request = c.draw(shape, Distribution::residue);
+  GemmSpec& spec = request.spec;
+  GemmSpec asked = sized(request);
+  if (kind == 0) {
+    asked.beta = 1.0F;
+    if (c.engine().supports(asked)) {
+      spec.beta = 1.0F;
+      request.c = draw_normal(c.random(), spec.contract.output, shape.m, shape.n, kResidue);
+      request.in_place = true;
+    }
+  } else {
+    asked.bias = DType::fp32;
+    if (c.engine().supports(asked)) {
+      spec.bias = DType::fp32;
+      request.bias = draw_normal(c.random(), DType::fp32, 1, shape.n, kResidue);
+    }
+  }
+  c.log(describe(request));
+  const auto whole = c.run(request);
+  if (!whole) return;
+  if (pieces_agree(c, request, whole->d)) sample(c, request, whole->d);
+}
+
+void long_k(Case& c) {
+  const Shape shape{c.random().between(1, 2), c.full() ? 2 : 1,
+                    kLongK + c.random().between(1, c.full() ? kLongK : 4'000)};
+  Request request =
+      c.draw(shape, c.random().one_in(2) ? Distribution::residue : Distribution::normal);
+  request.spec.contract = c.with_output(DType::fp32);
+  const auto got = c.run(request);
+  if (!got) return;
+  if (!c.has_oracle()) {
+    // At least the batch must not matter.
+    Request more = request;
+    more.a = with_zero_rows(request.a, 70);
+    const auto other = c.run(more);
+    if (!other) return;
+    if (!c.same(got->d, row_slice(other->d, 0, shape.m), "the same rows in a larger batch")) return;
+    return c.check_order_matters(request, got->d);
+  }
+  const auto expected = c.run_oracle(request);
+  if (!expected) return;
+  if (c.same(expected->d, got->d, "the oracle, with a K of more than 65,536")) {
+    c.check_order_matters(request, got->d);
+  }
+}
+
+}  // namespace
+
+/// Outputs of many tiles are those of small calls, and a long K is added as a short one.
+void large(Case& c) {
+  const std::int64_t kind = c.index() % 4;
+  if (kind == 3) return long_k(c);
+  many_outputs(c, kind);
+}
+
+}  // namespace detgemm::conformance
