@@ -34,14 +34,22 @@ if(BUILD_SHARED_LIBS)
 else()
   set(detgemm_static TRUE)
 endif()
+include(DetgemmLinkInterface)
+include(DetgemmKokkosBundle)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/detgemmConfig.cmake.in
   ${PROJECT_BINARY_DIR}/detgemmConfig.cmake INSTALL_DESTINATION ${detgemm_package_dir}
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/detgemmConfigVersion.cmake
-  COMPATIBILITY SameMajorVersion)
+  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/detgemmConfig.cmake
   ${PROJECT_BINARY_DIR}/detgemmConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/DetgemmKokkosFind.cmake DESTINATION ${detgemm_package_dir})
+  DESTINATION ${detgemm_package_dir})
+if(TARGET detgemm_reference AND NOT BUILD_SHARED_LIBS)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/DetgemmKokkosBeside.cmake.in
+    ${PROJECT_BINARY_DIR}/DetgemmKokkosBeside.cmake @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/DetgemmKokkosBeside.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/DetgemmKokkosFind.cmake DESTINATION ${detgemm_package_dir})
+endif()
 
 if(TARGET detgemm_cli)
   # Whoever builds the libraries alone (--target detgemm_detgemm) installs them alone.
@@ -50,6 +58,14 @@ if(TARGET detgemm_cli)
     message(STATUS \"detgemm: the command was not built and is not installed; build its target, \
 detgemm_cli, to have it\")
   endif()")
+  set(detgemm_described ${PROJECT_BINARY_DIR}/core/cli/described)
+  install(FILES ${detgemm_described}/detgemm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES ${detgemm_described}/detgemm OPTIONAL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${detgemm_described}/_detgemm OPTIONAL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${detgemm_described}/detgemm.fish OPTIONAL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   file(RELATIVE_PATH detgemm_up ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_property(TARGET detgemm_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
   if(TARGET detgemm_bench)
@@ -60,3 +76,20 @@ detgemm_cli, to have it\")
 endif()
 
 include(DetgemmPkgConfig)
+
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
+  ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/core/contract/CONTRACT.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# `uninstall`, or `detgemm_uninstall` as part of another project, removes what the last installation from
+# this build folder wrote.
+set(detgemm_uninstall uninstall)
+if(NOT PROJECT_IS_TOP_LEVEL OR TARGET uninstall)
+  set(detgemm_uninstall detgemm_uninstall)
+endif()
+add_custom_target(${detgemm_uninstall}
+  COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
+    -P ${PROJECT_SOURCE_DIR}/cmake/DetgemmUninstall.cmake
+  COMMENT "Removing what was installed" VERBATIM)
+include(DetgemmPackage)

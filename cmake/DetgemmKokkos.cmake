@@ -43,25 +43,32 @@ if(NOT TARGET Kokkos::kokkos)
         "(Debian: libtrilinos-kokkos-dev).")
     endif()
     detgemm_build_kokkos()
-    set(Kokkos_VERSION "built here")
+    get_directory_property(Kokkos_VERSION DIRECTORY ${kokkos_SOURCE_DIR} DEFINITION Kokkos_VERSION)
+    get_directory_property(Kokkos_DEVICES DIRECTORY ${kokkos_SOURCE_DIR} DEFINITION KOKKOS_ENABLED_DEVICES)
+    set(Kokkos_DIR "built here")
   endif()
 endif()
 
 if(TARGET Kokkos::kokkos)
   set(DETGEMM_HAVE_KOKKOS ON)
   set(detgemm_found "Kokkos ${Kokkos_VERSION} (${Kokkos_DEVICES}) ${Kokkos_DIR}")
+  if(Kokkos_DEVICES AND NOT Kokkos_DEVICES MATCHES "OPENMP|THREADS|HPX")
+    string(APPEND detgemm_found "; this Kokkos has no parallel host space, so the reference computes on "
+      "one thread: for all of them, point -DKokkos_ROOT=... at a Kokkos with OpenMP (scripts/kokkos.sh "
+      "builds one)")
+  endif()
 else()
   set(detgemm_found "no (no Kokkos >= 3.4 found; -DDETGEMM_ENABLE_KOKKOS=ON downloads one)")
 endif()
 
-# Links Kokkos into TARGET alone: what a shared library links privately is no consumer's affair,
-# what a static one links stays in its installed link interface.
+# Links Kokkos into TARGET alone: what a shared library links privately is no consumer's affair, and what
+# a static one needs is part of its installation (DetgemmKokkosBundle), or found by its package.
 function(detgemm_link_kokkos target)
-  if(BUILD_SHARED_LIBS)
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Kokkos::kokkos>)
-  else()
-    target_link_libraries(${target} PRIVATE Kokkos::kokkos)
+  set(installed "")
+  if(NOT BUILD_SHARED_LIBS)
+    set(installed $<INSTALL_INTERFACE:$<IF:$<TARGET_EXISTS:detgemm::bundled_kokkos>,detgemm::bundled_kokkos,Kokkos::kokkos>>)
   endif()
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:Kokkos::kokkos> ${installed})
 endfunction()
 
 # A Kokkos with CUDA compiles and links what depends on it through its own nvcc wrapper. As a

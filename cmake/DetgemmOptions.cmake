@@ -3,15 +3,19 @@
 
 # Options, all prefixed and positive. Nothing here touches a consumer's flags or standard.
 
-# detgemm_tristate(NAME DEFAULT DOC): AUTO builds it if what it needs is found, ON stops with a sentence
-# if that is not found, and OFF does not look for it.
+# detgemm_tristate(NAME DEFAULT DOC [IF_ASKED]): AUTO builds it if what it needs is found, ON stops with a
+# sentence if that is not found, and OFF does not look for it. IF_ASKED: it takes minutes to compile, so
+# as part of another project the default is OFF.
 function(detgemm_tristate name default doc)
+  if("IF_ASKED" IN_LIST ARGN AND NOT PROJECT_IS_TOP_LEVEL)
+    set(default OFF)
+  endif()
   set(DETGEMM_ENABLE_${name} ${default} CACHE STRING "${doc} (AUTO, ON or OFF)")
   set_property(CACHE DETGEMM_ENABLE_${name} PROPERTY STRINGS AUTO ON OFF)
   string(TOUPPER "${DETGEMM_ENABLE_${name}}" value)
-  if(value MATCHES "^(1|YES|TRUE|Y)$")
+  if(value MATCHES "^([1-9][0-9]*|YES|TRUE|Y)$")
     set(value ON)
-  elseif(value MATCHES "^(0|NO|FALSE|N)$")
+  elseif(value MATCHES "^(0|NO|FALSE|N|IGNORE|.*NOTFOUND|)$")
     set(value OFF)
   elseif(NOT value MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR
@@ -21,8 +25,9 @@ function(detgemm_tristate name default doc)
 endfunction()
 
 detgemm_tristate(KOKKOS AUTO "The bit-exact reference backend")
-detgemm_tristate(CUDA AUTO "The CUDA backend")
-detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels if there is no compiler for them")
+detgemm_tristate(CUDA AUTO "The CUDA backend" IF_ASKED)
+detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels if there is no compiler for them"
+  IF_ASKED)
 
 option(DETGEMM_HIP_LINK_RUNTIME "Link an installed ROCm's libamdhip64, not one found at run time" OFF)
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
@@ -37,5 +42,9 @@ endif()
 
 get_property(detgemm_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 if(PROJECT_IS_TOP_LEVEL AND NOT detgemm_multi_config AND NOT CMAKE_BUILD_TYPE)
+  message(STATUS "detgemm: CMAKE_BUILD_TYPE was empty and is Release now")
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+elseif(NOT detgemm_multi_config AND NOT CMAKE_BUILD_TYPE)
+  message(NOTICE "detgemm: CMAKE_BUILD_TYPE is empty, so detgemm too is compiled without optimisation; "
+    "for speed, configure with -DCMAKE_BUILD_TYPE=Release.")
 endif()

@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
 done
 
 if [ $setup = yes ]; then
-  scripts/setup.sh
+  scripts/setup.sh --host
 fi
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache

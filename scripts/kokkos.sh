@@ -34,15 +34,16 @@ build() {
       -DBUILD_SHARED_LIBS=OFF -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
       -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_PREFIX="$prefix" &&
     cmake --build "$work/build" &&
-    cmake --install "$work/build"
+    cmake --install "$work/build" &&
+    install -D -m 644 "$work/kokkos/LICENSE" "$prefix/share/doc/kokkos/LICENSE"
 }
 
-echo "setup: building Kokkos with OpenMP into .deps/kokkos"
+echo "setup: building Kokkos with OpenMP into .deps/kokkos, once; about a minute on two idle cores"
 if build >"$work/log" 2>&1; then
   rm -rf "$work"
 else
   tail -n 5 "$work/log" >&2
   rm -rf "$prefix"
   echo "setup: Kokkos with OpenMP could not be built (log in .deps/kokkos-work/log); where an" >&2
-  echo "setup: installed Kokkos is found, the reference uses that one" >&2
+  echo "setup: installed Kokkos is found (Debian: libtrilinos-kokkos-dev, one thread), the reference uses that one" >&2
 fi

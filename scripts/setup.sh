@@ -2,23 +2,46 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs what the build and the tests need and this machine lacks; quick when nothing is missing.
+# setup.sh [--host | --all] [--yes]: installs what this machine lacks; quick when nothing is missing.
+#   (nothing)  what building the library and its command needs
+#   --host     and what the tests and benchmarks of the host need
+#   --all      and the compiler of the AMD kernels (clang-19, lld-19: 130 MB), whose tests emulate a GPU
+#   --yes      do not ask before installing; without a terminal nothing is asked
 # On Debian and Ubuntu it asks apt (as root or through sudo); elsewhere it prints what to install.
-# Kokkos with OpenMP is built under .deps/kokkos, see docs/building.md.
+# Kokkos with OpenMP is built under .deps/kokkos, see docs/building.md. No GPU toolkit of NVIDIA's is
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scope=build ask=yes
+for word in "$@"; do
+  case $word in
+    --host) scope=host ;;
+    --all) scope=all ;;
+    --yes) ask=no ;;
+    *)
+      echo "setup.sh: option is \"$word\": it must be --host, --all or --yes" >&2
+      exit 2
+      ;;
+  esac
+done
+
 packages=(g++ cmake ninja-build python3 python3-pip pkg-config git ca-certificates
-  ccache libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
-  libtrilinos-kokkos-dev)
-# Without these, tests are skipped and say so: the format of the sources, and the kernels for AMD
-# GPUs, compiled and executed by an interpreter. Not every release has them.
-optional=(clang-format-14 clang-19 lld-19)
+  libcli11-dev nlohmann-json3-dev)
+# Without these, tests are skipped and say so. Not every release has them.
+optional=()
+if [ $scope != build ]; then
+  packages+=(ccache libgtest-dev libbenchmark-dev libopenblas-dev libtrilinos-kokkos-dev)
+  optional+=(clang-format-14 doxygen)
+fi
+if [ $scope = all ]; then
+  optional+=(clang-19 lld-19)
+fi
 
 if ! command -v dpkg-query >/dev/null; then
   cat <<'TEXT'
 setup: not a Debian system. Needed: a C++20 compiler, CMake >= 3.25, Ninja, Python 3, pkg-config,
-setup: GoogleTest, Google Benchmark, CLI11, nlohmann_json, OpenBLAS (benchmarks) and Kokkos >= 3.4.
+setup: CLI11, nlohmann_json and Kokkos >= 3.4; for the tests GoogleTest, Google Benchmark and OpenBLAS.
 TEXT
   exit 0
 fi
@@ -42,17 +65,35 @@ offered() { # those of the packages that apt can install
   done
 }
 
-mapfile -t missing < <(absent "${packages[@]}")
-mapfile -t extra < <(absent "${optional[@]}")
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
+agreed=no
+agree() { # asks once, if somebody is there to be asked
+  [ $agreed = no ] || return 0
+  echo "setup: missing Debian packages: $*"
+  if [ $ask = yes ] && [ -t 0 ] && [ -t 1 ]; then
+    read -r -p "setup: install them with ${as_root[*]:+${as_root[*]} }apt-get? [Y/n] " answer
+    case $answer in
+      "" | y* | Y*) ;;
+      *)
+        echo "setup: nothing was installed; the command is: apt-get install $*" >&2
+        exit 1
+        ;;
+    esac
+  fi
+  agreed=yes
+}
+
+mapfile -t missing < <(absent "${packages[@]}")
+mapfile -t extra < <(absent "${optional[@]}")
 if [ ${#missing[@]} -ne 0 ]; then
   if [ ${#as_root[@]} -ne 0 ] && ! command -v sudo >/dev/null; then
     echo "setup: needs root for: apt-get install ${missing[*]}" >&2
     exit 1
   fi
+  agree "${missing[@]}" "${extra[@]}"
   "${as_root[@]}" apt-get update -qq
 elif [ ${#as_root[@]} -ne 0 ] && ! sudo -n true 2>/dev/null; then
   extra=() # not worth asking for a password
@@ -62,6 +103,7 @@ if [ ${#extra[@]} -ne 0 ]; then
 fi
 missing+=("${extra[@]}")
 if [ ${#missing[@]} -ne 0 ]; then
+  agree "${missing[@]}"
   echo "setup: installing ${missing[*]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null

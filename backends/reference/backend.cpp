@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <Kokkos_Core.hpp>
+#include <exception>
 #include <string>
+#include <string_view>
 
 #include "backends/reference/plan.hpp"
 #include "backends/reference/started.hpp"
@@ -30,18 +32,8 @@ class ReferenceBackend final : public Backend {
   Device& device() const noexcept override { return host_device(); }
 };
 
-}  // namespace
-
-const Backend& reference_backend() noexcept {
-  static const ReferenceBackend backend;
-  return backend;
-}
-
-Result<bool> initialize_reference(int threads) {
-  if (threads < 0) {
-    return invalid("threads is " + std::to_string(threads) + ": it must be 0 (all) or positive");
-  }
-  if (Kokkos::is_initialized()) return false;
+/// True; a refusal by Kokkos is an exception.
+Result<bool> start_kokkos(int threads) {
 #if KOKKOS_VERSION >= 30700
   Kokkos::InitializationSettings settings;
   settings.set_disable_warnings(true);
@@ -58,6 +50,38 @@ Result<bool> initialize_reference(int threads) {
   Kokkos::initialize(settings);
 #endif
   return true;
+}
+
+/// Why Kokkos did not start, without the names of arguments that nobody here has given.
+Status cannot_start(int threads, std::string_view said) {
+  constexpr std::string_view variable = "KOKKOS_NUM_THREADS";
+  if (said.find(variable) != said.npos) {
+    return invalid("the environment variable KOKKOS_NUM_THREADS must be unset or hold " +
+                   (threads > 0
+                        ? "the number of threads that is asked for, " + std::to_string(threads)
+                        : std::string("a positive integer")));
+  }
+  return {Errc::internal,
+          "reference: Kokkos did not start: " + std::string(said.substr(0, said.find('\n')))};
+}
+
+}  // namespace
+
+const Backend& reference_backend() noexcept {
+  static const ReferenceBackend backend;
+  return backend;
+}
+
+Result<bool> initialize_reference(int threads) {
+  if (threads < 0) {
+    return invalid("threads is " + std::to_string(threads) + ": it must be 0 (all) or positive");
+  }
+  if (Kokkos::is_initialized()) return false;
+  try {
+    return start_kokkos(threads);
+  } catch (const std::exception& error) {
+    return cannot_start(threads, error.what());
+  }
 }
 
 void finalize_reference() noexcept {

@@ -4,7 +4,6 @@
 import figures
 import svg
 
-SOLID, DASHED = "", "5 4"
 SHOWN = ("chain", "chain+stable", "fold", "tree", "ieee_fma")
 NAMES = {"chain": "chain", "chain+stable": "chain, weights promised stable", "fold": "fold:1024",
          "tree": "tree of 8 leaves", "tree+stable": "tree, weights promised stable",
@@ -74,10 +73,10 @@ def throughput_panel(box, runs, layer, series, arms, baselines, unit):
                                       for us in reversed(low_high(a))))
                                for px, _, a, r, _ in points], fill))
         for piece in unbroken([(m, px, y.at(v)) for px, v, _, _, m in points]):
-            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
+            parts.append(svg.polyline(piece, fill, svg.dash(name, baselines)))
         for px, value, arm, result, m in points:
             parts.append(svg.marker(px, y.at(value), fill, arm["batch_invariant"] is False,
-                                    tip(name, m, arm, result)))
+                                    tip(name, m, arm, result), svg.shape(name, baselines)))
     return parts
 
 
@@ -134,10 +133,11 @@ def share_panel(box, series, arms, baselines, vendors):
     for name, points in lines.items():
         fill = svg.colour(name, baselines)
         for piece in unbroken([(m, x.at(m), y.at(v)) for m, v, *_ in points]):
-            parts.append(svg.polyline(piece, fill, DASHED if name in baselines else SOLID))
+            parts.append(svg.polyline(piece, fill, svg.dash(name, baselines)))
         for m, value, arm, result in points:
             parts.append(svg.marker(x.at(m), y.at(value), fill, arm["batch_invariant"] is False,
-                                    f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor"))
+                                    f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor",
+                                    svg.shape(name, baselines)))
     return parts
 
 
@@ -148,6 +148,12 @@ def provenance(runs, layer):
             if (result["model"], result["layer"]) == layer[:2] and figures.plotted(result)}
     said = ", ".join(f"{date} ({commit})" for date, commit in sorted(used))
     return f"{runs[-1]['device']}, {said}"
+
+
+def entry(arm, baselines, hollow):
+    """A line of the legend."""
+    return (arm_title(arm), svg.colour(arm, baselines), svg.dash(arm, baselines), hollow,
+            svg.shape(arm, baselines))
 
 
 def sweep_chart(runs, layer):
@@ -161,10 +167,9 @@ def sweep_chart(runs, layer):
     present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
     vendors = [name for name in figures.VENDORS[backend] if name in present]
     parts += share_panel((560, 62, 940, 348), series, arms, baselines, vendors)
-    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID,
-                False) for arm in arms]
+    entries = [entry(arm, baselines, False) for arm in arms]
     if any(arm["batch_invariant"] is False for a in arms for _, arm, _ in series[a]):
-        entries.append(("hollow: row 0 changed its bits with M", "#858585", SOLID, True))
+        entries.append(("hollow: row 0 changed its bits with M", "#858585", svg.SOLID, True, svg.CIRCLE))
     half = -(-len(entries) // 3)
     for column in range(3):
         parts += svg.legend(70 + 300 * column, 414, entries[column * half:(column + 1) * half])
@@ -212,9 +217,10 @@ def roofline(runs):
     for intensity, value, name, arm, result in points:
         parts.append(svg.marker(x.at(intensity), y.at(value), svg.colour(name, baselines),
                                 name in baselines, result["case"] + ": " + tip(name, result["m"], arm,
-                                                                           result)))
-    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, baselines), "", n in baselines)
-                                  for n in order])
+                                                                           result),
+                                svg.shape(name, baselines)))
+    parts += svg.legend(720, 70, [(arm_title(n), svg.colour(n, baselines), "", n in baselines,
+                                   svg.shape(n, baselines)) for n in order])
     return svg.document(980, 450, parts, "Roofline")
 
 
@@ -232,20 +238,19 @@ def tokens_chart(runs, layer, arms):
     for name in shown_arms:
         fill = svg.colour(name, baselines)
         parts.append(svg.polyline([(x.at(m), y.at(arm["us"])) for m, arm in arms[name]], fill,
-                                  DASHED if name in baselines else SOLID))
+                                  svg.dash(name, baselines)))
         if name in baselines:
             continue
         for m, us, later, later_us in figures.falls(arms[name]):
             parts.append(svg.marker(x.at(m), y.at(us), fill, True,
                                     f"{arm_title(name)}: {us:.4g} us at M = {m}, "
                                     f"{later_us:.4g} us at M = {later}"))
-    entries = [(arm_title(arm), svg.colour(arm, baselines), DASHED if arm in baselines else SOLID, None)
-               for arm in shown_arms]
+    entries = [entry(arm, baselines, None) for arm in shown_arms]
     third = -(-len(entries) // 3)
     for column in range(3):
         parts += svg.legend(80 + 300 * column, 458, entries[column * third:(column + 1) * third])
     ring = f"ring: a call with up to {figures.REACH} more tokens takes at least 3 % less"
-    parts += svg.legend(80, 458 + 18 * third, [(ring, "#858585", SOLID, True)])
+    parts += svg.legend(80, 458 + 18 * third, [(ring, "#858585", svg.SOLID, True, svg.CIRCLE)])
     label = f"Time against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
     return svg.document(970, 486 + 18 * third, parts, label)
 

@@ -14,6 +14,12 @@ BASELINE_COLOURS = {"cublaslt": "#d55e00", "cublaslt0": "#858585", "cublaslt-bes
                  "triton": "#9467bd", "torch": "#7f9f00", "hipblaslt": "#d55e00",
                  "hipblaslt0": "#858585", "openblas": "#d55e00", "onednn": "#7f9f00"}
 FREE_COLOURS = ("#d55e00", "#858585", "#b8860b", "#9467bd", "#7f9f00", "#c2506e", "#3d8b8b")
+# And a dash and a shape of its own, for prints without colours; ours are solid lines with circles.
+SOLID, CIRCLE = "", "circle"
+DASHES = ("6 4", "2 3", "10 3 2 3", "12 5", "4 2 1 2", "1 2", "8 2 8 6")
+SEATS = {"cublaslt": 0, "cublaslt0": 1, "cublaslt-best": 2, "triton": 3, "torch": 4, "hipblaslt": 0,
+         "hipblaslt0": 1, "openblas": 0, "onednn": 4}
+SHAPES = ("square", "diamond", "triangle", "wedge", "cross", "hexagon", "star")
 OWN_COLOURS = ("#4477aa", "#aa4499", "#117733", "#882255", "#44aa99")
 FONT = "font-family=\"'DejaVu Sans', Helvetica, Arial, sans-serif\""
 # Attributes are what a plain renderer draws: black on white. A viewer that prefers dark inverts them.
@@ -33,6 +39,28 @@ def colour(name, baselines=()):
     strangers = [other for other in baselines if other not in BASELINE_COLOURS and other not in COLOURS]
     free = [one for one in FREE_COLOURS if one not in taken] or list(FREE_COLOURS)
     return free[strangers.index(name) % len(free)]
+
+
+def seat(name, baselines):
+    """A baseline's number, the same on every chart of the known ones; None for what is ours."""
+    if name not in baselines:
+        return None
+    if name in SEATS:
+        return SEATS[name]
+    taken = {SEATS.get(other) for other in baselines}
+    strangers = [other for other in baselines if other not in SEATS]
+    free = [i for i in range(len(SHAPES)) if i not in taken] or list(range(len(SHAPES)))
+    return free[strangers.index(name) % len(free)]
+
+
+def dash(name, baselines=()):
+    at = seat(name, baselines)
+    return SOLID if at is None else DASHES[at]
+
+
+def shape(name, baselines=()):
+    at = seat(name, baselines)
+    return CIRCLE if at is None else SHAPES[at]
 
 
 def compact(value):
@@ -115,9 +143,24 @@ def panel(box, title, x, y, x_ticks, y_label, x_label, y_text=compact, x_text=co
     return parts
 
 
-def marker(x, y, fill, hollow=False, title=""):
+CORNERS = {  # of the shapes, around their middle
+    "square": [(-3.3, -3.3), (3.3, -3.3), (3.3, 3.3), (-3.3, 3.3)],
+    "diamond": [(0, -4.6), (4.6, 0), (0, 4.6), (-4.6, 0)],
+    "triangle": [(0, -4.4), (4.2, 3.2), (-4.2, 3.2)],
+    "wedge": [(0, 4.4), (4.2, -3.2), (-4.2, -3.2)],
+    "cross": [(-4.2, -1.5), (-1.5, -1.5), (-1.5, -4.2), (1.5, -4.2), (1.5, -1.5), (4.2, -1.5),
+              (4.2, 1.5), (1.5, 1.5), (1.5, 4.2), (-1.5, 4.2), (-1.5, 1.5), (-4.2, 1.5)],
+    "hexagon": [(-4, 0), (-2, -3.5), (2, -3.5), (4, 0), (2, 3.5), (-2, 3.5)],
+    "star": [(0, -5), (1.4, -1.4), (5, 0), (1.4, 1.4), (0, 5), (-1.4, 1.4), (-5, 0), (-1.4, -1.4)]}
+
+
+def marker(x, y, fill, hollow=False, title="", outline=CIRCLE):
     inside, kind = ("white", ' class="on"') if hollow else (fill, "")
     tip = f"<title>{escape(title)}</title>" if title else ""
+    if outline != CIRCLE:
+        corners = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in CORNERS[outline])
+        return (f'<polygon points="{corners}" fill="{inside}"{kind} stroke="{fill}" '
+                f'stroke-width="1.4">{tip}</polygon>')
     return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{inside}"{kind} stroke="{fill}" '
             f'stroke-width="1.6">{tip}</circle>')
 
@@ -139,13 +182,13 @@ def polyline(points, stroke, dash=""):
 
 
 def legend(x, y, entries, step=18):
-    """[(words, colour, dash, hollow)] one below the other; hollow is None where no dot is drawn."""
+    """[(words, colour, dash, hollow, outline)], one below the other; hollow is None where no dot is drawn."""
     parts = []
-    for i, (words, fill, dash, hollow) in enumerate(entries):
+    for i, (words, fill, dashes, hollow, outline) in enumerate(entries):
         at = y + i * step
-        parts.append(line(x, at - 4, x + 26, at - 4, fill, 2, dash))
+        parts.append(line(x, at - 4, x + 26, at - 4, fill, 2, dashes))
         if hollow is not None:
-            parts.append(marker(x + 13, at - 4, fill, hollow))
+            parts.append(marker(x + 13, at - 4, fill, hollow, outline=outline))
         parts.append(text(x + 33, at, words, 12))
     return parts
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "bench/suite/console.hpp"
 #include "bench/suite/result.hpp"
 
 namespace detgemm::bench {
@@ -85,7 +86,7 @@ std::string to_markdown(const RunResult& run) {
            baseline.what + "\n";
   }
   out +=
-      "\n| case | arm | us | p10 .. p90 | TFLOP/s | row 0 keeps its bits | against the first "
+      "\n| case | arm | us | p10 .. p90 | rate | row 0 keeps its bits | against the first "
       "baseline |\n|---|---|---|---|---|---|---|\n";
   for (const CaseResult& r : run.results) {
     for (const ArmResult& arm : r.arms) {
@@ -96,7 +97,7 @@ std::string to_markdown(const RunResult& run) {
                                                     v->comparison.verdict;
       out += "| " + r.what.id + " | " + arm.name + " | " + number(arm.us.median, 2) + " | " +
              number(arm.us.p10, 2) + " .. " + number(arm.us.p90, 2) + " | " +
-             number(gemm_of(r.what.problem).flops() / arm.us.median * 1e-6, 3) + " | " +
+             text_of_rate(gemm_of(r.what.problem).flops() / arm.us.median * 1e6) + " | " +
              invariant(arm) + " | " + versus + " |\n";
     }
     for (const std::string& note : r.notes)

@@ -15,14 +15,12 @@ using namespace detgemm::capi;
 
 namespace {
 
-Status null_backend() { return null_argument("backend", "a backend"); }
-
 /// `body(Backend, GemmSpec)` behind the checks of both.
 template <class Body>
 detgemm_status_t with_spec(const detgemm_backend_t* backend, const detgemm_gemm_spec_t* spec,
                            Body&& body) {
   return guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     auto problem = spec_of("spec", spec);
     if (!problem) return problem.status();
     return body(backend_of(backend), *problem);
@@ -34,7 +32,7 @@ template <class Name>
 const char* name_of(const detgemm_backend_t* backend, Name&& which) {
   const char* name = nullptr;
   guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     name = interned(which(backend_of(backend)));
     return {};
   });
@@ -76,7 +74,7 @@ const char* detgemm_backend_description(const detgemm_backend_t* backend) {
 
 detgemm_status_t detgemm_backend_available(const detgemm_backend_t* backend) {
   return guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     return backend_of(backend).available();
   });
 }
@@ -91,7 +89,7 @@ detgemm_status_t detgemm_backend_guarantees(const detgemm_backend_t* backend,
                                             const detgemm_contract_t* contract,
                                             uint32_t* guarantees) {
   return guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     if (guarantees == nullptr) return null_argument("guarantees", "a place for the answer");
     auto ours = contract_of("contract", contract);
     if (!ours) return ours.status();
@@ -130,7 +128,7 @@ detgemm_status_t detgemm_backend_variant_at(const detgemm_backend_t* backend,
 detgemm_status_t detgemm_backend_device_kind(const detgemm_backend_t* backend,
                                              detgemm_device_kind_t* kind) {
   return guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     if (kind == nullptr) return null_argument("kind", "a place for the answer");
     *kind = static_cast<detgemm_device_kind_t>(backend_of(backend).device().kind());
     return {};
@@ -140,7 +138,7 @@ detgemm_status_t detgemm_backend_device_kind(const detgemm_backend_t* backend,
 detgemm_status_t detgemm_backend_device_description(const detgemm_backend_t* backend, char* buffer,
                                                     size_t size, size_t* needed) {
   return guarded([&]() -> Status {
-    if (backend == nullptr) return null_backend();
+    if (Status s = check(backend); !s) return s;
     return give_text(backend_of(backend).device().description(), buffer, size, needed);
   });
 }

@@ -3,17 +3,34 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "detgemm/backend.hpp"
 #include "detgemm/detgemm.h"
 #include "detgemm/plan.hpp"
+#include "detgemm/status.hpp"
 
 /// What is behind the C interface's opaque plan; the C structs are what its accessors point to.
 struct detgemm_plan_t {
+  static constexpr std::uint64_t kMagic = 0x6e616c706d676564;  // "degmplan" as bytes
+
+  detgemm_plan_t(detgemm::Plan made, const detgemm_contract_t& of)
+      : plan(std::move(made)), contract(of) {}
+  detgemm_plan_t(const detgemm_plan_t&) = delete;
+  detgemm_plan_t& operator=(const detgemm_plan_t&) = delete;
+  ~detgemm_plan_t() { magic = 0; }
+
+  volatile std::uint64_t magic = kMagic;  // first, and written even where nobody may read it again
   detgemm::Plan plan;
   detgemm_contract_t contract;
 };
 
 namespace detgemm::capi {
+
+/// ok, or why a handle cannot be one that this interface gave out: null, garbage, destroyed. The
+/// memory behind a plan is read, so a pointer to nowhere still faults.
+Status check(const detgemm_backend_t* handle);
+Status check(const detgemm_plan_t* handle);
 
 /// A backend's handle is its address.
 inline const Backend& backend_of(const detgemm_backend_t* handle) {

@@ -20,8 +20,6 @@ using namespace detgemm::capi;
 
 namespace {
 
-Status null_plan() { return null_argument("plan", "a plan"); }
-
 Status check_m(std::int64_t m) {
   if (m >= 0) return {};
   return invalid("m is " + std::to_string(m) + ": it must not be negative");
@@ -58,7 +56,7 @@ detgemm_status_t launch(const detgemm_plan_t* plan, const detgemm_stream_t* stre
                         const detgemm_operands_t* operands, Inputs inputs, detgemm_run_info_t* info,
                         Body&& body) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     auto queue = stream_of(stream);
     if (!queue) return queue.status();
     auto arrays = operands_of(plan->plan.spec(), operands, inputs);
@@ -82,7 +80,7 @@ detgemm_status_t detgemm_plan_create(const detgemm_backend_t* backend,
   return guarded([&]() -> Status {
     if (plan == nullptr) return null_argument("plan", "a place for the answer");
     *plan = nullptr;
-    if (backend == nullptr) return null_argument("backend", "a backend");
+    if (Status s = check(backend); !s) return s;
     auto problem = spec_of("spec", spec);
     if (!problem) return problem.status();
     auto choices = options_of(options);
@@ -94,12 +92,15 @@ detgemm_status_t detgemm_plan_create(const detgemm_backend_t* backend,
   });
 }
 
-void detgemm_plan_destroy(detgemm_plan_t* plan) { delete plan; }
+void detgemm_plan_destroy(detgemm_plan_t* plan) {
+  if (plan == nullptr) return;
+  if (guarded([&] { return check(plan); }) == DETGEMM_OK) delete plan;
+}
 
 detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* plan, int64_t max_m,
                                              size_t* bytes) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (bytes == nullptr) return null_argument("bytes", "a place for the answer");
     auto needed = plan->plan.workspace_bytes(max_m);
     if (!needed) return needed.status();
@@ -145,7 +146,7 @@ detgemm_status_t detgemm_plan_combine(const detgemm_plan_t* plan, const detgemm_
 detgemm_status_t detgemm_plan_describe(const detgemm_plan_t* plan, int64_t m, char* buffer,
                                        size_t size, size_t* needed) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (Status s = check_m(m); !s) return s;
     return give_text(plan->plan.describe(m), buffer, size, needed);
   });
@@ -154,7 +155,7 @@ detgemm_status_t detgemm_plan_describe(const detgemm_plan_t* plan, int64_t m, ch
 detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int64_t m, char* buffer,
                                      size_t size, size_t* needed) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (Status s = check_m(m); !s) return s;
     return give_text(plan->plan.kernel(m), buffer, size, needed);
   });
@@ -162,7 +163,7 @@ detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int64_t m, char
 
 detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* digest) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (digest == nullptr) return null_argument("digest", "a place for the answer");
     *digest = plan->plan.contract().digest();
     return {};
@@ -171,7 +172,7 @@ detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* diges
 
 detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan, detgemm_gemm_spec_t* out) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     const GemmSpec& spec = plan->plan.spec();
     auto c = defaults<detgemm_gemm_spec_t>();
     c.op_a = static_cast<detgemm_op_t>(spec.op_a);
@@ -190,7 +191,7 @@ detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan, detgemm_gemm_spec
 
 detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan, detgemm_plan_options_t* out) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     auto c = defaults<detgemm_plan_options_t>();
     c.max_workers = plan->plan.options().max_workers;
     c.variant = plan->plan.options().variant.c_str();
@@ -200,7 +201,6 @@ detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan, detgemm_plan_o
 }
 
 const detgemm_backend_t* detgemm_plan_backend(const detgemm_plan_t* plan) {
-  if (plan != nullptr) return handle_of(&plan->plan.backend());
-  guarded([] { return null_plan(); });
-  return nullptr;
+  const auto status = guarded([&] { return check(plan); });
+  return status == DETGEMM_OK ? handle_of(&plan->plan.backend()) : nullptr;
 }

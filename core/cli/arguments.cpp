@@ -78,6 +78,16 @@ int parse_threads(std::string_view text) {
   return static_cast<int>(threads);
 }
 
+Contract parse_contract(std::string_view text) {
+  auto contract = Contract::parse(text);
+  if (contract || !text.ends_with('-')) return need(std::move(contract));
+  throw Refusal(
+      Status{contract.status().code(),
+             contract.status().message() +
+                 " (quote it: a shell takes an unquoted '>' and what follows away, and makes "
+                 "a file of that name)"});
+}
+
 Arithmetic parse_arithmetic(std::string_view what, std::string_view text) {
   std::string known;
   for (Arithmetic arithmetic : arithmetics()) {

@@ -26,6 +26,8 @@ std::uint64_t parse_seed(std::string_view what, std::string_view text);
 float parse_float(std::string_view what, std::string_view text);
 /// A number of host threads: 0 for all, at most 1024.
 int parse_threads(std::string_view text);
+/// A contract; where the '>' of its "->" is what a shell took away, the sentence says so.
+Contract parse_contract(std::string_view text);
 /// The name of an arithmetic alone, for example "hopper".
 Arithmetic parse_arithmetic(std::string_view what, std::string_view text);
 

@@ -38,7 +38,7 @@ std::string program() {
 
 }  // namespace
 
-void run_bench_program(int argc, char** argv) {
+void run_bench_program(std::vector<std::string> words) {
   std::string path = program();
   if (path.empty()) {
     throw Refusal(Status(Errc::unavailable,
@@ -47,7 +47,7 @@ void run_bench_program(int argc, char** argv) {
                          "target detgemm_bench, which goes beside this program"));
   }
   std::vector<char*> arguments{path.data()};
-  for (int i = 2; i < argc; ++i) arguments.push_back(argv[i]);
+  for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(path.c_str(), arguments.data());
   throw Refusal(Status(Errc::unavailable, path + " cannot be run: " + std::strerror(errno)));

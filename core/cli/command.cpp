@@ -57,6 +57,10 @@ void Command::positional(const std::string& name, std::vector<std::string>& valu
   app_.add_option(name, values, help)->type_name("PATH")->required();
 }
 
+void Command::word(const std::string& name, std::string& value, const std::string& help) {
+  app_.add_option(name, value, help)->type_name("NAME")->required();
+}
+
 void Command::flag(const std::string& names, bool& value, const std::string& help) {
   app_.add_flag(names, value, help)->group(group_);
 }

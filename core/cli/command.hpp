@@ -38,6 +38,8 @@ class Command {
   void positional(const std::string& name, std::string& value, const std::string& help);
   void positional(const std::string& name, std::vector<std::string>& values,
                   const std::string& help);
+  /// One required argument without a dash that is no file.
+  void word(const std::string& name, std::string& value, const std::string& help);
   void flag(const std::string& names, bool& value, const std::string& help);
   /// Text below the options: examples and exit codes.
   void footer(const std::string& text);

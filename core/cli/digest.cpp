@@ -32,7 +32,7 @@ struct DigestOptions {
 };
 
 Report digest_contract(const std::string& text) {
-  const Contract contract = need(Contract::parse(text));
+  const Contract contract = parse_contract(text);
   Report report;
   report.json["command"] = "digest";
   report.json["contract"] = contract.text();

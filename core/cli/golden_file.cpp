@@ -47,6 +47,9 @@ std::uint64_t GoldenFile::tile_bytes() const {
 GoldenFile open_golden(const std::string& path) {
   GoldenFile file;
   file.path = path;
+  if (std::error_code error; !fs::exists(path, error)) {
+    throw Refusal(Status{Errc::io, "file is " + in_quotes(path) + ": there is none of that name"});
+  }
   const std::string stem = fs::path(path).stem().string();
   const std::size_t first = stem.find('_');
   const std::size_t last = stem.rfind('_');

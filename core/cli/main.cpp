@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 
 #include "core/cli/arguments.hpp"
 #include "core/cli/report.hpp"
 #include "core/cli/subcommands.hpp"
+#include "core/cli/syntax.hpp"
 #include "detgemm/version.hpp"
 
 namespace {
@@ -21,7 +24,7 @@ Start here:
   detgemm info                                         what this build can do
   detgemm run --contract hopper/bf16/chain --m 8 --n 64 --k 256
   detgemm explain --contract "hopper/bf16/tree:512->bf16" --m 8 --n 64 --k 4096
-  detgemm SUBCOMMAND --help                            options and examples of one subcommand
+  detgemm help SUBCOMMAND                              options and examples of one subcommand
 
 A contract reads ARITHMETIC/INPUT/REDUCTION->OUTPUT. Quote it in a shell, because of the '>'.
 
@@ -36,16 +39,16 @@ bool asks_for_json(int argc, char** argv) {
   return false;
 }
 
-/// Refuses a first word that is no subcommand by name; CLI11 would only say one is missing.
-void need_subcommand(const CLI::App& root, const char* word) {
-  if (word == nullptr || word[0] == '-') return;
-  std::string known;
-  for (const CLI::App* sub : root.get_subcommands({})) {
-    if (sub->get_name() == word) return;
-    known += (known.empty() ? "" : ", ") + sub->get_name();
+/// The command line's words, with `help [SUBCOMMAND]` and `version` as the options that they stand
+/// for.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 1 && words[0] == "version") return {"--version"};
+  if (!words.empty() && words[0] == "help" && words.size() <= 2) {
+    words.erase(words.begin());
+    words.emplace_back("--help");
   }
-  detgemm::cli::refuse("subcommand is " + detgemm::cli::in_quotes(word) + ": it must be one of " +
-                       known);
+  return words;
 }
 
 /// The subcommand that was being read when parsing stopped, for the hint.
@@ -71,19 +74,37 @@ int main(int argc, char** argv) {
   cli::register_golden(root, exit_code);
   cli::register_conform(root, exit_code);
   cli::register_bench(root, exit_code);
+  cli::register_completion(root, exit_code);
+  cli::register_man(root, exit_code);
   try {
-    if (argc > 1 && std::strcmp(argv[1], "bench") == 0) cli::run_bench_program(argc, argv);
-    need_subcommand(root, argc > 1 ? argv[1] : nullptr);
-    root.parse(argc, argv);
+    auto words = words_of(argc, argv);
+    if (!words.empty() && words[0] == "bench") {
+      cli::run_bench_program({words.begin() + 1, words.end()});
+    }
+    cli::check_words(cli::syntax_of(root), words);
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    root.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return root.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      root.exit(error, text, text);
+      cli::Report report;
+      report.text = text.str();
+      return cli::emit(report, false);
+    }
     const bool json = asks_for_json(argc, argv);
     const std::string command = reached(root);
     const int code = cli::emit_error(command, cli::Refusal(invalid(error.what())), json);
     if (!json) std::fprintf(stderr, "Try '%s --help'.\n", command.c_str());
     return code;
   } catch (const cli::Refusal& refusal) {
-    return cli::emit_error("detgemm", refusal, asks_for_json(argc, argv));
+    const bool known = argc > 1 && cli::syntax_of(root).find(argv[1]) != nullptr;
+    const std::string command = known ? std::string("detgemm ") + argv[1] : "detgemm";
+    const int code = cli::emit_error(command, refusal, asks_for_json(argc, argv));
+    if (!asks_for_json(argc, argv) && code == cli::kUsage) {
+      std::fprintf(stderr, "Try '%s --help'.\n", command.c_str());
+    }
+    return code;
   } catch (const std::exception& error) {
     return cli::emit_error("detgemm", cli::Refusal({Errc::internal, error.what()}),
                            asks_for_json(argc, argv));

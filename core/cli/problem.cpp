@@ -114,7 +114,7 @@ Json Problem::json() const {
 Problem parse_problem(const ProblemOptions& options) {
   Problem p;
   p.layout = options.layout;
-  p.spec.contract = need(Contract::parse(options.contract));
+  p.spec.contract = parse_contract(options.contract);
   p.m = parse_size("m", options.m);
   p.spec.n = parse_size("n", options.n);
   p.spec.k = parse_size("k", options.k);

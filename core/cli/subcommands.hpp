@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -17,11 +20,12 @@ void register_run(CLI::App& root, int& exit_code);
 void register_digest(CLI::App& root, int& exit_code);
 void register_golden(CLI::App& root, int& exit_code);
 void register_conform(CLI::App& root, int& exit_code);
+void register_completion(CLI::App& root, int& exit_code);
+void register_man(CLI::App& root, int& exit_code);
 /// Listed with the others; its arguments belong to another program, see below.
 void register_bench(CLI::App& root, int& exit_code);
 
-/// Becomes the benchmark with the arguments after `detgemm bench`; throws a Refusal if it is not
-/// there.
-void run_bench_program(int argc, char** argv);
+/// Becomes the benchmark with the words after `detgemm bench`; throws a Refusal if it is not there.
+void run_bench_program(std::vector<std::string> words);
 
 }  // namespace detgemm::cli

@@ -100,7 +100,6 @@ class Golden(command.CommandTest):
                 ("bf16_cancel_k-48.bin", whole, "K an integer"),
                 ("bf16_cancel_k99999999999999999999.bin", whole, "K an integer"),
                 ("bf16_cancel_k281474976710656.bin", whole, "must have exactly 72057594037960704"),
-                ("fp32_cancel_k48.bin", bytes(57344), "hopper is defined for"),
                 ("bf16_cancel_k48.raw", whole, "its name must read")):
             with self.subTest(name=name, size=len(data)):
                 path = self.write(name, data)
@@ -108,6 +107,17 @@ class Golden(command.CommandTest):
                 self.assertEqual((answer["files"], answer["bad_files"]), (0, 1))
                 self.assertIn(sentence, answer["results"][0]["error"]["message"])
                 self.assertIn("not checked: ", command.run("golden", path).out)
+
+    def test_a_type_that_the_arithmetic_lacks_is_no_bad_file(self):
+        path = self.write("fp32_cancel_k48.bin", bytes(57344))
+        answer = self.ask("golden", path, exit_code=3)
+        self.assertEqual((answer["files"], answer["bad_files"], answer["skipped_files"]), (0, 0, 1))
+        self.assertIn("hopper is defined for", answer["results"][0]["error"]["message"])
+
+    def test_a_path_that_is_not_there_is_said_to_be(self):
+        outcome = command.run("golden", self.path("nowhere"))
+        self.assertEqual(outcome.exit, 2, str(outcome))
+        self.assertIn("there is none of that name", outcome.out)
 
     def test_bad_files_do_not_hide_the_others(self):
         good = self.sample()

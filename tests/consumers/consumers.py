@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,10 +19,10 @@ class Failure(Exception):
     pass
 
 
-def run(*command, fails=False, env=None):
+def run(*command, fails=False, env=None, cwd=None):
     """The command's output; an unexpected exit status is a failure."""
     command = [str(word) for word in command]
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd,
                           env={**os.environ, **(env or {})}, check=False)
     if (done.returncode != 0) != fails:
         raise Failure(f"{' '.join(command)}\nexit status {done.returncode}\n{done.stdout}")
@@ -45,6 +46,7 @@ class Workbench:
         self.work = self.build / "consumers"
         cache = (self.build / "CMakeCache.txt").read_text()
         self.cache = dict(re.findall(r"^([\w-]+):\w+=(.*)$", cache, re.M))
+        os.environ.pop("Kokkos_ROOT", None)  # what a user has not set either
         self.version = re.search(r'VERSION_STRING "(.*)"', self.header("version.hpp")).group(1)
 
     def header(self, name):
@@ -59,6 +61,10 @@ class Workbench:
 
     def has_reference(self):
         return any(self.prefix.glob("lib*/cmake/detgemm/detgemm-reference-targets.cmake"))
+
+    def bundled(self):
+        """Whether the installation carries the Kokkos of its static library."""
+        return any(self.prefix.glob("lib*/detgemm/libkokkos*"))
 
     def toolchain(self):
         """What a fresh configure must share with the build under test."""
@@ -84,14 +90,27 @@ class Workbench:
                                f"-DCONSUMER_SOURCE={source}", f"-DCONSUMER_TARGET={target}",
                                *options)
         self.make(name)
-        expect(run(self.work / name / "consumer"), "^" + re.escape(self.version))
+        quiet = {"OMP_PROC_BIND": "false"}  # else some releases of Kokkos print advice
+        expect(run(self.work / name / "consumer", env=quiet), "^" + re.escape(self.version))
         return found
 
     def outside(self, prefix):
-        """Options of a user who knows where detgemm is, and Kokkos if it is nowhere usual."""
-        options = [o for o in self.toolchain() if re.match("-D(CMAKE_C|CMAKE_MAKE|Kokkos)", o)]
-        path = [str(prefix)] + self.cache.get("CMAKE_PREFIX_PATH", "").split(";")
-        return [*options, f"-DCMAKE_PREFIX_PATH={';'.join(filter(None, path))}"]
+        """Options of a user who knows where detgemm is, and nothing of any Kokkos."""
+        options = [o for o in self.toolchain() if re.match("-D(CMAKE_C|CMAKE_MAKE)", o)]
+        return [*options, f"-DCMAKE_PREFIX_PATH={prefix}"]
+
+    def environment(self, prefix):
+        """The variables that README sets for pkg-config and for shared libraries."""
+        lib = next(prefix.glob("lib*/pkgconfig")).parent
+        return {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+
+
+def readme_commands(bench, program):
+    """README's command lines of that program, as words."""
+    lines = re.findall(rf"^ {{4}}({program} [^\n]*)", (bench.source / "README.md").read_text(), re.M)
+    if not lines:
+        raise Failure(f"README.md has no command line of {program}")
+    return [shlex.split(line, comments=True) for line in lines]
 
 
 def prepare(bench):
@@ -99,7 +118,17 @@ def prepare(bench):
     shutil.rmtree(bench.prefix, ignore_errors=True)
     shared = bench.flavour == "shared"
     tree = bench.build
-    if shared != bench.built_shared():
+    if shared and not bench.built_shared():  # as README says
+        tree = bench.work / "build-shared"
+        shutil.rmtree(tree, ignore_errors=True)
+        for words in readme_commands(bench, "cmake"):
+            words = [word.replace("build/install", str(tree)).replace("$HOME/detgemm", str(bench.prefix))
+                     for word in words[1:]]
+            if "--preset" in words:  # the command and the examples of this build are tested already
+                words += [*bench.toolchain(), "-DCMAKE_BUILD_TYPE=" + bench.cache.get("CMAKE_BUILD_TYPE", ""),
+                          "-DDETGEMM_BUILD_CLI=OFF", "-DDETGEMM_BUILD_EXAMPLES=OFF"]
+            run(bench.cmake_command, *words, cwd=bench.source)
+    elif shared != bench.built_shared():
         tree = bench.work / f"build-{bench.flavour}"
         bench.configure(bench.source, tree.name, *bench.toolchain(),
                         f"-DBUILD_SHARED_LIBS={'ON' if shared else 'OFF'}",
@@ -107,10 +136,17 @@ def prepare(bench):
                         "-DDETGEMM_BUILD_TESTS=OFF", "-DDETGEMM_BUILD_BENCH=OFF",
                         "-DDETGEMM_BUILD_EXAMPLES=OFF", "-DDETGEMM_BUILD_CLI=OFF")
         bench.make(tree.name)
-    run(bench.cmake_command, "--install", tree, "--prefix", bench.prefix)
+    if not bench.prefix.exists():
+        run(bench.cmake_command, "--install", tree, "--prefix", bench.prefix)
+    wanted = ["doc/detgemm/LICENSE", "doc/detgemm/README.md", "doc/detgemm/examples/c/quickstart.c"]
     command = bench.prefix / "bin/detgemm"
     if command.exists():
         expect(run(command, "--version"), re.escape(bench.version))
+        wanted += ["man/man1/detgemm.1", "bash-completion/completions/detgemm",
+                   "zsh/site-functions/_detgemm", "fish/vendor_completions.d/detgemm.fish"]
+    missing = [name for name in wanted if not (bench.prefix / "share" / name).exists()]
+    if missing:
+        raise Failure(f"not installed below share/: {missing}")
 
 
 def package(bench):
@@ -122,6 +158,12 @@ def package(bench):
     expect(bench.configure(bench.source / "tests/consumers/package", f"version-{bench.flavour}",
                            *bench.outside(bench.prefix), "-DASK_VERSION=99.0", fails=True),
            f"version: {re.escape(bench.version)}")
+    # Before 1.0 the second number is the one that breaks programs.
+    major, minor, _ = bench.version.split(".")
+    if major == "0" and int(minor) > 0:
+        expect(bench.configure(bench.source / "tests/consumers/package", f"version-{bench.flavour}",
+                               *bench.outside(bench.prefix), f"-DASK_VERSION={major}.{int(minor) - 1}",
+                               fails=True), f"version: {re.escape(bench.version)}")
 
 
 def core_alone(bench):
@@ -145,14 +187,106 @@ def components(bench):
         bench.consume(f"reference-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=reference",
                       source="core.cpp", target="detgemm::reference")
     if bench.has_reference() and bench.flavour == "static":
-        expect(bench.configure(project, f"no-kokkos-{bench.flavour}", *outside, "-DASK_COMPONENTS=reference",
-                               "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON", fails=True),
-               'component "reference" of a static detgemm needs Kokkos')
+        found = bench.configure(project, f"no-kokkos-{bench.flavour}", *outside, "-DASK_COMPONENTS=reference",
+                                "-DCONSUMER_SOURCE=core.cpp", "-DCONSUMER_TARGET=detgemm::reference",
+                                "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON", fails=not bench.bundled())
+        expect(found, "Kokkos was not needed" if bench.bundled()
+               else 'component "reference" of this static detgemm needs the Kokkos')
+    whole = bench.configure(project, f"whole-{bench.flavour}", *outside, "-DASK_COMPONENTS=detgemm",
+                            "-DCONSUMER_SOURCE=whole.cpp", "-DCONSUMER_TARGET=detgemm::detgemm")
+    expect(whole, "Generating done")
+
+
+def other_kokkos(bench):
+    """A program holds one Kokkos: a static detgemm refuses another than its own, found before or after."""
+    project = bench.source / "tests/consumers/package"
+    for when in ("BEFORE", "AFTER"):
+        expect(bench.configure(project, "other-kokkos", *bench.outside(bench.prefix),
+                               f"-DASK_KOKKOS={when}", "-DCONSUMER_SOURCE=whole.cpp",
+                               "-DCONSUMER_TARGET=detgemm::detgemm",
+                               f"-DKokkos_DIR={bench.source / 'tests/consumers/other_kokkos'}", fails=True),
+               r"this static detgemm was built with Kokkos \S+ \(\S+\), and this project has found Kokkos "
+               r"3\.99\.99 \(SERIAL\) in \S+other_kokkos: a program can hold one Kokkos")
+
+
+def kokkos_views(bench):
+    """An application of Kokkos gives detgemm its Views, of every layout, through detgemm/kokkos.hpp."""
+    where = [f"-D{name}={bench.cache[name]}" for name in ("Kokkos_ROOT", "Kokkos_DIR")
+             if "NOTFOUND" not in bench.cache.get(name, "NOTFOUND")]
+    if not where:
+        raise Failure("this build's Kokkos is no package that an application could find")
+    bench.consume("views", bench.prefix, "-DASK_KOKKOS=BEFORE", "-DCMAKE_CXX_EXTENSIONS=OFF", *where,
+                  source="views.cpp")
+
+
+def dlpack(bench):
+    """Borrowed DLPack tensors, through detgemm/dlpack.hpp."""
+    bench.consume("dlpack", bench.prefix, source="dlpack.cpp")
+
+
+def c_alone(bench):
+    """A project in C alone, by CMake and by a compiler's command line with nothing but -ldetgemm's flags."""
+    source = bench.source / "examples/c/quickstart.c"
+    bench.configure(bench.source / "tests/consumers/c_alone", f"c-alone-{bench.flavour}",
+                    *bench.outside(bench.prefix), f"-DCONSUMER_SOURCE={source}")
+    bench.make(f"c-alone-{bench.flavour}")
+    env = {**bench.environment(bench.prefix), "OMP_PROC_BIND": "false"}
+    expect(run(bench.work / f"c-alone-{bench.flavour}" / "consumer", env=env), "row 0 has the same bits")
+    program = bench.work / f"c_plain_{bench.flavour}"
+    flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
+    if bench.flavour == "shared":
+        flags = ["-I", bench.prefix / "include", "-L", env["LD_LIBRARY_PATH"], "-ldetgemm"]
+    run(bench.cache["CMAKE_C_COMPILER"], "-std=c99", source, *flags, "-o", program, env=env)
+    expect(run(program, env=env), "row 0 has the same bits")
+
+
+def choose_backend(bench):
+    """The example of choosing at build time takes every spelling, and fails early without the backend."""
+    project = next(bench.prefix.glob("share/doc/*/examples/choose_backend"))
+    has_cuda = any(bench.prefix.glob("lib*/cmake/detgemm/detgemm-cuda-targets.cmake"))
+    tree = bench.work / f"choose-{bench.flavour}"
+    shutil.rmtree(tree, ignore_errors=True)
+    options = [project, "-B", tree, "-G", bench.cache["CMAKE_GENERATOR"], *bench.outside(bench.prefix)]
+    for word in ("OFF", "0", "no", "False"):
+        run(bench.cmake_command, "-S", *options, f"-DDETGEMM_ENABLE_CUDA={word}")
+    bench.make(tree.name)
+    expect(run(tree / "choose_backend", env={"OMP_PROC_BIND": "false"}), "reference: digest of D is")
+    for word in ("ON", "1", "on", "TRUE", "true", "yes", "Y", "2"):
+        said = run(bench.cmake_command, "-S", *options, f"-DDETGEMM_ENABLE_CUDA={word}", fails=not has_cuda)
+        expect(said, "Generating done" if has_cuda else
+               'component "cuda" is not part of this installation of detgemm, which has core')
+
+
+def uninstall(bench):
+    """The target of that name leaves nothing behind."""
+    prefix = bench.work / "uninstalled"
+    shutil.rmtree(prefix, ignore_errors=True)
+    run(bench.cmake_command, "--install", bench.build, "--prefix", prefix)
+    strange = prefix / "include/detgemm/of_somebody_else.h"
+    strange.write_text("")
+    run(bench.cmake_command, "--build", bench.build, "--target", "uninstall")
+    left = [path for path in prefix.rglob("*") if not path.is_dir()]
+    folders = [path for path in prefix.rglob("detgemm") if path.is_dir() and path != strange.parent]
+    if left != [strange] or folders:
+        raise Failure(f"left after uninstalling: {left + folders}")
+    expect(run(bench.cmake_command, "--build", bench.build, "--target", "uninstall", fails=True),
+           "nothing was installed from this build folder")
+
+
+def debian_package(bench):
+    """The .deb that cpack makes, unpacked somewhere, is a prefix like any other."""
+    place = bench.work / "deb"
+    shutil.rmtree(place, ignore_errors=True)
+    cpack = pathlib.Path(bench.cmake_command).with_name("cpack")
+    run(cpack, "--config", bench.build / "CPackConfig.cmake", "-G", "DEB", "-B", place)
+    package = next(place.glob("*.deb"))
+    run("dpkg-deb", "-x", package, place / "root")
+    expect(run("dpkg-deb", "-I", package), rf"Package: detgemm .*Version: {re.escape(bench.version)}")
+    bench.consume("deb-consumer", place / "root/usr")
 
 
 def pkgconfig_in(bench, prefix):
-    lib = next(prefix.glob("lib*/pkgconfig")).parent
-    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    env = bench.environment(prefix)
     if run("pkg-config", "--modversion", "detgemm", env=env).strip() != bench.version:
         raise Failure("detgemm.pc has another version than the library")
     flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
@@ -179,8 +313,7 @@ def readme(bench):
         raise Failure("README.md does not say how to compile first.cpp")
     if not bench.has_reference():
         raise Failure("the README's program needs the reference, which this build lacks")
-    lib = next(bench.prefix.glob("lib*/pkgconfig")).parent
-    env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
+    env = bench.environment(bench.prefix)
     flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
     place = bench.work / f"readme-{bench.flavour}"
     place.mkdir(exist_ok=True)
@@ -192,6 +325,12 @@ def readme(bench):
         got = run(source.with_suffix(""), env={**env, "OMP_PROC_BIND": "false"})
         if got != printed:
             raise Failure(f"README.md shows\n{printed}and its program prints\n{got}")
+    command = bench.prefix / "bin/detgemm"
+    if not command.exists():
+        return
+    for words in readme_commands(bench, "detgemm"):
+        if words[1] not in ("conform", "bench"):  # these take long and have tests of their own
+            run(command, *words[1:], cwd=bench.source, env={**env, "OMP_PROC_BIND": "false"})
 
 
 def relocated(bench):
@@ -201,10 +340,8 @@ def relocated(bench):
     shutil.copytree(bench.prefix, moved, symlinks=True)
     for path in [*moved.glob("lib*/cmake/detgemm/*"), *moved.glob("lib*/pkgconfig/detgemm.pc")]:
         text = path.read_text()
-        for kokkos in (bench.cache.get("Kokkos_ROOT"), bench.cache.get("Kokkos_DIR")):
-            text = text.replace(kokkos or "\0", "")  # a static library's need, not ours to move
-        for place in (bench.source, bench.build):
-            if str(place) in text:
+        for place in (bench.source, bench.build, bench.cache.get("Kokkos_ROOT") or bench.source):
+            if str(place) in text and (bench.bundled() or bench.flavour == "shared"):
                 raise Failure(f"{path} names {place}")
     hidden = bench.prefix.with_name(bench.prefix.name + "-hidden")
     bench.prefix.rename(hidden)
@@ -273,6 +410,8 @@ def headers(bench):
         text = f'#include "detgemm/{header.name}"\n'
         if header.stem == "config":
             text += "int built = DETGEMM_HAS_REFERENCE + DETGEMM_HAS_CUDA + DETGEMM_HAS_HIP;\n"
+        if header.stem == "kokkos":  # needs Kokkos's own; the case kokkos_views compiles it
+            continue
         alone = bench.work / f"alone_{header.stem}.cpp"
         alone.write_text(text)
         run(cxx, "-std=c++20", *warnings, alone)
@@ -280,16 +419,21 @@ def headers(bench):
             alone = alone.with_suffix(".c")
             alone.write_text(text)
             run(cc, "-std=c99", *warnings, alone)
+    old = bench.work / "alone_status.cpp"
+    expect(run(cxx, "-std=c++17", *warnings, old, fails=True), "detgemm's C.. headers need C..20")
 
 
 def subdirectory(bench):
-    """add_subdirectory: same target names, and nothing of the parent's is touched."""
-    bench.configure(bench.source / "tests/consumers/subdirectory", "subdirectory",
-                    f"-DDETGEMM_SOURCE={bench.source}", "-DDETGEMM_ENABLE_KOKKOS=OFF",
-                    "-DDETGEMM_ENABLE_HIP=OFF",
-                    *[o for o in bench.toolchain()
-                      if o.startswith(("-DCMAKE", "-DDETGEMM_ENABLE_CUDA"))])
+    """add_subdirectory: same target names, nothing of the parent's is touched, no GPU compiler unasked."""
+    project = bench.source / "tests/consumers/subdirectory"
+    ours = [f"-DDETGEMM_SOURCE={bench.source}", *[o for o in bench.toolchain() if o.startswith("-DCMAKE")]]
+    printed = bench.configure(project, "subdirectory", *ours, "-DDETGEMM_ENABLE_KOKKOS=OFF")
+    expect(printed, "detgemm cuda: no .DETGEMM_ENABLE_CUDA=OFF.* detgemm hip: no .DETGEMM_ENABLE_HIP=OFF")
+    expect(printed, "CMAKE_BUILD_TYPE is empty, so detgemm too is compiled without optimisation")
     bench.make("subdirectory")
+    serial = bench.configure(project, "serial", *ours,
+                             f"-DKokkos_DIR={bench.source / 'tests/consumers/other_kokkos'}")
+    expect(serial, "this Kokkos has no parallel host space, so the reference computes on one thread")
     for program in ("consumer", "core_consumer"):
         expect(run(bench.work / "subdirectory" / program), "^" + re.escape(bench.version))
 
@@ -333,8 +477,9 @@ def absent(bench):
 
 
 CASES = {case.__name__: case for case in (
-    prepare, package, core_alone, components, pkgconfig, readme, relocated, c_symbols, symbols, headers,
-    subdirectory, fast_math, absent)}
+    prepare, package, core_alone, components, other_kokkos, kokkos_views, dlpack, c_alone, choose_backend,
+    uninstall, debian_package, pkgconfig, readme, relocated, c_symbols, symbols, headers, subdirectory,
+    fast_math, absent)}
 
 
 def main():

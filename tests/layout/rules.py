@@ -55,6 +55,7 @@ SYSTEM = {
     "core": [],
     "core/include/detgemm/cuda.hpp": [r"cuda_runtime_api\.h"],
     "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
+    "core/include/detgemm/kokkos.hpp": [r"Kokkos_Core\.hpp"],  # header-only, for applications of Kokkos
     "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
     # Guard pages and child processes are the operating system's.

@@ -107,6 +107,35 @@ TEST(CStructs, InitFillsWhatTheCallerHasAndNoMore) {
   }
 }
 
+TEST(CHandles, GarbageIsRefusedInASentence) {
+  CFixture f;
+  std::array<std::uint64_t, 64> garbage{};
+  garbage.fill(0x4141414141414141);
+  auto* plan = reinterpret_cast<detgemm_plan_t*>(garbage.data());
+  std::size_t bytes = 0;
+  EXPECT_EQ(detgemm_plan_workspace_size(plan, 1, &bytes), DETGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(detgemm_plan_run(plan, nullptr, &f.operands, nullptr, 0, nullptr),
+            DETGEMM_INVALID_ARGUMENT);
+  const std::string refusal =
+      "plan is no plan's handle: it must come from detgemm_plan_create and not have been given to "
+      "detgemm_plan_destroy";
+  EXPECT_EQ(detgemm_last_error(), refusal);
+  EXPECT_EQ(detgemm_plan_backend(plan), nullptr);
+  EXPECT_EQ(detgemm_contract_validate(nullptr), DETGEMM_INVALID_ARGUMENT);
+  detgemm_plan_destroy(plan);
+  EXPECT_EQ(detgemm_last_error(), refusal);
+  EXPECT_EQ(garbage[0], 0x4141414141414141U);
+
+  const auto* backend = reinterpret_cast<const detgemm_backend_t*>(garbage.data());
+  EXPECT_EQ(detgemm_backend_available(backend), DETGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(detgemm_backend_name(backend), nullptr);
+  detgemm_plan_t* none = nullptr;
+  EXPECT_EQ(detgemm_plan_create(backend, &f.spec, nullptr, &none), DETGEMM_INVALID_ARGUMENT);
+  EXPECT_STREQ(detgemm_last_error(),
+               "backend is no backend's handle: it must come from detgemm_backend_at, "
+               "detgemm_backend_find or detgemm_plan_backend");
+}
+
 TEST(CText, AsksAndGives) {
   CFixture f;
   std::size_t needed = 0;

@@ -119,6 +119,13 @@ class DETGEMM_API Backend {
                                                             const PlanOptions& options) const = 0;
   /// The memory and streams that it works with.
   virtual Device& device() const noexcept = 0;
+
+  /// Whether this is a backend at all: false where the C interface was handed garbage.
+  bool is_backend() const noexcept { return mark_ == kMark; }
+
+ private:
+  static constexpr std::uint64_t kMark = 0x6b6361626d676564;  // "degmback" as bytes
+  std::uint64_t mark_ = kMark;
 };
 
 /// The backends built into this library, in order of preference. They live as long as the process.

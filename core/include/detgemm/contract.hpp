@@ -41,6 +41,7 @@ struct Reduction {
   ReductionKind kind = ReductionKind::chain;
   std::int64_t leaf_k = 0;  ///< products per leaf, a multiple of k_block; 0 for chain
 
+  /// Same kind and same leaf.
   bool operator==(const Reduction&) const = default;
 };
 
@@ -81,6 +82,7 @@ struct DETGEMM_API Contract {
   /// The number of leaves for k products: 1 for chain, ceil(k / leaf_k) otherwise; 0 for k = 0.
   std::int64_t leaves(std::int64_t k) const;
 
+  /// Same contract: the same bits are promised.
   bool operator==(const Contract&) const = default;
 };
 
@@ -92,6 +94,7 @@ DETGEMM_API std::string_view evidence(Arithmetic arithmetic) noexcept;
 
 /// The lower-case name, for example "hopper"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Arithmetic arithmetic) noexcept;
+/// The lower-case name, for example "chain".
 DETGEMM_API std::string_view name(ReductionKind kind) noexcept;
 
 /// Every arithmetic, in the order of the enumeration.

@@ -227,6 +227,7 @@ typedef struct detgemm_matrix_t {
 } detgemm_matrix_t;
 DETGEMM_API detgemm_status_t detgemm_matrix_init(detgemm_matrix_t* matrix, size_t struct_size);
 
+/* The same, read-only. */
 typedef struct detgemm_const_matrix_t {
   uint32_t struct_size;
   detgemm_dtype_t dtype;

@@ -33,6 +33,7 @@ class DETGEMM_API Device {
  public:
   virtual ~Device();
 
+  /// Whose memory and streams these are.
   virtual DeviceKind kind() const noexcept = 0;
   /// For example "host" or "NVIDIA H200, driver 580.159".
   virtual std::string description() const = 0;
@@ -47,10 +48,12 @@ class DETGEMM_API Device {
   virtual void release(void* memory) noexcept = 0;
   /// Blocking copies. A copy by `to_device` is ordered before all later work on any stream.
   virtual Status to_device(void* device, const void* host, std::size_t bytes) = 0;
+  /// The other way; the bytes are there when it returns.
   virtual Status to_host(void* host, const void* device, std::size_t bytes) = 0;
 
   /// A stream that the caller destroys; on the host it is an empty one.
   virtual Result<Stream> create_stream() = 0;
+  /// Gives back what `create_stream` returned.
   virtual void destroy_stream(Stream stream) noexcept = 0;
   /// Waits until all work on the stream has finished, and reports its errors.
   virtual Status synchronize(Stream stream) = 0;

@@ -85,6 +85,7 @@ typedef struct detgemm_engine_call {
   size_t sentence_size;
 } detgemm_engine_call;
 
+/* What detgemm_engine_query gives: who the engine is, and the functions through which it is run. */
 typedef struct detgemm_engine {
   size_t struct_size; /* sizeof(detgemm_engine) */
   uint32_t abi_version;

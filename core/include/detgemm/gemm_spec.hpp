@@ -32,6 +32,7 @@ struct GemmSpec {
   /// 0; a tree cannot continue, since its shape depends on the whole of K.
   bool continue_from_c = false;
 
+  /// Whether a run reads C.
   bool reads_c() const { return continue_from_c || beta != 0.0F; }
 };
 

@@ -32,6 +32,7 @@ struct Matrix {
   std::int64_t col_stride = 1;
   DType dtype = DType::bf16;
 
+  /// The same elements, read-only.
   operator ConstMatrix() const {  // NOLINT: a writable view is a readable one
     return {data, rows, cols, row_stride, col_stride, dtype};
   }
@@ -49,6 +50,7 @@ inline Matrix row_major(void* data, std::int64_t rows, std::int64_t cols, DType 
                         std::int64_t ld = 0) {
   return {data, rows, cols, ld == 0 ? cols : ld, 1, dtype};
 }
+/// The same of read-only memory.
 inline ConstMatrix row_major(const void* data, std::int64_t rows, std::int64_t cols, DType dtype,
                              std::int64_t ld = 0) {
   return {data, rows, cols, ld == 0 ? cols : ld, 1, dtype};
@@ -58,6 +60,7 @@ inline Matrix col_major(void* data, std::int64_t rows, std::int64_t cols, DType 
                         std::int64_t ld = 0) {
   return {data, rows, cols, 1, ld == 0 ? rows : ld, dtype};
 }
+/// The same of read-only memory.
 inline ConstMatrix col_major(const void* data, std::int64_t rows, std::int64_t cols, DType dtype,
                              std::int64_t ld = 0) {
   return {data, rows, cols, 1, ld == 0 ? rows : ld, dtype};

@@ -36,6 +36,7 @@ class DETGEMM_API Plan {
   /// Calls may be captured into a graph. `info` may be null.
   Status run(Stream stream, const Operands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
+  /// The same for a problem without C and bias.
   Status run(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
              Workspace workspace = {}) const {
     return run(stream, Operands{a, b, d}, workspace);
@@ -52,8 +53,11 @@ class DETGEMM_API Plan {
 
   /// What the plan was created from.
   const GemmSpec& spec() const noexcept;
+  /// The contract whose bits every run returns.
   const Contract& contract() const noexcept { return spec().contract; }
+  /// Who computes it.
   const Backend& backend() const noexcept;
+  /// The choices it was created with.
   const PlanOptions& options() const noexcept;
   /// The name of the kernel that would run for this M (a negative one counts as 0).
   std::string kernel(std::int64_t m) const;

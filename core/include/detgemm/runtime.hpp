@@ -22,6 +22,7 @@ class DETGEMM_API Runtime {
   /// Refuses a number of threads below 0 or above 4096 (invalid_argument), and from Kokkos 3.7 on a
   /// Kokkos that has been finalised in this process (unavailable).
   static Result<Runtime> start(const RuntimeOptions& options = {});
+  /// Takes over what `other` would have stopped.
   Runtime(Runtime&& other) noexcept;
   Runtime& operator=(Runtime&&) = delete;
   ~Runtime();

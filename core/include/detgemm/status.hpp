@@ -3,6 +3,10 @@
 
 #pragma once
 
+#if __cplusplus < 202002L
+#error "detgemm's C++ headers need C++20: compile with -std=c++20, or use the C interface, detgemm.h"
+#endif
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,11 +37,16 @@ DETGEMM_API std::string_view name(Errc code) noexcept;
 class [[nodiscard]] Status {
  public:
   Status() = default;
+  /// A refusal and its sentence.
   Status(Errc code, std::string message) : code_(code), message_(std::move(message)) {}
 
+  /// Whether the call succeeded.
   bool ok() const noexcept { return code_ == Errc::ok; }
+  /// The same, for conditions.
   explicit operator bool() const noexcept { return ok(); }
+  /// Why not; `ok` after a success.
   Errc code() const noexcept { return code_; }
+  /// The sentence: the argument, its value and the rule. Empty after a success.
   const std::string& message() const noexcept { return message_; }
 
  private:
@@ -56,20 +65,30 @@ inline Status unsupported(std::string sentence) { return {Errc::unsupported, std
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}         // NOLINT: implicit by design
+  /// A success.
+  Result(T value) : state_(std::move(value)) {}  // NOLINT: implicit by design
+  /// A refusal; `status` must not be ok.
   Result(Status status) : state_(std::move(status)) {}  // NOLINT: implicit by design
 
+  /// Whether there is a value.
   bool ok() const noexcept { return state_.index() == 0; }
+  /// The same, for conditions.
   explicit operator bool() const noexcept { return ok(); }
   /// The reason for the refusal; ok when there is a value.
   Status status() const { return ok() ? Status{} : std::get<1>(state_); }
   /// The value. Without one this throws std::bad_variant_access: check `ok` first.
   T& value() & { return std::get<0>(state_); }
+  /// The same, read-only.
   const T& value() const& { return std::get<0>(state_); }
+  /// The value, moved out of a temporary.
   T&& value() && { return std::get<0>(std::move(state_)); }
+  /// The value, as by `value`.
   T& operator*() & { return value(); }
+  /// The value, as by `value`.
   const T& operator*() const& { return value(); }
+  /// The value's members, as by `value`.
   T* operator->() { return &value(); }
+  /// The value's members, as by `value`.
   const T* operator->() const { return &value(); }
 
  private:

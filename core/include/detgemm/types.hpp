@@ -51,12 +51,16 @@ DETGEMM_API std::size_t size_of(DType type) noexcept;
 
 /// The lower-case name of a value, for example "bf16"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(DType type) noexcept;
+/// For example "transpose".
 DETGEMM_API std::string_view name(Op op) noexcept;
+/// For example "gelu_tanh".
 DETGEMM_API std::string_view name(Activation activation) noexcept;
+/// For example "cuda".
 DETGEMM_API std::string_view name(DeviceKind kind) noexcept;
 
 /// The value of a name; `not_found` lists the names there are.
 DETGEMM_API Result<DType> parse_dtype(std::string_view text);
+/// The value of a name; `not_found` lists the names there are.
 DETGEMM_API Result<Activation> parse_activation(std::string_view text);
 
 }  // namespace detgemm

@@ -84,11 +84,15 @@ class Pages(ReportTest):
         self.assertEqual(drawn.count("us at M = 128"), 4)
         xml.fromstring(drawn)
 
-    def test_each_of_five_others_has_a_colour_of_its_own(self):
+    def test_each_of_five_others_has_looks_of_its_own(self):
         import svg
         for names in (["cublaslt", "cublaslt0", "cublaslt-best", "triton", "torch"],
                       ["one", "two", "three", "four", "five"], ["cublaslt", "a", "triton", "b", "c"]):
-            self.assertEqual(len({svg.colour(name, names) for name in names}), 5, names)
+            for look in (svg.colour, svg.dash, svg.shape):
+                self.assertEqual(len({look(name, names) for name in names}), 5, names)
+            self.assertNotIn(svg.SOLID, [svg.dash(name, names) for name in names])
+            self.assertNotIn(svg.CIRCLE, [svg.shape(name, names) for name in names])
+            self.assertEqual((svg.dash("chain", names), svg.shape("chain", names)), (svg.SOLID, svg.CIRCLE))
             self.assertEqual([], [n for n in names if svg.colour(n, names) in svg.COLOURS.values()])
 
     def test_rates_leave_digits_to_read(self):

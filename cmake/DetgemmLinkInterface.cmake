@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+
+# What a static library of somebody else's needs where it is linked, as words for a command line.
+
+# detgemm_link_interface(OUT ITEM): follows the link interface of a target (or any other item of one)
+# down. A static library that is no system library comes out as archive=PATH or, of a target built
+# here, archive=$<TARGET_FILE:T>; a shared one as shared=PATH; everything else as a flag.
+function(detgemm_link_interface out item)
+  set(words "")
+  if(item MATCHES "^\\$<LINK_ONLY:(.+)>$")
+    set(item "${CMAKE_MATCH_1}")
+  endif()
+  if(TARGET "${item}")
+    get_target_property(type ${item} TYPE)
+    get_target_property(imported ${item} IMPORTED)
+    if(imported AND NOT type STREQUAL "INTERFACE_LIBRARY")
+      get_target_property(location ${item} LOCATION)
+      detgemm_link_interface(words "${location}")
+    elseif(type STREQUAL "STATIC_LIBRARY")
+      set(words "archive=$<TARGET_FILE:${item}>")
+    elseif(type STREQUAL "SHARED_LIBRARY")
+      set(words "shared=$<TARGET_FILE:${item}>")
+    endif()
+    foreach(property IN ITEMS INTERFACE_LINK_OPTIONS INTERFACE_LINK_LIBRARIES)
+      get_target_property(below ${item} ${property})
+      if(below)
+        foreach(next IN LISTS below)
+          detgemm_link_interface(more "${next}")
+          list(APPEND words ${more})
+        endforeach()
+      endif()
+    endforeach()
+  elseif(item MATCHES "^-[DI]" OR item MATCHES "\\$<" OR item STREQUAL "")
+    # not a matter of linking, or a condition that only a build system can evaluate
+  elseif(item MATCHES "^/")
+    get_filename_component(directory "${item}" DIRECTORY)
+    get_filename_component(name "${item}" NAME_WE)
+    if(directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+      string(REGEX REPLACE "^lib" "-l" words "${name}")
+    elseif(item MATCHES "\\.a$")
+      set(words "archive=${item}")
+    else()
+      set(words "shared=${item}")
+    endif()
+  elseif(item MATCHES "^-")
+    string(REGEX REPLACE ">+$" "" words "${item}")  # the tail of a condition split at its ";"
+  else()
+    set(words "-l${item}")
+  endif()
+  list(REMOVE_DUPLICATES words)
+  set(${out} "${words}" PARENT_SCOPE)
+endfunction()

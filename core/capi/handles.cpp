@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/capi/handles.hpp"
+
+#include "core/capi/error.hpp"
+
+namespace detgemm::capi {
+
+Status check(const detgemm_backend_t* handle) {
+  if (handle == nullptr) return null_argument("backend", "a backend");
+  if (backend_of(handle).is_backend()) return {};
+  return invalid(
+      "backend is no backend's handle: it must come from detgemm_backend_at, detgemm_backend_find "
+      "or "
+      "detgemm_plan_backend");
+}
+
+Status check(const detgemm_plan_t* handle) {
+  if (handle == nullptr) return null_argument("plan", "a plan");
+  if (handle->magic == detgemm_plan_t::kMagic) return {};
+  return invalid(
+      "plan is no plan's handle: it must come from detgemm_plan_create and not have been given to "
+      "detgemm_plan_destroy");
+}
+
+}  // namespace detgemm::capi
