@@ -35,6 +35,12 @@ option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_CLI "Build the detgemm command" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_BUILD_PYTHON "Build what the Python package contains, and install that alone" OFF)
+
+# What scripts/setup.sh built serves `pip install .` too, to which no preset applies.
+if(DETGEMM_BUILD_PYTHON AND NOT DEFINED Kokkos_ROOT AND EXISTS ${PROJECT_SOURCE_DIR}/.deps/kokkos)
+  set(Kokkos_ROOT ${PROJECT_SOURCE_DIR}/.deps/kokkos)
+endif()
 
 if(DETGEMM_BUILD_TESTS)
   enable_testing()

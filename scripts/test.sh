@@ -59,7 +59,7 @@ if [ $setup = yes ]; then
   fi
 fi
 if command -v ccache >/dev/null; then
-  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
 fi
 results=$PWD/build/results
 rm -rf "$results"
@@ -79,6 +79,9 @@ if asked host; then
   stage "host: build" cmake --build --preset host
   test_preset host
 fi
+
+# The Python package: a wheel, installed beside PyTorch and without it.
+stage "python" tests/python/run.py --results "$results" || status=1
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
 if asked asan; then

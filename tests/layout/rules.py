@@ -40,6 +40,8 @@ MAY_INCLUDE = {
     # Kernels know types and the problem that core/contract flattens for them, nothing of plans.
     "cuda": ["cuda/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
     "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
+    # PyTorch's operators stand on the C interface, as any program would.
+    "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
     "bench/common": ["bench/common/", "detgemm/"],
     "bench/suite": ["bench/common/", "bench/suite/", "detgemm/"],
@@ -69,6 +71,7 @@ SYSTEM = {
     "backends/hip": [r"dlfcn\.h"],  # the runtime is found while a program runs
     "cuda": [r"cuda.*"],
     "hip": [],
+    "python/torch_ops": [r"dlfcn\.h"],  # PyTorch's own headers are not needed, see torch_abi.h
 }
 STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|limits)\.h$")
 

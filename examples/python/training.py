@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Masters and gradients in fp32 for bf16 weights, with Adam; what rl.py and train.py share."""
+import torch
+
+import detgemm.torch
+
+
+class Trainer:
+    """Gradients of detgemm's layers arrive in main_grad; those of PyTorch's layers are added to it."""
+
+    def __init__(self, model, rate, ours):
+        self.model, self.ours = model, ours
+        self.parameters = dict(model.named_parameters())
+        if ours:
+            detgemm.torch.main_grads(model)
+        self.grads = {}
+        for name, parameter in self.parameters.items():
+            given = getattr(parameter, "main_grad", None)
+            self.grads[name] = torch.zeros_like(parameter, dtype=torch.float32) if given is None else given
+        self.masters = {name: p.detach().float().clone() for name, p in self.parameters.items()}
+        self.adam = torch.optim.Adam(list(self.masters.values()), lr=rate, betas=(0.9, 0.99))
+
+    def log_probs(self, logits, tokens):
+        """Log-probabilities of tokens, in fp32."""
+        if self.ours:
+            return detgemm.torch.token_log_probs(logits, tokens)
+        return torch.log_softmax(logits.float(), -1).gather(-1, tokens[..., None])[..., 0]
+
+    def backward(self, values, weights):
+        """Adds the gradients of the sum of values * weights."""
+        values.backward(weights)
+        for name, parameter in self.parameters.items():
+            if parameter.grad is not None:
+                self.grads[name].add_(parameter.grad)
+                parameter.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        for name, master in self.masters.items():
+            master.grad = self.grads[name]
+        self.adam.step()
+        for name, parameter in self.parameters.items():
+            parameter.copy_(self.masters[name])
+            self.grads[name].zero_()

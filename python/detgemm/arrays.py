@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Products of NumPy, CuPy and JAX arrays, and of whatever exports DLPack, without PyTorch."""
+import ctypes
+
+from detgemm import _library as lib
+from detgemm.contract import Contract, contract as parsed
+from detgemm.views import describe, new_like
+
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
+
+
+def _contract(given):
+    return given if isinstance(given, Contract) else parsed(given)
+
+
+def _check_place(view, first):
+    if view.place != first.place:
+        raise lib.DetgemmError(f"{view.name} is on {view.place_name} and {first.name} is on {first.place_name}: all "
+                               "operands must be on one device")
+
+
+def _stream(first, stream):
+    kind, _ = first.place
+    handle = stream if stream is not None else first.stream
+    if handle is not None and not isinstance(handle, int):
+        handle = getattr(handle, "ptr", handle)
+    if handle is not None and not isinstance(handle, int):
+        raise lib.DetgemmError(f"stream is {stream!r}: it must be a number, the address of a cudaStream_t, or an "
+                               "object with such a `ptr`")
+    return lib.StreamStruct(kind=kind, handle=None if kind == lib.HOST else handle or None)
+
+
+def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, activation="none",
+         continue_from_c=False, stable=0, stream=None, backend="", variant="", dtypes=None):
+    """act(alpha * A.B + beta * C + bias) under a contract, of arrays in host or device memory.
+
+    a, b      M x K and K x N: NumPy arrays (bfloat16 and float8 with the package ml_dtypes), CuPy and JAX arrays,
+              or anything with `__dlpack__`. One stride must be 1 element and the other at least the extent; a
+              transposed array is fine
+    contract  a Contract or its text
+    out       M x N of the contract's output type. Where it is not given, the result is a new array of a's
+              library: NumPy, CuPy (on the device of a) or JAX on the host
+    c, bias   M x N and N elements
+    stream    where the work is enqueued on a device: the address of a cudaStream_t or an object with `ptr`. By
+              default CuPy's current stream, or the stream that an array's CUDA interface names, or the default one.
+              Nothing is synchronised
+    dtypes    names of number formats for arrays of plain integers that hold them, such as {"a": "bf16"}
+
+    Errors: DetgemmError with a sentence that names the argument; then nothing was written.
+    """
+    wanted = _contract(contract)
+    dtypes = dtypes or {}
+    views = {name: describe(array, name, dtypes.get(name))
+             for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None}
+    first = views["a"]
+    for name in ("a", "b"):
+        if len(views[name].shape) != 2:
+            raise lib.DetgemmError(f"{name} has the shape {views[name].shape}: it must have two dimensions")
+    if views["a"].shape[1] != views["b"].shape[0]:
+        raise lib.DetgemmError(f"a has {views['a'].shape[1]} columns and b has {views['b'].shape[0]} rows: both are K "
+                               "and must be equal")
+    if out is None:
+        out, finish = new_like(a, first, (first.shape[0], views["b"].shape[1]), wanted.output)
+    else:
+        finish = None
+    result = describe(out, "out", dtypes.get("out") or (wanted.output if finish else None), writable=True)
+    for view in (*views.values(), result):
+        _check_place(view, first)
+    if activation not in ACTIVATIONS:
+        raise lib.DetgemmError(f'activation is {activation!r}: it must be one of {", ".join(ACTIVATIONS)}')
+    options = lib.OptionsStruct(alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),
+                                continue_from_c=int(bool(continue_from_c)), stable=stable,
+                                backend=backend.encode(), variant=variant.encode())
+    if c is not None:
+        options.c = ctypes.pointer(views["c"].matrix())
+    if bias is not None:
+        options.bias = ctypes.pointer(views["bias"].vector())
+    if first.place[0] == lib.HOST:
+        lib.started()
+    with first.current():
+        scratch = _workspace(first, result, views, wanted, options)
+    if scratch is not None:
+        options.workspace, options.workspace_bytes = scratch.data.ptr, scratch.nbytes
+    with first.current():
+        lib.check("gemm", ctypes.byref(_stream(first, stream)), ctypes.byref(views["a"].matrix()),
+                  ctypes.byref(views["b"].matrix()), ctypes.byref(result.matrix()),
+                  ctypes.byref(wanted.struct), ctypes.byref(options))
+    return out if finish is None else finish()
+
+
+def _workspace(first, result, views, wanted, options):
+    """Scratch memory on a device, from CuPy's pool, in the order of its current stream; None where no backend
+    asks for any. On the host the library allocates it."""
+    if first.place[0] == lib.HOST:
+        return None
+    bias = lib.DTYPES.index(views["bias"].dtype) if "bias" in views else lib.NONE
+    spec = lib.SpecStruct(n=result.shape[-1], k=first.shape[1], contract=ctypes.pointer(wanted.struct),
+                          activation=options.activation, alpha=options.alpha, beta=options.beta, bias=bias,
+                          continue_from_c=options.continue_from_c)
+    most = 0
+    for backend, kind in lib.backends():
+        plan = ctypes.c_void_p()
+        if kind != first.place[0] or lib.library().detgemm_plan_create(
+                backend, ctypes.byref(spec), None, ctypes.byref(plan)) != 0:
+            continue
+        needed = ctypes.c_size_t()
+        lib.check("plan_workspace_size", plan, ctypes.c_int64(first.shape[0]), ctypes.byref(needed))
+        lib.library().detgemm_plan_destroy(plan)
+        most = max(most, needed.value)
+        break
+    if most == 0:
+        return None
+    try:
+        import cupy
+    except ImportError:
+        raise lib.DetgemmError(f"contract is {wanted.text}: it needs {most} bytes of scratch memory on the device, which "
+                               "are taken from CuPy, and that is not installed; detgemm.torch needs no CuPy") from None
+    return cupy.empty(most, cupy.uint8)
+
+
+def digest(array, dtype=None):
+    """64 bits of a matrix's type, shape and elements, as 16 hexadecimal digits; `detgemm run` prints the same.
+
+    Strides do not enter. An array of another type, such as integers, is digested as bytes.
+    """
+    view = describe(array, "array", dtype, any_type=True)
+    if view.place[0] != lib.HOST:
+        raise lib.DetgemmError(f"array is on {view.place_name}: copy it to the host first")
+    number = ctypes.c_uint64()
+    if view.dtype is None or len(view.shape) != 2:
+        data = view.packed()
+        lib.check("digest_bytes", ctypes.c_void_p(view.data), ctypes.c_size_t(data),
+                  ctypes.c_uint64(0xcbf29ce484222325), ctypes.byref(number))
+    else:
+        lib.check("digest_matrix", ctypes.byref(view.matrix()), ctypes.byref(number))
+    return f"{number.value:016x}"
+

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""detgemm for PyTorch 2.10 and newer.
+
+Operators `torch.ops.detgemm.*`; `linear` and `Linear` with gradients under contracts; `convert` for a whole
+model; `aten`, a switch for a whole program; `audit`, which says what a switch did not cover; `bisect` and
+`digest` to compare two runs. Beside products: `rms_norm`, `softmax`, `log_softmax`, `attention` and
+`embedding` in written orders, and `detgemm.torch.transformers`, which puts a model on all of them.
+"""
+from detgemm.torch.switch import aten
+from detgemm.torch.attend import attention
+from detgemm.torch.auditing import audit
+from detgemm.torch.compare import bisect, digest, same_bits
+from detgemm.torch.embeddings import Embedding, embedding
+from detgemm.torch.layers import Linear, convert, linear
+from detgemm.torch.main_grad import check_cuts, main_grads
+from detgemm.torch.ops import bmm, clear_plans, gemm, stats, sum_rows_
+from detgemm.torch.policy import Policy
+from detgemm.torch.rows import RMSNorm, log_softmax, rms_norm, softmax, token_log_probs
+
+__all__ = ["Embedding", "Linear", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
+           "clear_plans", "convert", "digest", "embedding", "gemm", "linear", "log_softmax", "main_grads",
+           "rms_norm", "same_bits", "softmax", "stats", "sum_rows_", "token_log_probs"]

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which implementation of a row operation takes a tensor: Triton's kernels, or the plain definition."""
+import contextlib
+import importlib
+
+import torch
+
+from detgemm import _library as lib
+
+
+def refuse(condition, sentence):
+    if condition:
+        raise lib.DetgemmError(sentence)
+
+
+def chosen(tensor, name):
+    """The module `name` of kernels for CUDA tensors, of plain for CPU tensors."""
+    kind = tensor.device.type
+    refuse(kind not in ("cpu", "cuda"), f"the tensor is on {tensor.device}: it must be on a CPU or a CUDA device")
+    refuse(kind == "cuda" and torch.version.hip is not None,
+           "the tensor is on an AMD device: the row operations have not run on AMD hardware")
+    return importlib.import_module(f"detgemm.torch.{'kernels' if kind == 'cuda' else 'plain'}.{name}")
+
+
+def on_device(tensor):
+    return torch.cuda.device(tensor.device) if tensor.device.type == "cuda" else contextlib.nullcontext()

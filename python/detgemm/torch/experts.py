@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mixtures of experts of transformers (Mixtral, Qwen3-MoE), forward passes: one product per expert.
+
+A token's result depends on the token alone: its experts are the largest probabilities, of equal ones
+the first; its row is multiplied with each under the policy; and their results are added in the order
+of choice. The host reads how many tokens an expert has, so this cannot be captured in a CUDA graph.
+"""
+import torch
+
+from detgemm.torch.dispatch import refuse
+from detgemm.torch.layers import linear
+from detgemm.torch.rows import softmax
+
+
+def _sum_of_slots(x):
+    """Sum over dimension 1, ascending."""
+    total = x[:, 0]
+    for slot in range(1, x.shape[1]):
+        total = total + x[:, slot]
+    return total
+
+
+class Router:
+    """Probabilities by detgemm's softmax; a stable sort, so that ties have one answer."""
+
+    def forward(self, hidden_states):
+        x = hidden_states.reshape(-1, self.hidden_dim)
+        logits = linear(x, self.weight, None, self.policy)
+        values, places = torch.sort(softmax(logits, dtype=torch.float32), dim=-1, descending=True, stable=True)
+        values, places = values[:, :self.top_k], places[:, :self.top_k]
+        if getattr(self, "norm_topk_prob", True):
+            values = values / _sum_of_slots(values)[:, None]
+        return logits, values.to(logits.dtype) if hasattr(self, "norm_topk_prob") else values, places
+
+
+class Experts:
+    """Weights E x N x K, of which each multiplies the tokens that chose it."""
+
+    def forward(self, hidden_states, top_k_index, top_k_weights):
+        refuse(torch.is_grad_enabled() and self.gate_up_proj.requires_grad,
+               "gradients are enabled: those of experts are not covered; use torch.no_grad()")
+        count, slots = top_k_index.shape
+        chosen, order = torch.sort(top_k_index.reshape(-1), stable=True)
+        ends = torch.searchsorted(chosen, torch.arange(self.num_experts, device=chosen.device), right=True).tolist()
+        found = hidden_states.new_empty((count * slots, hidden_states.shape[-1]))
+        for expert, (start, end) in enumerate(zip([0, *ends], ends)):
+            if start < end:
+                rows = order[start:end]
+                both = linear(hidden_states[rows // slots], self.gate_up_proj[expert], None, self.policy)
+                gate, up = both.chunk(2, dim=-1)
+                found[rows] = linear(self.act_fn(gate) * up, self.down_proj[expert], None, self.policy)
+        weighted = found.view(count, slots, -1) * top_k_weights[..., None]
+        return _sum_of_slots(weighted).to(hidden_states.dtype)
+
+
+KINDS = {"MixtralTopKRouter": Router, "Qwen3MoeTopKRouter": Router, "MixtralExperts": Experts,
+         "Qwen3MoeExperts": Experts}
+
+
+def convert_experts(model, policy):
+    """Makes every known router and every known set of experts ours, in place; returns their names."""
+    names = []
+    for name, module in model.named_modules():
+        ours = KINDS.get(type(module).__name__)
+        if ours is not None:
+            module.__class__ = type("Detgemm" + type(module).__name__, (ours, type(module)), {})
+            module.policy = policy
+            names.append(name)
+    return names

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""exp, log, the tree and rounding of docs/python-orders.md, for Triton kernels."""
+import triton
+import triton.language as tl
+
+from detgemm.torch import order
+
+LOG2E, ROUNDER = tl.constexpr(order.LOG2E), tl.constexpr(order.ROUNDER)
+LN2_HIGH, LN2_LOW = tl.constexpr(order.LN2_HIGH), tl.constexpr(order.LN2_LOW)
+SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT)
+E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
+Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
+INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit
+def exp(d):
+    clamped = tl.where(d < SMALLEST, SMALLEST, d)
+    shifted = clamped * LOG2E + ROUNDER
+    n = shifted - ROUNDER
+    r = (clamped - n * LN2_HIGH) - n * LN2_LOW
+    p = (((E4 * r + E3) * r + E2) * r + E1) * r + E0
+    y = ((r * r) * p + r) + 1.0
+    power = ((shifted.to(tl.int32, bitcast=True) - 0x4b400000 + 127) << 23).to(tl.float32, bitcast=True)
+    return tl.where(d < SMALLEST, 0.0, y * power)
+
+
+@triton.jit
+def log(s):
+    bits = s.to(tl.int32, bitcast=True)
+    fraction = bits & 0x7fffff
+    above = (fraction | 0x3f800000) > HALF_ROOT
+    n = (((bits >> 23) - 127) + above.to(tl.int32)).to(tl.float32)
+    f = tl.where(above, fraction | 0x3f000000, fraction | 0x3f800000).to(tl.float32, bitcast=True) - 1.0
+    q = (((((Q6 * f + Q5) * f + Q4) * f + Q3) * f + Q2) * f + Q1) * f + Q0
+    square = f * f
+    small = ((f * square) * q - square * 0.5) + f
+    return tl.where(s < INFINITY, (n * LN2_LOW + small) + n * LN2_HIGH, s)
+
+
+@triton.jit
+def tree(x, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    """ROWS x WIDTH to ROWS, by halves; a sum of two terms has one order."""
+    for level in tl.static_range(LEVELS):
+        x = tl.sum(tl.reshape(x, [ROWS, 2, WIDTH >> (level + 1)]), axis=1)
+    return tl.reshape(x, [ROWS])
+
+
+@triton.jit
+def rounded(x, TYPE: tl.constexpr):
+    """To nearest even, NaN canonical. bf16 in integers, since Triton's interpreter truncates it."""
+    bits = x.to(tl.int32, bitcast=True)
+    if TYPE == tl.float32:
+        return tl.where(x != x, 0x7fffffff, bits).to(TYPE, bitcast=True)
+    elif TYPE == tl.bfloat16:
+        nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
+        return tl.where(x != x, 0x7fff, nearest).to(tl.int16).to(TYPE, bitcast=True)
+    else:
+        half = x.to(TYPE).to(tl.int16, bitcast=True)
+        return tl.where(x != x, 0x7fff, half.to(tl.int32)).to(tl.int16).to(TYPE, bitcast=True)

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Linear layers under a policy."""
+import fnmatch
+
+import torch
+
+from detgemm import _library as lib
+from detgemm.torch.main_grad import gradient_of
+from detgemm.torch.operators import OPS
+from detgemm.torch.policy import Policy
+
+
+def _cast(tensor, dtype):
+    return tensor if tensor is None or tensor.dtype == dtype else tensor.to(dtype)
+
+
+def linear(x, weight, bias=None, policy=None, *, stable=False):
+    """Y = X.W^T + bias, with gradients, under the contracts of a policy.
+
+    x is [..., K], weight N x K, bias N elements, the result [..., N] of the type of `policy.forward`. The bias
+    is added in fp32 before the only rounding. Under autocast, x and weight are first rounded to the policy's
+    input type. `stable` promises that earlier work on the stream does not write the weight.
+
+    A parameter that has an fp32 `main_grad` gets its gradient there: it is added, always, and whoever keeps
+    `main_grad` sets it to zero. The parameter's own gradient is then None, or zeros where the parameter has
+    Megatron's flag `grad_added_to_main_grad`, which is set and never read.
+    """
+    if not isinstance(policy, Policy):
+        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    main_grad, flagged = gradient_of(weight, "weight")
+    bias_main_grad, _ = gradient_of(bias, "bias")
+    if torch.is_autocast_enabled(x.device.type):
+        x, weight = _cast(x, policy.input), _cast(weight, policy.input)
+    return OPS.linear(x, weight, bias, main_grad, bias_main_grad, policy.forward, policy.dgrad,
+                      policy.wgrad, zero_gradient=flagged, stable=2 if stable else 0)
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear under a policy: the same parameters and names, so checkpoints fit both ways.
+
+    `weights_are_stable` passes the promise of `linear`'s argument `stable` in forward passes.
+    """
+
+    accumulates_in_main_grad = True
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, policy,
+                 weights_are_stable=False):
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.policy = policy
+        self.weights_are_stable = weights_are_stable
+
+    def forward(self, input):
+        return linear(input, self.weight, self.bias, self.policy, stable=self.weights_are_stable)
+
+    def extra_repr(self):
+        return f"{super().extra_repr()}, forward={self.policy.forward}"
+
+
+def convert(model, policy, skip=(), *, weights_are_stable=False):
+    """Makes every torch.nn.Linear of a model a `Linear` under a policy, in place.
+
+    skip      names of layers, or patterns such as "*.router", that stay as they are. One that matches no
+              linear layer is an error
+
+    Returns two lists of names: the layers that were converted, and other modules with a two-dimensional
+    weight, which compute as before (subclasses of Linear such as quantised or adapter layers, embeddings).
+    """
+    if not isinstance(policy, Policy):
+        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    plain = {name: module for name, module in model.named_modules() if type(module) is torch.nn.Linear}
+    skipped = set()
+    for pattern in [skip] if isinstance(skip, str) else skip:
+        matched = fnmatch.filter(plain, pattern)
+        if not matched:
+            raise lib.DetgemmError(f'skip has "{pattern}", which is the name of no linear layer; there are '
+                                   + (", ".join(list(plain)[:8]) or "none"))
+        skipped.update(matched)
+    converted = []
+    for name, module in plain.items():
+        if name not in skipped:
+            module.__class__ = Linear
+            module.policy = policy
+            module.weights_are_stable = weights_are_stable
+            converted.append(name)
+    left = [name for name, module in model.named_modules()
+            if not isinstance(module, Linear) and isinstance(getattr(module, "weight", None), torch.Tensor)
+            and module.weight.dim() == 2]
+    return converted, left

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operators as functions, and what the process has counted."""
+import ctypes
+
+import torch
+
+from detgemm.torch.operators import MODULE, OPS
+
+
+def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
+    """act(alpha * A.B + beta * C + bias) under a contract.
+
+    a         M x K, any strides; leading dimensions are rows
+    b         K x N, any strides: a transposed weight is `weight.t()`
+    contract  text such as "hopper/bf16/chain->bf16"; it decides the type of the result
+    out       M x N of the contract's output type; no copy is made of it. Not differentiable
+    c, bias   M x N and N elements
+    options   alpha, beta, activation ("relu", "gelu", "gelu_tanh", "silu"), continue_from_c (the sum
+              starts from fp32 c), stable (1: earlier work on the stream does not write a, 2: nor b),
+              backend, variant
+
+    A wrong call raises RuntimeError with a sentence. Gradients of the operator are products under the same
+    contract, with the operand's type; `linear` takes a policy with a contract for each.
+    """
+    if out is None:
+        return OPS.gemm(a, b, contract, c, bias, **options)
+    if out.requires_grad:
+        raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
+                           "have no gradient")
+    OPS.gemm.out(a, b, contract, c, bias, out=out, **options)
+    return out
+
+
+def bmm(a, b, contract, *, out=None, c=None, **options):
+    """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
+    if out is None:
+        return OPS.bmm(a, b, contract, c, **options)
+    OPS.bmm.out(a, b, contract, c, out=out, **options)
+    return out
+
+
+def sum_rows_(acc, x, contract):
+    """Adds the sum of all rows of x, T x N, to fp32 acc, N elements, in the order of a contract.
+
+    It is the product of a row of ones with x, continued from acc: micro-batches that are cut where the
+    contract allows it give the bits of the uncut sum. For fp32 x use an `ieee_fma/fp32` contract.
+    """
+    rows = x.flatten(0, -2)
+    OPS.accumulate_(acc.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
+    return acc
+
+
+def stats():
+    """Counts of this process: operands that had to be copied (strides that overlap or of which none is 1), and
+    plans that were found in the cache, made, held, and parked until `clear_plans`."""
+    numbers = (ctypes.c_int64 * 5)()
+    MODULE.detgemm_torch_counts(numbers)
+    return dict(zip(("copies", "hits", "made", "cached", "parked"), numbers))
+
+
+def clear_plans():
+    """Forgets every plan. Graphs that were captured before must not be replayed afterwards."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        for device in range(torch.cuda.device_count()):
+            torch.cuda.synchronize(device)
+    MODULE.detgemm_torch_clear_plans()

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Names and schemas of the operators, registered when this library is loaded. A schema is an
+// interface: saved graphs name it, so arguments are only ever added, with a default. What writes
+// returns nothing: torch.compile refuses operators outside of aten that return what they were
+// given.
+
+#include "detgemm/export.hpp"
+#include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/plans.hpp"
+#include "python/torch_ops/run.hpp"
+#include "python/torch_ops/views.hpp"
+
+namespace detgemm::torch_ops {
+namespace {
+
+/// The ABI of the first release that has all of torch_abi.h: 2.10.
+constexpr std::uint64_t kBuiltFor = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
+
+struct Operator {
+  const char* name;
+  const char* schema;
+  Boxed* function;
+};
+
+constexpr Operator kOperators[] = {
+    {"gemm",
+     "gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, "
+     "float alpha=1.0, float beta=0.0, str? activation=None, bool continue_from_c=False, "
+     "int stable=0, str? backend=None, str? variant=None) -> Tensor",
+     gemm},
+    {"gemm.out",
+     "gemm.out(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, "
+     "float alpha=1.0, float beta=0.0, str? activation=None, bool continue_from_c=False, "
+     "int stable=0, str? backend=None, str? variant=None, Tensor(a!) out) -> ()",
+     gemm_out},
+    {"accumulate_",
+     "accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0) -> ()",
+     accumulate},
+    {"linear",
+     "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? main_grad, Tensor? bias_main_grad, "
+     "str forward, str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0) -> Tensor",
+     linear},
+    {"bmm",
+     "bmm(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1.0, float beta=0.0, "
+     "int stable=0) -> Tensor",
+     bmm},
+    {"bmm.out",
+     "bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1.0, "
+     "float beta=0.0, int stable=0, Tensor(a!) out) -> ()",
+     bmm_out},
+};
+
+/// The handles of torch's libraries live as long as the process.
+void register_all() {
+  constexpr const char* kSpace = "detgemm";
+  TorchLibraryHandle library = nullptr;
+  check(aoti_torch_library_init_def(kSpace, "detgemm", 0, &library), "register operators");
+  for (const Operator& each : kOperators) {
+    check(aoti_torch_library_def(library, each.schema), "register a schema");
+  }
+  for (const char* key : {"CPU", "CUDA"}) {
+    TorchLibraryHandle kernels = nullptr;
+    check(aoti_torch_library_init_impl(kSpace, key, "detgemm", 0, &kernels), "register kernels");
+    for (const Operator& each : kOperators) {
+      check(torch_library_impl(kernels, each.name, each.function, kBuiltFor), "register a kernel");
+    }
+  }
+}
+
+/// Happens while the library is loaded, where nobody could catch an exception.
+const bool registered = []() noexcept {
+  try {
+    register_all();
+    return true;
+  } catch (const std::exception&) {
+    return false;  // a second copy of this library, as a rule
+  }
+}();
+
+}  // namespace
+}  // namespace detgemm::torch_ops
+
+// What the Python package asks for beside the operators, through ctypes.
+
+extern "C" DETGEMM_API std::int32_t detgemm_torch_abi_version() { return detgemm_abi_version(); }
+
+/// 1, or 0 where the operators could not be registered.
+extern "C" DETGEMM_API std::int32_t detgemm_torch_registered() {
+  return detgemm::torch_ops::registered ? 1 : 0;
+}
+
+/// Operands copied; plans found in the cache, made, held and parked.
+extern "C" DETGEMM_API void detgemm_torch_counts(std::int64_t* five) {
+  const auto plans = detgemm::torch_ops::plan_counts();
+  five[0] = detgemm::torch_ops::copies();
+  five[1] = plans.hits;
+  five[2] = plans.made;
+  five[3] = plans.cached;
+  five[4] = plans.parked;
+}
+
+/// Refuses products on the host from now on: this is a forked child without the parent's threads.
+extern "C" DETGEMM_API void detgemm_torch_forbid_host() { detgemm::torch_ops::forbid_host(); }
+
+extern "C" DETGEMM_API void detgemm_torch_clear_plans() { detgemm::torch_ops::clear_plans(); }

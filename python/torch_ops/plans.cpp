@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "python/torch_ops/plans.hpp"
+
+#include <bit>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace detgemm::torch_ops {
+namespace {
+
+constexpr std::size_t kMostPlans = 4096;
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+/// Values that are made once per text and never go away.
+template <class Value>
+class Table {
+ public:
+  template <class Make>
+  const Value& get(std::string_view text, Make make) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto at = values_.find(text); at != values_.end()) return *at->second;
+    }
+    auto value = std::make_unique<Value>(make(text));
+    const std::unique_lock lock(mutex_);
+    return *values_.try_emplace(std::string(text), std::move(value)).first->second;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Value>, TextHash, std::equal_to<>> values_;
+};
+
+struct KeyHash {
+  std::size_t operator()(const PlanKey& key) const {
+    std::size_t hash = 0;
+    const auto mix = [&hash](std::uint64_t value) {
+      hash = (std::rotl(hash, 7) ^ value) * std::size_t{0x9e3779b97f4a7c15};
+    };
+    mix(reinterpret_cast<std::uintptr_t>(key.contract));
+    mix(static_cast<std::uint64_t>(key.n));
+    mix(static_cast<std::uint64_t>(key.k));
+    mix(static_cast<std::uint64_t>(key.place.kind) << 32 |
+        static_cast<std::uint32_t>(key.place.index));
+    mix(std::uint64_t{std::bit_cast<std::uint32_t>(key.alpha)} << 32 |
+        std::bit_cast<std::uint32_t>(key.beta));
+    mix(static_cast<std::uint64_t>(key.activation) << 16 |
+        static_cast<std::uint64_t>(key.bias + 1) << 8 |
+        static_cast<std::uint64_t>(key.stable) << 1 |
+        static_cast<std::uint64_t>(key.continue_from_c));
+    mix(reinterpret_cast<std::uintptr_t>(key.backend));
+    mix(reinterpret_cast<std::uintptr_t>(key.variant));
+    return hash ^ hash >> 32;
+  }
+};
+
+std::string last_error() { return detgemm_last_error(); }
+
+/// The named backend, or the first one for this kind of device that computes the problem.
+const detgemm_backend_t* backend_of(const PlanKey& key, const detgemm_gemm_spec_t& spec) {
+  if (!key.backend->empty()) {
+    const detgemm_backend_t* backend = nullptr;
+    if (detgemm_backend_find(key.backend->c_str(), &backend) != DETGEMM_OK) refuse(last_error());
+    detgemm_device_kind_t kind = DETGEMM_HOST;
+    detgemm_backend_device_kind(backend, &kind);
+    if (kind != key.place.kind) {
+      refuse("backend is \"" + *key.backend + "\", which works with memory of kind " +
+             detgemm_device_kind_name(kind) + ": a is on " + name_of(key.place));
+    }
+    return backend;
+  }
+  std::string refusals;
+  for (std::size_t i = 0; i < detgemm_backend_count(); ++i) {
+    const detgemm_backend_t* backend = detgemm_backend_at(i);
+    detgemm_device_kind_t kind = DETGEMM_HOST;
+    detgemm_backend_device_kind(backend, &kind);
+    if (kind != key.place.kind) continue;
+    if (detgemm_backend_available(backend) == DETGEMM_OK &&
+        detgemm_backend_supports(backend, &spec) == DETGEMM_OK) {
+      return backend;
+    }
+    const std::string who = std::string(detgemm_backend_name(backend)) + ": ";
+    const std::string why = last_error();
+    refusals += "; " + (why.starts_with(who) ? "" : who) + why;
+  }
+  if (refusals.empty()) refusals = ": this build has no backend for it";
+  refuse("no backend on " + name_of(key.place) + " computes " + key.contract->text + refusals);
+}
+
+Plan make(const PlanKey& key) {
+  detgemm_gemm_spec_t spec{};
+  detgemm_gemm_spec_init(&spec, sizeof spec);
+  spec.n = key.n;
+  spec.k = key.k;
+  spec.contract = &key.contract->contract;
+  spec.alpha = key.alpha;
+  spec.beta = key.beta;
+  spec.activation = key.activation;
+  spec.bias = key.bias;
+  spec.continue_from_c = key.continue_from_c ? 1 : 0;
+  if (detgemm_gemm_spec_validate(&spec) != DETGEMM_OK) refuse(last_error());
+  detgemm_plan_options_t options{};
+  detgemm_plan_options_init(&options, sizeof options);
+  options.variant = key.variant->c_str();
+  options.stable = key.stable;
+  detgemm_plan_t* plan = nullptr;
+  if (detgemm_plan_create(backend_of(key, spec), &spec, &options, &plan) != DETGEMM_OK) {
+    refuse(last_error());
+  }
+  return {plan, detgemm_plan_destroy};
+}
+
+class Cache {
+ public:
+  Plan get(const PlanKey& key) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto at = index_.find(key); at != index_.end()) {
+        ++counts_.hits;
+        recent_.splice(recent_.begin(), recent_, at->second);
+        return at->second->second;
+      }
+    }
+    Plan plan = make(key);  // unlocked: it may take long, and two threads may both do it
+    const std::lock_guard lock(mutex_);
+    if (const auto at = index_.find(key); at != index_.end()) return at->second->second;
+    ++counts_.made;
+    recent_.emplace_front(key, plan);
+    index_.emplace(key, recent_.begin());
+    if (recent_.size() > kMostPlans) {
+      parked_.push_back(std::move(recent_.back().second));
+      index_.erase(recent_.back().first);
+      recent_.pop_back();
+    }
+    return plan;
+  }
+
+  PlanCounts counts() {
+    const std::lock_guard lock(mutex_);
+    PlanCounts counts = counts_;
+    counts.cached = static_cast<std::int64_t>(recent_.size());
+    counts.parked = static_cast<std::int64_t>(parked_.size());
+    return counts;
+  }
+
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    index_.clear();
+    recent_.clear();
+    parked_.clear();
+  }
+
+ private:
+  using Recent = std::list<std::pair<PlanKey, Plan>>;
+  std::mutex mutex_;
+  Recent recent_;  // the latest first
+  std::unordered_map<PlanKey, Recent::iterator, KeyHash> index_;
+  std::vector<Plan> parked_;
+  PlanCounts counts_;
+};
+
+// Never destroyed: threads of autograd may outlive the destructors of a process.
+Cache& cache() {
+  static auto* const the_cache = new Cache;
+  return *the_cache;
+}
+
+}  // namespace
+
+const ParsedContract& parsed(std::string_view text) {
+  // A model has few contracts, and the latest one is asked for again as a rule.
+  thread_local const ParsedContract* latest = nullptr;
+  if (latest != nullptr && latest->text == text) return *latest;
+  static auto* const table = new Table<ParsedContract>;
+  latest = &table->get(text, [](std::string_view of) {
+    ParsedContract result{std::string(of), {}};
+    detgemm_contract_init(&result.contract, sizeof result.contract);
+    if (detgemm_contract_parse(result.text.c_str(), &result.contract) != DETGEMM_OK) {
+      refuse(last_error());
+    }
+    return result;
+  });
+  return *latest;
+}
+
+const std::string& interned(std::string_view text) {
+  static const std::string empty;
+  if (text.empty()) return empty;
+  static auto* const table = new Table<std::string>;
+  return table->get(text, [](std::string_view of) { return std::string(of); });
+}
+
+Plan plan_of(const PlanKey& key) { return cache().get(key); }
+PlanCounts plan_counts() { return cache().counts(); }
+void clear_plans() { cache().clear(); }
+
+}  // namespace detgemm::torch_ops

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "python/torch_ops/plans.hpp"
+#include "python/torch_ops/stream.hpp"
+#include "python/torch_ops/views.hpp"
+
+namespace detgemm::torch_ops {
+
+/// What decides a result besides the operands' elements, as an operator's arguments say it.
+struct Problem {
+  std::string contract;
+  double alpha = 1;
+  double beta = 0;
+  std::string activation;  ///< empty for none
+  bool continue_from_c = false;
+  std::int64_t stable = 0;
+  std::string backend;
+  std::string variant;
+};
+
+/// The key of a problem's plan. Refuses a number or a name that is none.
+PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Place& place,
+               detgemm_dtype_t bias);
+
+/// Scratch memory of PyTorch's allocator for one run, in the order of the current stream.
+class Workspace {
+ public:
+  Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place);
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Tensor memory_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Makes every later run on the host a refusal.
+void forbid_host();
+
+/// Runs a plan; a refusal is in the C interface's words.
+void run(const detgemm_plan_t* plan, const CurrentStream& stream,
+         const detgemm_operands_t& operands, const Workspace& workspace);
+
+/// How the operands of a multiplication are meant.
+struct Meaning {
+  bool rows_of_b = false;  ///< B is given as N x K, like the weight of a linear layer
+  bool out_is_c = false;   ///< the sum starts from what `out` holds
+};
+
+/// D = act(alpha * A.B + beta * C + bias). Where `out` is not given it is made, with the contract's
+/// type and A's leading dimensions.
+Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,
+                const Tensor& bias, Tensor out, Meaning meaning = {});
+
+/// The same for a list of matrices, one after the other on the current stream.
+Tensor multiply_batch(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,
+                      Tensor out);
+
+}  // namespace detgemm::torch_ops

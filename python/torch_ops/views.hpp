@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "detgemm/detgemm.h"
+#include "python/torch_ops/stack.hpp"
+
+/// Tensors as the matrices and vectors of the C interface.
+namespace detgemm::torch_ops {
+
+/// Where a tensor lies. The index of the host is 0.
+struct Place {
+  detgemm_device_kind_t kind = DETGEMM_HOST;
+  std::int32_t index = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// A tensor's description, read once; the spans are borrowed from the tensor.
+struct Description {
+  void* data = nullptr;
+  std::span<const std::int64_t> sizes;
+  std::span<const std::int64_t> strides;
+  detgemm_dtype_t dtype = DETGEMM_NONE;
+  Place place;
+};
+
+/// Refuses a type that no contract reads or writes, and a device that is neither a CPU nor CUDA;
+/// the sentence calls the tensor `name`.
+Description describe(const Tensor& tensor, std::string_view name);
+
+/// How a copy of an operand is allowed: outputs are never copied.
+enum class Copies { allowed, refused };
+
+/// One matrix: N dimensions with the leading ones flattened into rows. Where no strides describe
+/// that, or where strides overlap (an expanded tensor), the matrix is a copy, which it owns and
+/// which `copies()` counts.
+class MatrixOf {
+ public:
+  MatrixOf(const Tensor& tensor, std::string_view name, Copies copies);
+
+  const Description& description() const { return description_; }
+  const detgemm_const_matrix_t& input() const { return matrix_; }
+  detgemm_matrix_t output() const;
+  std::int64_t rows() const { return matrix_.rows; }
+  std::int64_t cols() const { return matrix_.cols; }
+
+ private:
+  Tensor copy_;
+  Description description_;
+  detgemm_const_matrix_t matrix_{};
+};
+
+/// A list of matrices in one tensor of three dimensions, all with the same shape and strides. The
+/// `batch_stride` between them may be 0.
+class BatchOf {
+ public:
+  BatchOf(const Tensor& tensor, std::string_view name, Copies copies);
+
+  const Description& description() const { return description_; }
+  std::int64_t count() const { return count_; }
+  detgemm_const_matrix_t input(std::int64_t index) const;
+  detgemm_matrix_t output(std::int64_t index) const;
+  std::int64_t rows() const { return matrix_.rows; }
+  std::int64_t cols() const { return matrix_.cols; }
+
+ private:
+  Tensor copy_;
+  Description description_;
+  detgemm_const_matrix_t matrix_{};
+  std::int64_t count_ = 0;
+  std::int64_t batch_stride_ = 0;
+};
+
+/// A bias: one dimension with stride 1, or a copy that has it.
+class VectorOf {
+ public:
+  VectorOf(const Tensor& tensor, std::string_view name);
+  const Description& description() const { return description_; }
+  const detgemm_vector_t& vector() const { return vector_; }
+
+ private:
+  Tensor copy_;
+  Description description_;
+  detgemm_vector_t vector_{};
+};
+
+/// A new tensor with row-major strides.
+Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const Place& place);
+/// A new tensor of bytes.
+Tensor empty_bytes(std::size_t bytes, const Place& place);
+
+/// "cpu" or "cuda:0".
+std::string name_of(const Place& place);
+/// Refuses where two operands lie on different devices.
+void check_same_place(const Place& x, std::string_view x_name, const Place& y,
+                      std::string_view y_name);
+
+/// How many operands were copied since the process started.
+std::int64_t copies();
+
+}  // namespace detgemm::torch_ops

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python package share. They test the package that is installed, or the one that
+PYTHONPATH and DETGEMM_LIBRARY name."""
+import importlib.util
+import pathlib
+import random
+import re
+
+import pytest
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+# Files that import PyTorch are not collected where there is none; tests/python/run.py says how many ran.
+NEEDS_TORCH = sorted(path.name for path in pathlib.Path(__file__).parent.glob("test_*.py")
+                     if re.search(r"^(import|from) (torch|detgemm\.torch)", path.read_text(encoding="utf-8"), re.M))
+collect_ignore = [] if HAS_TORCH else NEEDS_TORCH
+
+BF16 = "hopper/bf16/chain->bf16"
+
+
+@pytest.fixture
+def rng():
+    return random.Random(20261122)
+
+
+@pytest.fixture
+def policy():
+    from detgemm.torch import Policy
+    return Policy(BF16, BF16, "hopper/bf16/fold:64->fp32")
+
+
+def devices():
+    """Where the operators can be tested here."""
+    import torch
+    found = ["cpu"]
+    if torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0):
+        import detgemm
+        if detgemm.info()["backends"].get("cuda") == "available":
+            found.append("cuda")
+    return found
+
+
+def bits(shape, dtype, seed=0, device="cpu"):
+    """Numbers of both signs and very different sizes, so that another order gives other bits."""
+    import torch
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(shape, generator=generator)
+    x = x * torch.exp2(torch.randint(-6, 7, shape, generator=generator).float())
+    return x.to(dtype).to(device)

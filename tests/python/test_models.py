@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of transformers on detgemm's operations, and the three programs of examples/python."""
+import importlib
+import pathlib
+import sys
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+import detgemm.torch  # noqa: E402
+from detgemm.torch import transformers as hooks  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"))
+same = detgemm.torch.same_bits
+SIZES = dict(vocab_size=256, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, head_dim=16, max_position_embeddings=512)
+
+
+def model_of(config, **more):
+    torch.manual_seed(0)
+    made = transformers.AutoModelForCausalLM.from_config(config(**{**SIZES, **more}), dtype=torch.bfloat16)
+    return made.eval()
+
+
+@pytest.mark.parametrize("config", [transformers.LlamaConfig, transformers.Qwen3Config])
+def test_padding_caches_and_slots_keep_the_bits(config):
+    model, stock = model_of(config), model_of(config)
+    done = hooks.use(model, None)
+    assert len(done["norms"]) == (9 if config is transformers.Qwen3Config else 5) and len(done["embeddings"]) == 1
+    ids, pads = torch.randint(0, 256, (2, 24), generator=torch.Generator().manual_seed(1)), (0, 7)
+    mask = torch.tensor([[0] * p + [1] * (24 - p) for p in pads])
+    places = (mask.cumsum(1) - 1).clamp(min=0)
+    with torch.no_grad():
+        alone = [model(ids[i:i + 1, p:]).logits[0] for i, p in enumerate(pads)]
+        assert (alone[0] - stock(ids[:1]).logits[0]).abs().max() < 0.05
+        whole = model(ids, attention_mask=mask, position_ids=places).logits
+        first = model(ids[:, :20], attention_mask=mask[:, :20], position_ids=places[:, :20], use_cache=True)
+        step = model(ids[:, 20:21], attention_mask=mask[:, :21], position_ids=places[:, 20:21],
+                     past_key_values=first.past_key_values).logits
+        slots, found = hooks.Slots(model.config, 3, 32, torch.bfloat16, "cpu"), [[], []]
+        for work in ([(0, ids[0, :9])], [(2, ids[1, 7:20]), (0, ids[0, 9:10])], [(0, ids[0, 10:]), (2, ids[1, 20:])]):
+            slots.load([(slot, part.tolist()) for slot, part in work])
+            logits, at = slots.run(model).logits[0], 0
+            for slot, part in work:
+                found[slot // 2].append(logits[at:at + len(part)])
+                at += len(part)
+    for i, p in enumerate(pads):
+        assert same(whole[i, p:], alone[i])
+        assert same(step[i, 0], alone[i][20 - p])
+        assert same(torch.cat(found[i]), alone[i])
+
+
+@pytest.mark.parametrize("config, more, sentence", [
+    (transformers.MixtralConfig, dict(num_local_experts=2), "with a policy"),
+    (transformers.DeepseekV3Config, dict(num_key_value_heads=4, n_routed_experts=8, n_group=2, first_k_dense_replace=0),
+     "no others"),
+    (transformers.GemmaConfig, {}, "another formula"),
+    (transformers.Qwen3Config, dict(use_sliding_window=True, sliding_window=8, max_window_layers=1),
+     "full_attention alone"),
+    (transformers.LlamaConfig, dict(attention_dropout=0.1), "drops attention weights")])
+def test_what_is_not_covered_is_refused_before_anything_changes(config, more, sentence):
+    model = model_of(config, **more)
+    before = [type(module) for module in model.modules()]
+    with pytest.raises(RuntimeError, match=sentence):
+        hooks.use(model, None)
+    assert before == [type(module) for module in model.modules()]
+
+
+@pytest.mark.parametrize("config, more", [
+    (transformers.MixtralConfig, dict(num_local_experts=4)),
+    (transformers.Qwen3MoeConfig, dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32))])
+def test_experts_do_not_depend_on_the_batch(config, more, policy):
+    model, stock = model_of(config, **more), model_of(config, **more)
+    assert len(hooks.use(model, policy)["experts"]) == 4
+    ids = torch.randint(0, 256, (4, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad(), detgemm.torch.audit() as report:
+        whole = model(ids, use_cache=False).logits
+        assert (whole - stock(ids, use_cache=False).logits).abs().max() < 0.1
+        for i in range(4):
+            assert same(model(ids[i:i + 1], use_cache=False).logits[0], whole[i])
+    assert any(row[0] == "detgemm.linear" for row in report.rows)
+    with pytest.raises(RuntimeError, match="those of experts are not covered"):
+        model(ids)
+
+
+def test_masks_that_are_not_causal_are_refused():
+    model = model_of(transformers.LlamaConfig)
+    hooks.use(model, None)
+    ids = torch.zeros(1, 6, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="only padding on the left"):
+        model(ids, attention_mask=torch.tensor([[1, 1, 0, 1, 1, 1]]))
+    with pytest.raises(RuntimeError, match="beside the causal one"):
+        model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]), use_cache=False)
+
+
+SMALL = {"generate": ["--sequences", "3", "--prompt", "14", "--new", "3", "--some", "1"],
+         "rl": ["--sequences", "4", "--new", "4", "--steps", "2"],
+         "train": ["--sequences", "4", "--length", "16", "--steps", "2"]}
+
+
+def uncovered(said):
+    """Lines of the audit that name a reduction outside; transformers before 5.20 multiplies positions by
+    frequencies as a product with K = 1, which adds nothing."""
+    return [line for line in said.splitlines() if " outside " in line or " unknown " in line
+            if not ("aten.bmm" in line and "float32" in line)]
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("extra, status", [(["--arms", "all"], 0), (["--control"], 1)])
+def test_programs_prove_it_and_their_control_fails(name, extra, status, monkeypatch, capsys):
+    program = importlib.import_module(name)
+    monkeypatch.setattr(sys, "argv", [name, "--device", "cpu", *SMALL[name], *extra])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    said = capsys.readouterr().out
+    assert ended.value.code == status, said
+    assert ("passed:" if status == 0 else "FAILED:") in said
+    assert status or not uncovered(said), said
+
+
+def test_experts_generate_the_same(monkeypatch, capsys):
+    program = importlib.import_module("generate")
+    monkeypatch.setattr(sys, "argv", ["generate", "--device", "cpu", "--model", "tiny-moe", *SMALL["generate"],
+                                      "--arms", "all"])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    said = capsys.readouterr().out
+    assert ended.value.code == 0 and not uncovered(said), said

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operators against PyTorch's stable ABI: our declarations are PyTorch's, and nothing else is used."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+import torch
+
+import detgemm.torch  # noqa: F401 - registers the operators
+from detgemm import _library
+
+
+HEADER = pathlib.Path(__file__).parents[2] / "python/torch_ops/torch_abi.h"
+LOOKED_UP = {"aoti_torch_get_current_cuda_stream"}  # by dlsym
+
+
+def declared(text):
+    return set(re.findall(r"\b(?:aoti_)?torch_\w+(?=\()", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+
+
+def test_declarations_are_pytorchs(tmp_path):
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None or not HEADER.exists():
+        pytest.skip("no C++ compiler or no source tree")
+    include = pathlib.Path(torch.__file__).parent / "include"
+    source = tmp_path / "both.cpp"
+
+    def compiles(header):
+        source.write_text('#include <torch/csrc/stable/c/shim.h>\n' + header)
+        return subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-DTORCH_TARGET_VERSION=0x020a000000000000",
+                               "-I", include, source], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+
+    text = HEADER.read_text(encoding="utf-8")
+    done = compiles(text)
+    assert done.returncode == 0, done.stdout
+    for old, new in (("int64_t* dim)", "int32_t* dim)"), ("int32_t* index);", "int32_t index);"),
+                     ("StableIValue = uint64_t", "StableIValue = uint32_t"), ("int32_t aoti_torch_dtype_uint8", "int64_t aoti_torch_dtype_uint8")):
+        assert old in text
+        assert compiles(text.replace(old, new, 1)).returncode != 0, f"a planted difference was not found: {new}"
+    known = "".join((include / path).read_text() for path in ("torch/csrc/stable/c/shim.h",
+                                                              "torch/csrc/inductor/aoti_torch/c/shim.h"))
+    assert declared(text) - declared(known) == set(), "functions that PyTorch's headers do not declare"
+    assert LOOKED_UP <= declared(known)
+
+
+def test_only_the_declared_functions_are_used():
+    library = _library.folder() / "detgemm_torch.so"
+    listed = subprocess.run(["nm", "-D", "-u", library], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = {line.split()[-1].split("@")[0] for line in listed.splitlines()}
+    of_torch = {name for name in names if "torch" in name}
+    assert not [name for name in names if name.startswith("Py") or "c10" in name or "at6Tensor" in name]
+    assert of_torch == {name for name in declared(HEADER.read_text(encoding="utf-8"))} if HEADER.exists() else of_torch
+    assert all(name.startswith(("aoti_torch_", "torch_", "detgemm_")) for name in of_torch)
+
+
+def test_schemas_are_an_interface():
+    """A schema may gain arguments with a default; nothing else may change."""
+    schemas = {str(getattr(getattr(torch.ops.detgemm, name), overload)._schema)
+               for name, overload in (("gemm", "default"), ("gemm", "out"), ("accumulate_", "default"), ("linear", "default"),
+                                      ("bmm", "default"), ("bmm", "out"))}
+    assert schemas == {
+        "detgemm::gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
+        "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
+        "str? variant=None) -> Tensor",
+        "detgemm::gemm.out(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
+        "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
+        "str? variant=None, Tensor(a!) out) -> ()",
+        "detgemm::accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0) -> ()",
+        "detgemm::linear(Tensor x, Tensor weight, Tensor? bias, Tensor? main_grad, Tensor? bias_main_grad, str forward, "
+        "str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0) -> Tensor",
+        "detgemm::bmm(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., int stable=0) "
+        "-> Tensor",
+        "detgemm::bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., "
+        "int stable=0, Tensor(a!) out) -> ()"}

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The switch for aten: what it catches, in which bits, and that it leaves nothing behind."""
+import threading
+
+import pytest
+import torch
+from conftest import BF16, bits
+
+import detgemm
+import detgemm.torch as dt
+
+OPS = torch.ops.detgemm
+CONTRACTS = {torch.bfloat16: BF16, torch.float32: "ieee_fma/fp32/chain->fp32"}
+
+
+def switch(**options):
+    return dt.aten(CONTRACTS, devices="cpu", **options)
+
+
+A, B = bits((9, 32), torch.bfloat16), bits((32, 8), torch.bfloat16, 1)
+BIAS, C = bits((8,), torch.bfloat16, 2), bits((9, 8), torch.bfloat16, 3)
+X, Y = bits((3, 9, 32), torch.bfloat16, 4), bits((3, 32, 8), torch.bfloat16, 5)
+PRODUCT = OPS.gemm(A, B, BF16)
+OUT = torch.empty(9, 8, dtype=torch.bfloat16)
+
+# What a program calls, the operator that it arrives as, and the bits that it must have.
+CALLS = {
+    "mm": (lambda: A @ B, "mm", PRODUCT),
+    "mm out": (lambda: torch.mm(A, B, out=torch.empty_like(OUT)), "mm.out", PRODUCT),
+    "mm resized out": (lambda: torch.mm(A, B, out=torch.empty(0, dtype=torch.bfloat16)), "mm.out", PRODUCT),
+    "linear": (lambda: torch.nn.functional.linear(A, B.t()), "mm", PRODUCT),
+    "linear 3-d": (lambda: torch.nn.functional.linear(X, B.t()), "mm", torch.stack([OPS.gemm(x, B, BF16) for x in X])),
+    "linear bias": (lambda: torch.nn.functional.linear(A, B.t(), BIAS), "addmm", OPS.gemm(A, B, BF16, None, BIAS)),
+    "addmm": (lambda: torch.addmm(C, A, B, beta=0.5, alpha=2), "addmm",
+              OPS.gemm(A, B, BF16, C, alpha=2.0, beta=0.5)),
+    "addmm beta 0": (lambda: torch.addmm(C / 0, A, B, beta=0), "addmm", PRODUCT),
+    "addmm column": (lambda: torch.addmm(C[:, :1], A, B), "addmm", OPS.gemm(A, B, BF16, C[:, :1].expand(9, 8), beta=1.0)),
+    "addmm out": (lambda: torch.addmm(BIAS, A, B, out=torch.empty_like(OUT)), "addmm.out", OPS.gemm(A, B, BF16, None, BIAS)),
+    "addmm in place": (lambda: C.clone().addmm_(A, B), "addmm_", OPS.gemm(A, B, BF16, C, beta=1.0)),
+    "bmm": (lambda: X @ Y, "bmm", OPS.bmm(X, Y, BF16)),
+    "bmm out": (lambda: torch.bmm(X, Y, out=torch.empty(3, 9, 8, dtype=torch.bfloat16)), "bmm.out", OPS.bmm(X, Y, BF16)),
+    "einsum": (lambda: torch.einsum("bij,bjk->bik", X, Y), "bmm", OPS.bmm(X, Y, BF16)),
+    "baddbmm": (lambda: torch.baddbmm(C, X, Y), "baddbmm", OPS.bmm(X, Y, BF16, C.expand(3, 9, 8), beta=1.0)),
+    "mv": (lambda: A @ B[:, 0], "mv", OPS.gemm(A, B[:, :1], BF16)[:, 0]),
+    "addmv": (lambda: torch.addmv(C[:, 0], A, B[:, 0]), "addmv", OPS.gemm(A, B[:, :1], BF16, C[:, :1], beta=1.0)[:, 0]),
+    "dot": (lambda: torch.dot(A[0], B[:, 0]), "dot", OPS.gemm(A[:1], B[:, :1], BF16)[0, 0]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_product_is_caught_with_its_bits(call):
+    run, operator, expected = CALLS[call]
+    with switch() as used:
+        result = run()
+    assert {op: count for (op, _, _), count in used.items()} == {operator: 1}
+    assert dt.same_bits(result.contiguous(), expected.contiguous())
+
+
+def test_backward_passes_are_caught():
+    a, b, bias = (t.clone().requires_grad_() for t in (A, B, BIAS))
+    with switch() as used:
+        torch.nn.functional.linear(a, b.t(), bias).backward(C)
+    assert sum(used.values()) == 3
+    assert dt.same_bits(a.grad, OPS.gemm(C, B.t(), BF16)) and dt.same_bits(b.grad, OPS.gemm(A.t(), C, BF16))
+
+
+def test_compiled_graphs_are_caught():
+    compiled = torch.compile(lambda a, b: a @ b, fullgraph=True)  # inductor writes into `out`; no C++ to compile
+    compiled(A, B)  # compiled outside, used inside
+    with switch() as used:
+        inside = compiled(A, B)
+    assert dict(used) == {("mm.out", torch.bfloat16, BF16): 1} and dt.same_bits(inside, PRODUCT)
+    compiled(A, B)
+    assert sum(used.values()) == 1
+
+
+def kernels():
+    return {name: torch._C._dispatch_dump("aten::" + name)
+            for name in ("mm", "mm.out", "addmm", "addmm.out", "bmm", "bmm.out", "baddbmm", "mv", "addmv.out", "dot", "vdot")}
+
+
+def test_it_leaves_nothing_behind():
+    before = kernels()
+    with switch():
+        assert kernels() != before
+    assert kernels() == before
+    with pytest.raises(ZeroDivisionError):
+        with switch():
+            1 / 0
+    assert kernels() == before
+
+
+def test_scopes_nest():
+    with switch() as outer:
+        with dt.aten({torch.float32: "ieee_fma/fp32/fold:16->fp32"}, devices="cpu") as inner:
+            a, b = A.float(), B.float()
+            assert dt.same_bits(a @ b, OPS.gemm(a, b, "ieee_fma/fp32/fold:16->fp32"))
+            with pytest.raises(RuntimeError, match="mm was called with torch.bfloat16"):
+                A @ B
+        assert dt.same_bits(A @ B, PRODUCT)
+    assert (sum(outer.values()), sum(inner.values())) == (1, 1)
+
+
+def test_other_types_are_refused_or_passed():
+    d = torch.randn(3, 3, dtype=torch.float64)
+    with switch(), pytest.raises(RuntimeError, match='mm was called with torch.float64: the switch has contracts for .*"pass"'):
+        d @ d
+    expected = d @ d
+    with switch(others="pass") as used:
+        assert dt.same_bits(d @ d, expected)
+        assert torch.equal(torch.arange(4).reshape(2, 2) @ torch.eye(2, dtype=torch.int64), torch.arange(4).reshape(2, 2))
+    assert set(used) == {("mm", torch.float64, "aten"), ("mm", torch.int64, "aten")} and "aten" in str(used)
+
+
+def test_another_thread_may_not_enter():
+    said = []
+
+    def enter():
+        try:
+            with switch():
+                pass
+        except detgemm.DetgemmError as error:
+            said.append(str(error))
+
+    with switch() as used:
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        other = threading.Thread(target=lambda: A @ B)  # but the switch holds for it
+        other.start()
+        other.join()
+    assert "another thread is inside" in said[0] and sum(used.values()) == 1
+
+
+def test_compiled_templates_are_refused():
+    from torch._inductor import config
+    with config.patch(max_autotune=True, max_autotune_gemm_backends="ATEN,TRITON"):
+        with pytest.raises(detgemm.DetgemmError, match='max_autotune_gemm_backends is "ATEN,TRITON"'):
+            switch().__enter__()
+    with config.patch(max_autotune=True, max_autotune_gemm_backends="ATEN"), switch():
+        pass
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (({torch.bfloat16: "hopper/fp16/chain"},), "it reads torch.float16"), (({}, "x"), "devices has 'x'"),
+    (({torch.float8_e5m2: "hopper/e5m2/chain"},), "bfloat16, float16 and float32 alone"),
+    (({torch.bfloat16: "hoper/bf16/chain"},), "hoper")])
+def test_wrong_tables_are_refused(arguments, said):
+    with pytest.raises(detgemm.DetgemmError, match=said):
+        dt.aten(arguments[0], devices=arguments[1] if len(arguments) > 1 else "cpu")
+    with pytest.raises(detgemm.DetgemmError, match="others is 'maybe'"):
+        dt.aten(CONTRACTS, others="maybe")
