@@ -68,16 +68,16 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   if (Status s = validate(spec); !s) return s;
   auto backend = choose(stream, spec, options.backend);
   if (!backend) return backend.status();
-  auto plan = Plan::create(**backend, spec,
-                           PlanOptions{options.variant, options.max_workers, options.stable});
+  auto plan = Plan::create(
+      **backend, spec,
+      PlanOptions{options.variant, options.max_workers, options.stable, options.serial_launch});
   if (!plan) return plan.status();
   const Operands operands{a, b, d, options.c, bias};
   const Workspace& given = options.workspace;
   if (given.data != nullptr || given.bytes != 0 || stream.kind != DeviceKind::host) {
     return plan->run(stream, operands, given);
   }
-  if (Status s = validate(spec, operands); !s) return s;
-  auto bytes = plan->workspace_bytes(d.rows);
+  auto bytes = plan->fast_workspace_bytes(operands);
   if (!bytes) return bytes.status();
   auto memory = host_device().allocate(*bytes);
   if (!memory) return memory.status();

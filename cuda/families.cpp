@@ -3,9 +3,12 @@
 
 #include "cuda/families.hpp"
 
+#include <algorithm>
+
 #include "cuda/simt/choose.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
+#include "cuda/sm90/host/packing.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -13,16 +16,17 @@ namespace {
 // The columns are explained at FamilyRow.
 constexpr FamilyRow kFamilies[] = {
     {Family::chain, Arithmetic::hopper, sm90::chain_kernels, sm90::usual_question, sm90::why_not,
-     sm90::choose, sm90::name, sm90::compiled, sm90::kernel_of, sm90::launch_chain, nullptr},
+     sm90::choose, sm90::name, sm90::compiled, sm90::kernel_of, sm90::launch_chain, nullptr,
+     sm90::packed_bound},
     {Family::realign, Arithmetic::hopper, nullptr, nullptr, sm90::why_not, sm90::choose, sm90::name,
-     sm90::compiled, sm90::kernel_of, sm90::launch_realign, nullptr},
+     sm90::compiled, sm90::kernel_of, sm90::launch_realign, nullptr, nullptr},
     {Family::leaves, Arithmetic::hopper, sm90::leaf_kernels, sm90::usual_question, sm90::why_not,
      sm90::choose, sm90::name, sm90::compiled, sm90::kernel_of, sm90::launch_leaves,
-     sm90::leaf_workspace},
+     sm90::leaf_workspace, sm90::packed_bound},
     {Family::gather, Arithmetic::hopper, nullptr, nullptr, sm90::why_not, sm90::choose, sm90::name,
-     sm90::compiled, sm90::kernel_of, sm90::launch_gather, sm90::leaf_workspace},
+     sm90::compiled, sm90::kernel_of, sm90::launch_gather, sm90::leaf_workspace, nullptr},
     {Family::simt, Arithmetic::ieee_fma, simt::kernels, simt::usual_question, simt::why_not,
-     simt::choose, simt::name, simt::compiled, simt::kernel_of, simt::launch, nullptr},
+     simt::choose, simt::name, simt::compiled, simt::kernel_of, simt::launch, nullptr, nullptr},
 };
 
 }  // namespace
@@ -30,6 +34,16 @@ constexpr FamilyRow kFamilies[] = {
 std::span<const FamilyRow> families() { return kFamilies; }
 
 const FamilyRow& row_of(Family family) { return kFamilies[static_cast<std::size_t>(family) - 1]; }
+
+std::size_t needed_workspace(Arithmetic arithmetic, const Reduction& reduction, std::int64_t m,
+                             std::int64_t n, std::int64_t k, int sms) {
+  std::size_t bytes = 0;
+  for (const FamilyRow& row : families()) {
+    if (row.arithmetic != arithmetic || row.workspace_bytes == nullptr) continue;
+    bytes = std::max(bytes, row.workspace_bytes(reduction, m, n, k, sms));
+  }
+  return bytes;
+}
 
 Question question_of(const GemmArguments& g, Arithmetic arithmetic, DType input,
                      const LaunchOptions& options) {
@@ -43,7 +57,19 @@ Question question_of(const GemmArguments& g, Arithmetic arithmetic, DType input,
   q.clusters = options.clusters;
   q.sms = options.sms;
   q.forced = options.forced;
-  arithmetic == Arithmetic::ieee_fma ? simt::ask(g, q) : sm90::ask(g, q);
+  if (arithmetic == Arithmetic::ieee_fma) {
+    simt::ask(g, q);
+    return q;
+  }
+  sm90::ask(g, q);
+  if (q.packing.any()) {
+    const std::size_t needed =
+        aligned_workspace(needed_workspace(arithmetic, g.reduction, g.m, g.n, g.k, options.sms));
+    if (options.workspace_bytes < needed ||
+        options.workspace_bytes - needed < sm90::packed_bytes(q)) {
+      q.packing = {};
+    }
+  }
   return q;
 }
 

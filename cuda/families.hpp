@@ -10,6 +10,15 @@
 
 namespace detgemm::cuda {
 
+/// Operands that could be copied into the workspace, and what the copies would be for a decision.
+struct Packing {
+  bool a = false, b = false;
+  sm90::Form form = sm90::Form::plain;  ///< in place of the Question's
+
+  bool any() const { return a || b; }
+  bool operator==(const Packing&) const = default;
+};
+
 /// Everything that a decision depends on. Choosers see a Question and nothing else, so what was
 /// decided for a Question is right for every call that asks it again. How the arrays lie (strides,
 /// alignment, output type, epilogue) has become family, form and majors by then; promises of
@@ -22,6 +31,7 @@ struct Question {
   DType input = DType::bf16;
   bool a_mn = false, b_mn = false;  ///< memory of the operand does not run along k
   bool from_c = false;
+  Packing packing;  ///< SM90: none where the workspace has no room for the copies
   bool clusters = true;
   int sms = 1;
   int forced = -1;
@@ -34,6 +44,7 @@ struct Question {
 struct Choice {
   Decision decision;
   const char* why_not = nullptr;  ///< null if and only if there is a decision
+  double us = 0;                  ///< what the model of time expects, where it is compared
 };
 
 /// The rest of what a launch needs.
@@ -75,10 +86,19 @@ struct FamilyRow {
   /// Workspace for at most max_m rows: (reduction, max_m, n, k, multiprocessors). Null: none.
   std::size_t (*workspace_bytes)(const Reduction&, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, int sms);
+  /// The maximum of Decision::packed_bytes for at most max_m rows: (reduction, max_m, n, k). Null:
+  /// it copies no operand.
+  std::size_t (*packed_bytes)(const Reduction&, std::int64_t max_m, std::int64_t n, std::int64_t k);
 };
 
 std::span<const FamilyRow> families();
 const FamilyRow& row_of(Family family);
+
+/// Workspace that calls of at most m rows may use without copies.
+std::size_t needed_workspace(Arithmetic arithmetic, const Reduction& reduction, std::int64_t m,
+                             std::int64_t n, std::int64_t k, int sms);
+/// Where copies begin behind so many bytes.
+inline std::size_t aligned_workspace(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// The Question that a call asks.
 Question question_of(const GemmArguments& g, Arithmetic arithmetic, DType input,

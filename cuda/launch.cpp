@@ -4,6 +4,7 @@
 #include "cuda/launch.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
@@ -65,12 +66,28 @@ std::string name(const Decision& d) {
 
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, int sms) {
-  std::size_t bytes = 0;
+  return needed_workspace(contract.arithmetic, contract.reduction, max_m, n, k, sms);
+}
+
+std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                                 const LaunchOptions& options) {
+  const std::size_t needed = needed_workspace(arithmetic, g.reduction, g.m, g.n, g.k, options.sms);
+  LaunchOptions all = options;
+  all.workspace_bytes = std::numeric_limits<std::size_t>::max();
+  const auto decision = decide(g, arithmetic, input, all);
+  if (!decision || decision->packed_bytes == 0) return needed;
+  return aligned_workspace(needed) + decision->packed_bytes;
+}
+
+std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                                 std::int64_t k, int sms) {
+  std::size_t packed = 0;
   for (const FamilyRow& row : families()) {
-    if (row.arithmetic != contract.arithmetic || row.workspace_bytes == nullptr) continue;
-    bytes = std::max(bytes, row.workspace_bytes(contract.reduction, max_m, n, k, sms));
+    if (row.arithmetic != contract.arithmetic || row.packed_bytes == nullptr) continue;
+    packed = std::max(packed, row.packed_bytes(contract.reduction, max_m, n, k));
   }
-  return bytes;
+  const std::size_t needed = workspace_bytes(contract, max_m, n, k, sms);
+  return packed == 0 ? needed : aligned_workspace(needed) + packed;
 }
 
 cudaError_t prepare_kernels(Arithmetic arithmetic) {

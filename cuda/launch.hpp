@@ -42,6 +42,7 @@ struct LaunchOptions {
   bool b_is_stable = false;  ///< ... or B: it may be read before that earlier work has ended
   bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
   bool clusters = true;      ///< kernels that run in clusters may be chosen
+  std::size_t workspace_bytes = 0;  ///< given to `enqueue`; fewer than needed counts as needed
 };
 
 /// A kernel that can be forced by its name. All kernels of a contract give the same bits for every
@@ -75,6 +76,8 @@ struct Decision {
   int grid = 0;                     ///< CTAs
   int shared_bytes = 0;             ///< SIMT: per CTA
   sm90::Raster raster;              ///< SM90: the order of the tiles
+  bool packs_a = false, packs_b = false;  ///< SM90: it multiplies a copy of the operand ...
+  std::size_t packed_bytes = 0;           ///< ... in workspace behind what every call may use
 };
 
 /// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a
@@ -95,6 +98,14 @@ std::string name(const Decision& decision);
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, int sms);
 
+/// Bytes of workspace from which on `decide` answers as if there were any number of them.
+std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                                 const LaunchOptions& options);
+
+/// The same or more for all arrays of at most max_m rows, however they lie. It grows with max_m.
+std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                                 std::int64_t k, int sms);
+
 /// Loads the kernels of an arithmetic in the current context and raises their shared-memory limits,
 /// unless that has been done. `enqueue` does so itself; calling this first keeps the work, some
 /// milliseconds per context, out of the first launch and out of captures of graphs.
@@ -108,8 +119,9 @@ cudaError_t prepare_kernels(Arithmetic arithmetic);
 /// replaced: the error is then cudaErrorInvalidClusterSize, and `decide` without
 /// LaunchOptions::clusters says in a sentence why.
 ///
-/// `workspace` holds workspace_bytes, aligned to 16 bytes, and no two calls that may run at the
-/// same time share it. Its contents mean nothing before and after.
+/// `workspace` holds workspace_bytes or, where that is more, the number in the options, aligned to
+/// 16 bytes, and no two calls that may run at the same time share it. Its contents mean nothing
+/// before and after.
 cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
                     void* workspace);
 

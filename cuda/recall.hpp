@@ -35,6 +35,7 @@ class Recall {
     const std::uint64_t kind = word(q.family) | word(q.form) << 4 | word(q.input) << 8 |
                                word(q.a_mn) << 12 | word(q.b_mn) << 13 | word(q.from_c) << 14 |
                                word(q.clusters) << 15 | word(q.reduction.kind) << 16 |
+                               word(q.packing.a) << 18 | word(q.packing.b) << 19 |
                                word(q.reduction.leaf_k) << 20;
     const std::uint64_t sizes =
         word(q.m) * 31 + word(q.n) * 7 + word(q.k) * 3 + word(q.sms) * 5 + word(q.forced);

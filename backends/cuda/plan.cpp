@@ -21,16 +21,19 @@ struct CudaKernels {
   GemmSpec spec;
   LaunchOptions options;
 
-  Result<Decision> decide(const GemmArguments& g) const { return decide(g, options); }
+  Result<Decision> decide(const GemmArguments& g, std::size_t workspace_bytes) const {
+    return decide(g, with(workspace_bytes));
+  }
 
-  Status enqueue(Decision& decision, const GemmArguments& g, void* workspace,
+  Status enqueue(Decision& decision, const GemmArguments& g, Workspace workspace,
                  cudaStream_t stream) const {
-    const cudaError_t error = cuda::enqueue(decision, g, on(stream), workspace);
+    LaunchOptions all = with(workspace.bytes);
+    all.stream = stream;
+    const cudaError_t error = cuda::enqueue(decision, g, all, workspace.data);
     if (error == cudaSuccess) return {};
     if (error == cudaErrorInvalidClusterSize && options.forced >= 0) {
-      LaunchOptions alone = options;
-      alone.clusters = false;
-      const Status why = decide(g, alone).status();
+      all.clusters = false;
+      const Status why = decide(g, all).status();
       return {why.code(), "cuda: " + why.message()};
     }
     return failed("launching " + name(decision), error);
@@ -41,22 +44,30 @@ struct CudaKernels {
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options.sms);
   }
+  std::size_t fast_workspace_bytes(const GemmArguments& g) const {
+    return cuda::fast_workspace_bytes(g, spec.contract.arithmetic, spec.contract.input, options);
+  }
+  std::size_t fast_workspace_bound(std::int64_t max_m) const {
+    return cuda::fast_workspace_bound(spec.contract, max_m, spec.n, spec.k, options.sms);
+  }
 
   Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void*,
                          cudaStream_t stream) const {
-    const cudaError_t error = combine_roots(g, roots, on(stream));
+    LaunchOptions all = options;
+    all.stream = stream;
+    const cudaError_t error = combine_roots(g, roots, all);
     if (error == cudaSuccess) return {};
     return failed("launching the combine of " + std::to_string(roots.size()) + " roots", error);
   }
   std::string combine_name() const { return "combine"; }
 
  private:
-  Result<Decision> decide(const GemmArguments& g, const LaunchOptions& with) const {
-    return cuda::decide(g, spec.contract.arithmetic, spec.contract.input, with);
+  Result<Decision> decide(const GemmArguments& g, const LaunchOptions& all) const {
+    return cuda::decide(g, spec.contract.arithmetic, spec.contract.input, all);
   }
-  LaunchOptions on(cudaStream_t stream) const {
+  LaunchOptions with(std::size_t workspace_bytes) const {
     LaunchOptions all = options;
-    all.stream = stream;
+    all.workspace_bytes = workspace_bytes;
     return all;
   }
 };
@@ -70,6 +81,7 @@ std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOption
   launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
   launch.a_is_stable = options.stable == Stable::a;
   launch.b_is_stable = options.stable == Stable::b;
+  launch.overlap = !options.serial_launch;
   return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
                                                      CudaKernels{spec, launch});
 }

@@ -17,9 +17,10 @@ namespace detgemm::gpu {
 /// Kernels for one spec on one device, with everything that a plan's options say about them: what
 /// GpuPlan needs of a vendor.
 ///
-/// decide           what would run, without running it: pure, and free of pointers to arrays. What
-///                  no kernel takes, or not the forced one, it refuses in a sentence without the
-///                  backend's name in front; see core/contract/forced_kernel.hpp.
+/// decide           what would run with so many bytes of workspace, without running it: pure, and
+///                  free of pointers to arrays. What no kernel takes, or not the forced one, it
+///                  refuses in a sentence without the backend's name in front; see
+///                  core/contract/forced_kernel.hpp.
 /// enqueue          launches the Decision. It may replace the Decision by another one with the same
 ///                  bits, where the device cannot hold the first; what it leaves is what runs.
 /// name             one line for RunInfo::kernel; only computed where somebody asks.
@@ -27,13 +28,15 @@ namespace detgemm::gpu {
 template <class K>
 concept Kernels = Runtime<typename K::Runtime> && std::copyable<typename K::Decision> &&
     requires(const K& kernels, const GemmArguments& g, typename K::Decision& decision,
-             std::int64_t max_m, void* workspace, typename K::Runtime::Stream stream,
+             std::int64_t max_m, Workspace workspace, typename K::Runtime::Stream stream,
              std::span<const typename K::Root> roots) {
-  { kernels.decide(g) } -> std::same_as<Result<typename K::Decision>>;
+  { kernels.decide(g, workspace.bytes) } -> std::same_as<Result<typename K::Decision>>;
   { kernels.enqueue(decision, g, workspace, stream) } -> std::same_as<Status>;
   { kernels.name(decision) } -> std::same_as<std::string>;
   { kernels.workspace_bytes(max_m) } -> std::same_as<std::size_t>;
-  { kernels.enqueue_combine(g, roots, workspace, stream) } -> std::same_as<Status>;
+  { kernels.fast_workspace_bytes(g) } -> std::same_as<std::size_t>;
+  { kernels.fast_workspace_bound(max_m) } -> std::same_as<std::size_t>;
+  { kernels.enqueue_combine(g, roots, workspace.data, stream) } -> std::same_as<Status>;
   { kernels.combine_name() } -> std::same_as<std::string>;
   { K::kMaxRoots } -> std::convertible_to<std::size_t>;
 };
@@ -50,6 +53,13 @@ class GpuPlan final : public PlanImpl {
   std::size_t workspace_bytes(std::int64_t max_m) const override {
     return kernels_.workspace_bytes(max_m);
   }
+  std::size_t fast_workspace_bytes(const Operands& operands) const override {
+    if (operands.d.rows == 0 || spec_.n == 0) return workspace_bytes(operands.d.rows);
+    return kernels_.fast_workspace_bytes(arguments_of(spec_, operands));
+  }
+  std::size_t fast_workspace_bound(std::int64_t max_m) const override {
+    return kernels_.fast_workspace_bound(max_m);
+  }
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
@@ -59,9 +69,9 @@ class GpuPlan final : public PlanImpl {
     if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
     if (Status s = check_workspace<R>(workspace, device_); !s) return s;
     const GemmArguments g = arguments_of(spec_, operands);
-    auto decision = kernels_.decide(g);
+    auto decision = kernels_.decide(g, workspace.bytes);
     if (!decision) return refusal(decision.status());
-    if (Status s = kernels_.enqueue(*decision, g, workspace.data, on); !s) return s;
+    if (Status s = kernels_.enqueue(*decision, g, workspace, on); !s) return s;
     if (info != nullptr) info->kernel = kernels_.name(*decision);
     return {};
   }
@@ -91,7 +101,7 @@ class GpuPlan final : public PlanImpl {
 
   std::string kernel(std::int64_t m) const override {
     if (m <= 0 || spec_.n == 0) return "none (no outputs)";
-    const auto decision = kernels_.decide(usual_arguments(spec_, m));
+    const auto decision = kernels_.decide(usual_arguments(spec_, m), workspace_bytes(m));
     if (!decision) return "none (" + refusal(decision.status()).message() + ")";
     return kernels_.name(*decision);
   }

@@ -22,16 +22,19 @@ class HipKernels {
   HipKernels(const GemmSpec& spec, const LaunchOptions& options, int device)
       : contract_(spec.contract), n_(spec.n), k_(spec.k), options_(options), device_(device) {}
 
-  Result<Decision> decide(const GemmArguments& g) const {
+  Result<Decision> decide(const GemmArguments& g, std::size_t) const {
     return hip::decide(g, contract_.arithmetic, contract_.input, options_);
   }
   std::string name(const Decision& decision) const { return hip::name(decision); }
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return hip::workspace_bytes(contract_, max_m, n_, k_, options_);
   }
-  Status enqueue(const Decision& decision, const GemmArguments& g, void* workspace,
+  /// No kernel gains from more.
+  std::size_t fast_workspace_bytes(const GemmArguments& g) const { return workspace_bytes(g.m); }
+  std::size_t fast_workspace_bound(std::int64_t max_m) const { return workspace_bytes(max_m); }
+  Status enqueue(const Decision& decision, const GemmArguments& g, Workspace workspace,
                  StreamHandle stream) const {
-    return launch(device_, options_.chip, launch_of(decision, g, workspace), stream);
+    return launch(device_, options_.chip, launch_of(decision, g, workspace.data), stream);
   }
   Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void* workspace,
                          StreamHandle stream) const {

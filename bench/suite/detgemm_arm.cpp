@@ -37,27 +37,32 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
   const PlanOptions options{what.variant, threads, what.stable};
   const Plan plan =
       required(Plan::create(device.backend(), spec_of(problem, what.contract), options));
-  const std::size_t bytes = required(plan.workspace_bytes(g.m));
+  // In memory tf32 is fp32.
+  const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;
+  const auto operands_of = [=, &buffers](int call) {
+    const Buffers::Call at = buffers.at(problem, call);
+    const ConstMatrix a =
+        g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
+    const ConstMatrix b =
+        g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
+    Operands operands{a, b, row_major(at.d, g.m, g.n, what.contract.output)};
+    if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
+    return operands;
+  };
+  const std::size_t bytes = required(plan.fast_workspace_bytes(operands_of(0)));
   if (workspace_bytes != nullptr) *workspace_bytes = bytes;
   Device& memory = device.backend().device();
   std::shared_ptr<void> scratch;
   if (bytes != 0) {
     scratch.reset(required(memory.allocate(bytes)), [&memory](void* p) { memory.release(p); });
   }
-  // In memory tf32 is fp32.
-  const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;
   Arm arm;
   arm.name = what.name;
   arm.detail = plan.kernel(g.m);
+  // The name is that of a run with the needed workspace.
+  if (bytes > required(plan.workspace_bytes(g.m))) arm.detail += ", on copies of operands";
   arm.enqueue = [=, &buffers](Stream stream, int call) {
-    const Buffers::Call at = buffers.at(problem, call);
-    const ConstMatrix a =
-        g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
-    const ConstMatrix b =
-        g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
-    Operands operands{a, b, row_major(at.d, g.m, g.n, plan.contract().output)};
-    if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
-    return plan.run(stream, operands, {scratch.get(), bytes});
+    return plan.run(stream, operands_of(call), {scratch.get(), bytes});
   };
   return arm;
 }

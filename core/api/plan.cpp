@@ -16,6 +16,13 @@ namespace detgemm {
 Backend::~Backend() = default;
 PlanImpl::~PlanImpl() = default;
 
+std::size_t PlanImpl::fast_workspace_bytes(const Operands& operands) const {
+  return workspace_bytes(operands.d.rows);
+}
+std::size_t PlanImpl::fast_workspace_bound(std::int64_t max_m) const {
+  return workspace_bytes(max_m);
+}
+
 struct Plan::State {
   const Backend* backend;
   GemmSpec spec;
@@ -51,6 +58,11 @@ Status check_stream(const Backend& backend, Stream stream) {
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
+Status check_max_m(std::int64_t max_m) {
+  if (max_m >= 0) return {};
+  return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+}
+
 /// A sentence so short that it needs no allocated memory.
 Status out_of_memory() { return {Errc::internal, "out of memory"}; }
 
@@ -76,10 +88,20 @@ Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
 }
 
 Result<std::size_t> Plan::workspace_bytes(std::int64_t max_m) const {
-  if (max_m < 0) {
-    return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
-  }
+  if (Status s = check_max_m(max_m); !s) return s;
   return state_->impl->workspace_bytes(max_m);
+}
+
+Result<std::size_t> Plan::fast_workspace_bytes(const Operands& operands) const try {
+  if (Status s = validate(state_->spec, operands); !s) return s;
+  return state_->impl->fast_workspace_bytes(operands);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<std::size_t> Plan::fast_workspace_bytes(std::int64_t max_m) const {
+  if (Status s = check_max_m(max_m); !s) return s;
+  return state_->impl->fast_workspace_bound(max_m);
 }
 
 Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, RunInfo* info) const
@@ -87,11 +109,15 @@ Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, R
   const GemmSpec& spec = state_->spec;
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   if (Status s = validate(spec, operands); !s) return s;
-  const std::size_t needed = state_->impl->workspace_bytes(operands.d.rows);
+  std::size_t used = state_->impl->workspace_bytes(operands.d.rows);
+  if (workspace.data != nullptr && workspace.bytes > used) {
+    const std::size_t fast = state_->impl->fast_workspace_bytes(operands);
+    if (workspace.bytes >= fast) used = fast;
+  }
   const std::array<NamedView, 2> inputs{{{"a", operands.a}, {"b", operands.b}}};
-  if (Status s = check_workspace(workspace, needed, spec, operands, inputs); !s) return s;
+  if (Status s = check_workspace(workspace, used, spec, operands, inputs); !s) return s;
   if (operands.d.rows == 0 || spec.n == 0) return no_outputs(info);
-  return state_->impl->run(stream, operands, workspace, info);
+  return state_->impl->run(stream, operands, {workspace.data, used}, info);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -136,7 +162,11 @@ std::string Plan::describe(std::int64_t m) const {
   text += "leaves     " + std::to_string(spec.contract.leaves(spec.k)) + "\n";
   text += "backend    " + std::string(state_->backend->name()) + "\n";
   text += "kernel     " + kernel(m) + "\n";
-  text += "workspace  " + std::to_string(m < 0 ? 0 : state_->impl->workspace_bytes(m)) + " bytes\n";
+  const auto bytes = [](std::size_t count) { return std::to_string(count) + " bytes\n"; };
+  const std::size_t needed = m < 0 ? 0 : state_->impl->workspace_bytes(m);
+  const std::size_t fast = m < 0 ? 0 : state_->impl->fast_workspace_bound(m);
+  text += "workspace  " + bytes(needed);
+  if (fast > needed) text += "fast       up to " + bytes(fast);
   return text;
 }
 

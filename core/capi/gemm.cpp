@@ -18,9 +18,8 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
   if (given == nullptr) return options;
   auto c = read("options", given);
   if (!c) return c.status();
-  if (c->reserved != 0) {
-    return invalid("options.reserved is " + std::to_string(c->reserved) + ": it must be 0");
-  }
+  auto serial = flag_of("options.serial_launch", c->serial_launch);
+  if (!serial) return serial.status();
   auto continues = flag_of("options.continue_from_c", c->continue_from_c);
   if (!continues) return continues.status();
   options.op_a = static_cast<Op>(c->op_a);
@@ -44,6 +43,7 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
   options.workspace = {c->workspace, c->workspace_bytes};
   options.max_workers = c->max_workers;
   options.stable = static_cast<Stable>(c->stable);
+  options.serial_launch = *serial;
   return options;
 }
 

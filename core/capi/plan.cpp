@@ -42,11 +42,10 @@ Result<PlanOptions> options_of(const detgemm_plan_options_t* given) {
   if (given == nullptr) return PlanOptions{};
   auto c = read("options", given);
   if (!c) return c.status();
-  if (c->reserved != 0) {
-    return invalid("options.reserved is " + std::to_string(c->reserved) + ": it must be 0");
-  }
+  const auto serial = flag_of("options.serial_launch", c->serial_launch);
+  if (!serial) return serial.status();
   return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers,
-                     static_cast<Stable>(c->stable)};
+                     static_cast<Stable>(c->stable), *serial};
 }
 
 /// The part that run and combine share: the caller's structs are read first, so that a bad one is
@@ -105,6 +104,33 @@ detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* plan, int64_t
     auto needed = plan->plan.workspace_bytes(max_m);
     if (!needed) return needed.status();
     *bytes = *needed;
+    return {};
+  });
+}
+
+detgemm_status_t detgemm_plan_fast_workspace_size(const detgemm_plan_t* plan,
+                                                  const detgemm_operands_t* operands,
+                                                  size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_plan();
+    if (bytes == nullptr) return null_argument("bytes", "a place for the answer");
+    auto arrays = operands_of(plan->plan.spec(), operands, Inputs::a_and_b);
+    if (!arrays) return arrays.status();
+    auto fast = plan->plan.fast_workspace_bytes(*arrays);
+    if (!fast) return fast.status();
+    *bytes = *fast;
+    return {};
+  });
+}
+
+detgemm_status_t detgemm_plan_fast_workspace_bound(const detgemm_plan_t* plan, int64_t max_m,
+                                                   size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_plan();
+    if (bytes == nullptr) return null_argument("bytes", "a place for the answer");
+    auto enough = plan->plan.fast_workspace_bytes(max_m);
+    if (!enough) return enough.status();
+    *bytes = *enough;
     return {};
   });
 }
@@ -196,6 +222,7 @@ detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan, detgemm_plan_o
     c.max_workers = plan->plan.options().max_workers;
     c.variant = plan->plan.options().variant.c_str();
     c.stable = static_cast<detgemm_stable_t>(plan->plan.options().stable);
+    c.serial_launch = plan->plan.options().serial_launch ? 1 : 0;
     return write("out", c, out);
   });
 }

@@ -32,7 +32,7 @@ std::size_t bytes_of(const ConstMatrix& packed) {
 Execution timed(const Plan& plan, const Operands& operands) {
   Device& device = plan.backend().device();
   Execution done;
-  done.workspace_bytes = need(plan.workspace_bytes(operands.d.rows));
+  done.workspace_bytes = need(plan.fast_workspace_bytes(operands));
   const Buffer scratch(device, done.workspace_bytes);
   const OwnedStream stream(device);
   RunInfo info;

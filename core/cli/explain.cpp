@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstdint>
 #include <memory>
 
 #include "core/cli/known_backends.hpp"
@@ -68,6 +69,23 @@ void add_problem(Report& report, const Problem& problem) {
   }
 }
 
+/// The problem's arrays, packed and at aligned addresses, as plans see them before there is memory.
+Operands imagined(const Problem& problem) {
+  std::uintptr_t next = 4096;
+  const auto place = [&](const Array& array) {
+    const std::uintptr_t at = next;
+    next += static_cast<std::uintptr_t>(array.bytes + 511) / 256 * 256;
+    return reinterpret_cast<void*>(at);
+  };
+  Operands all;
+  all.a = problem.a.view(place(problem.a));
+  all.b = problem.b.view(place(problem.b));
+  all.d = row_major(place(problem.d), problem.d.rows, problem.d.cols, problem.d.dtype);
+  if (problem.c.used) all.c = problem.c.view(place(problem.c));
+  if (problem.bias.used) all.bias = {place(problem.bias), problem.spec.n, problem.bias.dtype};
+  return all;
+}
+
 /// What one backend says; true where it would run the problem.
 bool add_backend(Report& report, const KnownBackend& known, const Problem& problem, Stable stable) {
   Json entry{{"name", known.name}};
@@ -77,16 +95,24 @@ bool add_backend(Report& report, const KnownBackend& known, const Problem& probl
     status = plan.status();
     if (status) {
       const std::size_t workspace = need(plan->workspace_bytes(problem.m));
+      const std::size_t fast = need(plan->fast_workspace_bytes(imagined(problem)));
       const auto variants = known.backend->variants(problem.spec);
       const auto promised = promises(known.backend->guarantees(problem.spec.contract));
       entry["would_run"] = true;
       entry["kernel"] = plan->kernel(problem.m);
       entry["workspace_bytes"] = workspace;
+      entry["fast_workspace_bytes"] = fast;
       entry["variants"] = variants;
       entry["promises"] = promised;
       report.line("backend", known.name);
       report.line("  kernel", plan->kernel(problem.m));
-      report.line("  workspace", std::to_string(workspace) + " bytes");
+      report.line("  workspace", std::to_string(workspace) + " bytes needed");
+      if (fast > workspace) {
+        report.line("", std::to_string(fast) +
+                            " bytes make it faster: rows of A or B do not start at multiples of 16 "
+                            "bytes, or leaves are no multiples of 64 k, and copies in the "
+                            "workspace do");
+      }
       report.line("  variants", joined(variants));
       report.line("  promises", joined(promised));
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace detgemm::test {
 namespace {
@@ -241,6 +242,22 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
   p.max_workers = r.pick(workers);
   p.stable = static_cast<Stable>(r.between(0, 2));
   return p;
+}
+
+void misalign_operands(Problem& p) {
+  Random r(mix(p.key + 0x0dd));
+  const auto move = [&](Layout& layout, Op op, std::int64_t rows, std::int64_t cols) {
+    if (op == Op::transpose) std::swap(rows, cols);
+    if (r.one_in(8)) return;  // one aligned operand beside one that is not
+    layout.ld = (layout.col_major ? rows : cols) + (r.one_in(2) ? 0 : r.between(0, 9));
+    layout.offset = r.between(0, 15);
+  };
+  move(p.a, p.spec.op_a, p.m, p.spec.k);
+  move(p.b, p.spec.op_b, p.spec.k, p.spec.n);
+  Reduction& reduction = p.spec.contract.reduction;
+  if (reduction.kind == ReductionKind::chain || !r.one_in(3)) return;
+  // At most as many leaves as before, since each may keep a sum in the workspace.
+  reduction.leaf_k = std::max(reduction.leaf_k / 16, std::int64_t{1}) * 16 + 16 * r.between(0, 3);
 }
 
 Operands operands_of(const Problem& p, const Addresses& at) {

@@ -55,6 +55,11 @@ enum class Reductions { chain, leaves, all };
 Problem draw_problem(std::uint64_t seed, std::uint64_t index,
                      Reductions reductions = Reductions::chain);
 
+/// The same problem with A and B at any address and any distance of lines, and under fold and tree
+/// often with a LEAF that is no multiple of 64. D stays where it is, so that kernels which want it
+/// aligned run too.
+void misalign_operands(Problem& problem);
+
 /// Views of stored arrays whose first elements lie at these addresses.
 struct Addresses {
   void* a = nullptr;

@@ -39,6 +39,26 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
   }
 }
 
+TEST(SweepProblem, MisalignedOperandsAreValidAndNearlyAlwaysOdd) {
+  int odd = 0, odd_leaves = 0, leaves = 0;
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    Problem p = draw_problem(7, i, Reductions::all);
+    misalign_operands(p);
+    ASSERT_TRUE(validate(p.spec)) << p.text();
+    const Operands o = somewhere(p);
+    const Status valid = validate(p.spec, o);
+    ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
+    ASSERT_LE(extent(o.a), kMaxElements) << p.text();
+    ASSERT_LE(extent(o.b), kMaxElements) << p.text();
+    odd += p.a.offset % 8 != 0 || p.a.ld % 8 != 0 || p.b.offset % 8 != 0 || p.b.ld % 8 != 0;
+    const Reduction& r = p.spec.contract.reduction;
+    leaves += r.kind != ReductionKind::chain;
+    odd_leaves += r.kind != ReductionKind::chain && r.leaf_k % 64 != 0;
+  }
+  EXPECT_GE(odd, 4500);
+  EXPECT_GE(odd_leaves, leaves / 4);
+}
+
 TEST(SweepProblem, IsAFunctionOfSeedAndIndex) {
   std::set<std::string> texts;
   for (std::uint64_t i = 0; i < 200; ++i) {

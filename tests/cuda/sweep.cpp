@@ -30,6 +30,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --arithmetic A     hopper (default), or ieee_fma with fp32 inputs, folds and trees
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --reduction WHICH  chain (default), leaves (fold and tree) or all
+  --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
   --plant WHAT       bit, canary or input: spoil every result; succeeds if each one is found
   --json FILE        the counts, for programs
@@ -46,6 +47,7 @@ struct Settings {
   Reductions reductions = Reductions::chain;
   std::string reduction = "chain";  // by name
   bool fma = false;
+  bool odd = false;
   std::string plant;
   std::string json;
 };
@@ -75,6 +77,8 @@ Settings parse(int argc, char** argv) {
       s.reduction = value;
     } else if (option == "--arithmetic" && (value == "hopper" || value == "ieee_fma")) {
       s.fma = value == "ieee_fma";
+    } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
+      s.odd = value == "odd";
     } else if (option == "--subject") {
       s.subject = value;
     } else if (option == "--plant") {
@@ -111,20 +115,22 @@ class Sweep {
 
  private:
   void one(std::uint64_t index) {
-    const Problem problem = settings_.fma
-                                ? draw_fma_problem(settings_.seed, index)
-                                : draw_problem(settings_.seed, index, settings_.reductions);
+    Problem problem = settings_.fma ? draw_fma_problem(settings_.seed, index)
+                                    : draw_problem(settings_.seed, index, settings_.reductions);
+    if (settings_.odd) misalign_operands(problem);
     const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
     if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
         settings_.largest)
       return;
     ++problems_;
     scene_.place(problem);
+    runs_ = 0;
     distinct_ += static_cast<unsigned long long>(problem.m * problem.spec.n);
     if (settings_.variant) return force(index, *settings_.variant);
     force(index, "");
     if (!settings_.plant.empty()) return;
     if (settings_.subject != "cuda") return;
+    force(index, "");  // with the other workspace
     // Fold and tree have hundreds of kernels: each problem gets a dozen, another one others.
     const auto variants = backend_.variants(problem.spec);
     const std::uint64_t every =
@@ -146,7 +152,10 @@ class Sweep {
     must(plan.status(), p.text().c_str());
     RunInfo info;
     if (settings_.subject == "cuda") {
-      const auto bytes = plan->workspace_bytes(p.m);
+      // Every other run has the workspace with which it is fastest, where copies of operands may
+      // lie. A forced kernel that takes the operands as they lie may then take copies instead.
+      const auto bytes = (p.key + runs_++) % 2 == 0 ? plan->workspace_bytes(p.m)
+                                                    : plan->fast_workspace_bytes(operands);
       must(bytes.status(), p.text().c_str());
       const Status ran =
           plan->run({DeviceKind::cuda, scene_.stream()}, operands, scene_.workspace(*bytes), &info);
@@ -167,11 +176,12 @@ class Sweep {
     if (++reported_ > 20) return;
     const auto n = static_cast<unsigned long long>(p.spec.n);
     std::printf(
-        "DIFFERS --arithmetic %s --reduction %s --seed %llu --only %llu --variant \"%s\": "
+        "DIFFERS --arithmetic %s --reduction %s --operands %s --seed %llu --only %llu --variant "
+        "\"%s\": "
         "%llu outputs (first %lld, %lld), %llu bytes outside, inputs %s; kernel %s; %s\n",
         settings_.fma ? "ieee_fma" : "hopper", settings_.reduction.c_str(),
-        static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
-        variant.c_str(), difference.elements,
+        settings_.odd ? "odd" : "drawn", static_cast<unsigned long long>(settings_.seed),
+        static_cast<unsigned long long>(index), variant.c_str(), difference.elements,
         difference.elements != 0 ? static_cast<long long>(difference.first / n) : -1,
         difference.elements != 0 ? static_cast<long long>(difference.first % n) : -1,
         difference.bytes_outside(), intact ? "intact" : "changed", info.kernel.c_str(),
@@ -215,6 +225,7 @@ class Sweep {
       out["oracle"] = settings_.fma ? "one thread an output, fp32 fma in a loop"
                                     : "one thread an output, integer model of hopper";
       out["seed"] = settings_.seed;
+      out["operands"] = settings_.odd ? "odd" : "drawn";
       out["problems"] = problems_;
       out["refused"] = refused_;
       out["distinct_outputs"] = distinct_;
@@ -233,6 +244,7 @@ class Sweep {
   Tally tally_;
   std::map<std::string, unsigned long long> refused_;  // by variant
   unsigned long long problems_ = 0, distinct_ = 0, missed_ = 0;
+  std::uint64_t runs_ = 0;  // of the problem that is in place
   int reported_ = 0;
 };
 

@@ -33,7 +33,7 @@ class Stream(ctypes.Structure):
 class GemmOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("op_a", c_int32), ("op_b", c_int32),
                 ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
-                ("continue_from_c", c_int32), ("reserved", c_uint32), ("c", c_void_p),
+                ("continue_from_c", c_int32), ("serial_launch", c_int32), ("c", c_void_p),
                 ("bias", c_void_p), ("backend", c_char_p), ("variant", c_char_p),
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t)]
 

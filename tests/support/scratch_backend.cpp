@@ -17,9 +17,15 @@ class ScratchPlan final : public PlanImpl {
   std::size_t workspace_bytes(std::int64_t max_m) const override {
     return 256 * static_cast<std::size_t>(max_m);
   }
+  std::size_t fast_workspace_bytes(const Operands& operands) const override {
+    return fast_workspace_bound(operands.d.rows);
+  }
+  std::size_t fast_workspace_bound(std::int64_t max_m) const override {
+    return 512 * static_cast<std::size_t>(max_m);
+  }
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    std::memset(workspace.data, 0xff, workspace_bytes(operands.d.rows));
+    std::memset(workspace.data, 0xff, workspace.bytes);  // all that it was given
     return inner_->run(stream, operands, {}, info);
   }
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,

@@ -189,12 +189,17 @@ static void plans(const detgemm_backend_t* backend) {
   OK(detgemm_gemm_spec_init(&spec_again, sizeof spec_again));
   EXPECT(options.stable == DETGEMM_STABLE_NONE);
   options.stable = DETGEMM_STABLE_B;
+  options.serial_launch = 1;
   operands.a = &a;
   operands.b = &b;
   operands.d = &d;
   OK(detgemm_operands_validate(&spec, &operands));
   OK(detgemm_plan_create(backend, &spec, &options, &plan));
   OK(detgemm_plan_workspace_size(plan, 2, &bytes));
+  OK(detgemm_plan_fast_workspace_size(plan, &operands, &needed));
+  EXPECT(needed >= bytes);
+  OK(detgemm_plan_fast_workspace_bound(plan, 2, &needed));
+  EXPECT(needed >= bytes);
   memory = malloc(bytes + DETGEMM_WORKSPACE_ALIGNMENT);
   scratch = memory + DETGEMM_WORKSPACE_ALIGNMENT - (uintptr_t)memory % DETGEMM_WORKSPACE_ALIGNMENT;
   OK(detgemm_plan_run(plan, &stream, &operands, scratch, bytes, &info));
@@ -210,7 +215,7 @@ static void plans(const detgemm_backend_t* backend) {
   EXPECT(digest == again && spec_again.n == 3 && spec_again.bias == DETGEMM_NONE);
   OK(detgemm_plan_options(plan, &options));
   EXPECT(options.max_workers == 0 && strcmp(options.variant, "") == 0);
-  EXPECT(options.stable == DETGEMM_STABLE_B && options.reserved == 0);
+  EXPECT(options.stable == DETGEMM_STABLE_B && options.serial_launch == 1);
   EXPECT(detgemm_plan_backend(plan) == backend);
   EXPECT(detgemm_plan_backend(NULL) == NULL);
   detgemm_plan_destroy(plan);

@@ -44,6 +44,13 @@ struct Guarantees {
 /// keeps it: at every replay, neither work in the graph before the run nor work still running on
 /// the stream on which the graph is launched may write the operand.
 ///
+/// How far back the promise reaches: to every piece of work on the stream that may still run, not
+/// to the one before alone. Runs let each other start early, one after the other, so a run may
+/// start while work before several earlier runs still goes on. Weights may therefore be promised if
+/// they were last written before the host last waited for the stream, or before an event, a copy or
+/// an ordinary launch on the stream that comes between the writing and the run, since these wait
+/// for all that lies before them. A run of this library between the two is not enough.
+///
 /// A broken promise is a data race, which nothing detects: the kernel may read the operand's old
 /// elements, the new ones, or some of each, and D is computed from what it read. No memory other
 /// than D and the workspace is written. `none` is always right.
@@ -62,6 +69,12 @@ struct PlanOptions {
   std::int32_t max_workers = 0;
   /// A promise of the caller's about one operand; see Stable.
   Stable stable = Stable::none;
+  /// Launch every kernel so that it starts when all earlier work on the stream has ended. By
+  /// default a CUDA backend uses programmatic dependent launch, with which kernels start earlier
+  /// and wait by themselves. Switch it off where other people's kernels on the stream use
+  /// programmatic dependent launch without waiting for the work before them, or where it is not
+  /// available. `stable` has no effect then. Backends that do not launch this way ignore it.
+  bool serial_launch = false;
 };
 
 /// What ran, for tools that must be sure of it.
@@ -72,7 +85,8 @@ struct RunInfo {
 /// A backend's half of a plan. It is immutable, and every function may be called concurrently.
 /// Preconditions of `run` and `combine`: the arguments passed `detgemm::validate`, the stream is of
 /// the backend's kind, and the workspace is aligned to kWorkspaceAlignment bytes and at least
-/// `workspace_bytes(d.rows)` long. Postcondition of a refusal: nothing was written or enqueued.
+/// `workspace_bytes(d.rows)` long; for `run` it has either that length or that of
+/// `fast_workspace_bytes(operands)`. Postcondition of a refusal: nothing was written or enqueued.
 class DETGEMM_API PlanImpl {
  public:
   virtual ~PlanImpl();
@@ -80,6 +94,13 @@ class DETGEMM_API PlanImpl {
   /// Bytes of workspace for any M up to max_m; it does not decrease as max_m grows, and depends on
   /// nothing else.
   virtual std::size_t workspace_bytes(std::int64_t max_m) const = 0;
+  /// Bytes of workspace, from workspace_bytes(d.rows) on, with which this run is fastest: more than
+  /// that where the backend has a faster way that needs them. A run with fewer has the same bits.
+  /// Precondition: the arguments passed `detgemm::validate`. No element is read.
+  virtual std::size_t fast_workspace_bytes(const Operands& operands) const;
+  /// The maximum of it over all operands with up to max_m rows; it does not decrease as max_m
+  /// grows, and may be larger than the maximum.
+  virtual std::size_t fast_workspace_bound(std::int64_t max_m) const;
   /// Enqueues the computation of D on the stream; does not wait, synchronise or allocate device
   /// memory. On the host D is finished at return. `info` may be null.
   virtual Status run(Stream stream, const Operands& operands, Workspace workspace,

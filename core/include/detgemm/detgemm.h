@@ -93,7 +93,8 @@ enum { DETGEMM_HOST = 0, DETGEMM_CUDA = 1, DETGEMM_HIP = 2 };
 /* The operand, if any, that the caller promises to leave unwritten while earlier work on the stream
  * still runs: the weights of a layer, as a rule. A CUDA backend then reads it before the earlier
  * kernels of the stream have ended (programmatic dependent launch). The promise is part of a plan
- * and holds for each of its runs, and for every replay of a graph captured from them. A broken
+ * and holds for each of its runs, and for every replay of a graph captured from them. It reaches to
+ * all earlier work of the stream that may still run, not to the one before alone. A broken
  * promise is a data race: the operand's old elements, its new ones or some of each enter D. The
  * exact wording is at detgemm::Stable in backend.hpp. */
 typedef int32_t detgemm_stable_t;
@@ -346,7 +347,8 @@ typedef struct detgemm_plan_options_t {
   int32_t max_workers;     /* threads on the host, multiprocessors on a GPU; 0 (default) for all */
   const char* variant;     /* the kernel to force; NULL (default) or "": the backend chooses */
   detgemm_stable_t stable; /* a promise, see detgemm_stable_t; none (default) is always right */
-  uint32_t reserved;       /* 0 */
+  int32_t serial_launch;   /* 1: kernels start when all earlier work on the stream has ended;
+                            * 0 (default): CUDA kernels use programmatic dependent launch */
 } detgemm_plan_options_t;
 DETGEMM_API detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options,
                                                        size_t struct_size);
@@ -373,9 +375,21 @@ DETGEMM_API void detgemm_plan_destroy(detgemm_plan_t* plan);
 /* Bytes of scratch memory that a run or a combine needs for any M from 0 to max_m. */
 DETGEMM_API detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* plan, int64_t max_m,
                                                          size_t* bytes);
+/* Bytes, at least those of detgemm_plan_workspace_size, with which a run of these operands is
+ * fastest: a backend may have a faster way for them that needs more scratch memory. The bits are
+ * the same with less. No element is read. */
+DETGEMM_API detgemm_status_t detgemm_plan_fast_workspace_size(const detgemm_plan_t* plan,
+                                                              const detgemm_operands_t* operands,
+                                                              size_t* bytes);
+/* Enough of it for all operands of any M from 0 to max_m, however they lie. */
+DETGEMM_API detgemm_status_t detgemm_plan_fast_workspace_bound(const detgemm_plan_t* plan,
+                                                               int64_t max_m, size_t* bytes);
 /* Enqueues the computation of D; on the host it is finished at return. `workspace` is memory of the
  * stream's device that nothing else uses until the work has finished; NULL with 0 bytes where none
- * is needed. M is the number of D's rows. `info` may be NULL. */
+ * is needed. It has any size from detgemm_plan_workspace_size on; from
+ * detgemm_plan_fast_workspace_size on the run is fastest. Executable graphs made from one capture
+ * share its workspace and may not run at the same time. M is the number of D's rows. `info` may be
+ * NULL. */
 DETGEMM_API detgemm_status_t detgemm_plan_run(const detgemm_plan_t* plan,
                                               const detgemm_stream_t* stream,
                                               const detgemm_operands_t* operands, void* workspace,
@@ -419,7 +433,7 @@ typedef struct detgemm_gemm_options_t {
   float alpha; /* 1 */
   float beta;  /* 0 */
   int32_t continue_from_c;
-  uint32_t reserved; /* 0 */
+  int32_t serial_launch; /* 0 (default) or 1, as in detgemm_plan_options_t */
   const detgemm_const_matrix_t* c;
   const detgemm_vector_t* bias;
   const char* backend; /* a name; NULL (default) or "": the first that computes the problem */

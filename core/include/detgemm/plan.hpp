@@ -29,11 +29,30 @@ class DETGEMM_API Plan {
   /// Bytes of workspace that `run` and `combine` need for any M from 0 to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
 
+  /// Bytes of workspace with which this run is fastest, at least `workspace_bytes` of its M. More
+  /// than that is never needed and never moves a bit: it buys time where a backend has a faster way
+  /// for these arrays. The CUDA backend then copies operands whose rows do not start at multiples
+  /// of 16 bytes, or whose leaves are not multiples of 64 k, into the workspace, and multiplies the
+  /// copies. The answer depends on sizes, strides and addresses of the arrays alone; no element is
+  /// read.
+  Result<std::size_t> fast_workspace_bytes(const Operands& operands) const;
+
+  /// Enough of it for all arrays of any M from 0 to max_m, however they lie. For the CUDA backend
+  /// that is about the size of op(A) and op(B) together, most of which aligned arrays never use.
+  Result<std::size_t> fast_workspace_bytes(std::int64_t max_m) const;
+
   /// D = A*B with the spec's epilogue; M is the number of D's rows. Everything is checked before
   /// anything is written or enqueued. On a GPU the work is enqueued on the stream and the call
   /// returns without waiting: the arrays and the workspace must stay as they are until it has
   /// finished, and concurrent runs need a workspace each. On the host D is finished at return.
   /// Calls may be captured into a graph. `info` may be null.
+  ///
+  /// The workspace has at least `workspace_bytes` of this M, and nothing beyond what the run uses
+  /// is looked at: the first `fast_workspace_bytes(operands)` bytes if it has that many, else the
+  /// first `workspace_bytes`. What is used lies apart from all arrays. A graph keeps the workspace
+  /// of its capture, so two executable graphs made from one capture (instantiated twice, or cloned)
+  /// share it, and may not run at the same time; capture twice, with a workspace each, where they
+  /// shall.
   Status run(Stream stream, const Operands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
   /// The same for a problem without C and bias.
@@ -86,6 +105,7 @@ struct GemmOptions {
   Workspace workspace{};         ///< when empty on the host, scratch is allocated for the call
   std::int32_t max_workers = 0;  ///< as in PlanOptions
   Stable stable = Stable::none;  ///< as in PlanOptions
+  bool serial_launch = false;    ///< as in PlanOptions
 };
 
 /// One call that plans, checks and runs. The contract is part of the call; there is no default one.

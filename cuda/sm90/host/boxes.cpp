@@ -40,9 +40,9 @@ Boxes y_boxes(const Geometry& t, const Problem& p) {
   return boxes_of(p.y, t, p.k, t.y_share(), room);
 }
 
-int last_origin(const Operand& operand, int tile, bool may_overlap) {
+int last_origin(const Operand& operand, int tile, bool may_overlap, bool by_class) {
   if (!may_overlap) return std::numeric_limits<int>::max();
-  const std::int64_t step = operand.mn_major ? 16 / 2 : 1;
+  const std::int64_t step = operand.mn_major || by_class ? 16 / 2 : 1;
   return static_cast<int>(ceil_div(std::max<std::int64_t>(operand.rows - tile, 0), step) * step);
 }
 

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
+#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -53,7 +56,10 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
 }  // namespace
 
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
-  // For a kernel in clusters, a tile of the raster is that of the whole cluster.
+  // For a kernel in clusters, a tile of the raster is that of the whole cluster. Paths take
+  // problems of fewer than 2^30 of the smallest tiles either way round, so that counts fit.
+  assert(ceil_div(x_rows, std::int64_t{t.x()}) * ceil_div(y_rows, std::int64_t{t.n}) <
+         std::numeric_limits<int>::max());
   Raster r;
   r.tiles_x = static_cast<int>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
   r.tiles_y = static_cast<int>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
@@ -94,6 +100,7 @@ constexpr double kReuseRate =
 constexpr double kResident = 25.6e6;
 constexpr double kCacheStart = 1.72;
 constexpr double kPower = 914e6;        // FLOP per us at the clock that power allows
+constexpr double kGatherBlock = 3;      // us of a gather tile per block of 32 k
 constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes per FLOP, which costs power
 }  // namespace model
 
@@ -234,13 +241,20 @@ struct Candidate {
   }
 };
 
+/// Microseconds of the gather kernel: waves of tiles, each with a block of 32 k at a time.
+double predicted_gather_time(const Question& q) {
+  const double tiles = static_cast<double>(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile));
+  const double waves = std::ceil(tiles / q.sms);  // two CTAs of a multiprocessor take turns
+  return 3.0 + waves * static_cast<double>(ceil_div(q.k, 32)) * model::kGatherBlock;
+}
+
 /// Gather has one kernel, so there is nothing to choose or to force.
 Choice choose_gather(const Question& q) {
   Decision d = candidate(q, 0, false);
   d.leaves = q.leaves();
   d.grid = static_cast<int>(std::min(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile),
                                      std::int64_t{kGatherCtasPerSm} * q.sms));
-  return {d, nullptr};
+  return {d, nullptr, predicted_gather_time(q)};
 }
 
 }  // namespace
@@ -277,24 +291,41 @@ const char* why_not(const Question& q) {
   return rule;
 }
 
-Choice choose(const Question& q) {
+namespace {
+
+/// The cheapest kernel for the operands as they lie.
+Choice choose_as_they_lie(const Question& q) {
   Choice best;
   if (q.forced >= 0) best.why_not = why_not(q);
   if (best.why_not != nullptr) return best;
   if (q.family == Family::gather) return choose_gather(q);
-  double min = 0;
   const Range range = kernels_for(q);
   for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
       const Candidate c(q, i, swapped);
       if (c.why_not() != nullptr || c.loads_too_much()) continue;
       const double time = c.time();
-      if (best.decision.family != Family::none && time >= min) continue;
-      min = time;
+      if (best.decision.family != Family::none && time >= best.us) continue;
+      best.us = time;
       best.decision = c.decision();
     }
   }
   return best;
+}
+
+}  // namespace
+
+Choice choose(const Question& q) {
+  const Choice direct = choose_as_they_lie(q);
+  if (!q.packing.any()) return direct;
+  Choice copied = choose_as_they_lie(packed(q));
+  copied.us += predicted_pack_time(q);
+  if (copied.why_not != nullptr) return direct;
+  if (direct.why_not == nullptr && direct.us <= copied.us) return direct;
+  copied.decision.packs_a = q.packing.a;
+  copied.decision.packs_b = q.packing.b;
+  copied.decision.packed_bytes = packed_bytes(q);
+  return copied;
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -6,6 +6,7 @@
 #include "cuda/sm90/chain/kernels.hpp"
 #include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
@@ -58,6 +59,12 @@ std::span<const KernelInfo> leaf_kernels(const Contract& contract) {
 }
 
 std::string name(const Decision& d) {
+  if (d.packs_a || d.packs_b) {
+    Decision on_copies = d;
+    on_copies.packs_a = on_copies.packs_b = false;
+    const char* which = !d.packs_b ? "/pack-a" : !d.packs_a ? "/pack-b" : "/pack";
+    return sm90::name(on_copies) + which;
+  }
   if (d.family == Family::gather) return d.leaves ? "sm90/gather-leaves" : "sm90/gather";
   const std::string roles = d.swapped ? "/swapped" : "";
   if (d.family == Family::leaves) {
@@ -118,8 +125,9 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
   const Geometry& t = geometry_of(d);
   const bool twice = may_store_twice(call.g);
-  s.x_last = last_origin(p.x, t.x(), twice);
-  s.y_last = last_origin(p.y, t.n, twice);
+  const bool by_class = d.family == Family::realign;
+  s.x_last = last_origin(p.x, t.x(), twice, by_class);
+  s.y_last = last_origin(p.y, t.n, twice, by_class);
   const Boxes x = x_boxes(t, p);
   const Boxes y = y_boxes(t, p);
   s.x_stage_bytes = x.stage_bytes;
@@ -134,23 +142,29 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   return s;
 }
 
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchMaps* maps) {
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
+                      LaunchMaps* maps) {
   const Geometry& t = geometry_of(d);
   if (call.g.k > 0) {
-    const auto make = [&](const Operand& o, const Boxes& boxes, CUtensorMap* to) {
-      return make_map(o, d.input, call.g.k, boxes.rows, boxes.depth, to);
+    const auto make = [&](const Operand& o, const Boxes& boxes, bool& one_box, CUtensorMap* to) {
+      const auto error = make_map(o, d.input, call.g.k, boxes.rows, boxes.depth, to);
+      if (error == cudaSuccess || !one_box) return error;
+      one_box = false;
+      return make_map(o, d.input, call.g.k, boxes.rows, 1, to);
     };
-    if (const auto e = make(p.x, x_boxes(t, p), &maps->x); e != cudaSuccess) return e;
-    if (const auto e = make(p.y, y_boxes(t, p), &maps->y); e != cudaSuccess) return e;
+    auto error = make(p.x, x_boxes(t, p), shape.x_one_box, &maps->x);
+    if (error == cudaSuccess) error = make(p.y, y_boxes(t, p), shape.y_one_box, &maps->y);
+    if (error != cudaSuccess) return error;
   }
   return d.form == Form::plain ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
 }
 
 cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call) {
+  if (d.packs_a || d.packs_b) return launch_on_copies(launch_chain, kernel, d, call);
   const Problem p = problem_of(d, call);
-  LaunchMaps maps;
-  if (const auto e = make_maps(d, p, call, &maps); e != cudaSuccess) return e;
   LaunchShape shape = shape_of(d, p, call);
+  LaunchMaps maps;
+  if (const auto e = make_maps(d, p, call, shape, &maps); e != cudaSuccess) return e;
   GemmArguments g = call.g;
   void* arguments[] = {&maps, &shape, &g};
   return launch(kernel, d.grid, call.queue(), arguments);
@@ -162,6 +176,8 @@ cudaError_t launch_realign(const Kernel& kernel, const Decision& d, const Call& 
   const Geometry& t = geometry_of(d);
   RealignMaps maps;
   RealignShifts shifts;
+  shifts.x_box_rows = class_box_rows(p.x, t.x());
+  shifts.y_box_rows = class_box_rows(p.y, t.n);
   if (call.g.k > 0) {
     const auto make = [&](const Operand& o, int rows, CUtensorMap* to, std::uint32_t* late) {
       return make_class_maps(o, d.input, call.g.k, rows, t.depth, to, late);

@@ -32,9 +32,12 @@ GatherLeaves gather_leaves(const Decision& d, const Call& call);
 
 /// The operands of a call on the sides that were decided.
 Problem problem_of(const Decision& d, const Call& call);
-/// The maps of the operands, and of D where the kernel stores it through one.
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchMaps* maps);
 /// What every tiled kernel is told about its problem.
 LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call);
+/// The maps of the operands, and of D where the kernel stores it through one. Where the driver
+/// refuses a map of several k blocks, whose strides do not grow from dimension to dimension as its
+/// documentation says they should, `shape` is told that every block has a box.
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
+                      LaunchMaps* maps);
 
 }  // namespace detgemm::cuda::sm90

@@ -7,6 +7,7 @@
 
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
+#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -19,7 +20,7 @@ constexpr std::size_t kSlotBytesPerSm = 128 * 1024;
 std::size_t words_bytes(int sms) { return (static_cast<std::size_t>(sms) * 8 + 255) / 256 * 256; }
 
 int levels_of(const Reduction& r, std::int64_t leaves) {
-  return r.kind == ReductionKind::tree ? waiting_sums(static_cast<int>(leaves)) : 0;
+  return r.kind == ReductionKind::tree ? waiting_sums(leaves) : 0;
 }
 
 /// Numbers the launches of this process. The numbers begin anywhere, so that a word that another
@@ -38,7 +39,9 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   const Geometry& t = geometry_of(d);
   const Sharing sharing = sharing_of(d);
   LeafShape s;
-  s.leaf_blocks = static_cast<int>(g.reduction.leaf_k / kBlockK);
+  // The only leaf of a fold from C may be declared longer than any k.
+  constexpr std::int64_t kMaxBlocks = (std::int64_t{1} << 30) / kBlockK;
+  s.leaf_blocks = static_cast<int>(std::min(g.reduction.leaf_k / kBlockK, kMaxBlocks));
   s.leaves = static_cast<int>(leaves_of(g.reduction, g.k));
   s.tree = g.reduction.kind == ReductionKind::tree;
   s.parts = sharing.parts;
@@ -83,11 +86,12 @@ std::size_t leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::
 }
 
 cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& call) {
+  if (d.packs_a || d.packs_b) return launch_on_copies(launch_leaves, kernel, d, call);
   const Problem p = problem_of(d, call);
   const Geometry& t = geometry_of(d);
-  LeafMaps maps;
-  if (const auto e = make_maps(d, p, call, &maps); e != cudaSuccess) return e;
   LaunchShape shape = shape_of(d, p, call);
+  LeafMaps maps;
+  if (const auto e = make_maps(d, p, call, shape, &maps); e != cudaSuccess) return e;
   LeafShape leaf = leaf_shape(d, call);
   leaf.c_by_tma = leaf.from_c && d.form == Form::plain && takes_c_by_tma(t, call.g.output) &&
                   c_suits_tma(call.g, p);

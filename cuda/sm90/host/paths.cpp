@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 #include "cuda/sm90/tile/problem.hpp"
@@ -34,23 +35,51 @@ bool d_suits_tma(const GemmArguments& g) {
          (along_n || g.m == 1 || g.ds.row == 1);
 }
 
+/// Tiles of 64 x 8 either way round are counted in 32 bits.
+bool few_tiles(std::int64_t m, std::int64_t n) {
+  return ceil_div(m, std::int64_t{64}) * ceil_div(n, std::int64_t{8}) < kMaxRows &&
+         ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{8}) < kMaxRows;
+}
+
 bool fits_tma(const GemmArguments& g, const Problem& p) {
-  return small_enough(p.x, g.k) && small_enough(p.y, g.k) &&
-         ((g.m + 63) / 64) * ((g.n + 7) / 8) < kMaxRows;
+  return small_enough(p.x, g.k) && small_enough(p.y, g.k) && few_tiles(g.m, g.n);
+}
+
+bool whole_blocks(const Question& q) { return !q.leaves() || q.reduction.leaf_k % kBlockK == 0; }
+
+/// `plain`: TMA stores D and the epilogue only rounds. A fold starts from fp32 C in the plain form
+/// too.
+Form form_of(bool plain, const Question& q) {
+  if (plain && (q.leaves() || !q.from_c)) return Form::plain;
+  return q.from_c && !q.leaves() ? Form::from_c : Form::general;
 }
 
 /// What takes arrays of some kind. `tma`: extents that TMA counts, and for fold and tree leaves of
-/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain`: an output
-/// that TMA stores. A fold starts from fp32 C in the plain form too.
+/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain` as above.
 void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) {
   q.family = Family::gather;
   if (tma && aligned) q.family = q.leaves() ? Family::leaves : Family::chain;
   if (tma && !aligned && realigns && !q.leaves()) q.family = Family::realign;
-  if (plain && aligned && tma && (q.leaves() || !q.from_c)) return;
-  q.form = q.from_c && !q.leaves() ? Form::from_c : Form::general;
+  q.form = form_of(plain && aligned && tma, q);
 }
 
-bool whole_blocks(const Question& q) { return !q.leaves() || q.reduction.leaf_k % kBlockK == 0; }
+/// What copies of operands would be good for: those that TMA does not take as they lie, and both
+/// where leaves have to be padded.
+Packing packing_of(const GemmArguments& g, const Problem& p, bool plain, const Question& q) {
+  if (q.family != Family::realign && q.family != Family::gather) return {};
+  if (g.m >= kMaxRows || g.n >= kMaxRows || g.k == 0 || g.k >= kMaxRows || !few_tiles(g.m, g.n)) {
+    return {};
+  }
+  Packing packing;
+  const bool pads = !whole_blocks(q);
+  packing.a = pads || !suits_tma(p.x) || !small_enough(p.x, g.k);
+  packing.b = pads || !suits_tma(p.y) || !small_enough(p.y, g.k);
+  packing.form = form_of(plain, q);
+  Question with = q;
+  with.packing = packing;
+  if (packed_shape(with).k >= kMaxRows) return {};
+  return packing;
+}
 
 }  // namespace
 
@@ -60,9 +89,10 @@ void ask(const GemmArguments& g, Question& q) {
   const Problem p = make_problem(g, false, false, false);
   q.a_mn = p.x.mn_major;
   q.b_mn = p.y.mn_major;
+  const bool plain = d_suits_tma(g) && only_rounds(g.epilogue);
   set_family(fits_tma(g, p) && whole_blocks(q), suits_tma(p.x) && suits_tma(p.y),
-             suits_realign(p.x, g.k) && suits_realign(p.y, g.k),
-             d_suits_tma(g) && only_rounds(g.epilogue), q);
+             suits_realign(p.x, g.k) && suits_realign(p.y, g.k), plain, q);
+  q.packing = packing_of(g, p, plain, q);
 }
 
 Question usual_question(const GemmSpec& spec, std::int64_t m) {

@@ -52,7 +52,7 @@ cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
                const_cast<void*>(shape.data), extent, stride, shape.box, ones,
                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(shape.box[0] * bytes),
                CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  return static_cast<cudaError_t>(result);  // errors of driver and runtime have the same numbers
 }
 
 }  // namespace detgemm::cuda::sm90

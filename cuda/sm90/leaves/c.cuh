@@ -23,8 +23,8 @@ __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchS
   const int rows = rows_run_along_y ? T::kX : T::kN;
   const auto* c = static_cast<const float*>(g.c);
   for (int i = static_cast<int>(threadIdx.x) - 128; i < rows * lines; i += T::kGroups * 128) {
-    const int x = tile_x * T::kX + (rows_run_along_y ? i / lines : i % lines * kLine);
-    const int y = tile_y * T::kN + (rows_run_along_y ? i % lines * kLine : i / lines);
+    const int x = x_of<T>(shape, tile_x) + (rows_run_along_y ? i / lines : i % lines * kLine);
+    const int y = y_of<T>(shape, tile_y) + (rows_run_along_y ? i % lines * kLine : i / lines);
     if (x >= shape.x_rows || y >= shape.y_rows) continue;
     ptx::prefetch_global_l2(c + x * along_x + y * along_y);
   }
@@ -105,12 +105,11 @@ struct IncomingC {
       }
     }
   }
-  /// Brings the C of another tile into L2.
-  __device__ __forceinline__ void prefetch(int tile_x, int tile_y) const {
+  /// Brings the C of another tile, whose first row and column these are, into L2.
+  __device__ __forceinline__ void prefetch(int x0, int y0) const {
     if (threadIdx.x % 32 >= kSlabs) return;
     const int lane = static_cast<int>(threadIdx.x % 32);
-    ptx::tma_prefetch(&map, tile_y * T::kN + lane * kSlab,
-                      tile_x * T::kX + static_cast<int>(threadIdx.x - 128) / 32 * 16);
+    ptx::tma_prefetch(&map, y0 + lane * kSlab, x0 + static_cast<int>(threadIdx.x - 128) / 32 * 16);
   }
   /// Requests the slabs of a round: boxes of (16 rows, kSlab).
   __device__ __forceinline__ void request(int round) {

@@ -57,7 +57,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
       int next_x, next_y;
       if (ahead.next(shape.raster, next_x, next_y)) {
         if (c.on) {
-          c.prefetch(next_x, next_y);
+          c.prefetch(x_of<T>(shape, next_x), y_of<T>(shape, next_y));
         } else {
           prefetch_c<T>(g, shape, next_x, next_y);
         }

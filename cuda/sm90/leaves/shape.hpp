@@ -65,7 +65,7 @@ DETGEMM_HD LeafRange part_of(const LeafShape& s, int part) {
 
 /// The maximum number of sums that wait, beside the one in registers, while a tree over `leaves` is
 /// walked.
-DETGEMM_HD int waiting_sums(int leaves) {
+DETGEMM_HD int waiting_sums(std::int64_t leaves) {
   const int stack = tree_stack_size(leaves);
   return stack > 2 ? stack - 2 : 0;
 }

@@ -47,9 +47,11 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
+    const int x0 = x_of<T>(shape, tile_x);
+    const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> acc;  // (64 * kBlocks, kN)
     if constexpr (T::kForm == Form::from_c) {
-      start_from_c<T>(g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
+      start_from_c<T>(g, shape, group, x0, y0, acc);
     } else {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
@@ -59,7 +61,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
       }
     }
     run_chain<T>(shared, shape.k_blocks, group, cursor, in_step, acc);
-    finish_general<T>(shared, g, shape, group, tile_x * T::kX, tile_y * T::kN, acc);
+    finish_general<T>(shared, g, shape, group, x0, y0, acc);
   }
 }
 

@@ -31,9 +31,12 @@ __device__ __forceinline__ void shift_chunks(const uint4 (&in)[3], int shift,
 /// neighbouring raw rows. An odd pitch makes chunks of equal parity in neighbouring rows meet banks
 /// of different parity, and the swizzle does the same for neighbouring classes, so no wavefront is
 /// split.
+///
+/// Of each class the first `box_rows` rows are there; the others of the stage keep what they held,
+/// since they belong to rows that do not exist and are never stored.
 template <class R>
 __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std::uint32_t shifts,
-                                        int warp) {
+                                        int box_rows, int warp) {
   const int lane = threadIdx.x % 32;
   const int odd = lane / 4 % 2;
   const int c = warp * 2 + odd;
@@ -54,7 +57,8 @@ __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std
       const int q = strip % R::kBoxRows;
       const int span = strip / R::kBoxRows;
       row[i] = to + span * R::kSpanRoom + (q * kClasses + c) * kSpanBytes;
-      if (R::kStrips % 4 != 0 && strip >= R::kStrips) row[i] = 0;
+      if (q >= box_rows || (R::kStrips % 4 != 0 && strip >= R::kStrips)) row[i] = 0;
+      if (row[i] == 0) continue;
       const std::uint32_t at =
           from + span / R::kSpans * R::kBoxRoom + q * R::kPitch + span % R::kSpans * kSpanBytes;
 #pragma unroll
@@ -64,7 +68,7 @@ __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (R::kStrips % 4 != 0 && row[i] == 0) continue;
+      if (row[i] == 0) continue;
       std::uint32_t out[8];
       shift_chunks(in[i], shift, out);
       ptx::st_shared_v4_u32(row[i] + chunk[0], {out[0], out[1], out[2], out[3]});
@@ -96,6 +100,7 @@ struct RealignWarp {
   const SharedLayout<T>& shared;
   const RealignMaps& maps;
   const LaunchShape& shape;
+  const RealignShifts& shifts;
   int warp;
   TileWalk<T> walk{};
   int tile_x = 0, tile_y = 0, block = 0;  ///< what is copied next
@@ -117,19 +122,21 @@ struct RealignWarp {
   __device__ void load_x(int stage) const {
 #pragma unroll
     for (int c = 2 * warp; c < 2 * warp + 2; ++c) {
-      load_class<typename T::RawX>(maps.x[c], raw(stage) + c * T::RawX::kClassRoom, tile_x * T::kX,
-                                   block, raw_full(stage));
+      load_class<typename T::RawX>(maps.x[c], raw(stage) + c * T::RawX::kClassRoom,
+                                   x_of<T>(shape, tile_x), block, raw_full(stage));
     }
   }
   __device__ void load_y(int stage) const {
 #pragma unroll
     for (int c = 2 * warp; c < 2 * warp + 2; ++c) {
       load_class<typename T::RawY>(maps.y[c], raw(stage) + T::RawX::kRoom + c * T::RawY::kClassRoom,
-                                   tile_y * T::kN, block, raw_full(stage));
+                                   y_of<T>(shape, tile_y), block, raw_full(stage));
     }
   }
   __device__ void announce(int stage) const {
-    ptx::mbarrier_arrive_expect_tx(raw_full(stage), T::kWarpBytes);
+    const int bytes = T::RawX::class_bytes(shifts.x_box_rows) +  // of two classes each
+                      T::RawY::class_bytes(shifts.y_box_rows);
+    ptx::mbarrier_arrive_expect_tx(raw_full(stage), static_cast<std::uint32_t>(2 * bytes));
   }
 };
 
@@ -140,7 +147,7 @@ template <class T>
 __device__ __forceinline__ void run_realigner(const SharedLayout<T>& shared,
                                               const RealignMaps& maps, const LaunchShape& shape,
                                               const RealignShifts& shifts, int warp) {
-  RealignWarp<T> ahead{shared, maps, shape, warp};
+  RealignWarp<T> ahead{shared, maps, shape, shifts, warp};
   ahead.start();
   // The first copies of a stable operand start before earlier kernels have ended.
   RealignWarp<T> first = ahead;
@@ -165,9 +172,10 @@ __device__ __forceinline__ void run_realigner(const SharedLayout<T>& shared,
   while (filled > 0) {
     ptx::mbarrier_wait(ahead.raw_full(raw.stage), raw.parity);
     ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
-    realign<typename T::RawX>(ahead.raw(raw.stage), shared.x(cursor.stage), shifts.x, warp);
+    realign<typename T::RawX>(ahead.raw(raw.stage), shared.x(cursor.stage), shifts.x,
+                              shifts.x_box_rows, warp);
     realign<typename T::RawY>(ahead.raw(raw.stage) + T::RawX::kRoom, shared.y(cursor.stage),
-                              shifts.y, warp);
+                              shifts.y, shifts.y_box_rows, warp);
     // For wgmma, which reads the stage, and for TMA, which refills the raw buffer.
     ptx::fence_proxy_async();
     __syncwarp();

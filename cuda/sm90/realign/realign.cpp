@@ -26,11 +26,21 @@ double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64
   const double k64 = 64.0 * t.depth;
   const double steps = std::ceil(static_cast<double>(k) / k64) * 4 * t.depth;
   // Clocks per k16 step: the tensor core, the floor of a chain, and the copies, which were measured
-  // to take 1.85 clocks per row.
-  const double step = std::max({t.groups * t.n / 2.0, 44.0, 1.85 * (t.x() + t.n)});
+  // to take 1.85 clocks per row. Of an operand of few rows only those that exist are copied.
+  const auto copied = [](std::int64_t rows, int tile) {
+    return std::min<std::int64_t>((rows + kClasses - 1) / kClasses * kClasses, tile);
+  };
+  const double rows = static_cast<double>(copied(x_rows, t.x()) + copied(y_rows, t.n));
+  const double step = std::max({t.groups * t.n / 2.0, 44.0, 1.85 * rows});
   const double clocks = waves * (steps * step + 1500.0 + 12.0 * t.n) + 3000.0;
   const double bytes = static_cast<double>(x_rows + y_rows) * static_cast<double>(k) * 2.0;
   return std::max(clocks / 1750.0, bytes / 4.0e6 + 1.5) + 0.1 * clocks / 1750.0;
+}
+
+int class_box_rows(const Operand& operand, int rows) {
+  if (operand.mn_major) return kBlockK / kClasses;
+  const std::int64_t there = (operand.rows + kClasses - 1) / kClasses;
+  return static_cast<int>(std::min<std::int64_t>(rows / kClasses, there));
 }
 
 cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, int rows, int depth,
@@ -54,7 +64,7 @@ cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, 
     s.stride[0] = static_cast<std::uint64_t>(operand.ld) * 2 * kClasses;
     const int spans = operand.mn_major ? (rows % 128 == 0 ? 2 : 1) : depth;
     s.box[0] = static_cast<std::uint32_t>(spans * kBlockK + 8);
-    s.box[1] = static_cast<std::uint32_t>((operand.mn_major ? kBlockK : rows) / kClasses);
+    s.box[1] = static_cast<std::uint32_t>(class_box_rows(operand, rows));
     if (const auto e = encode(s, &maps[c]); e != cudaSuccess) return e;
   }
   return cudaSuccess;

@@ -39,6 +39,9 @@ bool suits_realign(const Operand& operand, std::int64_t k);
 double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows,
                               std::int64_t k, int sms);
 
+/// Rows of a box of one class, for `rows` rows per tile: no more than the operand has.
+int class_box_rows(const Operand& operand, int rows);
+
 /// The eight maps of an operand for `rows` rows per tile, and the shifts of their rows.
 cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, int rows, int depth,
                             CUtensorMap* maps, std::uint32_t* shifts);

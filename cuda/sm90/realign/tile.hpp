@@ -32,9 +32,12 @@ struct RealignMaps {
   CUtensorMap x[kClasses], y[kClasses];
 };
 
-/// Elements by which the rows of each class arrive late, in 4 bits per class.
+/// How the rows of the classes arrive.
 struct RealignShifts {
-  std::uint32_t x = 0, y = 0;
+  std::uint32_t x = 0, y = 0;  ///< elements by which those of a class are late, 4 bits per class
+  int x_box_rows = 0, y_box_rows = 0;  ///< rows per box: fewer than there is room for in an operand
+                                       ///< of fewer rows than a tile, since TMA is slow to bring
+                                       ///< rows that do not exist
 };
 
 /// How kRows vectors of kDepth k blocks lie in a raw buffer.
@@ -55,7 +58,8 @@ struct RawOperand {
   static constexpr int kBoxBytes = kBoxRows * kPitch;
   static constexpr int kBoxRoom = (kBoxBytes + 127) / 128 * 128;
   static constexpr int kClassRoom = kBoxes * kBoxRoom;
-  static constexpr int kClassBytes = kBoxes * kBoxBytes;  ///< what TMA delivers
+  /// What TMA delivers of a class where a box has so many rows.
+  static constexpr int class_bytes(int box_rows) { return kBoxes * box_rows * kPitch; }
   static constexpr int kRoom = kClasses * kClassRoom;
   static constexpr int kStrips = kBoxes * kSpans * kBoxRows;  ///< spans per class
   /// Distance of neighbouring spans in the stage.
@@ -82,8 +86,6 @@ struct RealignTile {
   using RawX = RawOperand<kX, kDepth, kXMn>;
   using RawY = RawOperand<kN, kDepth, kYMn>;
   static constexpr int kRawBytes = RawX::kRoom + RawY::kRoom;
-  /// What TMA delivers to one warp: two classes of both operands.
-  static constexpr int kWarpBytes = 2 * (RawX::kClassBytes + RawY::kClassBytes);
 
   static constexpr int kColumns = kN < 64 ? kN : 64;
   static constexpr int kPitch = kColumns + 8;

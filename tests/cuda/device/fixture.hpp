@@ -27,7 +27,7 @@ class Array {
   Array& operator=(Array&&) = delete;
   ~Array() { cudaFree(data_); }
 
-  void poison() {
+  void poison() const {
     EXPECT_EQ(cudaMemset(data_, 0xff, bytes_), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
@@ -95,8 +95,10 @@ struct Product {
     return static_cast<std::size_t>(elements) * size_of(type);
   }
   Operands operands(void* out) const {
+    const bool stored_n_by_k = spec.op_b == Op::transpose;
     return {row_major(static_cast<const void*>(a.data()), m, spec.k, spec.contract.input),
-            row_major(static_cast<const void*>(b.data()), spec.k, spec.n, spec.contract.input),
+            row_major(static_cast<const void*>(b.data()), stored_n_by_k ? spec.n : spec.k,
+                      stored_n_by_k ? spec.k : spec.n, spec.contract.input),
             row_major(out, m, spec.n, spec.contract.output)};
   }
   Operands operands() const { return operands(d.data()); }

@@ -37,6 +37,7 @@ cuda::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
 }  // namespace
 
 std::string FakeKernel::text() const {
+  if (pack) return "pack";
   if (simt)
     return "simt " + std::string(name(input)) + " " + std::to_string(geometry) +
            (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "");
@@ -140,8 +141,17 @@ Kernel gather_kernel(DType type, bool leaves) {
   kernel.shared_bytes = 0;
   return kernel;
 }
+Kernel pack_kernel() {
+  test::FakeKernel kernel;
+  kernel.pack = true;
+  return {test::address_of(kernel), 256, 0, 1};
+}
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
   *map = {};
+  if (recorded.refuse_3d && shape.rank == 3) {
+    ++recorded.refused_maps;
+    return cudaErrorNotSupported;
+  }
   if (static_cast<int>(recorded.maps.size()) == recorded.fail_map) return cudaErrorInvalidValue;
   recorded.maps.push_back(shape);
   return cudaSuccess;
@@ -262,17 +272,26 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
   }
   recorded.failed_launches += error != cudaSuccess;
   if (error != cudaSuccess) return error;
+  bool overlap = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      overlap = a.val.programmaticStreamSerializationAllowed != 0;
+    }
+  }
+  recorded.overlapping += overlap;
+  if (kernel.pack) {
+    recorded.packs += 1;
+    recorded.pack = *static_cast<const PackJob*>(arguments[0]);
+    recorded.pack_grid = config->gridDim.x;
+    return cudaSuccess;
+  }
+  recorded.overlap = overlap;
   recorded.kernel = kernel;
   recorded.launches += 1;
   recorded.grid = config->gridDim.x;
   recorded.cluster = cluster_of(config);
   recorded.shared_bytes = config->dynamicSmemBytes;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& a = config->attrs[i];
-    if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
-      recorded.overlap = a.val.programmaticStreamSerializationAllowed != 0;
-    }
-  }
   if (kernel.simt) {
     recorded.params = *static_cast<const detgemm::cuda::simt::Params*>(arguments[0]);
     return cudaSuccess;

@@ -12,6 +12,7 @@
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
+#include "cuda/sm90/pack/pack.hpp"
 #include "cuda/sm90/realign/tile.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 #include "tests/cuda/sm90/problems.hpp"
@@ -27,6 +28,7 @@ struct FakeKernel {
   cuda::sm90::Form form = cuda::sm90::Form::plain;
   bool leaves = false, deep = false;
   bool simt = false;  ///< of ieee_fma; `geometry` is then the tile
+  bool pack = false;  ///< copies operands
 
   std::string text() const;
 };
@@ -48,8 +50,14 @@ struct Recorded {
   cuda::sm90::LeafShape leaf;              ///< of fold and tree
   cuda::sm90::GatherLeaves gather_leaves;  ///< of gather
   cuda::simt::Params params{};             ///< of ieee_fma
+  int packs = 0;                           ///< launches that copied operands, counted apart
+  cuda::sm90::PackJob pack{};              ///< the last of them
+  unsigned pack_grid = 0;
+  int overlapping = 0;  ///< launches, of all kinds, with programmatic dependent launch
 
-  int fail_map = -1;          ///< index of a map whose encoding fails
+  int fail_map = -1;       ///< index of a map whose encoding fails
+  bool refuse_3d = false;  ///< the encoder takes no map of three dimensions
+  int refused_maps = 0;
   bool fail_raise = false;    ///< raising a shared-memory limit fails
   unsigned max_cluster = 16;  ///< CTAs of the largest cluster that the device has room for
   bool knows_fits = true;     ///< the driver says so when asked; else the launch alone fails

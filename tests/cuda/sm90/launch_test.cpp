@@ -204,7 +204,12 @@ TEST(Sm90Launch, RealignedOperandsKeepTheirSides) {
           EXPECT_EQ(s.type, kBf16);
           EXPECT_EQ(s.box[0], mn ? (rows % 128 == 0 ? 136U : 72U)
                                  : static_cast<std::uint32_t>(t.depth) * 64 + 8);
-          EXPECT_EQ(s.box[1], mn ? 8U : rows / 8);
+          // No row is asked for that does not exist, but for those that fill up a class.
+          const std::uint32_t there =
+              (side == 0) == d.swapped ? 4096 : static_cast<std::uint32_t>(m);
+          EXPECT_EQ(s.box[1], mn ? 8U : std::min(rows, there) / 8);
+          EXPECT_EQ(side == 0 ? r.shifts.x_box_rows : r.shifts.y_box_rows,
+                    static_cast<int>(s.box[1]));
         }
       }
     }
@@ -256,6 +261,45 @@ TEST(Sm90Launch, NothingToDoLaunchesNothing) {
     EXPECT_EQ(r.launches, 0);
     EXPECT_TRUE(r.maps.empty());
   }
+}
+
+/// The strides of a map of several k blocks do not grow from dimension to dimension. A driver that
+/// minds gets one map per k block's box instead, and the same bytes arrive.
+TEST(Sm90Launch, ADriverThatRefusesMapsOfThreeDimensionsGetsMapsOfTwo) {
+  int several = 0;
+  for (const std::int64_t m : {1, 8, 16, 32, 64}) {
+    const GemmArguments g = arguments({m, 4096, 4096});
+    Recorded& r = record();
+    ASSERT_TRUE(run(g, kBf16, options()).ok());
+    const Recorded usual = r;
+    record().refuse_3d = true;
+    const Ran ran = run(g, kBf16, options());
+    ASSERT_TRUE(ran.ok());
+    EXPECT_EQ(r.launches, 1);
+    ASSERT_EQ(r.maps.size(), usual.maps.size());
+    EXPECT_EQ(r.refused_maps,
+              static_cast<int>(std::count_if(usual.maps.begin(), usual.maps.end(),
+                                             [](const TensorShape& s) { return s.rank == 3; })));
+    several += r.refused_maps;
+    for (const TensorShape& s : r.maps) {
+      EXPECT_EQ(s.rank, 2);
+      expect_encodable(s);
+    }
+    EXPECT_FALSE(r.shape.x_one_box || r.shape.y_one_box);
+    EXPECT_EQ(r.shape.x_stage_bytes, usual.shape.x_stage_bytes);
+    EXPECT_EQ(r.shape.y_stage_bytes, usual.shape.y_stage_bytes);
+    EXPECT_EQ(r.kernel.text(), usual.kernel.text());
+  }
+  EXPECT_GE(several, 3);
+}
+
+TEST(Sm90Launch, ProblemsWhoseTilesDoNotFitAnIntGoToGather) {
+  // 57 * 2^24 tiles of 64 x 8 one way round, 2^30 the other.
+  Layout l{(std::int64_t{1} << 30) - 1, 449, 8};
+  l.unit = 8;
+  EXPECT_EQ(path_of(arguments(l)), Path::gather);
+  l.m /= 2;
+  EXPECT_NE(path_of(arguments(l)), Path::gather);
 }
 
 TEST(Sm90Launch, AnErrorOfTheEncoderIsReturnedAndNothingLaunched) {

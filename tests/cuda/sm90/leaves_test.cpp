@@ -176,6 +176,32 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
   EXPECT_GE(ways.size(), 6U) << "three ways, both epilogues";
 }
 
+/// Contracts may declare leaves longer than memory. From C their only leaf is still added to C.
+TEST(Sm90Leaves, NumbersThatDoNotFitAnIntAreNotCut) {
+  Layout l{64, 64, 4096};
+  l.output = DType::fp32;
+  GemmArguments g = arguments(l);
+  g.reduction = {ReductionKind::fold, std::int64_t{1} << 40};
+  g.continue_from_c = true;
+  g.cs = g.ds;
+  g.c = g.d;
+  LaunchOptions o;
+  o.sms = 132;
+  Recorded& r = record();
+  ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
+  ASSERT_TRUE(r.kernel.leaves);
+  EXPECT_EQ(r.leaf.leaves, 1);
+  EXPECT_GE(r.leaf.leaf_blocks, r.shape.k_blocks);
+  // 2^32 leaves: the levels of the tree on which sums wait.
+  EXPECT_EQ(waiting_sums(std::int64_t{1} << 32), 31);
+  GemmArguments many = arguments({1, 1, std::int64_t{1} << 36});
+  many.reduction = {ReductionKind::tree, 16};
+  Recorded& gathered = record();
+  ASSERT_TRUE(run(many, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
+  EXPECT_EQ(gathered.kernel.path, Path::gather);
+  EXPECT_EQ(gathered.gather_leaves.levels, 31);
+}
+
 TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
   int differ = 0;
   for (const std::int64_t m : {4096, 8192, 28672}) {

@@ -116,6 +116,26 @@ return f.create();
 , {"workspace_out", "bytes is null", CALL{return detgemm_plan_workspace_size(f.plan, 1, nullptr);
 }
 }
+, {"fast_workspace_plan", "plan is null",
+   CALL{return detgemm_plan_fast_workspace_size(nullptr, &f.operands, &f.needed);
+}
+}
+, {"fast_workspace_operands", "operands is null",
+   CALL{return detgemm_plan_fast_workspace_size(f.plan, nullptr, &f.needed);
+}
+}
+, {"fast_workspace_out", "bytes is null",
+   CALL{return detgemm_plan_fast_workspace_size(f.plan, &f.operands, nullptr);
+}
+}
+, {"fast_workspace_bound_plan", "plan is null",
+   CALL{return detgemm_plan_fast_workspace_bound(nullptr, 1, &f.needed);
+}
+}
+, {"fast_workspace_bound_out", "bytes is null",
+   CALL{return detgemm_plan_fast_workspace_bound(f.plan, 1, nullptr);
+}
+}
 , {"run_plan", "plan is null",
    CALL{return detgemm_plan_run(nullptr, nullptr, &f.operands, nullptr, 0, nullptr);
 }

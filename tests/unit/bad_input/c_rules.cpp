@@ -69,11 +69,13 @@ return detgemm_contract_validate(&f.contract);
 return f.combine();
 }
 }
-, {"reserved_plan", R"(options\.reserved is 3: it must be 0)", CALL{f.plan_options.reserved = 3;
+, {"flag_serial_plan", R"(options\.serial_launch is 3: it must be 0 or 1)",
+   CALL{f.plan_options.serial_launch = 3;
 return f.create();
 }
 }
-, {"reserved_gemm", R"(options\.reserved is 9: it must be 0)", CALL{f.gemm_options.reserved = 9;
+, {"flag_serial_gemm", R"(options\.serial_launch is -9: it must be 0 or 1)",
+   CALL{f.gemm_options.serial_launch = -9;
 return f.gemm();
 }
 }
@@ -105,6 +107,10 @@ return detgemm_runtime_start(&f.runtime_options);
 }
 , {"max_m_negative", "max_m is -3: it must not be negative",
    CALL{return detgemm_plan_workspace_size(f.plan, -3, &f.needed);
+}
+}
+, {"fast_max_m_negative", "max_m is -4: it must not be negative",
+   CALL{return detgemm_plan_fast_workspace_bound(f.plan, -4, &f.needed);
 }
 }
 , {"k_negative", "k is -1: it must not be negative", CALL{std::int64_t leaves;

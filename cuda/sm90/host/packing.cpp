@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/host/packing.hpp"
+
+#include <algorithm>
+
+#include "cuda/sm90/host/choose_leaves.hpp"
+#include "cuda/sm90/tile/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 30;
+constexpr std::int64_t kLine = 64;  ///< elements: lines of copies start at multiples of 128 bytes
+
+// Measured on an H200 (docs/log/sm90.md).
+namespace model {
+constexpr double kStart = 2.0;   // us per launch
+constexpr double kRate = 3.6e6;  // bytes per us, read and written
+}  // namespace model
+
+std::int64_t whole(std::int64_t count) { return ceil_div(count, kLine) * kLine; }
+
+std::size_t bytes_of(std::int64_t copies, std::int64_t pitch) {
+  return aligned_workspace(static_cast<std::size_t>(copies * pitch) * 2);
+}
+
+/// How one operand is copied. `rows` is M or N.
+PackOperand operand_of(const PackedShape& s, const void* from, std::int64_t rows, std::int64_t k,
+                       std::int64_t ld, bool mn, std::int64_t copies, std::int64_t pitch,
+                       void* to) {
+  PackOperand o;
+  o.from = from;
+  o.to = to;
+  o.ld = ld;
+  o.pitch = pitch;
+  o.lines = mn ? k : rows;
+  o.copies = copies;
+  o.length = static_cast<int>(mn ? rows : k);
+  o.chunks = static_cast<int>(pitch / 8);
+  o.leaf = s.leaf;
+  o.room = s.room;
+  o.along_k = !mn;
+  return o;
+}
+
+std::int64_t leaf_of(const Reduction& r, bool leaves) { return leaves ? r.leaf_k : 0; }
+
+}  // namespace
+
+PackedShape packed_shape(bool packs_a, bool packs_b, bool a_mn, bool b_mn, std::int64_t m,
+                         std::int64_t n, std::int64_t k, std::int64_t leaf_k) {
+  PackedShape s;
+  s.leaf = s.room = static_cast<int>(kMaxExtent);  // all of k is one leaf
+  s.leaf_k = leaf_k;
+  s.k = packs_a && packs_b ? whole(k) : k;
+  if (leaf_k % kBlockK != 0) {
+    if (leaf_k < k) {
+      const std::int64_t before = ceil_div(k, leaf_k) - 1;  // leaves before the last one
+      s.leaf = static_cast<int>(leaf_k);
+      s.room = static_cast<int>(whole(leaf_k));
+      s.leaf_k = s.room;
+      s.k = before * s.room + whole(k - before * leaf_k);
+    } else {
+      s.leaf_k = whole(k);
+    }
+  }
+  if (packs_a) {
+    s.a_copies = a_mn ? s.k : m;
+    s.a_pitch = whole(a_mn ? m : s.k);
+    s.a_bytes = bytes_of(s.a_copies, s.a_pitch);
+  }
+  if (packs_b) {
+    s.b_copies = b_mn ? s.k : n;
+    s.b_pitch = whole(b_mn ? n : s.k);
+    s.b_bytes = bytes_of(s.b_copies, s.b_pitch);
+  }
+  return s;
+}
+
+PackedShape packed_shape(const Question& q) {
+  return packed_shape(q.packing.a, q.packing.b, q.a_mn, q.b_mn, q.m, q.n, q.k,
+                      leaf_of(q.reduction, q.leaves()));
+}
+
+Question packed(const Question& q) {
+  const PackedShape s = packed_shape(q);
+  Question on_copies = q;
+  on_copies.family = q.leaves() ? Family::leaves : Family::chain;
+  on_copies.form = q.packing.form;
+  on_copies.packing = {};
+  on_copies.k = s.k;
+  if (q.leaves()) on_copies.reduction.leaf_k = s.leaf_k;
+  return on_copies;
+}
+
+std::size_t packed_bytes(const Question& q) {
+  const PackedShape s = packed_shape(q);
+  return s.a_bytes + s.b_bytes;
+}
+
+std::size_t packed_bound(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
+                         std::int64_t k) {
+  if (max_m == 0 || n == 0 || k == 0 || n >= kMaxExtent || k >= kMaxExtent) return 0;
+  const std::int64_t m = std::min(max_m, kMaxExtent);
+  const std::int64_t padded_k =
+      packed_shape(true, true, false, false, 1, 1, k,
+                   leaf_of(reduction, reduction.kind != ReductionKind::chain))
+          .k;
+  if (padded_k >= kMaxExtent) return 0;
+  return bytes_of(whole(m), padded_k) + bytes_of(whole(n), padded_k);
+}
+
+double predicted_pack_time(const Question& q) {
+  const PackedShape s = packed_shape(q);
+  double bytes = static_cast<double>(s.a_bytes + s.b_bytes);
+  if (q.packing.a) bytes += 2.0 * static_cast<double>(q.m) * static_cast<double>(q.k);
+  if (q.packing.b) bytes += 2.0 * static_cast<double>(q.n) * static_cast<double>(q.k);
+  return model::kStart + bytes / model::kRate;
+}
+
+PackedCall::PackedCall(const Decision& d, const Call& call)
+    : g_(call.g), options_(call.options), call_{g_, options_, call.workspace} {
+  const bool a_mn = d.swapped ? d.y_mn : d.x_mn;
+  const bool b_mn = d.swapped ? d.x_mn : d.y_mn;
+  const PackedShape s = packed_shape(d.packs_a, d.packs_b, a_mn, b_mn, g_.m, g_.n, g_.k,
+                                     leaf_of(g_.reduction, d.leaves));
+  const std::size_t needed =
+      needed_workspace(Arithmetic::hopper, g_.reduction, g_.m, g_.n, g_.k, options_.sms);
+  char* to = static_cast<char*>(call.workspace) + aligned_workspace(needed);
+  if (d.packs_a) {
+    const std::int64_t ld = a_mn ? g_.as.col : g_.as.row;
+    job_.operand[0] = operand_of(s, g_.a, g_.m, g_.k, ld, a_mn, s.a_copies, s.a_pitch, to);
+    g_.a = to;
+    g_.as = a_mn ? Strides{1, s.a_pitch} : Strides{s.a_pitch, 1};
+    options_.a_is_stable = false;  // the copy has just been written
+    to += s.a_bytes;
+  }
+  if (d.packs_b) {
+    const std::int64_t ld = b_mn ? g_.bs.row : g_.bs.col;
+    job_.operand[1] = operand_of(s, g_.b, g_.n, g_.k, ld, b_mn, s.b_copies, s.b_pitch, to);
+    g_.b = to;
+    g_.bs = b_mn ? Strides{s.b_pitch, 1} : Strides{1, s.b_pitch};
+    options_.b_is_stable = false;
+  }
+  g_.k = s.k;
+  if (d.leaves) g_.reduction.leaf_k = s.leaf_k;
+}
+
+cudaError_t PackedCall::pack() const {
+  const Kernel kernel = pack_kernel();
+  std::int64_t warps = 0;  // that have something to do
+  for (const PackOperand& o : job_.operand) {
+    warps += o.copies * ceil_div(std::int64_t{o.chunks}, std::int64_t{kPackSegment});
+  }
+  const std::int64_t ctas = ceil_div(warps, std::int64_t{kernel.threads} / 32);
+  const int grid =
+      static_cast<int>(std::min<std::int64_t>(ctas, std::int64_t{kPackCtasPerSm} * options_.sms));
+  PackJob job = job_;
+  void* arguments[] = {&job};
+  return launch(kernel, grid, call_.queue(), arguments);
+}
+
+}  // namespace detgemm::cuda::sm90
