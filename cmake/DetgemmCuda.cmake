@@ -45,12 +45,20 @@ foreach(arch IN LISTS DETGEMM_CUDA_PORTABLE_ARCHITECTURES)
     $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_${arch},code=${code}>)
 endforeach()
 
-# detgemm_cuda_target(TARGET [PORTABLE]): gives a target with CUDA sources those flags and the static
+# Portable kernels of which there are many: machine code where they were measured, PTX elsewhere.
+add_library(detgemm_cuda_ptx_flags INTERFACE)
+target_compile_options(detgemm_cuda_ptx_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
+  -gencode=arch=compute_${detgemm_first},code=compute_${detgemm_first}
+  -gencode=arch=compute_90,code=sm_90>)
+
+# detgemm_cuda_target(TARGET [PORTABLE | PTX]): gives a target with CUDA sources those flags and the static
 # runtime. The driver is looked for at run time, so that what is built here loads without one.
 function(detgemm_cuda_target target)
   set(machine detgemm_cuda_sm90_flags)
   if("PORTABLE" IN_LIST ARGN)
     set(machine detgemm_cuda_portable_flags)
+  elseif("PTX" IN_LIST ARGN)
+    set(machine detgemm_cuda_ptx_flags)
   endif()
   target_link_libraries(${target} PRIVATE
     $<BUILD_INTERFACE:detgemm_cuda_flags> $<BUILD_INTERFACE:${machine}>)

@@ -15,7 +15,7 @@ struct Rate {
   double full, alone;
 };
 constexpr std::array<Rate, kTiles.size()> kRates{{
-    {91.5, 51},
+    {91.5, 51},  // in the order of kTiles
     {92, 72},
     {88, 36},
     {79, 49},
@@ -23,36 +23,51 @@ constexpr std::array<Rate, kTiles.size()> kRates{{
     {50, 12},
     {18.4, 4.2},
     {18.4, 4.2},
+    {24, 14},
+    {33, 30},
+    {36, 33},
+    {58, 52},
+    {46, 44},
+    {62, 60},
+    {72, 64},
+    {80, 70},
+    {81, 54},
 }};
+/// Bytes that memory gives one multiprocessor per clock while all of them read.
+constexpr double kBytesPerClock = 16.5;
 /// What a CTA costs besides its products: the first loads and the epilogue, in clocks.
 constexpr double kTileClocks = 2500;
 
-std::int64_t tiles_of(const Question& q, const Tile& t) {
-  return ceil_div(q.m, t.rows()) * ceil_div(q.n, t.cols());
+std::int64_t tiles_of(const Question& q, const Tile& t, bool swapped) {
+  return ceil_div(swapped ? q.n : q.m, t.rows()) * ceil_div(swapped ? q.m : q.n, t.cols());
 }
 
 /// CTAs that a multiprocessor is expected to hold; where sums wait, shared memory may allow fewer.
 int resident(const Tile& t, int shared_bytes) {
-  constexpr int kSharedOfAll = 164 * 1024;
+  constexpr int kSharedOfAll = 228 * 1024;
   return std::max(1, std::min(t.ctas, kSharedOfAll / (shared_bytes + 1024)));
 }
 
 /// Clocks of the busiest multiprocessor: whole rounds of resident CTAs, and what is left over.
-double clocks(const Question& q, int tile, int shared_bytes) {
+double clocks(const Question& q, int tile, bool swapped, int shared_bytes) {
   const Tile& t = kTiles[static_cast<std::size_t>(tile)];
   const Rate& rate = kRates[static_cast<std::size_t>(tile)];
   const int together = resident(t, shared_bytes);
   const std::int64_t round = std::int64_t{q.sms} * together;
-  const std::int64_t tiles = tiles_of(q, t);
+  const std::int64_t tiles = tiles_of(q, t, swapped);
   const auto time = [&](std::int64_t ctas) {
     const double per_clock = std::min(rate.full, rate.alone * static_cast<double>(ctas));
     return static_cast<double>(ctas) * t.outputs() * static_cast<double>(q.k) / per_clock +
            kTileClocks;
   };
   const std::int64_t rest = tiles % round;
-  return static_cast<double>(tiles / round) * time(together) +
-         (rest != 0 ? time(ceil_div(rest, q.sms)) : 0) +
-         0.01 * static_cast<double>(tiles);  // among equals, the one with less outside D
+  const double multiply = static_cast<double>(tiles / round) * time(together) +
+                          (rest != 0 ? time(ceil_div(rest, q.sms)) : 0);
+  const double bytes = (q.input == DType::fp32 ? 4.0 : 2.0) * static_cast<double>(q.k) *
+                       (static_cast<double>(q.m) + static_cast<double>(q.n));
+  const double read = bytes / (kBytesPerClock * q.sms) + kTileClocks;
+  // Among equals, the one with less outside D.
+  return std::max(multiply, read) + 1e-3 * multiply + 0.01 * static_cast<double>(tiles);
 }
 
 /// Whether neighbours in memory are neighbours along k.
@@ -76,8 +91,13 @@ Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
 
 }  // namespace
 
+double expected_clocks(const Question& q, const Decision& d) {
+  return clocks(q, d.kernel, d.swapped, d.shared_bytes);
+}
+
 std::string name(const Tile& t) {
-  return std::to_string(t.rows()) + "x" + std::to_string(t.cols()) + "x" + std::to_string(t.k);
+  return std::to_string(t.rows()) + "x" + std::to_string(t.cols()) + "x" + std::to_string(t.k) +
+         (t.lines ? "-lines" : "");
 }
 
 int levels_needed(const Reduction& reduction, std::int64_t k) {
@@ -128,19 +148,23 @@ Choice choose(const Question& q) {
     }
     const Tile& t = kTiles[static_cast<std::size_t>(i)];
     const int shared = ring_bytes(t) + levels_needed(q.reduction, q.k) * waiting_bytes(t);
-    const double time = clocks(q, i, shared);
-    Decision& d = best.decision;
-    if (d.family != Family::none && time >= min) continue;
-    min = time;
-    d.family = Family::simt;
-    d.input = q.input;
-    d.kernel = i;
-    d.x_mn = q.a_mn;
-    d.y_mn = q.b_mn;
-    d.leaves = q.leaves();
-    d.shared_bytes = shared;
-    d.grid = static_cast<int>(
-        std::min<std::int64_t>(tiles_of(q, t), std::int64_t{q.sms} * resident(t, shared)));
+    for (const bool swapped : {false, true}) {
+      if (swapped && !t.lines) continue;
+      const double time = clocks(q, i, swapped, shared);
+      Decision& d = best.decision;
+      if (d.family != Family::none && time >= min) continue;
+      min = time;
+      d.family = Family::simt;
+      d.input = q.input;
+      d.kernel = i;
+      d.swapped = swapped;
+      d.x_mn = q.a_mn;
+      d.y_mn = q.b_mn;
+      d.leaves = q.leaves();
+      d.shared_bytes = shared;
+      d.grid = static_cast<int>(std::min<std::int64_t>(tiles_of(q, t, swapped),
+                                                       std::int64_t{q.sms} * resident(t, shared)));
+    }
   }
   return best;
 }
@@ -152,17 +176,20 @@ Params make_params(const GemmArguments& g, const Decision& d) {
   p.g = g;
   p.a = operand(g.a, g.m, g.as.row, g.as.col, g, size);
   p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g, size);
+  p.swapped = d.swapped;
+  if (d.swapped) std::swap(p.a, p.b);
   const bool chain = g.reduction.kind == ReductionKind::chain;
   p.leaf_k = chain ? g.k : g.reduction.leaf_k;
   p.leaves = g.k == 0 ? 0 : leaves_of(g.k, p.leaf_k);
-  p.tiles_m = ceil_div(g.m, t.rows());
-  p.tiles_n = ceil_div(g.n, t.cols());
+  p.tiles_m = ceil_div(p.a.lines, t.rows());
+  p.tiles_n = ceil_div(p.b.lines, t.cols());
   // CTAs that run together form a patch that is nearly square.
   const double width = std::sqrt(static_cast<double>(d.grid) * t.rows() / t.cols());
   p.band = std::clamp<std::int64_t>(std::llround(width), 1, p.tiles_n);
   const std::int64_t run = 4 * (g.output == DType::fp32 ? 4 : 2);  // bytes of 4 outputs
-  p.plain = only_rounds(g.epilogue) && (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
-            reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  const bool whole_runs = (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
+                          reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  p.plain = only_rounds(g.epilogue) && (t.lines ? g.output == DType::fp32 : whole_runs);
   return p;
 }
 

@@ -29,9 +29,10 @@ class Epilogue {
  public:
   using Sums = float[kTile.thread_rows][kTile.thread_cols];
 
-  __device__ __forceinline__ Epilogue(const GemmArguments& g, float* memory, const Where& where,
-                                      std::int64_t row0, std::int64_t col0)
+  __device__ __forceinline__ Epilogue(const GemmArguments& g, bool swapped, float* memory,
+                                      const Where& where, std::int64_t row0, std::int64_t col0)
       : g_(g),
+        swapped_(kTile.lines && swapped),
         where_(where),
         memory_(memory + where.warp * kRows * kPitch),
         row_(row0 + where.warp_row),
@@ -63,9 +64,9 @@ class Epilogue {
     }
   }
 
-  /// The same where the epilogue only rounds, D's rows are contiguous, and runs of 4 elements begin
-  /// at multiples of their size.
+  /// The same where Params::plain holds.
   __device__ __forceinline__ void store_plain(const Sums& sums) const {
+    if constexpr (kTile.lines) return store_singly(sums);
     const std::int64_t col = col_ + where_.lane_col * Where::kColRun;
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
@@ -81,6 +82,25 @@ class Epilogue {
   }
 
  private:
+  /// The same for any strides of an fp32 D, one output at a time.
+  __device__ __forceinline__ void store_singly(const Sums& sums) const {
+    const std::int64_t d_row = swapped_ ? g_.ds.col : g_.ds.row;
+    const std::int64_t d_col = swapped_ ? g_.ds.row : g_.ds.col;
+    const std::int64_t rows = swapped_ ? g_.n : g_.m;
+    const std::int64_t cols = swapped_ ? g_.m : g_.n;
+#pragma unroll
+    for (int i = 0; i < kTile.thread_rows; ++i) {
+      const std::int64_t row = row_ + where_.lane_row + Where::row_of(i);
+#pragma unroll
+      for (int j = 0; j < kTile.thread_cols; ++j) {
+        const std::int64_t col = col_ + where_.lane_col + Where::col_of(j);
+        if (row < rows && col < cols) {
+          static_cast<float*>(g_.d)[row * d_row + col * d_col] = arithmetic::canonical(sums[i][j]);
+        }
+      }
+    }
+  }
+
   /// The sums of a run, exchanged back to the order of columns through this lane's own 16 bytes of
   /// shared memory. Moves between registers would make ptxas allocate the sums in column order.
   __device__ __forceinline__ void in_column_order(const float* sums, float* run) const {
@@ -128,13 +148,15 @@ class Epilogue {
   /// an array with strides `s` lies in memory.
   template <class Fn>
   __device__ __forceinline__ void each_element(int piece, const Strides& s, Fn&& fn) const {
-    const bool along_rows = s.row == 1 && s.col != 1;
+    const bool along_rows = (s.row == 1 && s.col != 1) != swapped_;
 #pragma unroll 1
     for (int e = where_.lane; e < kRows * kCols; e += 32) {
       const int r = along_rows ? e % kRows : e / kCols;
       const int c = along_rows ? e / kRows : e % kCols;
-      const std::int64_t row = row_ + r * Where::kRowRun + Where::row_of(piece);
-      const std::int64_t col = col_ + c;
+      const std::int64_t x = row_ + r * Where::kRowRun + Where::row_of(piece);
+      const std::int64_t y = col_ + c;
+      const std::int64_t row = swapped_ ? y : x;
+      const std::int64_t col = swapped_ ? x : y;
       if (row < g_.m && col < g_.n) fn(memory_[r * kPitch + (c ^ Where::kSwap)], row, col);
     }
   }
@@ -152,6 +174,7 @@ class Epilogue {
   }
 
   const GemmArguments& g_;
+  const bool swapped_;  // the rows of the tile are columns of D
   const Where& where_;
   float* const memory_;
   const std::int64_t row_, col_;

@@ -3,8 +3,11 @@
 
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/simt/epilogue.cuh"
 #include "cuda/simt/leaves.cuh"
+#include "cuda/simt/line_mainloop.cuh"
 #include "cuda/simt/mainloop.cuh"
 
 namespace detgemm::cuda::simt {
@@ -31,7 +34,7 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
     const std::int64_t inside = tile % stripe;
     const std::int64_t row0 = inside / width * kTile.rows();
     const std::int64_t col0 = (first + inside % width) * kTile.cols();
-    const Epilogue<kTile> ends(p.g, memory, where, row0, col0);
+    const Epilogue<kTile> ends(p.g, p.swapped, memory, where, row0, col0);
     float start[kTile.thread_rows][kTile.thread_cols];  // outputs of this thread
 #pragma unroll
     for (int i = 0; i < kTile.thread_rows; ++i) {
@@ -42,7 +45,8 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
       ends.load_start(start);
       __syncthreads();
     }
-    Mainloop<T, kTile, kA, kB> loop(p, memory, where, row0, col0);
+    using Loop = std::conditional_t<kTile.lines, LineMainloop<kTile>, Mainloop<T, kTile, kA, kB>>;
+    Loop loop(p, memory, where, row0, col0);
     const auto set = [&](bool zero) {
 #pragma unroll
       for (int i = 0; i < kTile.thread_rows; ++i) {
@@ -50,31 +54,20 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
         for (int j = 0; j < kTile.thread_cols; ++j) loop.acc[i][j] = zero ? 0.0F : start[i][j];
       }
     };
-    const auto run = [&](std::int64_t products) {
-#pragma unroll 1
-      for (std::int64_t slab = products / kTile.k; slab > 0; --slab) {
-        if (loop.quick()) {
-          loop.multiply_slab();
-        } else {
-          loop.multiply_part(kTile.k);
-        }
-      }
-      const int rest = static_cast<int>(products % kTile.k);
-      if (rest != 0) loop.multiply_part(rest);
-    };
     set(false);
-    if (!kTile.leaves || p.g.reduction.kind == ReductionKind::chain || p.g.k == 0) {
-      run(p.g.k);  // no sums wait where there are no leaves
-    } else if constexpr (kTile.leaves) {
+    if constexpr (!kTile.leaves) {
+      loop.multiply(p.g.k);
+    } else {  // a chain is its only leaf, so that the code of a slab is there once
+      const bool chain = p.g.reduction.kind == ReductionKind::chain;
       Reducer<kTile> reducer(p.g.reduction.kind, p.leaves, memory + ring_bytes(kTile) / 4);
-      reducer.start(loop.acc);
+      if (!chain && p.leaves > 0) reducer.start(loop.acc);
       std::int64_t left = p.g.k;
 #pragma unroll 1
       for (std::int64_t leaf = 0; leaf < p.leaves; ++leaf) {
-        set(true);
-        run(left < p.leaf_k ? left : p.leaf_k);
+        if (!chain) set(true);
+        loop.multiply(left < p.leaf_k ? left : p.leaf_k);
         left -= p.leaf_k;
-        reducer.end_leaf(leaf, loop.acc);
+        if (!chain) reducer.end_leaf(leaf, loop.acc);
       }
     }
     __syncthreads();  // the ring is free for the epilogue

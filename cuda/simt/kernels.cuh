@@ -31,11 +31,29 @@ const void* large_kernel(int tile) {
   return found;
 }
 
+template <int kPart>
+const void* line_kernel(int tile) {
+  const void* found = nullptr;
+  const auto one = [&]<int i>() {
+    if constexpr (kTiles[i].lines && i % kLineParts == kPart) {
+      if (tile == i) {
+        found =
+            reinterpret_cast<const void*>(&simt_kernel<DType::fp32, Shape<i>, Way::any, Way::any>);
+      }
+    }
+  };
+  const auto look = [&]<int... i>(std::integer_sequence<int, i...>) {
+    (one.template operator()<i>(), ...);
+  };
+  look(std::make_integer_sequence<int, kTileCount>());
+  return found;
+}
+
 template <DType T>
 const void* kernel_of_type(int tile) {
   const void* found = nullptr;
   const auto one = [&]<int i>() {
-    if constexpr (has_tile(T, i) && (T != DType::fp32 || i >= kLargeTiles)) {
+    if constexpr (has_tile(T, i) && (T != DType::fp32 || i >= kLargeTiles) && !kTiles[i].lines) {
       if (tile == i) {
         found = reinterpret_cast<const void*>(&simt_kernel<T, Shape<i>, Way::any, Way::any>);
       }

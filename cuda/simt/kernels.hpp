@@ -12,7 +12,13 @@ namespace detgemm::cuda::simt {
 template <bool kAlongA, bool kAlongB>
 const void* large_kernel(int tile);
 
-/// The kernels of a type that take any ways, by tile; null where none was compiled.
+/// The kernels of fp32 in tiles of lines, by tile, as far as its index leaves the remainder kPart;
+/// else null. Each part is a source file.
+inline constexpr int kLineParts = 3;
+template <int kPart>
+const void* line_kernel(int tile);
+
+/// The other kernels of a type that take any ways, by tile; null where none was compiled.
 template <DType T>
 const void* kernel_of_type(int tile);
 

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <iterator>
+
 #include "cuda/simt/choose.hpp"
 #include "cuda/simt/kernels.hpp"
 
@@ -10,6 +12,11 @@ namespace {
 const void* find(DType input, int tile, bool a_along, bool b_along) {
   if (input == DType::bf16) return kernel_of_type<DType::bf16>(tile);
   if (input == DType::fp16) return kernel_of_type<DType::fp16>(tile);
+  if (kTiles[static_cast<std::size_t>(tile)].lines) {
+    constexpr const void* (*kParts[])(int) = {line_kernel<0>, line_kernel<1>, line_kernel<2>};
+    static_assert(std::size(kParts) == kLineParts, "Every part is listed.");
+    return kParts[tile % kLineParts](tile);
+  }
   if (tile >= kLargeTiles) return kernel_of_type<DType::fp32>(tile);
   if (a_along) return b_along ? large_kernel<true, true>(tile) : large_kernel<true, false>(tile);
   return b_along ? large_kernel<false, true>(tile) : large_kernel<false, false>(tile);
@@ -31,7 +38,7 @@ std::span<const KernelInfo> kernels(const Contract& contract) {
 }
 
 std::string name(const Decision& d) {
-  return "simt/" + name(kTiles[static_cast<std::size_t>(d.kernel)]);
+  return "simt/" + name(kTiles[static_cast<std::size_t>(d.kernel)]) + (d.swapped ? "/swapped" : "");
 }
 
 std::vector<Decision> compiled(Family) {

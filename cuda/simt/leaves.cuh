@@ -12,11 +12,13 @@ namespace detgemm::cuda::simt {
 /// thread waits for another.
 ///
 ///   waiting[level][group of 4 outputs][thread]      16 bytes per thread: no bank is met twice
+///
+/// A thread whose outputs are no multiple of 4 stores them one by one.
 template <Tile kTile>
 class WaitingSums {
   static constexpr int kCount = kTile.thread_rows * kTile.thread_cols;
   static constexpr int kThreads = kTile.threads();
-  static_assert(kCount % 4 == 0, "A thread stores its sums in pieces of four.");
+  static constexpr bool kFours = kCount % 4 == 0;
 
  public:
   using Sums = float[kTile.thread_rows][kTile.thread_cols];
@@ -25,27 +27,40 @@ class WaitingSums {
 
   __device__ __forceinline__ void store(int level, const Sums& sums) {
     const float* flat = &sums[0][0];
+    if constexpr (kFours) {
 #pragma unroll
-    for (int i = 0; i < kCount / 4; ++i) {
-      *at(level, i) = make_float4(flat[4 * i], flat[4 * i + 1], flat[4 * i + 2], flat[4 * i + 3]);
+      for (int i = 0; i < kCount / 4; ++i) {
+        *at(level, i) = make_float4(flat[4 * i], flat[4 * i + 1], flat[4 * i + 2], flat[4 * i + 3]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) *single(level, i) = flat[i];
     }
   }
   /// sums = level + sums
   __device__ __forceinline__ void add_to(int level, Sums& sums) const {
     float* flat = &sums[0][0];
+    if constexpr (kFours) {
 #pragma unroll
-    for (int i = 0; i < kCount / 4; ++i) {
-      const float4 left = *at(level, i);
-      flat[4 * i] = arithmetic::add_rn(left.x, flat[4 * i]);
-      flat[4 * i + 1] = arithmetic::add_rn(left.y, flat[4 * i + 1]);
-      flat[4 * i + 2] = arithmetic::add_rn(left.z, flat[4 * i + 2]);
-      flat[4 * i + 3] = arithmetic::add_rn(left.w, flat[4 * i + 3]);
+      for (int i = 0; i < kCount / 4; ++i) {
+        const float4 left = *at(level, i);
+        flat[4 * i] = arithmetic::add_rn(left.x, flat[4 * i]);
+        flat[4 * i + 1] = arithmetic::add_rn(left.y, flat[4 * i + 1]);
+        flat[4 * i + 2] = arithmetic::add_rn(left.z, flat[4 * i + 2]);
+        flat[4 * i + 3] = arithmetic::add_rn(left.w, flat[4 * i + 3]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) flat[i] = arithmetic::add_rn(*single(level, i), flat[i]);
     }
   }
 
  private:
   __device__ __forceinline__ float4* at(int level, int i) const {
     return reinterpret_cast<float4*>(memory_) + (level * (kCount / 4) + i) * kThreads + threadIdx.x;
+  }
+  __device__ __forceinline__ float* single(int level, int i) const {
+    return memory_ + (level * kCount + i) * kThreads + threadIdx.x;
   }
   float* memory_;
 };

@@ -6,43 +6,9 @@
 #include "core/arithmetic/host_device.hpp"
 #include "cuda/simt/loader.cuh"
 #include "cuda/simt/place.cuh"
+#include "cuda/simt/slabs.cuh"
 
 namespace detgemm::cuda::simt {
-
-/// The slabs of a tile in order. A leaf begins a new slab, so that the last slab of a leaf may be
-/// short and no slab crosses a boundary.
-///
-///   k:      0        8        16  20       28       36  40 ...        k = 8, leaves of 20
-///   slabs:  |--------|--------|---|--------|--------|---|
-template <bool kLeaves>
-class Slabs {
- public:
-  __device__ __forceinline__ Slabs(std::int64_t k, std::int64_t leaf_k)
-      : left_(k), leaf_k_(leaf_k), in_leaf_(leaf_k < k ? leaf_k : k) {}
-
-  /// Whether the next slab has `count` products.
-  __device__ __forceinline__ bool whole(int count) const {
-    return (kLeaves ? in_leaf_ : left_) >= count;
-  }
-  /// Takes the next slab, of at most `max` products, and returns its number of products; 0 at the
-  /// end.
-  __device__ __forceinline__ int next(int max) {
-    const std::int64_t left = kLeaves ? in_leaf_ : left_;
-    const int count = left < max ? static_cast<int>(left) : max;
-    take(count);
-    return count;
-  }
-  __device__ __forceinline__ void take(int count) {
-    left_ -= count;
-    if constexpr (kLeaves) {
-      in_leaf_ -= count;
-      if (in_leaf_ == 0) in_leaf_ = leaf_k_ < left_ ? leaf_k_ : left_;
-    }
-  }
-
- private:
-  std::int64_t left_, leaf_k_, in_leaf_;
-};
 
 /// Loads the products of one k for a thread's rows or columns: runs of 4, kGroup floats apart.
 template <int kOutputs, int kGroup>
@@ -112,6 +78,21 @@ class Mainloop {
     fetch(0, read_, 0);
   }
 
+  /// Multiplies the next products, which begin a slab.
+  __device__ __forceinline__ void multiply(std::int64_t products) {
+#pragma unroll 1
+    for (std::int64_t slab = products / kK; slab > 0; --slab) {
+      if (quick()) {
+        multiply_slab();
+      } else {
+        multiply_part(kK);
+      }
+    }
+    const int rest = static_cast<int>(products % kK);
+    if (rest != 0) multiply_part(rest);
+  }
+
+ private:
   /// Whether multiply_slab may be called: the slabs that are loaded meanwhile are whole, and so are
   /// their runs.
   __device__ __forceinline__ bool quick() const {
@@ -165,7 +146,6 @@ class Mainloop {
     fetch(0, read_, 0);
   }
 
- private:
   __device__ __forceinline__ void step() {
     const int then = slabs_.next(kK);
     a_.step(write_, pending_, then);

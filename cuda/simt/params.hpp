@@ -20,12 +20,15 @@ struct Operand {
 /// The argument of simt_kernel.
 struct Params {
   GemmArguments g;
-  Operand a, b;
-  std::int64_t leaf_k;  ///< products per leaf; k for chain
-  std::int64_t leaves;  ///< their number; 0 for k = 0
-  std::int64_t tiles_m, tiles_n;
-  std::int64_t band;  ///< columns of tiles per stripe of the raster
-  bool plain;         ///< the epilogue only rounds, and whole runs of D may be stored
+  Operand a, b;                   ///< whose lines are the rows and the columns of tiles
+  bool swapped;                   ///< the rows of tiles are columns of D, and a is B
+  std::int64_t leaf_k;            ///< products per leaf; k for chain
+  std::int64_t leaves;            ///< their number; 0 for k = 0
+  std::int64_t tiles_m, tiles_n;  ///< along the rows and the columns of tiles
+  std::int64_t band;              ///< columns of tiles per stripe of the raster
+  /// The epilogue only rounds, and D takes whole runs of 4 outputs; where a tile deals them singly,
+  /// D is fp32.
+  bool plain;
 };
 
 }  // namespace detgemm::cuda::simt

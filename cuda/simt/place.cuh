@@ -10,14 +10,15 @@ namespace detgemm::cuda::simt {
 /// Where this thread's outputs lie in the tile (see Tile).
 template <Tile kTile>
 struct Place {
-  static constexpr int kRowRun = kTile.thread_rows < 4 ? kTile.thread_rows : 4;
-  static constexpr int kColRun = kTile.thread_cols < 4 ? kTile.thread_cols : 4;
+  static constexpr int kRun = kTile.lines ? 1 : 4;
+  static constexpr int kRowRun = kTile.thread_rows < kRun ? kTile.thread_rows : kRun;
+  static constexpr int kColRun = kTile.thread_cols < kRun ? kTile.thread_cols : kRun;
   static constexpr int kRowGroup = kTile.lane_rows * kRowRun;  // rows of one run of all lanes
   static constexpr int kColGroup = kTile.lane_cols * kColRun;
   /// Sum (i, j) belongs to column j ^ kSwap. ptxas puts neighbouring columns into registers of
   /// different banks, in B's fragments and in the sums alike; with neighbours exchanged in one of
   /// them, a multiplication reads B and its sum from different banks, in one clock and not two.
-  static constexpr int kSwap = kTile.thread_cols > 1 ? 1 : 0;
+  static constexpr int kSwap = kTile.thread_cols > 1 && !kTile.lines ? 1 : 0;
   static constexpr int kWarpRows = kTile.lane_rows * kTile.thread_rows;
   static constexpr int kWarpCols = kTile.lane_cols * kTile.thread_cols;
 
@@ -35,6 +36,9 @@ struct Place {
     } else if constexpr (kTile.lane_rows == 8) {
       lane_col = (lane & 1) | (lane >> 4) << 1;
       lane_row = (lane >> 1) & 7;
+    } else if constexpr (kTile.lane_rows == 2) {
+      lane_row = lane & 1;
+      lane_col = lane >> 1;
     } else {
       lane_row = lane / kTile.lane_cols;
       lane_col = lane % kTile.lane_cols;

@@ -15,13 +15,17 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
 }
 
 /// Copies 16 bytes, or 4, to shared memory asynchronously.
+__device__ __forceinline__ void cp_async_cg_16(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ __forceinline__ void cp_async_ca_4(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
 __device__ __forceinline__ void cp_async_cg_16(float* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
+  cp_async_cg_16(shared_address(to), from);
 }
 __device__ __forceinline__ void cp_async_ca_4(float* to, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
+  cp_async_ca_4(shared_address(to), from);
 }
 /// Closes a group of this thread's copies.
 __device__ __forceinline__ void cp_async_commit_group() {
@@ -40,6 +44,16 @@ __device__ __forceinline__ uint4 ld_global_nc_v4_u32(const void* from) {
   asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(from));
+  return v;
+}
+
+/// Loads four floats from 16 bytes of shared memory. It clobbers nothing, so that the compiler may
+/// place multiplications around it; it keeps its place among barriers and copies.
+__device__ __forceinline__ float4 ld_shared_v4_f32(std::uint32_t from) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(from));
   return v;
 }
 

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
+#include <utility>
 
 #include "cuda/families.hpp"
 
@@ -32,7 +34,7 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k, Reduction 
 
 const Tile& tile_of(const Decision& d) { return kTiles[static_cast<std::size_t>(d.kernel)]; }
 
-Choice choose(const GemmArguments& g, DType input, int sms, int forced) {
+Question question(const GemmArguments& g, DType input, int sms, int forced) {
   Question q;
   q.m = g.m;
   q.n = g.n;
@@ -42,7 +44,11 @@ Choice choose(const GemmArguments& g, DType input, int sms, int forced) {
   ask(g, q);
   q.sms = sms;
   q.forced = forced;
-  return cuda::simt::choose(q);
+  return q;
+}
+
+Choice choose(const GemmArguments& g, DType input, int sms, int forced) {
+  return cuda::simt::choose(question(g, input, sms, forced));
 }
 
 void expect_sound(const GemmArguments& g, DType input, int sms, const Choice& choice) {
@@ -56,10 +62,16 @@ void expect_sound(const GemmArguments& g, DType input, int sms, const Choice& ch
   ASSERT_LE(d.shared_bytes, kMaxShared);
   ASSERT_EQ(d.shared_bytes, ring_bytes(t) + levels_needed(g.reduction, g.k) * waiting_bytes(t));
   const Params p = make_params(g, d);
-  ASSERT_GE(p.tiles_m * t.rows(), g.m);
-  ASSERT_LT((p.tiles_m - 1) * t.rows(), g.m);
-  ASSERT_GE(p.tiles_n * t.cols(), g.n);
-  ASSERT_LT((p.tiles_n - 1) * t.cols(), g.n);
+  ASSERT_TRUE(t.lines || !d.swapped);
+  const std::int64_t rows = d.swapped ? g.n : g.m;
+  const std::int64_t cols = d.swapped ? g.m : g.n;
+  ASSERT_EQ(p.swapped, d.swapped);
+  ASSERT_EQ(p.a.lines, rows);
+  ASSERT_EQ(p.b.lines, cols);
+  ASSERT_GE(p.tiles_m * t.rows(), rows);
+  ASSERT_LT((p.tiles_m - 1) * t.rows(), rows);
+  ASSERT_GE(p.tiles_n * t.cols(), cols);
+  ASSERT_LT((p.tiles_n - 1) * t.cols(), cols);
   ASSERT_GE(d.grid, 1);
   ASSERT_LE(d.grid, p.tiles_m * p.tiles_n);
   ASSERT_LE(d.grid, sms * t.ctas);
@@ -78,8 +90,9 @@ TEST(SimtTiles, AreWhatTheKernelsNeed) {
     EXPECT_LE(ring_bytes(t), kMaxShared);
     EXPECT_LE(255, 65536 / (t.threads() * t.ctas) + 128) << "too few registers a thread";
     // Accumulators and two fragments of each operand must fit what ptxas may use.
-    const int held = t.thread_rows * t.thread_cols + 2 * (t.thread_rows + t.thread_cols);
-    EXPECT_LE(held + 40, 65536 / (t.threads() * t.ctas));
+    const int fragment = (t.lines ? 4 * t.held : 2) * (t.thread_rows + t.thread_cols);
+    const int held = t.thread_rows * t.thread_cols + fragment;
+    EXPECT_LE(held + (t.lines ? 32 : 40), 65536 / (t.threads() * t.ctas));
     if (t.leaves) {
       EXPECT_GE(levels_of(t), 1) << "no room for a fold's sum";
     }
@@ -160,8 +173,48 @@ TEST(SimtChoose, LevelsAreThoseOfTheStack) {
 TEST(SimtChoose, LargeProblemsGetLargeTilesAndFewRowsFewRows) {
   for (const DType input : kInputs) {
     EXPECT_LT(choose(problem(4096, 4096, 4096), input, kSms, -1).decision.kernel, kLargeTiles);
-    EXPECT_EQ(tile_of(choose(problem(1, 4096, 4096), input, kSms, -1).decision).rows(), 8);
-    EXPECT_EQ(tile_of(choose(problem(4096, 1, 4096), input, kSms, -1).decision).cols(), 8);
+    const Decision row = choose(problem(1, 4096, 4096), input, kSms, -1).decision;
+    const Decision column = choose(problem(4096, 1, 4096), input, kSms, -1).decision;
+    if (input == DType::fp32) {
+      EXPECT_EQ(tile_of(row).rows(), 4);
+      EXPECT_FALSE(row.swapped);
+      EXPECT_EQ(tile_of(column).rows(), 4);
+      EXPECT_TRUE(column.swapped);
+    } else {
+      EXPECT_EQ(tile_of(row).rows(), 8);
+      EXPECT_EQ(tile_of(column).cols(), 8);
+    }
+  }
+}
+
+/// What is chosen is the fastest by the model, and no row that is added makes it expect less time.
+TEST(SimtChoose, ExpectedTimeNeverFallsWhenMGrows) {
+  const std::array<std::pair<std::int64_t, std::int64_t>, 6> sizes{
+      {{4096, 4096}, {1024, 4096}, {14336, 4096}, {4096, 14336}, {33, 100}, {128256, 2048}}};
+  for (const DType input : kInputs) {
+    for (const auto& [n, k] : sizes) {
+      for (const Reduction& r : {Reduction{}, Reduction{ReductionKind::fold, 1024},
+                                 Reduction{ReductionKind::tree, 512}}) {
+        double last = 0;
+        std::set<int> tiles;
+        for (std::int64_t m = 1; m < 9000; m += m < 1200 ? 1 : 61) {
+          const Question q = question(problem(m, n, k, r), input, kSms, -1);
+          const Decision d = cuda::simt::choose(q).decision;
+          const double clocks = expected_clocks(q, d);
+          ASSERT_GE(clocks, last) << m << " x " << n << " x " << k;
+          for (int tile = 0; tile < kTileCount; ++tile) {
+            Question forced = q;
+            forced.forced = tile;
+            if (why_not(forced) != nullptr) continue;
+            const Decision other = cuda::simt::choose(forced).decision;
+            ASSERT_LE(clocks, expected_clocks(q, other)) << m << ", " << name(tile_of(other));
+          }
+          last = clocks;
+          tiles.insert(d.kernel);
+        }
+        EXPECT_GE(tiles.size(), 2U) << n << " x " << k;
+      }
+    }
   }
 }
 
@@ -171,7 +224,7 @@ TEST(SimtParams, WhichRunsAreWhole) {
     GemmArguments g = problem(64, 64, 64, r);
     g.a = data;
     g.as = s;
-    return make_params(g, choose(g, input, kSms, -1).decision).a;
+    return make_params(g, choose(g, input, kSms, 4).decision).a;
   };
   const void* at4 = memory + 1;
   const auto* at2 = reinterpret_cast<const char*>(memory) + 2;
@@ -196,7 +249,11 @@ TEST(SimtParams, WhichOutputsArePlain) {
     GemmArguments g = problem(64, 64, 64);
     g.d = memory;
     change(g);
-    return make_params(g, choose(g, DType::fp32, kSms, -1).decision).plain;
+    // Tiles of lines store outputs one by one, at any strides.
+    const bool runs = make_params(g, choose(g, DType::fp32, kSms, 4).decision).plain;
+    const bool singly = make_params(g, choose(g, DType::fp32, kSms, kTileCount - 1).decision).plain;
+    EXPECT_EQ(singly, only_rounds(g.epilogue));
+    return runs;
   };
   EXPECT_TRUE(plain([](GemmArguments&) {}));
   EXPECT_FALSE(plain([](GemmArguments& g) { g.epilogue.alpha = 2; }));

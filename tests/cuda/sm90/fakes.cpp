@@ -180,6 +180,7 @@ template const void* large_kernel<true, true>(int);
 template <DType T>
 const void* kernel_of_type(int tile) {
   if (!has_tile(T, tile) || (T == DType::fp32 && tile < kLargeTiles)) return nullptr;
+  if (kTiles[static_cast<std::size_t>(tile)].lines) return nullptr;
   test::FakeKernel kernel;
   kernel.simt = true;
   kernel.input = T;
@@ -189,6 +190,19 @@ const void* kernel_of_type(int tile) {
 template const void* kernel_of_type<DType::bf16>(int);
 template const void* kernel_of_type<DType::fp16>(int);
 template const void* kernel_of_type<DType::fp32>(int);
+
+template <int kPart>
+const void* line_kernel(int tile) {
+  if (!kTiles[static_cast<std::size_t>(tile)].lines || tile % kLineParts != kPart) return nullptr;
+  test::FakeKernel kernel;
+  kernel.simt = true;
+  kernel.input = DType::fp32;
+  kernel.geometry = tile;
+  return test::address_of(kernel);
+}
+template const void* line_kernel<0>(int);
+template const void* line_kernel<1>(int);
+template const void* line_kernel<2>(int);
 
 }  // namespace detgemm::cuda::simt
 

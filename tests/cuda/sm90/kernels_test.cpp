@@ -30,12 +30,12 @@ constexpr Pinned kPinned[] = {
     {"hopper/bf16/tree:128->bf16", 3108, 0x5ff13c0d20fb188c},
     {"hopper/fp16/tree:512->fp32", 3030, 0x5054683fd7857dae},
     {"hopper/bf16/tree:48->bf16", 0, 0xb3c5a6dbaf9c4565},
-    {"ieee_fma/fp32/chain->fp32", 3456, 0x3fc8a991689aebe5},
+    {"ieee_fma/fp32/chain->fp32", 6480, 0x8e4e24d7ef3dbd15},
     {"ieee_fma/bf16/chain->bf16", 2592, 0x87749c6942bbcda5},
     {"ieee_fma/fp16/fold:1->fp32", 2232, 0xedee17595bd63d95},
-    {"ieee_fma/fp32/fold:100->fp32", 2376, 0x090f93893a7a98f5},
+    {"ieee_fma/fp32/fold:100->fp32", 5040, 0x5894c15084fed8fd},
     {"ieee_fma/bf16/tree:1->bf16", 1584, 0x4e23cee50063c125},
-    {"ieee_fma/fp32/tree:512->fp32", 2232, 0x6621e32033bb9015},
+    {"ieee_fma/fp32/tree:512->fp32", 4320, 0x3d19d63dcb1dbfcd},
 };
 
 GemmSpec spec_of(const char* contract, std::int64_t n, std::int64_t k) {

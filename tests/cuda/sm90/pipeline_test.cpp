@@ -188,7 +188,8 @@ TEST(CudaPipeline, SimtLaunchesItsTile) {
       const Ran ran = run(g, input, options, nullptr, Arithmetic::ieee_fma);
       ASSERT_TRUE(ran.ok());
       const simt::Tile& t = simt::kTiles[static_cast<std::size_t>(ran.decision.kernel)];
-      EXPECT_EQ(name(ran.decision), "simt/" + simt::name(t));
+      EXPECT_EQ(name(ran.decision),
+                "simt/" + simt::name(t) + (ran.decision.swapped ? "/swapped" : ""));
       EXPECT_EQ(r.kernel.geometry, ran.decision.kernel);
       EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(ran.decision.shared_bytes));
       EXPECT_EQ(r.params.a.along, along);
