@@ -10,13 +10,11 @@
 
 namespace detgemm::cuda {
 
-/// Operands that could be copied into the workspace, and what the copies would be for a decision.
-struct Packing {
-  bool a = false, b = false;
-  sm90::Form form = sm90::Form::plain;  ///< in place of the Question's
-
-  bool any() const { return a || b; }
-  bool operator==(const Packing&) const = default;
+/// SM90: which roles a chooser may give the operands.
+enum class Roles : std::uint8_t {
+  any,
+  straight,  ///< M on the x side
+  swapped,   ///< N on the x side
 };
 
 /// Everything that a decision depends on. Choosers see a Question and nothing else, so what was
@@ -31,7 +29,7 @@ struct Question {
   DType input = DType::bf16;
   bool a_mn = false, b_mn = false;  ///< memory of the operand does not run along k
   bool from_c = false;
-  Packing packing;  ///< SM90: none where the workspace has no room for the copies
+  Roles roles = Roles::any;  ///< a forced kernel may have any
   bool clusters = true;
   int sms = 1;
   int forced = -1;

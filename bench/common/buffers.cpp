@@ -39,6 +39,10 @@ Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes
     grow(a_[type], g.a_bytes(), least.others);
     grow(b_[type], g.b_bytes(), problem.kind == Kind::db ? least.others : least.weights);
     grow(d_, g.d_bytes(), least.others);
+    // A bias takes the beginning of the pool of C, which has a row of any D.
+    if (problem.extra != Extra::none) {
+      grow(c_[pool_of(output_of(problem))], g.d_bytes(), least.others);
+    }
   }
   const auto fill = [&](Pool& pool, DType type, std::uint64_t seed) {
     if (pool.bytes == 0) return;
@@ -48,6 +52,7 @@ Buffers::Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes
   for (const DType type : kTypes) {
     fill(a_[pool_of(type)], type, 1);
     fill(b_[pool_of(type)], type, 2);
+    fill(c_[pool_of(type)], type, 3);
   }
   if (d_.bytes == 0) return;
   d_.data = static_cast<char*>(memory_.allocate(d_.bytes));
@@ -58,6 +63,7 @@ Buffers::~Buffers() {
   for (int type = 0; type < 6; ++type) {
     if (a_[type].data != nullptr) memory_.release(a_[type].data);
     if (b_[type].data != nullptr) memory_.release(b_[type].data);
+    if (c_[type].data != nullptr) memory_.release(c_[type].data);
   }
   if (d_.data != nullptr) memory_.release(d_.data);
 }
@@ -70,8 +76,12 @@ Buffers::Call Buffers::at(const Problem& problem, int call) const {
   const std::int64_t weights = problem.hot ? 1 : kAll;
   const std::int64_t a = problem.hot ? 1 : warm ? 2 : kAll;
   const std::int64_t d = problem.hot ? 1 : warm ? 4 : kAll;
-  return {copy_of(a_[type], g.a_bytes(), a, call), copy_of(b_[type], g.b_bytes(), weights, call),
-          copy_of(d_, g.d_bytes(), d, call)};
+  Call at{copy_of(a_[type], g.a_bytes(), a, call), copy_of(b_[type], g.b_bytes(), weights, call),
+          copy_of(d_, g.d_bytes(), d, call), nullptr, nullptr};
+  const Pool& c = c_[pool_of(output_of(problem))];
+  if (problem.extra == Extra::beta) at.c = copy_of(c, g.d_bytes(), d, call);
+  if (has_bias(problem.extra)) at.bias = c.data;
+  return at;
 }
 
 }  // namespace detgemm::bench

@@ -36,6 +36,8 @@ class Buffers {
     const void* a;
     const void* b;
     void* d;
+    const void* c;     ///< lies as D does; null where the problem has no use for one
+    const void* bias;  ///< one element per column of D; null where the problem has none
   };
 
   Buffers(Memory& memory, const std::vector<Problem>& problems, PoolBytes least);
@@ -53,7 +55,7 @@ class Buffers {
   static char* copy_of(const Pool& pool, std::int64_t bytes, std::int64_t wanted, int call);
 
   Memory& memory_;
-  Pool a_[6], b_[6], d_;  // by DType
+  Pool a_[6], b_[6], c_[6], d_;  // by DType
 };
 
 }  // namespace detgemm::bench

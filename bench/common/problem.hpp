@@ -18,12 +18,29 @@ enum class Kind {
   db,       ///< dW = dY^T * X  n x k, reduction tokens
 };
 
+/// What is done to D besides, in the type of D: a bias vector of n elements, a C that is added.
+enum class Extra {
+  none,
+  bias,
+  beta,            ///< C with beta = 1
+  bias_relu,       ///< bias, then relu
+  bias_gelu_tanh,  ///< bias, then gelu by tanh, which is what vendors call GELU
+};
+
+inline const char* name(Extra extra) {
+  constexpr const char* names[] = {"none", "bias", "beta", "bias+relu", "bias+gelu_tanh"};
+  return names[static_cast<int>(extra)];
+}
+
+inline bool has_bias(Extra extra) { return extra != Extra::none && extra != Extra::beta; }
+
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
   DType type = DType::bf16;  ///< of everything; D is fp32 where it is fp32, tf32 or 8 bits
   bool accumulate = false;   ///< D is fp32 and is added to: `continue`, and beta = 1 of the vendor
   std::optional<DType> output{};  ///< of D, where it is not the type's own
+  Extra extra = Extra::none;
   bool hot = false;  ///< every call on the same operands, so that caches hold what they can
 };
 
@@ -64,13 +81,14 @@ inline std::int64_t bytes_of(DType type) {
 inline Gemm gemm_of(const Problem& p) {
   const std::int64_t size = bytes_of(p.type);
   const std::int64_t d_size = bytes_of(output_of(p));
+  const bool reads_d = p.accumulate || p.extra == Extra::beta;  // or a C as large
   switch (p.kind) {
     case Kind::da:
-      return {p.tokens, p.k, p.n, false, false, size, d_size, p.accumulate};
+      return {p.tokens, p.k, p.n, false, false, size, d_size, reads_d};
     case Kind::db:
-      return {p.n, p.k, p.tokens, true, false, size, d_size, p.accumulate};
+      return {p.n, p.k, p.tokens, true, false, size, d_size, reads_d};
     default:
-      return {p.tokens, p.n, p.k, false, true, size, d_size, p.accumulate};
+      return {p.tokens, p.n, p.k, false, true, size, d_size, reads_d};
   }
 }
 

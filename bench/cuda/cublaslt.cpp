@@ -118,6 +118,16 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
        "operation");
   good(library.MatmulDescSetAttribute(c->operation, lt::kTransB, &second, sizeof second),
        "operation");
+  if (has_bias(problem.extra)) {  // of D's columns, which are the rows of D^T; the same every call
+    const void* const bias = buffers.at(problem, 0).bias;
+    const std::int32_t epilogue = problem.extra == Extra::bias_relu        ? lt::kEpilogueReluBias
+                                  : problem.extra == Extra::bias_gelu_tanh ? lt::kEpilogueGeluBias
+                                                                           : lt::kEpilogueBias;
+    good(library.MatmulDescSetAttribute(c->operation, lt::kEpilogue, &epilogue, sizeof epilogue),
+         "epilogue");
+    good(library.MatmulDescSetAttribute(c->operation, lt::kBiasPointer, &bias, sizeof bias),
+         "bias");
+  }
   g.b_transposed ? layout(&c->first, g.k, g.n, type) : layout(&c->first, g.n, g.k, type);
   g.a_transposed ? layout(&c->second, g.m, g.k, type) : layout(&c->second, g.k, g.m, type);
   layout(&c->out, g.n, g.m, cuda_type(output_of(problem)));
@@ -159,12 +169,12 @@ Arm CublasLt::arm(const std::string& name, const Problem& problem, const Buffers
   arm.detail += " workspace " + std::to_string(c->best.workspace_bytes);
   arm.enqueue = [=, &library, &buffers](Stream stream, int call) -> Status {
     const float one = 1.0F;
-    const float beta = problem.accumulate ? 1.0F : 0.0F;
+    const float beta = g.reads_d ? 1.0F : 0.0F;
     const Buffers::Call at = buffers.at(problem, call);
     const auto did = library.Matmul(
-        library.handle, c->operation, &one, at.b, c->first, at.a, c->second, &beta, at.d, c->out,
-        at.d, c->out, &c->best.algorithm, workspace_bytes != 0 ? library.workspace : nullptr,
-        workspace_bytes, cuda_stream(stream));
+        library.handle, c->operation, &one, at.b, c->first, at.a, c->second, &beta,
+        at.c != nullptr ? at.c : at.d, c->out, at.d, c->out, &c->best.algorithm,
+        workspace_bytes != 0 ? library.workspace : nullptr, workspace_bytes, cuda_stream(stream));
     if (did == lt::kSuccess) return {};
     return {Errc::internal, "cuBLASLt: matmul: status " + std::to_string(did)};
   };

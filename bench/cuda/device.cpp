@@ -110,7 +110,7 @@ class CudaBenchDevice final : public BenchDevice {
 
   std::optional<BitsCheck> check_bits(const Problem& p, const Contract& contract,
                                       const Buffers& buffers, int call) override {
-    if (!has_plain_chain(contract) || p.accumulate) return std::nullopt;
+    if (!has_plain_chain(contract) || p.accumulate || p.extra != Extra::none) return std::nullopt;
     // Long chains are slow to recompute, so fewer of them are.
     const std::int64_t steps = std::max<std::int64_t>(gemm_of(p).k, 8192);
     const Counted counted = against_plain_chain(cuda_stream(queue_.stream()), p,

@@ -113,6 +113,9 @@ std::shared_ptr<Matmul> chosen(const Library& lt, Device& device, const Problem&
                                std::size_t workspace_bytes) {
   const Gemm g = gemm_of(problem);
   const int type = type_of(problem.type);
+  if (problem.extra != Extra::none) {
+    throw std::runtime_error("hipBLASLt's arm has no epilogue");
+  }
   auto m = std::make_shared<Matmul>(lt, device);
   const auto layout = [&](Handle* matrix, std::int64_t rows, std::int64_t cols, int of) {
     good(lt.MatrixLayoutCreate(matrix, of, static_cast<std::uint64_t>(rows),

@@ -121,6 +121,7 @@ Arm make(const Library& api, const BaselineRequest& request) {
   }
   const Problem problem = request.problem;
   if (problem.accumulate) throw std::runtime_error("oneDNN's arm does not add to D");
+  if (problem.extra != Extra::none) throw std::runtime_error("oneDNN's arm has no epilogue");
   const Gemm g = gemm_of(problem);
   auto matmul = std::make_shared<Matmul>(api);
   matmul->describe(0, g.m, g.k, g.a_transposed, problem.type);

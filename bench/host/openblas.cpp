@@ -54,6 +54,7 @@ Baseline openblas_sgemm() {
   baseline.what += "; sgemm, of fp32 operands whatever the case's inputs are";
   baseline.make = [=](const BaselineRequest& request) {
     const Problem p = in_fp32(request.problem);
+    if (p.extra != Extra::none) throw std::runtime_error("OpenBLAS has no epilogue");
     const Gemm g = gemm_of(p);
     const int threads = request.threads != 0
                             ? request.threads

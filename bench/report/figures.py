@@ -15,12 +15,13 @@ def geomean(values):
 
 
 # Suites of problems that were not chosen by hand, or too many of one kind for a table of all.
-SPECIAL = ("drawn", "own", "tokens", "variants")
+SPECIAL = ("drawn", "epilogue", "own", "tokens", "variants")
 
 
 def ordinary(result):
-    """Cases of the table of cases: those that averages over all cases speak of."""
-    return not result["suites"] or any(suite not in SPECIAL for suite in result["suites"])
+    """Bare products of the table of cases: those that averages over all cases speak of."""
+    return result["epilogue"] == "none" and (
+        not result["suites"] or any(suite not in SPECIAL for suite in result["suites"]))
 
 
 def of_interest(arm):

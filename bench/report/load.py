@@ -80,7 +80,8 @@ def check_result(where, result, medians_alone=False):
     for arm in field(where, result, "arms", list):
         check_arm(where, arm, medians_alone)
     for key, value in (("suites", []), ("comparisons", []), ("notes", []), ("cache", "cold"),
-                       ("accumulate", False), ("threads", 0), ("model", ""), ("layer", "")):
+                       ("accumulate", False), ("threads", 0), ("model", ""), ("layer", ""),
+                       ("epilogue", "none")):
         result.setdefault(key, value)
     result.setdefault("flops", 2.0 * result["m"] * result["n"] * result["k"])
     result.setdefault("bytes", 0)

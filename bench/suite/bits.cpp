@@ -102,9 +102,23 @@ BitsCheck check_with_backend(const Backend& host_backend, BenchDevice& device,
   std::size_t room = scratch.size();
   std::align(kWorkspaceAlignment, scratch.size() - kWorkspaceAlignment, workspace, room);
   const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;
-  const Operands operands{row_major(static_cast<const void*>(a.data()), m, g.k, type),
-                          row_major(static_cast<const void*>(b.data()), n, g.k, type),
-                          row_major(static_cast<void*>(d.data()), m, n, contract.output)};
+  Operands operands{row_major(static_cast<const void*>(a.data()), m, g.k, type),
+                    row_major(static_cast<const void*>(b.data()), n, g.k, type),
+                    row_major(static_cast<void*>(d.data()), m, n, contract.output)};
+  // Columns of one row of the bias, and of rows of C.
+  Bytes bias, c;
+  if (at.bias != nullptr) {
+    bias = gather(memory, at.bias, cols, 1, true, 1, g.d_size);
+    operands.bias = {bias.data(), n, contract.output};
+  }
+  if (at.c != nullptr) {
+    for (const std::int64_t row : rows) {
+      const auto* from = static_cast<const std::byte*>(at.c) + row * g.n * g.d_size;
+      const Bytes part = gather(memory, from, cols, 1, true, 1, g.d_size);
+      c.insert(c.end(), part.begin(), part.end());
+    }
+    operands.c = row_major(static_cast<const void*>(c.data()), m, n, contract.output);
+  }
   check(plan.run({}, operands, {workspace, room}), "recomputing a part of D");
 
   BitsCheck found{std::string(host_backend.name()) + " backend" +

@@ -41,13 +41,14 @@ struct OwnCases {
   std::vector<std::string> layers{};     ///< MODEL/LAYER, or MODEL for all of its layers
   std::vector<std::int64_t> n{}, k{};    ///< of the weights: every n with every k
   std::vector<std::string> kinds{};      ///< empty: forward
+  std::vector<std::string> extras{};     ///< epilogues; empty: none
   std::vector<std::string> contracts{};  ///< names of the table of arms, or contracts; empty: chain
   std::string mode{};                    ///< empty: by size
   int draws = 0;                         ///< pairs of a layer and an M; 0: every layer with every M
 
   bool asked() const {
-    return !layers.empty() || !n.empty() || !k.empty() || !kinds.empty() || !contracts.empty() ||
-           !mode.empty() || draws != 0;
+    return !layers.empty() || !n.empty() || !k.empty() || !kinds.empty() || !extras.empty() ||
+           !contracts.empty() || !mode.empty() || draws != 0;
   }
 };
 

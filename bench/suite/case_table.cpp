@@ -55,6 +55,15 @@ Kind parse_kind(const std::string& text) {
   wrong_case("kind is \"" + text + "\": it must be forward, dA or dB");
 }
 
+Extra parse_extra(const std::string& text) {
+  for (const Extra extra :
+       {Extra::none, Extra::bias, Extra::beta, Extra::bias_relu, Extra::bias_gelu_tanh}) {
+    if (text == name(extra)) return extra;
+  }
+  wrong_case("epilogue is \"" + text +
+             "\": it must be none, bias, beta, bias+relu or bias+gelu_tanh");
+}
+
 CaseTable::CaseTable(std::string_view text, Arithmetic native) : native_(native) {
   table_ = Json::parse(built_in_cases());
   const Json own = Json::parse(text);
@@ -149,6 +158,7 @@ Case CaseTable::make_case(const std::string& layer, const Problem& problem,
   if (problem.output) c.id += "->" + std::string(detgemm::name(*problem.output));
   if (c.mode == Mode::settled) c.id += "/settled";
   if (problem.accumulate) c.id += "/accumulate";
+  if (problem.extra != Extra::none) c.id += std::string("/") + name(problem.extra);
   if (problem.hot) c.id += "/hot";
   return c;
 }

@@ -45,6 +45,8 @@ class CaseTable {
 
 /// forward, dA or dB.
 Kind parse_kind(const std::string& text);
+/// none, bias, beta, bias+relu or bias+gelu_tanh.
+Extra parse_extra(const std::string& text);
 
 /// Appends what `query.own` asks for. `tokens` is not empty unless pairs are drawn.
 void add_own_cases(const CaseTable& table, const CaseQuery& query, std::vector<Case>& cases);

@@ -78,22 +78,30 @@ class SuiteReader {
   void add_layer(const Json& suite, const std::string& layer, Problem p) {
     p.accumulate = suite.value("accumulate", false);
     p.hot = suite.value("hot", false);
+    const auto extras = suite.value("epilogues", std::vector<std::string>{"none"});
     for (const std::int64_t m : tokens_of(suite, p)) {
       if (m < 1) wrong_case(layer + ": sizes must be positive");
       p.tokens = m;
-      Case c = CaseTable::make_case(layer, p, suite.value("mode", "auto"));
-      c.threads = suite.value("threads", 0);
-      if (c.threads != 0) c.id += "/threads" + std::to_string(c.threads);
-      c.best = suite.value("best", true);
-      c.baselines = suite.value("baselines", std::vector<std::string>{});
-      c.repetitions = suite.value("repetitions", 0);
-      c.idle_ms = suite.value("idle_ms", -1.0);
-      for (const auto& arm : suite.at("arms")) {
-        c.contract_arms.push_back(table_.contract_arm(arm, p));
+      for (const std::string& extra : extras) {
+        p.extra = parse_extra(extra);
+        add_case(suite, layer, p);
       }
-      c.suites.push_back(suite.at("name"));
-      join_case(cases_, std::move(c));
     }
+  }
+
+  void add_case(const Json& suite, const std::string& layer, const Problem& p) {
+    Case c = CaseTable::make_case(layer, p, suite.value("mode", "auto"));
+    c.threads = suite.value("threads", 0);
+    if (c.threads != 0) c.id += "/threads" + std::to_string(c.threads);
+    c.best = suite.value("best", true);
+    c.baselines = suite.value("baselines", std::vector<std::string>{});
+    c.repetitions = suite.value("repetitions", 0);
+    c.idle_ms = suite.value("idle_ms", -1.0);
+    for (const auto& arm : suite.at("arms")) {
+      c.contract_arms.push_back(table_.contract_arm(arm, p));
+    }
+    c.suites.push_back(suite.at("name"));
+    join_case(cases_, std::move(c));
   }
 
   const CaseTable& table_;

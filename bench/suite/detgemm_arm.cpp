@@ -26,6 +26,10 @@ GemmSpec spec_of(const Problem& problem, const Contract& contract) {
   spec.k = g.k;
   spec.contract = contract;
   spec.continue_from_c = problem.accumulate;
+  if (problem.extra == Extra::beta) spec.beta = 1.0F;
+  if (has_bias(problem.extra)) spec.bias = output_of(problem);
+  if (problem.extra == Extra::bias_relu) spec.activation = Activation::relu;
+  if (problem.extra == Extra::bias_gelu_tanh) spec.activation = Activation::gelu_tanh;
   spec.op_a = g.a_transposed ? Op::transpose : Op::none;
   spec.op_b = g.b_transposed ? Op::transpose : Op::none;
   return spec;
@@ -62,7 +66,16 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
   // The name is that of a run with the needed workspace.
   if (bytes > required(plan.workspace_bytes(g.m))) arm.detail += ", on copies of operands";
   arm.enqueue = [=, &buffers](Stream stream, int call) {
-    return plan.run(stream, operands_of(call), {scratch.get(), bytes});
+    const Buffers::Call at = buffers.at(problem, call);
+    const ConstMatrix a =
+        g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
+    const ConstMatrix b =
+        g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
+    Operands operands{a, b, row_major(at.d, g.m, g.n, plan.contract().output)};
+    if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
+    if (at.c != nullptr) operands.c = row_major(at.c, g.m, g.n, plan.contract().output);
+    if (at.bias != nullptr) operands.bias = {at.bias, g.n, output_of(problem)};
+    return plan.run(stream, operands, {scratch.get(), bytes});
   };
   return arm;
 }

@@ -99,6 +99,7 @@ Json json_of(const RunResult& run, const CaseResult& r) {
            {"threads", r.what.threads},
            {"flops", g.flops()},
            {"bytes", g.bytes()}};
+  if (p.extra != Extra::none) out["epilogue"] = name(p.extra);
   if (r.limit_us > 0) {
     out["limit_us"] = rounded(r.limit_us);
     out["limited_by"] = r.limited_by;
@@ -148,7 +149,8 @@ std::string repro(const RunResult& run, const Case& c) {
                                   ? "--n " + std::to_string(p.n) + " --k " + std::to_string(p.k)
                                   : "--layers " + c.model + "/" + c.layer;
   return begin + " " + weights + " --m " + std::to_string(p.tokens) + " --kind " + name(p.kind) +
-         " --mode " + name(c.mode) + " --contract '" + contracts_of(c) + "'";
+         (p.extra == Extra::none ? "" : std::string(" --epilogue ") + name(p.extra)) + " --mode " +
+         name(c.mode) + " --contract '" + contracts_of(c) + "'";
 }
 
 std::string to_json(const RunResult& run) {

@@ -122,11 +122,9 @@ Options parse_options(const std::vector<std::string>& words) {
       {"--cases", &o.cases},   {"--json", &o.json},
       {"--csv", &o.csv},       {"--markdown", &o.markdown},
       {"--commit", &o.commit}, {"--cublaslt", &o.cublaslt}};
-  const std::map<std::string, std::vector<std::string>*> lists = {{"--suite", &o.suites},
-                                                                  {"--layers", &o.own.layers},
-                                                                  {"--contract", &o.own.contracts},
-                                                                  {"--variants", &o.variants},
-                                                                  {"--variant", &o.variants}};
+  const std::map<std::string, std::vector<std::string>*> lists = {
+      {"--suite", &o.suites},        {"--layers", &o.own.layers}, {"--contract", &o.own.contracts},
+      {"--epilogue", &o.own.extras}, {"--variants", &o.variants}, {"--variant", &o.variants}};
   const std::map<std::string, std::string*> values = {{"--m", &m}, {"--n", &n}, {"--k", &k}};
   for (Arguments in(words); in.next();) {
     const std::string& name = in.name();
@@ -166,7 +164,7 @@ Options parse_options(const std::vector<std::string>& words) {
   if (o.own.asked() && !o.suites.empty()) {
     throw std::invalid_argument(
         "--suite is for the cases of the table: it must not be given with --layers, --n, --k, "
-        "--draw, --kind, --contract or --mode");
+        "--draw, --kind, --epilogue, --contract or --mode");
   }
   return o;
 }

@@ -37,7 +37,9 @@ class OwnReader {
     }
     if (own_.draws > 0) return draw(weights);
     if (weights.empty()) {
-      wrong_case("--contract, --kind and --mode are for --layers, for --n with --k, or for --draw");
+      wrong_case(
+          "--contract, --kind, --epilogue and --mode are for --layers, for --n with --k, or for "
+          "--draw");
     }
     if (query_.tokens.empty()) wrong_case("--layers and --n with --k must have --m beside them");
     for (const Weights& w : weights) {
@@ -69,6 +71,13 @@ class OwnReader {
   }
 
   void add_case(const std::string& suite, const Weights& w, std::int64_t m) {
+    const std::vector<std::string> none{"none"};
+    for (const std::string& extra : own_.extras.empty() ? none : own_.extras) {
+      add_case(suite, w, m, parse_extra(extra));
+    }
+  }
+
+  void add_case(const std::string& suite, const Weights& w, std::int64_t m, Extra extra) {
     const std::vector<std::string> forward{"forward"}, chain{"chain"};
     for (const std::string& kind : own_.kinds.empty() ? forward : own_.kinds) {
       for (const std::string& text : own_.contracts.empty() ? chain : own_.contracts) {
@@ -77,6 +86,7 @@ class OwnReader {
         p.tokens = m;
         p.n = w.n;
         p.k = w.k;
+        p.extra = extra;
         // The contract says the types, and the types say what a named arm's contract is.
         ContractArm arm = table_.contract_arm(text, p);
         p.type = arm.contract.input;
@@ -89,7 +99,7 @@ class OwnReader {
       }
     }
     if (cases_.size() > static_cast<std::size_t>(kMaxValues)) {
-      wrong_case("--m, --n, --k, --layers and --kind must make at most 4096 cases");
+      wrong_case("--m, --n, --k, --layers, --kind and --epilogue must make at most 4096 cases");
     }
   }
 

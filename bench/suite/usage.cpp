@@ -23,6 +23,7 @@ or cases of your own in place of them:
   --draw COUNT       that many random pairs of a layer and an M, over the published models of the
                      table or over --layers, and from 1 to 8192 or from --m
   --kind LIST        forward, dA, dB (default: forward)
+  --epilogue LIST    none, bias, beta (C is added), bias+relu, bias+gelu_tanh (default: none)
   --contract LIST    arms of the table such as chain,tree+stable, or contracts such as
                      hopper/fp16/fold:1024->fp16, with +stable behind where B is stable
                      (default: chain)

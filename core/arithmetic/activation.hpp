@@ -52,6 +52,37 @@ DETGEMM_HD float abs_below(float x, float limit) {   // min(|x|, limit); limit f
   return float_of(a < bits_of(limit) ? a : bits_of(limit));
 }
 
+// Correctly rounded quotients. CUDA's own division branches for operands near the ends of the
+// range, and a branch keeps a thread from working on several elements at once. Here no step
+// underflows or overflows, so its other path is all that is needed: an approximate reciprocal,
+// corrected by fma. With kDivides they divide everywhere; a test compares the two over all 2^32
+// inputs of the activations.
+template <bool kDivides>
+DETGEMM_HD float reciprocal(float d) {  // 4 <= d <= 18.5
+  if (kDivides) return div_rn(1.0f, d);
+#ifdef __CUDA_ARCH__
+  const float r = __fdividef(1.0f, d);
+  return fma_rn(r, fma_rn(-d, r, 1.0f), r);
+#else
+  return div_rn(1.0f, d);
+#endif
+}
+// 1 <= d <= 2; d is 2 for |x| < 2^-100 and 1 for |x| > 2^100.
+template <bool kDivides>
+DETGEMM_HD float quotient(float x, float d) {
+  if (kDivides) return div_rn(x, d);
+#ifdef __CUDA_ARCH__
+  const float guess = __fdividef(1.0f, d);
+  const float r = fma_rn(guess, fma_rn(-d, guess, 1.0f), guess);
+  const float near = mul_rn(x, r);
+  const float q = fma_rn(r, fma_rn(-d, near, x), near);
+  const float size = float_of(bits_of(x) & 0x7fffffffu);
+  return select(size < 0x1p-100f, mul_rn(x, 0.5f), select(size > 0x1p+100f, x, q));
+#else
+  return div_rn(x, d);
+#endif
+}
+
 // For -113 <= h <= 89, |l| <= 2^-16. n = round(h log2 e), r = h + l - n ln 2, |r| <= 0.3469.
 DETGEMM_HD ScaledExp exp_scaled(float h, float l) {
   // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits.
@@ -83,13 +114,14 @@ DETGEMM_HD float unscaled(const ScaledExp& e) {
 
 // x / (1 + e^(h + l)) for x >= 0 and -a e^(h + l) / (1 + e^(h + l)) for x < 0, where h + l <= 0 is
 // -|v| of x * sigmoid(v) and a is |x| clamped where the product has underflowed.
+template <bool kDivides>
 DETGEMM_HD float times_sigmoid(float x, float a, float h, float l) {
   const ScaledExp e = exp_scaled(h, l);
   const float denominator = add_rn(1.0f, unscaled(e));
   const float below = mul_rn(fma_rn(-a, e.y, -a), e.s1);  // s2 last: it may round to a subnormal
   const bool negative = (bits_of(x) >> 31) != 0;
-  const float quotient = div_rn(select(negative, below, x), denominator);
-  return canonical_nan_or(x, mul_rn(quotient, select(negative, e.s2, 1.0f)));
+  const float share = quotient<kDivides>(select(negative, below, x), denominator);
+  return canonical_nan_or(x, mul_rn(share, select(negative, e.s2, 1.0f)));
 }
 
 }  // namespace activation_detail
@@ -105,13 +137,15 @@ DETGEMM_HD float relu(float x) {
   return activation_detail::canonical_nan_or(x, x > 0.0f ? x : 0.0f);
 }
 
+template <bool kDivides = false>
 DETGEMM_HD float silu(float x) {
   const float a = activation_detail::abs_below(x, 112.0f);  // 112 e^-112 < 2^-150
-  return activation_detail::times_sigmoid(x, a, -a, 0.0f);
+  return activation_detail::times_sigmoid<kDivides>(x, a, -a, 0.0f);
 }
 
 // gelu(x) = x - z for x >= 0, -z for x < 0; z = a q(a), a = |x|,
 // q(a) = erfc(a / sqrt 2) / 2 = e^(-a^2 / 2) g(a). z < 2^-150 from a = 14.5 on.
+template <bool kDivides = false>
 DETGEMM_HD float gelu(float x) {
   const float a = activation_detail::abs_below(x, 14.5f);
   const float square = mul_rn(a, a);
@@ -122,7 +156,7 @@ DETGEMM_HD float gelu(float x) {
   // as its second part, and g's factor 1 + f goes into the exponential's argument.
   const float d = add_rn(a, 4.0f);
   const float d_error = add_rn(a, -add_rn(d, -4.0f));  // both exact
-  const float r = div_rn(1.0f, d);
+  const float r = activation_detail::reciprocal<kDivides>(d);
   const float f = fma_rn(-r, d_error, fma_rn(-r, d, 1.0f));
   const float t = fma_rn(-8.0f, mul_rn(r, f), fma_rn(-8.0f, r, 1.0f));
   const auto e =
@@ -146,6 +180,7 @@ DETGEMM_HD float gelu(float x) {
 
 // 0.5 (1 + tanh u) = sigmoid(2u), 2u = x (A + B x^2), A = 2 sqrt(2 / pi), B = 0.044715 A. In the
 // tail an absolute error of 2u is a relative one of the result, so 2u is a pair, to about 2^-45.
+template <bool kDivides = false>
 DETGEMM_HD float gelu_tanh(float x) {
   const float a = activation_detail::abs_below(x, 11.0f);  // 11 e^-112 < 2^-150
   const float square = mul_rn(a, a);
@@ -159,7 +194,7 @@ DETGEMM_HD float gelu_tanh(float x) {
   w_error = add_rn(w_error, 0x1.9ea1b2p-23f);
   const float v = mul_rn(a, w);
   const float v_error = fma_rn(a, w_error, fma_rn(a, w, -v));
-  return activation_detail::times_sigmoid(x, a, -v, -v_error);
+  return activation_detail::times_sigmoid<kDivides>(x, a, -v, -v_error);
 }
 
 }  // namespace detgemm::arithmetic

@@ -35,6 +35,23 @@ TEST(Buffers, WeightsStepThroughTheWholePoolBeforeTheyComeBack) {
   EXPECT_EQ(buffers.at(p, static_cast<int>(copies)).b, buffers.at(p, 0).b);
 }
 
+TEST(Buffers, CAndBiasAreThereWhereTheyAreRead) {
+  HostMemory memory;
+  Problem plain = problem(16), bias = plain, beta = plain;
+  bias.extra = Extra::bias;
+  beta.extra = Extra::beta;
+  const Buffers buffers(memory, {plain, bias, beta}, {1 << 16, 1 << 16});
+  EXPECT_EQ(buffers.at(plain, 0).c, nullptr);
+  EXPECT_EQ(buffers.at(plain, 0).bias, nullptr);
+  EXPECT_EQ(buffers.at(bias, 0).c, nullptr);
+  ASSERT_NE(buffers.at(bias, 0).bias, nullptr);
+  EXPECT_EQ(buffers.at(bias, 0).bias, buffers.at(bias, 1).bias);
+  EXPECT_EQ(buffers.at(beta, 0).bias, nullptr);
+  ASSERT_NE(buffers.at(beta, 0).c, nullptr);
+  EXPECT_NE(buffers.at(beta, 0).c, buffers.at(beta, 1).c);
+  EXPECT_NE(buffers.at(beta, 0).c, buffers.at(beta, 0).d);
+}
+
 TEST(Buffers, HotOperandsNeverMove) {
   HostMemory memory;
   Problem p = problem(16);

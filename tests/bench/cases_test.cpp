@@ -63,6 +63,30 @@ TEST(Cases, AQueryNarrowsAndReplaces) {
   EXPECT_EQ(gpu[0].contract_arms[0].contract.output, DType::fp32);
 }
 
+TEST(Cases, EpiloguesOfASuiteAreCasesOfTheirOwn) {
+  const auto cases = read_cases(R"({"schema": 1, "suites": [{"name": "e", "layers": ["llama3-8b/o"],
+    "tokens": [16], "epilogues": ["none", "bias", "beta", "bias+relu", "bias+gelu_tanh"],
+    "arms": ["chain"]}]})",
+                                {"cuda"});
+  ASSERT_EQ(cases.size(), 5U);
+  EXPECT_EQ(cases[0].id, "llama3-8b/o/forward/m16/bf16");
+  EXPECT_EQ(cases[4].id, "llama3-8b/o/forward/m16/bf16/bias+gelu_tanh");
+  const auto spec = [&](std::size_t i) {
+    return spec_of(cases[i].problem, cases[i].contract_arms[0].contract);
+  };
+  EXPECT_FALSE(spec(0).bias.has_value());
+  EXPECT_EQ(spec(1).bias, DType::bf16);
+  EXPECT_EQ(spec(2).beta, 1.0F);
+  EXPECT_FALSE(spec(2).bias.has_value());
+  EXPECT_EQ(spec(3).activation, Activation::relu);
+  EXPECT_EQ(spec(4).activation, Activation::gelu_tanh);
+  EXPECT_NE(complaint(R"({"schema": 1, "suites": [{"name": "e", "layers": ["llama3-8b/o"],
+    "tokens": [16], "epilogues": ["zap"], "arms": ["chain"]}]})",
+                      {"cuda"})
+                .find("epilogue is \"zap\": it must be none, bias"),
+            std::string::npos);
+}
+
 TEST(Cases, WrongTablesAreRefusedInASentence) {
   EXPECT_NE(complaint("{").find("parse error"), std::string::npos);
   EXPECT_NE(complaint(R"({"schema": 2})").find("schema is 2: it must be 1"), std::string::npos);

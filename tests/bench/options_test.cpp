@@ -92,14 +92,16 @@ TEST(Options, AreRead) {
 }
 
 TEST(Options, OfOwnCasesAreRead) {
-  const Options o = parse_options({"--n", "64:128:64", "--k=512", "--m", "random:1:99:3", "--kind",
-                                   "dA,dB", "--contract", "chain,tree+stable", "--mode", "burst",
-                                   "--seed", "9", "--variants", "64x*,all", "--no-batch"});
+  const Options o =
+      parse_options({"--n", "64:128:64", "--k=512", "--m", "random:1:99:3", "--kind", "dA,dB",
+                     "--epilogue", "bias,beta", "--contract", "chain,tree+stable", "--mode",
+                     "burst", "--seed", "9", "--variants", "64x*,all", "--no-batch"});
   EXPECT_EQ(o.own.n, (Values{64, 128}));
   EXPECT_EQ(o.own.k, (Values{512}));
   EXPECT_EQ(o.tokens, parse_values("--m", "random:1:99:3", 9)) << "the seed may come later";
   EXPECT_TRUE(o.drawn && o.own.asked());
   EXPECT_EQ(o.own.kinds, (std::vector<std::string>{"dA", "dB"}));
+  EXPECT_EQ(o.own.extras, (std::vector<std::string>{"bias", "beta"}));
   EXPECT_EQ(o.own.contracts, (std::vector<std::string>{"chain", "tree+stable"}));
   EXPECT_EQ(o.own.mode, "burst");
   EXPECT_EQ(o.variants, (std::vector<std::string>{"64x*", "all"}));

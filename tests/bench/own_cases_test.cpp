@@ -109,7 +109,8 @@ TEST(OwnCases, ThatAreWrongAreRefusedInASentence) {
   what.kinds = {"dA"};
   EXPECT_EQ(
       said(what, {1}),
-      "cases: --contract, --kind and --mode are for --layers, for --n with --k, or for --draw");
+      "cases: --contract, --kind, --epilogue and --mode are for --layers, for --n with --k, or "
+      "for --draw");
   what.layers = {"llama3-8b/zap"};
   EXPECT_EQ(said(what, {1}),
             "cases: layer is \"llama3-8b/zap\": llama3-8b has down, gate_up, kv, lm_head, o, qkv");
@@ -120,7 +121,25 @@ TEST(OwnCases, ThatAreWrongAreRefusedInASentence) {
   what.n = what.k = std::vector<std::int64_t>(65);
   for (std::size_t i = 0; i < 65; ++i) what.n[i] = what.k[i] = static_cast<std::int64_t>(i) + 1;
   EXPECT_EQ(said(what, {1}),
-            "cases: --m, --n, --k, --layers and --kind must make at most 4096 cases");
+            "cases: --m, --n, --k, --layers, --kind and --epilogue must make at most 4096 cases");
+  what = {};
+  what.n = what.k = {64};
+  what.extras = {"gelu"};
+  EXPECT_EQ(
+      said(what, {1}),
+      "cases: epilogue is \"gelu\": it must be none, bias, beta, bias+relu or bias+gelu_tanh");
+}
+
+TEST(OwnCases, OfEveryEpilogueAreCasesOfTheirOwn) {
+  OwnCases what;
+  what.n = what.k = {64};
+  what.extras = {"none", "bias", "beta"};
+  const auto cases = own(what, {3});
+  ASSERT_EQ(cases.size(), 3U);
+  EXPECT_EQ(cases[0].id, "own/64x64/forward/m3/bf16");
+  EXPECT_EQ(cases[1].id, "own/64x64/forward/m3/bf16/bias");
+  EXPECT_EQ(cases[2].problem.extra, Extra::beta);
+  EXPECT_EQ(gemm_of(cases[2].problem).bytes(), gemm_of(cases[0].problem).bytes() + 2 * 3 * 64);
 }
 
 TEST(ForcedKernels, AreArmsOfTheContractsTheyFit) {

@@ -39,7 +39,6 @@ constexpr bool covers_exactly_the_kernels() {
     }
   };
   see(sm90::kPlainGeometries);
-  see(sm90::kGeneralGeometries);
   see(sm90::kLeafGeometries);
   see(sm90::kRealignGeometries);
   return all_listed && std::all_of(std::begin(seen), std::end(seen), [](bool s) { return s; });

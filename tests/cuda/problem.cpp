@@ -210,8 +210,8 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
   const ReductionKind kind = p.spec.contract.reduction.kind;
   p.spec.op_a = r.one_in(2) ? Op::transpose : Op::none;
   p.spec.op_b = r.one_in(2) ? Op::transpose : Op::none;
-  // Half of all problems are what models ask for, since most kernels take only those: aligned, no
-  // epilogue, lines of D of whole 16 bytes; half of these again with both operands along k.
+  // Half of all problems are what models ask for, since most kernels take only those: aligned,
+  // lines of D of whole 16 bytes, for half of them no epilogue; half with both operands along k.
   const bool plain = r.one_in(2);
   const bool along_k = plain && r.one_in(2);
   const bool aligned = plain || r.one_in(2);
@@ -221,11 +221,10 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index, Reductions reducti
     line = std::max<std::int64_t>(8, line / 8 * 8);
     // A fold's C has a path of its own where D is plain.
     p.spec.continue_from_c = kind == ReductionKind::fold && kind_of_leaves % 2 != 0;
-  } else {
-    draw_epilogue(r, p);
-    // A tree's shape depends on the whole of K.
-    if (kind == ReductionKind::tree) p.spec.continue_from_c = false;
   }
+  if (!plain || (!p.spec.continue_from_c && r.one_in(2))) draw_epilogue(r, p);
+  // A tree's shape depends on the whole of K.
+  if (kind == ReductionKind::tree) p.spec.continue_from_c = false;
   const bool a_col_major = along_k ? p.spec.op_a == Op::transpose : r.one_in(2);
   const bool b_col_major = along_k ? p.spec.op_b == Op::none : r.one_in(2);
   p.a = stored(r, p.spec.op_a, a_col_major, p.m, p.spec.k, aligned);

@@ -167,6 +167,7 @@ class Sweep {
     } else {
       host_.run(*plan, scene_, operands, &info);
     }
+    if (settings_.subject == "cuda") ended(index, variant, info.kernel);
     plant(index);
     const Difference difference = scene_.difference();
     const bool intact = scene_.inputs_intact();
@@ -186,6 +187,20 @@ class Sweep {
         difference.elements != 0 ? static_cast<long long>(difference.first % n) : -1,
         difference.bytes_outside(), intact ? "intact" : "changed", info.kernel.c_str(),
         p.text().c_str());
+  }
+
+  /// Ends the sweep where a kernel does not come to its end: nothing can be computed after it.
+  void ended(std::uint64_t index, const std::string& variant, const std::string& kernel) const {
+    const cudaError_t error = cudaStreamSynchronize(scene_.stream());
+    if (error == cudaSuccess) return;
+    std::printf(
+        "FAILS --arithmetic %s --reduction %s --seed %llu --only %llu --variant \"%s\": %s; "
+        "kernel %s; %s\n",
+        settings_.fma ? "ieee_fma" : "hopper", settings_.reduction.c_str(),
+        static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
+        variant.c_str(), cudaGetErrorString(error), kernel.c_str(),
+        scene_.problem().text().c_str());
+    std::exit(1);
   }
 
   void plant(std::uint64_t index) {

@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "cuda/sm90/epilogue/general.cuh"
-#include "cuda/sm90/epilogue/plain.cuh"
+#include "cuda/sm90/epilogue/finish.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -15,9 +14,11 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
                                              int group) {
   RingCursor<T::kStages> cursor;
   ptx::griddepcontrol_wait();  // they may still read D or write C; loads have begun
-  // A CTA with one tile has no epilogue to hide, and its whole ring to fill.
-  const bool many = shape.raster.tiles() > static_cast<int>(gridDim.x) / T::kCluster;
-  Stagger stagger = Stagger::start<T>(group, many ? T::kLag : 0, shape.k_blocks);
+  // A CTA with one tile has no epilogue to hide, and its whole ring to fill. A C from which chains
+  // start takes stages that both groups must hand back before the ring goes on.
+  const bool lags =
+      shape.raster.tiles() > static_cast<int>(gridDim.x) / T::kCluster && !g.continue_from_c;
+  Stagger stagger = Stagger::start<T>(group, lags ? T::kLag : 0, shape.k_blocks);
   int box_index = 0;
   TileWalk<T> walk;
   int tile_x, tile_y;
@@ -25,23 +26,18 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
     const int x0 = x_of<T>(shape, tile_x);
     const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> acc;  // (64 * kBlocks, kN)
-    if constexpr (T::kForm == Form::from_c) {
-      start_from_c<T>(g, shape, group, x0, y0, acc);
+    TileBias<T> bias;
+    if constexpr (T::kLoadsBiasEarly) {
+      bias.load(g, shape, group, x0, y0);
     } else {
-#pragma unroll
-      for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-        for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
-      }
+      TileBias<T>::prefetch(g, shape, group, x0, y0);
     }
+    start_chains<T>(shared, shape, g, group, cursor, x0, y0, acc);
     run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
-    if constexpr (T::kGeneral) {
-      finish_general<T>(shared, g, shape, group, x0, y0, acc);
-    } else {
-      store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
-    }
+    if constexpr (!T::kLoadsBiasEarly) bias.load(g, shape, group, x0, y0);
+    finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x0, y0, acc);
   }
-  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
+  ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 
 /// The wgmma kernel of chains. Warp group 0 produces, and groups 1 .. kGroups consume.
@@ -76,7 +72,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   // not hold a tile.
   if (warp < 4) {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
-    run_producer<T>(shared, maps, shape, warp, TileWalk<T>{}, {0, shape.k_blocks});
+    run_producer<T>(shared, maps, shape, g.continue_from_c, warp, TileWalk<T>{},
+                    {0, shape.k_blocks});
   } else {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);

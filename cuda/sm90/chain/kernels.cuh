@@ -20,10 +20,10 @@ Kernel kernel_of() {
           T::kCluster};
 }
 
-template <DType T, Geometry kG, bool kXMn, bool kYMn, Form kForm>
+template <DType T, Geometry kG, bool kXMn, bool kYMn>
 Kernel compiled() {
   if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
-    return kernel_of<Tile<T, kG, kXMn, kYMn, kForm>>();
+    return kernel_of<Tile<T, kG, kXMn, kYMn>>();
   } else {
     return {};
   }
@@ -32,23 +32,10 @@ Kernel compiled() {
 template <DType T, bool kXMn, bool kYMn>
 Kernel plain_kernel(int geometry) {
   static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Kernel, sizeof...(I)>{
-        compiled<T, kPlainGeometries[I], kXMn, kYMn, Form::plain>()...};
+    return std::array<Kernel, sizeof...(I)>{compiled<T, kPlainGeometries[I], kXMn, kYMn>()...};
   }
   (std::make_index_sequence<kPlainGeometries.size()>());
   return all[static_cast<std::size_t>(geometry)];
-}
-
-template <DType T, bool kXMn, bool kYMn>
-Kernel general_kernel(int geometry, Form form) {
-  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Kernel, 2 * sizeof...(I)>{
-        compiled<T, kGeneralGeometries[I], kXMn, kYMn, Form::general>()...,
-        compiled<T, kGeneralGeometries[I], kXMn, kYMn, Form::from_c>()...};
-  }
-  (std::make_index_sequence<kGeneralGeometries.size()>());
-  const std::size_t first = form == Form::from_c ? kGeneralGeometries.size() : 0;
-  return all[first + static_cast<std::size_t>(geometry)];
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -13,7 +13,5 @@ namespace detgemm::cuda::sm90 {
 /// by side.
 template <DType T, bool kXMn, bool kYMn>
 Kernel plain_kernel(int geometry);
-template <DType T, bool kXMn, bool kYMn>
-Kernel general_kernel(int geometry, Form form);
 
 }  // namespace detgemm::cuda::sm90

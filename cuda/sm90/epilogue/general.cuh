@@ -4,17 +4,10 @@
 #pragma once
 
 #include "core/contract/compute_element.hpp"
+#include "cuda/sm90/epilogue/pieces.hpp"
 #include "cuda/sm90/epilogue/plain.cuh"
 
 namespace detgemm::cuda::sm90 {
-
-/// The row and column in the problem of the kernel's element (x, y).
-struct Place {
-  std::int64_t row, col;
-};
-__device__ __forceinline__ Place place(bool swapped, int x, int y) {
-  return swapped ? Place{y, x} : Place{x, y};
-}
 
 /// Starts accumulators from fp32 C, for `continue`. Outside of D the address is clamped instead of
 /// skipping the load, and no branch chooses between C and +0: accumulators that reach the loop
@@ -44,100 +37,259 @@ __device__ __forceinline__ void start_from_c(const GemmArguments& g, const Launc
   }
 }
 
-/// Stores 8 x by kColumns y outputs from a warp's staging to D, of which `xs` by `ys` exist. Lanes
-/// walk along x or along y, whichever D's memory does.
-template <class T, bool kAlongX>
-__device__ __forceinline__ void store_rounded_piece(std::uint32_t staging, const GemmArguments& g,
-                                                    const LaunchShape& shape, int x, int y, int xs,
-                                                    int ys) {
-  const int lane = threadIdx.x % 32;
-  const std::int64_t size = shape.output == DType::fp32 ? 4 : 2;
-  const std::int64_t along_x = (shape.swapped ? g.ds.col : g.ds.row) * size;
-  const std::int64_t along_y = (shape.swapped ? g.ds.row : g.ds.col) * size;
-  char* d = static_cast<char*>(g.d) + x * along_x + y * along_y;
-  constexpr int kEach = T::kColumns / 4;  // outputs per lane
-  constexpr int kBatch = kEach < 8 ? kEach : 8;
-#pragma unroll 1
-  for (int first = 0; first < kEach; first += kBatch) {
-    float value[kBatch];  // all loads come before the first store, so that latency is paid once
+/// A piece in shared memory, and what of it exists.
+struct Piece {
+  std::uint32_t at;  ///< (rows, pitch) of fp32
+  int x, y;          ///< the first row and column
+  int xs, ys;        ///< of the piece that lie inside of D; they may be negative
+};
+
+/// Calls `act(e, x, y)` for the elements e, e + kThreads, ... of a piece. Lanes walk along x or
+/// along y, whichever an array's memory does.
+template <class P, class Act>
+__device__ __forceinline__ void for_elements(bool along_x, int thread, Act&& act) {
+#pragma unroll P::kUnrollElements
+  for (int e = thread; e < P::kRows * P::kColumns; e += P::kThreads) {
+    const int x = along_x ? e % P::kRows : e / P::kColumns;
+    const int y = along_x ? e / P::kRows : e % P::kColumns;
+    act(x, y);
+  }
+}
+
+/// Everything of the epilogue before the activation, for a piece: the operations of apply_epilogue.
+template <class P>
+__device__ __forceinline__ void add_in_piece(const GemmArguments& g, const LaunchShape& shape,
+                                             const Piece& piece, int thread) {
+  const Epilogue linear{g.epilogue.alpha, g.epilogue.beta, g.epilogue.has_bias, Activation::none};
+  const std::int64_t along_x = shape.swapped ? g.cs.col : g.cs.row;
+  const std::int64_t along_y = shape.swapped ? g.cs.row : g.cs.col;
+  const bool by_columns = along_y != 1;
+  const auto place = [&](int e, int& x, int& y) {
+    x = by_columns ? e % P::kRows : e / P::kColumns;
+    y = by_columns ? e / P::kRows : e % P::kColumns;
+    return x < piece.xs && y < piece.ys;
+  };
+  // No load has a branch of its own: those of a batch are on their way at once. Where there is no
+  // output, the first element stands for one.
+  const auto read = [&](std::uint32_t* raw, const void* data, bool is_32, int first, auto&& index) {
 #pragma unroll
-    for (int t = 0; t < kBatch; ++t) {
-      const int e = (first + t) * 32 + lane;
-      const int in_x = kAlongX ? e % 8 : e / T::kColumns;
-      const int in_y = kAlongX ? e / 8 : e % T::kColumns;
-      const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
-      value[t] = ptx::ld_shared_f32(from);
+    for (int t = 0; t < P::kBatch; ++t) {
+      int x, y;
+      const bool exists = place(first + t * P::kThreads, x, y);
+      const std::int64_t at = exists ? index(piece.x + x, piece.y + y) : 0;
+      raw[t] = is_32 ? static_cast<const std::uint32_t*>(data)[at]
+                     : static_cast<const std::uint16_t*>(data)[at];
+    }
+  };
+  const auto value_of = [](std::uint32_t raw, DType type) {
+    return type == DType::fp32   ? __uint_as_float(raw)
+           : type == DType::bf16 ? __uint_as_float(raw << 16)
+                                 : ptx::cvt_f32_f16(raw);
+  };
+#pragma unroll 1
+  for (int first = thread; first < P::kRows * P::kColumns; first += P::kThreads * P::kBatch) {
+    std::uint32_t c[P::kBatch] = {}, bias[P::kBatch] = {};
+    if (linear.beta != 0.0F) {
+      const auto at = [&](std::int64_t x, std::int64_t y) { return x * along_x + y * along_y; };
+      if (g.c_type == DType::fp32) {
+        read(c, g.c, true, first, at);
+      } else {
+        read(c, g.c, false, first, at);
+      }
+    }
+    if (linear.has_bias) {
+      const auto at = [&](std::int64_t x, std::int64_t y) { return shape.swapped ? x : y; };
+      if (g.bias_type == DType::fp32) {
+        read(bias, g.bias, true, first, at);
+      } else {
+        read(bias, g.bias, false, first, at);
+      }
     }
 #pragma unroll
-    for (int t = 0; t < kBatch; ++t) {
-      const int e = (first + t) * 32 + lane;
-      const int in_x = kAlongX ? e % 8 : e / T::kColumns;
-      const int in_y = kAlongX ? e / 8 : e % T::kColumns;
-      if (in_x >= xs || in_y >= ys) continue;
-      char* to = d + in_x * along_x + in_y * along_y;
-      if (shape.output == DType::fp32) {
-        *reinterpret_cast<float*>(to) = arithmetic::canonical(value[t]);
-      } else {
-        *reinterpret_cast<std::uint16_t*>(to) =
-            static_cast<std::uint16_t>(pack(value[t], 0.0F, shape.output));
-      }
+    for (int t = 0; t < P::kBatch; ++t) {
+      int x, y;
+      if (!place(first + t * P::kThreads, x, y)) continue;
+      const std::uint32_t at = piece.at + (x * P::kPitch + y) * 4;
+      ptx::st_shared_f32(at,
+                         apply_epilogue(linear, ptx::ld_shared_f32(at), value_of(c[t], g.c_type),
+                                        value_of(bias[t], g.bias_type)));
     }
   }
 }
 
-/// Any epilogue and any strides of D. Each warp passes its accumulators through its own piece of
-/// shared memory, 8 rows of x and kColumns of y at a time, so that lanes walk along D's memory, be
-/// it along y or along x. D's rows may start at any address, so the stores are of single elements,
-/// 32 neighbours per instruction.
+/// The activation of a piece, four or two elements per thread at a time, as registers allow.
+template <class P>
+__device__ __forceinline__ void activate_piece(Activation activation, const Piece& piece,
+                                               int thread) {
+  const auto each = [&](auto&& change) {
+#pragma unroll 1
+    for (int e = thread; e < P::kRows * P::kColumns / P::kTogether; e += P::kThreads) {
+      const int x = e / (P::kColumns / P::kTogether);
+      const int y = e % (P::kColumns / P::kTogether) * P::kTogether;
+      const std::uint32_t at = piece.at + (x * P::kPitch + y) * 4;
+      if constexpr (P::kTogether == 4) {
+        const float4 v = ptx::ld_shared_v4_f32(at);
+        ptx::st_shared_v4_f32(at, {change(v.x), change(v.y), change(v.z), change(v.w)});
+      } else {
+        const float2 v = ptx::ld_shared_v2_f32(at);
+        ptx::st_shared_v2_f32(at, {change(v.x), change(v.y)});
+      }
+    }
+  };
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      each([](float v) { return arithmetic::relu(v); });
+      break;
+    case Activation::gelu:
+      each([](float v) { return arithmetic::gelu(v); });
+      break;
+    case Activation::gelu_tanh:
+      each([](float v) { return arithmetic::gelu_tanh(v); });
+      break;
+    case Activation::silu:
+      each([](float v) { return arithmetic::silu(v); });
+      break;
+  }
+}
+
+/// Rounds a piece and stores it where D's memory runs along y: words of 4 bytes, whatever the
+/// address of a row is. A row of 16-bit outputs that begins in the middle of a word has an element
+/// at each end that one lane stores alone:
+///
+///   words     |  . e0|e1 e2|e3 e4| ...        |e61 e62|e63 . |        64 columns
+///   lanes     |   31 |  0  |  1  | ...        |  30   | 31   |
+template <class P>
+__device__ __forceinline__ void store_piece_rows(const GemmArguments& g, const LaunchShape& shape,
+                                                 const Piece& piece, int thread) {
+  const std::int64_t along_x = shape.swapped ? g.ds.col : g.ds.row;
+  const std::int64_t first = piece.x * along_x + piece.y;
+  if (shape.output == DType::fp32) {
+    float* d = static_cast<float*>(g.d) + first;
+    for_elements<P>(false, thread, [&](int x, int y) {
+      if (x >= piece.xs || y >= piece.ys) return;
+      const float value = ptx::ld_shared_f32(piece.at + (x * P::kPitch + y) * 4);
+      d[x * along_x + y] = arithmetic::canonical(value);
+    });
+    return;
+  }
+  auto* d = static_cast<std::uint16_t*>(g.d) + first;
+  const int columns = min(piece.ys, P::kColumns);
+  constexpr int kPairs = P::kColumns / 2;
+#pragma unroll P::kUnroll
+  for (int e = thread; e < P::kRows * kPairs; e += P::kThreads) {
+    const int x = e / kPairs;
+    const int pair = e % kPairs;
+    std::uint16_t* row = d + x * along_x;
+    const int odd = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / 2 % 2);
+    const bool ends = odd != 0 && pair == kPairs - 1;  // both ends of the row, else neighbours
+    const int low = ends ? 0 : pair * 2 + odd;
+    const int high = ends ? P::kColumns - 1 : low + 1;
+    const std::uint32_t from = piece.at + x * P::kPitch * 4;
+    const std::uint32_t packed =
+        pack(ptx::ld_shared_f32(from + low * 4), ptx::ld_shared_f32(from + high * 4), shape.output);
+    if (x >= piece.xs) continue;
+    if (!ends && high < columns) {
+      *reinterpret_cast<std::uint32_t*>(row + low) = packed;
+      continue;
+    }
+    if (low < columns) row[low] = static_cast<std::uint16_t>(packed);
+    if (high < columns) row[high] = static_cast<std::uint16_t>(packed >> 16);
+  }
+}
+
+/// The same where D's memory runs along x, or along neither: single elements.
+template <class P>
+__device__ __forceinline__ void store_piece_elements(const GemmArguments& g,
+                                                     const LaunchShape& shape, const Piece& piece,
+                                                     int thread) {
+  const std::int64_t along_x = shape.swapped ? g.ds.col : g.ds.row;
+  const std::int64_t along_y = shape.swapped ? g.ds.row : g.ds.col;
+  for_elements<P>(shape.d_x_contiguous, thread, [&](int x, int y) {
+    if (x >= piece.xs || y >= piece.ys) return;
+    const float value = ptx::ld_shared_f32(piece.at + (x * P::kPitch + y) * 4);
+    const std::int64_t at = (piece.x + x) * along_x + (piece.y + y) * along_y;
+    store_rounded(g.d, at, shape.output, arithmetic::canonical(value));
+  });
+}
+
+/// Any epilogue and any strides of D, by ordinary stores. Accumulators pass through shared memory
+/// in pieces (Pieces): of 8 rows per warp, or where a tile has few rows of the whole group, so that
+/// all its threads share the work. The code exists once per kernel, in a loop over pieces; only the
+/// moves out of registers are written out for each.
 template <class T>
 __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
                                                const GemmArguments& g, const LaunchShape& shape,
                                                int group, int x0, int y0,
                                                const Accumulators<T>& acc) {
+  using P = Pieces<T>;
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
-  const std::uint32_t staging =
-      shared.epilogue + (group * 4 + warp) * 8 * T::kPitch * 4;  // (8, kPitch)
-  const bool rounds = only_rounds(g.epilogue);
-#pragma unroll
-  for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int columns = 0; columns < T::kN; columns += T::kColumns) {
-        __syncwarp();
-#pragma unroll
-        for (int j = 0; j < T::kColumns / 8; ++j) {
-          const std::uint32_t to = staging + (lane / 4 * T::kPitch + j * 8 + lane % 4 * 2) * 4;
-          const float* from = acc[i] + columns / 2 + j * 4 + half * 2;
-          ptx::st_shared_v2_f32(to, {from[0], from[1]});
-        }
-        __syncwarp();
-        const int x = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + half * 8;
-        const int y = y0 + columns;
-        const int xs = shape.x_rows - x;
-        const int ys = shape.y_rows - y;
-        if (xs <= 0 || ys <= 0) continue;
-        if (rounds && shape.d_x_contiguous) {
-          store_rounded_piece<T, true>(staging, g, shape, x, y, xs, ys);
-          continue;
-        }
-        if (rounds) {
-          store_rounded_piece<T, false>(staging, g, shape, x, y, xs, ys);
-          continue;
-        }
-#pragma unroll 1
-        for (int e = lane; e < 8 * T::kColumns; e += 32) {
-          const int in_x = shape.d_x_contiguous ? e % 8 : e / T::kColumns;
-          const int in_y = shape.d_x_contiguous ? e / 8 : e % T::kColumns;
-          if (in_x >= xs || in_y >= ys) continue;
-          const std::uint32_t from = staging + (in_x * T::kPitch + in_y) * 4;
-          const float value = ptx::ld_shared_f32(from);
-          const Place at = place(shape.swapped, x + in_x, y + in_y);
-          finish_element(g, at.row, at.col, value);
-        }
-      }
+  const int thread = P::kOfGroup ? threadIdx.x % 128 : lane;
+  const auto sync = [&] {
+    if constexpr (P::kOfGroup) {
+      ptx::bar_sync(kGroupBarrier + group, 128);
+    } else {
+      __syncwarp();
     }
+  };
+  if constexpr (P::kInBoxes) {  // TMA may still read the last tile's D
+    if (lane == 0) ptx::tma_store_wait_read<0>();
+    ptx::bar_sync(kGroupBarrier + group, 128);
+  }
+  const Epilogue& e = g.epilogue;
+  const bool adds = !shape.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias);
+  const bool activates =
+      e.activation != Activation::none && !(shape.in_registers && e.activation == Activation::relu);
+  Piece piece;
+  piece.at = shared.epilogue + P::offset(group, warp);
+#pragma unroll 1
+  for (int p = 0; p < P::kCount; ++p) {
+    [&]<int... kP>(std::integer_sequence<int, kP...>) {
+      const auto put = [&]<int kOne>() {
+        constexpr int kColumn = P::column(kOne);
+#pragma unroll
+        for (int half = 0; half < P::kHalves; ++half) {
+          const int row = P::kOfGroup ? warp * 16 + half * 8 : 0;
+          if (row >= P::kRows) continue;
+#pragma unroll
+          for (int j = 0; j < P::columns(kOne) / 8; ++j) {
+            const float* from =
+                acc[P::block(kOne)] + kColumn / 2 + j * 4 + (P::half(kOne) + half) * 2;
+            const std::uint32_t to =
+                piece.at + ((row + lane / 4) * P::kPitch + j * 8 + lane % 4 * 2) * 4;
+            ptx::st_shared_v2_f32(to, {from[0], from[1]});
+          }
+        }
+      };
+      ((p == kP ? put.template operator()<kP>() : void()), ...);
+    }
+    (std::make_integer_sequence<int, P::kCount>());
+    const int block = group * T::kBlocks + P::block(p);
+    piece.x = x0 + block * 64 + (P::kOfGroup ? 0 : warp * 16 + P::half(p) * 8);
+    piece.y = y0 + P::column(p);
+    piece.xs = min(shape.x_rows - piece.x, P::kRows);
+    piece.ys = min(shape.y_rows - piece.y, P::columns(p));
+    sync();
+    if (adds) {
+      add_in_piece<P>(g, shape, piece, thread);
+      sync();
+    }
+    if (activates) {
+      activate_piece<P>(e.activation, piece, thread);
+      sync();
+    }
+    if (shape.d_y_contiguous) {
+      store_piece_rows<P>(g, shape, piece, thread);
+    } else {
+      store_piece_elements<P>(g, shape, piece, thread);
+    }
+    sync();
+  }
+  if constexpr (P::kInBoxes) {  // TMA comes to the boxes next
+    ptx::fence_proxy_async();
+    ptx::bar_sync(kGroupBarrier + group, 128);
   }
 }
 

@@ -154,15 +154,15 @@ struct Range {
   int begin, end;
 };
 
-/// The kernels that may answer a Question: all, or the forced one. The kernels of a chain are
-/// forced by the name of their geometry, whatever the form, so the range may be empty.
+/// The kernels that may answer a Question: all, or the forced one. Those of a chain are forced by
+/// the name of their geometry, which the realigning kernels may lack, so the range may be empty.
 Range kernels_for(const Question& q) {
-  const auto geometries = geometries_of(q.family, q.form);
+  const auto geometries = geometries_of(q.family);
   if (q.forced < 0) {
     const std::size_t all = q.family == Family::leaves ? kLeafKernels : geometries.size();
     return {0, static_cast<int>(all)};
   }
-  if (q.family == Family::leaves || q.form == Form::plain) return {q.forced, q.forced + 1};
+  if (q.family != Family::realign) return {q.forced, q.forced + 1};
   const std::string wanted = name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
   const auto at = std::find_if(geometries.begin(), geometries.end(),
                                [&](const Geometry& t) { return name(t) == wanted; });
@@ -259,17 +259,16 @@ Choice choose_gather(const Question& q) {
 
 }  // namespace
 
-std::span<const Geometry> geometries_of(Family family, Form form) {
+std::span<const Geometry> geometries_of(Family family) {
   if (family == Family::leaves) return kLeafGeometries;
   if (family == Family::realign) return kRealignGeometries;
-  if (form == Form::plain) return kPlainGeometries;
-  return kGeneralGeometries;
+  return kPlainGeometries;
 }
 
 const Geometry& geometry_of(const Decision& d) {
   const auto index = static_cast<std::size_t>(d.kernel);
   const bool leaves = d.family == Family::leaves;
-  return geometries_of(d.family, d.form)[leaves ? index / kSharings.size() : index];
+  return geometries_of(d.family)[leaves ? index / kSharings.size() : index];
 }
 
 Sharing sharing_of(const Decision& d) {
@@ -278,8 +277,7 @@ Sharing sharing_of(const Decision& d) {
 }
 
 const char* why_not(const Question& q) {
-  const bool operands = q.family == Family::realign || q.family == Family::gather;
-  const char* rule = operands ? kNeedsAlignment : kNeedsPlain;  // where it is not compiled
+  const char* rule = kNeedsAlignment;  // where it is not compiled
   if (q.family == Family::gather) return rule;
   const Range range = kernels_for(q);
   for (int i = range.begin; i < range.end; ++i) {
@@ -302,6 +300,7 @@ Choice choose_as_they_lie(const Question& q) {
   const Range range = kernels_for(q);
   for (int i = range.begin; i < range.end; ++i) {
     for (const bool swapped : {false, true}) {
+      if (q.forced < 0 && q.roles == (swapped ? Roles::straight : Roles::swapped)) continue;
       const Candidate c(q, i, swapped);
       if (c.why_not() != nullptr || c.loads_too_much()) continue;
       const double time = c.time();

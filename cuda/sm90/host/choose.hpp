@@ -13,16 +13,13 @@
 namespace detgemm::cuda::sm90 {
 
 /// Rules by which kernels refuse arrays.
-inline constexpr const char* kNeedsPlain =
-    "it is compiled for outputs that TMA stores (rows of whole 16-byte chunks, no epilogue but the "
-    "rounding, and for a chain no C)";
 inline constexpr const char* kNeedsAlignment =
     "it reads operands through TMA, which needs extents below 2^30, rows at multiples of 16 bytes "
     "and "
     "leaves of whole blocks of 64 k";
 
 /// The geometries that are compiled, and those of a decision of chain, realign or leaves.
-std::span<const Geometry> geometries_of(Family family, Form form);
+std::span<const Geometry> geometries_of(Family family);
 const Geometry& geometry_of(const Decision& d);
 /// How the CTAs of a decision share leaves.
 Sharing sharing_of(const Decision& d);

@@ -60,7 +60,7 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const int slots = slots_for(s, q.sms);
   const auto leaves = static_cast<double>(leaves_of(q.reduction, q.k)) / s.parts;
   const bool tree = q.reduction.kind == ReductionKind::tree;
-  const Order order = registers_of(t, tree && leaves_per_part(q, s) > 2, false).order;
+  const Order order = registers_of(t, tree && leaves_per_part(q, s) > 2).order;
   const double blocks = static_cast<double>(q.k) / (kBlockK * s.parts);
   const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
   const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
@@ -81,7 +81,6 @@ std::string leaf_kernel_name(std::size_t index) {
 
 const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s) {
   if (q.k == 0) return "k is 0, and it brings leaves together";
-  if (q.form == Form::general && !takes_general_leaves(t)) return kNeedsPlain;
   if (q.reduction.leaf_k / kBlockK % t.depth != 0) {
     return "LEAF is not a multiple of the k that one stage of its pipeline holds";
   }

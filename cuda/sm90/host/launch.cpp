@@ -17,13 +17,12 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel kernel_for(const Decision& d) {
   if (d.family == Family::leaves) {
     const int geometry = d.kernel / static_cast<int>(kSharings.size());
-    Kernel kernel = leaf_kernel_of<T, kXMn, kYMn>(geometry, d.form, d.deep);
+    Kernel kernel = leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
     kernel.cluster = d.cluster;
     return kernel;
   }
   if (d.family == Family::realign) return realign_kernel_of<T, kXMn, kYMn>(d.kernel, d.form);
-  return d.form == Form::plain ? plain_kernel<T, kXMn, kYMn>(d.kernel)
-                               : general_kernel<T, kXMn, kYMn>(d.kernel, d.form);
+  return plain_kernel<T, kXMn, kYMn>(d.kernel);
 }
 
 template <DType T>
@@ -78,8 +77,7 @@ std::string name(const Decision& d) {
   std::string text = "sm90/" + name(geometry_of(d)) + roles;
   if (d.family == Family::realign)
     return text + (d.form == Form::from_c ? "/realign/from-c" : "/realign");
-  if (d.form == Form::plain) return text;
-  return text + (d.form == Form::from_c ? "/from-c" : "/general");
+  return d.form == Form::plain ? text : text + "/general";
 }
 
 std::vector<Decision> compiled(Family family) {
@@ -93,10 +91,9 @@ std::vector<Decision> compiled(Family family) {
     d.x_mn = (bits & 2) != 0;
     d.y_mn = (bits & 4) != 0;
     for (const Form form : {Form::plain, Form::general, Form::from_c}) {
-      if (form == Form::plain ? family == Family::realign : form == Form::from_c && leaves)
-        continue;
+      if ((form == Form::plain) == (family == Family::realign)) continue;
       d.form = form;
-      for (std::size_t i = 0; i < geometries_of(family, form).size(); ++i) {
+      for (std::size_t i = 0; i < geometries_of(family).size(); ++i) {
         d.kernel = static_cast<int>(leaves ? i * kSharings.size() : i);
         for (const bool deep : {false, true}) {
           d.deep = deep;
@@ -116,6 +113,26 @@ Kernel kernel_of(const Decision& d) {
 Problem problem_of(const Decision& d, const Call& call) {
   return make_problem(call.g, d.swapped, call.options.a_is_stable, call.options.b_is_stable);
 }
+
+namespace {
+
+/// What a kernel does after its chains (finish). Which CTA has the whole sum of a tile in several
+/// parts is not known to a producer, so their C does not come through the ring, and a fold that
+/// starts from C has ways of its own.
+void finish_of(const Decision& d, const Problem& p, const GemmArguments& g, LaunchShape& s) {
+  const Epilogue& e = g.epilogue;
+  const bool leaves = d.family == Family::leaves;
+  const bool whole = !leaves || (sharing_of(d).parts == 1 && !g.continue_from_c);
+  if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(g, p, geometry_of(d));
+  const bool relu = e.activation == Activation::relu;
+  s.in_registers = d.family != Family::realign && (e.beta == 0.0F || s.c.stages > 0);
+  s.finishes = s.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias || relu ||
+                                  (g.continue_from_c && g.k == 0));
+  s.d_by_tma = s.in_registers && (relu || e.activation == Activation::none) &&
+               lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+}
+
+}  // namespace
 
 LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   LaunchShape s;
@@ -137,13 +154,15 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   s.x_stable = p.x_stable;
   s.y_stable = p.y_stable;
   s.d_x_contiguous = p.d_x_contiguous();
+  s.d_y_contiguous = p.d_y == 1 || p.y.rows == 1;
   s.swapped = p.swapped;
   s.output = call.g.output;
+  finish_of(d, p, call.g, s);
   return s;
 }
 
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
-                      LaunchMaps* maps) {
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call,
+                      const LaunchShape& shape, LaunchMaps* maps) {
   const Geometry& t = geometry_of(d);
   if (call.g.k > 0) {
     const auto make = [&](const Operand& o, const Boxes& boxes, bool& one_box, CUtensorMap* to) {
@@ -156,7 +175,11 @@ cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, Lau
     if (error == cudaSuccess) error = make(p.y, y_boxes(t, p), shape.y_one_box, &maps->y);
     if (error != cudaSuccess) return error;
   }
-  return d.form == Form::plain ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
+  if (shape.c.stages > 0 && !shape.c.copied) {
+    const auto e = make_ring_map(call.g, p, t, shape.c, &maps->c);
+    if (e != cudaSuccess) return e;
+  }
+  return shape.d_by_tma ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
 }
 
 cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call) {

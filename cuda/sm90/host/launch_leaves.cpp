@@ -48,9 +48,7 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   s.split = sharing.split;
   const bool deep = d.deep && has_deep(t);
   const int per_part = (s.leaves + s.parts - 1) / s.parts;
-  s.levels = s.tree ? std::max(0, waiting_sums(per_part) + 1 -
-                                      registers_of(t, deep, d.form == Form::general).sums)
-                    : 0;
+  s.levels = s.tree ? std::max(0, waiting_sums(per_part) + 1 - registers_of(t, deep).sums) : 0;
   const int arriving = s.split == Split::cluster ? s.parts - 1 : 0;
   s.shared_levels = std::min(s.levels, shared_slots(t, deep) - arriving);
   s.from_c = g.continue_from_c;
@@ -90,11 +88,10 @@ cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& c
   const Problem p = problem_of(d, call);
   const Geometry& t = geometry_of(d);
   LaunchShape shape = shape_of(d, p, call);
-  LeafMaps maps;
+  LaunchMaps maps;
   if (const auto e = make_maps(d, p, call, shape, &maps); e != cudaSuccess) return e;
   LeafShape leaf = leaf_shape(d, call);
-  leaf.c_by_tma = leaf.from_c && d.form == Form::plain && takes_c_by_tma(t, call.g.output) &&
-                  c_suits_tma(call.g, p);
+  leaf.c_by_tma = leaf.from_c && takes_c_by_tma(t, call.g.output) && c_suits_tma(call.g, p);
   if (leaf.c_by_tma) {
     if (const auto e = make_c_map(call.g, p, t, &maps.c); e != cudaSuccess) return e;
   }

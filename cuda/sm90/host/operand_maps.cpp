@@ -3,6 +3,10 @@
 
 #include "cuda/sm90/host/operand_maps.hpp"
 
+#include <algorithm>
+
+#include "cuda/sm90/tile/c_slabs.hpp"
+
 namespace detgemm::cuda::sm90 {
 
 cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box_rows, int depth,
@@ -61,6 +65,53 @@ cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geom
                             CUtensorMap* map) {
   const bool along_x = p.d_x_contiguous();
   return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, t, map);
+}
+
+bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, std::int64_t n,
+                    DType type) {
+  const std::int64_t size = type == DType::fp32 ? 4 : 2;
+  const bool along_n = n == 1 || strides.col == 1;
+  const std::int64_t length = along_n ? n : m;
+  const std::int64_t lines = along_n ? m : n;
+  const std::int64_t pitch = along_n ? strides.row : strides.col;
+  if (!along_n && m > 1 && strides.row != 1) return false;
+  if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0 || length * size % 16 != 0) return false;
+  return lines == 1 || (pitch >= length && pitch < kMaxStride && pitch * size % 16 == 0);
+}
+
+RingC ring_c(const GemmArguments& g, const Problem& p, const Geometry& t) {
+  RingC c;
+  if (!g.continue_from_c && g.epilogue.beta == 0.0F) return c;
+  const std::int64_t c_x = p.swapped ? g.cs.col : g.cs.row;
+  const std::int64_t c_y = p.swapped ? g.cs.row : g.cs.col;
+  c.is_16 = g.c_type != DType::fp32;
+  c.x_contiguous = c_x == 1 && p.x.rows > 1 && (c_y != 1 || p.y.rows == 1);
+  const bool by_tma = lines_suit_tma(g.c, g.cs, g.m, g.n, g.c_type) && (c.is_16 || !c.x_contiguous);
+  if (!by_tma && !g.continue_from_c) return {};
+  c.copied = !by_tma;
+  const CLayout layout(t, p.y.mn_major, c.is_16);
+  c.stages = layout.stages;
+  const auto rows = static_cast<int>(std::min<std::int64_t>(t.load, p.x.rows));
+  c.slab_bytes = c.x_contiguous ? layout.bytes : rows * layout.slab * (c.is_16 ? 2 : 4);
+  return c;
+}
+
+cudaError_t make_ring_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                          const RingC& c, CUtensorMap* map) {
+  const std::int64_t length = c.x_contiguous ? p.x.rows : p.y.rows;
+  const std::int64_t lines = c.x_contiguous ? p.y.rows : p.x.rows;
+  const std::int64_t pitch = c.x_contiguous == p.swapped ? g.cs.row : g.cs.col;  // across lines
+  const auto slab = static_cast<std::uint32_t>(CLayout(t, p.y.mn_major, c.is_16).slab);
+  TensorShape s;
+  s.data = g.c;
+  s.type = g.c_type;
+  s.extent[0] = static_cast<std::uint64_t>(length);
+  s.extent[1] = static_cast<std::uint64_t>(lines);
+  s.stride[0] = static_cast<std::uint64_t>(lines > 1 ? pitch : 8) * (c.is_16 ? 2 : 4);
+  s.box[0] = c.x_contiguous ? 64U : slab;
+  s.box[1] =
+      c.x_contiguous ? slab : static_cast<std::uint32_t>(std::min<std::int64_t>(t.load, lines));
+  return encode(s, map);
 }
 
 bool c_suits_tma(const GemmArguments& g, const Problem& p) {

@@ -18,6 +18,18 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                             CUtensorMap* map);
 
+/// Whether TMA takes an m x n array of C or D: lines along its contiguous direction that begin at
+/// multiples of 16 bytes and consist of whole chunks of 16 bytes. (At a ragged end TMA also writes
+/// the rest of the last chunk, as seen on an H200.)
+bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, std::int64_t n,
+                    DType type);
+
+/// How C comes through the ring of a chain, or of leaves in one part, and the map for it. Where TMA
+/// does not take it, chains that start from C have it copied, and `stages` is 0 elsewhere.
+RingC ring_c(const GemmArguments& g, const Problem& p, const Geometry& t);
+cudaError_t make_ring_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+                          const RingC& c, CUtensorMap* map);
+
 /// Whether fp32 C can be read through a map too: its rows run along y, as those of D then do, and
 /// start at multiples of 16 bytes.
 bool c_suits_tma(const GemmArguments& g, const Problem& p);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "cuda/sm90/host/choose.hpp"
-#include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/operand_maps.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 #include "cuda/sm90/tile/problem.hpp"
@@ -24,23 +24,6 @@ bool small_enough(const Operand& o, std::int64_t k) {
   return o.rows < kMaxRows && k < kMaxRows && o.ld < kMaxStride;
 }
 
-/// D as TMA would store it: rows along its contiguous direction, of whole 16-byte chunks. (At a
-/// ragged end TMA also writes the rest of the last chunk, as seen on an H200.)
-bool d_suits_tma(const GemmArguments& g) {
-  const std::int64_t size = g.output == DType::fp32 ? 4 : 2;
-  const bool along_n = g.n == 1 || g.ds.col == 1;
-  const std::int64_t pitch = along_n ? (g.m > 1 ? g.ds.row : 8) : (g.n > 1 ? g.ds.col : 8);
-  const std::int64_t length = along_n ? g.n : g.m;
-  return aligned16(g.d, pitch * size) && length * size % 16 == 0 && pitch < kMaxStride &&
-         (along_n || g.m == 1 || g.ds.row == 1);
-}
-
-/// Tiles of 64 x 8 either way round are counted in 32 bits.
-bool few_tiles(std::int64_t m, std::int64_t n) {
-  return ceil_div(m, std::int64_t{64}) * ceil_div(n, std::int64_t{8}) < kMaxRows &&
-         ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{8}) < kMaxRows;
-}
-
 bool fits_tma(const GemmArguments& g, const Problem& p) {
   return small_enough(p.x, g.k) && small_enough(p.y, g.k) && few_tiles(g.m, g.n);
 }
@@ -55,12 +38,29 @@ Form form_of(bool plain, const Question& q) {
 }
 
 /// What takes arrays of some kind. `tma`: extents that TMA counts, and for fold and tree leaves of
-/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain` as above.
+/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain`: an output
+/// that TMA stores, after an epilogue that registers do.
 void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) {
   q.family = Family::gather;
   if (tma && aligned) q.family = q.leaves() ? Family::leaves : Family::chain;
   if (tma && !aligned && realigns && !q.leaves()) q.family = Family::realign;
-  q.form = form_of(plain && aligned && tma, q);
+  if (plain && aligned && tma) return;
+  q.form = q.family == Family::realign && q.from_c ? Form::from_c : Form::general;
+}
+
+/// An activation is no work for accumulators in registers: its code is long, and all of them would
+/// need it.
+bool is_light(Activation a) { return a == Activation::none || a == Activation::relu; }
+
+/// Ordinary stores want the lines of D along y, and so does the ring an fp32 C.
+Roles roles_for(const GemmArguments& g, const Question& q) {
+  if (q.family != Family::chain && q.family != Family::leaves) return Roles::any;
+  const bool reads_fp32 = g.c_type == DType::fp32 && g.epilogue.beta != 0.0F;
+  const bool ring_32 = reads_fp32 || (g.continue_from_c && !q.leaves());
+  if (q.form == Form::plain && !ring_32) return Roles::any;
+  const Strides& lines = q.form == Form::plain ? g.cs : g.ds;
+  if (g.m == 1 || g.n == 1) return Roles::any;
+  return lines.col == 1 ? Roles::straight : lines.row == 1 ? Roles::swapped : Roles::any;
 }
 
 /// What copies of operands would be good for: those that TMA does not take as they lie, and both
@@ -87,12 +87,16 @@ void ask(const GemmArguments& g, Question& q) {
   const bool single = g.k == 0 || (q.leaves() && leaves_of(g.reduction, g.k) == 1);
   if (single && q.forced < 0 && (g.k == 0 || !g.continue_from_c)) q.reduction = {};
   const Problem p = make_problem(g, false, false, false);
+  const bool registers_finish =
+      is_light(g.epilogue.activation) &&
+      (g.epilogue.beta == 0.0F || lines_suit_tma(g.c, g.cs, g.m, g.n, g.c_type));
   q.a_mn = p.x.mn_major;
   q.b_mn = p.y.mn_major;
   const bool plain = d_suits_tma(g) && only_rounds(g.epilogue);
   set_family(fits_tma(g, p) && whole_blocks(q), suits_tma(p.x) && suits_tma(p.y),
-             suits_realign(p.x, g.k) && suits_realign(p.y, g.k), plain, q);
-  q.packing = packing_of(g, p, plain, q);
+             suits_realign(p.x, g.k) && suits_realign(p.y, g.k),
+             lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) && registers_finish, q);
+  q.roles = roles_for(g, q);
 }
 
 Question usual_question(const GemmSpec& spec, std::int64_t m) {
@@ -114,9 +118,8 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   const bool odd_rows =
       spec.k <= 1 && (spec.op_a == Op::transpose || (spec.op_b == Op::none && spec.n > 1));
   const std::int64_t row_bytes = spec.n * (spec.contract.output == DType::fp32 ? 4 : 2);
-  const Epilogue epilogue{spec.alpha, spec.beta, spec.bias.has_value(), spec.activation};
   set_family(spec.n < kMaxRows && spec.k < kMaxRows && whole_blocks(q), !odd_rows, true,
-             row_bytes % 16 == 0 && only_rounds(epilogue), q);
+             row_bytes % 16 == 0 && is_light(spec.activation), q);
   return q;
 }
 

@@ -27,9 +27,4 @@ inline constexpr auto kLeafGeometries = [] {
   return all;
 }();
 
-/// Whether a geometry is also compiled for any epilogue and any strides of D.
-constexpr bool takes_general_leaves(const Geometry& g) {
-  return g.takes_mn_major() && g.n <= 64 && g.cluster == 1;
-}
-
 }  // namespace detgemm::cuda::sm90

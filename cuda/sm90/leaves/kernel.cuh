@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/epilogue/finish.cuh"
 #include "cuda/sm90/leaves/orders.cuh"
 #include "cuda/sm90/leaves/parts.cuh"
 
@@ -35,7 +35,7 @@ struct PartWalk {
 /// Runs one consumer warp group: its share of every tile, or part of a tile, of the CTA.
 template <class T>
 __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
-                                                  const LeafMaps& maps, const LaunchShape& shape,
+                                                  const LaunchMaps& maps, const LaunchShape& shape,
                                                   const GemmArguments& g, const LeafShape& leaf,
                                                   int group) {
   RingCursor<T::kStages> cursor;
@@ -48,6 +48,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   while (walk.next(shape.raster, tile_x, tile_y)) {
     const int x0 = x_of<T>(shape, tile_x);
     const int y0 = y_of<T>(shape, tile_y);
+    TileBias<T>::prefetch(g, shape, group, x0, y0);
     Accumulators<T> sums[T::kSums];  // (kSums, 64 * kBlocks, kN)
     Accumulators<T>& sum = sums[0];
     const bool from_c = leaf.from_c && walk.part == 0;
@@ -81,15 +82,13 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     // The origin is computed again: kept through the leaves, it would cost 128 x 128 a spill.
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
-    if constexpr (T::kGeneral) {
-      finish_general<T>(shared, g, shape, group, x_end, y_end, sum);
-    } else {
-      // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
-      if constexpr (T::kBoxesInSlot) ptx::bar_sync(kGroupBarrier + group, 128);
-      store_plain<T>(shared, maps.d, shape, group, box_index, sum, x_end, y_end);
-    }
+    // Boxes of D overwrite the slot: all warps of the group have read their sums from it.
+    if constexpr (T::kBoxesInSlot) ptx::bar_sync(kGroupBarrier + group, 128);
+    TileBias<T> bias;
+    bias.load(g, shape, group, x_end, y_end);
+    finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x_end, y_end, sum);
   }
-  if (!T::kGeneral) ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
+  ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 
 /// The wgmma kernel of fold and tree. Warp group 0 produces and groups 1 .. kGroups consume, as in
@@ -98,7 +97,7 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
 ///   leaf = a chain from +0 over its k blocks;  sum = a fold or tree over leaves (see Leaves)
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
-    leaf_kernel(const __grid_constant__ LeafMaps maps, const __grid_constant__ LaunchShape shape,
+    leaf_kernel(const __grid_constant__ LaunchMaps maps, const __grid_constant__ LaunchShape shape,
                 const __grid_constant__ GemmArguments g, const __grid_constant__ LeafShape leaf) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
@@ -117,7 +116,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   if (warp < 4) {
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     const PartWalk<T> walk(leaf);
-    run_producer<T>(shared, maps, shape, warp, walk,
+    run_producer<T>(shared, maps, shape, false, warp, walk,
                     blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
   } else {
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_inc<T::kConsumerRegisters>();

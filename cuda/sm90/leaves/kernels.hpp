@@ -9,6 +9,6 @@ namespace detgemm::cuda::sm90 {
 
 /// The kernel of a geometry of kLeafGeometries; its function is null where it was not compiled.
 template <DType T, bool kXMn, bool kYMn>
-Kernel leaf_kernel_of(int geometry, Form form, bool deep);
+Kernel leaf_kernel_of(int geometry, bool deep);
 
 }  // namespace detgemm::cuda::sm90

@@ -147,13 +147,13 @@ struct WaitingSums {
 ///   fold: ((p0 + p1) + p2) + ...          tree: ((p0 + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + p7))
 template <class Part>
 __device__ __forceinline__ float4 sum_of_parts(const LeafShape& leaf, Part&& part) {
-  if (!leaf.tree) {
-    float4 sum = part(0);
-    for (int i = 1; i < leaf.parts; ++i) sum = add(sum, part(i));
-    return sum;
-  }
   const float4 p01 = add(part(0), part(1));
   if (leaf.parts == 2) return p01;
+  if (!leaf.tree) {  // no loop: the compiler would write out so much that its kernels double
+    const float4 p3 = add(add(p01, part(2)), part(3));
+    if (leaf.parts == 4) return p3;
+    return add(add(add(add(p3, part(4)), part(5)), part(6)), part(7));
+  }
   const float4 p0123 = add(p01, add(part(2), part(3)));
   if (leaf.parts == 4) return p0123;
   return add(p0123, add(add(part(4), part(5)), add(part(6), part(7))));

@@ -34,12 +34,11 @@ struct Registers {
 /// `deep` stands for trees of more than two leaves per part. A set is the accumulators of a tile:
 /// five sets of 64 x 64 fit, or three of 64 x 128, or two of 64 x 192 (32, 64 and 96 registers per
 /// thread).
-constexpr Registers registers_of(const Geometry& g, bool deep, bool general) {
+constexpr Registers registers_of(const Geometry& g, bool deep) {
   const int n = g.blocks * g.n;
   if (n <= 64) return {Order::overlapped, 3};
   if (n <= 128 && deep) return {Order::quads, 1};
-  return n <= (g.groups == 2 && general ? 96 : 128) ? Registers{Order::overlapped, 1}
-                                                    : Registers{Order::sequential, 1};
+  return n <= 128 ? Registers{Order::overlapped, 1} : Registers{Order::sequential, 1};
 }
 /// Whether `deep` makes a difference.
 constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
@@ -72,28 +71,27 @@ constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_by
 }
 
 /// A kernel of leaves at compile time: a Tile whose ring is smaller by what the slots need.
-template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT, bool kDeep>
-struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, kFormT> {
-  using Base = Tile<kT, kG, kXMnT, kYMnT, kFormT>;
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kDeep>
+struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT>;
   static constexpr int kHolding = holding_threads(kG);
   static constexpr int kSlotBytes = slot_bytes(kG);
   static constexpr int kSlots = shared_slots(kG, kDeep);
-  static constexpr Registers kRegisters = registers_of(kG, kDeep, kFormT == Form::general);
+  static constexpr Registers kRegisters = registers_of(kG, kDeep);
+  static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   static constexpr int kSums = kRegisters.sums;
   /// Whether sums may have to wait outside of registers; the sum of a fold never does.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// Whether boxes of D lie where sums wait: none waits when D is stored, and the ring gains a
   /// stage.
-  static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2 && kFormT == Form::plain;
+  static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2;
   static constexpr int kSlotsBytes = kSlots * kSlotBytes;
   static constexpr int kBoxes = boxes_of(kG, kYMnT, Base::kBoxBytes, kSlotsBytes);
   static constexpr int kGroupBoxes =
       kBoxesInSlot ? kSlotBytes / kG.groups : kBoxes * Base::kBoxBytes;
-  static constexpr int kPlainBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
-  static constexpr int kStagingBytes = Base::kGeneral ? Base::kEpilogueBytes : kPlainBytes;
+  static constexpr int kStagingBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
   /// Whether a fold's C comes through the boxes of D while the first leaf runs.
-  static constexpr bool kLoadsC =
-      kFormT == Form::plain && takes_c_by_tma(kG, DType::fp32) && !kDeep;
+  static constexpr bool kLoadsC = takes_c_by_tma(kG, DType::fp32) && !kDeep;
   /// The epilogue's staging, the slots, the barrier on which parts arrive with the word behind it,
   /// and the barriers of C.
   static constexpr int kEpilogueBytes =

@@ -8,6 +8,7 @@
 #include "cuda/sm90/ptx/control.cuh"
 #include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/ptx/tma.cuh"
+#include "cuda/sm90/tile/c_slabs.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -102,21 +103,56 @@ __device__ __forceinline__ void load_stage(const CUtensorMap& map, bool one_box,
   }
 }
 
+/// Loads a part of a tile's C into a stage: slabs from part * kPerStage.
+template <class T, bool k16>
+__device__ __forceinline__ void load_c_stage(const CUtensorMap& map, const RingC& c,
+                                             std::uint32_t to, int x, int y, int part,
+                                             std::uint32_t barrier) {
+  using Slabs = CSlabs<T, k16>;
+  const int first = part * Slabs::kPerStage;
+  const int count = min(Slabs::kPerStage, Slabs::kCount - first);
+  ptx::mbarrier_arrive_expect_tx(barrier, static_cast<std::uint32_t>(count * c.slab_bytes));
+#pragma unroll 1
+  for (int s = 0; s < count; ++s) {
+    const int at_y = y + (first + s) * Slabs::kSlab;
+    const std::uint32_t slab = to + s * Slabs::kBytes;
+    if (!c.x_contiguous) {
+      ptx::tma_load(slab, &map, at_y, x, barrier);  // (all rows of the tile, kSlab)
+      continue;
+    }
+#pragma unroll 1
+    for (int b = 0; b < Slabs::kBlocks; ++b) {  // (kSlab, 64) each
+      ptx::tma_load(slab + b * Slabs::kBlockBytes, &map, x + 64 * b, at_y, barrier);
+    }
+  }
+}
+
 /// The loop of one producer warp, which one elected lane runs: it walks the CTA's tiles and keeps
 /// the ring full. `load(stage, x, y, block)` announces the bytes of a stage and issues its copies;
-/// x and y are the tile's first rows.
-template <class T, class Walk, class Load>
+/// x and y are the tile's first rows. `load_c(stage, x, y, part)` does so for a part of C.
+template <class T, class Walk, class Load, class LoadC>
 __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const LaunchShape& shape,
-                                        Walk walk, BlockRange k, Load&& load) {
+                                        bool starts_from_c, Walk walk, BlockRange k, Load&& load,
+                                        LoadC&& load_c) {
   RingCursor<T::kStages> cursor;
   cursor.parity = 1;  // a fresh barrier counts as one turn ahead, so that the ring starts empty
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
+    const auto bring_c = [&] {
+#pragma unroll 1
+      for (int part = 0; part < shape.c.stages; ++part) {
+        ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
+        load_c(cursor.stage, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), part);
+        cursor.advance();
+      }
+    };
+    if (starts_from_c) bring_c();
     for (int block = k.begin; block < k.end; block += T::kDepth) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       load(cursor.stage, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), block);
       cursor.advance();
     }
+    if (!starts_from_c) bring_c();
   }
 }
 
@@ -144,11 +180,11 @@ __device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uin
 /// kernels have ended.
 template <class T, class Walk>
 __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, const LaunchMaps& maps,
-                                             const LaunchShape& shape, int warp, Walk walk,
-                                             BlockRange k) {
+                                             const LaunchShape& shape, bool starts_from_c, int warp,
+                                             Walk walk, BlockRange k) {
   if (warp == 0 && ptx::elect_sync()) {
     if (!shape.x_stable) ptx::griddepcontrol_wait();
-    produce(shared, shape, walk, k, [&](int stage, int x, int, int block) {
+    const auto load = [&](int stage, int x, int, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.x_stage_bytes));
       if constexpr (T::kCluster > 1 && T::kSharesX) {
@@ -157,10 +193,22 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
         load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.x_one_box, shared.x(stage), x,
                                                   block, full);
       }
-    });
+    };
+    const auto load_c = [&](int stage, int x, int y, int part) {
+      ptx::griddepcontrol_wait();  // C is promised by nobody
+      const std::uint32_t full = shared.full + 8 * stage;
+      if (shape.c.copied) {
+        ptx::mbarrier_arrive(full);  // consumers fill the stage
+      } else if (shape.c.is_16) {
+        load_c_stage<T, true>(maps.c, shape.c, shared.x(stage), x, y, part, full);
+      } else {
+        load_c_stage<T, false>(maps.c, shape.c, shared.x(stage), x, y, part, full);
+      }
+    };
+    produce(shared, shape, starts_from_c, walk, k, load, load_c);
   } else if (warp == 1 && ptx::elect_sync()) {
     if (!shape.y_stable) ptx::griddepcontrol_wait();
-    produce(shared, shape, walk, k, [&](int stage, int, int y, int block) {
+    const auto load = [&](int stage, int, int y, int block) {
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.y_stage_bytes));
       if constexpr (T::kCluster > 1 && !T::kSharesX) {
@@ -169,7 +217,11 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
         load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.y_one_box, shared.y(stage), y, block,
                                               full);
       }
-    });
+    };
+    const auto load_c = [&](int stage, int, int, int) {
+      ptx::mbarrier_arrive(shared.full + 8 * stage);  // the other warp brings it
+    };
+    produce(shared, shape, starts_from_c, walk, k, load, load_c);
   }
 }
 

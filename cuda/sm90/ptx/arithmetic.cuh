@@ -24,4 +24,18 @@ __device__ __forceinline__ std::uint32_t cvt_rn_f16x2_f32(float high, float low)
   return packed;
 }
 
+/// The larger one, where +0 is larger than -0; the canonical NaN 0x7fffffff where one is NaN.
+__device__ __forceinline__ float max_nan_f32(float a, float b) {
+  float v;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+  return v;
+}
+
+/// The value of an fp16 number, which fp32 has exactly.
+__device__ __forceinline__ float cvt_f32_f16(std::uint32_t half) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(static_cast<std::uint16_t>(half)));
+  return v;
+}
+
 }  // namespace detgemm::cuda::sm90::ptx

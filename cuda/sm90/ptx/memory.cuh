@@ -46,6 +46,19 @@ __device__ __forceinline__ uint4 ld_shared_v4_u32(std::uint32_t from) {
   return v;
 }
 
+/// Loads where `on` is not 0, and leaves `v` as it is elsewhere. There is no branch, so `v` reaches
+/// what follows along one path.
+__device__ __forceinline__ void ld_shared_v2_f32_if(std::uint32_t on, std::uint32_t from,
+                                                    float* v) {
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "setp.ne.u32 p, %3, 0;\n"
+      "@p ld.shared.v2.f32 {%0, %1}, [%2];\n}"
+      : "+f"(v[0]), "+f"(v[1])
+      : "r"(from), "r"(on)
+      : "memory");
+}
+
 __device__ __forceinline__ void st_shared_u32(std::uint32_t to, std::uint32_t v) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(v) : "memory");
 }

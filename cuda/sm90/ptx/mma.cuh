@@ -28,13 +28,35 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
   }
 }
 
-/// Loads four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
-/// l / 8.
+/// Loads four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed; lane l gives
+/// the address of row l % 8 of matrix l / 8.
+template <bool kTranspose = false>
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&a)[4], std::uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-               : "r"(address)
-               : "memory");
+  if constexpr (kTranspose) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+template <bool kTranspose>
+__device__ __forceinline__ void ldmatrix_x2(std::uint32_t (&a)[2], std::uint32_t address) {
+  if constexpr (kTranspose) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(a[0]), "=r"(a[1])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(a[0]), "=r"(a[1])
+                 : "r"(address)
+                 : "memory");
+  }
 }
 
 /// Stores four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed.

@@ -77,7 +77,7 @@ constexpr Geometry narrow(int n, int depth, int ctas) {
 
 }  // namespace geometry
 
-/// Kernels for operands and outputs that suit TMA, with no epilogue but alpha = 1.
+/// Kernels of chains, for operands that suit TMA, any D and any epilogue.
 inline constexpr auto kPlainGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
@@ -108,9 +108,5 @@ inline constexpr auto kPlainGeometries = [] {
   all[i++] = pair(1, 2, 96, true);
   return all;
 }();
-
-/// Kernels for any epilogue and any strides of D.
-inline constexpr auto kGeneralGeometries = std::to_array<Geometry>(
-    {geometry::tile(2, 1, 64), geometry::tile(2, 1, 128), geometry::tile(2, 1, 256)});
 
 }  // namespace detgemm::cuda::sm90

@@ -15,13 +15,20 @@ namespace detgemm::cuda::sm90 {
 
 inline constexpr int kBlockK = 64;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
-/// The tensor maps with which a wgmma kernel is launched; only plain kernels use `d`.
+/// The tensor maps with which a wgmma kernel is launched. `d` is used where TMA stores D, and `c`
+/// where TMA brings C.
 struct LaunchMaps {
-  CUtensorMap x, y, d;
+  CUtensorMap x, y, d, c;
 };
-/// The same for fold and tree; `c` is used where a fold starts from C through TMA.
-struct LeafMaps : LaunchMaps {
-  CUtensorMap c;
+
+/// C as stages of the ring (CSlabs), which the producer fills behind the last k block of a tile, or
+/// before the first one where the chains start from C.
+struct RingC {
+  int stages = 0;             ///< per tile; 0: C does not come this way
+  int slab_bytes = 0;         ///< that TMA brings per slab
+  bool x_contiguous = false;  ///< C's neighbours along x lie side by side, else those along y
+  bool is_16 = false;         ///< elements of 16 bits, else of 32
+  bool copied = false;        ///< by the consumers: TMA does not take this C
 };
 
 /// The shape of a launch as its kernel sees it.
@@ -40,28 +47,34 @@ struct LaunchShape {
   /// One box of three dimensions brings the k blocks of a stage; otherwise each has a box.
   bool x_one_box = false, y_one_box = false;
   bool x_stable = false, y_stable = false;
-  bool d_x_contiguous = false;
+  bool d_x_contiguous = false, d_y_contiguous = false;
   bool swapped = false;
   DType output = DType::bf16;
+  RingC c;
+  /// Whether anything but rounding is done to the accumulators, in registers.
+  bool in_registers = false;
+  bool finishes = false;
+  /// D leaves through TMA. Else it passes through shared memory once more, for what registers do
+  /// not do: activations, a C that TMA does not bring, and a D that TMA does not take.
+  bool d_by_tma = false;
 };
 
-/// What a kernel does around its chains.
+/// How results leave a kernel.
 enum class Form {
-  plain,    ///< operands and D suit TMA; D is the rounded accumulator
-  general,  ///< operands suit TMA; D may have any strides and any epilogue
-  from_c,   ///< general, and accumulators start from fp32 C (`continue`)
+  plain,    ///< through TMA
+  general,  ///< through ordinary stores, to any address and after any epilogue
+  from_c,   ///< realigning kernels alone: general, and chains start from fp32 C (`continue`)
 };
 
 /// A wgmma kernel at compile time.
-template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT>
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
 struct Tile {
   static constexpr DType kInput = kT;
+  static constexpr Geometry kGeometry = kG;
   static constexpr int kGroups = kG.groups, kBlocks = kG.blocks, kN = kG.n, kDepth = kG.depth;
   static constexpr int kCtas = kG.ctas, kCluster = kG.cluster;
   static constexpr bool kSharesX = kG.shares_x;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
-  static constexpr Form kForm = kFormT;
-  static constexpr bool kGeneral = kForm != Form::plain;
 
   static constexpr int kX = kG.x();
   /// The tensor core reads 64 rows, whatever was loaded. What lies behind the loaded rows makes
@@ -75,15 +88,13 @@ struct Tile {
   static constexpr int kConsumerRegisters = kGroups == 3 ? 160 : kBlocks * kN > 256 ? 240 : 232;
   static constexpr int kProducerRegisters = kGroups == 3 ? 32 : kBlocks * kN > 256 ? 24 : 40;
 
+  /// Whether the bias of a tile waits in registers while its chains run.
+  static constexpr bool kLoadsBiasEarly = kBlocks * kN <= 256;
+
   static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();
   static constexpr int kBoxBytes = 128 * kSlab > 256 * kSlabFp32 ? 128 * kSlab : 256 * kSlabFp32;
-  /// Plain kernels stage D in kBoxes boxes per group. General ones stage 8 rows of kColumns fp32
-  /// per warp, padded against bank conflicts.
-  static constexpr int kBoxes = 2;
-  static constexpr int kColumns = kN < 64 ? kN : 64;
-  static constexpr int kPitch = kColumns + 8;
-  static constexpr int kEpilogueBytes =
-      kGeneral ? kGroups * 4 * 8 * kPitch * 4 : kGroups * kBoxes * kBoxBytes;
+  static constexpr int kBoxes = 2;  ///< of D, per group
+  static constexpr int kEpilogueBytes = kGroups * kBoxes * kBoxBytes;
   static constexpr int kGroupBoxes = kBoxes * kBoxBytes;  ///< from a group's boxes to the next's
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind the first, where the ring can spare them: the
@@ -96,8 +107,6 @@ struct Tile {
   static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
   static_assert(kG.takes_mn_major() || (!kXMn && !kYMn),
                 "An MN-major operand needs whole slabs of 64 rows and one k block per stage.");
-  static_assert(!kGeneral || (kN % 64 == 0 && kCluster == 1),
-                "The general epilogue stages 64 columns at a time and knows no clusters.");
   static_assert(
       kXLoad == kX || kStageBytes + kEpilogueBytes >= kDepth * kXBytes + kSlabBytes,
       "Where fewer than 64 rows are loaded, the slab that the tensor core reads must still "

@@ -215,7 +215,7 @@ TEST(Sm90Choose, ForcedIsThatOrNothing) {
       Layout at = l;
       if (path == Path::realign) at.address = 4098;
       GemmArguments g = arguments(at);
-      g.epilogue.has_bias = path == Path::general;
+      if (path == Path::general) g.epilogue.activation = Activation::silu;
       ASSERT_EQ(path_of(g), path) << text(l);
       const auto compiled = geometries_of(path);
       for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
@@ -277,12 +277,23 @@ constexpr PathCase kPaths[] = {
        g.ds = {1, 64};
      }},
     {"one output", Path::general, [](GemmArguments& g) { g.m = g.n = 1; }},
-    {"alpha", Path::general, [](GemmArguments& g) { g.epilogue.alpha = 2; }},
-    {"beta", Path::general, [](GemmArguments& g) { g.epilogue.beta = 1; }},
-    {"bias", Path::general, [](GemmArguments& g) { g.epilogue.has_bias = true; }},
-    {"activation", Path::general,
-     [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }},
-    {"continue", Path::general, [](GemmArguments& g) { g.continue_from_c = true; }},
+    {"alpha", Path::plain, [](GemmArguments& g) { g.epilogue.alpha = 2; }},
+    {"beta", Path::plain,
+     [](GemmArguments& g) {
+       g.epilogue.beta = 1;
+       g.cs = g.ds;
+       g.c_type = g.output;
+     }},
+    {"beta, C's rows 2 bytes off", Path::general,
+     [](GemmArguments& g) {
+       g.epilogue.beta = 1;
+       g.cs = {97, 1};
+       g.c_type = g.output;
+     }},
+    {"bias", Path::plain, [](GemmArguments& g) { g.epilogue.has_bias = true; }},
+    {"relu", Path::plain, [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }},
+    {"gelu", Path::general, [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }},
+    {"continue", Path::plain, [](GemmArguments& g) { g.continue_from_c = true; }},
     {"bias and A at an odd address", Path::realign,
      [](GemmArguments& g) {
        g.epilogue.has_bias = true;

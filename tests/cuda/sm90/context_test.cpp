@@ -54,13 +54,13 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
   ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
   const std::set<std::string> raised(r.raised.begin(), r.raised.end());
   std::size_t expected = 0;
-  for (const Path path : {Path::plain, Path::general, Path::realign}) {
+  for (const Path path : {Path::plain, Path::realign}) {
     for (const Geometry& t : test::geometries_of(path)) {
       expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
     }
   }
   for (const Geometry& t : kLeafGeometries) {  // shallow and deep
-    expected += (t.takes_mn_major() ? 4U : 1U) * (takes_general_leaves(t) ? 4U : 2U);
+    expected += (t.takes_mn_major() ? 4U : 1U) * 2U;
   }
   EXPECT_EQ(raised.size(), 2 * expected);  // two types
   r.raised.clear();

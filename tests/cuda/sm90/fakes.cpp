@@ -83,11 +83,6 @@ Kernel plain_kernel(int geometry) {
   return fake({Path::plain, T, geometry, kXMn, kYMn, Form::plain}, 128 * (t.groups + 1), t.cluster);
 }
 template <DType T, bool kXMn, bool kYMn>
-Kernel general_kernel(int geometry, Form form) {
-  const Geometry& t = kGeneralGeometries.at(static_cast<std::size_t>(geometry));
-  return fake({Path::general, T, geometry, kXMn, kYMn, form}, 128 * (t.groups + 1), t.cluster);
-}
-template <DType T, bool kXMn, bool kYMn>
 Kernel realign_kernel_of(int geometry, Form form) {
   const Geometry& t = kRealignGeometries.at(static_cast<std::size_t>(geometry));
   if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
@@ -102,14 +97,6 @@ template Kernel plain_kernel<DType::fp16, false, false>(int);
 template Kernel plain_kernel<DType::fp16, false, true>(int);
 template Kernel plain_kernel<DType::fp16, true, false>(int);
 template Kernel plain_kernel<DType::fp16, true, true>(int);
-template Kernel general_kernel<DType::bf16, false, false>(int, Form);
-template Kernel general_kernel<DType::bf16, false, true>(int, Form);
-template Kernel general_kernel<DType::bf16, true, false>(int, Form);
-template Kernel general_kernel<DType::bf16, true, true>(int, Form);
-template Kernel general_kernel<DType::fp16, false, false>(int, Form);
-template Kernel general_kernel<DType::fp16, false, true>(int, Form);
-template Kernel general_kernel<DType::fp16, true, false>(int, Form);
-template Kernel general_kernel<DType::fp16, true, true>(int, Form);
 template Kernel realign_kernel_of<DType::bf16, false, false>(int, Form);
 template Kernel realign_kernel_of<DType::bf16, false, true>(int, Form);
 template Kernel realign_kernel_of<DType::bf16, true, false>(int, Form);
@@ -120,21 +107,20 @@ template Kernel realign_kernel_of<DType::fp16, true, false>(int, Form);
 template Kernel realign_kernel_of<DType::fp16, true, true>(int, Form);
 
 template <DType T, bool kXMn, bool kYMn>
-Kernel leaf_kernel_of(int geometry, Form form, bool deep) {
+Kernel leaf_kernel_of(int geometry, bool deep) {
   const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
   if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
-  if (form != Form::plain && !takes_general_leaves(t)) return {};
-  const Path path = form == Form::plain ? Path::plain : Path::general;
-  return fake({path, T, geometry, kXMn, kYMn, form, true, deep}, 128 * (t.groups + 1), t.cluster);
+  return fake({Path::plain, T, geometry, kXMn, kYMn, Form::plain, true, deep}, 128 * (t.groups + 1),
+              t.cluster);
 }
-template Kernel leaf_kernel_of<DType::bf16, false, false>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::bf16, false, true>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::bf16, true, false>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::bf16, true, true>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::fp16, false, false>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::fp16, false, true>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::fp16, true, false>(int, Form, bool);
-template Kernel leaf_kernel_of<DType::fp16, true, true>(int, Form, bool);
+template Kernel leaf_kernel_of<DType::bf16, false, false>(int, bool);
+template Kernel leaf_kernel_of<DType::bf16, false, true>(int, bool);
+template Kernel leaf_kernel_of<DType::bf16, true, false>(int, bool);
+template Kernel leaf_kernel_of<DType::bf16, true, true>(int, bool);
+template Kernel leaf_kernel_of<DType::fp16, false, false>(int, bool);
+template Kernel leaf_kernel_of<DType::fp16, false, true>(int, bool);
+template Kernel leaf_kernel_of<DType::fp16, true, false>(int, bool);
+template Kernel leaf_kernel_of<DType::fp16, true, true>(int, bool);
 
 Kernel gather_kernel(DType type, bool leaves) {
   Kernel kernel = fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);

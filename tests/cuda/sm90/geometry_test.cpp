@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <set>
 
+#include "cuda/sm90/leaves/geometry.hpp"
 #include "cuda/sm90/realign/realign.hpp"
+#include "cuda/sm90/tile/c_slabs.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::test {
@@ -21,14 +23,12 @@ constexpr int kReserved = 1024;  ///< of it, for every CTA
 constexpr int kSwizzleAtom = 1024;
 
 /// Bytes in which the epilogue stages D, written a second time: two boxes of 64 rows per group, at
-/// most 64 columns of 16 bits or 32 of 32; or 8 rows of fp32 per warp, 8 columns more than the
-/// tile has.
-int epilogue_bytes(const Geometry& t, bool general) {
-  if (general) return t.groups * 4 * 8 * (t.n + 8) * 4;
+/// most 64 columns of 16 bits or 32 of 32.
+int epilogue_bytes(const Geometry& t) {
   return t.groups * 2 * std::max(64 * t.slab() * 2, 64 * t.fp32_slab() * 4);
 }
 
-void expect_runs(const Geometry& t, bool general) {
+void expect_runs(const Geometry& t) {
   SCOPED_TRACE(name(t));
   // What the instructions and TMA want.
   EXPECT_TRUE(t.n >= 8 && t.n <= 256 && t.n % 8 == 0);
@@ -63,7 +63,7 @@ void expect_runs(const Geometry& t, bool general) {
   // Shared memory: the ring is deep enough to hide latency and everything fits a multiprocessor.
   for (const bool y_mn : {false, true}) {
     if (y_mn && !t.takes_mn_major()) continue;
-    const int epilogue = epilogue_bytes(t, general);
+    const int epilogue = epilogue_bytes(t);
     const int stages = t.stages(y_mn, epilogue);
     EXPECT_GE(stages, 3);
     EXPECT_GE(t.stage_bytes(y_mn), t.depth * 128 * (t.load + t.n));
@@ -78,16 +78,34 @@ void expect_runs(const Geometry& t, bool general) {
 }
 
 TEST(Sm90Geometry, PlainOnesRun) {
-  for (const Geometry& t : kPlainGeometries) expect_runs(t, false);
+  for (const Geometry& t : kPlainGeometries) expect_runs(t);
 }
 
-TEST(Sm90Geometry, GeneralOnesRun) {
-  for (const Geometry& t : kGeneralGeometries) {
-    expect_runs(t, true);
-    EXPECT_TRUE(t.takes_mn_major()) << name(t);
-    EXPECT_EQ(t.cluster, 1) << name(t);
-    EXPECT_EQ(t.load, t.x()) << name(t);
+/// C comes in whole slabs, as many as fit a stage, in boxes that TMA can take.
+template <std::size_t kCount>
+void expect_c_fits(const std::array<Geometry, kCount>& geometries) {
+  for (const Geometry& t : geometries) {
+    for (const bool y_mn : {false, true}) {
+      for (const bool is_16 : {false, true}) {
+        SCOPED_TRACE(name(t) + (y_mn ? " y-mn" : "") + (is_16 ? " 16" : " 32"));
+        const CLayout c(t, y_mn, is_16);
+        const int slabs = t.n / c.slab;
+        ASSERT_GE(c.per_stage, 1);
+        EXPECT_EQ(c.slab * slabs, t.n);
+        EXPECT_EQ(c.bytes, t.x() * c.slab * (is_16 ? 2 : 4));
+        EXPECT_LE(c.per_stage * c.bytes, t.stage_bytes(y_mn));
+        EXPECT_GE(c.per_stage * c.stages, slabs);
+        EXPECT_LT(c.per_stage * (c.stages - 1), slabs);
+        EXPECT_EQ(c.bytes % 1024, 0) << "the swizzle of the next slab begins anew";
+        EXPECT_LE(t.load, 256) << "rows of a box";
+      }
+    }
   }
+}
+
+TEST(Sm90Geometry, StagesHoldC) {
+  expect_c_fits(kPlainGeometries);
+  expect_c_fits(kLeafGeometries);
 }
 
 /// Raw rows as TMA brings them are one chunk of 16 bytes longer than what is asked, in boxes of at
@@ -109,15 +127,11 @@ TEST(Sm90Geometry, RealigningOnesRun) {
                           [](const Geometry& t) { return t.takes_mn_major(); }));
 }
 
-/// Names are how a kernel is forced: one geometry each, and a general one is the plain one of its
-/// name.
+/// Names are how a kernel is forced: one geometry each.
 TEST(Sm90Geometry, NamesAreUnique) {
   std::set<std::string> names;
   for (const Geometry& t : kPlainGeometries) {
     EXPECT_TRUE(names.insert(name(t)).second) << name(t) << " twice";
-  }
-  for (const Geometry& t : kGeneralGeometries) {
-    EXPECT_EQ(names.count(name(t)), 1U) << name(t);
   }
   for (const std::string& text : names) {
     EXPECT_EQ(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos)

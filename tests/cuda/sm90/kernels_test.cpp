@@ -21,14 +21,14 @@ struct Pinned {
   std::uint64_t digest;  ///< FNV-1a of the lists, one line per spec, " name" per kernel
 };
 constexpr Pinned kPinned[] = {
-    {"hopper/bf16/chain->bf16", 2516, 0xb10a796f8832c8aa},
-    {"hopper/fp16/chain->fp32", 2516, 0xb10a796f8832c8aa},
+    {"hopper/bf16/chain->bf16", 7992, 0xfdd3ca72728db269},
+    {"hopper/fp16/chain->fp32", 7992, 0xfdd3ca72728db269},
     {"hopper/bf16/fold:16->fp32", 0, 0xb3c5a6dbaf9c4565},
-    {"hopper/bf16/fold:64->bf16", 2046, 0x8c2bb4557de9c458},
-    {"hopper/fp16/fold:512->fp16", 2430, 0xb210a4436b2dec92},
-    {"hopper/bf16/tree:64->fp32", 3174, 0x7556ff4d0f3b128a},
-    {"hopper/bf16/tree:128->bf16", 3108, 0x5ff13c0d20fb188c},
-    {"hopper/fp16/tree:512->fp32", 3030, 0x5054683fd7857dae},
+    {"hopper/bf16/fold:64->bf16", 3831, 0x80b97e87aa1731ea},
+    {"hopper/fp16/fold:512->fp16", 4830, 0xab8260bd29006121},
+    {"hopper/bf16/tree:64->fp32", 5841, 0x06bfa8a47db48d65},
+    {"hopper/bf16/tree:128->bf16", 6006, 0x512012c178679583},
+    {"hopper/fp16/tree:512->fp32", 5970, 0x2824fb1489cc39e1},
     {"hopper/bf16/tree:48->bf16", 0, 0xb3c5a6dbaf9c4565},
     {"ieee_fma/fp32/chain->fp32", 6480, 0x8e4e24d7ef3dbd15},
     {"ieee_fma/bf16/chain->bf16", 2592, 0x87749c6942bbcda5},

@@ -102,14 +102,14 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     EXPECT_EQ(said.find("/swapped") != std::string::npos, d.swapped) << said;
     EXPECT_EQ(said.find("/realign") != std::string::npos, path == Path::realign) << said;
     // The kernel is that of the decision, the types, the majors and the epilogue.
-    EXPECT_EQ(r.kernel.path, path);
+    EXPECT_EQ(r.kernel.path, path == Path::realign ? path : Path::plain);
     EXPECT_EQ(r.kernel.input, input);
     EXPECT_EQ(r.kernel.geometry, d.kernel);
     EXPECT_EQ(r.kernel.x_mn, p.x.mn_major);
     EXPECT_EQ(r.kernel.y_mn, p.y.mn_major);
-    EXPECT_EQ(r.kernel.form, path == Path::plain ? Form::plain
-                             : g.continue_from_c ? Form::from_c
-                                                 : Form::general);
+    EXPECT_EQ(r.kernel.form, path != Path::realign ? Form::plain
+                             : g.continue_from_c   ? Form::from_c
+                                                   : Form::general);
     EXPECT_EQ(r.grid, static_cast<unsigned>(d.grid));
     EXPECT_EQ(r.cluster, static_cast<unsigned>(t.cluster));
     // The arguments of the kernel.
@@ -125,8 +125,12 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
       ASSERT_EQ(r.maps.size(), g.k > 0 ? 2U * kClasses : 0U);
       continue;
     }
-    // One map per operand with products, one of D where TMA stores it.
-    ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (path == Path::plain ? 1U : 0U));
+    // One map per operand with products, one of C where TMA brings it, one of D where it stores it.
+    EXPECT_EQ(r.shape.d_by_tma, path == Path::plain);
+    EXPECT_EQ(r.shape.c.stages > 0, g.continue_from_c);
+    const bool c_by_tma = g.continue_from_c && !r.shape.c.copied;
+    ASSERT_EQ(r.maps.size(),
+              (g.k > 0 ? 2U : 0U) + (c_by_tma ? 1U : 0U) + (path == Path::plain ? 1U : 0U));
     if (g.k > 0) {
       const auto rows = [&](const TensorShape& s, bool mn) { return s.extent[mn ? 0 : 1]; };
       EXPECT_EQ(rows(r.maps[0], p.x.mn_major), static_cast<std::uint64_t>(p.x.rows));
@@ -152,6 +156,134 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
   EXPECT_TRUE(std::any_of(seen.begin(), seen.end(), [](const std::string& said) {
     return said.find("/realign/from-c") != std::string::npos;
   }));
+}
+
+struct FinishCase {
+  const char* what;
+  void (*change)(GemmArguments&);
+  bool in_registers, finishes, d_by_tma;
+  bool c_by_ring, copied;
+};
+
+/// C like D, in its type.
+void add_c(GemmArguments& g) {
+  g.epilogue.beta = 1;
+  g.c = g.d;
+  g.cs = g.ds;
+  g.c_type = g.output;
+}
+
+/// 64 x 96 x 128, K-major, row-major D of 16 bits.
+constexpr FinishCase kFinishes[] = {
+    {"nothing", [](GemmArguments&) {}, true, false, true, false, false},
+    {"alpha", [](GemmArguments& g) { g.epilogue.alpha = 2; }, true, true, true, false, false},
+    {"bias", [](GemmArguments& g) { g.epilogue.has_bias = true; }, true, true, true, false, false},
+    {"relu", [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }, true, true, true,
+     false, false},
+    {"gelu", [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }, true, false, false,
+     false, false},
+    {"bias and silu",
+     [](GemmArguments& g) {
+       g.epilogue.has_bias = true;
+       g.epilogue.activation = Activation::silu;
+     },
+     true, true, false, false, false},
+    {"D at an odd address", [](GemmArguments& g) { g.d = static_cast<char*>(g.d) + 2; }, true,
+     false, false, false, false},
+    {"beta", add_c, true, true, true, true, false},
+    {"beta, C in columns",
+     [](GemmArguments& g) {
+       add_c(g);
+       g.cs = {1, 64};
+     },
+     true, true, true, true, false},
+    {"beta, C's rows 2 bytes off",
+     [](GemmArguments& g) {
+       add_c(g);
+       g.cs.row = 97;
+     },
+     false, false, false, false, false},
+    {"beta, all rows of C the same",
+     [](GemmArguments& g) {
+       add_c(g);
+       g.cs.row = 0;
+     },
+     false, false, false, false, false},
+    {"beta, fp32",
+     [](GemmArguments& g) {
+       g.output = DType::fp32;
+       add_c(g);
+     },
+     true, true, true, true, false},
+    {"continue",
+     [](GemmArguments& g) {
+       g.continue_from_c = true;
+       g.cs = g.ds;
+     },
+     true, false, true, true, false},
+    {"continue, C at an odd address",
+     [](GemmArguments& g) {
+       g.continue_from_c = true;
+       g.cs = g.ds;
+       g.c = static_cast<const char*>(g.a) + 4;
+     },
+     true, false, true, true, true},
+    {"continue without k: a NaN of C becomes canonical",
+     [](GemmArguments& g) {
+       g.continue_from_c = true;
+       g.cs = g.ds;
+       g.k = 0;
+     },
+     true, true, true, true, false},
+    {"A at an odd address, and bias",
+     [](GemmArguments& g) {
+       g.a = static_cast<const char*>(g.a) + 2;
+       g.epilogue.has_bias = true;
+     },
+     false, false, false, false, false},
+};
+
+TEST(Sm90Launch, RegistersTheRingAndOrdinaryStoresShareTheEpilogue) {
+  for (const FinishCase& c : kFinishes) {
+    SCOPED_TRACE(c.what);
+    GemmArguments g = arguments({64, 96, 128});
+    c.change(g);
+    Recorded& r = record();
+    ASSERT_TRUE(run(g, kBf16, options()).ok());
+    const LaunchShape& s = r.shape;
+    EXPECT_EQ(s.in_registers, c.in_registers);
+    EXPECT_EQ(s.finishes, c.finishes);
+    EXPECT_EQ(s.d_by_tma, c.d_by_tma);
+    EXPECT_EQ(s.c.stages > 0, c.c_by_ring);
+    EXPECT_EQ(s.c.copied, c.copied);
+    if (r.kernel.path == Path::realign) continue;
+    expect_encodable(r);
+    const bool c_map = c.c_by_ring && !c.copied;
+    ASSERT_EQ(r.maps.size(), (g.k > 0 ? 2U : 0U) + (c_map ? 1U : 0U) + (c.d_by_tma ? 1U : 0U));
+    if (!c_map) continue;
+    // A box of C is what the kernel is told to expect of a slab; several where C runs along x.
+    const TensorShape& box = r.maps[g.k > 0 ? 2 : 0];
+    const int bytes = static_cast<int>(box.box[0] * box.box[1]) * (s.c.is_16 ? 2 : 4);
+    EXPECT_EQ(s.c.slab_bytes % bytes, 0);
+    if (!s.c.x_contiguous) EXPECT_EQ(s.c.slab_bytes, bytes);
+    EXPECT_EQ(box.data, g.c);
+    EXPECT_EQ(box.type, g.c_type);
+  }
+}
+
+/// Where registers cannot finish, D leaves by ordinary stores, which want its lines along y.
+TEST(Sm90Launch, OrdinaryStoresGetTheLinesOfDAlongY) {
+  for (const bool columns : {false, true}) {
+    for (const std::int64_t m : {17, 333, 4096}) {
+      Layout l{m, 4096, 512};
+      l.d_col = columns;
+      GemmArguments g = arguments(l);
+      g.epilogue.activation = Activation::gelu;
+      const Choice choice = choose(g, 132, -1);
+      ASSERT_TRUE(is_taken(choice));
+      EXPECT_EQ(choice.decision.swapped, columns) << m;
+    }
+  }
 }
 
 TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {

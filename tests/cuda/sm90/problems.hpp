@@ -70,8 +70,7 @@ inline cuda::Choice choose(const GemmArguments& g, int sms, int forced) {
 
 inline std::span<const cuda::sm90::Geometry> geometries_of(Path path) {
   using namespace cuda;
-  return sm90::geometries_of(path == Path::realign ? Family::realign : Family::chain,
-                             path == Path::plain ? sm90::Form::plain : sm90::Form::general);
+  return sm90::geometries_of(path == Path::realign ? Family::realign : Family::chain);
 }
 
 inline bool is_taken(const cuda::Choice& choice) {

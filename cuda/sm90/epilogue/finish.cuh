@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/epilogue/registers.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// From the accumulators of a tile to D. Which of the ways it goes is decided on the host, for all
+/// tiles alike:
+///
+///   accumulators -> [alpha, C, bias, relu in registers] -> boxes -> TMA                 -> D
+///                                                       `> pieces, any epilogue, stores -> D
+template <class T>
+__device__ __forceinline__ void finish(const SharedLayout<T>& shared, const LaunchMaps& maps,
+                                       const LaunchShape& shape, const GemmArguments& g, int group,
+                                       RingCursor<T::kStages>& cursor, const TileBias<T>& bias,
+                                       int& box_index, int x0, int y0, Accumulators<T>& acc) {
+  if (shape.finishes) finish_in_registers<T>(shared, shape, g, group, cursor, bias, acc);
+  if (shape.d_by_tma) {
+    store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
+  } else {
+    finish_general<T>(shared, g, shape, group, x0, y0, acc);
+  }
+}
+
+}  // namespace detgemm::cuda::sm90
