@@ -125,16 +125,20 @@ cudaError_t prepare_kernels(Arithmetic arithmetic);
 cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
                     void* workspace);
 
-/// The fp32 root of one rank.
+/// The fp32 root of a node, and how many nodes of the tree end with it (core/contract/cover.hpp).
 struct Root {
   const float* data = nullptr;
   Strides strides;
+  int closes = 0;
 };
 /// Roots that one call can join: they travel as the kernel's argument.
 inline constexpr std::size_t kMaxRoots = 1024;
+/// Sums that wait at one time: the depth of a tree over 2^31 leaves.
+inline constexpr int kMaxWaiting = 32;
 
-/// Enqueues D = epilogue(the tree over the roots), whichever arithmetic made them. Their number is
-/// a power of two up to kMaxRoots, else cudaErrorInvalidValue. A, B and k of `g` are not looked at.
+/// Enqueues D = epilogue(the tree over the roots), whichever arithmetic made them: at most
+/// kMaxRoots, which leave one sum on the stack and never more than kMaxWaiting, else
+/// cudaErrorInvalidValue. A, B and k of `g` are not looked at.
 /// Any device of compute capability 8.0 and above; capturable.
 cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
                           const LaunchOptions& options);

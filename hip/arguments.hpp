@@ -19,10 +19,12 @@ struct TileArguments {
   std::int64_t stack_stride = 0;
 };
 
-/// A root of a combine: an fp32 matrix.
+/// A root of a combine: an fp32 matrix, and how many nodes of the tree end with it
+/// (core/contract/cover.hpp).
 struct Root {
   const float* data;
   Strides strides;
+  int closes;
 };
 
 /// How many roots fit into a kernel's arguments.

@@ -32,11 +32,12 @@ GemmArguments problem(const Contract& contract, std::int64_t k) {
 }
 
 /// How many roots a combine of this contract may be given at most: a power of two that divides the
-/// leaves.
+/// leaves, or any nodes.
 std::int64_t max_roots(const Contract& contract, std::int64_t k) {
   if (contract.reduction.kind != ReductionKind::tree) return 0;
   const std::int64_t leaves = contract.leaves(k);
-  return leaves & -leaves;
+  constexpr std::int64_t kMaxNodes = 1024;  // kMaxNodeRoots of detgemm/plan.hpp
+  return std::max(leaves & -leaves, std::min(leaves, kMaxNodes));
 }
 
 }  // namespace

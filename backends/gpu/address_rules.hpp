@@ -81,10 +81,10 @@ Status check_outputs(const GemmSpec& spec, const Operands& operands, int device)
 
 /// The same for the roots of a combine.
 template <Runtime R>
-Status check_roots(std::span<const ConstMatrix> roots, int device) {
+Status check_roots(std::span<const TreeRoot> roots, int device) {
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const std::string name = "roots[" + std::to_string(i) + "]";
-    if (Status s = check_array<R>(name, roots[i].data, device); !s) return s;
+    if (Status s = check_array<R>(name, roots[i].root.data, device); !s) return s;
   }
   return {};
 }

@@ -76,7 +76,7 @@ class GpuPlan final : public PlanImpl {
     return {};
   }
 
-  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+  Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                  Workspace workspace, RunInfo* info) const override {
     if (roots.size() > K::kMaxRoots) {
       return unsupported(std::string(R::kName) + ": roots is a list of " +
@@ -90,8 +90,8 @@ class GpuPlan final : public PlanImpl {
     if (Status s = check_workspace<R>(workspace, device_); !s) return s;
     std::vector<typename K::Root> list;
     list.reserve(roots.size());
-    for (const ConstMatrix& root : roots) {
-      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
+    for (const auto& [root, closes] : roots) {
+      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none), closes});
     }
     const GemmArguments g = arguments_of(spec_, operands);
     if (Status s = kernels_.enqueue_combine(g, list, workspace.data, on); !s) return s;

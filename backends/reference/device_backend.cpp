@@ -8,6 +8,7 @@
 
 #include "backends/reference/device_space.hpp"
 #include "backends/reference/element_kernel.hpp"
+#include "detgemm/plan.hpp"
 #include "detgemm/reference.hpp"
 
 #ifdef DETGEMM_KOKKOS_DEVICE
@@ -49,7 +50,9 @@ class DevicePlan final : public PlanImpl {
       : spec_(spec), items_(std::int64_t{workers} * kItemsPerWorker) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {
       const std::int64_t leaves = spec.contract.leaves(spec.k);
-      const std::int64_t max_roots = leaves & -leaves;  // a power of two that divides the leaves
+      // Equal ranges: a power of two that divides the leaves. Nodes: no more than there are leaves.
+      const std::int64_t max_roots =
+          std::max(leaves & -leaves, std::min<std::int64_t>(leaves, kMaxNodeRoots));
       if (max_roots > kRootsByValue) roots_ = static_cast<std::size_t>(max_roots) * sizeof(Root);
     }
   }
@@ -68,7 +71,7 @@ class DevicePlan final : public PlanImpl {
     });
   }
 
-  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+  Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                  Workspace workspace, RunInfo* info) const override {
     return enqueue(info, [&] {
       const DeviceSpace& space = reference::instance_on(stream);
@@ -105,12 +108,12 @@ class DevicePlan final : public PlanImpl {
     return {};
   }
 
-  static reference::RootsByValue some(std::span<const ConstMatrix> roots, std::int64_t first) {
+  static reference::RootsByValue some(std::span<const TreeRoot> roots, std::int64_t first) {
     reference::RootsByValue list{};
     const std::int64_t left = static_cast<std::int64_t>(roots.size()) - first;
     for (std::int64_t i = 0; i < std::min(kRootsByValue, left); ++i) {
-      const ConstMatrix& root = roots[static_cast<std::size_t>(first + i)];
-      list.list[i] = {static_cast<const float*>(root.data), strides_of(root, Op::none)};
+      const auto& [root, closes] = roots[static_cast<std::size_t>(first + i)];
+      list.list[i] = {static_cast<const float*>(root.data), strides_of(root, Op::none), closes};
     }
     return list;
   }

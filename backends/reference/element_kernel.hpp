@@ -68,6 +68,7 @@ void launch_elements(const Space& space, const GemmArguments& g, std::int64_t it
 struct Root {
   const float* data;
   Strides strides;
+  int closes;  ///< nodes of the tree that end with it
 };
 
 /// Roots in memory of the space.
@@ -77,7 +78,7 @@ struct RootsInMemory {
 };
 
 /// A few roots that travel with the kernel's arguments.
-inline constexpr std::int64_t kRootsByValue = 8;
+inline constexpr std::int64_t kRootsByValue = 6;
 struct RootsByValue {
   Root list[kRootsByValue];
   DETGEMM_HD const Root& operator[](std::int64_t i) const { return list[i]; }
@@ -93,9 +94,12 @@ struct Combined {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t row = i / g.n;
     const std::int64_t col = i % g.n;
-    combine_element(g, row, col, count, [&](std::int64_t r) {
-      return roots[r].data[row * roots[r].strides.row + col * roots[r].strides.col];
-    });
+    combine_element(
+        g, row, col, count,
+        [&](std::int64_t r) {
+          return roots[r].data[row * roots[r].strides.row + col * roots[r].strides.col];
+        },
+        [&](std::int64_t r) { return roots[r].closes; });
   }
 };
 

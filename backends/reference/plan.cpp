@@ -95,12 +95,12 @@ class ReferencePlan final : public PlanImpl {
     return {};
   }
 
-  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+  Status combine(Stream, std::span<const TreeRoot> roots, const Operands& operands, Workspace,
                  RunInfo* info) const override {
     if (Status s = started("reference"); !s) return s;
     std::vector<Root> list;
-    for (const ConstMatrix& root : roots) {
-      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none)});
+    for (const auto& [root, closes] : roots) {
+      list.push_back({static_cast<const float*>(root.data), strides_of(root, Op::none), closes});
     }
     const GemmArguments g = flatten(spec_, operands);
     const auto count = static_cast<std::int64_t>(list.size());

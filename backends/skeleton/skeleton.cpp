@@ -31,16 +31,20 @@ class SkeletonPlan final : public PlanImpl {
     return {};
   }
 
-  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+  Status combine(Stream, std::span<const TreeRoot> roots, const Operands& operands, Workspace,
                  RunInfo* info) const override {
     const GemmArguments g = flatten(spec_, operands);
     for (std::int64_t row = 0; row < g.m; ++row) {
       for (std::int64_t col = 0; col < g.n; ++col) {
-        combine_element(g, row, col, static_cast<std::int64_t>(roots.size()), [&](std::int64_t i) {
-          const ConstMatrix& root = roots[static_cast<std::size_t>(i)];
+        const auto load = [&](std::int64_t i) {
+          const ConstMatrix& root = roots[static_cast<std::size_t>(i)].root;
           const Strides s = strides_of(root, Op::none);
           return static_cast<const float*>(root.data)[row * s.row + col * s.col];
-        });
+        };
+        const auto closes = [&](std::int64_t i) {
+          return roots[static_cast<std::size_t>(i)].closes;
+        };
+        combine_element(g, row, col, static_cast<std::int64_t>(roots.size()), load, closes);
       }
     }
     if (info != nullptr) info->kernel = kernel(g.m);

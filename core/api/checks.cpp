@@ -6,7 +6,9 @@
 #include <limits>
 #include <string>
 
+#include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"
+#include "detgemm/plan.hpp"
 
 namespace detgemm {
 namespace {
@@ -207,8 +209,8 @@ Status validate(const GemmSpec& spec, const Operands& operands) {
   return {};
 }
 
-Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d) {
-  const auto count = static_cast<std::int64_t>(roots.size());
+Status check_root_count(const GemmSpec& spec, std::size_t size) {
+  const auto count = static_cast<std::int64_t>(size);
   if (count == 0 || (count & (count - 1)) != 0) {
     return invalid("roots.size() is " + std::to_string(count) + ": it must be a power of two");
   }
@@ -217,6 +219,33 @@ Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, con
     return invalid("roots.size() is " + std::to_string(count) + ": it must divide the " +
                    std::to_string(leaves) + " leaves of k = " + std::to_string(spec.k));
   }
+  return {};
+}
+
+Status check_nodes(const GemmSpec& spec, std::span<const LeafRange> nodes) {
+  const std::int64_t count = spec.contract.leaves(spec.k);
+  const auto all = std::to_string(count) + " leaves of k = " + std::to_string(spec.k);
+  if (nodes.size() > kMaxNodeRoots) {
+    return invalid("roots.size() is " + std::to_string(nodes.size()) + ": one call joins at most " +
+                   std::to_string(kMaxNodeRoots));
+  }
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const LeafRange& node = nodes[i];
+    const std::string what = "roots[" + std::to_string(i) + "].leaves is [" +
+                             std::to_string(node.begin) + ", " + std::to_string(node.end) + ")";
+    if (node.begin != at) {
+      return invalid(what + ": it must begin at " + std::to_string(at) +
+                     ", where the one before it ends");
+    }
+    if (!is_node(node, count)) return invalid(what + ": it is no node of the tree over " + all);
+    at = node.end;
+  }
+  if (at == count && count > 0) return {};
+  return invalid("roots end at leaf " + std::to_string(at) + ": they must hold all " + all);
+}
+
+Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d) {
   const Extent out = extent_of(ConstMatrix(d));
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const std::string what = "roots[" + std::to_string(i) + "]";

@@ -30,6 +30,9 @@ Status check_output_side(const GemmSpec& spec, const Operands& operands);
 
 /// ok, or why these roots cannot be combined into D: count, shapes, types, overlap.
 Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d);
+/// The number of roots of equal ranges, and their order where they are nodes.
+Status check_root_count(const GemmSpec& spec, std::size_t count);
+Status check_nodes(const GemmSpec& spec, std::span<const LeafRange> nodes);
 
 /// An input that a run reads, by the name that a sentence gives it.
 struct NamedView {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <new>
 #include <vector>
 
 #include "core/api/checks.hpp"
+#include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"
 
 namespace detgemm {
@@ -58,9 +60,9 @@ Status check_stream(const Backend& backend, Stream stream) {
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
-Status check_max_m(std::int64_t max_m) {
-  if (max_m >= 0) return {};
-  return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+Status check_tree(const Contract& contract) {
+  if (contract.reduction.kind == ReductionKind::tree) return {};
+  return unsupported("contract is " + contract.text() + ": only a tree has roots to combine");
 }
 
 /// A sentence so short that it needs no allocated memory.
@@ -122,24 +124,50 @@ Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, R
   return out_of_memory();
 }
 
-Status Plan::combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
-                     Workspace workspace, RunInfo* info) const try {
+Status Plan::join(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
+                  Workspace workspace, RunInfo* info) const {
   const GemmSpec& spec = state_->spec;
-  if (spec.contract.reduction.kind != ReductionKind::tree) {
-    return unsupported("contract is " + spec.contract.text() +
-                       ": only a tree has roots to combine");
-  }
+  std::vector<ConstMatrix> views;
+  for (const TreeRoot& root : roots) views.push_back(root.root);
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   if (Status s = check_output_side(spec, operands); !s) return s;
-  if (Status s = check_roots(spec, roots, operands.d); !s) return s;
+  if (Status s = check_roots(spec, views, operands.d); !s) return s;
   std::vector<NamedView> inputs;
-  for (const ConstMatrix& root : roots) {
+  for (const ConstMatrix& root : views) {
     inputs.push_back({"roots[" + std::to_string(inputs.size()) + "]", root});
   }
   const std::size_t needed = state_->impl->workspace_bytes(operands.d.rows);
   if (Status s = check_workspace(workspace, needed, spec, operands, inputs); !s) return s;
   if (operands.d.rows == 0 || spec.n == 0) return no_outputs(info);
   return state_->impl->combine(stream, roots, operands, workspace, info);
+}
+
+Status Plan::combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+                     Workspace workspace, RunInfo* info) const try {
+  if (Status s = check_tree(state_->spec.contract); !s) return s;
+  if (Status s = check_root_count(state_->spec, roots.size()); !s) return s;
+  std::vector<TreeRoot> list;
+  for (const ConstMatrix& root : roots) {
+    // The tree over 2^r equal ranges is perfect: root i ends a node for each 1 at the end of i.
+    list.push_back({root, std::countr_one(list.size())});
+  }
+  return join(stream, list, operands, workspace, info);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Status Plan::combine(Stream stream, std::span<const NodeRoot> roots, const Operands& operands,
+                     Workspace workspace, RunInfo* info) const try {
+  const GemmSpec& spec = state_->spec;
+  if (Status s = check_tree(spec.contract); !s) return s;
+  std::vector<LeafRange> nodes;
+  for (const NodeRoot& root : roots) nodes.push_back(root.leaves);
+  if (Status s = check_nodes(spec, nodes); !s) return s;
+  std::vector<TreeRoot> list;
+  for (const NodeRoot& root : roots) {
+    list.push_back({root.root, nodes_closed_by(root.leaves, spec.contract.leaves(spec.k))});
+  }
+  return join(stream, list, operands, workspace, info);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

@@ -4,6 +4,7 @@
 #include "core/conformance/engine_backend.hpp"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace detgemm::conformance {
@@ -69,13 +70,19 @@ class EnginePlan final : public PlanImpl {
                 [&](const detgemm_engine_call& c) { return engine_.run(&spec_.c, &c); });
   }
 
-  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+  Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                  Workspace workspace, RunInfo* info) const override {
     if (engine_.combine == nullptr) {
       return unsupported(std::string("engine \"") + engine_.name + "\" has no combine callback");
     }
     std::vector<detgemm_engine_matrix> list;
-    for (const ConstMatrix& root : roots) list.push_back(to_c(root));
+    for (const auto& [root, closes] : roots) {
+      if (closes != std::countr_one(list.size())) {
+        return unsupported(std::string("engine \"") + engine_.name +
+                           "\" joins the roots of equal ranges alone");
+      }
+      list.push_back(to_c(root));
+    }
     return call(stream, operands, workspace, info, [&](const detgemm_engine_call& c) {
       return engine_.combine(&spec_.c, list.data(), list.size(), &c);
     });

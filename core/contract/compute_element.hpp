@@ -56,13 +56,22 @@ DETGEMM_HD void compute_element(const GemmArguments& g, std::int64_t row, std::i
   finish_element(g, row, col, reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf));
 }
 
-/// The tree over `count` roots of one output; `load(i)` gives root i.
-template <class Load>
+/// One output of a combine: `count` roots of nodes that follow each other, joined as the tree joins
+/// them. `load(i)` gives root i, and `closes(i)` how many nodes of the tree end with it (see
+/// core/contract/cover.hpp).
+template <class Load, class Closes>
 DETGEMM_HD void combine_element(const GemmArguments& g, std::int64_t row, std::int64_t col,
-                                std::int64_t count, Load&& load) {
-  const Reduction over_roots{ReductionKind::tree, 1};
-  const auto leaf = [&](std::int64_t begin, std::int64_t, float) { return load(begin); };
-  finish_element(g, row, col, reduce_leaves(over_roots, count, 0.0F, leaf));
+                                std::int64_t count, Load&& load, Closes&& closes) {
+  float stack[kMaxTreeDepth];
+  int top = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    float value = load(i);
+    for (int closed = closes(i); closed > 0; --closed) {
+      value = arithmetic::add_rn(stack[--top], value);
+    }
+    stack[top++] = value;
+  }
+  finish_element(g, row, col, arithmetic::canonical(stack[0]));
 }
 
 }  // namespace detgemm

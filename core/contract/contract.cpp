@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/arithmetic/step.hpp"
-#include "core/contract/reduction.hpp"
+#include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/digest.hpp"
 
@@ -171,6 +171,43 @@ Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t
   const std::int64_t share = leaves / ranks * contract.reduction.leaf_k;  // products per rank
   const std::int64_t begin = rank * share;
   return KRange{begin, k - begin < share ? k : begin + share};
+}
+
+namespace {
+
+/// A contract and k whose leaves may be shared, and a range of them.
+Status check_leaf_range(const Contract& contract, std::int64_t k, LeafRange leaves) {
+  if (Status status = contract.validate(); !status) return status;
+  if (contract.reduction.kind != ReductionKind::tree) {
+    return unsupported("contract is " + contract.text() +
+                       ": only a tree can be shared between ranks");
+  }
+  if (k < 0) return invalid("k is " + std::to_string(k) + ": it must not be negative");
+  const std::int64_t count = contract.leaves(k);
+  if (leaves.begin >= 0 && leaves.begin <= leaves.end && leaves.end <= count) return {};
+  return invalid("leaves is [" + std::to_string(leaves.begin) + ", " + std::to_string(leaves.end) +
+                 "): it must be a range of the " + std::to_string(count) + " leaves of k = " +
+                 std::to_string(k));
+}
+
+}  // namespace
+
+Result<std::vector<LeafRange>> cover(const Contract& contract, std::int64_t k, LeafRange leaves) {
+  if (Status status = check_leaf_range(contract, k, leaves); !status) return status;
+  std::vector<LeafRange> nodes;
+  while (leaves.begin < leaves.end) {
+    nodes.push_back(first_node_of(leaves, contract.leaves(k)));
+    leaves.begin = nodes.back().end;
+  }
+  return nodes;
+}
+
+Result<KRange> k_of(const Contract& contract, std::int64_t k, LeafRange leaves) {
+  if (Status status = check_leaf_range(contract, k, leaves); !status) return status;
+  const std::int64_t leaf = contract.reduction.leaf_k;
+  // The last leaf may end past 2^63, so an end is not multiplied before it is known to be inside.
+  const auto at = [&](std::int64_t i) { return i < contract.leaves(k) ? i * leaf : k; };
+  return KRange{at(leaves.begin), at(leaves.end)};
 }
 
 }  // namespace detgemm

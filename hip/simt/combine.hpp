@@ -10,33 +10,33 @@
 
 namespace detgemm::hip::simt {
 
-/// The tree over roots [0, count), where count is a power of two. It is a binary counter whose
-/// digits are waiting sums: a root is added to one waiting sum for each 1 at the end of its index,
-/// newest first.
+/// The tree over `count` roots: each is pushed onto a stack and closes as many nodes as end with it.
+/// The stack is in registers, so `top` is compared and never an index.
 ///
-///   i = 0: r0 waits            i = 1: r0 + r1 waits
-///   i = 2: r2 waits            i = 3: (r0 + r1) + (r2 + r3)
-template <class Load>
-DETGEMM_DEVICE float tree_of_roots(std::int64_t count, Load&& load) {
-  constexpr int kLevels = 31;
-  float level[kLevels];  // level[d]: a finished subtree of 2^d roots that waits for its neighbour
-  float sum = 0.0F;
+///   closes 0 0 2: r0 waits; r1 waits; r2: r1 + r2, then r0 + (r1 + r2)
+template <class Load, class Closes>
+DETGEMM_DEVICE float tree_of_roots(std::int64_t count, Load&& load, Closes&& closes_of) {
+  constexpr int kDepth = 32;  // a tree over 2^31 leaves
+  float held[kDepth];
+  int top = 0;
 #pragma unroll 1
   for (std::int64_t i = 0; i < count; ++i) {
-    sum = load(i);
-    bool carried = true;
+    float sum = load(i);
+    int closes = closes_of(i);
 #pragma unroll
-    for (int d = 0; d < kLevels; ++d) {
-      if (!carried) continue;
-      if ((i >> d & 1) != 0) {
-        sum = arithmetic::add_rn(level[d], sum);
-      } else {
-        level[d] = sum;
-        carried = false;
-      }
+    for (int level = kDepth - 1; level >= 0; --level) {
+      const bool pops = closes > 0 && level == top - 1;
+      if (pops) sum = arithmetic::add_rn(held[level], sum);
+      top -= pops ? 1 : 0;
+      closes -= pops ? 1 : 0;
     }
+#pragma unroll
+    for (int level = 0; level < kDepth; ++level) {
+      if (level == top) held[level] = sum;
+    }
+    ++top;
   }
-  return sum;
+  return held[0];
 }
 
 /// One thread per output; a thread's outputs are as many apart as the launch has threads.
@@ -49,11 +49,17 @@ DETGEMM_DEVICE void combine(const CombineArguments& a) {
        e += threads) {
     const std::int64_t row = e / g.n;
     const std::int64_t col = e % g.n;
-    const float sum = tree_of_roots(reload(a).count, [&](std::int64_t i) {
+    const auto root_at = [&](std::int64_t i) {
       const CombineArguments& now = reload(a);
-      const Root root = now.table != nullptr ? now.table[i] : now.roots[i];
-      return root.data[row * root.strides.row + col * root.strides.col];
-    });
+      return now.table != nullptr ? now.table[i] : now.roots[i];
+    };
+    const float sum = tree_of_roots(
+        reload(a).count,
+        [&](std::int64_t i) {
+          const Root root = root_at(i);
+          return root.data[row * root.strides.row + col * root.strides.col];
+        },
+        [&](std::int64_t i) { return root_at(i).closes; });
     finish_element(reload(a).g, row, col, sum);
   }
 }

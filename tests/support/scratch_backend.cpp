@@ -28,7 +28,7 @@ class ScratchPlan final : public PlanImpl {
     std::memset(workspace.data, 0xff, workspace.bytes);  // all that it was given
     return inner_->run(stream, operands, {}, info);
   }
-  Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
+  Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                  Workspace workspace, RunInfo* info) const override {
     std::memset(workspace.data, 0xff, workspace_bytes(operands.d.rows));
     return inner_->combine(stream, roots, operands, {}, info);

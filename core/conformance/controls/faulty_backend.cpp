@@ -23,20 +23,22 @@ class FaultyPlan final : public PlanImpl {
     return {};
   }
 
-  Status combine(Stream, std::span<const ConstMatrix> roots, const Operands& operands, Workspace,
+  Status combine(Stream, std::span<const TreeRoot> roots, const Operands& operands, Workspace,
                  RunInfo* info) const override {
     const GemmArguments g = flatten(spec_, operands);
     std::vector<float> values(roots.size());
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       for (std::size_t i = 0; i < roots.size(); ++i) {
-        const Strides s = strides_of(roots[i], Op::none);
-        values[i] = static_cast<const float*>(roots[i].data)[row * s.row + col * s.col];
+        const Strides s = strides_of(roots[i].root, Op::none);
+        values[i] = static_cast<const float*>(roots[i].root.data)[row * s.row + col * s.col];
       }
       if (fault_.join != nullptr) {
         finish_element(g, row, col, fault_.join(values));
       } else {
-        combine_element(g, row, col, static_cast<std::int64_t>(values.size()),
-                        [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+        combine_element(
+            g, row, col, static_cast<std::int64_t>(values.size()),
+            [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; },
+            [&](std::int64_t i) { return roots[static_cast<std::size_t>(i)].closes; });
       }
     });
     if (info != nullptr) info->kernel = kernel(g.m);

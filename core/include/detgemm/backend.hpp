@@ -82,6 +82,13 @@ struct RunInfo {
   std::string kernel;  ///< the name of the kernel that was launched, in one line
 };
 
+/// A root of a combine and where it goes in the tree: the root is pushed onto a stack, and then
+/// closes so many nodes, for each of which two sums are popped, added and pushed.
+struct TreeRoot {
+  ConstMatrix root;         ///< M x N, fp32
+  std::int32_t closes = 0;  ///< nodes of the tree that end with this one
+};
+
 /// A backend's half of a plan. It is immutable, and every function may be called concurrently.
 /// Preconditions of `run` and `combine`: the arguments passed `detgemm::validate`, the stream is of
 /// the backend's kind, and the workspace is aligned to kWorkspaceAlignment bytes and at least
@@ -105,9 +112,9 @@ class DETGEMM_API PlanImpl {
   /// memory. On the host D is finished at return. `info` may be null.
   virtual Status run(Stream stream, const Operands& operands, Workspace workspace,
                      RunInfo* info) const = 0;
-  /// Adds the M x N fp32 roots of equal ranges of leaves in tree order, then applies the epilogue;
-  /// `operands.a` and `operands.b` are not used.
-  virtual Status combine(Stream stream, std::span<const ConstMatrix> roots,
+  /// Adds roots in tree order, then applies the epilogue; `operands.a` and `operands.b` are not
+  /// used. After the last root one sum is on the stack.
+  virtual Status combine(Stream stream, std::span<const TreeRoot> roots,
                          const Operands& operands, Workspace workspace, RunInfo* info) const = 0;
   /// The name of the kernel that would run for this M, in one line.
   virtual std::string kernel(std::int64_t m) const = 0;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "detgemm/status.hpp"
 #include "detgemm/types.hpp"
@@ -105,10 +106,19 @@ DETGEMM_API std::span<const Contract> base_contracts() noexcept;
 /// The digest as 16 lower-case hexadecimal digits.
 DETGEMM_API std::string hex(std::uint64_t digest);
 
+/// The half-open range [begin, end) of leaf indices.
+struct LeafRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  bool operator==(const LeafRange&) const = default;
+};
 /// The half-open range [begin, end) of products.
 struct KRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
+
+  bool operator==(const KRange&) const = default;
 };
 /// The share of K that tensor-parallel rank `rank` (from 0) of `ranks` must take so that combining
 /// the ranks' roots gives the bits of one rank that computes all of K. Such a share exists only
@@ -116,5 +126,14 @@ struct KRange {
 /// refused with a sentence.
 DETGEMM_API Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t rank,
                                       std::int64_t ranks);
+
+/// The nodes of the tree over all leaves of k products that a range of leaves consists of, in order:
+/// the fewest there are. One rank computes the root of each (a plan of fp32 output whose k is
+/// `k_of(node)`), and `Plan::combine` joins the roots of all ranks. Refused with a sentence: a
+/// contract without a tree, and a range that is not inside of the leaves. An empty range has none.
+DETGEMM_API Result<std::vector<LeafRange>> cover(const Contract& contract, std::int64_t k,
+                                                 LeafRange leaves);
+/// The products of a range of leaves of k products; the last leaf may be short. Same refusals.
+DETGEMM_API Result<KRange> k_of(const Contract& contract, std::int64_t k, LeafRange leaves);
 
 }  // namespace detgemm

@@ -61,7 +61,8 @@ enum {
   DETGEMM_NOT_FOUND = 3,        /* an unknown name */
   DETGEMM_UNAVAILABLE = 4,      /* the backend cannot run here or now */
   DETGEMM_IO = 5,               /* a file could not be read or written */
-  DETGEMM_INTERNAL = 6          /* a defect or an exhausted resource; nothing was promised */
+  DETGEMM_INTERNAL = 6,         /* a defect or an exhausted resource; nothing was promised */
+  DETGEMM_PEER = 7              /* another rank failed, disagrees or is late */
 };
 
 typedef int32_t detgemm_dtype_t;

@@ -15,6 +15,16 @@
 
 namespace detgemm {
 
+/// The fp32 sum over a node of the tree over all leaves, as the rank that owns these leaves computed
+/// it.
+struct NodeRoot {
+  ConstMatrix root;  ///< M x N, fp32
+  LeafRange leaves;  ///< one of the nodes of `cover`
+};
+
+/// The maximal number of roots that one `Plan::combine` of nodes takes.
+inline constexpr std::size_t kMaxNodeRoots = 1024;
+
 /// A problem prepared on one backend: create it once, run it for any M, from any thread. A plan is
 /// immutable, and its copies share one state. On a GPU it belongs to the device that was current
 /// when it was created.
@@ -69,6 +79,10 @@ class DETGEMM_API Plan {
   /// `info` are as in `run`.
   Status combine(Stream stream, std::span<const ConstMatrix> roots, const Operands& operands,
                  Workspace workspace = {}, RunInfo* info = nullptr) const;
+  /// The same for any number of ranks and any shares that end at leaves: the roots of nodes that
+  /// follow each other from the first leaf of k to the last, at most kMaxNodeRoots of them.
+  Status combine(Stream stream, std::span<const NodeRoot> roots, const Operands& operands,
+                 Workspace workspace = {}, RunInfo* info = nullptr) const;
 
   /// What the plan was created from.
   const GemmSpec& spec() const noexcept;
@@ -85,6 +99,8 @@ class DETGEMM_API Plan {
 
  private:
   struct State;
+  Status join(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
+              Workspace workspace, RunInfo* info) const;
   explicit Plan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };

@@ -26,6 +26,7 @@ enum class Errc : std::int32_t {
   unavailable = 4,       ///< the backend cannot run here or now (no device, not initialised)
   io = 5,                ///< a file could not be read or written
   internal = 6,          ///< a defect or an exhausted resource; nothing was promised
+  peer = 7,              ///< another rank failed, disagrees or is late (detgemm/cluster.hpp)
 };
 
 /// The lower-case name of a code, for example "invalid_argument".
@@ -33,7 +34,7 @@ DETGEMM_API std::string_view name(Errc code) noexcept;
 
 /// Success, or a code and a sentence that names the argument, its value and the rule.
 /// A call that returns anything but ok has written nothing and enqueued nothing, unless its code is
-/// `internal`.
+/// `internal` or `peer`.
 class [[nodiscard]] Status {
  public:
   Status() = default;

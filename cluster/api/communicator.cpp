@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cluster/api/state.hpp"
+#include "detgemm/version.hpp"
+
+namespace detgemm::cluster {
+
+Transport::~Transport() = default;
+
+Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
+                                          const Options& options) {
+  if (transport == nullptr) return invalid("transport is null: it must be a transport");
+  const int size = transport->size();
+  const int rank = transport->rank();
+  if (size < 1 || rank < 0 || rank >= size) {
+    return invalid("transport has rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                   ": a rank is in [0, size)");
+  }
+  Status mine;
+  if (options.patience.count() < 0) {
+    mine = invalid("patience is " + std::to_string(options.patience.count()) +
+                   " ms: it must not be negative");
+  }
+  auto state = std::make_shared<State>();
+  state->transport = std::move(transport);
+  state->options = options;
+  if (!mine.ok()) state->options.patience = Options{}.patience;
+  const Facts facts{{"detgemm", DETGEMM_VERSION_STRING},
+                    {"size", std::to_string(size)},
+                    {"check_calls", options.check_calls ? "true" : "false"}};
+  if (Status s = agree(*state, mine, facts); !s) return s;
+  return Communicator(std::move(state));
+}
+
+int Communicator::rank() const noexcept { return state_->transport->rank(); }
+int Communicator::size() const noexcept { return state_->transport->size(); }
+const Options& Communicator::options() const noexcept { return state_->options; }
+Status Communicator::health() const { return state_->health(); }
+void Communicator::abort() const noexcept { state_->transport->abort(); }
+std::string Communicator::describe() const {
+  return state_->transport->description() + ", rank " + std::to_string(rank()) + " of " +
+         std::to_string(size());
+}
+
+}  // namespace detgemm::cluster

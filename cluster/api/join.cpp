@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cluster/api/join.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "detgemm/digest.hpp"
+
+namespace detgemm::cluster {
+namespace {
+
+std::string bits_of(float value) { return hex(std::bit_cast<std::uint32_t>(value)); }
+
+std::string text(const Shares& shares) {
+  std::string all;
+  for (int r = 0; r < shares.ranks(); ++r) {
+    const KRange range = shares.k_range(r);
+    all += (r == 0 ? "" : "|") + std::to_string(range.begin) + "-" + std::to_string(range.end);
+  }
+  return all.size() <= 1024 ? all : hex(digest_bytes(all.data(), all.size()));
+}
+
+/// Rows [range.begin, range.end) of an array of all m rows.
+template <class View>
+View rows_of_view(View view, Range range) {
+  const auto offset = range.begin * view.row_stride * static_cast<std::int64_t>(size_of(view.dtype));
+  if (view.data != nullptr) {
+    using Byte = std::conditional_t<std::is_same_v<View, Matrix>, std::byte, const std::byte>;
+    view.data = static_cast<Byte*>(view.data) + offset;
+  }
+  view.rows = range.size();
+  return view;
+}
+
+}  // namespace
+
+void add_facts(const GemmSpec& whole, const Shares& shares, Facts& facts) {
+  facts.insert(facts.end(),
+               {{"contract", whole.contract.text() + "@" + std::to_string(whole.contract.version)},
+                {"n", std::to_string(whole.n)},
+                {"k", std::to_string(whole.k)},
+                {"alpha", bits_of(whole.alpha)},
+                {"beta", bits_of(whole.beta)},
+                {"bias", whole.bias ? std::string(name(*whole.bias)) : "none"},
+                {"activation", std::string(name(whole.activation))},
+                {"shares", text(shares)}});
+}
+
+Status check_workspace(const Workspace& workspace, std::size_t needed) {
+  if (workspace.bytes < needed) {
+    return invalid("workspace.bytes is " + std::to_string(workspace.bytes) +
+                   ": this m needs at least " + std::to_string(needed));
+  }
+  if (needed == 0) return {};
+  if (workspace.data == nullptr) {
+    return invalid("workspace.data is null: this m needs " + std::to_string(needed) + " bytes");
+  }
+  if (reinterpret_cast<std::uintptr_t>(workspace.data) % kWorkspaceAlignment == 0) return {};
+  return invalid("workspace.data is not aligned: it must be a multiple of " +
+                 std::to_string(kWorkspaceAlignment) + " bytes");
+}
+
+Result<Join> Join::create(const Communicator& communicator, const Backend& backend,
+                          const GemmSpec& whole, const Shares& shares, Placement output,
+                          Algorithm algorithm, Facts& facts) {
+  if (name(output) == "unknown") {
+    return invalid("output is unknown (" + std::to_string(static_cast<int>(output)) +
+                   "): it must be replicated (0) or rows (1)");
+  }
+  if (name(algorithm) == "unknown") {
+    return invalid("algorithm is unknown (" + std::to_string(static_cast<int>(algorithm)) +
+                   "): it must be automatic (0), gather (1) or scatter (2)");
+  }
+  if (output == Placement::rows && algorithm == Algorithm::gather) {
+    return invalid("algorithm is gather: with output rows it must be scatter or automatic");
+  }
+  if (shares.ranks() != communicator.size() || shares.k() != whole.k) {
+    return invalid("shares are of k = " + std::to_string(shares.k()) + " between " +
+                   std::to_string(shares.ranks()) + " ranks: they must be of k = " +
+                   std::to_string(whole.k) + " between " + std::to_string(communicator.size()));
+  }
+  auto plan = Plan::create(backend, whole);
+  if (!plan) return plan.status();
+  add_facts(whole, shares, facts);
+  facts.push_back({"output", std::string(name(output))});
+  facts.push_back({"algorithm", std::string(name(algorithm))});
+  return Join(communicator, *std::move(plan), shares, output, algorithm);
+}
+
+bool Join::scatters(std::int64_t m) const {
+  if (output_ == Placement::rows) return true;
+  if (algorithm_ != Algorithm::automatic) return algorithm_ == Algorithm::scatter;
+  return m >= std::int64_t{8} * ranks();
+}
+
+Range Join::rows(std::int64_t m) const {
+  return output_ == Placement::rows ? rows_of(m, rank(), ranks()) : Range{0, m};
+}
+
+std::size_t Join::root_bytes(std::int64_t rows) const {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(spec().n) * sizeof(float);
+}
+
+std::size_t Join::foreign_nodes() const {
+  std::size_t nodes = 0;
+  for (int r = 0; r < ranks(); ++r) nodes += r == rank() ? 0 : shares_.cover(r).size();
+  return nodes;
+}
+
+std::size_t Join::workspace_bytes(std::int64_t max_m) const {
+  const auto received_bytes = [&](std::int64_t rows) {
+    return foreign_nodes() * padded(root_bytes(rows));
+  };
+  // The algorithm may be another one for fewer rows.
+  std::size_t bytes = received_bytes(rows_of(max_m, 0, ranks()).size());
+  const std::int64_t gathered =
+      output_ == Placement::rows || algorithm_ == Algorithm::scatter ? 0
+      : algorithm_ == Algorithm::gather                              ? max_m
+                                        : std::min<std::int64_t>(max_m, 8 * ranks() - 1);
+  bytes = std::max(bytes, received_bytes(gathered));
+  return bytes + padded(*plan_.workspace_bytes(max_m));
+}
+
+std::size_t Join::received(std::int64_t m) const {
+  if (!scatters(m)) return foreign_nodes() * root_bytes(m);
+  const Range mine = rows_of(m, rank(), ranks());
+  const std::size_t roots = foreign_nodes() * root_bytes(mine.size());
+  const auto row = static_cast<std::size_t>(spec().n) * size_of(spec().contract.output);
+  return output_ == Placement::rows ? roots
+                                    : roots + static_cast<std::size_t>(m - mine.size()) * row;
+}
+
+Status Join::check(Stream stream, std::int64_t m, const Operands& local) const {
+  if (m < 0) return invalid("m is " + std::to_string(m) + ": it must not be negative");
+  const DeviceKind kind = plan_.backend().device().kind();
+  if (stream.kind != kind) {
+    return invalid("stream.kind is " + std::string(name(stream.kind)) + ": backend " +
+                   std::string(plan_.backend().name()) + " needs " + std::string(name(kind)));
+  }
+  const Range own = rows(m);
+  if (local.d.rows != own.size()) {
+    return invalid("d has " + std::to_string(local.d.rows) + " rows: this rank has " +
+                   std::to_string(own.size()) + " of m = " + std::to_string(m));
+  }
+  const bool packed = local.d.rows <= 1 || local.d.row_stride == spec().n;
+  const bool along_rows = spec().n <= 1 || local.d.col_stride == 1;
+  if (output_ == Placement::replicated && ranks() > 1 && scatters(m) && !(packed && along_rows)) {
+    return invalid("d has strides (" + std::to_string(local.d.row_stride) + ", " +
+                   std::to_string(local.d.col_stride) + "): a replicated D must be row-major and "
+                   "packed, strides (" + std::to_string(spec().n) +
+                   ", 1), where ranks join slices of rows; the algorithm gather takes any strides");
+  }
+  // With k = 0 only C, the bias and D are left to check.
+  GemmSpec outputs = spec();
+  outputs.k = 0;
+  Operands arrays = local;
+  arrays.a = row_major(static_cast<const void*>(nullptr), own.size(), 0, spec().contract.input);
+  arrays.b = row_major(static_cast<const void*>(nullptr), 0, spec().n, spec().contract.input);
+  outputs.op_a = outputs.op_b = Op::none;
+  return validate(outputs, arrays);
+}
+
+Status Join::agree_on_call(std::int64_t m, const Status& mine) const {
+  if (!state().options.check_calls) return mine;
+  return agree(state(), mine,
+               {{"m", std::to_string(m)}, {"contract", spec().contract.text()}});
+}
+
+Status Join::join_rows(Stream stream, Range rows, std::span<const void* const> mine,
+                       const std::byte* received, const Operands& of_rows, Workspace workspace,
+                       RunInfo* info) const {
+  std::vector<NodeRoot> roots;
+  std::size_t next = 0;
+  for (int r = 0; r < ranks(); ++r) {
+    const auto cover = shares_.cover(r);
+    for (std::size_t i = 0; i < cover.size(); ++i) {
+      const void* data = nullptr;
+      if (r == rank()) {
+        data = static_cast<const std::byte*>(mine[i]) + root_bytes(rows.begin);
+      } else {
+        data = received + next++ * padded(root_bytes(rows.size()));
+      }
+      roots.push_back({row_major(data, rows.size(), spec().n, DType::fp32), cover[i]});
+    }
+  }
+  return plan_.combine(stream, roots, of_rows, workspace, info);
+}
+
+/// Every rank has its rows of D and sends them to all others.
+Status Join::share_rows(Stream stream, std::int64_t m, const Matrix& d) const {
+  const auto row = static_cast<std::size_t>(spec().n) * size_of(spec().contract.output);
+  const auto at = [&](int r) {
+    const Range range = rows_of(m, r, ranks());
+    return std::pair{static_cast<std::byte*>(d.data) + static_cast<std::size_t>(range.begin) * row,
+                     static_cast<std::size_t>(range.size()) * row};
+  };
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+  const auto [own, own_bytes] = at(rank());
+  for (int r = 0; r < ranks(); ++r) {
+    const auto [data, bytes] = at(r);
+    if (r == rank()) continue;
+    if (own_bytes > 0) sends.push_back({r, own, own_bytes});
+    if (bytes > 0) receives.push_back({r, data, bytes});
+  }
+  return state().after(
+      state().transport->exchange(stream, sends, receives, state().options.patience));
+}
+
+Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roots,
+                 const Operands& local, Workspace workspace, RunInfo* info) const {
+  if (Status s = state().health(); !s) return s;
+  if (m == 0 || spec().n == 0) {
+    if (info != nullptr) info->kernel = "none (no outputs)";
+    return {};
+  }
+  const bool scatter = scatters(m);
+  const auto slice_of = [&](int r) { return scatter ? rows_of(m, r, ranks()) : Range{0, m}; };
+  const Range slice = slice_of(rank());
+  const Workspace for_roots =
+      take(workspace, foreign_nodes() * padded(root_bytes(slice.size())));
+  std::vector<Send> sends;
+  std::vector<Receive> receives;
+  std::size_t next = 0;
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank()) continue;
+    const Range theirs = slice_of(r);
+    for (const void* root : roots) {
+      if (theirs.size() == 0) continue;
+      sends.push_back({r, static_cast<const std::byte*>(root) + root_bytes(theirs.begin),
+                       root_bytes(theirs.size())});
+    }
+    for (std::size_t i = 0; i < shares_.cover(r).size(); ++i) {
+      auto* to = static_cast<std::byte*>(for_roots.data) + next++ * padded(root_bytes(slice.size()));
+      if (slice.size() > 0) receives.push_back({r, to, root_bytes(slice.size())});
+    }
+  }
+  auto& transport = *state().transport;
+  const auto patience = state().options.patience;
+  if (ranks() > 1) {
+    Status s = state().after(transport.exchange(stream, sends, receives, patience));
+    if (!s) return s;
+  }
+  Operands of_rows = local;
+  if (scatter && output_ == Placement::replicated) {
+    of_rows.d = rows_of_view(local.d, slice);
+    if (spec().reads_c()) of_rows.c = rows_of_view(local.c, slice);
+  }
+  if (Status s = join_rows(stream, slice, roots, static_cast<const std::byte*>(for_roots.data),
+                           of_rows, workspace, info);
+      !s) {
+    return s;
+  }
+  if (!scatter || output_ == Placement::rows || ranks() == 1) return {};
+  return share_rows(stream, m, local.d);
+}
+
+std::string Join::describe(std::int64_t m) const {
+  return "join       " + std::string(scatters(m) ? "scatter" : "gather") + ", output " +
+         std::string(name(output_)) + ", " + std::to_string(shares_.cover(rank()).size()) +
+         " nodes here, " + std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +
+         std::to_string(received(std::max<std::int64_t>(m, 0))) + " bytes for m = " +
+         std::to_string(m) + "\nranks      " + communicator_.describe() + "\n";
+}
+
+}  // namespace detgemm::cluster

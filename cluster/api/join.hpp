@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cluster/api/state.hpp"
+
+namespace detgemm::cluster {
+
+/// Exchanges the roots of all ranks and joins them with the epilogue: what RowParallelPlan and
+/// TreeSum do after their roots are there.
+///
+///   gather    roots_r --all to all--> roots of all ranks --combine--> D
+///   scatter   roots_r --slice q to rank q--> rows r of all roots --combine--> rows r of D
+///             rows r of D --to all--> D                    (not with Placement::rows)
+///
+/// Messages between two ranks are listed node by node, in leaf order, on both sides.
+class Join {
+ public:
+  /// Local; what it returns is agreed on by the caller. `facts` gets what must be equal on all ranks.
+  static Result<Join> create(const Communicator& communicator, const Backend& backend,
+                             const GemmSpec& whole, const Shares& shares, Placement output,
+                             Algorithm algorithm, Facts& facts);
+
+  std::size_t workspace_bytes(std::int64_t max_m) const;
+  /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The roots
+  /// may be overwritten by later work on the stream only after this has finished there.
+  Status run(Stream stream, std::int64_t m, std::span<const void* const> roots,
+             const Operands& local, Workspace workspace, RunInfo* info) const;
+
+  /// ok, or which argument of a call breaks a rule; nothing is written.
+  Status check(Stream stream, std::int64_t m, const Operands& local) const;
+  /// In a call of m rows, whether all ranks have the same m, where the communicator checks calls.
+  Status agree_on_call(std::int64_t m, const Status& mine) const;
+
+  bool scatters(std::int64_t m) const;
+  Range rows(std::int64_t m) const;  ///< of D on this rank
+  /// Bytes that this rank receives for m rows.
+  std::size_t received(std::int64_t m) const;
+  std::string describe(std::int64_t m) const;
+  const Shares& shares() const { return shares_; }
+  const GemmSpec& spec() const { return plan_.spec(); }
+  Communicator::State& state() const { return communicator_.state(); }
+  int rank() const { return communicator_.rank(); }
+  int ranks() const { return communicator_.size(); }
+
+ private:
+  Join(Communicator communicator, Plan plan, Shares shares, Placement output, Algorithm algorithm)
+      : communicator_(std::move(communicator)),
+        plan_(std::move(plan)),
+        shares_(std::move(shares)),
+        output_(output),
+        algorithm_(algorithm) {}
+
+  std::size_t root_bytes(std::int64_t rows) const;
+  std::size_t foreign_nodes() const;
+  Status join_rows(Stream stream, Range rows, std::span<const void* const> mine,
+                   const std::byte* received, const Operands& of_rows, Workspace workspace,
+                   RunInfo* info) const;
+  Status share_rows(Stream stream, std::int64_t m, const Matrix& d) const;
+
+  Communicator communicator_;
+  Plan plan_;  ///< of the whole problem: it combines
+  Shares shares_;
+  Placement output_;
+  Algorithm algorithm_;
+};
+
+/// The facts of a problem that all ranks must have in common.
+void add_facts(const GemmSpec& whole, const Shares& shares, Facts& facts);
+
+/// `bytes` rounded up so that what follows is aligned as a workspace is.
+inline std::size_t padded(std::size_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+/// ok, or why a workspace is not fit for a call that needs so many bytes.
+Status check_workspace(const Workspace& workspace, std::size_t needed);
+
+/// Takes `bytes` off the front of a workspace that is known to be large enough.
+inline Workspace take(Workspace& from, std::size_t bytes) {
+  const Workspace front{from.data, padded(bytes)};
+  from.data = static_cast<std::byte*>(from.data) + front.bytes;
+  from.bytes -= front.bytes;
+  return front;
+}
+
+}  // namespace detgemm::cluster

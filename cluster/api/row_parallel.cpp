@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "cluster/api/join.hpp"
+
+namespace detgemm::cluster {
+
+/// This rank's plan for each node of its cover: fp32 roots without an epilogue.
+struct RowParallelPlan::State {
+  Join join;
+  std::vector<Plan> nodes;
+  std::vector<KRange> products;  ///< of each node, in the products of this rank's share
+  KRange share;
+};
+
+namespace {
+
+struct Nodes {
+  std::vector<Plan> plans;
+  std::vector<KRange> products;
+};
+
+Result<Nodes> plan_nodes(const Backend& backend, const GemmSpec& whole, const Shares& shares,
+                         int rank, const PlanOptions& options) {
+  Nodes nodes;
+  const std::int64_t first = shares.k_range(rank).begin;
+  for (const LeafRange& node : shares.cover(rank)) {
+    const auto products = k_of(whole.contract, whole.k, node);
+    if (!products) return products.status();
+    GemmSpec part;
+    part.n = whole.n;
+    part.k = products->end - products->begin;
+    part.op_a = whole.op_a;
+    part.op_b = whole.op_b;
+    part.contract = whole.contract;
+    part.contract.output = DType::fp32;
+    auto plan = Plan::create(backend, part, options);
+    if (!plan) return plan.status();
+    nodes.plans.push_back(*std::move(plan));
+    nodes.products.push_back({products->begin - first, products->end - first});
+  }
+  return nodes;
+}
+
+/// Products [range.begin, range.end) of an operand, whose k runs along its columns or its rows.
+ConstMatrix products_of(ConstMatrix view, bool along_columns, KRange range) {
+  const std::int64_t stride = along_columns ? view.col_stride : view.row_stride;
+  const auto offset = range.begin * stride * static_cast<std::int64_t>(size_of(view.dtype));
+  if (view.data != nullptr) view.data = static_cast<const std::byte*>(view.data) + offset;
+  (along_columns ? view.cols : view.rows) = range.end - range.begin;
+  return view;
+}
+
+/// A and B of this rank, as if the product went to the workspace.
+Status check_inputs(const GemmSpec& whole, KRange share, std::int64_t m, const Operands& local,
+                    Workspace workspace) {
+  if (share.begin == share.end) return {};  // they are not looked at
+  GemmSpec part;
+  part.n = whole.n;
+  part.k = share.end - share.begin;
+  part.op_a = whole.op_a;
+  part.op_b = whole.op_b;
+  part.contract = whole.contract;
+  part.contract.output = DType::fp32;
+  return validate(part, {local.a, local.b, row_major(workspace.data, m, whole.n, DType::fp32)});
+}
+
+}  // namespace
+
+Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator,
+                                                const Backend& backend, const GemmSpec& whole,
+                                                const RowParallelOptions& options) {
+  Facts facts{{"plan", "row parallel"}};
+  const auto make = [&]() -> Result<State> {
+    if (Status s = validate(whole); !s) return s;
+    Result<Shares> shares = options.shares
+                                ? Result<Shares>(*options.shares)
+                                : Shares::even(whole.contract, whole.k, communicator.size());
+    if (!shares) return shares.status();
+    auto join = Join::create(communicator, backend, whole, *shares, options.output,
+                             options.algorithm, facts);
+    if (!join) return join.status();
+    auto nodes = plan_nodes(backend, whole, *shares, communicator.rank(), options.plan);
+    if (!nodes) return nodes.status();
+    return State{*std::move(join), std::move(nodes->plans), std::move(nodes->products),
+                 shares->k_range(communicator.rank())};
+  };
+  auto state = make();
+  if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
+  return RowParallelPlan(std::make_shared<const State>(*std::move(state)));
+}
+
+KRange RowParallelPlan::k_range() const noexcept { return state_->share; }
+const Shares& RowParallelPlan::shares() const noexcept { return state_->join.shares(); }
+
+Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
+  if (max_m < 0) {
+    return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+  }
+  const auto n = static_cast<std::size_t>(state_->join.spec().n);
+  const std::size_t of_join = state_->join.workspace_bytes(max_m);
+  std::size_t of_products = 0;
+  for (const Plan& plan : state_->nodes) {
+    of_products = std::max(of_products, padded(*plan.workspace_bytes(max_m)));
+  }
+  const std::size_t root = padded(static_cast<std::size_t>(max_m) * n * sizeof(float));
+  return state_->nodes.size() * root + std::max(of_join, of_products);
+}
+
+Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local,
+                            Workspace workspace, RunInfo* info) const {
+  const Join& join = state_->join;
+  const GemmSpec& whole = join.spec();
+  const auto checked = [&]() -> Status {
+    if (Status s = join.check(stream, m, local); !s) return s;
+    const auto needed = workspace_bytes(m);
+    if (!needed) return needed.status();
+    if (Status s = check_workspace(workspace, *needed); !s) return s;
+    return check_inputs(whole, state_->share, m, local, workspace);
+  };
+  if (Status s = join.agree_on_call(m, checked()); !s) return s;
+  const std::size_t root_bytes =
+      static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
+  std::vector<const void*> roots;
+  std::vector<Operands> products;
+  for (const KRange& range : state_->products) {
+    void* const root = take(workspace, root_bytes).data;
+    roots.push_back(root);
+    products.push_back({products_of(local.a, whole.op_a == Op::none, range),
+                        products_of(local.b, whole.op_b == Op::transpose, range),
+                        row_major(root, m, whole.n, DType::fp32)});
+  }
+  // The products are enqueued one after another, so they may share what the join uses after them.
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    if (Status s = state_->nodes[i].run(stream, products[i], workspace); !s) return s;
+  }
+  return join.run(stream, m, roots, local, workspace, info);
+}
+
+std::string RowParallelPlan::describe(std::int64_t m) const {
+  const KRange share = state_->share;
+  return "contract   " + state_->join.spec().contract.text() + "\nshare      products [" +
+         std::to_string(share.begin) + ", " + std::to_string(share.end) + ") of " +
+         std::to_string(state_->join.spec().k) + "\n" + state_->join.describe(m);
+}
+
+}  // namespace detgemm::cluster

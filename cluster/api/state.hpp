@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "detgemm/cluster.hpp"
+
+namespace detgemm::cluster {
+
+/// What the copies of a communicator share.
+struct Communicator::State {
+  std::shared_ptr<Transport> transport;
+  Options options;
+
+  /// The first failure, which stays.
+  Status health() {
+    const std::scoped_lock lock(mutex);
+    if (broken.ok()) broken = transport->health();
+    return broken;
+  }
+  /// Remembers a failure of the transport; anything else leaves it as it is.
+  Status after(Status status) {
+    const std::scoped_lock lock(mutex);
+    if (status.code() == Errc::peer && broken.ok()) broken = status;
+    return status;
+  }
+
+ private:
+  std::mutex mutex;
+  Status broken;
+};
+
+/// What must be the same on every rank, as names and values.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Every rank brings its facts, or its refusal. ok on all ranks, or on all ranks the same sentence: a
+/// refusal by the first rank that has one, or the first fact in which a rank differs from rank 0.
+/// `rule` ends that sentence, for example "a plan has one contract".
+Status agree(Communicator::State& state, const Status& mine, const Facts& facts);
+
+}  // namespace detgemm::cluster

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "detgemm/plan.hpp"
+
+/// Products whose K is spread over ranks, with the bits of one rank. A transport moves
+/// bytes and never adds; every addition is made here, in the order of the contract's tree, and the
+/// epilogue is applied once per output. docs/cluster.md is the guide.
+namespace detgemm::cluster {
+
+/// How a matrix lies on the ranks: every rank has all of it, or rank r has the rows
+/// `rows_of(m, r, ranks)` and no others.
+enum class Placement : std::int32_t { replicated = 0, rows = 1 };
+
+/// "replicated" or "rows"; "unknown" for a value that is not listed.
+DETGEMM_API std::string_view name(Placement placement) noexcept;
+
+/// The half-open range [begin, end) of rows or columns.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+/// The rows of rank `rank` where m rows are spread over `ranks`: multiples of 8 rows, which differ by
+/// at most 8 between ranks; the last ranks may have none.
+DETGEMM_API Range rows_of(std::int64_t m, int rank, int ranks) noexcept;
+
+/// Which leaves of k each rank owns: ranges that follow each other in rank order and hold all
+/// leaves. A rank may own none.
+class DETGEMM_API Shares {
+ public:
+  /// Shares that differ by at most one leaf. Refused: a contract without a tree, ranks below 1.
+  static Result<Shares> even(const Contract& contract, std::int64_t k, int ranks);
+  /// The caller's shares, one per rank. Refused: a cut inside of a leaf, a gap, an overlap.
+  static Result<Shares> of(const Contract& contract, std::int64_t k, std::span<const KRange> ranges);
+
+  int ranks() const noexcept { return static_cast<int>(leaves_.size()); }
+  std::int64_t k() const noexcept { return k_; }
+  /// The leaves, the products and the nodes of a rank, which must be in [0, ranks).
+  LeafRange leaves(int rank) const { return leaves_.at(static_cast<std::size_t>(rank)); }
+  KRange k_range(int rank) const { return ranges_.at(static_cast<std::size_t>(rank)); }
+  std::span<const LeafRange> cover(int rank) const {
+    return covers_.at(static_cast<std::size_t>(rank));
+  }
+
+ private:
+  static Result<Shares> make(const Contract& contract, std::int64_t k,
+                             std::vector<LeafRange> leaves);
+  std::int64_t k_ = 0;
+  std::vector<LeafRange> leaves_;
+  std::vector<KRange> ranges_;
+  std::vector<std::vector<LeafRange>> covers_;
+};
+
+/// Bytes for one rank, or from one. Several messages between the same two ranks arrive in the order
+/// in which they are listed.
+struct Send {
+  int to = 0;
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+};
+struct Receive {
+  int from = 0;
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Moves bytes between ranks and never looks at them. There are transports for the threads of a
+/// process (below), for MPI (detgemm/mpi.hpp) and for NCCL and RCCL (detgemm/nccl.hpp); a program
+/// may bring its own. The functions are collective: every rank calls them, in the same order.
+class DETGEMM_API Transport {
+ public:
+  virtual ~Transport();
+  /// For example "threads", "Open MPI v4.1.4" or "NCCL 2.28.9".
+  virtual std::string description() const = 0;
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  /// Gives every rank the bytes of all ranks, in rank order; `all` is `size()` times as long as
+  /// `mine`. Host memory, few bytes; blocks until all ranks have come or `patience` has passed, and
+  /// then returns `peer` and names a rank that did not come, where the transport can tell.
+  virtual Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
+                       std::chrono::milliseconds patience) = 0;
+  /// Moves all messages of one step. Memory of the stream's device. On a GPU the transport either
+  /// enqueues the step or waits for the stream and moves the bytes itself; `waits` says which. A
+  /// message to oneself is a copy.
+  virtual Status exchange(Stream stream, std::span<const Send> sends,
+                          std::span<const Receive> receives,
+                          std::chrono::milliseconds patience) = 0;
+  /// Whether `exchange` on streams of this kind waits for earlier work, so that it cannot be
+  /// captured into a graph.
+  virtual bool waits(DeviceKind kind) const noexcept = 0;
+  /// ok, or why this transport is of no use any more.
+  virtual Status health() = 0;
+  /// Lets go of every wait, here and on the other ranks as far as the transport can.
+  virtual void abort() noexcept = 0;
+};
+
+/// The transports of `ranks` threads of this process, one for each. Memory that is not the host's is
+/// moved through the host by the backend's Device, which waits for the stream.
+DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
+
+struct Options {
+  /// How long `create` and host transports wait for the other ranks; 0: for ever.
+  std::chrono::milliseconds patience{30'000};
+  /// Compare m and the plan of every call between the ranks before anything is sent: one round trip
+  /// of a few bytes between hosts, so calls cannot be captured into graphs. It turns a disagreement
+  /// that would hang or mix up data into a sentence on every rank.
+  bool check_calls = false;
+};
+
+/// Ranks that work together. Creating one is collective, and so is every call on it. Copies share
+/// one state; one call at a time.
+class DETGEMM_API Communicator {
+ public:
+  /// All ranks succeed, or all refuse.
+  static Result<Communicator> create(std::shared_ptr<Transport> transport,
+                                     const Options& options = {});
+  int rank() const noexcept;
+  int size() const noexcept;
+  const Options& options() const noexcept;
+  /// ok, or which rank failed, disagrees or is late. Once it is not ok it stays so, and every call
+  /// returns it: make a new communicator then.
+  Status health() const;
+  /// Lets go of every wait; health() is `peer` from then on.
+  void abort() const noexcept;
+  /// Transport, rank and size in one line.
+  std::string describe() const;
+
+  struct State;
+  State& state() const noexcept { return *state_; }  ///< for this library's own plans
+
+ private:
+  explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+/// How the roots of ranks are joined. The bits do not depend on it.
+///
+///   gather   every rank receives all roots and joins all of D: few rows
+///   scatter  rank r receives its rows of all roots, joins them, and sends its rows of D to all
+///
+/// Automatic takes scatter where every rank has 8 rows and more. A replicated D must be row-major and
+/// packed under scatter, since its rows travel as they lie.
+enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
+
+/// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
+DETGEMM_API std::string_view name(Algorithm algorithm) noexcept;
+
+struct RowParallelOptions {
+  Placement output = Placement::replicated;  ///< or rows: reduce-scatter, for sequence parallelism
+  std::optional<Shares> shares;              ///< empty: Shares::even
+  PlanOptions plan;                          ///< of this rank's products
+  Algorithm algorithm = Algorithm::automatic;
+};
+
+/// D = act(alpha * A*B + beta * C + bias) where K is spread over the ranks: rank r has the columns
+/// k_range() of A and these rows of B. Contracts with a tree alone; D has the bits of one rank that
+/// computes all of K. `C` and the bias are the ones of D: with `rows`, C is this rank's rows.
+class DETGEMM_API RowParallelPlan {
+ public:
+  /// `whole` is the problem of one rank: its k is all of K. Collective; all ranks succeed, or all
+  /// refuse with a sentence.
+  static Result<RowParallelPlan> create(const Communicator& communicator, const Backend& backend,
+                                        const GemmSpec& whole,
+                                        const RowParallelOptions& options = {});
+  /// The products of this rank.
+  KRange k_range() const noexcept;
+  const Shares& shares() const noexcept;
+  /// Bytes of workspace that `run` needs on this rank for any M from 0 to max_m.
+  Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
+  /// Collective: every rank calls it with the same m, all of M. `local.a` and `local.b` are this
+  /// rank's; `local.d` is m x N where D is replicated, and this rank's rows of it otherwise.
+  Status run(Stream stream, std::int64_t m, const Operands& local, Workspace workspace,
+             RunInfo* info = nullptr) const;
+  /// Contract, shares, algorithm, and the bytes that this rank receives for m rows.
+  std::string describe(std::int64_t m) const;
+
+ private:
+  struct State;
+  explicit RowParallelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Sums fp32 arrays that ranks hold as the roots of tree nodes: gradients of data-parallel training,
+/// whose K is the tokens of all ranks.
+class DETGEMM_API TreeSum {
+ public:
+  /// `whole` says what is summed: n columns, k products, a contract with a tree, and the epilogue of
+  /// the sum. Collective.
+  static Result<TreeSum> create(const Communicator& communicator, const Backend& backend,
+                                const GemmSpec& whole, const Shares& shares,
+                                Placement output = Placement::replicated,
+                                Algorithm algorithm = Algorithm::automatic);
+  Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
+  /// `roots` are this rank's, m x N fp32, row-major and packed, one per node of its cover; m, `local`
+  /// and the rest are as in RowParallelPlan::run (`local.a` and `local.b` are ignored).
+  Status run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,
+             const Operands& local, Workspace workspace, RunInfo* info = nullptr) const;
+  std::string describe(std::int64_t m) const;
+
+ private:
+  struct State;
+  explicit TreeSum(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace detgemm::cluster

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/cluster/ranks.hpp"
+
+// D has the bits of one rank for every number of ranks, any shares, both algorithms and both placements.
+
+namespace detgemm::cluster {
+namespace {
+
+/// Shares with cuts at random leaves; some ranks may have none.
+Shares random_shares(const GemmSpec& spec, int ranks, std::mt19937_64& random) {
+  const std::int64_t leaves = spec.contract.leaves(spec.k);
+  std::vector<std::int64_t> cuts{0, leaves};
+  for (int r = 1; r < ranks; ++r) {
+    cuts.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(leaves + 1)));
+  }
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<KRange> ranges;
+  for (int r = 0; r < ranks; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    ranges.push_back(*k_of(spec.contract, spec.k, {cuts[i], cuts[i + 1]}));
+  }
+  return *Shares::of(spec.contract, spec.k, ranges);
+}
+
+TEST(RowParallel, BitsOfOneRank) {
+  std::mt19937_64 random(5);
+  for (const char* contract : {"ieee_fma/bf16/tree:16->fp32", "hopper/bf16/tree:64->fp32"}) {
+    for (int ranks = 1; ranks <= 9; ++ranks) {
+      for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        const Sample sample(contract, seed * 31 + static_cast<std::uint64_t>(ranks));
+        ASSERT_TRUE(sample.whole) << sample.whole.message();
+        RowParallelOptions options;
+        options.output = seed % 2 == 0 ? Placement::replicated : Placement::rows;
+        if (seed % 3 != 0) options.shares = random_shares(sample.spec, ranks, random);
+        if (options.output == Placement::replicated && seed % 4 == 0) {
+          options.algorithm = seed % 8 == 0 ? Algorithm::gather : Algorithm::scatter;
+        }
+        Options checks;
+        checks.check_calls = seed % 2 == 1;
+        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+          const auto communicator = Communicator::create(transport, checks);
+          ASSERT_TRUE(communicator) << communicator.status().message();
+          EXPECT_EQ(run_sample(*communicator, sample, options), "")
+              << contract << ", " << ranks << " ranks, seed " << seed << ", m " << sample.m << ", k "
+              << sample.spec.k;
+        });
+      }
+    }
+  }
+}
+
+/// The control: the same roots, summed in rank order, have other bits in most samples. If they had
+/// not, equality above would say nothing.
+TEST(RowParallel, AnotherOrderWouldShow) {
+  int differ = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Sample sample("ieee_fma/bf16/tree:16->fp32", seed);
+    if (sample.m == 0 || sample.spec.k < 100) continue;
+    GemmSpec folded = sample.spec;
+    folded.contract = *Contract::parse("ieee_fma/bf16/fold:16->fp32");
+    std::vector<float> d(sample.d.size());
+    ASSERT_TRUE(Plan::create(skeleton_backend(), folded)
+                    ->run({}, sample.operands({0, sample.spec.k}, {0, sample.m}, d.data())));
+    differ += d != sample.d ? 1 : 0;
+  }
+  EXPECT_GT(differ, 8);
+}
+
+/// Gradients: each rank has the roots of its own leaves already.
+TEST(TreeSum, BitsOfOneRank) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    const Sample sample("ieee_fma/bf16/tree:16->fp32", 77 + static_cast<std::uint64_t>(ranks));
+    const auto shares = *Shares::even(sample.spec.contract, sample.spec.k, ranks);
+    on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+      const auto communicator = Communicator::create(transport);
+      ASSERT_TRUE(communicator);
+      const auto sum = TreeSum::create(*communicator, skeleton_backend(), sample.spec, shares);
+      ASSERT_TRUE(sum) << sum.status().message();
+      std::vector<std::vector<float>> data;
+      std::vector<ConstMatrix> roots;
+      for (const LeafRange& node : shares.cover(transport->rank())) {
+        const KRange k = *k_of(sample.spec.contract, sample.spec.k, node);
+        GemmSpec part;
+        part.contract = sample.spec.contract;
+        part.n = sample.spec.n;
+        part.k = k.end - k.begin;
+        data.emplace_back(sample.d.size());
+        const auto all = sample.operands(k, {0, sample.m}, data.back().data());
+        ASSERT_TRUE(Plan::create(skeleton_backend(), part)->run({}, all.a, all.b, all.d));
+        roots.push_back(all.d);
+      }
+      std::vector<float> d(sample.d.size());
+      const Scratch scratch(*sum->workspace_bytes(sample.m));
+      const Status ran = sum->run({}, sample.m, roots,
+                                  sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
+      EXPECT_TRUE(ran) << ran.message();
+      EXPECT_EQ(d, sample.d);
+    });
+  }
+}
+
+TEST(RowParallel, ManyCallsOneAfterAnother) {
+  const Sample sample("ieee_fma/bf16/tree:16->fp32", 3);
+  std::atomic<int> wrong = 0;
+  on_ranks(4, [&](const std::shared_ptr<Transport>& transport) {
+    const auto communicator = Communicator::create(transport);
+    ASSERT_TRUE(communicator);
+    for (int i = 0; i < 50; ++i) {
+      RowParallelOptions options;
+      options.algorithm = i % 2 == 0 ? Algorithm::gather : Algorithm::scatter;
+      if (!run_sample(*communicator, sample, options).empty()) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace detgemm::cluster

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include "tests/cluster/ranks.hpp"
+
+namespace detgemm::cluster {
+namespace {
+
+TEST(Refusals, ACommunicator) {
+  const auto says = [](std::shared_ptr<Transport> transport, const Options& options = {}) {
+    return Communicator::create(std::move(transport), options).status().message();
+  };
+  EXPECT_EQ(says(nullptr), "transport is null: it must be a transport");
+  Options options;
+  options.patience = std::chrono::milliseconds(-1);
+  EXPECT_EQ(says(threads(1)[0], options),
+            "rank 0 refuses: patience is -1 ms: it must not be negative");
+  EXPECT_TRUE(threads(0).empty());
+}
+
+TEST(Refusals, ACall) {
+  const Sample sample("ieee_fma/bf16/tree:16->fp32", 6);
+  ASSERT_GT(sample.m, 1);
+  ASSERT_GT(sample.spec.n, 1);
+  const auto communicator = *Communicator::create(threads(1)[0]);
+  const auto plan = *RowParallelPlan::create(communicator, skeleton_backend(), sample.spec);
+  std::vector<float> d(sample.d.size(), -7.0F);
+  const Operands good = sample.operands(plan.k_range(), {0, sample.m}, d.data());
+  const std::size_t bytes = *plan.workspace_bytes(sample.m);
+  const Scratch scratch(bytes);
+  const Workspace workspace = scratch;
+  const auto says = [&](std::int64_t m, const Operands& operands, Workspace with) {
+    return plan.run({}, m, operands, with).message();
+  };
+  EXPECT_EQ(says(-1, good, workspace), "m is -1: it must not be negative");
+  EXPECT_EQ(says(sample.m + 1, good, workspace),
+            "d has " + std::to_string(sample.m) + " rows: this rank has " +
+                std::to_string(sample.m + 1) + " of m = " + std::to_string(sample.m + 1));
+  EXPECT_EQ(says(sample.m, good, {workspace.data, bytes - 1}),
+            "workspace.bytes is " + std::to_string(bytes - 1) + ": this m needs at least " +
+                std::to_string(bytes));
+  EXPECT_EQ(says(sample.m, good, {nullptr, bytes}),
+            "workspace.data is null: this m needs " + std::to_string(bytes) + " bytes");
+  Operands short_a = good;
+  short_a.a.cols -= 1;
+  EXPECT_NE(says(sample.m, short_a, workspace).find("a"), std::string::npos);
+  EXPECT_FALSE(says(sample.m, short_a, workspace).empty());
+  Operands no_d = good;
+  no_d.d.data = nullptr;
+  EXPECT_FALSE(says(sample.m, no_d, workspace).empty());
+  EXPECT_FALSE(plan.run({DeviceKind::cuda, nullptr}, sample.m, good, workspace));
+  for (const float value : d) EXPECT_EQ(value, -7.0F) << "a refused call wrote";
+  EXPECT_EQ(plan.workspace_bytes(-1).status().message(), "max_m is -1: it must not be negative");
+}
+
+TEST(Refusals, AReplicatedOutputWithGaps) {
+  on_ranks(2, [](const std::shared_ptr<Transport>& transport) {
+    const Sample sample("ieee_fma/bf16/tree:16->fp32", 6);
+    const auto communicator = *Communicator::create(transport);
+    RowParallelOptions options;
+    options.algorithm = Algorithm::scatter;
+    const auto plan =
+        *RowParallelPlan::create(communicator, skeleton_backend(), sample.spec, options);
+    std::vector<float> d(2 * sample.d.size());
+    Operands wide = sample.operands(plan.k_range(), {0, sample.m}, d.data());
+    wide.d.row_stride = sample.spec.n + 1;
+    const Scratch scratch(*plan.workspace_bytes(sample.m));
+    const auto n = std::to_string(sample.spec.n);
+    EXPECT_EQ(plan.run({}, sample.m, wide, scratch).message(),
+              "d has strides (" + std::to_string(sample.spec.n + 1) +
+                  ", 1): a replicated D must be row-major and packed, strides (" + n +
+                  ", 1), where ranks join slices of rows; the algorithm gather takes any strides");
+  });
+}
+
+TEST(Refusals, WorkspaceDoesNotShrinkAsMGrows) {
+  on_ranks(3, [](const std::shared_ptr<Transport>& transport) {
+    const Sample sample("ieee_fma/bf16/tree:16->fp32", 6);
+    const auto communicator = *Communicator::create(transport);
+    const auto plan = *RowParallelPlan::create(communicator, skeleton_backend(), sample.spec);
+    std::size_t before = 0;
+    for (std::int64_t m = 0; m < 300; ++m) {
+      const std::size_t bytes = *plan.workspace_bytes(m);
+      EXPECT_GE(bytes, before) << m;
+      before = bytes;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace detgemm::cluster
