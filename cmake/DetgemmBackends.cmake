@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Sets DETGEMM_HAVE_KOKKOS, DETGEMM_HAVE_CUDA and DETGEMM_HAVE_HIP, and says what was found.
+# Sets DETGEMM_HAVE_KOKKOS, DETGEMM_HAVE_CUDA, DETGEMM_HAVE_HIP and DETGEMM_HAVE_MPI, and says what was
+# found.
 
 set(DETGEMM_HAVE_KOKKOS OFF)
 set(detgemm_found "no (DETGEMM_ENABLE_KOKKOS=OFF)")
@@ -34,3 +35,19 @@ if(NOT DETGEMM_ENABLE_HIP STREQUAL "OFF")
   include(DetgemmHip)
 endif()
 message(STATUS "detgemm hip: ${detgemm_found}")
+
+set(DETGEMM_HAVE_MPI OFF)
+set(detgemm_found "no (DETGEMM_ENABLE_MPI=OFF)")
+if(NOT DETGEMM_ENABLE_MPI STREQUAL "OFF")
+  find_package(MPI QUIET COMPONENTS C GLOBAL)
+  if(MPI_C_FOUND)
+    set(DETGEMM_HAVE_MPI ON)
+    set(detgemm_found "MPI ${MPI_C_VERSION}")
+  elseif(DETGEMM_ENABLE_MPI STREQUAL "ON")
+    message(FATAL_ERROR "DETGEMM_ENABLE_MPI is ON and no MPI was found: install one (Debian: "
+      "libopenmpi-dev), point MPI_HOME at it, or set DETGEMM_ENABLE_MPI to OFF.")
+  else()
+    set(detgemm_found "no (no MPI found)")
+  endif()
+endif()
+message(STATUS "detgemm mpi: ${detgemm_found}")

@@ -24,6 +24,7 @@ foreach(component IN LISTS detgemm_components ITEMS detgemm)
   endif()
 endforeach()
 include(DetgemmInstallConformance)
+include(DetgemmInstallCluster)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/include/detgemm/config.hpp

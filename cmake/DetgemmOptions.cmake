@@ -29,6 +29,8 @@ detgemm_tristate(CUDA AUTO "The CUDA backend" IF_ASKED)
 detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels if there is no compiler for them"
   IF_ASKED)
 
+detgemm_tristate(MPI AUTO "The transport of clusters over MPI" IF_ASKED)
+
 option(DETGEMM_HIP_LINK_RUNTIME "Link an installed ROCm's libamdhip64, not one found at run time" OFF)
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})

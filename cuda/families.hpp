@@ -17,6 +17,16 @@ enum class Roles : std::uint8_t {
   swapped,   ///< N on the x side
 };
 
+/// Operands that could be copied into the workspace, and what the copies would be for a decision.
+struct Packing {
+  bool a = false, b = false;
+  sm90::Form form = sm90::Form::plain;  ///< in place of the Question's
+  Roles roles = Roles::any;             ///< likewise
+
+  bool any() const { return a || b; }
+  bool operator==(const Packing&) const = default;
+};
+
 /// Everything that a decision depends on. Choosers see a Question and nothing else, so what was
 /// decided for a Question is right for every call that asks it again. How the arrays lie (strides,
 /// alignment, output type, epilogue) has become family, form and majors by then; promises of
@@ -29,6 +39,7 @@ struct Question {
   DType input = DType::bf16;
   bool a_mn = false, b_mn = false;  ///< memory of the operand does not run along k
   bool from_c = false;
+  Packing packing;           ///< SM90: none where the workspace has no room for the copies
   Roles roles = Roles::any;  ///< a forced kernel may have any
   bool clusters = true;
   int sms = 1;

@@ -13,12 +13,32 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scope=build ask=yes
+for word in "$@"; do
+  case $word in
+    --host) scope=host ;;
+    --all) scope=all ;;
+    --yes) ask=no ;;
+    *)
+      echo "setup.sh: option is \"$word\": it must be --host, --all or --yes" >&2
+      exit 2
+      ;;
+  esac
+done
+
 packages=(g++ cmake ninja-build python3 python3-pip python3-venv pkg-config git ca-certificates
-  ccache libgtest-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev libopenblas-dev
-  libtrilinos-kokkos-dev)
-# Without these, tests are skipped and say so: the format of the sources, and the kernels for AMD
-# GPUs, compiled and executed by an interpreter. Not every release has them.
-optional=(clang-format-14 clang-19 lld-19)
+  libcli11-dev nlohmann-json3-dev)
+# Without these, tests are skipped and say so. Not every release has them.
+optional=()
+if [ $scope != build ]; then
+  packages+=(ccache libgtest-dev libbenchmark-dev libopenblas-dev libtrilinos-kokkos-dev)
+  # Ranks of clusters that are processes.
+  optional+=(libopenmpi-dev openmpi-bin)
+  optional+=(clang-format-14 doxygen)
+fi
+if [ $scope = all ]; then
+  optional+=(clang-19 lld-19)
+fi
 
 if ! command -v dpkg-query >/dev/null; then
   cat <<'TEXT'

@@ -18,10 +18,10 @@ cd "$(dirname "$0")/.."
 wanted=() setup=yes
 for word in "$@"; do
   case $word in
-    --host | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
+    --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --host, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --host, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac
@@ -81,7 +81,9 @@ if asked host; then
 fi
 
 # The Python package: a wheel, installed beside PyTorch and without it.
-stage "python" tests/python/run.py --results "$results" || status=1
+if asked python; then
+  stage "python" tests/python/run.py --results "$results" || status=1
+fi
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
 if asked asan; then

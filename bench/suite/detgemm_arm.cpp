@@ -51,6 +51,8 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
         g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
     Operands operands{a, b, row_major(at.d, g.m, g.n, what.contract.output)};
     if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
+    if (at.c != nullptr) operands.c = row_major(at.c, g.m, g.n, what.contract.output);
+    if (at.bias != nullptr) operands.bias = {at.bias, g.n, output_of(problem)};
     return operands;
   };
   const std::size_t bytes = required(plan.fast_workspace_bytes(operands_of(0)));
@@ -66,16 +68,7 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
   // The name is that of a run with the needed workspace.
   if (bytes > required(plan.workspace_bytes(g.m))) arm.detail += ", on copies of operands";
   arm.enqueue = [=, &buffers](Stream stream, int call) {
-    const Buffers::Call at = buffers.at(problem, call);
-    const ConstMatrix a =
-        g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
-    const ConstMatrix b =
-        g.b_transposed ? row_major(at.b, g.n, g.k, type) : row_major(at.b, g.k, g.n, type);
-    Operands operands{a, b, row_major(at.d, g.m, g.n, plan.contract().output)};
-    if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
-    if (at.c != nullptr) operands.c = row_major(at.c, g.m, g.n, plan.contract().output);
-    if (at.bias != nullptr) operands.bias = {at.bias, g.n, output_of(problem)};
-    return plan.run(stream, operands, {scratch.get(), bytes});
+    return plan.run(stream, operands_of(call), {scratch.get(), bytes});
   };
   return arm;
 }

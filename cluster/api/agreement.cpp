@@ -7,8 +7,8 @@
 
 #include "cluster/api/state.hpp"
 
-// Every rank sends one record of fixed size and reads all of them in rank order, so that all come to
-// the same answer. A rank that cannot take part sends its sentence in place of facts, and nobody
+// Every rank sends one record of fixed size and reads all of them in rank order, so that all come
+// to the same answer. A rank that cannot take part sends its sentence in place of facts, and nobody
 // waits for it.
 //
 //   record:  "detgemm agreement 1" LF  { name TAB value LF }          or

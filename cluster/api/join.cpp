@@ -25,7 +25,8 @@ std::string text(const Shares& shares) {
 /// Rows [range.begin, range.end) of an array of all m rows.
 template <class View>
 View rows_of_view(View view, Range range) {
-  const auto offset = range.begin * view.row_stride * static_cast<std::int64_t>(size_of(view.dtype));
+  const auto offset =
+      range.begin * view.row_stride * static_cast<std::int64_t>(size_of(view.dtype));
   if (view.data != nullptr) {
     using Byte = std::conditional_t<std::is_same_v<View, Matrix>, std::byte, const std::byte>;
     view.data = static_cast<Byte*>(view.data) + offset;
@@ -115,10 +116,10 @@ std::size_t Join::workspace_bytes(std::int64_t max_m) const {
   };
   // The algorithm may be another one for fewer rows.
   std::size_t bytes = received_bytes(rows_of(max_m, 0, ranks()).size());
-  const std::int64_t gathered =
-      output_ == Placement::rows || algorithm_ == Algorithm::scatter ? 0
-      : algorithm_ == Algorithm::gather                              ? max_m
-                                        : std::min<std::int64_t>(max_m, 8 * ranks() - 1);
+  const std::int64_t gathered = output_ == Placement::rows || algorithm_ == Algorithm::scatter ? 0
+                                : algorithm_ == Algorithm::gather
+                                    ? max_m
+                                    : std::min<std::int64_t>(max_m, 8 * ranks() - 1);
   bytes = std::max(bytes, received_bytes(gathered));
   return bytes + padded(*plan_.workspace_bytes(max_m));
 }
@@ -148,8 +149,10 @@ Status Join::check(Stream stream, std::int64_t m, const Operands& local) const {
   const bool along_rows = spec().n <= 1 || local.d.col_stride == 1;
   if (output_ == Placement::replicated && ranks() > 1 && scatters(m) && !(packed && along_rows)) {
     return invalid("d has strides (" + std::to_string(local.d.row_stride) + ", " +
-                   std::to_string(local.d.col_stride) + "): a replicated D must be row-major and "
-                   "packed, strides (" + std::to_string(spec().n) +
+                   std::to_string(local.d.col_stride) +
+                   "): a replicated D must be row-major and "
+                   "packed, strides (" +
+                   std::to_string(spec().n) +
                    ", 1), where ranks join slices of rows; the algorithm gather takes any strides");
   }
   // With k = 0 only C, the bias and D are left to check.
@@ -164,8 +167,7 @@ Status Join::check(Stream stream, std::int64_t m, const Operands& local) const {
 
 Status Join::agree_on_call(std::int64_t m, const Status& mine) const {
   if (!state().options.check_calls) return mine;
-  return agree(state(), mine,
-               {{"m", std::to_string(m)}, {"contract", spec().contract.text()}});
+  return agree(state(), mine, {{"m", std::to_string(m)}, {"contract", spec().contract.text()}});
 }
 
 Status Join::join_rows(Stream stream, Range rows, std::span<const void* const> mine,
@@ -219,8 +221,7 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
   const bool scatter = scatters(m);
   const auto slice_of = [&](int r) { return scatter ? rows_of(m, r, ranks()) : Range{0, m}; };
   const Range slice = slice_of(rank());
-  const Workspace for_roots =
-      take(workspace, foreign_nodes() * padded(root_bytes(slice.size())));
+  const Workspace for_roots = take(workspace, foreign_nodes() * padded(root_bytes(slice.size())));
   std::vector<Send> sends;
   std::vector<Receive> receives;
   std::size_t next = 0;
@@ -233,7 +234,8 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
                        root_bytes(theirs.size())});
     }
     for (std::size_t i = 0; i < shares_.cover(r).size(); ++i) {
-      auto* to = static_cast<std::byte*>(for_roots.data) + next++ * padded(root_bytes(slice.size()));
+      auto* to =
+          static_cast<std::byte*>(for_roots.data) + next++ * padded(root_bytes(slice.size()));
       if (slice.size() > 0) receives.push_back({r, to, root_bytes(slice.size())});
     }
   }
@@ -261,8 +263,8 @@ std::string Join::describe(std::int64_t m) const {
   return "join       " + std::string(scatters(m) ? "scatter" : "gather") + ", output " +
          std::string(name(output_)) + ", " + std::to_string(shares_.cover(rank()).size()) +
          " nodes here, " + std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +
-         std::to_string(received(std::max<std::int64_t>(m, 0))) + " bytes for m = " +
-         std::to_string(m) + "\nranks      " + communicator_.describe() + "\n";
+         std::to_string(received(std::max<std::int64_t>(m, 0))) +
+         " bytes for m = " + std::to_string(m) + "\nranks      " + communicator_.describe() + "\n";
 }
 
 }  // namespace detgemm::cluster

@@ -17,14 +17,15 @@ namespace detgemm::cluster {
 /// Messages between two ranks are listed node by node, in leaf order, on both sides.
 class Join {
  public:
-  /// Local; what it returns is agreed on by the caller. `facts` gets what must be equal on all ranks.
+  /// Local; what it returns is agreed on by the caller. `facts` gets what must be equal on all
+  /// ranks.
   static Result<Join> create(const Communicator& communicator, const Backend& backend,
                              const GemmSpec& whole, const Shares& shares, Placement output,
                              Algorithm algorithm, Facts& facts);
 
   std::size_t workspace_bytes(std::int64_t max_m) const;
-  /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The roots
-  /// may be overwritten by later work on the stream only after this has finished there.
+  /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The
+  /// roots may be overwritten by later work on the stream only after this has finished there.
   Status run(Stream stream, std::int64_t m, std::span<const void* const> roots,
              const Operands& local, Workspace workspace, RunInfo* info) const;
 

@@ -86,9 +86,7 @@ Result<Shares> Shares::even(const Contract& contract, std::int64_t k, int ranks)
   std::vector<LeafRange> leaves;
   for (std::int64_t r = 0; r < ranks; ++r) {
     // floor(r * count / ranks): cuts of powers of two are cuts of the tree's own splits.
-    const auto cut = [&](std::int64_t i) {
-      return count / ranks * i + count % ranks * i / ranks;
-    };
+    const auto cut = [&](std::int64_t i) { return count / ranks * i + count % ranks * i / ranks; };
     leaves.push_back({cut(r), cut(r + 1)});
   }
   return make(contract, k, std::move(leaves));
@@ -109,8 +107,8 @@ Result<Shares> Shares::of(const Contract& contract, std::int64_t k,
                      ", where the share before it ends");
     }
     if (range.end < range.begin || range.end > k) {
-      return invalid(what + ": it must end between " + std::to_string(at) + " and k = " +
-                     std::to_string(k));
+      return invalid(what + ": it must end between " + std::to_string(at) +
+                     " and k = " + std::to_string(k));
     }
     if (range.end != k && range.end % leaf != 0) {
       const std::int64_t before = range.end / leaf * leaf;
@@ -123,8 +121,8 @@ Result<Shares> Shares::of(const Contract& contract, std::int64_t k,
     at = range.end;
   }
   if (at != k) {
-    return invalid("ranges end at " + std::to_string(at) + ": they must hold all of k = " +
-                   std::to_string(k));
+    return invalid("ranges end at " + std::to_string(at) +
+                   ": they must hold all of k = " + std::to_string(k));
   }
   return make(contract, k, std::move(leaves));
 }

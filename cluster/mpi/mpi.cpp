@@ -8,16 +8,16 @@
 #include <mutex>
 #include <thread>
 
-// Every wait is a poll with a deadline, since MPI itself would wait for ever for a rank that is gone.
-// After a wait that ran out the communicator is broken: its requests are abandoned, so the buffers that
-// they name must stay, which `Pending` sees to.
+// Every wait is a poll with a deadline, since MPI itself would wait for ever for a rank that is
+// gone. After a wait that ran out the communicator is broken: its requests are abandoned, so the
+// buffers that they name must stay, which `Pending` sees to.
 
 namespace detgemm::cluster {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTag = 0x6467;                         // one tag: MPI keeps the order between two ranks
+constexpr int kTag = 0x6467;  // one tag: MPI keeps the order between two ranks
 constexpr std::size_t kPiece = std::size_t{1} << 30;  // bytes per message: an int counts them
 
 std::string text_of(int error) {
@@ -61,7 +61,8 @@ class MpiTransport final : public Transport {
   ~MpiTransport() override {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    // Freeing is collective, and a broken group may have lost a rank: then it is left to the process.
+    // Freeing is collective, and a broken group may have lost a rank: then it is left to the
+    // process.
     if (finalized == 0 && broken_.ok()) MPI_Comm_free(&comm_);
   }
 
@@ -114,7 +115,8 @@ class MpiTransport final : public Transport {
     }
     for (Receive& receive : to_host) receive.data = staged.emplace_back(receive.bytes).data();
     if (Status s = move(from_host, to_host, patience); !s) {
-      static auto* const abandoned = new std::vector<std::vector<std::byte>>;  // MPI may write to them
+      static auto* const abandoned =
+          new std::vector<std::vector<std::byte>>;  // MPI may write to them
       const std::scoped_lock lock(mutex_);
       std::move(staged.begin(), staged.end(), std::back_inserter(*abandoned));
       return s;
@@ -139,13 +141,12 @@ class MpiTransport final : public Transport {
     std::vector<Message> messages;
     const auto post = [&](int peer, std::byte* data, std::size_t bytes, bool incoming) -> Status {
       for (std::size_t at = 0; at < bytes; at += kPiece) {
-        Message& message =
-            messages.emplace_back(Message{MPI_REQUEST_NULL, peer, std::min(kPiece, bytes - at), incoming});
+        Message& message = messages.emplace_back(
+            Message{MPI_REQUEST_NULL, peer, std::min(kPiece, bytes - at), incoming});
         const int count = static_cast<int>(message.bytes);
         const int error =
-            incoming
-                ? MPI_Irecv(data + at, count, MPI_BYTE, peer, kTag, comm_, &message.request)
-                : MPI_Isend(data + at, count, MPI_BYTE, peer, kTag, comm_, &message.request);
+            incoming ? MPI_Irecv(data + at, count, MPI_BYTE, peer, kTag, comm_, &message.request)
+                     : MPI_Isend(data + at, count, MPI_BYTE, peer, kTag, comm_, &message.request);
         if (error != MPI_SUCCESS) return fail(failed("posting a message", error));
       }
       return {};
@@ -169,7 +170,8 @@ class MpiTransport final : public Transport {
         int done = 0;
         MPI_Status what;
         const int error = MPI_Test(&message.request, &done, &what);
-        if (error != MPI_SUCCESS) return fail(failed("a message of rank " + std::to_string(message.peer), error));
+        if (error != MPI_SUCCESS)
+          return fail(failed("a message of rank " + std::to_string(message.peer), error));
         all_done = all_done && done != 0;
         if (done == 0 || !message.incoming) continue;
         int count = 0;
@@ -219,8 +221,9 @@ Result<std::shared_ptr<Transport>> mpi(MPI_Comm comm) {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized == 0 || finalized != 0) {
-    return Status{Errc::unavailable, initialized == 0 ? "MPI is not initialised: call MPI_Init first"
-                                                      : "MPI is already finalised"};
+    return Status{Errc::unavailable, initialized == 0
+                                         ? "MPI is not initialised: call MPI_Init first"
+                                         : "MPI is already finalised"};
   }
   if (comm == MPI_COMM_NULL) return invalid("comm is MPI_COMM_NULL: it must be a communicator");
   MPI_Comm own = MPI_COMM_NULL;

@@ -53,7 +53,8 @@ class Hub {
       ++round_;
       changed_.notify_all();
     }
-    if (Status s = wait(lock, patience, [&] { return round_ != round; }, [&] { return absent(); });
+    if (Status s = wait(
+            lock, patience, [&] { return round_ != round; }, [&] { return absent(); });
         !s) {
       return s;
     }
@@ -83,9 +84,12 @@ class Hub {
     Status status;
     for (const Receive& receive : receives) {
       auto& from = queue(receive.from, rank);
-      const auto late = [&] { return "rank " + std::to_string(receive.from) + " of " +
-                                     std::to_string(ranks_) + " did not send"; };
-      status = wait(lock, patience, [&] { return !from.empty(); }, late);
+      const auto late = [&] {
+        return "rank " + std::to_string(receive.from) + " of " + std::to_string(ranks_) +
+               " did not send";
+      };
+      status = wait(
+          lock, patience, [&] { return !from.empty(); }, late);
       if (!status) break;
       Offer* const offer = from.front();
       if (offer->bytes != receive.bytes) {
@@ -109,7 +113,8 @@ class Hub {
                          [](const Offer& o) { return o.state == Offer::State::taken; });
     };
     if (status) {
-      status = wait(lock, patience, all_taken, [&] { return std::string("a rank does not receive"); });
+      status =
+          wait(lock, patience, all_taken, [&] { return std::string("a rank does not receive"); });
     } else {
       status = fail(status.message());
     }

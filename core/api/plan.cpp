@@ -60,6 +60,11 @@ Status check_stream(const Backend& backend, Stream stream) {
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
+Status check_max_m(std::int64_t max_m) {
+  if (max_m >= 0) return {};
+  return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+}
+
 Status check_tree(const Contract& contract) {
   if (contract.reduction.kind == ReductionKind::tree) return {};
   return unsupported("contract is " + contract.text() + ": only a tree has roots to combine");

@@ -112,7 +112,7 @@ detgemm_status_t detgemm_plan_fast_workspace_size(const detgemm_plan_t* plan,
                                                   const detgemm_operands_t* operands,
                                                   size_t* bytes) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (bytes == nullptr) return null_argument("bytes", "a place for the answer");
     auto arrays = operands_of(plan->plan.spec(), operands, Inputs::a_and_b);
     if (!arrays) return arrays.status();
@@ -126,7 +126,7 @@ detgemm_status_t detgemm_plan_fast_workspace_size(const detgemm_plan_t* plan,
 detgemm_status_t detgemm_plan_fast_workspace_bound(const detgemm_plan_t* plan, int64_t max_m,
                                                    size_t* bytes) {
   return guarded([&]() -> Status {
-    if (plan == nullptr) return null_plan();
+    if (Status s = check(plan); !s) return s;
     if (bytes == nullptr) return null_argument("bytes", "a place for the answer");
     auto enough = plan->plan.fast_workspace_bytes(max_m);
     if (!enough) return enough.status();

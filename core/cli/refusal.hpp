@@ -33,6 +33,7 @@ inline Exit exit_of(Errc code) {
     case Errc::unavailable:
       return kNothingRan;
     case Errc::internal:
+    case Errc::peer:
       return kFailed;
   }
   return kFailed;

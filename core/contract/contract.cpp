@@ -186,8 +186,8 @@ Status check_leaf_range(const Contract& contract, std::int64_t k, LeafRange leav
   const std::int64_t count = contract.leaves(k);
   if (leaves.begin >= 0 && leaves.begin <= leaves.end && leaves.end <= count) return {};
   return invalid("leaves is [" + std::to_string(leaves.begin) + ", " + std::to_string(leaves.end) +
-                 "): it must be a range of the " + std::to_string(count) + " leaves of k = " +
-                 std::to_string(k));
+                 "): it must be a range of the " + std::to_string(count) +
+                 " leaves of k = " + std::to_string(k));
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 #include "core/contract/reduction.hpp"
 
-// Which nodes of the tree over leaves a range of leaves consists of, and how their roots are joined.
-// A node is a range that the rule of the tree (see nodes_closed_by) makes; its root is the sum over
-// its leaves. Any range is a row of nodes: its cover.
+// Which nodes of the tree over leaves a range of leaves consists of, and how their roots are
+// joined. A node is a range that the rule of the tree (see nodes_closed_by) makes; its root is the
+// sum over its leaves. Any range is a row of nodes: its cover.
 //
 //                +                8 leaves, ranks own 0..2 | 3..5 | 6..7
 //          /           \          .
@@ -37,9 +37,9 @@ DETGEMM_HD bool is_node(LeafRange node, std::int64_t count) {
   return false;
 }
 
-/// How many nodes end with this one: the number of right turns at the end of the path to it. Walking
-/// a row of nodes from left to right with a stack, a root is pushed and then closes so many nodes:
-/// pop two, add, push.
+/// How many nodes end with this one: the number of right turns at the end of the path to it.
+/// Walking a row of nodes from left to right with a stack, a root is pushed and then closes so many
+/// nodes: pop two, add, push.
 DETGEMM_HD int nodes_closed_by(LeafRange node, std::int64_t count) {
   std::int64_t lo = 0;
   std::int64_t hi = count;

@@ -32,8 +32,7 @@ constexpr std::array<std::string_view, 6> kEvidence{
     "published model, not run on AMD hardware",
     "published model, not run on AMD hardware"};
 constexpr std::array<std::string_view, 8> kCodes{
-    "ok", "invalid_argument", "unsupported", "not_found", "unavailable", "io", "internal",
-    "peer"};
+    "ok", "invalid_argument", "unsupported", "not_found", "unavailable", "io", "internal", "peer"};
 
 /// Finds `text` among the names; the index is the enumeration's value.
 template <class E, std::size_t N>

@@ -6,8 +6,8 @@
 #include "core/contract/compute_element.hpp"
 #include "cuda/launch.hpp"
 
-// Joins the fp32 roots of nodes, whatever arithmetic made them. Each root is pushed onto a stack and
-// closes as many nodes of the tree as end with it.
+// Joins the fp32 roots of nodes, whatever arithmetic made them. Each root is pushed onto a stack
+// and closes as many nodes of the tree as end with it.
 //
 //   roots of          [0,2)  [2,3)  [3,4)            [4,6)  [6,8)
 //   closes              0      0      2                0      2

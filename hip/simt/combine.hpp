@@ -10,8 +10,8 @@
 
 namespace detgemm::hip::simt {
 
-/// The tree over `count` roots: each is pushed onto a stack and closes as many nodes as end with it.
-/// The stack is in registers, so `top` is compared and never an index.
+/// The tree over `count` roots: each is pushed onto a stack and closes as many nodes as end with
+/// it. The stack is in registers, so `top` is compared and never an index.
 ///
 ///   closes 0 0 2: r0 waits; r1 waits; r2: r1 + r2, then r0 + (r1 + r2)
 template <class Load, class Closes>

@@ -14,7 +14,8 @@ namespace detgemm::cluster {
 namespace {
 
 /// What the ranks say when rank 2 of 4 has been given something else.
-std::set<std::string> sentences(const std::function<void(int, GemmSpec&, RowParallelOptions&)>& spoil) {
+std::set<std::string> sentences(
+    const std::function<void(int, GemmSpec&, RowParallelOptions&)>& spoil) {
   std::set<std::string> said;
   std::mutex mutex;
   on_ranks(4, [&](const std::shared_ptr<Transport>& transport) {
@@ -46,15 +47,15 @@ TEST(Agreement, OneProblem) {
   const auto one = [](const std::set<std::string>& said) {
     return said.size() == 1 ? *said.begin() : "they say different things";
   };
-  EXPECT_EQ(one(sentences([](int rank, GemmSpec& spec, RowParallelOptions&) {
-              spec.n = rank == 2 ? 8 : 4;
-            })),
+  EXPECT_EQ(one(sentences(
+                [](int rank, GemmSpec& spec, RowParallelOptions&) { spec.n = rank == 2 ? 8 : 4; })),
             "ranks disagree: rank 2 has n 8 and rank 0 has n 4: it must be the same on all");
-  EXPECT_EQ(one(sentences([](int rank, GemmSpec&, RowParallelOptions& options) {
-              if (rank == 2) options.algorithm = Algorithm::gather;
-            })),
-            "ranks disagree: rank 2 has algorithm gather and rank 0 has algorithm automatic: it must "
-            "be the same on all");
+  EXPECT_EQ(
+      one(sentences([](int rank, GemmSpec&, RowParallelOptions& options) {
+        if (rank == 2) options.algorithm = Algorithm::gather;
+      })),
+      "ranks disagree: rank 2 has algorithm gather and rank 0 has algorithm automatic: it must "
+      "be the same on all");
 }
 
 TEST(Agreement, ARefusalOfOneRankIsThatOfAll) {
@@ -71,9 +72,10 @@ TEST(Agreement, ContractsWithoutATree) {
     spec.contract = *Contract::parse("ieee_fma/bf16/chain->fp32");
   });
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(*said.begin(),
-            "rank 0 refuses: contract is ieee_fma/bf16/chain->fp32: its sum runs through all of K in "
-            "order, so give K to one rank or choose tree:LEAF");
+  EXPECT_EQ(
+      *said.begin(),
+      "rank 0 refuses: contract is ieee_fma/bf16/chain->fp32: its sum runs through all of K in "
+      "order, so give K to one rank or choose tree:LEAF");
 }
 
 TEST(Agreement, OneSetOfOptions) {
@@ -86,8 +88,9 @@ TEST(Agreement, OneSetOfOptions) {
     const std::scoped_lock lock(mutex);
     said.insert(communicator.status().message());
   });
-  EXPECT_EQ(said, std::set<std::string>{"ranks disagree: rank 1 has check_calls true and rank 0 has "
-                                        "check_calls false: it must be the same on all"});
+  EXPECT_EQ(said,
+            std::set<std::string>{"ranks disagree: rank 1 has check_calls true and rank 0 has "
+                                  "check_calls false: it must be the same on all"});
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/contract/cover.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "core/contract/compute_element.hpp"
-#include "core/contract/cover.hpp"
 #include "detgemm/cluster.hpp"
 
 namespace detgemm {
@@ -26,10 +27,9 @@ float leaf_value(std::int64_t leaf) {
 }
 
 float tree_over(LeafRange range) {
-  return reduce_leaves({ReductionKind::tree, 1}, range.end - range.begin, 0.0F,
-                       [&](std::int64_t begin, std::int64_t, float) {
-                         return leaf_value(range.begin + begin);
-                       });
+  return reduce_leaves(
+      {ReductionKind::tree, 1}, range.end - range.begin, 0.0F,
+      [&](std::int64_t begin, std::int64_t, float) { return leaf_value(range.begin + begin); });
 }
 
 /// The roots of nodes, joined by the program that backends run.
@@ -158,9 +158,10 @@ TEST(Shares, RefusesInSentences) {
   EXPECT_EQ(says(tree, {{0, 1792}}), "ranges end at 1792: they must hold all of k = 3500");
   EXPECT_EQ(says(tree, {{0, 4000}}), "ranges[0] is [0, 4000): it must end between 0 and k = 3500");
   EXPECT_EQ(says(tree, {}), "ranges has no elements: there is one per rank");
-  EXPECT_EQ(says(*Contract::parse("hopper/bf16/chain"), {{0, 3500}}),
-            "contract is hopper/bf16/chain->bf16: its sum runs through all of K in order, so give K "
-            "to one rank or choose tree:LEAF");
+  EXPECT_EQ(
+      says(*Contract::parse("hopper/bf16/chain"), {{0, 3500}}),
+      "contract is hopper/bf16/chain->bf16: its sum runs through all of K in order, so give K "
+      "to one rank or choose tree:LEAF");
   EXPECT_EQ(Shares::even(tree, 3500, 0).status().message(), "ranks is 0: it must be at least 1");
 }
 

@@ -7,8 +7,8 @@
 
 #include "tests/cluster/ranks.hpp"
 
-// A rank that does not come, or comes with another call, ends in a sentence on the others, never in a
-// wait without end.
+// A rank that does not come, or comes with another call, ends in a sentence on the others, never in
+// a wait without end.
 
 namespace detgemm::cluster {
 namespace {

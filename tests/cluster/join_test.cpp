@@ -7,7 +7,8 @@
 
 #include "tests/cluster/ranks.hpp"
 
-// D has the bits of one rank for every number of ranks, any shares, both algorithms and both placements.
+// D has the bits of one rank for every number of ranks, any shares, both algorithms and both
+// placements.
 
 namespace detgemm::cluster {
 namespace {
@@ -47,8 +48,8 @@ TEST(RowParallel, BitsOfOneRank) {
           const auto communicator = Communicator::create(transport, checks);
           ASSERT_TRUE(communicator) << communicator.status().message();
           EXPECT_EQ(run_sample(*communicator, sample, options), "")
-              << contract << ", " << ranks << " ranks, seed " << seed << ", m " << sample.m << ", k "
-              << sample.spec.k;
+              << contract << ", " << ranks << " ranks, seed " << seed << ", m " << sample.m
+              << ", k " << sample.spec.k;
         });
       }
     }
@@ -97,8 +98,8 @@ TEST(TreeSum, BitsOfOneRank) {
       }
       std::vector<float> d(sample.d.size());
       const Scratch scratch(*sum->workspace_bytes(sample.m));
-      const Status ran = sum->run({}, sample.m, roots,
-                                  sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
+      const Status ran =
+          sum->run({}, sample.m, roots, sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
       EXPECT_TRUE(ran) << ran.message();
       EXPECT_EQ(d, sample.d);
     });

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// mpi_main [FAULT]: ranks that are processes. Without a fault every rank compares the products of many
-// samples with those of one rank; with one, rank 0 prints what it was told about it.
+// mpi_main [FAULT]: ranks that are processes. Without a fault every rank compares the products of
+// many samples with those of one rank; with one, rank 0 prints what it was told about it.
 //
 //   size      rank 1 calls with another m            late   rank 2 does not come for a while
 //   contract  rank 1 has another contract            dead   rank 2 ends in the middle
@@ -83,8 +83,8 @@ int run(const std::string& fault) {
   if (fault.empty()) return compare(*communicator);
   const Status told = provoke(*communicator, fault);
   if (communicator->rank() == 0) {
-    const bool expected = fault == "contract" ? told.code() == Errc::invalid_argument
-                                              : told.code() == Errc::peer;
+    const bool expected =
+        fault == "contract" ? told.code() == Errc::invalid_argument : told.code() == Errc::peer;
     std::printf("%s: %s\n", expected ? "as expected" : "NOT as expected", told.message().c_str());
     std::fflush(stdout);
   }

@@ -50,7 +50,8 @@ struct Sample {
     };
     for (std::int64_t i = 0; i < m * spec.k; ++i) a.push_back(bf16());
     for (std::int64_t i = 0; i < spec.k * spec.n; ++i) b.push_back(bf16());
-    for (std::int64_t i = 0; i < m * spec.n; ++i) c.push_back(static_cast<float>(below(2000)) - 999);
+    for (std::int64_t i = 0; i < m * spec.n; ++i)
+      c.push_back(static_cast<float>(below(2000)) - 999);
     for (std::int64_t i = 0; i < spec.n; ++i) bias.push_back(static_cast<float>(below(100)) - 49);
     d.assign(c.size(), 0);
     const auto plan = Plan::create(skeleton_backend(), spec);
@@ -62,12 +63,14 @@ struct Sample {
   /// The products of `range` and the rows of D, C that a rank has.
   Operands operands(KRange range, Range rows, float* to) const {
     const std::int64_t depth = range.end - range.begin;
-    return {row_major(static_cast<const void*>(a.data() + range.begin), m, depth, DType::bf16, spec.k),
-            row_major(static_cast<const void*>(b.data() + range.begin * spec.n), depth, spec.n, DType::bf16),
-            row_major(to, rows.size(), spec.n, DType::fp32),
-            row_major(static_cast<const void*>(c.data() + rows.begin * spec.n), rows.size(), spec.n,
-                      DType::fp32),
-            {bias.data(), spec.n, DType::fp32}};
+    return {
+        row_major(static_cast<const void*>(a.data() + range.begin), m, depth, DType::bf16, spec.k),
+        row_major(static_cast<const void*>(b.data() + range.begin * spec.n), depth, spec.n,
+                  DType::bf16),
+        row_major(to, rows.size(), spec.n, DType::fp32),
+        row_major(static_cast<const void*>(c.data() + rows.begin * spec.n), rows.size(), spec.n,
+                  DType::fp32),
+        {bias.data(), spec.n, DType::fp32}};
   }
 };
 
@@ -91,11 +94,12 @@ inline std::string run_sample(const Communicator& communicator, const Sample& sa
   const auto plan = RowParallelPlan::create(communicator, skeleton_backend(), sample.spec, options);
   if (!plan) return plan.status().message();
   const bool in_rows = options.output == Placement::rows;
-  const Range rows = in_rows ? rows_of(sample.m, communicator.rank(), communicator.size())
-                             : Range{0, sample.m};
+  const Range rows =
+      in_rows ? rows_of(sample.m, communicator.rank(), communicator.size()) : Range{0, sample.m};
   std::vector<float> d(static_cast<std::size_t>(rows.size() * sample.spec.n) + 2, -7.0F);
   const Scratch scratch(*plan->workspace_bytes(sample.m));
-  const Status ran = plan->run({}, sample.m, sample.operands(plan->k_range(), rows, d.data() + 1), scratch);
+  const Status ran =
+      plan->run({}, sample.m, sample.operands(plan->k_range(), rows, d.data() + 1), scratch);
   if (!ran) return ran.message();
   if (d.front() != -7.0F || d.back() != -7.0F) return "wrote outside of D";
   const auto* expected = sample.d.data() + rows.begin * sample.spec.n;

@@ -40,6 +40,8 @@ MAY_INCLUDE = {
     # Kernels know types and the problem that core/contract flattens for them, nothing of plans.
     "cuda": ["cuda/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
     "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
+    # Ranks know plans and transports by their public headers, and no vendor.
+    "cluster": ["cluster/", "detgemm/"],
     # PyTorch's operators stand on the C interface, as any program would.
     "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
@@ -57,6 +59,7 @@ SYSTEM = {
     "core": [],
     "core/include/detgemm/cuda.hpp": [r"cuda_runtime_api\.h"],
     "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
+    "core/include/detgemm/mpi.hpp": [r"mpi\.h"],
     "core/include/detgemm/kokkos.hpp": [r"Kokkos_Core\.hpp"],  # header-only, for applications of Kokkos
     "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
@@ -71,6 +74,7 @@ SYSTEM = {
     "backends/hip": [r"dlfcn\.h"],  # the runtime is found while a program runs
     "cuda": [r"cuda.*"],
     "hip": [],
+    "cluster": [],
     "python/torch_ops": [r"dlfcn\.h"],  # PyTorch's own headers are not needed, see torch_abi.h
 }
 STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|limits)\.h$")

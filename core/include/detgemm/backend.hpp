@@ -114,8 +114,8 @@ class DETGEMM_API PlanImpl {
                      RunInfo* info) const = 0;
   /// Adds roots in tree order, then applies the epilogue; `operands.a` and `operands.b` are not
   /// used. After the last root one sum is on the stack.
-  virtual Status combine(Stream stream, std::span<const TreeRoot> roots,
-                         const Operands& operands, Workspace workspace, RunInfo* info) const = 0;
+  virtual Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
+                         Workspace workspace, RunInfo* info) const = 0;
   /// The name of the kernel that would run for this M, in one line.
   virtual std::string kernel(std::int64_t m) const = 0;
 };

@@ -36,8 +36,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// The rows of rank `rank` where m rows are spread over `ranks`: multiples of 8 rows, which differ by
-/// at most 8 between ranks; the last ranks may have none.
+/// The rows of rank `rank` where m rows are spread over `ranks`: multiples of 8 rows, which differ
+/// by at most 8 between ranks; the last ranks may have none.
 DETGEMM_API Range rows_of(std::int64_t m, int rank, int ranks) noexcept;
 
 /// Which leaves of k each rank owns: ranges that follow each other in rank order and hold all
@@ -47,7 +47,8 @@ class DETGEMM_API Shares {
   /// Shares that differ by at most one leaf. Refused: a contract without a tree, ranks below 1.
   static Result<Shares> even(const Contract& contract, std::int64_t k, int ranks);
   /// The caller's shares, one per rank. Refused: a cut inside of a leaf, a gap, an overlap.
-  static Result<Shares> of(const Contract& contract, std::int64_t k, std::span<const KRange> ranges);
+  static Result<Shares> of(const Contract& contract, std::int64_t k,
+                           std::span<const KRange> ranges);
 
   int ranks() const noexcept { return static_cast<int>(leaves_.size()); }
   std::int64_t k() const noexcept { return k_; }
@@ -110,8 +111,8 @@ class DETGEMM_API Transport {
   virtual void abort() noexcept = 0;
 };
 
-/// The transports of `ranks` threads of this process, one for each. Memory that is not the host's is
-/// moved through the host by the backend's Device, which waits for the stream.
+/// The transports of `ranks` threads of this process, one for each. Memory that is not the host's
+/// is moved through the host by the backend's Device, which waits for the stream.
 DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
 
 struct Options {
@@ -154,8 +155,8 @@ class DETGEMM_API Communicator {
 ///   gather   every rank receives all roots and joins all of D: few rows
 ///   scatter  rank r receives its rows of all roots, joins them, and sends its rows of D to all
 ///
-/// Automatic takes scatter where every rank has 8 rows and more. A replicated D must be row-major and
-/// packed under scatter, since its rows travel as they lie.
+/// Automatic takes scatter where every rank has 8 rows and more. A replicated D must be row-major
+/// and packed under scatter, since its rows travel as they lie.
 enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
 
 /// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
@@ -196,19 +197,19 @@ class DETGEMM_API RowParallelPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Sums fp32 arrays that ranks hold as the roots of tree nodes: gradients of data-parallel training,
-/// whose K is the tokens of all ranks.
+/// Sums fp32 arrays that ranks hold as the roots of tree nodes: gradients of data-parallel
+/// training, whose K is the tokens of all ranks.
 class DETGEMM_API TreeSum {
  public:
-  /// `whole` says what is summed: n columns, k products, a contract with a tree, and the epilogue of
-  /// the sum. Collective.
+  /// `whole` says what is summed: n columns, k products, a contract with a tree, and the epilogue
+  /// of the sum. Collective.
   static Result<TreeSum> create(const Communicator& communicator, const Backend& backend,
                                 const GemmSpec& whole, const Shares& shares,
                                 Placement output = Placement::replicated,
                                 Algorithm algorithm = Algorithm::automatic);
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
-  /// `roots` are this rank's, m x N fp32, row-major and packed, one per node of its cover; m, `local`
-  /// and the rest are as in RowParallelPlan::run (`local.a` and `local.b` are ignored).
+  /// `roots` are this rank's, m x N fp32, row-major and packed, one per node of its cover; m,
+  /// `local` and the rest are as in RowParallelPlan::run (`local.a` and `local.b` are ignored).
   Status run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,
              const Operands& local, Workspace workspace, RunInfo* info = nullptr) const;
   std::string describe(std::int64_t m) const;

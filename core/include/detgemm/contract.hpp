@@ -127,9 +127,9 @@ struct KRange {
 DETGEMM_API Result<KRange> rank_share(const Contract& contract, std::int64_t k, std::int64_t rank,
                                       std::int64_t ranks);
 
-/// The nodes of the tree over all leaves of k products that a range of leaves consists of, in order:
-/// the fewest there are. One rank computes the root of each (a plan of fp32 output whose k is
-/// `k_of(node)`), and `Plan::combine` joins the roots of all ranks. Refused with a sentence: a
+/// The nodes of the tree over all leaves of k products that a range of leaves consists of, in
+/// order: the fewest there are. One rank computes the root of each (a plan of fp32 output whose k
+/// is `k_of(node)`), and `Plan::combine` joins the roots of all ranks. Refused with a sentence: a
 /// contract without a tree, and a range that is not inside of the leaves. An empty range has none.
 DETGEMM_API Result<std::vector<LeafRange>> cover(const Contract& contract, std::int64_t k,
                                                  LeafRange leaves);

@@ -15,8 +15,8 @@
 
 namespace detgemm {
 
-/// The fp32 sum over a node of the tree over all leaves, as the rank that owns these leaves computed
-/// it.
+/// The fp32 sum over a node of the tree over all leaves, as the rank that owns these leaves
+/// computed it.
 struct NodeRoot {
   ConstMatrix root;  ///< M x N, fp32
   LeafRange leaves;  ///< one of the nodes of `cover`

@@ -4,7 +4,8 @@
 #pragma once
 
 #if __cplusplus < 202002L
-#error "detgemm's C++ headers need C++20: compile with -std=c++20, or use the C interface, detgemm.h"
+#error \
+    "detgemm's C++ headers need C++20: compile with -std=c++20, or use the C interface, detgemm.h"
 #endif
 
 #include <cstdint>

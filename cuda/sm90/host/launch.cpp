@@ -161,8 +161,8 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   return s;
 }
 
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call,
-                      const LaunchShape& shape, LaunchMaps* maps) {
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
+                      LaunchMaps* maps) {
   const Geometry& t = geometry_of(d);
   if (call.g.k > 0) {
     const auto make = [&](const Operand& o, const Boxes& boxes, bool& one_box, CUtensorMap* to) {

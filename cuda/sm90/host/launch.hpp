@@ -34,8 +34,10 @@ GatherLeaves gather_leaves(const Decision& d, const Call& call);
 Problem problem_of(const Decision& d, const Call& call);
 /// What every tiled kernel is told about its problem.
 LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call);
-/// The maps of the operands, and of C and D where TMA moves them.
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call,
-                      const LaunchShape& shape, LaunchMaps* maps);
+/// The maps of the operands, and of C and D where TMA moves them. Where the driver
+/// refuses a map of several k blocks, whose strides do not grow from dimension to dimension as its
+/// documentation says they should, `shape` is told that every block has a box.
+cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
+                      LaunchMaps* maps);
 
 }  // namespace detgemm::cuda::sm90

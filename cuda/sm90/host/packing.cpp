@@ -89,6 +89,7 @@ Question packed(const Question& q) {
   Question on_copies = q;
   on_copies.family = q.leaves() ? Family::leaves : Family::chain;
   on_copies.form = q.packing.form;
+  on_copies.roles = q.packing.roles;
   on_copies.packing = {};
   on_copies.k = s.k;
   if (q.leaves()) on_copies.reduction.leaf_k = s.leaf_k;

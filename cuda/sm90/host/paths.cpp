@@ -3,6 +3,7 @@
 
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/operand_maps.hpp"
+#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 #include "cuda/sm90/tile/problem.hpp"
@@ -24,28 +25,31 @@ bool small_enough(const Operand& o, std::int64_t k) {
   return o.rows < kMaxRows && k < kMaxRows && o.ld < kMaxStride;
 }
 
+/// Tiles of 64 x 8 either way round are counted in 32 bits.
+bool few_tiles(std::int64_t m, std::int64_t n) {
+  return ceil_div(m, std::int64_t{64}) * ceil_div(n, std::int64_t{8}) < kMaxRows &&
+         ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{8}) < kMaxRows;
+}
+
 bool fits_tma(const GemmArguments& g, const Problem& p) {
   return small_enough(p.x, g.k) && small_enough(p.y, g.k) && few_tiles(g.m, g.n);
 }
 
 bool whole_blocks(const Question& q) { return !q.leaves() || q.reduction.leaf_k % kBlockK == 0; }
 
-/// `plain`: TMA stores D and the epilogue only rounds. A fold starts from fp32 C in the plain form
-/// too.
-Form form_of(bool plain, const Question& q) {
-  if (plain && (q.leaves() || !q.from_c)) return Form::plain;
-  return q.from_c && !q.leaves() ? Form::from_c : Form::general;
+/// `plain`: TMA stores D, after an epilogue that registers do.
+Form form_of(bool plain, Family family, const Question& q) {
+  if (plain) return Form::plain;
+  return family == Family::realign && q.from_c ? Form::from_c : Form::general;
 }
 
 /// What takes arrays of some kind. `tma`: extents that TMA counts, and for fold and tree leaves of
-/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain`: an output
-/// that TMA stores, after an epilogue that registers do.
+/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain` as above.
 void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) {
   q.family = Family::gather;
   if (tma && aligned) q.family = q.leaves() ? Family::leaves : Family::chain;
   if (tma && !aligned && realigns && !q.leaves()) q.family = Family::realign;
-  if (plain && aligned && tma) return;
-  q.form = q.family == Family::realign && q.from_c ? Form::from_c : Form::general;
+  q.form = form_of(plain && aligned && tma, q.family, q);
 }
 
 /// An activation is no work for accumulators in registers: its code is long, and all of them would
@@ -74,10 +78,12 @@ Packing packing_of(const GemmArguments& g, const Problem& p, bool plain, const Q
   const bool pads = !whole_blocks(q);
   packing.a = pads || !suits_tma(p.x) || !small_enough(p.x, g.k);
   packing.b = pads || !suits_tma(p.y) || !small_enough(p.y, g.k);
-  packing.form = form_of(plain, q);
   Question with = q;
+  with.family = q.leaves() ? Family::leaves : Family::chain;
+  with.form = packing.form = form_of(plain, with.family, q);
   with.packing = packing;
   if (packed_shape(with).k >= kMaxRows) return {};
+  packing.roles = roles_for(g, with);
   return packing;
 }
 
@@ -92,11 +98,11 @@ void ask(const GemmArguments& g, Question& q) {
       (g.epilogue.beta == 0.0F || lines_suit_tma(g.c, g.cs, g.m, g.n, g.c_type));
   q.a_mn = p.x.mn_major;
   q.b_mn = p.y.mn_major;
-  const bool plain = d_suits_tma(g) && only_rounds(g.epilogue);
+  const bool plain = lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) && registers_finish;
   set_family(fits_tma(g, p) && whole_blocks(q), suits_tma(p.x) && suits_tma(p.y),
-             suits_realign(p.x, g.k) && suits_realign(p.y, g.k),
-             lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) && registers_finish, q);
+             suits_realign(p.x, g.k) && suits_realign(p.y, g.k), plain, q);
   q.roles = roles_for(g, q);
+  q.packing = packing_of(g, p, plain, q);
 }
 
 Question usual_question(const GemmSpec& spec, std::int64_t m) {
