@@ -389,6 +389,9 @@ def symbols(bench):
             for line in run("nm", "--undefined-only", library).splitlines():
                 name = line.split()[-1] if line.strip() else ""
                 exported += 1
+                # The harness runs candidates in processes of their own: it ends and kills those alone.
+                if "conformance" in library.name and name in ("_exit", "kill", "write"):
+                    continue
                 if re.match(r"(v?f?printf|puts|putchar|f?write|abort|_?exit|_Exit|(secure_)?getenv"
                             r"|raise|kill|system|__assert_fail|_ZSt4c(out|err|log))$", name):
                     wrong.append(f"{library.name} refers to {name}")
@@ -410,7 +413,8 @@ def headers(bench):
         text = f'#include "detgemm/{header.name}"\n'
         if header.stem == "config":
             text += "int built = DETGEMM_HAS_REFERENCE + DETGEMM_HAS_CUDA + DETGEMM_HAS_HIP;\n"
-        if header.stem == "kokkos":  # needs Kokkos's own; the case kokkos_views compiles it
+        # These need headers of others; the case kokkos_views and tests/cluster compile them.
+        if header.stem in ("kokkos", "mpi"):
             continue
         alone = bench.work / f"alone_{header.stem}.cpp"
         alone.write_text(text)

@@ -25,7 +25,8 @@ template <detgemm::Arithmetic A, detgemm::DType T>
 __global__ void kernel(detgemm::GemmArguments g, const float* roots, long long count) {
   for (long long i = 0; i < g.m * g.n; ++i) {
     detgemm::compute_element<A, T>(g, i / g.n, i % g.n);
-    detgemm::combine_element(g, i / g.n, i % g.n, count, [=](long long r) { return roots[r]; });
+    detgemm::combine_element(g, i / g.n, i % g.n, count, [=](long long r) { return roots[r]; },
+                             [=](long long r) { return static_cast<int>(r % 2); });
   }
 }
 """

@@ -32,7 +32,9 @@ struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
+  /// How many there are.
   std::int64_t size() const { return end - begin; }
+  /// The same rows or columns.
   bool operator==(const Range&) const = default;
 };
 
@@ -50,11 +52,15 @@ class DETGEMM_API Shares {
   static Result<Shares> of(const Contract& contract, std::int64_t k,
                            std::span<const KRange> ranges);
 
+  /// How many ranks share k.
   int ranks() const noexcept { return static_cast<int>(leaves_.size()); }
+  /// All products.
   std::int64_t k() const noexcept { return k_; }
-  /// The leaves, the products and the nodes of a rank, which must be in [0, ranks).
+  /// The leaves of a rank in [0, ranks); another throws std::out_of_range.
   LeafRange leaves(int rank) const { return leaves_.at(static_cast<std::size_t>(rank)); }
+  /// The products of a rank, likewise.
   KRange k_range(int rank) const { return ranges_.at(static_cast<std::size_t>(rank)); }
+  /// The nodes of the tree that a rank's leaves consist of, in order, likewise.
   std::span<const LeafRange> cover(int rank) const {
     return covers_.at(static_cast<std::size_t>(rank));
   }
@@ -75,6 +81,7 @@ struct Send {
   const void* data = nullptr;
   std::size_t bytes = 0;
 };
+/// Room for the bytes of one rank.
 struct Receive {
   int from = 0;
   void* data = nullptr;
@@ -82,14 +89,16 @@ struct Receive {
 };
 
 /// Moves bytes between ranks and never looks at them. There are transports for the threads of a
-/// process (below), for MPI (detgemm/mpi.hpp) and for NCCL and RCCL (detgemm/nccl.hpp); a program
-/// may bring its own. The functions are collective: every rank calls them, in the same order.
+/// process (below) and for MPI (detgemm/mpi.hpp); a program may bring its own. The functions are
+/// collective: every rank calls them, in the same order.
 class DETGEMM_API Transport {
  public:
   virtual ~Transport();
   /// For example "threads", "Open MPI v4.1.4" or "NCCL 2.28.9".
   virtual std::string description() const = 0;
+  /// This rank, in [0, size()).
   virtual int rank() const noexcept = 0;
+  /// How many ranks there are.
   virtual int size() const noexcept = 0;
   /// Gives every rank the bytes of all ranks, in rank order; `all` is `size()` times as long as
   /// `mine`. Host memory, few bytes; blocks until all ranks have come or `patience` has passed, and
@@ -115,6 +124,7 @@ class DETGEMM_API Transport {
 /// is moved through the host by the backend's Device, which waits for the stream.
 DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
 
+/// How ranks work together. The same on all of them.
 struct Options {
   /// How long `create` and host transports wait for the other ranks; 0: for ever.
   std::chrono::milliseconds patience{30'000};
@@ -131,8 +141,11 @@ class DETGEMM_API Communicator {
   /// All ranks succeed, or all refuse.
   static Result<Communicator> create(std::shared_ptr<Transport> transport,
                                      const Options& options = {});
+  /// This rank, in [0, size()).
   int rank() const noexcept;
+  /// How many ranks there are.
   int size() const noexcept;
+  /// What it was created with.
   const Options& options() const noexcept;
   /// ok, or which rank failed, disagrees or is late. Once it is not ok it stays so, and every call
   /// returns it: make a new communicator then.
@@ -162,6 +175,7 @@ enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
 /// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Algorithm algorithm) noexcept;
 
+/// Choices of how K is spread and where D goes. The bits do not depend on them.
 struct RowParallelOptions {
   Placement output = Placement::replicated;  ///< or rows: reduce-scatter, for sequence parallelism
   std::optional<Shares> shares;              ///< empty: Shares::even
@@ -181,6 +195,7 @@ class DETGEMM_API RowParallelPlan {
                                         const RowParallelOptions& options = {});
   /// The products of this rank.
   KRange k_range() const noexcept;
+  /// Who owns which products.
   const Shares& shares() const noexcept;
   /// Bytes of workspace that `run` needs on this rank for any M from 0 to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
@@ -207,11 +222,13 @@ class DETGEMM_API TreeSum {
                                 const GemmSpec& whole, const Shares& shares,
                                 Placement output = Placement::replicated,
                                 Algorithm algorithm = Algorithm::automatic);
+  /// Bytes of workspace that `run` needs on this rank for any M from 0 to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
   /// `roots` are this rank's, m x N fp32, row-major and packed, one per node of its cover; m,
   /// `local` and the rest are as in RowParallelPlan::run (`local.a` and `local.b` are ignored).
   Status run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,
              const Operands& local, Workspace workspace, RunInfo* info = nullptr) const;
+  /// Algorithm, and the bytes that this rank receives for m rows.
   std::string describe(std::int64_t m) const;
 
  private:

@@ -111,6 +111,7 @@ struct LeafRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
+  /// The same leaves.
   bool operator==(const LeafRange&) const = default;
 };
 /// The half-open range [begin, end) of products.
@@ -118,6 +119,7 @@ struct KRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
+  /// The same products.
   bool operator==(const KRange&) const = default;
 };
 /// The share of K that tensor-parallel rank `rank` (from 0) of `ranks` must take so that combining

@@ -202,6 +202,9 @@ struct Candidate {
     if ((q.a_mn || q.b_mn) && !t.takes_mn_major()) {
       return "it takes no operand whose M or N runs along memory";
     }
+    if (q.family == Family::realign && q.form == Form::from_c && !starts_from_c(t)) {
+      return "it does not start from C where rows lie at odd addresses";
+    }
     if (!q.clusters && (t.cluster > 1 || s.split == Split::cluster)) {
       return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
              "that this context may use";

@@ -47,11 +47,9 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    const int x0 = x_of<T>(shape, tile_x);
-    const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> acc;  // (64 * kBlocks, kN)
     if constexpr (T::kForm == Form::from_c) {
-      start_from_c<T>(g, shape, group, x0, y0, acc);
+      start_from_c<T>(g, shape, group, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), acc);
     } else {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
@@ -61,13 +59,15 @@ __global__ void __launch_bounds__(T::kThreads, 1)
       }
     }
     run_chain<T>(shared, shape.k_blocks, group, cursor, in_step, acc);
-    finish_general<T>(shared, g, shape, group, x0, y0, acc);
+    // The tile's origin is computed again: kept through the chain, it would cost a spill.
+    finish_general<T>(shared, g, shape, group, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), acc);
   }
 }
 
 template <DType T, Geometry kG, bool kXMn, bool kYMn, Form kForm>
 Kernel compiled_realign() {
-  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
+  constexpr bool kCompiled = kForm != Form::from_c || starts_from_c(kG);
+  if constexpr (kCompiled && (kG.takes_mn_major() || (!kXMn && !kYMn))) {
     using Tile = RealignTile<T, kG, kXMn, kYMn, kForm>;
     return {reinterpret_cast<const void*>(&realign_kernel<Tile>), Tile::kThreads, Tile::kTotalBytes,
             1};

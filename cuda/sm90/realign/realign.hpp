@@ -28,6 +28,10 @@ inline constexpr auto kRealignGeometries = std::to_array<Geometry>(
      geometry::deep(1, 16, 3), geometry::deep(1, 32, 3), geometry::deep(1, 64, 2),
      geometry::deep(2, 16, 2), geometry::deep(2, 64, 2)});
 
+/// Whether a geometry has the form that starts from C: 128 accumulators per thread and the
+/// addresses of C are more than the 168 registers of a thread here.
+constexpr bool starts_from_c(const Geometry& t) { return t.n < 256; }
+
 /// The kernel of a geometry of kRealignGeometries; the function is null where it was not compiled.
 template <DType T, bool kXMn, bool kYMn>
 Kernel realign_kernel_of(int geometry, Form form);
