@@ -85,8 +85,10 @@ struct TileKernel {
     if (kLeaves) start.clear();
     start_tile(tile, start);
     const GemmArguments& g = kernel_argument<TileArguments>().g;
-    if (g.k > 0) multiply_all(g, shared, sums, stack);
-    if (!kLeaves) restore_zeros(sums);
+    if (g.k > 0) {
+      multiply_all(g, shared, sums, stack);
+      if (!kLeaves) restore_zeros(sums);
+    }
     block_barrier();
     finish_tile(kernel_argument<TileArguments>().g, shared, tile, start);
     block_barrier();

@@ -53,7 +53,7 @@ TEST(CudaBackend, MoreRootsThanOneCallJoinsAreRefused) {
   cuda::DeviceFacts facts;
   facts.sms = 132;
   const auto plan = cuda::make_plan(spec, {}, facts);
-  const std::vector<ConstMatrix> roots(2048);
+  const std::vector<TreeRoot> roots(2048);
   const Status status = plan->combine({}, roots, {}, {}, nullptr);
   EXPECT_EQ(status.code(), Errc::unsupported);
   EXPECT_NE(status.message().find("list of 2048: this backend joins at most 1024"),

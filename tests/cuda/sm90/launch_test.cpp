@@ -265,7 +265,9 @@ TEST(Sm90Launch, RegistersTheRingAndOrdinaryStoresShareTheEpilogue) {
     const TensorShape& box = r.maps[g.k > 0 ? 2 : 0];
     const int bytes = static_cast<int>(box.box[0] * box.box[1]) * (s.c.is_16 ? 2 : 4);
     EXPECT_EQ(s.c.slab_bytes % bytes, 0);
-    if (!s.c.x_contiguous) EXPECT_EQ(s.c.slab_bytes, bytes);
+    if (!s.c.x_contiguous) {
+      EXPECT_EQ(s.c.slab_bytes, bytes);
+    }
     EXPECT_EQ(box.data, g.c);
     EXPECT_EQ(box.type, g.c_type);
   }

@@ -29,7 +29,7 @@ std::string tree(int begin, int end) {
 /// Parts joined as a full tree.
 std::string joined(const LeafShape& s, int first, int count) {
   if (count == 1) {
-    const LeafRange r = part_of(s, first);
+    const auto r = part_of(s, first);
     return tree(r.begin, r.end);
   }
   return "(" + joined(s, first, count / 2) + "+" + joined(s, first + count / 2, count / 2) + ")";
