@@ -89,7 +89,7 @@ fi
 if asked asan; then
   stage "host-asan: configure" cmake --preset host-asan
   stage "host-asan: build" cmake --build --preset host-asan --target \
-    tests_unit tests_conformance tests_fuzz detgemm_cli
+    tests_unit tests_cluster tests_conformance tests_fuzz detgemm_cli
   test_preset host-asan -L 'unit|fuzz|cli|golden'
 fi
 
