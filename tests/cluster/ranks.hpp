@@ -102,6 +102,7 @@ inline std::string run_sample(const Communicator& communicator, const Sample& sa
       plan->run({}, sample.m, sample.operands(plan->k_range(), rows, d.data() + 1), scratch);
   if (!ran) return ran.message();
   if (d.front() != -7.0F || d.back() != -7.0F) return "wrote outside of D";
+  if (d.size() == 2) return "";  // no rows here
   const auto* expected = sample.d.data() + rows.begin * sample.spec.n;
   if (std::memcmp(d.data() + 1, expected, (d.size() - 2) * sizeof(float)) != 0) return "other bits";
   return "";
