@@ -8,9 +8,11 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/api/host_copies.hpp"
+
 // Every wait is a poll with a deadline, since MPI itself would wait for ever for a rank that is
 // gone. After a wait that ran out the communicator is broken: its requests are abandoned, so the
-// buffers that they name must stay, which `Pending` sees to.
+// buffers that they name must stay.
 
 namespace detgemm::cluster {
 namespace {
@@ -29,14 +31,6 @@ std::string text_of(int error) {
 
 Status failed(const std::string& what, int error) {
   return {Errc::peer, "MPI: " + what + ": " + text_of(error)};
-}
-
-Device* device_of(DeviceKind kind) {
-  if (kind == DeviceKind::host) return &host_device();
-  for (const Backend* backend : backends()) {
-    if (backend->device().kind() == kind) return &backend->device();
-  }
-  return nullptr;
 }
 
 /// One message and how it went.
@@ -69,7 +63,6 @@ class MpiTransport final : public Transport {
   std::string description() const override { return version_; }
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
-  bool waits(DeviceKind) const noexcept override { return true; }
   Status health() override {
     const std::scoped_lock lock(mutex_);
     return broken_;
@@ -99,20 +92,12 @@ class MpiTransport final : public Transport {
   Status exchange(Stream stream, std::span<const Send> sends, std::span<const Receive> receives,
                   std::chrono::milliseconds patience) override {
     if (stream.kind == DeviceKind::host) return move(sends, receives, patience);
-    Device* const device = device_of(stream.kind);
-    if (device == nullptr) {
-      return {Errc::unavailable, "stream.kind is " + std::string(name(stream.kind)) +
-                                     ": no backend of this library has such memory"};
-    }
-    if (Status s = device->synchronize(stream); !s) return s;
+    const auto device = device_of(stream.kind);
+    if (!device) return device.status();
     std::vector<std::vector<std::byte>> staged;
     std::vector<Send> from_host(sends.begin(), sends.end());
     std::vector<Receive> to_host(receives.begin(), receives.end());
-    for (Send& send : from_host) {
-      auto& bytes = staged.emplace_back(send.bytes);
-      if (Status s = device->to_host(bytes.data(), send.data, send.bytes); !s) return s;
-      send.data = bytes.data();
-    }
+    if (Status s = copy_to_host(**device, stream, from_host, staged); !s) return s;
     for (Receive& receive : to_host) receive.data = staged.emplace_back(receive.bytes).data();
     if (Status s = move(from_host, to_host, patience); !s) {
       static auto* const abandoned =
@@ -123,7 +108,8 @@ class MpiTransport final : public Transport {
     }
     for (std::size_t i = 0; i < receives.size(); ++i) {
       const Receive& receive = receives[i];
-      if (Status s = device->to_device(receive.data, to_host[i].data, receive.bytes); !s) return s;
+      if (Status s = (*device)->to_device(receive.data, to_host[i].data, receive.bytes); !s)
+        return s;
     }
     return {};
   }

@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "detgemm/cluster.hpp"
+#include "cluster/api/host_copies.hpp"
 
 // Ranks that are threads of one process. A sender lists where its bytes are and waits until each
 // receiver has copied them, so that on the host nothing is copied twice. Device memory goes through
@@ -15,16 +15,6 @@
 
 namespace detgemm::cluster {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-Device* device_of(DeviceKind kind) {
-  if (kind == DeviceKind::host) return &host_device();
-  for (const Backend* backend : backends()) {
-    if (backend->device().kind() == kind) return &backend->device();
-  }
-  return nullptr;
-}
 
 /// Bytes that a sender offers.
 struct Offer {
@@ -194,7 +184,6 @@ class ThreadTransport final : public Transport {
   std::string description() const override { return "threads"; }
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return hub_->ranks(); }
-  bool waits(DeviceKind) const noexcept override { return true; }
   Status health() override { return hub_->health(); }
   void abort() noexcept override { hub_->abort(rank_); }
 
@@ -205,25 +194,16 @@ class ThreadTransport final : public Transport {
 
   Status exchange(Stream stream, std::span<const Send> sends, std::span<const Receive> receives,
                   std::chrono::milliseconds patience) override {
-    Device* const device = device_of(stream.kind);
-    if (device == nullptr) {
-      return {Errc::unavailable, "stream.kind is " + std::string(name(stream.kind)) +
-                                     ": no backend of this library has such memory"};
-    }
-    const bool on_host = stream.kind == DeviceKind::host;
-    std::vector<std::vector<std::byte>> staged;
+    const auto device = device_of(stream.kind);
+    if (!device) return device.status();
+    std::vector<std::vector<std::byte>> copies;
     std::vector<Send> from_host(sends.begin(), sends.end());
-    if (!on_host) {
-      if (Status s = device->synchronize(stream); !s) return s;
-      for (Send& send : from_host) {
-        auto& bytes = staged.emplace_back(send.bytes);
-        if (Status s = device->to_host(bytes.data(), send.data, send.bytes); !s) return s;
-        send.data = bytes.data();
-      }
+    if (stream.kind != DeviceKind::host) {
+      if (Status s = copy_to_host(**device, stream, from_host, copies); !s) return s;
     }
     return hub_->exchange(rank_, from_host, receives, patience,
                           [&](const Receive& receive, const std::byte* data) {
-                            return device->to_device(receive.data, data, receive.bytes);
+                            return (*device)->to_device(receive.data, data, receive.bytes);
                           });
   }
 

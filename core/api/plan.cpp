@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace detgemm {
 
 Backend::~Backend() = default;
 PlanImpl::~PlanImpl() = default;
+
+// A member function on what may be no object would be undefined, so the mark is read as bytes: it
+// is the first member, behind the pointer to the virtual functions.
+bool Backend::is_at(const void* address) noexcept {
+  std::uint64_t mark;
+  std::memcpy(&mark, static_cast<const std::byte*>(address) + sizeof(void*), sizeof mark);
+  return mark == kMark;
+}
 
 std::size_t PlanImpl::fast_workspace_bytes(const Operands& operands) const {
   return workspace_bytes(operands.d.rows);

@@ -9,11 +9,10 @@ namespace detgemm::capi {
 
 Status check(const detgemm_backend_t* handle) {
   if (handle == nullptr) return null_argument("backend", "a backend");
-  if (backend_of(handle).is_backend()) return {};
+  if (Backend::is_at(handle)) return {};
   return invalid(
-      "backend is no backend's handle: it must come from detgemm_backend_at, detgemm_backend_find "
-      "or "
-      "detgemm_plan_backend");
+      "backend is no backend's handle: it must come from detgemm_backend_at, "
+      "detgemm_backend_find or detgemm_plan_backend");
 }
 
 Status check(const detgemm_plan_t* handle) {

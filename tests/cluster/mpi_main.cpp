@@ -85,7 +85,7 @@ int run(const std::string& fault) {
   if (communicator->rank() == 0) {
     const bool expected =
         fault == "contract" ? told.code() == Errc::invalid_argument : told.code() == Errc::peer;
-    std::printf("%s: %s\n", expected ? "as expected" : "NOT as expected", told.message().c_str());
+    std::printf("%s: %s\n", expected ? "as expected" : "unexpected", told.message().c_str());
     std::fflush(stdout);
   }
   if (fault == "contract") return 0;

@@ -31,7 +31,7 @@ void check(const cli::Problem& problem) {
   for (const cli::Array* array : {&problem.a, &problem.b, &problem.c, &problem.bias, &problem.d}) {
     check_array(*array);
   }
-  require(problem.c.used == problem.spec.reads_c(), "C is there where it is read");
+  require(problem.c.used == problem.spec.reads_c(), "a problem that reads C has a C");
   require(problem.d.rows == problem.m && problem.d.cols == problem.spec.n, "D is M x N");
   require(problem.bytes() >= problem.d.bytes, "the sum counts D");
   require(!problem.json().dump().empty(), "a problem can be written down");

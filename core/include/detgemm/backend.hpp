@@ -148,8 +148,9 @@ class DETGEMM_API Backend {
   /// The memory and streams that it works with.
   virtual Device& device() const noexcept = 0;
 
-  /// Whether this is a backend at all: false where the C interface was handed garbage.
-  bool is_backend() const noexcept { return mark_ == kMark; }
+  /// Whether there is a backend at this address of readable memory: false where the C interface was
+  /// handed garbage.
+  static bool is_at(const void* address) noexcept;
 
  private:
   static constexpr std::uint64_t kMark = 0x6b6361626d676564;  // "degmback" as bytes

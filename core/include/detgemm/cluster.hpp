@@ -106,14 +106,11 @@ class DETGEMM_API Transport {
   virtual Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
                        std::chrono::milliseconds patience) = 0;
   /// Moves all messages of one step. Memory of the stream's device. On a GPU the transport either
-  /// enqueues the step or waits for the stream and moves the bytes itself; `waits` says which. A
-  /// message to oneself is a copy.
+  /// enqueues the step or waits for the stream and moves the bytes itself. A message to oneself is
+  /// a copy.
   virtual Status exchange(Stream stream, std::span<const Send> sends,
                           std::span<const Receive> receives,
                           std::chrono::milliseconds patience) = 0;
-  /// Whether `exchange` on streams of this kind waits for earlier work, so that it cannot be
-  /// captured into a graph.
-  virtual bool waits(DeviceKind kind) const noexcept = 0;
   /// ok, or why this transport is of no use any more.
   virtual Status health() = 0;
   /// Lets go of every wait, here and on the other ranks as far as the transport can.
