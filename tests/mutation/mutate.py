@@ -60,6 +60,7 @@ def prepare():
     tests.write_text(tests.read_text().replace(
         '  if(NOT arg_OWN_MAIN)', '  target_precompile_headers(test_${name} PRIVATE <gtest/gtest.h>'
         ' <map> <string> <vector> <fstream>)\n  if(NOT arg_OWN_MAIN)', 1))
+    SRC.mkdir(exist_ok=True)
     for path in fresh.rglob('*'):  # what is the same keeps its time, and is not compiled again
         there = SRC / path.relative_to(fresh)
         if path.is_dir():
