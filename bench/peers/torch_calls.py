@@ -8,7 +8,6 @@ arms alternate. Kernel time is that of graphs of calls on different weights, thr
 the C interface.
 """
 import argparse
-import json
 import statistics
 import time
 
@@ -16,6 +15,7 @@ import torch
 
 import detgemm
 import detgemm.torch as dt
+from report import begun, save
 
 CONTRACT = "hopper/bf16/chain->bf16"
 
@@ -65,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json")
     options = parser.parse_args()
-    report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "detgemm": detgemm.version()}
+    report = begun()
 
     a = torch.randn(1, 4096, device="cuda").bfloat16()
     b = torch.randn(4096, 4096, device="cuda").bfloat16()
@@ -112,9 +112,7 @@ def main():
             print(f"{value:9.2f} us  {name}")
     ratio = report["graph_us"]["operator"] / report["graph_us"]["C interface"]
     print(f"in a graph, operator / C interface: {ratio:.3f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(report, file, indent=1)
+    save(report, options.json)
 
 
 if __name__ == "__main__":

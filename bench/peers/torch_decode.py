@@ -8,14 +8,13 @@ weights are random. Reported per batch: milliseconds per step, the median over a
 sequence 0 has the same logits as in the batch of 1.
 """
 import argparse
-import json
 import statistics
 
 import torch
 from torch.nn import functional
 
-import detgemm
 import detgemm.torch as dt
+from report import begun, save
 
 BF16 = "hopper/bf16/chain->bf16"
 POLICY = dt.Policy(BF16, BF16, "hopper/bf16/fold:1024->fp32")
@@ -108,8 +107,7 @@ def main():
             module.__class__ = torch.nn.Linear if arm == "stock" else dt.Linear
             module.weights_are_stable = arm == "stable"
 
-    report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "detgemm": detgemm.version(),
-              "layers": options.layers, "context": options.context, "rows": []}
+    report = begun(layers=options.layers, context=options.context, rows=[])
     alone = {}
     for batch in batches:
         graphs = {}
@@ -131,9 +129,7 @@ def main():
     for key in ("ratio", "ratio_stable"):
         ratios = [row[key] for row in report["rows"]]
         print(f"{key}: geometric mean {statistics.geometric_mean(ratios):.3f}, worst {min(ratios):.3f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(report, file, indent=1)
+    save(report, options.json)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@ PyTorch's own linear layers with bf16 gradients that are then added to fp32 ones
 to fp32 `main_grad` inside the product. Milliseconds per step, the median over alternated blocks.
 """
 import argparse
-import json
 import statistics
 
 import torch
 from torch.nn import functional
 
-import detgemm
 import detgemm.torch as dt
+from report import begun, save
 
 BF16 = "hopper/bf16/chain->bf16"
 WIDTH, INNER, HEADS, KV_HEADS, HEAD, VOCABULARY = 2048, 8192, 32, 8, 64, 128256
@@ -101,13 +100,10 @@ def main():
             if block:
                 times[arm].append(start.elapsed_time(end))
     medians = {arm: statistics.median(values) for arm, values in times.items()}
-    report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "detgemm": detgemm.version(),
-              "tokens": tokens.numel(), "layers": options.layers, "accumulated_by_products": len(of_linears), "ms": medians}
+    report = begun(tokens=tokens.numel(), layers=options.layers, accumulated_by_products=len(of_linears), ms=medians)
     for arm, value in medians.items():
         print(f"{arm:10s} {value:8.2f} ms per step, stock / this {medians['stock'] / value:.3f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(report, file, indent=1)
+    save(report, options.json)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@
    names: in run() for more than 3 columns, or while it is opened. hostile.py says what the harness
    must make of it. */
 
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "detgemm/engine.h"
+#include "triple_loop.h"
 
 static const char* way(void) {
   const char* text = getenv("DETGEMM_HOSTILE");
@@ -65,40 +64,15 @@ static void misbehave(const detgemm_engine_call* c) {
   if (is("fill_d")) memset((char*)c->d.data - 1024, 0, 512); /* a guard in front of D */
 }
 
-static int supports(const detgemm_engine_spec* s, char* sentence, size_t size) {
+static int supports_or_not(const detgemm_engine_spec* s, char* sentence, size_t size) {
   if (is("in_supports")) abort();
-  if (s->input == 2 && s->output == 2 && s->reduction == 0 && s->arithmetic[0] == 'i' &&
-      s->alpha == 1.0F && s->beta == 0.0F && s->bias < 0 && s->activation == 0 &&
-      !s->continue_from_c) {
-    return 0;
-  }
-  snprintf(sentence, size, "%s is asked: this engine has ieee_fma/fp32/chain->fp32 only",
-           s->contract);
-  return 1;
+  return supports(s, sentence, size);
 }
 
 static int run(const detgemm_engine_spec* s, const detgemm_engine_call* c) {
   if (s->n > 3) misbehave(c);
   if (is("chatty")) printf("stdout belongs to me\n");
-  const int at = s->op_a == 1;
-  const int bt = s->op_b == 1;
-  for (int64_t i = 0; i < c->d.rows; ++i) {
-    for (int64_t j = 0; j < s->n; ++j) {
-      float acc = 0.0F;
-      for (int64_t k = 0; k < s->k; ++k) {
-        const int64_t ai = at ? k : i, aj = at ? i : k, bi = bt ? j : k, bj = bt ? k : j;
-        acc = fmaf(((const float*)c->a.data)[ai * c->a.row_stride + aj * c->a.col_stride],
-                   ((const float*)c->b.data)[bi * c->b.row_stride + bj * c->b.col_stride], acc);
-      }
-      union {
-        float value;
-        uint32_t bits;
-      } out = {acc};
-      if (acc != acc) out.bits = 0x7fffffffU;
-      ((float*)c->d.data)[i * c->d.row_stride + j * c->d.col_stride] = out.value;
-    }
-  }
-  snprintf(c->kernel, c->kernel_size, "triple loop");
+  multiply(s, c);
   return 0;
 }
 
@@ -107,7 +81,7 @@ static const detgemm_engine engine = {
     .abi_version = DETGEMM_ENGINE_ABI_VERSION,
     .name = "hostile",
     .description = "takes its process along",
-    .supports = supports,
+    .supports = supports_or_not,
     .run = run,
 };
 
