@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <map>
 
@@ -128,6 +129,53 @@ TEST(StepVectors, EveryVariantGivesTheModelsBits) {
   EXPECT_EQ(met, groups.size());
   EXPECT_GE(met, 2 * (base_contracts().size() - 3));  // all but ieee_fma; one step and two
   EXPECT_GE(variants, 2 * met);                       // lanes of some kind beside scalar
+}
+
+/// +Inf and 1.0 as elements of T.
+template <DType T>
+std::array<arithmetic::Storage<T>, 2> infinity_and_one() {
+  using F = arithmetic::Format<T>;
+  constexpr std::uint32_t top = (1U << F::exponent_bits) - 1;
+  constexpr std::uint32_t bias = top >> 1;
+  constexpr int shift = F::fraction_bits + F::dropped_bits;
+  return {static_cast<arithmetic::Storage<T>>(top << shift),
+          static_cast<arithmetic::Storage<T>>(bias << shift)};
+}
+
+/// Rows that are infinite since the last whole block of k, and a tail of one product behind it:
+/// what a tile keeps of that block would make NaN of them.
+template <DType T>
+void compare_tails(const Contract& contract, std::int64_t block) {
+  constexpr std::int64_t kRows = 37, kColumns = 19;
+  const auto [infinity, one] = infinity_and_one<T>();
+  const std::int64_t k = 2 * block + 1;
+  Product<T> product;
+  product.a.assign(static_cast<std::size_t>(kRows * k), one);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    product.a[static_cast<std::size_t>(i * k + 2 * block - 1 - i % (block - 1))] = infinity;
+  }
+  product.b.assign(static_cast<std::size_t>(kColumns * k), one);
+  product.c.assign(kRows * kColumns, 0);
+  product.prepare(contract, kRows, kColumns, k);
+  for (const std::string& variant : reference_backend().variants(product.spec)) {
+    EXPECT_EQ(run_variant(product.spec, product.operands, variant),
+              std::vector<std::uint32_t>(kRows * kColumns, arithmetic::kInfBits))
+        << variant << " " << contract.text();
+  }
+}
+
+TEST(StepVectors, ATailSeesNothingOfTheBlockBeforeIt) {
+  int met = 0;
+  for (const Contract& contract : base_contracts()) {
+    arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
+      constexpr std::int64_t block = arithmetic::Step<A, T>::products;
+      if constexpr (T != DType::e4m3 && block > 1) {  // e4m3 has no infinity
+        compare_tails<T>(contract, block);
+        ++met;
+      }
+    });
+  }
+  EXPECT_GE(met, 8);
 }
 
 }  // namespace
