@@ -35,7 +35,8 @@ struct GemmCase {
     memory.add(d.data(), d.size() * 4);
   }
 
-  Totals launch(const Kernel& kernel, int tile, u32 threads_a_group, int host_threads = 1) {
+  Totals launch(const Kernel& kernel, int tile, u32 threads_a_group, int host_threads = 1,
+                bool adverse = false) {
     const u16* pa = a.data();
     const u16* pb = b.data();
     float* pd = d.data();
@@ -50,6 +51,7 @@ struct GemmCase {
     launch.grid = {static_cast<u32>((n + tile - 1) / tile), static_cast<u32>((m + tile - 1) / tile),
                    1};
     launch.block = {threads_a_group, 1, 1};
+    launch.adverse = adverse;
     launch.arguments = pack_arguments(kernel.text, values);
     return run(kernel, launch, memory, host_threads);
   }

@@ -22,7 +22,7 @@ class LdsOrder : public ::testing::Test {
       waves_.back()->index = i;
       waves_.back()->set(kExec, 2, 1);
     }
-    lds_->reset(64, 3);
+    lds_->reset(64);
   }
   Wave& wave(int i) { return *waves_[static_cast<std::size_t>(i)]; }
 

@@ -4,8 +4,10 @@
 """resources.py CODE_DIR: what every kernel of every chip must be, read from the very text that its
 code object is assembled from: no spills, no scratch, no calls, no registers named at run time,
 subnormals kept; matrix instructions where they belong, of the right kind and number; registers and
-shared memory within budget. `--self-test` plants each fault and must find it.
+shared memory within budget, and within what the descriptor reserves. Each fault is also planted in a
+good kernel, and must be found.
 """
+import functools
 import pathlib
 import re
 import sys
@@ -45,7 +47,41 @@ def faults(chip, kernel):
         yield "flushes subnormals"
     if numbers.get("amdhsa_float_round_mode_32", 0) != 0:
         yield "does not round to nearest"
+    yield from descriptor_faults(chip, kernel)
     yield from matrix_faults(chip, kernel)
+
+
+def used(kernel):
+    """The number of vector, accumulation and scalar registers up to the highest that the text names."""
+    mask = functools.reduce(int.__or__, map(assembly.registers, kernel.instructions()))
+    scalars = mask >> assembly.SCALARS & ((1 << 102) - 1)
+    return (mask & ((1 << 256) - 1)).bit_length(), (mask >> 256 & ((1 << 256) - 1)).bit_length(), scalars.bit_length()
+
+
+def descriptor_faults(chip, kernel):
+    """Sentences about what a launch reserves by a kernel's descriptor and what its text needs. A register
+    beyond them belongs to another wave; the loader believes the metadata, the chip the descriptor."""
+    n = kernel.numbers
+    vectors, accumulators, scalars = used(kernel)
+    reserved = n["amdhsa_next_free_vgpr"]
+    split = n.get("amdhsa_accum_offset", 256)
+    if vectors > min(reserved, split):
+        yield f"names v{vectors - 1}; the descriptor reserves {min(reserved, split)} vector registers"
+    if accumulators and split + accumulators > reserved:
+        yield f"names a{accumulators - 1}; the descriptor reserves {max(0, reserved - split)}"
+    if scalars > n["amdhsa_next_free_sgpr"]:
+        yield f"names s{scalars - 1}; the descriptor reserves {n['amdhsa_next_free_sgpr']} scalar registers"
+    for ours, theirs in (("vgpr_count", "amdhsa_next_free_vgpr"), ("kernarg_segment_size", "amdhsa_kernarg_size"),
+                         ("group_segment_fixed_size", "amdhsa_group_segment_fixed_size"),
+                         ("private_segment_fixed_size", "amdhsa_private_segment_fixed_size")):
+        if n[ours] != n[theirs]:
+            yield f"{ours} is {n[ours]} in the metadata and {n[theirs]} in the descriptor"
+    if n["arguments_end"] > n["amdhsa_kernarg_size"]:
+        yield f"arguments end at byte {n['arguments_end']} of {n['amdhsa_kernarg_size']}"
+    # All waves of a workgroup run at a time, on 4 SIMDs of 512 registers per lane, given out in eights.
+    waves = -(-n["max_flat_workgroup_size"] // 256)
+    if chip.startswith("gfx9") and waves * -(-reserved // 8) * 8 > 512:
+        yield f"{waves} waves of a workgroup per SIMD with {reserved} registers each do not fit"
 
 
 def matrix_faults(chip, kernel):
@@ -90,10 +126,14 @@ def self_test(files):
 
     for number, value in (("vgpr_spill_count", 1), ("sgpr_spill_count", 1), ("vgpr_count", 257),
                           ("private_segment_fixed_size", 4), ("group_segment_fixed_size", 65540),
-                          ("amdhsa_float_denorm_mode_32", 0)):
+                          ("amdhsa_float_denorm_mode_32", 0), ("amdhsa_next_free_vgpr", 40),
+                          ("amdhsa_accum_offset", 40), ("amdhsa_next_free_sgpr", 16), ("amdhsa_kernarg_size", 8),
+                          ("amdhsa_group_segment_fixed_size", 4096), ("max_flat_workgroup_size", 1024),
+                          ("kernarg_segment_size", 16), ("arguments_end", 1024)):
         plant(number, lambda bad, n=number, v=value: bad.numbers.update({n: v}))
     for line in ("v_movrels_b32_e32 v0, v1", "s_swappc_b64 s[30:31], s[0:1]",
-                 "scratch_load_dword v0, off, off", "v_mfma_f32_32x32x8_f16 v[0:15], v[0:1], v[0:1], 0"):
+                 "scratch_load_dword v0, off, off", "v_mfma_f32_32x32x8_f16 v[0:15], v[0:1], v[0:1], 0",
+                 "v_mov_b32_e32 v255, v0", "v_accvgpr_read_b32 v0, a0", "s_mov_b64 s[100:101], 0"):
         plant(line, lambda bad, text=line: bad.lines.append(text))
     mfma = next(line for line in kernels["mfma_bf16_128x128_chain_k_k"].lines if "v_mfma" in line)
     plant("a missing mfma", lambda bad: bad.lines.remove(mfma))

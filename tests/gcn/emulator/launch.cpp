@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/gcn/emulator/global.hpp"
 #include "tests/gcn/emulator/lds.hpp"
 
 namespace detgemm::gcn {
@@ -19,17 +20,23 @@ namespace {
 
 /// A wave that runs longer than this does not end.
 constexpr u64 kEndless = u64{1} << 30;
+constexpr u32 kMostThreads = 1024;
 
 /// Waves and local memory of a workgroup, reused for one workgroup after the other.
 class Workgroup {
  public:
-  Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory)
-      : kernel_(kernel), launch_(launch) {
+  Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory,
+            GlobalShadow& shadow)
+      : kernel_(kernel), launch_(launch), global_(shadow) {
+    if (threads() > kMostThreads)
+      throw std::runtime_error("gcn: more threads than a workgroup has");
     while (waves_.size() * kLanes < threads()) {
       waves_.push_back(std::make_unique<Wave>());
       Wave& w = *waves_.back();
       w.lds = &lds_;
+      w.global = &global_;
       w.memory = &memory;
+      w.adverse = launch.adverse;
       w.index = static_cast<int>(waves_.size()) - 1;
       w.spread_exec();
     }
@@ -37,8 +44,9 @@ class Workgroup {
 
   void run(const std::array<u32, 3>& id) {
     id_ = id;
-    lds_.reset(kernel_.text.descriptor("group_segment_fixed_size") + launch_.dynamic_lds,
-               static_cast<int>(waves_.size()));
+    const auto& g = launch_.grid;
+    global_.start((u64{id[2]} * g[1] + id[1]) * g[0] + id[0]);
+    lds_.reset(kernel_.text.descriptor("group_segment_fixed_size") + launch_.dynamic_lds);
     for (auto& w : waves_) start(*w);
     for (bool running = true; running;) {
       running = false;
@@ -49,6 +57,7 @@ class Workgroup {
         running = running || !w->ended;
       }
       lds_.barrier(waves_);
+      global_.barrier(waves_);
     }
     for (const auto& w : waves_) totals_.add({0, 1, w->instructions, w->mfmas});
     ++totals_.workgroups;
@@ -114,6 +123,7 @@ class Workgroup {
   const Launch& launch_;
   std::array<u32, 3> id_{};
   Lds lds_;
+  GlobalAccess global_;
   std::vector<std::unique_ptr<Wave>> waves_;
   Totals totals_;
 };
@@ -128,13 +138,14 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
   MemoryMap map = memory;
   map.add(launch.arguments.data(), launch.arguments.size());
   const u64 count = u64{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  GlobalShadow shadow(threads > 1);
   std::atomic<u64> next{0};
   std::mutex mutex;
   std::exception_ptr error;
   Totals totals;
   const auto work = [&] {
     try {
-      const auto group = std::make_unique<Workgroup>(kernel, launch, map);
+      const auto group = std::make_unique<Workgroup>(kernel, launch, map, shadow);
       for (u64 i = next++; i < count; i = next++) {
         group->run({static_cast<u32>(i % launch.grid[0]),
                     static_cast<u32>(i / launch.grid[0] % launch.grid[1]),

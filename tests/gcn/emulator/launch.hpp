@@ -14,6 +14,9 @@ struct Launch {
   std::array<u32, 3> block{64, 1, 1};  ///< threads of a workgroup
   u32 dynamic_lds = 0;                 ///< bytes in addition to the kernel's own
   std::vector<u8> arguments;           ///< the kernarg segment
+  /// Matrix instructions with 16-bit operands return -0 for every zero, and NaNs of other bits: the
+  /// contract leaves both to the chip, and kernels have to restore its own.
+  bool adverse = false;
 };
 
 struct Totals {

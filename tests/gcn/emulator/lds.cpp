@@ -10,54 +10,27 @@ namespace detgemm::gcn {
 
 namespace {
 
-u32 wave_of(u32 tag) { return tag >> 3 & 31; }
-std::string by_whom(u32 tag) {
-  return wave_of(tag) == 31 ? "several waves" : "wave " + std::to_string(wave_of(tag));
-}
+u32 wave_of(u32 tag) { return Order::wave_of(tag); }
 [[noreturn]] void refuse(const std::string& before, u32 word, const std::string& after, int lane) {
   throw Fault(before + "LDS word at byte " + std::to_string(4 * word) + after, lane);
 }
 bool active(u64 exec, int lane) { return (exec >> lane & 1) != 0; }
 
-template <class T>
-void forget_done(std::vector<T>& list, const Wave& w) {
-  const auto done = [&](const T& x) { return !w.outstanding(x.mark); };
-  list.erase(std::remove_if(list.begin(), list.end(), done), list.end());
-}
-
 }  // namespace
 
-void Lds::reset(u32 bytes, int waves) {
-  if (bytes > kLargest || static_cast<std::size_t>(waves) > kWaves)
-    throw Fault("more local memory or waves than a workgroup has");
+void Lds::reset(u32 bytes) {
+  if (bytes > kLargest) throw Fault("more local memory than a workgroup has");
   size_ = bytes;
-  stamp_ = 0;
-  history_ = {};
+  reads_.reset();
+  writes_.reset();
   const std::size_t words = (bytes + 3) / 4;
   std::fill_n(writers_.begin(), words, 0);
   std::fill_n(readers_.begin(), words, 0);
 }
 
-u32 Lds::stamped(const Wave& w, Kind kind, u32 mark) {
-  if (++stamp_ >= 1U << 24) throw Fault("more LDS accesses than the emulator counts");
-  const auto wave = static_cast<u32>(w.index);
-  auto& pending = history_[kind].pending[wave];
-  if (pending.size() >= 64) forget_done(pending, w);
-  pending.push_back({mark, stamp_});
-  return stamp_ << 8 | wave << 3;
-}
-
-bool Lds::released(Kind kind, u32 tag) const {
-  const History& h = history_[kind];
-  return tag >> 8 <= (wave_of(tag) == kSeveral ? h.safe : h.released[wave_of(tag)]);
-}
-
-bool Lds::ordered(const Wave& w, Kind kind, u32 tag) const {
-  return wave_of(tag) == static_cast<u32>(w.index) || released(kind, tag);
-}
-
 void Lds::check_range(Wave& w, const u32* address, u32 bytes) const {
-  const u32 align = std::min(bytes, 4U) - 1;
+  // Naturally aligned; a chip in its unaligned mode would allow the others, in more time.
+  const u32 align = bytes - 1;
   const u32* mask = w.exec_words();
   // No branches, for speed: an address beyond `room` makes the top bit of one of the two.
   const u32 room = size_ - bytes;
@@ -74,7 +47,8 @@ void Lds::check_range(Wave& w, const u32* address, u32 bytes) const {
                       std::to_string(end) + " of " + std::to_string(size_),
                   l);
     }
-    if ((address[l] & align) != 0) throw Fault("misaligned LDS access", l);
+    if ((address[l] & align) != 0)
+      throw Fault("misaligned LDS access of " + std::to_string(bytes) + " bytes", l);
   }
 }
 
@@ -82,25 +56,24 @@ void Lds::check_range(Wave& w, const u32* address, u32 bytes) const {
 void Lds::check_dma(const Wave& w, u32 word, const char* does, int lane) {
   const u32 tag = writers_[word];
   if ((tag & kDma) == 0 || wave_of(tag) != static_cast<u32>(w.index)) return;
-  for (const Access& x : history_[kWrite].pending[wave_of(tag)]) {
-    if (x.stamp == tag >> 8 && w.outstanding(x.mark))
-      refuse(does, word, " before s_waitcnt vmcnt guarantees the load into it", lane);
-  }
+  if (writes_.outstanding(w, tag))
+    refuse(does, word, " before s_waitcnt vmcnt guarantees the load into it", lane);
 }
 
 void Lds::note_read(u32 word, u32 tag, u32 limit) {
   u32& reader = readers_[word];
   const bool others = reader > limit && wave_of(reader ^ tag) != 0;
-  reader = tag | (others ? kSeveral << 3 : 0);
+  reader = tag | (others ? Order::kSeveral << 3 : 0);
 }
 
 void Lds::check_read(const Wave& w, u32 word, u32 mask, int lane) {
   const u32 writer = writers_[word];
   if (writer == 0 || ((writer & kPartial) != 0 && (mask & ~parts_[word]) != 0))
     refuse("reads unwritten LDS: ", word, "", lane);
-  if (!ordered(w, kWrite, writer)) {
+  if (!writes_.ordered(w, writer)) {
     refuse("LDS race: ", word,
-           ", written by " + by_whom(writer) + ", is read with no barrier after a completed write",
+           ", written by " + Order::by_whom(writer) +
+               ", is read with no barrier after a completed write",
            lane);
   }
   check_dma(w, word, "reads ", lane);
@@ -110,27 +83,27 @@ void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane) {
   const u32 reader = readers_[word];
   const u32 old = writers_[word];
   const char* const race = ", is overwritten with no barrier after a completed ";
-  if (!ordered(w, kRead, reader))
-    refuse("LDS race: ", word, ", read by " + by_whom(reader) + race + "read", lane);
+  if (!reads_.ordered(w, reader))
+    refuse("LDS race: ", word, ", read by " + Order::by_whom(reader) + race + "read", lane);
   // Waves may write different bytes of a word between two barriers.
   const bool partial = (old & kPartial) != 0;
-  const u32 fresh = released(kWrite, old) ? 0 : partial ? parts_[word] >> 4 : 15;
-  const bool mixed = !ordered(w, kWrite, old);
+  const u32 fresh = writes_.released(old) ? 0 : partial ? parts_[word] >> 4 : 15;
+  const bool mixed = !writes_.ordered(w, old);
   if (mixed && (fresh & mask) != 0)
-    refuse("LDS race: ", word, ", written by " + by_whom(old) + race + "write", lane);
+    refuse("LDS race: ", word, ", written by " + Order::by_whom(old) + race + "write", lane);
   check_dma(w, word, "overwrites ", lane);
   writers_[word] = tag;
   if (mask == 15) return;
   const u32 ever = old == 0 ? 0 : partial ? parts_[word] & 15 : 15;
-  writers_[word] = tag | kPartial | (mixed ? kSeveral << 3 : 0);
+  writers_[word] = tag | kPartial | (mixed ? Order::kSeveral << 3 : 0);
   parts_[word] = static_cast<u8>((fresh | mask) << 4 | ever | mask);
 }
 
 void Lds::read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 mark) {
   check_range(w, address, static_cast<u32>(bytes));
-  const u32 tag = stamped(w, kRead, mark);
-  const u32 limit = limit_of(kWrite);
-  const u32 read_limit = limit_of(kRead);
+  const u32 tag = reads_.stamped(w, mark);
+  const u32 limit = writes_.limit();
+  const u32 read_limit = reads_.limit();
   const u32 words = static_cast<u32>(bytes + 3) / 4;
   const u32* mask = w.exec_words();
   // Lanes often read what the first or the sixteenth before them reads, which is checked once.
@@ -161,9 +134,9 @@ void Lds::read(Wave& w, const u32* address, int bytes, u32 (*out)[kLanes], u32 m
 void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, bool dma) {
   check_range(w, address, static_cast<u32>(bytes));
   const u64 exec = w.exec();
-  const u32 tag = stamped(w, kWrite, mark) | (dma ? kDma : 0);
-  const u32 limit = limit_of(kWrite);
-  const u32 read_limit = limit_of(kRead);
+  const u32 tag = writes_.stamped(w, mark) | (dma ? kDma : 0);
+  const u32 limit = writes_.limit();
+  const u32 read_limit = reads_.limit();
   for (int l = 0; l < kLanes; ++l) {
     if (!active(exec, l)) continue;
     const u32 mask = bytes < 4 ? ((1U << bytes) - 1) << (address[l] & 3) : 15;
@@ -186,17 +159,8 @@ void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, boo
 }
 
 void Lds::barrier(const std::vector<std::unique_ptr<Wave>>& waves) {
-  for (History& h : history_) {
-    h.safe = stamp_;
-    for (const auto& w : waves) {
-      const auto wave = static_cast<std::size_t>(w->index);
-      forget_done(h.pending[wave], *w);
-      h.released[wave] = stamp_;
-      for (const Access& x : h.pending[wave])
-        h.released[wave] = std::min(h.released[wave], x.stamp - 1);
-      h.safe = std::min(h.safe, h.released[wave]);
-    }
-  }
+  reads_.barrier(waves);
+  writes_.barrier(waves);
 }
 
 }  // namespace detgemm::gcn

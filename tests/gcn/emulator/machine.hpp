@@ -75,6 +75,7 @@ class MemoryMap {
 enum Counter { kVm = 0, kLgkm = 1 };
 
 class Lds;
+class GlobalAccess;
 
 /// One wave of 64 lanes. Vector registers are rows of 64 words, so that an instruction is a loop
 /// with a fixed trip count. Beside each register: which lanes were ever written, and the load that
@@ -94,7 +95,9 @@ struct Wave {
   u32 last_smem = 0;                ///< scalar loads arrive in any order
   int index = 0;                    ///< in its workgroup
   u64 instructions = 0, mfmas = 0;
+  bool adverse = false;  ///< matrix instructions return -0 and odd NaNs, see Launch
   Lds* lds = nullptr;
+  GlobalAccess* global = nullptr;
   const MemoryMap* memory = nullptr;
 
   void reset();

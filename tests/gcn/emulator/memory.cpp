@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/gcn/emulator/global.hpp"
 #include "tests/gcn/emulator/lds.hpp"
 #include "tests/gcn/emulator/vector_alu.hpp"
 
@@ -34,12 +35,15 @@ void addresses(Wave& w, const Instruction& in, int at, int base, int bytes, cons
   const u64 high_part = flat ? ~u64{0} : 0;
   u64 lowest = ~u64{0};
   u64 highest = 0;
+  u64 odd = 0;  // bits in which some address is not aligned
   for (int l = 0; l < kLanes; ++l) {
     address[l] = from + (low[l] | (static_cast<u64>(high[l]) << 32 & high_part));
     const bool active = (exec >> l & 1) != 0;
     lowest = std::min(lowest, active ? address[l] : ~u64{0});
     highest = std::max(highest, active ? address[l] : 0);
+    odd |= active ? address[l] & static_cast<u64>(std::min(bytes, 4) - 1) : 0;
   }
+  if (odd != 0) throw Fault("misaligned global access of " + std::to_string(bytes) + " bytes");
   const u64 size = static_cast<u64>(bytes);
   if (exec == 0 || w.memory->holds(lowest, highest - lowest + size)) return;
   for (int l = 0; l < kLanes; ++l) {
@@ -75,6 +79,7 @@ void load(Wave& w, const Instruction& in) {
     for (int i = 0; i < kRowsOf<BYTES>; ++i) rows[i][l] = words[i];
   }
   const u32 mark = w.issue(kVm);
+  w.global->read(w, from, BYTES, mark);
   if constexpr (kToLds) {
     u32 to[kLanes];
     const u32 begin = static_cast<u32>(w.read(kM0, 1) & 0xffff) + in.offset[0];
@@ -90,7 +95,7 @@ void store(Wave& w, const Instruction& in) {
   Addresses to;
   addresses(w, in, 0, 2, BYTES, "writes", to);
   const Rows rows = stored(w, in[1], kRowsOf<BYTES>);
-  w.issue(kVm);
+  w.global->write(w, to, BYTES, w.issue(kVm));
   for (int l = 0; l < kLanes; ++l) {
     if ((w.exec() >> l & 1) == 0) continue;
     u32 words[kRowsOf<BYTES>];

@@ -36,6 +36,13 @@ const Wide& wide() {
 
 namespace {
 
+/// Zeros and NaNs as the contract does not have them, and as a chip may return them.
+template <std::size_t N>
+void disturb(float (&d)[N][kLanes]) {
+  for (auto& row : d)
+    for (float& x : row) x = x == 0 ? -0.0F : x != x ? arithmetic::float_of(0xffc12345) : x;
+}
+
 /// Every lane is active, whatever exec says.
 template <int R, DType T, Arithmetic A>
 void mfma(Wave& w, const Instruction& in) {
@@ -71,6 +78,7 @@ void mfma(Wave& w, const Instruction& in) {
     wide().decode2(b, R, half, y);
     for (int k = 0; k < products; k += 4) wide().cdna2(x, y, k, R, rows);
   }
+  if (w.adverse) disturb(d);
   const int reg = vector_destination(in[0]).reg;
   for (int r = reg; r < reg + registers; ++r) {
     w.settle(r);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/gcn/emulator/global.hpp"
 #include "tests/gcn/emulator/vector_alu.hpp"
 
 namespace detgemm::gcn {
@@ -89,6 +90,7 @@ void load(Wave& w, const Instruction& in) {
   const u32* from = reinterpret_cast<const u32*>(address);
   const u32 mark = w.issue(kLgkm);
   w.last_smem = w.issued[kLgkm];
+  w.global->read_scalar(w, address, 4 * WORDS, mark);
   for (int i = 0; i < WORDS; ++i) {
     w.set(in[0].reg + i, 1, from[i]);
     w.pending[kRows + in[0].reg + i] = mark;

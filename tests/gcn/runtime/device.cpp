@@ -44,6 +44,7 @@ Device& Device::get() {
 Device::Device()
     : architecture(environment("GCN_ARCH", "gfx942")),
       units(std::atoi(environment("GCN_UNITS", architecture == "gfx942" ? "304" : "104").c_str())),
+      adverse(environment("GCN_MFMA", "model") == "adverse"),
       report_(environment("GCN_REPORT", "")),
       threads_(std::max(1, std::atoi(environment("GCN_THREADS", "1").c_str()))) {
   std::string folders = environment("GCN_CODE", "");

@@ -67,6 +67,7 @@ class Device {
 
   std::string architecture;  ///< gfx942 or gfx90a
   int units;                 ///< number of compute units that it reports
+  bool adverse;              ///< see Launch
   std::recursive_mutex mutex;
 
   Error allocate(void** out, std::size_t bytes, bool host);

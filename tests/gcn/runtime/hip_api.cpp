@@ -272,7 +272,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
   return call([&](Device& d) {
     const auto* kernel = static_cast<const Kernel*>(function);
     if (kernel == nullptr) return kInvalidHandle;
-    Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, {}};
+    Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, {}, false};
     const std::uint64_t threads = std::uint64_t{bx} * by * bz;
     const std::uint32_t max_threads = kernel->text.descriptor("max_flat_workgroup_size");
     const std::uint32_t local = kernel->text.descriptor("group_segment_fixed_size") + shared;
@@ -280,6 +280,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
       return kInvalidConfiguration;
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
+    launch.adverse = d.adverse;
     launch.arguments = pack_arguments(kernel->text, parameters);
     return d.enqueue(stream, [=, &d] { return d.launch(*kernel, launch); });
   });

@@ -12,9 +12,17 @@ import shutil
 import subprocess
 import sys
 
-KERNEL = "mfma_bf16_128x128_chain_k_k"
-PROBLEM = ["--contract", "cdna3/bf16/chain->fp32", "--m", "128", "--n", "128", "--k", "96",
-           "--layout", "NT", "--dist", "wide"]
+class Target:
+    """A kernel, how it is forced, a problem that runs it, on what chip, and the faults planted in it."""
+
+    def __init__(self, kernel, variant, contract, shape, faults, values="wide", chip=None):
+        self.kernel, self.variant, self.faults, self.chip = kernel, variant, faults, chip or {}
+        self.problem = ["--contract", contract, "--m", shape[0], "--n", shape[1], "--k", shape[2],
+                        "--layout", "NT", "--dist", values]
+
+
+# A matrix core that returns -0 for every zero, which the contract allows.
+ADVERSE = {"GCN_MFMA": "adverse"}
 
 
 def is_mfma(line):
@@ -63,10 +71,40 @@ def wrong_row(lines):
     lines[at] = re.sub(r"offset1:(\d+)$", lambda m: f"offset1:{int(m.group(1)) + 1}", lines[at])
 
 
-FAULTS = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes, wrong_row]
+def shared_slice(lines):
+    """Gives every workgroup the first slice of the workspace: what s2, its number, is multiplied by."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(s_mul\w+ [^,]+, [^,]+), s2$", r"\1, 0", line)
 
 
-def plant(code, work, fault):
+def kept_zeros(lines):
+    """Removes the additions of +0 by which -0 becomes the contract's +0."""
+    lines[:] = [line for line in lines
+                if not re.match(r"\s*v_(pk_)?add_f32\w* (v\S+), (0, \2|\2, 0)( |$)", line)]
+
+
+def misaligned(lines):
+    """Moves a fragment's read of 8 bytes by 4."""
+    at = next(i for i, line in enumerate(lines) if re.match(r"\s*ds_read_b64 ", line))
+    lines[at] = re.sub(r"( offset:(\d+))?$", lambda m: f" offset:{int(m.group(2) or 0) + 4}", lines[at])
+
+
+MATRIX = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes]
+TARGETS = [
+    Target("mfma_bf16_128x128_chain_k_k", "128x128", "cdna3/bf16/chain->fp32", ("128", "128", "96"),
+           MATRIX + [wrong_row, misaligned]),
+    # Several workgroups, each with sums of a tree that wait in its slice of the workspace.
+    Target("mfma_bf16_128x128_leaves_k_k", "128x128", "cdna3/bf16/tree:64->fp32", ("256", "256", "256"),
+           [shared_slice]),
+    # Zeros among the results.
+    Target("mfma_bf16_128x128_chain_k_k", "128x128", "cdna3/bf16/chain->fp32", ("128", "128", "96"),
+           [kept_zeros], "cancel", ADVERSE),
+]
+# What the interpreter says of a fault that has to be refused, whatever the bits.
+MESSAGES = {misaligned: "misaligned LDS access of 8 bytes", shared_slice: "race in global memory"}
+
+
+def plant(code, work, kernel, fault):
     """A code folder whose text has the fault; the code object, by which it is found, stays."""
     folder = work / (fault.__name__ if fault else "as_it_is")
     shutil.rmtree(folder, ignore_errors=True)
@@ -74,7 +112,7 @@ def plant(code, work, fault):
     shutil.copy(code / "gfx942.hsaco", folder)
     for source in (code / "gfx942").glob("*.s"):
         text = source.read_text()
-        start = text.find(f"\n{KERNEL}:")
+        start = text.find(f"\n{kernel}:")
         if fault and start >= 0:
             end = text.index(".Lfunc_end", start)
             lines = text[start:end].split("\n")
@@ -100,17 +138,21 @@ def digest(command, environment):
 def main():
     cli, code, runtime, work = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
     environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime))
-    expected = digest([cli, "run", "--backend", "reference", *PROBLEM], environment)
     failed = []
-    for fault in [None, *FAULTS]:
-        environment["GCN_CODE"] = str(plant(code, work, fault))
-        got = digest([cli, "run", "--backend", "hip", "--variant", "128x128", *PROBLEM], environment)
-        name = fault.__name__ if fault else "as it is"
-        print(f"{name}: {'equal' if got == expected else got}")
-        if (got == expected) == bool(fault):
-            failed.append(name)
-    print(f"{len(FAULTS)} planted faults, wrong verdicts: {', '.join(failed) or 'none'}")
-    sys.exit(1 if failed else 0)
+    planted = 0
+    for target in TARGETS:
+        expected = digest([cli, "run", "--backend", "reference", *target.problem], environment)
+        for fault in [None, *target.faults]:
+            code_folder = plant(code, work, target.kernel, fault)
+            got = digest([cli, "run", "--backend", "hip", "--variant", target.variant, *target.problem],
+                         dict(environment, GCN_CODE=str(code_folder), **target.chip))
+            name = f"{target.kernel}, {fault.__name__ if fault else 'as it is'}"
+            print(f"{name}: {'equal' if got == expected else got}")
+            planted += 1 if fault else 0
+            if (got == expected) == bool(fault) or MESSAGES.get(fault, "") not in got:
+                failed.append(name)
+    print(f"{planted} planted faults, wrong verdicts: {', '.join(failed) or 'none'}")
+    sys.exit(1 if failed or not planted else 0)
 
 
 if __name__ == "__main__":
