@@ -32,6 +32,7 @@ detgemm_tristate(HIP AUTO "The HIP backend; AUTO builds it without kernels if th
 detgemm_tristate(MPI AUTO "The transport of clusters over MPI" IF_ASKED)
 
 option(DETGEMM_HIP_LINK_RUNTIME "Link an installed ROCm's libamdhip64, not one found at run time" OFF)
+option(DETGEMM_HIP_FP32_MFMA "Let ieee_fma choose the fp32 matrix cores of gfx90a and gfx942, which no chip confirmed yet" OFF)
 option(DETGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})

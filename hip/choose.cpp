@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/contract/forced_kernel.hpp"
+#include "hip/gfx9/fp32_tile.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
 
@@ -65,6 +66,8 @@ double rate(Variant variant) {
       return 0.8;
     case Variant::simt16:
       return 0.4;
+    case Variant::fp32_128:
+      return 1.6;  // twice the vector rate of fp32
   }
   return 1;
 }
@@ -87,7 +90,7 @@ struct Loads {
 
 /// The loads with which the kernel takes these arrays, or nothing where it does not take them.
 std::optional<Loads> loads_of(const KernelInfo& kernel, const GemmArguments& g) {
-  if (is_simt(kernel.variant)) return Loads{};
+  if (is_ieee(kernel.variant)) return Loads{};
   const OperandFacts a = facts_of(g.a, g.m, g.as.row, g.as.col, g);
   const OperandFacts b = facts_of(g.b, g.n, g.bs.col, g.bs.row, g);
   constexpr Loads slow{Major::any, Major::any};
@@ -112,6 +115,7 @@ std::optional<Pick> pick(const GemmArguments& g, Arithmetic arithmetic,
     const auto loads = loads_of(kernel, g);
     if (!loads) continue;
     const Pick one{kernel.variant, *loads};
+    if (!forced && !may_be_chosen(kernel.variant, options.chip)) continue;
     if (!forced && kernel.variant == Variant::stream) {
       // Where its loads are aligned it is the best by construction: it reads every weight once and
       // in whole cache lines.
@@ -148,8 +152,8 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
   // A tile of 256 x 256 has no registers for a second sum.
   static const auto leaves = named(std::array{
       info(Variant::tile128, false), info(Variant::tile64, true), info(Variant::stream, true)});
-  static const auto simt =
-      named(std::array{info(Variant::simt64, true), info(Variant::simt16, true)});
+  static const auto simt = named(std::array{
+      info(Variant::simt64, true), info(Variant::simt16, true), info(Variant::fp32_128, true)});
   if (arithmetic == Arithmetic::ieee_fma) return simt;
   if (reduction == ReductionKind::chain) return chain;
   return leaves;
@@ -169,6 +173,10 @@ bool computes(Chip chip, const Contract& contract) {
   }
 }
 
+bool may_be_chosen(Variant variant, Chip chip) {
+  return variant != Variant::fp32_128 || (DETGEMM_HIP_FP32_MFMA != 0 && has_matrix_kernels(chip));
+}
+
 Shape shape_of(Variant variant, bool leaves) {
   switch (variant) {
     case Variant::tile256:
@@ -184,6 +192,8 @@ Shape shape_of(Variant variant, bool leaves) {
       return {simt::Tile64::kM, simt::Tile64::kN, simt::kThreads, 4};
     case Variant::simt16:
       return {simt::Tile16::kM, simt::Tile16::kN, simt::kThreads, 4};
+    case Variant::fp32_128:
+      return {gfx9::Fp32Tile::kM, gfx9::Fp32Tile::kN, simt::kThreads, 2};
   }
   return {1, 1, 64, 1};
 }

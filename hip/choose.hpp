@@ -5,9 +5,17 @@
 
 #include "hip/launch.hpp"
 
+#if !defined(DETGEMM_HIP_FP32_MFMA)
+#define DETGEMM_HIP_FP32_MFMA 0
+#endif
+
 namespace detgemm::hip {
 
 Shape shape_of(Variant variant, bool leaves);
+
+/// Whether the chooser may take the kernel where none is forced. The fp32 matrix cores are taken
+/// only in a build with DETGEMM_HIP_FP32_MFMA, as long as no chip has confirmed their bits.
+bool may_be_chosen(Variant variant, Chip chip);
 
 /// How an operand's memory suits the matrix-core kernels.
 ///

@@ -38,7 +38,11 @@ DETGEMM_DEVICE int fresh_thread() {
 /// All waves of the workgroup meet; what they wrote to shared memory before is visible to all of
 /// them after. Loads from global memory stay in flight.
 DETGEMM_DEVICE void block_barrier() {
+#if defined(__GFX12__)
+  asm volatile("s_wait_dscnt 0x0\n\ts_barrier_signal -1\n\ts_barrier_wait -1" ::: "memory");
+#else
   asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory");
+#endif
 }
 #elif defined(__CUDACC__)
 DETGEMM_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }

@@ -27,6 +27,9 @@ std::vector<KernelKey> matrix_keys() {
       keys.push_back({Variant::stream, input, leaves, Major::any, Major::any});
     }
   }
+  for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
+    for (const bool leaves : {false, true}) keys.push_back({Variant::fp32_128, input, leaves});
+  }
   return keys;
 }
 
@@ -48,7 +51,7 @@ const std::vector<KernelKey>& all_keys(Chip chip) {
     keys.insert(keys.end(), matrix.begin(), matrix.end());
     return keys;
   }();
-  return chip == Chip::gfx1100 ? portable : gfx9;
+  return has_matrix_kernels(chip) ? gfx9 : portable;
 }
 
 const char* text(Major major) {
@@ -57,21 +60,23 @@ const char* text(Major major) {
 
 }  // namespace
 
-std::string_view name(Chip chip) {
-  switch (chip) {
-    case Chip::gfx90a:
-      return "gfx90a";
-    case Chip::gfx942:
-      return "gfx942";
-    case Chip::gfx1100:
-      return "gfx1100";
-  }
-  return "unknown";
+std::span<const Chip> chips() {
+  static constexpr std::array all{Chip::gfx90a,  Chip::gfx942,  Chip::gfx950,  Chip::gfx1100,
+                                  Chip::gfx1101, Chip::gfx1102, Chip::gfx1200, Chip::gfx1201};
+  return all;
 }
+
+std::string_view name(Chip chip) {
+  constexpr std::array names{"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
+                             "gfx1101", "gfx1102", "gfx1200", "gfx1201"};
+  return names[static_cast<std::size_t>(chip)];
+}
+
+bool has_matrix_kernels(Chip chip) { return chip == Chip::gfx90a || chip == Chip::gfx942; }
 
 std::optional<Chip> chip_of(std::string_view architecture) {
   const std::string_view base = architecture.substr(0, architecture.find(':'));
-  for (const Chip chip : {Chip::gfx90a, Chip::gfx942, Chip::gfx1100}) {
+  for (const Chip chip : chips()) {
     if (base == name(chip)) return chip;
   }
   return std::nullopt;
@@ -80,11 +85,16 @@ std::optional<Chip> chip_of(std::string_view architecture) {
 bool is_simt(Variant variant) { return variant == Variant::simt64 || variant == Variant::simt16; }
 
 std::string_view name(Variant variant) {
-  constexpr std::array names{"256x256", "128x128", "64x64", "stream", "simt-64x64", "simt-16x64"};
+  constexpr std::array names{"256x256",    "128x128",    "64x64",    "stream",
+                             "simt-64x64", "simt-16x64", "mfma-fp32"};
   return names[static_cast<std::size_t>(variant)];
 }
 
 std::string name(const KernelKey& key) {
+  if (key.variant == Variant::fp32_128) {
+    return "mfma_fp32_" + std::string(detgemm::name(key.input)) + "_128x128" +
+           (key.leaves ? "_leaves" : "_chain");
+  }
   const bool simt = is_simt(key.variant);
   const std::string_view family = name(key.variant);
   std::string full = simt ? "simt_" : "mfma_";
@@ -107,7 +117,7 @@ const std::vector<std::string>& kernel_names(Chip chip) {
   };
   static const auto portable = make(Chip::gfx1100);
   static const auto gfx9 = make(Chip::gfx942);
-  return chip == Chip::gfx1100 ? portable : gfx9;
+  return has_matrix_kernels(chip) ? gfx9 : portable;
 }
 
 int kernel_index(Chip chip, const KernelKey& key) {

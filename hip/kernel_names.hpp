@@ -15,16 +15,21 @@
 namespace detgemm::hip {
 
 /// The chips that kernels are compiled for.
-enum class Chip { gfx90a, gfx942, gfx1100 };
+enum class Chip { gfx90a, gfx942, gfx950, gfx1100, gfx1101, gfx1102, gfx1200, gfx1201 };
+std::span<const Chip> chips();
 std::string_view name(Chip chip);
+/// Whether the chip has kernels that use its matrix cores.
+bool has_matrix_kernels(Chip chip);
 /// From the runtime's name of an architecture, "gfx942:sramecc+:xnack-"; features do not matter.
 std::optional<Chip> chip_of(std::string_view architecture);
 
 /// A family of kernels: what PlanOptions::variant forces.
-enum class Variant { tile256, tile128, tile64, stream, simt64, simt16 };
+enum class Variant { tile256, tile128, tile64, stream, simt64, simt16, fp32_128 };
 std::string_view name(Variant variant);
 /// Whether the family uses vector instructions alone and therefore runs on every chip.
 bool is_simt(Variant variant);
+/// Whether it computes ieee_fma, and therefore takes arrays however they lie.
+inline bool is_ieee(Variant variant) { return is_simt(variant) || variant == Variant::fp32_128; }
 
 /// One kernel of a family. `leaves`: for fold and tree; otherwise for chain.
 struct KernelKey {
@@ -37,6 +42,8 @@ struct KernelKey {
   bool operator==(const KernelKey&) const = default;
 };
 std::string name(const KernelKey& key);
+/// Whether the chip has kernels of the family.
+inline bool has(Chip chip, Variant variant) { return is_simt(variant) || has_matrix_kernels(chip); }
 
 /// The kernels that exist on a chip, in the order of kernel_names; `combine_roots` and
 /// `place_roots` follow them.

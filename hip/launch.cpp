@@ -50,6 +50,7 @@ std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::i
     int index = 0;
     for (const KernelInfo& kernel : kernels(contract)) {
       if (options.forced >= 0 && options.forced != index++) continue;
+      if (options.forced < 0 && !may_be_chosen(kernel.variant, options.chip)) continue;
       const Shape shape = shape_of(kernel.variant, true);
       // More tiles than the device holds workgroups need no more scratch. Counting them no further
       // keeps the products below from overflowing.

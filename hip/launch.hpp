@@ -26,13 +26,24 @@ struct CodeObject {
   Chip chip;
   const void* data;
   std::size_t bytes;
+  std::string_view compiler;  ///< whose text it was assembled from: "clang 19.1.7"
 };
 /// Empty where the build found no compiler for them.
 std::span<const CodeObject> code_objects();
 const CodeObject* code_object_of(Chip chip);
+/// The chips that the build had no compiler for, "gfx950"; empty where all were compiled.
+std::string_view left_out();
+/// The compiler whose text the tests of this project execute, "clang 19".
+std::string_view tested_compiler();
+/// Whether a compiler, "clang 19.1.7", is of a version, "clang 19". ROCm's own, "AMD clang 19.0.0",
+/// is another compiler.
+inline bool is_of(std::string_view compiler, std::string_view version) {
+  return compiler.substr(0, version.size()) == version && compiler.substr(version.size(), 1) == ".";
+}
 
 /// Whether the chip has kernels for the contract: cdna3 on gfx942 and cdna2 on gfx90a (bf16, fp16),
-/// ieee_fma (bf16, fp16, fp32) on all; every reduction.
+/// ieee_fma (bf16, fp16, fp32) on all; every reduction. No contract describes the matrix cores of
+/// the other chips.
 bool computes(Chip chip, const Contract& contract);
 
 /// A kernel that can be forced.

@@ -2,54 +2,134 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# hip_report.sh [BUILD [REPORT]]: what an AMD GPU makes of the HIP backend, in one folder to send
-# back: what the chip computes step by step first, then conformance, random problems against the
-# reference, and times. A step that fails does not keep the others from running.
+# hip_report.sh [--quick] [BUILD [REPORT]]: what an AMD GPU makes of the HIP backend, as one archive to
+# send back. What the chip computes comes first, step by step, then conformance, random problems against
+# the reference, times with the clock and the power beside them, hardware counters, and the benchmark
+# with hipBLASLt. A part that fails does not keep the others from running; a part that is left out says
+# why. Takes about 25 minutes; with --quick every part runs, on the smallest problems that show anything.
+#   BUILD    the build folder (build/hip-gfx942)
+#   REPORT   the folder to write (hip-report); the archive is REPORT.tar.gz
+# Exit status: 1 where identify, conform, sweep or plant did not pass; the archive is there all the same.
 set -uo pipefail
-cd "$(dirname "$0")/.."
-build=${1:-build/hip-gfx942}
-report=${2:-hip-report}
-mkdir -p "$report"
-export OMP_PROC_BIND=false
+quick=no
+if [ "${1:-}" = --quick ]; then
+  quick=yes
+  shift
+fi
+case ${1:-} in
+  -*)
+    echo "hip_report.sh: option is \"$1\": it must be --quick" >&2
+    exit 2
+    ;;
+esac
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(realpath -m "${1:-$here/../build/hip-gfx942}")
+report=$(realpath -m "${2:-hip-report}")
 cli=$build/core/cli/detgemm
+if [ ! -x "$cli" ]; then
+  echo "hip_report.sh: BUILD is $build: there is no core/cli/detgemm in it; docs/hip.md says how to build" >&2
+  exit 2
+fi
+mkdir -p "$report" || exit 2
+export OMP_PROC_BIND=false
 summary=$report/summary.txt
+failed=no
 : > "$summary"
+# shellcheck source=scripts/hip_counters.sh
+. "$here/hip_counters.sh"
 
-# step NAME COMMAND...: its output to REPORT/NAME.txt, its verdict to the summary.
-step() {
+say() { printf '%-10s %s\n' "$1" "$2" | tee -a "$summary"; }
+
+# part NAME COMMAND...: its output to REPORT/NAME.txt, its verdict and last line to the summary.
+part() {
   local name=$1 status=0 from=$SECONDS
   shift
   "$@" > "$report/$name.txt" 2>&1 || status=$?
-  printf '%-12s exit %d, %d s: %s\n' "$name" "$status" $((SECONDS - from)) \
-    "$(tail -1 "$report/$name.txt")" | tee -a "$summary"
+  say "$name" "exit $status, $((SECONDS - from)) s: $(tail -n 1 "$report/$name.txt")"
+  return $status
+}
+# must NAME COMMAND...: a part whose failure is the report's; status 77 is a skip with a reason.
+must() {
+  local status=0
+  part "$@" || status=$?
+  if [ $status -ne 0 ] && [ $status -ne 77 ]; then failed=yes; fi
+}
+program() { # NAME PATH ARGUMENTS...: a test program, which a build without tests does not have
+  local name=$1 path=$build/$2
+  shift 2
+  if [ -x "$path" ]; then must "$name" "$path" "$@"; else say "$name" "left out: $path was not built"; fi
 }
 
-step info "$cli" info
-step identify "$build/tests/hip/detgemm_hip_identify"
-step conform "$cli" conform --backend hip --report markdown -o "$report/conform.md"
-step sweep "$build/tests/hip/detgemm_hip_sweep" --outputs 2e7 --products 1e8
-step plant "$build/tests/hip/detgemm_hip_sweep" --outputs 1e5 --plant bit
+{
+  date -u +'%Y-%m-%dT%H:%M:%SZ'
+  uname -srm
+  grep -m 1 'model name' /proc/cpuinfo
+  grep PRETTY_NAME /etc/os-release
+  cat /opt/rocm/.info/version 2>/dev/null
+  env | grep -E '^(ROCM|HIP|HSA|ROCR|GPU|AMD)_?[A-Z_]*=' | sort
+} > "$report/machine.txt" 2>&1
+part info "$cli" info
+"$cli" info --json > "$report/info.json" 2>/dev/null
+find_device "$report/info.json"
+say device "${chip:-none}, arithmetic ${arithmetic:-none}"
+for tool in rocminfo rocm-smi amd-smi; do
+  if command -v $tool > /dev/null; then part $tool $tool; else say $tool "left out: $tool is not on PATH"; fi
+done
 
-# Times of one call each, the data's transfer not included: a first impression, no benchmark.
+if [ $quick = yes ]; then
+  sizes=("1 64 64" "16 128 128" "64 128 128")
+  conform=(--property batch --contract "${arithmetic:-ieee_fma}/bf16/chain")
+  sweep=(--outputs 3e3 --products 1e5)
+  seconds=5
+else
+  sizes=("1 4096 4096" "16 8192 8192" "64 8192 8192" "1024 4096 4096" "4096 4096 4096" "8192 8192 8192")
+  conform=()
+  sweep=(--outputs 2e7 --products 1e8)
+  seconds=280
+fi
+program identify tests/hip/detgemm_hip_identify
+must conform "$cli" conform --backend hip "${conform[@]}" --report markdown -o "$report/conform.md"
+program sweep tests/hip/detgemm_hip_sweep "${sweep[@]}"
+program plant tests/hip/detgemm_hip_sweep --outputs 3e3 --products 1e5 --plant bit
+
+# Times of one call each, the data's transfer not included: a first impression at the clock of a rested
+# chip. Each line starts with the second in which it ran, as the lines of clocks.csv do.
 times() {
-  local contract mnk
-  for contract in cdna3/bf16/chain 'cdna3/bf16/tree:512' ieee_fma/fp32/chain; do
-    for mnk in "1 4096 4096" "16 8192 8192" "1024 4096 4096" "4096 4096 4096" "8192 8192 8192"; do
+  local contract mnk status=0
+  for contract in ${arithmetic:+"$arithmetic/bf16/chain" "$arithmetic/bf16/tree:512"} ieee_fma/fp32/chain; do
+    for mnk in "${sizes[@]}"; do
       # shellcheck disable=SC2086 # three words
       set -- $mnk
-      printf '%s %s x %s x %s: ' "$contract" "$1" "$2" "$3"
+      printf '%s %s %s x %s x %s: ' "$(date +%s)" "$contract" "$1" "$2" "$3"
       "$cli" run --backend hip --contract "$contract" --m "$1" --n "$2" --k "$3" --layout NT |
-        grep -E '^(backend|time)' | tr '\n' ' '
+        grep -E '^(backend|time)' | tr '\n' ' ' || status=1
       echo
     done
   done
+  return $status
 }
-step times times
-# The same cases as on any machine, with hipBLASLt beside ours where it is installed.
-step bench "$cli" bench --backend hip --seconds 280 --json "$report/bench.json" \
-  --markdown "$report/bench.md"
-for tool in rocminfo rocm-smi amd-smi; do
-  if command -v "$tool" > /dev/null; then step "$tool" "$tool"; fi
-done
-tar czf "$report.tar.gz" "$report"
+start_clocks "$report/clocks.csv" "$quick"
+say clocks "$clocks"
+part times times
+# The same cases as on any machine, burst and settled, with hipBLASLt beside ours where it is installed.
+if [ -x "$(dirname "$cli")/detgemm_bench" ]; then
+  part bench "$cli" bench --backend hip --seconds $seconds --json "$report/bench.json" \
+    --markdown "$report/bench.md"
+  grep -o 'hipBLASLt[^"]*' "$report/bench.json" 2>/dev/null | head -n 1 > "$report/hipblaslt.txt"
+  if [ -s "$report/hipblaslt.txt" ]; then
+    say hipblaslt "$(cat "$report/hipblaslt.txt")"
+  else
+    say hipblaslt "left out: the benchmark found no libhipblaslt.so"
+  fi
+else
+  say bench "left out: detgemm_bench was not built (-DDETGEMM_BUILD_BENCH=ON), and with it hipBLASLt"
+fi
+stop_clocks
+count_kernels "$report/counters" "$quick"
+
+if ! tar czf "$report.tar.gz" -C "$(dirname "$report")" "$(basename "$report")"; then
+  echo "hip_report.sh: $report.tar.gz could not be written; everything is in $report" >&2
+  exit 1
+fi
 echo "send $report.tar.gz; the first thing to look at is $report/identify.txt"
+[ $failed = no ]

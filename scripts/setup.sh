@@ -5,9 +5,10 @@
 # setup.sh [--host | --all] [--yes]: installs what this machine lacks; quick when nothing is missing.
 #   (nothing)  what building the library and its command needs
 #   --host     and what the tests and benchmarks of the host need
-#   --all      and the compiler of the AMD kernels (clang-19, lld-19: 130 MB), whose tests emulate a GPU
+#   --all      and the compilers of the AMD kernels (clang-19, lld-19: 130 MB; clang-22, lld-22 for gfx950: as
+#              much), whose tests emulate a GPU
 #   --yes      do not ask before installing; without a terminal nothing is asked
-# On Debian and Ubuntu it asks apt (as root or through sudo); elsewhere it prints what to install.
+# On Debian and Ubuntu it asks apt (as root or through sudo); elsewhere see setup_elsewhere.sh.
 # Kokkos with OpenMP is built under .deps/kokkos, see docs/building.md. No GPU toolkit of NVIDIA's is
 # installed.
 set -euo pipefail
@@ -38,14 +39,11 @@ if [ $scope != build ]; then
 fi
 if [ $scope = all ]; then
   optional+=(clang-19 lld-19)
+  optional+=(clang-22 lld-22) # knows gfx950, which clang 19 does not
 fi
 
 if ! command -v dpkg-query >/dev/null; then
-  cat <<'TEXT'
-setup: not a Debian system. Needed: a C++20 compiler, CMake >= 3.25, Ninja, Python 3, pkg-config,
-setup: CLI11, nlohmann_json and Kokkos >= 3.4; for the tests GoogleTest, Google Benchmark and OpenBLAS.
-TEXT
-  exit 0
+  exec scripts/setup_elsewhere.sh $scope $ask
 fi
 
 absent() { # those of the packages that are not installed

@@ -10,27 +10,45 @@
 namespace detgemm {
 namespace {
 
-constexpr hip::Chip kChips[] = {hip::Chip::gfx90a, hip::Chip::gfx942, hip::Chip::gfx1100};
-
 bool any_chip_computes(const Contract& contract) {
-  for (const hip::Chip chip : kChips) {
+  for (const hip::Chip chip : hip::chips()) {
     if (hip::computes(chip, contract)) return true;
   }
   return false;
+}
+
+/// The chips, and which compiler made the code of the matrix cores: what was emulated was the code
+/// of one compiler.
+std::string what_was_built() {
+  std::string all;
+  std::string others;
+  for (const hip::CodeObject& object : hip::code_objects()) {
+    const std::string chip(hip::name(object.chip));
+    all += (all.empty() ? "" : ", ") + chip;
+    if (!hip::has_matrix_kernels(object.chip) ||
+        hip::is_of(object.compiler, hip::tested_compiler()))
+      continue;
+    others += "; the code for " + chip + " is of " + std::string(object.compiler) +
+              ", and the tests executed that of " + std::string(hip::tested_compiler());
+  }
+  if (all.empty()) all = "no chip";
+  return "cdna3 on gfx942 and cdna2 on gfx90a ({bf16,fp16}, matrix cores), ieee_fma on " + all +
+         "; chain, fold, tree" + others;
 }
 
 class HipBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "hip"; }
   std::string_view description() const noexcept override {
-    return "AMD GPUs, not run on AMD hardware: cdna3 on gfx942 and cdna2 on gfx90a "
-           "({bf16,fp16}, matrix cores), ieee_fma on gfx90a, gfx942 and gfx1100; chain, fold, tree";
+    static const std::string text = "AMD GPUs, not run on AMD hardware: " + what_was_built();
+    return text;
   }
   Status available() const override {
     if (hip::code_objects().empty()) {
-      return {Errc::unavailable,
-              "hip: this library was built without HIP kernels: no clang 19 or newer with lld was "
-              "found, and DETGEMM_HIP_COMPILER named no other"};
+      return {
+          Errc::unavailable,
+          "hip: this library was built without HIP kernels: no clang with lld that compiles them "
+          "was found, and DETGEMM_HIP_COMPILER named no other"};
     }
     return hip::Hip::available();
   }
@@ -48,7 +66,7 @@ class HipBackend final : public Backend {
     if (!chip) return chip.status();
     if (hip::computes(*chip, spec.contract)) return {};
     std::string others;
-    for (const hip::Chip other : kChips) {
+    for (const hip::Chip other : hip::chips()) {
       if (hip::computes(other, spec.contract)) {
         others += (others.empty() ? "" : ", ") + std::string(hip::name(other));
       }
@@ -65,9 +83,13 @@ class HipBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!any_chip_computes(spec.contract)) return {};
+    // Without a device there is no chip to ask, and the list has the kernels of all.
+    const auto device = hip::current_device();
+    const auto chip = device ? hip::chip_of(*device) : Result<hip::Chip>(device.status());
     std::vector<std::string> list;
-    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract))
-      list.emplace_back(kernel.name);
+    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract)) {
+      if (!chip || hip::has(*chip, kernel.variant)) list.emplace_back(kernel.name);
+    }
     return list;
   }
 

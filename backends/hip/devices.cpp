@@ -36,6 +36,14 @@ std::string architecture_in(const Properties& properties) {
   return {};
 }
 
+/// A fact that older runtimes do not know is none; the error of asking is forgotten.
+bool has(int attribute, int ordinal) {
+  int value = 0;
+  if (Hip::api().DeviceGetAttribute(&value, attribute, ordinal) == kSuccess) return value == 1;
+  Hip::forget_error();
+  return false;
+}
+
 }  // namespace
 
 Status Hip::available() {
@@ -67,6 +75,8 @@ Result<DeviceFacts> Hip::ask(int ordinal) {
   std::memcpy(&facts.memory,
               properties->data() + (api().new_properties ? kNewMemoryOffset : kMemoryOffset),
               sizeof(facts.memory));
+  facts.shares_host_memory =
+      has(kPageableAccess, ordinal) && (has(kIntegrated, ordinal) || has(kHostPageTables, ordinal));
   return facts;
 }
 
@@ -82,14 +92,22 @@ DeviceInfo Hip::info(const DeviceFacts& device) {
 Result<Chip> chip_of(const DeviceFacts& device) {
   const auto chip = chip_of(std::string_view(device.architecture));
   if (chip && code_object_of(*chip) != nullptr) return *chip;
+  std::string why = "this build has kernels for ";
   std::string known;
   for (const CodeObject& object : code_objects()) {
     known += (known.empty() ? "" : ", ") + std::string(name(object.chip));
   }
+  why += (known.empty() ? "no chip" : known) + ", and nothing else runs in their place";
+  if (chip) {
+    why += "; those for " + std::string(name(*chip)) +
+           " were left out, because the build had no compiler that knows it";
+  } else if (device.processor() == "gfx908") {
+    why +=
+        "; gfx908 (MI100) is left out because its matrix cores compute other steps than those of "
+        "gfx90a, which no contract describes";
+  }
   return unsupported("hip: device " + std::to_string(device.ordinal) + " (" + device.name +
-                     ") is a " + device.processor() + ": this build has kernels for " +
-                     (known.empty() ? "no chip" : known) +
-                     ", and nothing else runs in their place");
+                     ") is a " + device.processor() + ": " + why);
 }
 
 namespace {

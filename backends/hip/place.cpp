@@ -1,6 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "backends/gpu/device_table.hpp"
 #include "backends/hip/runtime.hpp"
 
 namespace detgemm::hip {
@@ -17,16 +23,31 @@ Kind kind_of(int type, int version) {
   return type == 2 || type == 3 ? Kind::device : Kind::unknown;
 }
 
+/// Whether the current device is an APU that may use `data`, which the runtime did not allocate.
+/// An address that the process has not mapped is refused, since a kernel would fault there.
+bool is_shared_with_host(const void* data) {
+  const auto device = gpu::current_device<Hip>();
+  if (!device || !device->shares_host_memory) return false;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char in_memory = 0;
+  return mincore(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(data) / page * page),
+                 page, &in_memory) == 0;
+}
+
 }  // namespace
 
 gpu::Place Hip::place_of(const void* data) {
   static const int version = api().version();
+  gpu::Place place;
   PointerAttributes attributes;
-  if (api().PointerGetAttributes(&attributes, data) != kSuccess) {
+  if (api().PointerGetAttributes(&attributes, data) == kSuccess) {
+    place = {kind_of(attributes.type, version), attributes.device, attributes.managed != 0};
+  } else {
     forget_error();
-    return {};
   }
-  return {kind_of(attributes.type, version), attributes.device, attributes.managed != 0};
+  // An APU's kernels use malloc'ed and pinned memory as they use managed memory.
+  if (!place.managed && place.kind != Kind::device) place.managed = is_shared_with_host(data);
+  return place;
 }
 
 }  // namespace detgemm::hip

@@ -25,7 +25,12 @@ class HipKernels {
   Result<Decision> decide(const GemmArguments& g, std::size_t) const {
     return hip::decide(g, contract_.arithmetic, contract_.input, options_);
   }
-  std::string name(const Decision& decision) const { return hip::name(decision); }
+  /// Names the compiler too, where it is not the one whose code the tests execute.
+  std::string name(const Decision& decision) const {
+    const CodeObject* const code = code_object_of(decision.chip);
+    const bool tested = code == nullptr || is_of(code->compiler, tested_compiler());
+    return hip::name(decision) + (tested ? "" : ", code of " + std::string(code->compiler));
+  }
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return hip::workspace_bytes(contract_, max_m, n_, k_, options_);
   }

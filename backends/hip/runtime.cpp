@@ -5,36 +5,21 @@
 
 #include <dlfcn.h>
 
-#include <array>
+#include <type_traits>
+
+#include "backends/hip/find_runtime.hpp"
 
 namespace detgemm::hip {
 namespace {
-
-constexpr std::array kNames{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                            "libamdhip64.so"};
-
-/// A program's streams belong to the runtime that the program itself uses, so that one comes first.
-void* open_library(std::string& name) {
-  for (const int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
-    for (const char* candidate : kNames) {
-      if (void* library = dlopen(candidate, flags)) {
-        name = candidate;
-        return library;
-      }
-    }
-  }
-  return nullptr;
-}
 
 Status unavailable(std::string sentence) { return {Errc::unavailable, "hip: " + sentence}; }
 
 Result<const Runtime*> load() {
   static Runtime table{};
-  void* const library = open_library(table.library);
-  if (library == nullptr) {
-    return unavailable(
-        "there is no HIP runtime on this machine (libamdhip64.so.7, .6 or .5 of ROCm)");
-  }
+  const auto found = find_runtime(places_here());
+  if (!found) return found.status();
+  void* const library = found->library;
+  table.library = found->path;
   std::string missing;
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
@@ -72,8 +57,8 @@ Result<const Runtime*> load() {
   table.new_properties = find(table.GetDeviceProperties, "hipGetDevicePropertiesR0600");
   if (!table.new_properties) need(table.GetDeviceProperties, "hipGetDeviceProperties");
   if (!missing.empty()) {
-    return unavailable(table.library + " lacks " + missing +
-                       ": this library needs a HIP runtime of ROCm 5, 6 or 7");
+    return unavailable(table.library + " was found and lacks " + missing +
+                       ": this library needs a HIP runtime of ROCm 5 or newer");
   }
   return static_cast<const Runtime*>(&table);
 }

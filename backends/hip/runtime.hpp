@@ -9,7 +9,8 @@
 #include "backends/gpu/runtime.hpp"
 
 /// The HIP runtime, found while the program runs: this library is built without ROCm and loads
-/// where there is none. The declarations are the documented ones of ROCm, versions 5 to 7.
+/// where there is none. The declarations are the documented ones of ROCm, versions 5 to 7; a newer
+/// one is taken too, as long as it has these functions.
 namespace detgemm::hip {
 
 using Error = int;  ///< hipError_t; 0 is success
@@ -30,8 +31,12 @@ using GraphExec = void*;
 inline StreamHandle stream_per_thread() { return reinterpret_cast<StreamHandle>(2); }
 
 // Numbers of the runtime's enumerations that this library uses.
+inline constexpr int kIntegrated = 16;           // hipDeviceAttributeIntegrated
 inline constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount
-inline constexpr int kHostToDevice = 1;          // hipMemcpyKind
+inline constexpr int kPageableAccess = 65;       // hipDeviceAttributePageableMemoryAccess
+inline constexpr int kHostPageTables =
+    66;                                  // hipDeviceAttributePageableMemoryAccessUsesHostPageTables
+inline constexpr int kHostToDevice = 1;  // hipMemcpyKind
 inline constexpr int kDeviceToHost = 2;
 inline constexpr unsigned kStreamNonBlocking = 1;  // hipStreamNonBlocking
 inline constexpr int kCaptureThreadLocal = 1;      // hipStreamCaptureMode
@@ -86,8 +91,7 @@ struct Runtime {
   std::string version_text() const;
 };
 
-/// The runtime, loaded at the first call: one that the program has loaded already, otherwise the
-/// newest of libamdhip64.so.7, .6 and .5. Or why there is none.
+/// The runtime, loaded at the first call as find_runtime says. Or why there is none.
 Result<const Runtime*> runtime();
 
 struct DeviceFacts {
@@ -96,6 +100,9 @@ struct DeviceFacts {
   std::string architecture;  ///< as the runtime names it: "gfx942:sramecc+:xnack-"
   int units = 0;             ///< compute units
   std::size_t memory = 0;
+  /// Processor and GPU are one chip with one memory (MI300A), and kernels may read and write
+  /// whatever the process has mapped, as they may with HSA_XNACK=1.
+  bool shares_host_memory = false;
 
   /// For example "gfx942".
   std::string processor() const { return architecture.substr(0, architecture.find(':')); }

@@ -157,8 +157,16 @@ Baseline hipblaslt(Device& device, const std::string& name, std::size_t workspac
   Baseline baseline;
   baseline.name = name;
   void* object = nullptr;
-  for (const char* file : {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"}) {
-    if (object == nullptr) object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  // In the dynamic linker's path, otherwise beside the HIP runtime.
+  std::string beside;
+  if (const auto devices = device.list(); !devices.empty()) {
+    beside = devices[0].runtime.substr(0, devices[0].runtime.rfind('/') + 1);
+  }
+  for (const std::string& folder : {std::string(), beside}) {
+    for (const char* file :
+         {"libhipblaslt.so.2", "libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"}) {
+      if (object == nullptr) object = dlopen((folder + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
   }
   if (object == nullptr) {
     baseline.what = "no libhipblaslt.so was found";

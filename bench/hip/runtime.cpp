@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "bench/common/symbols.hpp"
+#include "detgemm/hip.hpp"
 
 namespace detgemm::bench::hip {
 
@@ -21,10 +22,10 @@ const Runtime* runtime(std::string& why) {
   static Runtime found{};
   static bool complete = false;
   if (complete) return &found;
+  // The backend's, where it has loaded one; two runtimes in a process would not know each other.
   void* library = nullptr;
-  for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}) {
-    // The backend's, where it has loaded one; two runtimes in a process would not know each other.
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+  if (const auto devices = hip_backend().device().list(); !devices.empty()) {
+    library = dlopen(devices[0].runtime.c_str(), RTLD_NOW | RTLD_NOLOAD);
   }
   if (library == nullptr) {
     why = "no HIP runtime is loaded";

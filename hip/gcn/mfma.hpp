@@ -44,4 +44,14 @@ DETGEMM_DEVICE f32x4 mfma_16x16x16(Packet x, Packet y, f32x4 acc) {
   }
 }
 
+/// acc += X * Y for 32 rows of X, 32 columns of Y and 2 consecutive k, all fp32.
+///
+///   x, y   lane l: row l % 32, k = l / 32
+///   acc    as for 32x32x8
+///
+/// ieee_fma's steps inside: k 0, then k 1.
+DETGEMM_DEVICE f32x16 mfma_fp32_32x32x2(float x, float y, f32x16 acc) {
+  return __builtin_amdgcn_mfma_f32_32x32x2f32(x, y, acc, 0, 0, 0);
+}
+
 }  // namespace detgemm::hip::gcn

@@ -10,8 +10,8 @@
 #include "hip/simt/tile.hpp"
 
 /// ieee_fma with vector instructions: one fma per product, with ascending k. Written for any GPU
-/// and waves of any width; compiled for gfx90a, gfx942 and gfx1100, and by tests/hip/on_cuda for
-/// NVIDIA.
+/// and waves of any width; compiled for every chip of hip/kernel_names.hpp, and by
+/// tests/hip/on_cuda for NVIDIA.
 namespace detgemm::hip::simt {
 
 using arithmetic::Storage;
@@ -88,26 +88,35 @@ struct Outputs {
   }
 };
 
-/// Multiplies one stage; every output adds its products in ascending order of k.
-///
-///   sum -> fma(a[k], b[k], sum) -> fma(a[k+1], b[k+1], sum) -> ...
-///
-/// Stages shorter than 16 are padded with (-0) * (+0): sum + (-0) is sum, whatever sum is.
-template <class T>
-DETGEMM_DEVICE void multiply(const float* a, const float* b, Outputs<T>& out) {
-  const int thread = thread_index();
+/// A tile whose outputs vector instructions compute, one fma per product.
+template <class Tile>
+struct Simt : Tile {
+  /// Where output (i, j) of a thread lies in the tile.
+  DETGEMM_DEVICE static int row(int thread, int i, int) { return thread / kSide + i * kSide; }
+  DETGEMM_DEVICE static int col(int thread, int, int j) { return thread % kSide + j * kSide; }
+
+  /// Multiplies one stage; every output adds its products in ascending order of k.
+  ///
+  ///   sum -> fma(a[k], b[k], sum) -> fma(a[k+1], b[k+1], sum) -> ...
+  ///
+  /// Stages shorter than 16 are padded with (-0) * (+0): sum + (-0) is sum, whatever sum is.
+  template <class Sums>
+  DETGEMM_DEVICE static void multiply(const float* a, const float* b, Sums& out) {
+    const int thread = thread_index();
 #pragma unroll 4
-  for (int s = 0; s < kStage; ++s) {
-    float x[T::kRows];
-    float y[T::kCols];
+    for (int s = 0; s < kStage; ++s) {
+      float x[Tile::kRows];
+      float y[Tile::kCols];
 #pragma unroll
-    for (int i = 0; i < T::kRows; ++i) x[i] = a[s * (T::kM + 1) + thread / kSide + i * kSide];
+      for (int i = 0; i < Tile::kRows; ++i) x[i] = a[s * (Tile::kM + 1) + row(thread, i, 0)];
 #pragma unroll
-    for (int j = 0; j < T::kCols; ++j) y[j] = b[s * (T::kN + 1) + thread % kSide + j * kSide];
-    Outputs<T>::each(
-        [&](int i, int j, int) { out.sum[i][j] = arithmetic::fma_rn(x[i], y[j], out.sum[i][j]); });
+      for (int j = 0; j < Tile::kCols; ++j) y[j] = b[s * (Tile::kN + 1) + col(thread, 0, j)];
+      Sums::each([&](int i, int j, int) {
+        out.sum[i][j] = arithmetic::fma_rn(x[i], y[j], out.sum[i][j]);
+      });
+    }
   }
-}
+};
 
 /// Stores the thread's outputs in a loop, so that the epilogue's code exists once. An output is
 /// selected by comparisons, since registers cannot be indexed.
@@ -121,8 +130,8 @@ DETGEMM_DEVICE void finish(const GemmArguments& g, std::int64_t m0, std::int64_t
     Outputs<T>::each([&](int i, int j, int) {
       if (i * T::kCols + j == e) acc = sums[i][j];
     });
-    const std::int64_t row = m0 + thread / kSide + e / T::kCols * kSide;
-    const std::int64_t col = n0 + thread % kSide + e % T::kCols * kSide;
+    const std::int64_t row = m0 + T::row(thread, e / T::kCols, e % T::kCols);
+    const std::int64_t col = n0 + T::col(thread, e / T::kCols, e % T::kCols);
     if (row < g.m && col < g.n) finish_element(g, row, col, acc);
   }
 }
@@ -133,11 +142,12 @@ DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t
   const GemmArguments& g = reload(a).g;
   Outputs<T> out;
   {
-    const std::int64_t m = m0 + thread_index() / kSide;
-    const std::int64_t n = n0 + thread_index() % kSide;
+    const int thread = thread_index();
     Outputs<T>::each([&](int i, int j, int) {
-      const bool inside = m + i * kSide < g.m && n + j * kSide < g.n;
-      const float start = inside ? start_value(g, m + i * kSide, n + j * kSide) : 0.0F;
+      const std::int64_t row = m0 + T::row(thread, i, j);
+      const std::int64_t col = n0 + T::col(thread, i, j);
+      const bool inside = row < g.m && col < g.n;
+      const float start = inside ? start_value(g, row, col) : 0.0F;
       out.sum[i][j] = kLeaves ? 0.0F : start;
       out.top[i][j] = start;
     });
@@ -151,7 +161,7 @@ DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t
     fill<kType, T::kN>(static_cast<const Storage<kType>*>(g.b), g.n, g.bs.col, g.bs.row, n0, walk.k,
                        length, 0.0F, shared_b);
     block_barrier();
-    multiply<T>(shared, shared_b, out);
+    T::multiply(shared, shared_b, out);
     if (kLeaves && walk.ends_leaf(kStage)) out.add_leaf(reload(a), leaf++);
     block_barrier();
   }

@@ -12,10 +12,11 @@
 #else
 #define DETGEMM_SIMT_BOUNDS __launch_bounds__(256)
 #endif
-#define DETGEMM_SIMT(type, tile, T, reduction, leaves)                                     \
-  extern "C" __global__ DETGEMM_SIMT_BOUNDS void simt_##type##_##tile##_##reduction(       \
-      detgemm::hip::TileArguments a) {                                                     \
-    detgemm::hip::simt::run_tiles<detgemm::DType::type, detgemm::hip::simt::T, leaves>(a); \
+#define DETGEMM_SIMT(type, tile, T, reduction, leaves)                                         \
+  extern "C" __global__ DETGEMM_SIMT_BOUNDS void simt_##type##_##tile##_##reduction(           \
+      detgemm::hip::TileArguments a) {                                                         \
+    detgemm::hip::simt::run_tiles<detgemm::DType::type,                                        \
+                                  detgemm::hip::simt::Simt<detgemm::hip::simt::T>, leaves>(a); \
   }
 #define DETGEMM_SIMT_TYPE(type)                   \
   DETGEMM_SIMT(type, 64x64, Tile64, chain, false) \

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "hip/choose.hpp"
 #include "hip/raster.hpp"
 #include "hip/reduction_walk.hpp"
 
@@ -85,19 +86,40 @@ TEST(HipLaunch, FewRootsAreArgumentsManyAreCopied) {
 }
 
 TEST(HipKernels, NamesAreDistinctAndFoundAgain) {
-  for (const Chip chip : {Chip::gfx90a, Chip::gfx942, Chip::gfx1100}) {
+  for (const Chip chip : chips()) {
     const auto& names = kernel_names(chip);
     EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
     for (const KernelKey& key : kernel_keys(chip)) {
       EXPECT_EQ(names[static_cast<std::size_t>(kernel_index(chip, key))], name(key));
     }
     EXPECT_EQ(names[static_cast<std::size_t>(combine_index(chip))], "combine_roots");
+    EXPECT_EQ(chip_of(name(chip)), chip);
   }
   EXPECT_EQ(chip_of("gfx942:sramecc+:xnack-"), Chip::gfx942);
   EXPECT_EQ(chip_of("gfx90a"), Chip::gfx90a);
-  EXPECT_FALSE(chip_of("gfx950"));
+  EXPECT_EQ(chip_of("gfx950:sramecc+:xnack+"), Chip::gfx950);
+  EXPECT_EQ(chip_of("gfx1201"), Chip::gfx1201);
+  EXPECT_FALSE(chip_of("gfx908"));
+  EXPECT_FALSE(chip_of("gfx9-4-generic"));
   EXPECT_FALSE(chip_of("gfx9421"));
   EXPECT_FALSE(chip_of(""));
+}
+
+TEST(HipKernels, OnlyTheTestedCompilerIsTheTestedCompiler) {
+  EXPECT_TRUE(is_of("clang 19.1.7", "clang 19"));
+  EXPECT_FALSE(is_of("AMD clang 19.0.0", "clang 19"));
+  EXPECT_FALSE(is_of("clang 190.1", "clang 19"));
+  EXPECT_FALSE(is_of("clang 18.1.8", "clang 19"));
+  EXPECT_FALSE(is_of("clang 1", "clang 19"));
+}
+
+TEST(HipKernels, TheFp32MatrixCoresAreNotChosenByThemselves) {
+  for (const Chip chip : chips()) {
+    EXPECT_FALSE(may_be_chosen(Variant::fp32_128, chip)) << name(chip);
+    EXPECT_TRUE(may_be_chosen(Variant::simt64, chip)) << name(chip);
+    const KernelKey key{Variant::fp32_128, DType::fp32, true};
+    EXPECT_EQ(kernel_index(chip, key) >= 0, has(chip, Variant::fp32_128)) << name(chip);
+  }
 }
 
 /// Every tile exactly once, whatever the shape, stripes and dies.

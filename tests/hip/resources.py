@@ -15,7 +15,7 @@ import sys
 import assembly
 
 # Multiplications per wave in a stage of each tile: 4 steps times its 32 x 32 blocks.
-MFMAS = {"256x256": 32, "128x128": 16, "64x64": 4}
+MFMAS = {"256x256": 32, "128x128": 16, "64x64": 4, "fp32": 32}
 LDS = 65536
 SPELLING = {"gfx90a": {"bf16": "bf16_1k", "fp16": "f16"}, "gfx942": {"bf16": "_bf16", "fp16": "_f16"}}
 DYNAMIC = r"v_movrel|s_movrel|s_set_gpr_idx"
@@ -87,6 +87,11 @@ def descriptor_faults(chip, kernel):
 def matrix_faults(chip, kernel):
     """Sentences about a kernel's matrix instructions."""
     total = kernel.count("v_mfma|v_wmma|v_dot")
+    if kernel.name.startswith("mfma_fp32_"):
+        right = kernel.count(r"v_mfma_f32_32x32x2_?f32 ")
+        if right != total or total != MFMAS["fp32"]:
+            yield f"{right} of {total} matrix instructions are 32x32x2 of fp32; a stage has {MFMAS['fp32']}"
+        return
     match = re.match(r"mfma_(bf16|fp16)_([^_]+)_", kernel.name)
     if not match:
         if total:

@@ -72,6 +72,8 @@ SYSTEM = {
     "backends/reference": [r"Kokkos_.*"],
     "backends/cuda": [r"cuda.*"],
     "backends/hip": [r"dlfcn\.h"],  # the runtime is found while a program runs
+    "backends/hip/find_runtime.cpp": [r"dlfcn\.h", r"link\.h"],
+    "backends/hip/place.cpp": [r"sys/mman\.h", r"unistd\.h"],  # whether an APU's address is mapped
     "cuda": [r"cuda.*"],
     "hip": [],
     "cluster": [],
@@ -83,7 +85,7 @@ LONGEST = 600
 MEDIAN = 150
 # Folder: the most lines of its sources together. The interpreter of gfx9 assembly stays one that a
 # person reads in a day, or nobody can say what its verdicts are worth.
-MOST = {"tests/gcn/emulator": 2900}
+MOST = {"tests/gcn/emulator": 2600}  # 60 more for the fp32 matrix instruction
 FAST_MATH = re.compile(r"-ffast-math|-Ofast|-funsafe-math|-fassociative-math|-freciprocal-math"
                        r"|-ffinite-math|-mdaz-ftz|use_fast_math|-ftz=true|-ffp-contract=(?!off)")
 MAY_NAME_FAST_MATH = {"cmake/DetgemmFloatingPoint.cmake", "tests/layout", "tests/consumers"}

@@ -11,13 +11,15 @@ namespace detgemm {
 /// reductions chain, fold and tree:
 ///   - cdna3/{bf16,fp16} on the matrix cores of gfx942;
 ///   - cdna2/{bf16,fp16} on the matrix cores of gfx90a;
-///   - ieee_fma/{bf16,fp16,fp32} on gfx90a, gfx942 and gfx1100.
+///   - ieee_fma/{bf16,fp16,fp32} on gfx90a, gfx942, gfx950, gfx1100 to gfx1102, gfx1200, gfx1201.
 /// A chip that it has no kernels for is refused by name; nothing else runs in its place. The HIP
-/// runtime (ROCm 5 to 7) is looked for when it is first needed.
+/// runtime (ROCm 5 or newer) is looked for when it is first needed: in the dynamic linker's path,
+/// in $ROCM_PATH/lib, /opt/rocm/lib and /opt/rocm-VERSION/lib.
 ///
 /// A plan belongs to the device that is current when it is created, and so do the stream and
 /// every array of its runs. Another current device, a stream or memory of another device, and
-/// host memory are refused with a sentence. Runs may be captured into a graph; plans are created
+/// host memory are refused with a sentence; an APU whose kernels may use the host's memory (MI300A
+/// with HSA_XNACK=1) takes that too. Runs may be captured into a graph; plans are created
 /// outside of a capture, because creating one loads the kernels.
 DETGEMM_API const Backend& hip_backend() noexcept;
 

@@ -17,8 +17,8 @@ using Table = std::unordered_map<std::string, Opcode>;
 
 Table opcodes(const std::string& architecture) {
   Table table;
-  for (const auto& part :
-       {vector_opcodes(), scalar_opcodes(), memory_opcodes(), mfma_opcodes(architecture)}) {
+  for (const auto& part : {vector_opcodes(), scalar_opcodes(), memory_opcodes(),
+                           mfma_opcodes(architecture), mfma_fp32_opcodes(architecture)}) {
     for (const Opcode& o : part) {
       if (!table.emplace(o.name, o).second) throw std::logic_error(o.name + std::string(" twice"));
     }

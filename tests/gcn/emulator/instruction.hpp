@@ -56,6 +56,7 @@ std::vector<Opcode> vector_opcodes();
 std::vector<Opcode> scalar_opcodes();
 std::vector<Opcode> memory_opcodes();
 std::vector<Opcode> mfma_opcodes(const std::string& architecture);
+std::vector<Opcode> mfma_fp32_opcodes(const std::string& architecture);
 
 /// A kernel ready to run.
 struct Kernel {

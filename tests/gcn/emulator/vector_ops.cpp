@@ -189,6 +189,8 @@ std::vector<Opcode> vector_opcodes() {
       V2("v_lshlrev_b64", u32, u64, b << (a & 63)),
       V2("v_lshrrev_b16", u16, u16, static_cast<u16>(b >> (a & 15))),
       V3("v_bfe_u32", u32, a >> (b & 31) & ((1U << (c & 31)) - 1)),
+      V3("v_bfe_i32", i32,
+         (c & 31) == 0 ? 0 : (a >> (b & 31)) << (32 - (c & 31)) >> (32 - (c & 31))),
       V3("v_and_or_b32", u32, (a & b) | c),
       V3("v_alignbit_b32", u32, static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
       V3("v_perm_b32", u32, perm(a, b, c)),

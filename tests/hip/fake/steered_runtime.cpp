@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "tests/hip/fake/steering.hpp"
 
@@ -19,6 +20,7 @@ detgemm::test::Steering detgemm_fake_hip;
 namespace {
 
 constexpr int kSuccess = 0;
+constexpr int kInvalidValue = 1;
 constexpr int kInvalidHandle = 400;
 
 const detgemm::test::Steering& fake = detgemm_fake_hip;
@@ -32,7 +34,21 @@ void* handle() { return reinterpret_cast<void*>(context << 8); }
 EXPORT int hipDeviceReset() { return ++context, kSuccess; }
 EXPORT int hipGetDeviceCount(int* count) { return *count = 1, kSuccess; }
 EXPORT int hipGetDevice(int* device) { return *device = fake.device, kSuccess; }
-EXPORT int hipDeviceGetAttribute(int* value, int, int) { return *value = 304, kSuccess; }
+EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
+  // DETGEMM_FAKE_HOST_MEMORY: "apu", or "discrete" for a card that can reach the host's memory too.
+  const char* variable = std::getenv("DETGEMM_FAKE_HOST_MEMORY");
+  const std::string_view host = variable == nullptr ? "" : variable;
+  switch (attribute) {
+    case 16:  // hipDeviceAttributeIntegrated
+      return *value = host == "apu", kSuccess;
+    case 63:  // hipDeviceAttributeMultiprocessorCount
+      return *value = 304, kSuccess;
+    case 65:  // hipDeviceAttributePageableMemoryAccess
+      return *value = host == "apu" || host == "discrete", kSuccess;
+    default:  // one that this version does not know
+      return kInvalidValue;
+  }
+}
 EXPORT int hipGetDevicePropertiesR0600(char* to, int) {
   constexpr std::size_t kBytes = 1472;
   constexpr std::size_t kArchitectureOffset = 1160;
