@@ -17,6 +17,11 @@ struct TileArguments {
   /// Waiting subtree sums of a tree: one slice of `stack_stride` floats per workgroup.
   float* stack = nullptr;
   std::int64_t stack_stride = 0;
+  /// Into how many parts K is spread (hip/parts.hpp), and where part p leaves its m x n sums in
+  /// place of D: at roots + p * m * n, row by row. Unit of work u is tile u % tiles of part
+  /// u / tiles. 1 in kernels that do not spread K.
+  int parts = 1;
+  float* roots = nullptr;
 };
 
 /// A root of a combine: an fp32 matrix, and how many nodes of the tree end with it

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "core/contract/forced_kernel.hpp"
-#include "hip/gfx9/fp32_tile.hpp"
+#include "hip/parts.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
 
@@ -18,75 +17,28 @@ namespace {
 
 using gfx9::Major;
 
-/// So few rows that the weights are streamed past them.
-constexpr std::int64_t kStreamRows = 32;
-
 /// Offsets inside a tile are 32-bit.
 constexpr std::int64_t kMaxRowStride = std::int64_t{1} << 22;  // elements; a tile has 256 rows
-constexpr std::int64_t kMaxKStride = std::int64_t{1} << 24;    // a stage has 32 k
+constexpr std::int64_t kMaxKStride = std::int64_t{1} << 24;    // half a stage has 32 k
 
 /// Workgroups of one launch; they loop over the tiles that are left.
 constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
 
-constexpr KernelInfo info(Variant variant, bool any_strides) { return {{}, variant, any_strides}; }
+/// The roots of a spread K fill at most so much of the workspace, and travel as arguments.
+constexpr std::int64_t kMaxRootBytes = std::int64_t{64} << 20;
+static_assert(kRootsByValue == 32, "part_choices lists at most 32 roots, C included");
 
-/// The list with its names, which are those of the variants.
-template <std::size_t kCount>
-std::array<KernelInfo, kCount> named(std::array<KernelInfo, kCount> list) {
-  for (KernelInfo& kernel : list) kernel.name = name(kernel.variant);
-  return list;
+KernelInfo info(Variant variant, bool any_strides) {
+  return {name(variant), variant, any_strides, false};
 }
-
-int units_used(const LaunchOptions& options) {
-  const int units = std::max(1, options.units);
-  return options.max_units > 0 ? std::min(units, options.max_units) : units;
+/// The same kernel with K spread over workgroups.
+KernelInfo in_parts(Variant variant) {
+  const bool any_strides = variant == Variant::stream;
+  const std::string_view with = any_strides                    ? "stream-parts"
+                                : variant == Variant::stream32 ? "stream32-parts"
+                                                               : "stream64-parts";
+  return {with, variant, any_strides, true};
 }
-
-/// How many dies the hardware deals workgroups to in turn: the XCDs of an MI300 have 38 compute
-/// units each.
-int xcds_of(const LaunchOptions& options) {
-  constexpr int kUnitsOfXcd = 38;
-  if (options.chip != Chip::gfx942 || options.units % kUnitsOfXcd != 0) return 1;
-  return std::max(1, options.units / kUnitsOfXcd);
-}
-
-/// The share of the matrix cores' rate that a full tile reaches, from the counts in docs/hip.md.
-/// Only the order matters here; no figure is a measurement.
-double rate(Variant variant) {
-  switch (variant) {
-    case Variant::tile256:
-      return 0.95;
-    case Variant::tile128:
-      return 0.85;
-    case Variant::tile64:
-      return 0.5;
-    case Variant::stream:
-      return 0.1;
-    case Variant::simt64:
-      return 0.8;
-    case Variant::simt16:
-      return 0.4;
-    case Variant::fp32_128:
-      return 1.6;  // twice the vector rate of fp32
-  }
-  return 1;
-}
-
-/// The time that the variant takes, in arbitrary units: how often the device is filled with
-/// workgroups, times what one filling computes.
-double cost(Variant variant, const GemmArguments& g, const LaunchOptions& options) {
-  const Shape s = shape_of(variant, g.reduction.kind != ReductionKind::chain);
-  const auto tiles =
-      static_cast<double>(ceil_div(g.m, s.m)) * static_cast<double>(ceil_div(g.n, s.n));
-  const double at_a_time = static_cast<double>(units_used(options)) * s.per_unit;
-  return std::ceil(tiles / at_a_time) * s.per_unit * s.m * s.n / rate(variant);
-}
-
-/// How a kernel reads A and B.
-struct Loads {
-  Major a = Major::k;
-  Major b = Major::k;
-};
 
 /// The loads with which the kernel takes these arrays, or nothing where it does not take them.
 std::optional<Loads> loads_of(const KernelInfo& kernel, const GemmArguments& g) {
@@ -95,37 +47,67 @@ std::optional<Loads> loads_of(const KernelInfo& kernel, const GemmArguments& g) 
   const OperandFacts b = facts_of(g.b, g.n, g.bs.col, g.bs.row, g);
   constexpr Loads slow{Major::any, Major::any};
   if (kernel.variant == Variant::stream) return a.streams && b.streams ? Loads{} : slow;
+  if (is_stream(kernel.variant)) {
+    const bool whole_stages =
+        g.reduction.kind == ReductionKind::chain || g.reduction.leaf_k % gfx9::kStreamStage == 0;
+    return a.streams && b.streams && whole_stages ? std::optional(Loads{}) : std::nullopt;
+  }
   if (a.tile != Major::any && b.tile != Major::any) return Loads{a.tile, b.tile};
   return kernel.any_strides ? std::optional(slow) : std::nullopt;
 }
 
-struct Pick {
-  Variant variant;
-  Loads loads;
-};
+/// Bytes of the workspace that come before the roots: the stacks of `blocks` workgroups.
+std::int64_t stack_bytes(std::int64_t blocks, const Shape& shape, int waiting) {
+  constexpr std::int64_t kAligned = 256;
+  return ceil_div(blocks * scratch_floats(shape, waiting) * 4, kAligned) * kAligned;
+}
 
-std::optional<Pick> pick(const GemmArguments& g, Arithmetic arithmetic,
-                         const LaunchOptions& options) {
-  const bool forced = options.forced >= 0;
-  std::optional<Pick> best;
-  double best_cost = 0;
-  int index = 0;
-  for (const KernelInfo& kernel : kernels(arithmetic, g.reduction.kind)) {
-    if (forced && options.forced != index++) continue;
-    const auto loads = loads_of(kernel, g);
-    if (!loads) continue;
-    const Pick one{kernel.variant, *loads};
-    if (!forced && !may_be_chosen(kernel.variant, options.chip)) continue;
-    if (!forced && kernel.variant == Variant::stream) {
-      // Where its loads are aligned it is the best by construction: it reads every weight once and
-      // in whole cache lines.
-      if (g.m <= kStreamRows && loads->a == Major::k) return one;
-      continue;
-    }
-    const double time = cost(kernel.variant, g, options);
-    if (best && time >= best_cost) continue;
+std::int64_t root_bytes(std::int64_t parts, std::int64_t m, std::int64_t n) {
+  // Compared in two steps, so that nothing overflows.
+  if (parts == 1) return 0;
+  if (m > kMaxRootBytes / n) return kMaxRootBytes + 1;
+  return parts * m * n * 4;
+}
+
+/// What a candidate needs besides the kernel: workgroups and scratch.
+struct Needs {
+  std::int64_t tiles_m, tiles_n;
+  std::int64_t blocks;
+  std::int64_t stacks, roots;  // bytes
+};
+Needs needs_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& options) {
+  const Shape shape = shape_of(c.variant, g.reduction.kind != ReductionKind::chain);
+  Needs needs{};
+  needs.tiles_m = ceil_div(g.m, shape.m);
+  needs.tiles_n = ceil_div(g.n, shape.n);
+  const double units = static_cast<double>(needs.tiles_m) * static_cast<double>(needs.tiles_n);
+  const auto tiles = static_cast<std::int64_t>(std::min(units, 0x1p40)) * c.parts;
+  const int waiting = waiting_sums(g);
+  needs.blocks = blocks_for(tiles, shape, waiting > 0, options);
+  needs.stacks = stack_bytes(needs.blocks, shape, waiting);
+  needs.roots = root_bytes(c.parts, g.m, g.n);
+  return needs;
+}
+
+bool fits(const Candidate& c, const GemmArguments& g, const LaunchOptions& options,
+          std::size_t workspace) {
+  if (c.parts == 1) return true;  // workspace_bytes is enough for it
+  const Needs needs = needs_of(c, g, options);
+  return needs.roots <= kMaxRootBytes &&
+         needs.stacks + needs.roots <=
+             static_cast<std::int64_t>(std::min<std::size_t>(workspace, std::size_t{1} << 62));
+}
+
+std::optional<Candidate> pick(const GemmArguments& g, Arithmetic arithmetic,
+                              const LaunchOptions& options, std::size_t workspace) {
+  std::optional<Candidate> best;
+  Cost shortest;
+  for (const Candidate& one : candidates(g, arithmetic, options)) {
+    if (!fits(one, g, options, workspace)) continue;
+    const Cost cost = cost_of(one, g, options);
+    if (best && !(cost < shortest)) continue;
     best = one;
-    best_cost = time;
+    shortest = cost;
   }
   return best;
 }
@@ -137,8 +119,25 @@ Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOption
     return unsupported("forced is " + std::to_string(options.forced) + ": there are " +
                        std::to_string(list.size()) + " kernels for this contract");
   }
+  const KernelInfo& kernel = list[index];
+  if (kernel.parts && part_choices(g, true).empty()) {
+    return forced_kernel_refuses(kernel.name,
+                                 "it spreads K over workgroups, which needs 2 leaves or more, and "
+                                 "under fold at most 31; this problem has " +
+                                     std::to_string(leaves_of(g.k, g.reduction.leaf_k)));
+  }
+  if (kernel.parts && loads_of(kernel, g)) {
+    return forced_kernel_refuses(kernel.name,
+                                 "it keeps a root of every part in the workspace, and these are "
+                                 "more than 64 MiB or than the workspace holds");
+  }
+  if (is_stream(kernel.variant)) {
+    return forced_kernel_refuses(kernel.name,
+                                 "it reads A and B in aligned chunks of 8 bytes along K and leaves "
+                                 "in whole stages of 64, and one of them does not lie so");
+  }
   return forced_kernel_refuses(
-      list[index].name,
+      kernel.name,
       "it reads A and B in aligned chunks of 16 bytes along K, or of 8 bytes along M or N, and one "
       "of them does not lie so");
 }
@@ -146,14 +145,19 @@ Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOption
 }  // namespace
 
 std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reduction) {
-  static const auto chain =
-      named(std::array{info(Variant::tile256, false), info(Variant::tile128, false),
-                       info(Variant::tile64, true), info(Variant::stream, true)});
-  // A tile of 256 x 256 has no registers for a second sum.
-  static const auto leaves = named(std::array{
-      info(Variant::tile128, false), info(Variant::tile64, true), info(Variant::stream, true)});
-  static const auto simt = named(std::array{
-      info(Variant::simt64, true), info(Variant::simt16, true), info(Variant::fp32_128, true)});
+  static const std::array chain{
+      info(Variant::tile256, false),     info(Variant::tile256x224, false),
+      info(Variant::tile256x192, false), info(Variant::tile256x128, false),
+      info(Variant::tile128, false),     info(Variant::tile64, true),
+      info(Variant::stream, true),       info(Variant::stream32, false),
+      info(Variant::stream64, false)};
+  // Tiles wider than 256 x 128 have no registers for a second sum.
+  static const std::array leaves{info(Variant::tile256x128, false), info(Variant::tile128, false),
+                                 info(Variant::tile64, true),       info(Variant::stream, true),
+                                 info(Variant::stream32, false),    info(Variant::stream64, false),
+                                 in_parts(Variant::stream),         in_parts(Variant::stream32),
+                                 in_parts(Variant::stream64)};
+  static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true)};
   if (arithmetic == Arithmetic::ieee_fma) return simt;
   if (reduction == ReductionKind::chain) return chain;
   return leaves;
@@ -173,21 +177,37 @@ bool computes(Chip chip, const Contract& contract) {
   }
 }
 
-bool may_be_chosen(Variant variant, Chip chip) {
-  return variant != Variant::fp32_128 || (DETGEMM_HIP_FP32_MFMA != 0 && has_matrix_kernels(chip));
+namespace {
+
+template <class T>
+constexpr Shape tile_shape(int per_unit) {
+  return {T::kM, T::kN, T::kThreads, per_unit, T::kWavesM, T::kWavesN, T::kPhased};
 }
+
+}  // namespace
 
 Shape shape_of(Variant variant, bool leaves) {
   switch (variant) {
     case Variant::tile256:
-      return {256, 256, gfx9::Tile256::kThreads, 1};
+      return tile_shape<gfx9::Tile256>(1);
+    case Variant::tile256x224:
+      return tile_shape<gfx9::Tile256x224>(1);
+    case Variant::tile256x192:
+      return tile_shape<gfx9::Tile256x192>(1);
+    case Variant::tile256x128:
+      return tile_shape<gfx9::Tile256x128>(1);
     case Variant::tile128:
-      return {128, 128, gfx9::Tile128::kThreads, 2};
+      return tile_shape<gfx9::Tile128>(2);
     case Variant::tile64:
-      return {64, 64, gfx9::Tile64::kThreads, 3};
+      return tile_shape<gfx9::Tile64>(3);
+    // At most 256 registers per thread: eight waves per compute unit.
     case Variant::stream:
-      return {gfx9::kStreamBlock, gfx9::kStreamBlock * (leaves ? 1 : gfx9::kStreamWaves),
-              gfx9::kStreamWaves * 64, 4};
+      return {gfx9::kStreamBlock, gfx9::kStreamBlock, (leaves ? gfx9::kStreamWaves : 1) * 64,
+              leaves ? 2 : 8};
+    case Variant::stream32:
+      return {32, gfx9::kStreamBlock * gfx9::kStreamWaves, gfx9::kStreamWaves * 64, 2};
+    case Variant::stream64:
+      return {64, gfx9::kStreamBlock * gfx9::kStreamWaves, gfx9::kStreamWaves * 64, 2};
     case Variant::simt64:
       return {simt::Tile64::kM, simt::Tile64::kN, simt::kThreads, 4};
     case Variant::simt16:
@@ -228,9 +248,54 @@ std::int64_t scratch_floats(const Shape& shape, int waiting) {
   return std::int64_t{shape.m} * shape.n * waiting;
 }
 
+std::vector<int> part_choices(const GemmArguments& g, bool spread) {
+  if (!spread) return {1};
+  if (g.reduction.kind == ReductionKind::chain || g.k == 0) return {};
+  const std::int64_t leaves = leaves_of(g.k, g.reduction.leaf_k);
+  if (g.reduction.kind == ReductionKind::fold) {
+    constexpr int kMaxLeaves = kRootsByValue - 1;  // C may come before them
+    if (leaves < 2 || leaves > kMaxLeaves) return {};
+    return {static_cast<int>(leaves)};
+  }
+  std::vector<int> parts;
+  for (int p = 2; p <= kRootsByValue && p <= leaves; p *= 2) parts.push_back(p);
+  return parts;
+}
+
+std::vector<Candidate> candidates(const GemmArguments& g, Arithmetic arithmetic,
+                                  const LaunchOptions& options) {
+  std::vector<Candidate> list;
+  int index = 0;
+  for (const KernelInfo& kernel : kernels(arithmetic, g.reduction.kind)) {
+    if (options.forced >= 0 && options.forced != index++) continue;
+    const auto loads = loads_of(kernel, g);
+    if (!loads) continue;
+    for (const int parts : part_choices(g, kernel.parts)) {
+      list.push_back({kernel.variant, *loads, parts});
+    }
+  }
+  return list;
+}
+
+std::int64_t most_root_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                             std::int64_t k, const LaunchOptions& options) {
+  GemmArguments g;
+  g.k = k;
+  g.reduction = contract.reduction;
+  std::int64_t most = 0;
+  int index = 0;
+  for (const KernelInfo& kernel : kernels(contract)) {
+    if (options.forced >= 0 && options.forced != index++) continue;
+    for (const int parts : part_choices(g, kernel.parts)) {
+      most = std::max(most, std::min(root_bytes(parts, max_m, n), kMaxRootBytes));
+    }
+  }
+  return most;
+}
+
 Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                        const LaunchOptions& options) {
-  const auto best = pick(g, arithmetic, options);
+                        const LaunchOptions& options, std::size_t workspace) {
+  const auto best = pick(g, arithmetic, options, workspace);
   if (!best) return refusal(arithmetic, g, options);
   Decision d;
   const bool leaves = g.reduction.kind != ReductionKind::chain;
@@ -241,28 +306,32 @@ Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType inp
     return unsupported(std::string(name(options.chip)) + " has no kernel " + name(d.key));
   }
   d.shape = shape_of(best->variant, leaves);
-  const std::int64_t tiles_m = ceil_div(g.m, d.shape.m);
-  const std::int64_t tiles_n = ceil_div(g.n, d.shape.n);
+  d.parts = best->parts;
+  const Needs needs = needs_of(*best, g, options);
   constexpr std::int64_t kMaxTiles = (std::int64_t{1} << 31) - 1 - kMaxBlocks;
-  if (tiles_m > kMaxTiles / tiles_n) {
-    return unsupported("d has " + std::to_string(tiles_m) + " x " + std::to_string(tiles_n) +
-                       " tiles: this backend counts at most " + std::to_string(kMaxTiles));
+  if (needs.tiles_m > kMaxTiles / needs.tiles_n / d.parts) {
+    return unsupported("d has " + std::to_string(needs.tiles_m) + " x " +
+                       std::to_string(needs.tiles_n) + " tiles: this backend counts at most " +
+                       std::to_string(kMaxTiles));
   }
-  d.blocks = blocks_for(tiles_m * tiles_n, d.shape, waiting_sums(g) > 0, options);
-  d.raster.tiles_m = static_cast<int>(tiles_m);
-  d.raster.tiles_n = static_cast<int>(tiles_n);
+  d.blocks = static_cast<int>(needs.blocks);
+  d.roots_offset = needs.stacks;
+  d.workspace = needs.stacks + needs.roots;
+  d.raster.tiles_m = static_cast<int>(needs.tiles_m);
+  d.raster.tiles_n = static_cast<int>(needs.tiles_n);
   d.raster.xcds = xcds_of(options);
   // The tiles that one die works on at a time form a patch about as high as it is wide.
   const double together =
       static_cast<double>(units_used(options)) * d.shape.per_unit / d.raster.xcds;
   const double side = std::sqrt(together * d.shape.n / d.shape.m);
-  d.raster.group = static_cast<int>(std::clamp<std::int64_t>(std::lround(side), 1, tiles_m));
+  d.raster.group = static_cast<int>(std::clamp<std::int64_t>(std::lround(side), 1, needs.tiles_m));
   return d;
 }
 
 std::string name(const Decision& decision) {
   std::string text =
       std::string(name(decision.chip)) + "/" + std::string(name(decision.key.variant));
+  if (decision.parts > 1) text += "-parts:" + std::to_string(decision.parts);
   if (decision.key.a == Major::any) text += "/any-strides";
   return text;
 }

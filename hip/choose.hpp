@@ -3,7 +3,10 @@
 
 #pragma once
 
-#include "hip/launch.hpp"
+#include <optional>
+#include <vector>
+
+#include "hip/cost.hpp"
 
 #if !defined(DETGEMM_HIP_FP32_MFMA)
 #define DETGEMM_HIP_FP32_MFMA 0
@@ -28,6 +31,19 @@ struct OperandFacts {
 };
 OperandFacts facts_of(const void* data, std::int64_t rows, std::int64_t row_stride,
                       std::int64_t k_stride, const GemmArguments& g);
+
+/// Into how many parts a kernel may divide K (hip/parts.hpp): one, or where it spreads K all
+/// numbers above one that the contract allows; none where it allows none.
+std::vector<int> part_choices(const GemmArguments& g, bool spread);
+
+/// Everything that takes the problem, in the order of `kernels`; `decide` returns the one with the
+/// shortest predicted time among those whose roots the workspace holds.
+std::vector<Candidate> candidates(const GemmArguments& g, Arithmetic arithmetic,
+                                  const LaunchOptions& options);
+
+/// Bytes of roots that suffice for any m up to max_m.
+std::int64_t most_root_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                             std::int64_t k, const LaunchOptions& options);
 
 /// Workgroups for so many tiles: as many as there are tiles, or, where each needs scratch, only as
 /// many as the device holds at a time.

@@ -11,12 +11,19 @@ namespace {
 
 using gfx9::Major;
 
+/// Whether a wave has registers for the sum of a leaf beside that of the leaves before it.
+bool holds_two_sums(Variant variant) {
+  return variant == Variant::tile256x128 || variant == Variant::tile128 ||
+         variant == Variant::tile64;
+}
+
 std::vector<KernelKey> matrix_keys() {
   std::vector<KernelKey> keys;
   for (const DType input : {DType::bf16, DType::fp16}) {
     for (const bool leaves : {false, true}) {
-      for (const Variant variant : {Variant::tile256, Variant::tile128, Variant::tile64}) {
-        if (variant == Variant::tile256 && leaves) continue;  // no registers for a second sum
+      for (const Variant variant : {Variant::tile256, Variant::tile256x224, Variant::tile256x192,
+                                    Variant::tile256x128, Variant::tile128, Variant::tile64}) {
+        if (leaves && !holds_two_sums(variant)) continue;
         for (const Major a : {Major::k, Major::mn}) {
           for (const Major b : {Major::k, Major::mn})
             keys.push_back({variant, input, leaves, a, b});
@@ -25,6 +32,8 @@ std::vector<KernelKey> matrix_keys() {
       keys.push_back({Variant::tile64, input, leaves, Major::any, Major::any});
       keys.push_back({Variant::stream, input, leaves, Major::k, Major::k});
       keys.push_back({Variant::stream, input, leaves, Major::any, Major::any});
+      keys.push_back({Variant::stream32, input, leaves, Major::k, Major::k});
+      keys.push_back({Variant::stream64, input, leaves, Major::k, Major::k});
     }
   }
   for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
@@ -83,10 +92,13 @@ std::optional<Chip> chip_of(std::string_view architecture) {
 }
 
 bool is_simt(Variant variant) { return variant == Variant::simt64 || variant == Variant::simt16; }
+bool is_stream(Variant variant) {
+  return variant == Variant::stream || variant == Variant::stream32 || variant == Variant::stream64;
+}
 
 std::string_view name(Variant variant) {
-  constexpr std::array names{"256x256",    "128x128",    "64x64",    "stream",
-                             "simt-64x64", "simt-16x64", "mfma-fp32"};
+  constexpr std::array names{"256x256", "256x224",  "256x192",  "256x128",    "128x128",   "64x64",
+                             "stream",  "stream32", "stream64", "simt-64x64", "simt-16x64"};
   return names[static_cast<std::size_t>(variant)];
 }
 

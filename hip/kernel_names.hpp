@@ -24,12 +24,24 @@ bool has_matrix_kernels(Chip chip);
 std::optional<Chip> chip_of(std::string_view architecture);
 
 /// A family of kernels: what PlanOptions::variant forces.
-enum class Variant { tile256, tile128, tile64, stream, simt64, simt16, fp32_128 };
+enum class Variant {
+  tile256,
+  tile256x224,
+  tile256x192,
+  tile256x128,
+  tile128,
+  tile64,
+  stream,
+  stream32,
+  stream64,
+  simt64,
+  simt16,
+};
 std::string_view name(Variant variant);
 /// Whether the family uses vector instructions alone and therefore runs on every chip.
 bool is_simt(Variant variant);
-/// Whether it computes ieee_fma, and therefore takes arrays however they lie.
-inline bool is_ieee(Variant variant) { return is_simt(variant) || variant == Variant::fp32_128; }
+/// Whether the family streams weights past few rows; these can spread K over workgroups.
+bool is_stream(Variant variant);
 
 /// One kernel of a family. `leaves`: for fold and tree; otherwise for chain.
 struct KernelKey {

@@ -51,6 +51,7 @@ struct KernelInfo {
   std::string_view name;  ///< for example "128x128"
   Variant variant;
   bool any_strides;  ///< takes arrays however they lie; others refuse some, see hip/choose.hpp
+  bool parts;        ///< spreads K over workgroups (hip/parts.hpp); needs more than one leaf
 };
 /// The kernels that can be forced for a contract, whatever the shapes. All give the same bits.
 std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reduction);
@@ -62,15 +63,19 @@ inline std::span<const KernelInfo> kernels(const Contract& contract) {
 struct LaunchOptions {
   Chip chip = Chip::gfx942;
   int units = 1;      ///< compute units of the device
+  int xcds = 0;       ///< dies with an L2 each, to which workgroups go in turn; 0: not known
   int max_units = 0;  ///< use no more of them; 0: all
   int forced = -1;    ///< index into `kernels`, or -1: by shape
 };
 
-/// Outputs per workgroup at a time, and how many workgroups share a compute unit.
+/// Outputs per workgroup at a time, how many workgroups share a compute unit, and how the waves lie
+/// over a tile's outputs.
 struct Shape {
   int m, n;
   int threads;
   int per_unit;
+  int waves_m = 1, waves_n = 1;
+  bool phased = false;  ///< one half of the waves moves data while the other multiplies
 };
 
 /// What runs for one problem: a value that knows no array.
@@ -80,23 +85,32 @@ struct Decision {
   int kernel = 0;  ///< index into kernel_names
   Shape shape{};
   Raster raster;
-  int blocks = 1;  ///< workgroups
+  int blocks = 1;                 ///< workgroups
+  int parts = 1;                  ///< into which K is spread
+  std::int64_t roots_offset = 0;  ///< where the parts' roots begin in the workspace, in bytes
+  std::int64_t workspace = 0;     ///< bytes in all
 };
 
-/// What runs for D = epilogue(A*B) with m, n >= 1, k >= 0, any strides and alignment; a pure
-/// function of shapes, strides, pointer alignment, types and options. Refuses where the forced
-/// kernel does not take the problem, or where D has more tiles than 2^31 - 1 (more elements than
-/// any memory).
+/// What runs for D = epilogue(A*B) with m, n >= 1, k >= 0, any strides and alignment, in so many
+/// bytes of workspace; a pure function of shapes, strides, pointer alignment, types and options: of
+/// all kernels that take the problem, the one with the shortest predicted time (hip/cost.hpp).
+/// Refuses where the forced kernel does not take the problem, or where D has more tiles than
+/// 2^31 - 1 (more elements than any memory).
 Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                        const LaunchOptions& options);
+                        const LaunchOptions& options, std::size_t workspace);
 
 /// One line that contains the kernel's name in `kernels`: "gfx942/64x64/any-strides".
 std::string name(const Decision& decision);
 
 /// Bytes of scratch that suffice for any m up to max_m, however the arrays lie, and for combining
-/// as many roots as the contract has.
+/// as many roots as the contract has. K is spread over workgroups only where that kernel is forced.
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, const LaunchOptions& options);
+
+/// The same with room for spreading K over workgroups, which is faster where outputs are few. It
+/// suffices for what `decide` picks for any m up to max_m.
+std::size_t fast_workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
+                                 std::int64_t k, const LaunchOptions& options);
 
 /// A kernel and its arguments, ready for the runtime.
 struct Launch {
@@ -107,8 +121,10 @@ struct Launch {
   alignas(16) std::byte arguments[1536];
 };
 
-/// The launch of `decision` for the problem that it was made for.
-Launch launch_of(const Decision& decision, const GemmArguments& g, void* workspace);
+/// The launches, in order, of `decision` for the problem that it was made for: the kernel, and
+/// where it spreads K the one that joins the parts.
+std::vector<Launch> launches_of(const Decision& decision, const GemmArguments& g,
+                                const LaunchOptions& options, void* workspace);
 
 /// The launches, in order, that combine fp32 roots in tree order and apply the epilogue.
 std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Root> roots,

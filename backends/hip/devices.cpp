@@ -70,6 +70,12 @@ Result<DeviceFacts> Hip::ask(int ordinal) {
   if (error != kSuccess) {
     return gpu::failed<Hip>("asking device " + std::to_string(ordinal), error);
   }
+  // An older runtime does not know this number, and may leave an answer that is none.
+  if (api().DeviceGetAttribute(&facts.xcds, kNumberOfXccs, ordinal) != kSuccess || facts.xcds < 1 ||
+      facts.units % facts.xcds != 0) {
+    forget_error();
+    facts.xcds = 0;
+  }
   facts.name = text_at(*properties, 0, kNameBytes);
   facts.architecture = architecture_in(*properties);
   std::memcpy(&facts.memory,

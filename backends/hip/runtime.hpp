@@ -33,10 +33,8 @@ inline StreamHandle stream_per_thread() { return reinterpret_cast<StreamHandle>(
 // Numbers of the runtime's enumerations that this library uses.
 inline constexpr int kIntegrated = 16;           // hipDeviceAttributeIntegrated
 inline constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount
-inline constexpr int kPageableAccess = 65;       // hipDeviceAttributePageableMemoryAccess
-inline constexpr int kHostPageTables =
-    66;                                  // hipDeviceAttributePageableMemoryAccessUsesHostPageTables
-inline constexpr int kHostToDevice = 1;  // hipMemcpyKind
+inline constexpr int kNumberOfXccs = 10018;      // hipDeviceAttributeNumberOfXccs, from ROCm 6 on
+inline constexpr int kHostToDevice = 1;          // hipMemcpyKind
 inline constexpr int kDeviceToHost = 2;
 inline constexpr unsigned kStreamNonBlocking = 1;  // hipStreamNonBlocking
 inline constexpr int kCaptureThreadLocal = 1;      // hipStreamCaptureMode
@@ -99,6 +97,7 @@ struct DeviceFacts {
   std::string name;
   std::string architecture;  ///< as the runtime names it: "gfx942:sramecc+:xnack-"
   int units = 0;             ///< compute units
+  int xcds = 0;              ///< dies with an L2 each; 0 where the runtime does not say
   std::size_t memory = 0;
   /// Processor and GPU are one chip with one memory (MI300A), and kernels may read and write
   /// whatever the process has mapped, as they may with HSA_XNACK=1.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Targets against what was measured, and predictions beside what was measured."""
+"""Targets against what was measured."""
 import json
 import pathlib
 
@@ -46,24 +46,3 @@ def target_blocks(runs):
                    ("p", f"{draw['what']} `{draw['command']}`"),
                    table([row for row in rows if row.get("draw") == name])]
     return blocks
-
-
-def predicted_blocks(runs):
-    predicted = json.loads((HERE / "predicted" / "gfx942.json").read_text(encoding="utf-8"))
-    devices = [key for key in figures.machines(runs) if key[0] != "cpu"]
-    rows = []
-    for point in predicted["points"]:
-        sizes = (point["m"], point["n"], point["k"])
-        row = [" x ".join(map(str, sizes))]
-        for key in devices:
-            rates = [charts.rate(result, arm["us"])
-                     for (_, name), (_, result, arm) in
-                     figures.latest(figures.machines(runs)[key]).items()
-                     if name == "chain" and result["kind"] == "forward"
-                     and result["dtype"] == "bf16" and result["mode"] == "burst"
-                     and (result["m"], result["n"], result["k"]) == sizes]
-            row.append(f"{rates[-1]:.0f}" if rates else "not measured")
-        rows.append(row + [f"{point['tflops']}"])
-    return [("h2", "AMD"), ("p", predicted["note"]),
-            ("table", ["M x N x K, bf16 chain, TFLOP/s", *[f"{d}, measured" for _, d in devices],
-                       "gfx942, predicted"], rows)]

@@ -79,5 +79,5 @@ def build(runs):
     blocks = introduction()
     for (backend, name), mine in figures.machines(runs).items():
         blocks += device.blocks(backend, name, mine)
-    return (blocks + goals.target_blocks(runs) + goals.predicted_blocks(runs) + machine_blocks(runs)
+    return (blocks + goals.target_blocks(runs) + machine_blocks(runs)
             + again_blocks(runs))

@@ -12,6 +12,7 @@
 namespace detgemm::hip::gfx9 {
 
 using gcn::f32x16;
+using gcn::f32x4;
 
 /// A wave's sums: blocks of 32 x 32 outputs with 16 registers each.
 template <class T>
@@ -88,40 +89,62 @@ struct LeafStack {
   DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
     const LeafStep step = leaf_step(a.g, a.leaves, leaf);
     if (step.push) {
-      float* to = entry(waiting++);
-      each([&](int b, int i, int at) { to[at] = top.block[b][i]; });
+      in_quads(waiting++, [&](int b, int q, f32x4* at) {
+        f32x4 quad;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) quad[i] = top.block[b][4 * q + i];
+        *at = quad;
+      });
     }
     if (step.first || step.push) {
-      each(
-          [&](int b, int i, int) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
+      each([&](int b, int i) { top.block[b][i] = arithmetic::add_rn(sums.block[b][i], 0.0F); });
     } else {
-      each([&](int b, int i, int) {
+      each([&](int b, int i) {
         top.block[b][i] =
             arithmetic::add_rn(top.block[b][i], arithmetic::add_rn(sums.block[b][i], 0.0F));
       });
     }
 #pragma unroll 1
     for (int more = step.more; more > 0; --more) {
-      const float* from = entry(--waiting);
-      each([&](int b, int i, int at) {
-        top.block[b][i] = arithmetic::add_rn(from[at], top.block[b][i]);
+      in_quads(--waiting, [&](int b, int q, const f32x4* at) {
+        const f32x4 quad = *at;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          top.block[b][4 * q + i] = arithmetic::add_rn(quad[i], top.block[b][4 * q + i]);
+        }
       });
     }
     sums.clear();
   }
 
  private:
-  DETGEMM_DEVICE static float* entry(int index) {
-    const TileArguments& a = kernel_argument<TileArguments>();
-    return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
-  }
   template <class Fn>
   DETGEMM_DEVICE static void each(Fn&& fn) {
-    const int thread = fresh_thread();
 #pragma unroll
     for (int b = 0; b < Sums<T>::kBlocks; ++b) {
 #pragma unroll
-      for (int i = 0; i < 16; ++i) fn(b, i, (b * 16 + i) * T::kThreads + thread);
+      for (int i = 0; i < 16; ++i) fn(b, i);
+    }
+  }
+  /// Calls fn for registers 4 q .. 4 q + 3 of every block with their place in entry `index`:
+  ///
+  ///   entry   [block 0, q 0: thread 0 | thread 1 | ...] [block 0, q 1: ...]    16 bytes per thread
+  template <class Fn>
+  DETGEMM_DEVICE static void in_quads(int index, Fn&& fn) {
+    const TileArguments& a = kernel_argument<TileArguments>();
+    auto* at = reinterpret_cast<f32x4*>(a.stack + block_index() * a.stack_stride +
+                                        std::int64_t{index} * (T::kM * T::kN));
+    const int thread = fresh_thread();
+    int quads = T::kThreads;
+    // The compiler does not know the distance, so it does not keep its multiples in registers.
+    asm volatile("" : "+s"(quads));
+#pragma unroll
+    for (int b = 0; b < Sums<T>::kBlocks; ++b) {
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        fn(b, q, at + thread);
+        at += quads;
+      }
       gcn::schedule_fence();  // the addresses of all blocks at once would fill the registers
     }
   }

@@ -5,6 +5,7 @@
 
 #include "hip/gfx9/stream_kernel.hpp"
 #include "hip/gfx9/tile_kernel.hpp"
+#include "hip/gfx9/wide_stream_kernel.hpp"
 
 /// The kernels of one element type by the names that hip/kernel_names.cpp builds:
 ///
@@ -24,13 +25,23 @@
   DETGEMM_TILE(type, tile, T, reduction, leaves, k, mn)   \
   DETGEMM_TILE(type, tile, T, reduction, leaves, mn, k)   \
   DETGEMM_TILE(type, tile, T, reduction, leaves, mn, mn)
-#define DETGEMM_STREAM(type, reduction, leaves, a, b)                                       \
-  extern "C" __global__ DETGEMM_BOUNDS(                                                     \
-      kStreamWaves * 64) void mfma_##type##_stream_##reduction##_##a##_##b(TileArguments) { \
-    run_stream<DType::type, Major::a, Major::b, leaves>();                                  \
+#define DETGEMM_STREAM(type, reduction, leaves, a, b)                        \
+  extern "C" __global__ DETGEMM_BOUNDS(                                      \
+      (leaves ? kStreamWaves : 1) *                                          \
+      64) void mfma_##type##_stream_##reduction##_##a##_##b(TileArguments) { \
+    run_stream<DType::type, Major::a, Major::b, leaves>();                   \
+  }
+#define DETGEMM_WIDE_STREAM(type, rows, reduction, leaves)                                    \
+  extern "C" __global__ DETGEMM_BOUNDS(                                                       \
+      kStreamWaves * 64) void mfma_##type##_stream##rows##_##reduction##_k_k(TileArguments) { \
+    run_wide_stream<DType::type, WideStream<rows / kStreamBlock>, leaves>();                  \
   }
 #define DETGEMM_KERNELS(type)                               \
   DETGEMM_LAYOUTS(type, 256x256, Tile256, chain, false)     \
+  DETGEMM_LAYOUTS(type, 256x224, Tile256x224, chain, false) \
+  DETGEMM_LAYOUTS(type, 256x192, Tile256x192, chain, false) \
+  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, chain, false) \
+  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, leaves, true) \
   DETGEMM_LAYOUTS(type, 128x128, Tile128, chain, false)     \
   DETGEMM_LAYOUTS(type, 128x128, Tile128, leaves, true)     \
   DETGEMM_LAYOUTS(type, 64x64, Tile64, chain, false)        \
@@ -40,4 +51,8 @@
   DETGEMM_STREAM(type, chain, false, k, k)                  \
   DETGEMM_STREAM(type, leaves, true, k, k)                  \
   DETGEMM_STREAM(type, chain, false, any, any)              \
-  DETGEMM_STREAM(type, leaves, true, any, any)
+  DETGEMM_STREAM(type, leaves, true, any, any)              \
+  DETGEMM_WIDE_STREAM(type, 32, chain, false)               \
+  DETGEMM_WIDE_STREAM(type, 32, leaves, true)               \
+  DETGEMM_WIDE_STREAM(type, 64, chain, false)               \
+  DETGEMM_WIDE_STREAM(type, 64, leaves, true)

@@ -7,10 +7,14 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// How many products one stage of shared memory holds.
-inline constexpr int kStage = 32;
-inline constexpr int kRowBytes = kStage * 2;
-inline constexpr int kPackets = kStage / 4;  ///< packets (4 consecutive k, 8 bytes) per row
+/// Products that are loaded together: 128 bytes of a row whose k are adjacent, a whole cache line.
+inline constexpr int kStage = 64;
+/// Shared memory holds a stage in two halves, each of which is filled while the other is
+/// multiplied.
+inline constexpr int kHalf = kStage / 2;
+inline constexpr int kRowBytes = kHalf * 2;
+inline constexpr int kPackets =
+    kHalf / 4;  ///< packets (4 consecutive k, 8 bytes) per row of a half
 
 /// Floats from row to row of a block of 32 x 32 in the epilogue: rows start at multiples of 16
 /// bytes.
@@ -24,8 +28,9 @@ enum class Major { k, mn, any };
 /// A workgroup's tile of D: kM x kN outputs with a grid of waves over it, each of which has blocks
 /// of 32 x 32.
 ///
-///        kN ->                      two stages of shared memory, (kM + kN) rows of 32 k each:
-///   kM  .-------.-------.           one is multiplied while the next is written
+///        kN ->                      two halves of a stage in shared memory, (kM + kN) rows of 32
+///        k:
+///   kM  .-------.-------.           one is multiplied while the other is written
 ///    |  | wave0 | wave1 |
 ///    v  |-------+-------|           kPhased: the upper half of the waves runs half a step behind
 ///       | wave2 | wave3 |           the lower one, so that on every SIMD one wave multiplies
@@ -41,7 +46,10 @@ struct Tile {
   static constexpr int kThreads = kWaves * 64;
   static constexpr int kBlocksM = kM / kWavesM / 32;  ///< a wave's 32 x 32 blocks along M
   static constexpr int kBlocksN = kN / kWavesN / 32;
-  static constexpr int kBufferBytes = (kM + kN) * kRowBytes;
+  /// Rows of B in shared memory: as many as all threads fill in whole passes. Those beyond kN
+  /// repeat the last row of B and are never read, so no thread has to ask whether its row exists.
+  static constexpr int kFilledN = (kN + kThreads / 4 - 1) / (kThreads / 4) * (kThreads / 4);
+  static constexpr int kBufferBytes = (kM + kFilledN) * kRowBytes;
   /// In the epilogue each wave has one block of fp32.
   static constexpr int kEpilogueBytes = kWaves * 32 * kEpiloguePitch * 4;
   static constexpr int kSharedBytes =
@@ -49,11 +57,14 @@ struct Tile {
 };
 
 using Tile256 = Tile<256, 256, 2, 4, true>;
+using Tile256x224 = Tile<256, 224, 8, 1, true>;
+using Tile256x192 = Tile<256, 192, 4, 2, true>;
+using Tile256x128 = Tile<256, 128, 4, 2, true>;
 using Tile128 = Tile<128, 128, 2, 2, false>;
 using Tile64 = Tile<64, 64, 2, 2, false>;
 
-/// The offset in bytes of packet `packet` (0..7) of a row in a stage. The exclusive or spreads the
-/// rows that a wave reads at once (32 rows, one packet) and those that it writes at once (every
+/// The offset in bytes of packet `packet` (0..7) of a row in half a stage. The exclusive or spreads
+/// the rows that a wave reads at once (32 rows, one packet) and those that it writes at once (every
 /// fourth row) over all banks.
 DETGEMM_HD int packet_at(int row, int packet) {
   const int spread = ((row >> 1) & 7) ^ ((row >> 4) & 1);
@@ -66,11 +77,13 @@ DETGEMM_HD int result_row_32(int lane, int i) { return 8 * (i / 4) + 4 * (lane /
 /// The row of a 16x16 MFMA's result that is in register i (0..3); the column is lane % 16.
 DETGEMM_HD int result_row_16(int lane, int i) { return 4 * (lane / 16) + i; }
 
-/// The streaming kernels: a wave has 16 x 16 outputs and reads both operands directly from global
+/// The streaming kernels: a wave has 16 columns and reads their weights directly from global
 /// memory.
-inline constexpr int kStreamWaves = 4;
+inline constexpr int kStreamWaves = 4;  ///< of a workgroup, where it is not one wave
 inline constexpr int kStreamBlock = 16;
-inline constexpr int kStreamStep = 16;   ///< k of one MFMA
-inline constexpr int kStreamUnroll = 8;  ///< MFMAs whose operands are loaded together
+inline constexpr int kStreamStep = 16;                           ///< k of one MFMA
+inline constexpr int kStreamSteps = 4;                           ///< MFMAs of a stage
+inline constexpr int kStreamStage = kStreamSteps * kStreamStep;  ///< k: a row's is a cache line
+inline constexpr int kStreamDepth = 8;  ///< stages that are in flight or being multiplied
 
 }  // namespace detgemm::hip::gfx9

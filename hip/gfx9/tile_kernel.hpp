@@ -9,37 +9,37 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// What a wave needs from one stage, in registers: one packet per block row for each of the 4 steps
-/// of 8 k. Lanes 0..31 hold k 0..3 of the step and lanes 32..63 k 4..7: the contract's consecutive
-/// k.
+/// What a wave needs from half a stage, in registers: one packet per block row for each of the 4
+/// steps of 8 k. Lanes 0..31 hold k 0..3 of the step and lanes 32..63 k 4..7: the contract's
+/// consecutive k.
 template <class T>
 struct Fragments {
-  static constexpr int kSteps = kStage / 8;
+  static constexpr int kSteps = kHalf / 8;
   Packet a[kSteps][T::kBlocksM];
   Packet b[kSteps][T::kBlocksN];
 
-  DETGEMM_DEVICE void read(const char* stage, const WavePlace<T>& at) {
+  DETGEMM_DEVICE void read(const char* half, const WavePlace<T>& at) {
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
       const int packet = 2 * s + at.lane / 32;
 #pragma unroll
       for (int i = 0; i < T::kBlocksM; ++i) {
         const int row = at.m + i * 32 + at.lane % 32;
-        a[s][i] = *reinterpret_cast<const Packet*>(stage + packet_at(row, packet));
+        a[s][i] = *reinterpret_cast<const Packet*>(half + packet_at(row, packet));
       }
 #pragma unroll
       for (int i = 0; i < T::kBlocksN; ++i) {
         const int row = T::kM + at.n + i * 32 + at.lane % 32;
-        b[s][i] = *reinterpret_cast<const Packet*>(stage + packet_at(row, packet));
+        b[s][i] = *reinterpret_cast<const Packet*>(half + packet_at(row, packet));
       }
     }
   }
 };
 
-/// Every block of the wave multiplies the stage's steps in ascending order of k. Between two steps
+/// Every block of the wave multiplies the half's steps in ascending order of k. Between two steps
 /// of one block come those of all other blocks, which hides the instruction's latency.
 ///
-///   acc -> [k 0..7] -> [k 8..15] -> [k 16..23] -> [k 24..31] -> next stage
+///   acc -> [k 0..7] -> [k 8..15] -> [k 16..23] -> [k 24..31] -> next half
 template <DType kType, class T>
 DETGEMM_DEVICE void multiply(const Fragments<T>& f, Sums<T>& sums) {
 #pragma unroll
@@ -55,27 +55,36 @@ DETGEMM_DEVICE void multiply(const Fragments<T>& f, Sums<T>& sums) {
   }
 }
 
+/// The stages of k in order: the next one to load. Each has 64 products or ends a leaf.
+struct StageWalk {
+  std::int64_t k = 0;
+  std::int64_t leaf_end = 0;
+  int whole = 0;  ///< of how many stages from here on it is known that they end no leaf
+
+  DETGEMM_DEVICE void start_leaf(const GemmArguments& g) {
+    const bool chain = g.reduction.kind == ReductionKind::chain;
+    const std::int64_t left = g.k - k;
+    leaf_end = chain || left < g.reduction.leaf_k ? g.k : k + g.reduction.leaf_k;
+    count(leaf_end - k);
+  }
+  DETGEMM_DEVICE void count(std::int64_t left) {
+    constexpr std::int64_t kMost = 1 << 30;
+    const std::int64_t known = left < kMost ? left : kMost;
+    whole = known > kStage ? (static_cast<int>(known) - 1) / kStage : 0;
+  }
+};
+
 /// One tile of D. `kLeaves`: fold and tree, whose leaves end within k; otherwise k is one chain.
 ///
-///   time ->            phase      phase      phase      phase
-///   memory -> regs     load 2                load 3
-///   regs -> stage                 ...        write 2
-///   lower waves        read 0     mult 0     read 1     mult 1
-///   upper waves                   read 0     mult 0     read 1       (kPhased: half a step behind)
+///   time ->            phase      phase      phase      phase      phase
+///   memory -> regs     load 1                                      load 2
+///   regs -> shared     write 0b              write 1a              write 1b      a, b: the halves
+///   lower waves        read 0a    mult 0a    read 0b    mult 0b    read 1a
+///   upper waves                   read 0a    mult 0a    read 0b    mult 0b       (kPhased)
 template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves>
 struct TileKernel {
   Fill<T::kM, T::kThreads, kMajorA> fill_a;
-  Fill<T::kN, T::kThreads, kMajorB> fill_b;
-
-  DETGEMM_DEVICE void load(const KWalk& walk) {
-    const int length = walk.length(kStage);
-    fill_a.load(walk.k, length);
-    fill_b.load(walk.k, length);
-  }
-  DETGEMM_DEVICE void store(char* stage) const {
-    fill_a.store(stage);
-    fill_b.store(stage + T::kM * kRowBytes);
-  }
+  Fill<T::kFilledN, T::kThreads, kMajorB> fill_b;
 
   DETGEMM_DEVICE void run(char* shared, TilePlace tile) {
     Sums<T> sums;
@@ -86,7 +95,7 @@ struct TileKernel {
     start_tile(tile, start);
     const GemmArguments& g = kernel_argument<TileArguments>().g;
     if (g.k > 0) {
-      multiply_all(g, shared, sums, stack);
+      multiply_all(shared, sums, stack);
       if (!kLeaves) restore_zeros(sums);
     }
     block_barrier();
@@ -98,49 +107,85 @@ struct TileKernel {
   DETGEMM_DEVICE void start_tile(TilePlace tile, Sums<T>& start) {
     const GemmArguments& g = kernel_argument<TileArguments>().g;
     start_sums(g, tile, start);
-    fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM);
-    fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN);
+    fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM, T::kM);
+    fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN, T::kN);
   }
 
-  DETGEMM_DEVICE void multiply_all(const GemmArguments& g, char* shared, Sums<T>& sums,
-                                   LeafStack<T>& stack) {
+  DETGEMM_DEVICE void store(int h, char* shared) const {
+    char* half = shared + h * T::kBufferBytes;
+    fill_a.store(h, half);
+    fill_b.store(h, half + T::kM * kRowBytes);
+  }
+
+  /// Loads the next stage, if there is one. The way through most stages is one test.
+  struct Next {
+    bool more, ends_leaf;
+  };
+  DETGEMM_DEVICE Next load_next(StageWalk& walk) {
+    if (walk.whole > 0) {
+      --walk.whole;
+      fill_a.load_whole(walk.k);
+      fill_b.load_whole(walk.k);
+      walk.k += kStage;
+      return {true, false};
+    }
+    const GemmArguments& g = kernel_argument<TileArguments>().g;
+    if (walk.k >= g.k) return {false, false};
+    const std::int64_t left = walk.leaf_end - walk.k;
+    const bool ends = left <= kStage;
+    const int length = ends ? static_cast<int>(left) : kStage;
+    fill_a.load(walk.k, length);
+    fill_b.load(walk.k, length);
+    walk.k += length;
+    if (ends) {
+      walk.start_leaf(g);
+    } else {
+      walk.count(walk.leaf_end - walk.k);
+    }
+    return {true, ends};
+  }
+
+  /// One half of a stage: reads it, lets `move` move data for later halves, and multiplies it.
+  template <class Move>
+  DETGEMM_DEVICE void half_step(const char* half, const WavePlace<T>& at, Sums<T>& sums,
+                                Move&& move) {
+    Fragments<T> fragments;
+    fragments.read(half, at);
+    move();
+    gcn::schedule_fence();
+    block_barrier();
+    gcn::set_priority<1>();
+    gcn::schedule_fence();
+    multiply<kType>(fragments, sums);
+    gcn::schedule_fence();
+    gcn::set_priority<0>();
+  }
+
+  DETGEMM_DEVICE void multiply_all(char* shared, Sums<T>& sums, LeafStack<T>& stack) {
     const WavePlace<T> at;
     const bool upper = T::kPhased && at.wave >= T::kWaves / 2;
-    KWalk ahead(g);
-    bool ends_leaf = ahead.ends_leaf(kStage);
-    load(ahead);
-    ahead.next(kStage);
-    store(shared);
-    if (ahead.more()) load(ahead);
+    StageWalk walk;
+    walk.start_leaf(kernel_argument<TileArguments>().g);
+    Next now = load_next(walk);
+    store(0, shared);
     block_barrier();
     if (upper) block_barrier();
-    char* stage = shared;
     std::int64_t leaf = 0;
     for (;;) {
-      Fragments<T> fragments;
-      fragments.read(stage, at);
-      stage = stage == shared ? shared + T::kBufferBytes : shared;
-      const bool more = ahead.more();
-      bool next_ends_leaf = false;
-      if (more) {
-        store(stage);
-        next_ends_leaf = ahead.ends_leaf(kStage);
-        ahead.next(kStage);
-        if (ahead.more()) load(ahead);
-      }
-      gcn::schedule_fence();
-      block_barrier();
-      gcn::set_priority<1>();
-      gcn::schedule_fence();
-      multiply<kType>(fragments, sums);
-      gcn::schedule_fence();
-      gcn::set_priority<0>();
-      if (kLeaves && ends_leaf) {
+      Next next;
+      half_step(shared, at, sums, [&] {
+        store(1, shared);
+        next = load_next(walk);
+      });
+      if (T::kPhased) block_barrier();
+      // After the last stage this writes what is there already.
+      half_step(shared + T::kBufferBytes, at, sums, [&] { store(0, shared); });
+      if (kLeaves && now.ends_leaf) {
         stack.add_leaf(kernel_argument<TileArguments>(), leaf++, sums);
       }
       if (T::kPhased) block_barrier();
-      if (!more) break;
-      ends_leaf = next_ends_leaf;
+      if (!next.more) break;
+      now = next;
     }
     if (T::kPhased && !upper) block_barrier();
   }
@@ -154,7 +199,8 @@ DETGEMM_DEVICE void run_tiles() {
   for (int index = block_index();;) {
     const TileArguments& a = kernel_argument<TileArguments>();
     if (index >= a.raster.tiles_m * a.raster.tiles_n) break;
-    const TilePlace place = tile_of(a.raster, index);
+    const TilePlace divided = tile_of(a.raster, index);
+    const TilePlace place{gcn::uniform(divided.m), gcn::uniform(divided.n)};
     index += a.blocks;
     TileKernel<kType, T, kMajorA, kMajorB, kLeaves> kernel;
     kernel.run(shared, place);

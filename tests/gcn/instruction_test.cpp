@@ -113,6 +113,7 @@ TEST(Instructions, Scalar) {
   const std::pair<const char*, u32> cases[] = {
       {"s_bfe_i32 s10, s8, 0x40004", 0xffffffff},
       {"s_mul_hi_u32 s10, s8, s8", 0xe2c4a686},
+      {"s_mul_hi_i32 s10, s8, s8", 0xe2c4a6},
       {"s_sub_u32 s10, 3, s6\ns_subb_u32 s10, 0, 0", 0xffffffff},
       {"s_cmp_lt_i32 s8, 0\ns_cselect_b32 s10, 4, 6", 4},
       {"s_cmpk_gt_u32 s6, 0x4\ns_cselect_b32 s10, 4, 6", 4},

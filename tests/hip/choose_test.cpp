@@ -13,6 +13,7 @@ namespace {
 using gfx9::Major;
 
 const LaunchOptions kMi300x{Chip::gfx942, 304};
+constexpr std::size_t kPlenty = std::size_t{1} << 30;  // bytes of workspace
 
 /// The options with the kernel of that name forced.
 LaunchOptions forcing(std::string_view kernel, Arithmetic arithmetic = Arithmetic::cdna3,
@@ -40,41 +41,41 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 std::string chosen(const GemmArguments& g, const LaunchOptions& options = kMi300x) {
-  const auto decision = decide(g, Arithmetic::cdna3, DType::bf16, options);
+  const auto decision = decide(g, Arithmetic::cdna3, DType::bf16, options, kPlenty);
   return decision ? name(*decision) : decision.status().message();
 }
 
 TEST(HipChoose, ShapesGetTheirKernels) {
   EXPECT_EQ(chosen(problem(16384, 16384, 4096)), "gfx942/256x256");
-  // 1024 tiles of 256 x 256 would be 3.4 rounds of 304.
-  EXPECT_EQ(chosen(problem(8192, 8192, 8192)), "gfx942/128x128");
-  EXPECT_EQ(chosen(problem(2048, 2048, 8192)), "gfx942/128x128");
-  EXPECT_EQ(chosen(problem(256, 4096, 4096)), "gfx942/64x64");
+  EXPECT_EQ(chosen(problem(1, 4096, 4096)), "gfx942/stream");
   EXPECT_EQ(chosen(problem(16, 4096, 4096)), "gfx942/stream");
-  EXPECT_EQ(chosen(problem(32, 4096, 4096)), "gfx942/stream");
-  EXPECT_EQ(chosen(problem(33, 4096, 4096)), "gfx942/64x64");
+  EXPECT_EQ(chosen(problem(32, 28672, 8192)), "gfx942/stream32");
+  EXPECT_EQ(chosen(problem(64, 28672, 8192)), "gfx942/stream64");
+  EXPECT_EQ(chosen(problem(256, 8192, 8192)), "gfx942/stream64");
 }
 
 TEST(HipChoose, ForcedKernelsAreTaken) {
-  for (const char* variant : {"256x256", "128x128", "64x64", "stream"}) {
+  for (const char* variant : {"256x256", "256x224", "256x192", "256x128", "128x128", "64x64",
+                              "stream", "stream32", "stream64"}) {
     EXPECT_EQ(chosen(problem(100, 100, 64), forcing(variant)), std::string("gfx942/") + variant);
   }
   const auto portable = decide(problem(5, 5, 5), Arithmetic::ieee_fma, DType::fp32,
-                               forcing("simt-64x64", Arithmetic::ieee_fma));
+                               forcing("simt-64x64", Arithmetic::ieee_fma), kPlenty);
   ASSERT_TRUE(portable);
   EXPECT_EQ(name(*portable), "gfx942/simt-64x64");
 }
 
 TEST(HipChoose, OddArraysGetSlowLoadsOrARefusal) {
   GemmArguments g = problem(1000, 1000, 100);  // rows of 200 bytes
-  EXPECT_EQ(chosen(g), "gfx942/64x64/any-strides");
+  EXPECT_EQ(chosen(g), "gfx942/stream64");     // whole packets of 8 bytes
   EXPECT_EQ(
       chosen(g, forcing("128x128")),
       "variant is \"128x128\": it reads A and B in aligned chunks of 16 bytes along K, or of 8 "
       "bytes along M or N, and one of them does not lie so; leave it empty for a kernel that "
       "takes these arrays");
-  EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream");  // whole packets of 8 bytes
+  EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream");
   g.a = reinterpret_cast<const void*>(4098);
+  EXPECT_EQ(chosen(g), "gfx942/64x64/any-strides");
   EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream/any-strides");
 }
 
@@ -89,12 +90,13 @@ TEST(HipChoose, KernelsTakeWhatTheyAreListedFor) {
       LaunchOptions options = kMi300x;
       for (const KernelInfo& kernel : kernels(arithmetic, reduction)) {
         ++options.forced;
-        EXPECT_EQ(bool{decide(g, arithmetic, DType::bf16, options)}, kernel.any_strides)
+        EXPECT_EQ(bool{decide(g, arithmetic, DType::bf16, options, kPlenty)}, kernel.any_strides)
             << kernel.name;
       }
       EXPECT_GE(options.forced, 1);
       ++options.forced;
-      EXPECT_FALSE(decide(g, arithmetic, DType::bf16, options)) << "forced beyond the list";
+      EXPECT_FALSE(decide(g, arithmetic, DType::bf16, options, kPlenty))
+          << "forced beyond the list";
     }
   }
 }
@@ -103,10 +105,11 @@ TEST(HipChoose, WhatNoKernelDoesIsASentence) {
   const std::int64_t huge = std::int64_t{1} << 24;
   EXPECT_EQ(chosen(problem(huge, huge, 64)),
             "d has 65536 x 65536 tiles: this backend counts at most 2146435071");
-  EXPECT_EQ(decide(problem(64, 64, 64), Arithmetic::cdna3, DType::bf16, {Chip::gfx1100, 40})
-                .status()
-                .message(),
-            "gfx1100 has no kernel mfma_bf16_64x64_chain_k_k");
+  EXPECT_EQ(
+      decide(problem(64, 64, 64), Arithmetic::cdna3, DType::bf16, {Chip::gfx1100, 40}, kPlenty)
+          .status()
+          .message(),
+      "gfx1100 has no kernel mfma_bf16_stream_chain_k_k");
 }
 
 TEST(HipChoose, LeavesNeedAligned) {
@@ -145,25 +148,13 @@ TEST(HipChoose, OperandFacts) {
 TEST(HipChoose, WorkersLimitTheGrid) {
   LaunchOptions options = forcing("64x64");
   const auto blocks = [&](const GemmArguments& g) {
-    return decide(g, Arithmetic::cdna3, DType::bf16, options)->blocks;
+    return decide(g, Arithmetic::cdna3, DType::bf16, options, kPlenty)->blocks;
   };
   EXPECT_EQ(blocks(problem(640, 640, 64)), 100);
   options.max_units = 5;
   EXPECT_EQ(blocks(problem(640, 640, 64)), 15);
   options.max_units = 1000;
   EXPECT_EQ(blocks(problem(64, 64, 64)), 1);
-}
-
-TEST(HipChoose, XcdsFollowTheUnits) {
-  const auto xcds = [](Chip chip, int units) {
-    return decide(problem(512, 512, 64), Arithmetic::ieee_fma, DType::bf16, {chip, units})
-        ->raster.xcds;
-  };
-  EXPECT_EQ(xcds(Chip::gfx942, 304), 8);  // MI300X
-  EXPECT_EQ(xcds(Chip::gfx942, 228), 6);  // MI300A
-  EXPECT_EQ(xcds(Chip::gfx942, 38), 1);   // one partition of eight
-  EXPECT_EQ(xcds(Chip::gfx942, 80), 1);
-  EXPECT_EQ(xcds(Chip::gfx90a, 104), 1);
 }
 
 /// Whatever is chosen for an m, its scratch lies within what was promised for any larger m.
@@ -181,11 +172,14 @@ TEST(HipChoose, WorkspaceCoversEveryChoice) {
           GemmArguments g = problem(m, 300, k);
           g.reduction = contract.reduction;
           if (odd) g.a = reinterpret_cast<const void*>(4098);
-          const auto d = decide(g, arithmetic, DType::bf16, kMi300x);
-          ASSERT_TRUE(d);
-          const auto used = static_cast<std::size_t>(d->blocks) *
-                            static_cast<std::size_t>(scratch_floats(d->shape, waiting_sums(g))) * 4;
-          EXPECT_LE(used, promised) << m << " " << k;
+          const auto least = decide(g, arithmetic, DType::bf16, kMi300x, promised);
+          ASSERT_TRUE(least);
+          EXPECT_LE(static_cast<std::size_t>(least->workspace), promised) << m << " " << k;
+          const std::size_t fast = fast_workspace_bytes(contract, m, 300, k, kMi300x);
+          const auto best = decide(g, arithmetic, DType::bf16, kMi300x, fast);
+          ASSERT_TRUE(best);
+          EXPECT_LE(static_cast<std::size_t>(best->workspace), fast) << m << " " << k;
+          EXPECT_EQ(decide(g, arithmetic, DType::bf16, kMi300x, kPlenty)->parts, best->parts);
         }
       }
     }

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <set>
 
-#include "hip/choose.hpp"
+#include "core/contract/cover.hpp"
+#include "hip/parts.hpp"
 #include "hip/raster.hpp"
 #include "hip/reduction_walk.hpp"
 
@@ -35,12 +36,14 @@ TEST(HipLaunch, ArgumentsArePackedAsKernelsReadThem) {
   GemmArguments g = problem();
   g.reduction = {ReductionKind::tree, 8};
   LaunchOptions options = kOptions;
-  options.forced = 0;
-  ASSERT_EQ(kernels(Arithmetic::cdna3, ReductionKind::tree)[0].name, "128x128");
+  options.forced = 1;
+  ASSERT_EQ(kernels(Arithmetic::cdna3, ReductionKind::tree)[1].name, "128x128");
   auto* const workspace = reinterpret_cast<void*>(65536);
-  const auto decision = decide(g, Arithmetic::cdna3, DType::fp16, options);
+  const auto decision = decide(g, Arithmetic::cdna3, DType::fp16, options, 1 << 20);
   ASSERT_TRUE(decision);
-  const Launch launch = launch_of(*decision, g, workspace);
+  const auto launches = launches_of(*decision, g, options, workspace);
+  ASSERT_EQ(launches.size(), 1U);
+  const Launch& launch = launches[0];
   EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launch.kernel)],
             "mfma_fp16_128x128_leaves_k_k");
   EXPECT_EQ(launch.threads, 256U);
@@ -105,20 +108,73 @@ TEST(HipKernels, NamesAreDistinctAndFoundAgain) {
   EXPECT_FALSE(chip_of(""));
 }
 
-TEST(HipKernels, OnlyTheTestedCompilerIsTheTestedCompiler) {
-  EXPECT_TRUE(is_of("clang 19.1.7", "clang 19"));
-  EXPECT_FALSE(is_of("AMD clang 19.0.0", "clang 19"));
-  EXPECT_FALSE(is_of("clang 190.1", "clang 19"));
-  EXPECT_FALSE(is_of("clang 18.1.8", "clang 19"));
-  EXPECT_FALSE(is_of("clang 1", "clang 19"));
+/// The parts of K are nodes of the contract's tree, or leaves of a fold, and follow each other.
+TEST(HipParts, AreNodesInOrder) {
+  for (std::int64_t leaves = 2; leaves <= 100; ++leaves) {
+    for (int parts = 2; parts <= 32 && parts <= leaves; parts *= 2) {
+      std::int64_t at = 0;
+      for (int p = 0; p < parts; ++p) {
+        const Part part = part_of(ReductionKind::tree, leaves, parts, p);
+        EXPECT_EQ(part.first, at);
+        const LeafRange node{part.first, part.first + part.count};
+        EXPECT_TRUE(is_node(node, leaves)) << leaves << " " << parts << " " << p;
+        EXPECT_EQ(nodes_closed_by_part(p), nodes_closed_by(node, leaves));
+        at += part.count;
+      }
+      EXPECT_EQ(at, leaves);
+    }
+    const Part leaf = part_of(ReductionKind::fold, leaves, static_cast<int>(leaves), 1);
+    EXPECT_EQ(leaf.first, 1);
+    EXPECT_EQ(leaf.count, 1);
+  }
 }
 
-TEST(HipKernels, TheFp32MatrixCoresAreNotChosenByThemselves) {
-  for (const Chip chip : chips()) {
-    EXPECT_FALSE(may_be_chosen(Variant::fp32_128, chip)) << name(chip);
-    EXPECT_TRUE(may_be_chosen(Variant::simt64, chip)) << name(chip);
-    const KernelKey key{Variant::fp32_128, DType::fp32, true};
-    EXPECT_EQ(kernel_index(chip, key) >= 0, has(chip, Variant::fp32_128)) << name(chip);
+/// A spread K is two launches: the kernel with its parts, and the combine of their roots, which
+/// under fold begins with C.
+TEST(HipParts, AreJoinedByASecondLaunch) {
+  GemmArguments g = problem();
+  g.c = reinterpret_cast<const void*>(12288);
+  g.cs = {200, 1};
+  g.as.row = g.bs.col = g.k = 256;
+  g.reduction = {ReductionKind::fold, 64};
+  for (const bool continued : {false, true}) {
+    g.continue_from_c = continued;
+    LaunchOptions options = kOptions;
+    for (const KernelInfo& kernel : kernels(Arithmetic::cdna3, ReductionKind::fold)) {
+      ++options.forced;
+      if (kernel.name == "stream64-parts") break;
+    }
+    auto* const workspace = reinterpret_cast<void*>(65536);
+    const auto d = decide(g, Arithmetic::cdna3, DType::fp16, options, 1 << 20);
+    ASSERT_TRUE(d) << d.status().message();
+    EXPECT_EQ(name(*d), "gfx942/stream64-parts:4");
+    EXPECT_EQ(d->blocks, 5 * 4 * 4);
+    const auto launches = launches_of(*d, g, options, workspace);
+    ASSERT_EQ(launches.size(), 2U);
+    TileArguments tiles;
+    std::memcpy(&tiles, launches[0].arguments, sizeof(tiles));
+    EXPECT_EQ(tiles.parts, 4);
+    EXPECT_EQ(tiles.roots, workspace) << "a fold has no stacks before its roots";
+    CombineArguments combine;
+    ASSERT_EQ(launches[1].bytes, sizeof(combine));
+    std::memcpy(&combine, launches[1].arguments, sizeof(combine));
+    const int first = continued ? 1 : 0;
+    EXPECT_EQ(combine.count, 4 + first);
+    EXPECT_EQ(combine.roots[0].data, continued ? g.c : tiles.roots);
+    for (int p = 0; p < 4; ++p) {
+      EXPECT_EQ(combine.roots[first + p].data, tiles.roots + p * 300 * 200);
+      EXPECT_EQ(combine.roots[first + p].closes, first + p > 0 ? 1 : 0);
+    }
+    EXPECT_EQ(decide(g, Arithmetic::cdna3, DType::fp16, options, 100000).status().message(),
+              "variant is \"stream64-parts\": it keeps a root of every part in the workspace, and "
+              "these are more than 64 MiB or than the workspace holds; leave it empty for a kernel "
+              "that takes these arrays");
+    g.k = 64;
+    EXPECT_EQ(decide(g, Arithmetic::cdna3, DType::fp16, options, 1 << 20).status().message(),
+              "variant is \"stream64-parts\": it spreads K over workgroups, which needs 2 leaves "
+              "or more, and under fold at most 31; this problem has 1; leave it empty for a kernel "
+              "that takes these arrays");
+    g.k = 256;
   }
 }
 

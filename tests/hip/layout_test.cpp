@@ -103,6 +103,8 @@ TEST(Stage, TransposedWritesConflictTwiceAtMost) {
   }
 }
 
+TEST(Stage, IsOneCacheLinePerRow) { EXPECT_EQ(kStage * 2, 128); }
+
 TEST(Tiles, FitTheChip) {
   const auto check = [](auto tile) {
     using T = decltype(tile);
@@ -110,8 +112,16 @@ TEST(Tiles, FitTheChip) {
     EXPECT_LE(T::kThreads, 1024);
     EXPECT_EQ(T::kM % (T::kWavesM * 32), 0);
     EXPECT_EQ(T::kN % (T::kWavesN * 32), 0);
+    EXPECT_LE(T::kBlocksM * T::kBlocksN * 16, 128) << "accumulators, of 256 registers";
+    // Whole passes of all threads, four per row of half a stage, fill both operands.
+    EXPECT_EQ(T::kM * 4 % T::kThreads, 0);
+    EXPECT_EQ(T::kFilledN * 4 % T::kThreads, 0);
+    EXPECT_GE(T::kFilledN, T::kN);
   };
   check(Tile256{});
+  check(Tile256x224{});
+  check(Tile256x192{});
+  check(Tile256x128{});
   check(Tile128{});
   check(Tile64{});
 }

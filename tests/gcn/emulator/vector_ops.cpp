@@ -73,7 +73,6 @@ u32 reversed(u32 a) {
   for (int i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
   return r;
 }
-
 u32 low24(u32 a) { return a & 0xffffff; }
 u64 wide_uint(u32 a) { return a; }
 
@@ -192,6 +191,7 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_bfe_i32", i32,
          (c & 31) == 0 ? 0 : (a >> (b & 31)) << (32 - (c & 31)) >> (32 - (c & 31))),
       V3("v_and_or_b32", u32, (a & b) | c),
+      V3("v_or3_b32", u32, a | b | c),
       V3("v_alignbit_b32", u32, static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
       V3("v_perm_b32", u32, perm(a, b, c)),
 

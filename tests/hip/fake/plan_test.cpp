@@ -9,9 +9,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "detgemm/hip.hpp"
+#include "hip/arguments.hpp"
 #include "tests/hip/fake/steering.hpp"
 
 namespace detgemm {
@@ -27,7 +29,7 @@ class HipPlan : public ::testing::Test {
     ASSERT_TRUE(hip_backend().available());
     spec_.n = kN;
     spec_.k = kK;
-    spec_.contract = *Contract::parse("cdna3/bf16/tree:8->fp32");
+    spec_.contract = *Contract::parse("cdna3/bf16/tree:64->fp32");
   }
   void reset() const { reinterpret_cast<int (*)()>(dlsym(library_, "hipDeviceReset"))(); }
 
@@ -67,7 +69,7 @@ class HipPlan : public ::testing::Test {
   }
 
   static constexpr Stream kStream{DeviceKind::hip, nullptr};
-  static constexpr std::int64_t kM = 4, kN = 16, kK = 64;
+  static constexpr std::int64_t kM = 4, kN = 16, kK = 256;
   void* library_ = nullptr;
   test::Steering* fake_ = nullptr;
   alignas(kWorkspaceAlignment) char scratch_[1 << 22] = {};
@@ -80,13 +82,22 @@ class HipPlan : public ::testing::Test {
 TEST_F(HipPlan, ReportsTheKernelThatItLaunched) {
   RunInfo info;
   const int before = fake_->launches;
+  int expected = 0;
+  // B along K, which every kernel takes.
+  const auto run_one = [&](const char* variant) {
+    Operands all = operands();
+    all.b = col_major(b_.data(), kK, kN, DType::bf16);
+    return make_plan(variant).run(kStream, all, workspace(), &info);
+  };
   for (const std::string& variant : hip_backend().variants(spec_)) {
-    ASSERT_TRUE(run(make_plan(variant.c_str()), &info));
+    ASSERT_TRUE(run_one(variant.c_str())) << variant;
     EXPECT_EQ(info.kernel.rfind("gfx942/" + variant, 0), 0U) << info.kernel;
+    expected += variant.find("-parts") == std::string::npos ? 1 : 2;  // and the combine
   }
+  EXPECT_EQ(expected, 6 + 3 * 2);
   ASSERT_TRUE(run(make_plan(), &info));
   EXPECT_TRUE(says(make_plan(), info.kernel)) << info.kernel;
-  EXPECT_EQ(fake_->launches, before + 4);
+  EXPECT_EQ(fake_->launches, before + expected + 1);
   const ConstMatrix root = row_major(d_.data(), kM, kN, DType::fp32);
   const ConstMatrix roots[] = {root, root};
   std::vector<float> sum(kM * kN);
@@ -140,6 +151,35 @@ TEST_F(HipPlan, RefusesWhatItsDeviceCannotReach) {
   fake_->managed = fake_->memory_device = 0;
   fake_->memory_type = 2;
   EXPECT_TRUE(run(plan));
+}
+
+/// The order of tiles follows the dies that the runtime reports. Facts are asked once per device,
+/// so every case is another one.
+TEST_F(HipPlan, DealsTilesToTheDiesOfItsDevice) {
+  const struct {
+    int units, said, expected;
+  } cases[] = {
+      {304, 8, 8},  // MI300X
+      {80, 4, 4},   // MI308X
+      {38, 1, 1},   // a partition of one die
+      {304, 0, 8},  // a runtime that does not know the question: 38 units per die
+      {304, 9, 8},  // and one whose answer cannot be
+      {80, 0, 1},   // nothing to guess from
+  };
+  spec_.contract = *Contract::parse("cdna3/bf16/chain->fp32");
+  int ordinal = 10;
+  for (const auto& one : cases) {
+    fake_->device = fake_->memory_device = fake_->stream_device = ++ordinal;
+    fake_->units = one.units;
+    fake_->xcds = one.said;
+    ASSERT_TRUE(run(make_plan()));
+    static_assert(sizeof(hip::TileArguments) <= sizeof(fake_->arguments));
+    hip::TileArguments launched;
+    std::memcpy(&launched, fake_->arguments, sizeof(launched));
+    EXPECT_EQ(launched.g.m, kM) << "other arguments than a tile's";
+    EXPECT_EQ(launched.raster.xcds, one.expected) << one.units << " " << one.said;
+  }
+  fake_->device = fake_->memory_device = fake_->stream_device = 0;
 }
 
 TEST_F(HipPlan, OutlivesItsContext) {

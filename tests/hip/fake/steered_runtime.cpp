@@ -35,19 +35,10 @@ EXPORT int hipDeviceReset() { return ++context, kSuccess; }
 EXPORT int hipGetDeviceCount(int* count) { return *count = 1, kSuccess; }
 EXPORT int hipGetDevice(int* device) { return *device = fake.device, kSuccess; }
 EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
-  // DETGEMM_FAKE_HOST_MEMORY: "apu", or "discrete" for a card that can reach the host's memory too.
-  const char* variable = std::getenv("DETGEMM_FAKE_HOST_MEMORY");
-  const std::string_view host = variable == nullptr ? "" : variable;
-  switch (attribute) {
-    case 16:  // hipDeviceAttributeIntegrated
-      return *value = host == "apu", kSuccess;
-    case 63:  // hipDeviceAttributeMultiprocessorCount
-      return *value = 304, kSuccess;
-    case 65:  // hipDeviceAttributePageableMemoryAccess
-      return *value = host == "apu" || host == "discrete", kSuccess;
-    default:  // one that this version does not know
-      return kInvalidValue;
+  if (attribute == 10018) {  // hipDeviceAttributeNumberOfXccs
+    return fake.xcds > 0 ? (*value = fake.xcds, kSuccess) : kInvalidValue;
   }
+  return *value = fake.units, kSuccess;
 }
 EXPORT int hipGetDevicePropertiesR0600(char* to, int) {
   constexpr std::size_t kBytes = 1472;
@@ -70,8 +61,9 @@ EXPORT int hipModuleGetFunction(void** function, void* module, const char*) {
   return *function = module, kSuccess;
 }
 EXPORT int hipModuleLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                 unsigned, unsigned, void*, void**, void**) {
+                                 unsigned, unsigned, void*, void** arguments, void**) {
   if (function != handle() || fake.broken != 0) return kInvalidHandle;
+  std::memcpy(detgemm_fake_hip.arguments, arguments[0], sizeof(fake.arguments));
   return ++detgemm_fake_hip.launches, kSuccess;
 }
 
