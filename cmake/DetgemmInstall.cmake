@@ -13,8 +13,10 @@ foreach(component IN ITEMS reference cuda hip)
   endif()
 endforeach()
 
-foreach(component IN LISTS detgemm_components ITEMS detgemm)
-  install(TARGETS detgemm_${component} EXPORT detgemm-${component}
+# detgemm_install_component(NAME [OPTIONAL]): library detgemm_NAME in an export set of its own. OPTIONAL:
+# a build of some targets alone may not have built it.
+function(detgemm_install_component component)
+  install(TARGETS detgemm_${component} EXPORT detgemm-${component} ${ARGN}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT detgemm-${component} NAMESPACE detgemm:: DESTINATION ${detgemm_package_dir}
     FILE detgemm-${component}-targets.cmake)
@@ -22,9 +24,18 @@ foreach(component IN LISTS detgemm_components ITEMS detgemm)
     set_target_properties(detgemm_${component} PROPERTIES
       INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
+endfunction()
+
+foreach(component IN LISTS detgemm_components ITEMS detgemm)
+  detgemm_install_component(${component})
+endforeach()
+# Clusters are only there when they are asked for by name.
+foreach(component IN ITEMS cluster mpi)
+  if(TARGET detgemm_${component})
+    detgemm_install_component(${component} OPTIONAL)
+  endif()
 endforeach()
 include(DetgemmInstallConformance)
-include(DetgemmInstallCluster)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/include/detgemm/config.hpp
@@ -69,6 +80,11 @@ detgemm_cli, to have it\")
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   file(RELATIVE_PATH detgemm_up ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_property(TARGET detgemm_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
+  if(TARGET detgemm_mpi_cli)
+    # `detgemm conform --transport mpi` looks for it beside itself.
+    install(TARGETS detgemm_mpi_cli DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+    set_property(TARGET detgemm_mpi_cli PROPERTY INSTALL_RPATH "$ORIGIN/${detgemm_up}")
+  endif()
   if(TARGET detgemm_bench)
     # `detgemm bench` looks for it beside itself; a build without it still installs.
     install(TARGETS detgemm_bench DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)

@@ -96,8 +96,8 @@ fi
 # What is shared between threads, under ThreadSanitizer.
 if asked tsan; then
   stage "host-tsan: configure" cmake --preset host-tsan
-  stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency
-  test_preset host-tsan -R '^concurrency$'
+  stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency test_cluster
+  test_preset host-tsan -R '^(concurrency|cluster)$'
 fi
 
 # The CUDA component, where there is a compiler for it: it compiles, loads without a driver, and

@@ -55,6 +55,11 @@ struct Cuda {
   static Error copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
   }
+  static Error copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                       std::size_t width, std::size_t lines, Stream stream) {
+    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, lines, cudaMemcpyDeviceToDevice,
+                             stream);
+  }
   static gpu::Place place_of(const void* data);
 
   static Stream stream_per_thread() { return cudaStreamPerThread; }

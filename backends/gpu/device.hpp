@@ -96,6 +96,15 @@ class GpuDevice final : public Device {
     return copy(R::copy_to_host, host, device, bytes);
   }
 
+  Status copy_2d(Stream stream, void* to, std::size_t to_pitch, const void* from,
+                 std::size_t from_pitch, std::size_t width, std::size_t lines) override {
+    if (width == 0 || lines == 0) return {};
+    if (Status s = R::loaded(); !s) return s;
+    return check<R>(
+        "copying " + std::to_string(lines) + " lines of " + std::to_string(width) + " bytes",
+        R::copy_2d(to, to_pitch, from, from_pitch, width, lines, handle<R>(stream)));
+  }
+
   Result<Stream> create_stream() override {
     if (Status s = R::loaded(); !s) return s;
     typename R::Stream stream{};

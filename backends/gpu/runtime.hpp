@@ -60,6 +60,9 @@ concept Runtime = requires(int* number, bool* yes, void** memory, const void* fr
   { R::release(*memory) } -> std::same_as<typename R::Error>;
   { R::copy_to_device(*memory, from, bytes, stream) } -> std::same_as<typename R::Error>;
   { R::copy_to_host(*memory, from, bytes, stream) } -> std::same_as<typename R::Error>;
+  {
+    R::copy_2d(*memory, bytes, from, bytes, bytes, bytes, stream)
+    } -> std::same_as<typename R::Error>;
   { R::place_of(from) } -> std::same_as<Place>;
 
   // Streams. New ones do not wait for the null stream. `stream_device` leaves the number as it

@@ -36,6 +36,7 @@ inline constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiproce
 inline constexpr int kNumberOfXccs = 10018;      // hipDeviceAttributeNumberOfXccs, from ROCm 6 on
 inline constexpr int kHostToDevice = 1;          // hipMemcpyKind
 inline constexpr int kDeviceToHost = 2;
+inline constexpr int kDeviceToDevice = 3;
 inline constexpr unsigned kStreamNonBlocking = 1;  // hipStreamNonBlocking
 inline constexpr int kCaptureThreadLocal = 1;      // hipStreamCaptureMode
 inline constexpr int kCaptureNone = 0;             // hipStreamCaptureStatus
@@ -143,6 +144,16 @@ struct Hip {
   }
   static Error copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
     return api().MemcpyAsync(to, from, bytes, kDeviceToHost, stream);
+  }
+  static Error copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                       std::size_t width, std::size_t lines, Stream stream) {
+    auto* target = static_cast<std::byte*>(to);
+    const auto* source = static_cast<const std::byte*>(from);
+    for (; lines != 0; --lines, target += to_pitch, source += from_pitch) {
+      const Error error = api().MemcpyAsync(target, source, width, kDeviceToDevice, stream);
+      if (error != kSuccess) return error;
+    }
+    return kSuccess;
   }
   static gpu::Place place_of(const void* data);
 

@@ -7,6 +7,7 @@
 namespace detgemm::cluster {
 
 Transport::~Transport() = default;
+bool Transport::enqueues(DeviceKind /*kind*/) const noexcept { return false; }
 
 Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
                                           const Options& options) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "cluster/api/gather.hpp"
 #include "detgemm/digest.hpp"
 
 namespace detgemm::cluster {
@@ -37,7 +38,7 @@ View rows_of_view(View view, Range range) {
 
 }  // namespace
 
-void add_facts(const GemmSpec& whole, const Shares& shares, Facts& facts) {
+void add_facts(const GemmSpec& whole, Facts& facts) {
   facts.insert(facts.end(),
                {{"contract", whole.contract.text() + "@" + std::to_string(whole.contract.version)},
                 {"n", std::to_string(whole.n)},
@@ -45,8 +46,7 @@ void add_facts(const GemmSpec& whole, const Shares& shares, Facts& facts) {
                 {"alpha", bits_of(whole.alpha)},
                 {"beta", bits_of(whole.beta)},
                 {"bias", whole.bias ? std::string(name(*whole.bias)) : "none"},
-                {"activation", std::string(name(whole.activation))},
-                {"shares", text(shares)}});
+                {"activation", std::string(name(whole.activation))}});
 }
 
 Status check_workspace(const Workspace& workspace, std::size_t needed) {
@@ -59,15 +59,16 @@ Status check_workspace(const Workspace& workspace, std::size_t needed) {
     return invalid("workspace.data is null: this m needs " + std::to_string(needed) + " bytes");
   }
   if (reinterpret_cast<std::uintptr_t>(workspace.data) % kWorkspaceAlignment == 0) return {};
-  return invalid("workspace.data is not aligned: it must be a multiple of " +
-                 std::to_string(kWorkspaceAlignment) + " bytes");
+  return invalid("workspace.data is 0x" + hex(reinterpret_cast<std::uintptr_t>(workspace.data)) +
+                 ": it must be a multiple of " + std::to_string(kWorkspaceAlignment));
 }
 
 Result<Join> Join::create(const Communicator& communicator, const Backend& backend,
                           const GemmSpec& whole, const Shares& shares, Placement output,
                           Algorithm algorithm, Facts& facts) {
-  if (name(output) == "unknown") {
-    return invalid("output is unknown (" + std::to_string(static_cast<int>(output)) +
+  if (output != Placement::replicated && output != Placement::rows) {
+    return invalid("output is " + std::string(name(output)) + " (" +
+                   std::to_string(static_cast<int>(output)) +
                    "): it must be replicated (0) or rows (1)");
   }
   if (name(algorithm) == "unknown") {
@@ -84,7 +85,8 @@ Result<Join> Join::create(const Communicator& communicator, const Backend& backe
   }
   auto plan = Plan::create(backend, whole);
   if (!plan) return plan.status();
-  add_facts(whole, shares, facts);
+  add_facts(whole, facts);
+  facts.push_back({"shares", text(shares)});
   facts.push_back({"output", std::string(name(output))});
   facts.push_back({"algorithm", std::string(name(algorithm))});
   return Join(communicator, *std::move(plan), shares, output, algorithm);
@@ -104,6 +106,11 @@ std::size_t Join::root_bytes(std::int64_t rows) const {
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(spec().n) * sizeof(float);
 }
 
+std::size_t Join::d_bytes(std::int64_t rows) const {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(spec().n) *
+         size_of(spec().contract.output);
+}
+
 std::size_t Join::foreign_nodes() const {
   std::size_t nodes = 0;
   for (int r = 0; r < ranks(); ++r) nodes += r == rank() ? 0 : shares_.cover(r).size();
@@ -121,6 +128,10 @@ std::size_t Join::workspace_bytes(std::int64_t max_m) const {
                                     ? max_m
                                     : std::min<std::int64_t>(max_m, 8 * ranks() - 1);
   bytes = std::max(bytes, received_bytes(gathered));
+  // Rows of a D with gaps lie packed while they travel, where the roots were.
+  const bool shares_rows = output_ == Placement::replicated && ranks() > 1;
+  if (shares_rows && algorithm_ != Algorithm::gather)
+    bytes = std::max(bytes, padded(d_bytes(max_m)));
   return bytes + padded(*plan_.workspace_bytes(max_m));
 }
 
@@ -145,24 +156,19 @@ Status Join::check(Stream stream, std::int64_t m, const Operands& local) const {
     return invalid("d has " + std::to_string(local.d.rows) + " rows: this rank has " +
                    std::to_string(own.size()) + " of m = " + std::to_string(m));
   }
-  const bool packed = local.d.rows <= 1 || local.d.row_stride == spec().n;
-  const bool along_rows = spec().n <= 1 || local.d.col_stride == 1;
-  if (output_ == Placement::replicated && ranks() > 1 && scatters(m) && !(packed && along_rows)) {
-    return invalid("d has strides (" + std::to_string(local.d.row_stride) + ", " +
-                   std::to_string(local.d.col_stride) +
-                   "): a replicated D must be row-major and "
-                   "packed, strides (" +
-                   std::to_string(spec().n) +
-                   ", 1), where ranks join slices of rows; the algorithm gather takes any strides");
-  }
   // With k = 0 only C, the bias and D are left to check.
   GemmSpec outputs = spec();
   outputs.k = 0;
   Operands arrays = local;
-  arrays.a = row_major(static_cast<const void*>(nullptr), own.size(), 0, spec().contract.input);
-  arrays.b = row_major(static_cast<const void*>(nullptr), 0, spec().n, spec().contract.input);
-  outputs.op_a = outputs.op_b = Op::none;
+  arrays.a = empty_input(spec().op_a == Op::none, own.size());
+  arrays.b = empty_input(spec().op_b == Op::transpose, spec().n);
   return validate(outputs, arrays);
+}
+
+ConstMatrix Join::empty_input(bool by_columns, std::int64_t extent) const {
+  const void* const none = nullptr;
+  const DType type = spec().contract.input == DType::tf32 ? DType::fp32 : spec().contract.input;
+  return by_columns ? row_major(none, extent, 0, type) : row_major(none, 0, extent, type);
 }
 
 Status Join::agree_on_call(std::int64_t m, const Status& mine) const {
@@ -173,6 +179,12 @@ Status Join::agree_on_call(std::int64_t m, const Status& mine) const {
 Status Join::join_rows(Stream stream, Range rows, std::span<const void* const> mine,
                        const std::byte* received, const Operands& of_rows, Workspace workspace,
                        RunInfo* info) const {
+  if (spec().k == 0) {  // no leaves: the epilogue of +0
+    Operands empty = of_rows;
+    empty.a = empty_input(spec().op_a == Op::none, rows.size());
+    empty.b = empty_input(spec().op_b == Op::transpose, spec().n);
+    return plan_.run(stream, empty, workspace, info);
+  }
   std::vector<NodeRoot> roots;
   std::size_t next = 0;
   for (int r = 0; r < ranks(); ++r) {
@@ -191,24 +203,13 @@ Status Join::join_rows(Stream stream, Range rows, std::span<const void* const> m
 }
 
 /// Every rank has its rows of D and sends them to all others.
-Status Join::share_rows(Stream stream, std::int64_t m, const Matrix& d) const {
-  const auto row = static_cast<std::size_t>(spec().n) * size_of(spec().contract.output);
-  const auto at = [&](int r) {
-    const Range range = rows_of(m, r, ranks());
-    return std::pair{static_cast<std::byte*>(d.data) + static_cast<std::size_t>(range.begin) * row,
-                     static_cast<std::size_t>(range.size()) * row};
-  };
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  const auto [own, own_bytes] = at(rank());
-  for (int r = 0; r < ranks(); ++r) {
-    const auto [data, bytes] = at(r);
-    if (r == rank()) continue;
-    if (own_bytes > 0) sends.push_back({r, own, own_bytes});
-    if (bytes > 0) receives.push_back({r, data, bytes});
-  }
-  return state().after(
-      state().transport->exchange(stream, sends, receives, state().options.patience));
+Status Join::share_rows(Stream stream, std::int64_t m, const Matrix& d, Workspace staging) const {
+  const Gather gather{state(), plan_.backend().device(), stream,
+                      [&](int r) {
+                        return Block{rows_of(m, r, ranks()), {0, spec().n}};
+                      },
+                      staging};
+  return gather.run(rows_of_view(d, rows_of(m, rank(), ranks())), d);
 }
 
 Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roots,
@@ -221,6 +222,7 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
   const bool scatter = scatters(m);
   const auto slice_of = [&](int r) { return scatter ? rows_of(m, r, ranks()) : Range{0, m}; };
   const Range slice = slice_of(rank());
+  const Workspace staging = workspace;  // once the roots are joined
   const Workspace for_roots = take(workspace, foreign_nodes() * padded(root_bytes(slice.size())));
   std::vector<Send> sends;
   std::vector<Receive> receives;
@@ -256,7 +258,7 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
     return s;
   }
   if (!scatter || output_ == Placement::rows || ranks() == 1) return {};
-  return share_rows(stream, m, local.d);
+  return share_rows(stream, m, local.d, staging);
 }
 
 std::string Join::describe(std::int64_t m) const {

@@ -54,11 +54,14 @@ class Join {
         algorithm_(algorithm) {}
 
   std::size_t root_bytes(std::int64_t rows) const;
+  std::size_t d_bytes(std::int64_t rows) const;  ///< packed
   std::size_t foreign_nodes() const;
+  /// An operand of `extent` rows or columns and no products.
+  ConstMatrix empty_input(bool by_columns, std::int64_t extent) const;
   Status join_rows(Stream stream, Range rows, std::span<const void* const> mine,
                    const std::byte* received, const Operands& of_rows, Workspace workspace,
                    RunInfo* info) const;
-  Status share_rows(Stream stream, std::int64_t m, const Matrix& d) const;
+  Status share_rows(Stream stream, std::int64_t m, const Matrix& d, Workspace staging) const;
 
   Communicator communicator_;
   Plan plan_;  ///< of the whole problem: it combines
@@ -68,7 +71,7 @@ class Join {
 };
 
 /// The facts of a problem that all ranks must have in common.
-void add_facts(const GemmSpec& whole, const Shares& shares, Facts& facts);
+void add_facts(const GemmSpec& whole, Facts& facts);
 
 /// `bytes` rounded up so that what follows is aligned as a workspace is.
 inline std::size_t padded(std::size_t bytes) {

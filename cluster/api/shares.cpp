@@ -32,6 +32,8 @@ std::string_view name(Placement placement) noexcept {
       return "replicated";
     case Placement::rows:
       return "rows";
+    case Placement::columns:
+      return "columns";
   }
   return "unknown";
 }

@@ -51,6 +51,7 @@ class MpiTransport final : public Transport {
     MPI_Get_library_version(text.data(), &length);
     const std::string all(text.data(), static_cast<std::size_t>(length));
     version_ = all.substr(0, all.find_first_of(",\n"));
+    std::replace(version_.begin(), version_.end(), '\t', ' ');  // MPICH's
   }
   ~MpiTransport() override {
     int finalized = 0;

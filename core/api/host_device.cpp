@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "detgemm/device.hpp"
 
@@ -50,6 +51,19 @@ std::vector<DeviceInfo> Device::list() const { return {}; }
 
 Status Device::replay(Stream, const std::function<Status(Stream)>&, int) {
   return unsupported("this device has no graphs");
+}
+
+Status Device::copy_2d(Stream stream, void* to, std::size_t to_pitch, const void* from,
+                       std::size_t from_pitch, std::size_t width, std::size_t lines) {
+  if (Status s = synchronize(stream); !s) return s;
+  std::vector<std::byte> line(width);
+  for (std::size_t i = 0; i < lines && width != 0; ++i) {
+    const auto* const source = static_cast<const std::byte*>(from) + i * from_pitch;
+    if (Status s = to_host(line.data(), source, width); !s) return s;
+    auto* const target = static_cast<std::byte*>(to) + i * to_pitch;
+    if (Status s = to_device(target, line.data(), width); !s) return s;
+  }
+  return {};
 }
 
 Device& host_device() noexcept {

@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 
+#include "core/capi/error.hpp"
 #include "detgemm/detgemm.h"
 #include "detgemm/status.hpp"
 
 namespace detgemm::capi {
+
+// Marked with DETGEMM_API: what the C interface of clusters, a library of its own, shares.
 
 /// What this library knows about a struct of the C interface. `min_size` bytes hold the fields
 /// without which it says nothing; a caller's struct may end anywhere from there on.
@@ -37,15 +41,20 @@ struct Descriptor<detgemm_operands_t> {
 /// Every field at its documented default.
 template <class T>
 T defaults();
+template <>
+DETGEMM_API detgemm_stream_t defaults();
+template <>
+DETGEMM_API detgemm_run_info_t defaults();
 
 /// ok, or the rule that a struct_size breaks.
-Status check_size(std::string_view what, std::size_t size, std::size_t min_size,
-                  std::size_t alignment);
+DETGEMM_API Status check_size(std::string_view what, std::size_t size, std::size_t min_size,
+                              std::size_t alignment);
 /// The caller's struct_size, or the rule it or the struct's tail breaks.
-Result<std::size_t> struct_size(std::string_view what, const void* from, std::size_t known,
-                                std::size_t min_size, std::size_t alignment);
+DETGEMM_API Result<std::size_t> struct_size(std::string_view what, const void* from,
+                                            std::size_t known, std::size_t min_size,
+                                            std::size_t alignment);
 /// Copies what the caller's struct and ours share, struct_size apart.
-void copy_fields(void* to, const void* from, std::size_t bytes);
+DETGEMM_API void copy_fields(void* to, const void* from, std::size_t bytes);
 
 /// The caller's struct, with defaults for the fields it lacks.
 template <class T>
@@ -64,6 +73,21 @@ Status write(std::string_view what, const T& ours, T* given) {
   if (!size) return size.status();
   copy_fields(given, &ours, *size < sizeof(T) ? *size : sizeof(T));
   return {};
+}
+
+/// The body of an init function: writes `given` bytes and no more, since the caller's header
+/// decides how long its struct is.
+template <class T>
+detgemm_status_t init(const char* what, T* to, std::size_t given) {
+  return guarded([&]() -> Status {
+    if (to == nullptr) return null_argument(what, "a struct to fill");
+    if (Status s = check_size("", given, Descriptor<T>::min_size, alignof(T)); !s) return s;
+    const T ours = defaults<T>();
+    std::memset(static_cast<void*>(to), 0, given);
+    copy_fields(to, &ours, given < sizeof(T) ? given : sizeof(T));
+    to->struct_size = static_cast<std::uint32_t>(given);
+    return {};
+  });
 }
 
 }  // namespace detgemm::capi

@@ -14,8 +14,8 @@ namespace detgemm::capi {
 
 /// Keeps a refusal's sentence for detgemm_last_error and returns the code. Never throws: where
 /// memory for the sentence is short, a shorter one stands in.
-detgemm_status_t remember(const Status& status) noexcept;
-detgemm_status_t remember(Errc code, std::string_view sentence) noexcept;
+DETGEMM_API detgemm_status_t remember(const Status& status) noexcept;
+DETGEMM_API detgemm_status_t remember(Errc code, std::string_view sentence) noexcept;
 
 /// Runs the body of an entry point; whatever it throws becomes a code and a sentence.
 template <class Body>
@@ -32,6 +32,6 @@ detgemm_status_t guarded(Body&& body) noexcept {
 }
 
 /// The sentence for a NULL argument; `rule` says what it is for.
-Status null_argument(std::string_view what, std::string_view rule);
+DETGEMM_API Status null_argument(std::string_view what, std::string_view rule);
 
 }  // namespace detgemm::capi

@@ -29,7 +29,7 @@ namespace detgemm::capi {
 
 /// ok, or why a handle cannot be one that this interface gave out: null, garbage, destroyed. The
 /// memory behind a plan is read, so a pointer to nowhere still faults.
-Status check(const detgemm_backend_t* handle);
+DETGEMM_API Status check(const detgemm_backend_t* handle);
 Status check(const detgemm_plan_t* handle);
 
 /// A backend's handle is its address.

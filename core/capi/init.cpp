@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstring>
-
 #include "core/capi/descriptors.hpp"
-#include "core/capi/error.hpp"
 
 namespace detgemm::capi {
 namespace {
@@ -80,23 +77,6 @@ detgemm_gemm_options_t defaults() {
   return ours;
 }
 
-namespace {
-
-/// Writes `given` bytes and no more: the caller's header decides how long its struct is.
-template <class T>
-detgemm_status_t init(const char* what, T* to, size_t given) {
-  return guarded([&]() -> Status {
-    if (to == nullptr) return null_argument(what, "a struct to fill");
-    if (Status s = check_size("", given, Descriptor<T>::min_size, alignof(T)); !s) return s;
-    const T ours = defaults<T>();
-    std::memset(static_cast<void*>(to), 0, given);
-    copy_fields(to, &ours, given < sizeof(T) ? given : sizeof(T));
-    to->struct_size = static_cast<std::uint32_t>(given);
-    return {};
-  });
-}
-
-}  // namespace
 }  // namespace detgemm::capi
 
 using detgemm::capi::init;

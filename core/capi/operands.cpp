@@ -54,6 +54,16 @@ Result<bool> flag_of(std::string_view what, std::int32_t given) {
   return invalid(std::string(what) + " is " + std::to_string(given) + ": it must be 0 or 1");
 }
 
+Result<PlanOptions> plan_options_of(std::string_view what, const detgemm_plan_options_t* given) {
+  if (given == nullptr) return PlanOptions{};
+  auto c = read(what, given);
+  if (!c) return c.status();
+  const auto serial = flag_of(std::string(what) + ".serial_launch", c->serial_launch);
+  if (!serial) return serial.status();
+  return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers,
+                     static_cast<Stable>(c->stable), *serial};
+}
+
 Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given) {
   auto c = read(what, given);
   if (!c) return c.status();

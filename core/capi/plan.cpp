@@ -38,16 +38,6 @@ Status check_count(const GemmSpec& spec, std::size_t count) {
   return {};
 }
 
-Result<PlanOptions> options_of(const detgemm_plan_options_t* given) {
-  if (given == nullptr) return PlanOptions{};
-  auto c = read("options", given);
-  if (!c) return c.status();
-  const auto serial = flag_of("options.serial_launch", c->serial_launch);
-  if (!serial) return serial.status();
-  return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers,
-                     static_cast<Stable>(c->stable), *serial};
-}
-
 /// The part that run and combine share: the caller's structs are read first, so that a bad one is
 /// refused before anything is written, and `info` is filled in last.
 template <class Body>
@@ -82,7 +72,7 @@ detgemm_status_t detgemm_plan_create(const detgemm_backend_t* backend,
     if (Status s = check(backend); !s) return s;
     auto problem = spec_of("spec", spec);
     if (!problem) return problem.status();
-    auto choices = options_of(options);
+    auto choices = plan_options_of("options", options);
     if (!choices) return choices.status();
     auto created = Plan::create(backend_of(backend), *problem, *choices);
     if (!created) return created.status();

@@ -31,6 +31,8 @@ Examples:
   detgemm conform --contract "hopper/bf16/tree:512->bf16" --property batch
   detgemm conform --controls                        broken engines, each of which must be found
   detgemm conform --engine ./libmine.so             your own GEMM, see detgemm/engine.h
+  detgemm conform --transport threads:3             K spread over three ranks, in every way there is
+  mpirun -n 3 detgemm conform --transport mpi       the same with processes; one of them prints
   detgemm conform --engine ./libmine.so --save junit=r.xml --save summary="$GITHUB_STEP_SUMMARY"
 
 Exit codes: 0 everything that ran passed; 1 something failed, or the report could not be written
@@ -51,6 +53,10 @@ void check(const ConformOptions& options) {
   }
   if (!options.engine.empty() && options.backend != "all") {
     refuse("conform takes either --backend or --engine");
+  }
+  if (!options.transport.empty() && (!options.engine.empty() || options.list)) {
+    refuse(
+        "--transport takes no --engine and no --list: ranks compute with backends of this build");
   }
   check_format(options.format);
   const bool of_runs =
@@ -84,12 +90,14 @@ Report conform(const ConformOptions& options) {
   check(options);
   parse_threads(options.threads);
   const std::uint64_t seed = parse_seed("seed", options.seed);
-  if (!options.list && !options.controls) return run_conform(options);
+  if (!options.list && !options.controls && options.transport.empty()) return run_conform(options);
+  if (!options.list && !options.transport.empty() && !options.controls) return run_job(options);
   std::vector<ReportFile> file;
   if (!options.output.empty()) file.emplace_back(options.output, std::vector<std::string>{});
   const bool markdown = options.format == "markdown";
-  Report report =
-      options.list ? list_properties(markdown) : run_controls(options.level(), seed, markdown);
+  Report report = options.list                ? list_properties(markdown)
+                  : options.transport.empty() ? run_controls(options.level(), seed, markdown)
+                                              : run_job(options);
   if (options.format == "json") report.text = report.json.dump(1) + "\n";
   if (!file.empty()) {
     move_to_file(report, file.front(), options.list ? "listed" : outcome_of(report));
@@ -106,6 +114,8 @@ void register_conform(CLI::App& root, int& exit_code) {
   command.option("--backend", "NAME", options->backend,
                  "a backend, skeleton, control:NAME, or all that can run here");
   command.option("--engine", "FILE", options->engine, "a shared object with your own GEMM");
+  command.option("--transport", "RANKS", options->transport,
+                 "threads:P or mpi: test ranks together, as one product spread over them");
   command.repeated("--contract", "CONTRACT", options->contracts,
                    "may be repeated; else every arithmetic and input type under chain, fold and "
                    "tree");

@@ -8,7 +8,6 @@
 #include "detgemm/runtime.hpp"
 
 namespace detgemm::cli {
-namespace {
 
 /// The reference, for every engine but the reference: that one is compared with the skeleton, the
 /// contract's plain scalar code without Kokkos. Its own scalar kernel is one of `variants`.
@@ -19,6 +18,8 @@ conformance::Oracle oracle_for(const Backend& engine) {
   }
   return {*reference, {}};
 }
+
+namespace {
 
 /// What a candidate needs for as long as it is tested.
 struct Kept {

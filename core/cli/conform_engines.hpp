@@ -22,6 +22,9 @@ struct Tested {
 /// cannot run here refuse as unavailable). `threads` is for the reference.
 std::vector<Tested> tested_backends(const std::string& name, int threads);
 
+/// What an engine is compared with.
+conformance::Oracle oracle_for(const Backend& engine);
+
 /// The engine in a shared object.
 std::vector<Tested> tested_engine(const std::string& path, int threads);
 

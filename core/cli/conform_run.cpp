@@ -13,6 +13,7 @@
 #include "core/cli/build_info.hpp"
 #include "core/cli/conform_console.hpp"
 #include "core/cli/conform_engines.hpp"
+#include "core/cli/conform_job.hpp"
 #include "core/conformance/json.hpp"
 
 namespace detgemm::cli {
@@ -137,7 +138,6 @@ std::vector<conformance::Report> test_all(const ConformOptions& options,
   const int threads = parse_threads(options.threads);
   const auto list = options.engine.empty() ? tested_backends(options.backend, threads)
                                            : tested_engine(options.engine, threads);
-  harness.observer = &console;
   std::vector<conformance::Report> reports;
   for (const Tested& one : list) {
     auto report = test(one, harness, options);
@@ -212,7 +212,11 @@ void move_to_file(Report& report, ReportFile& file, const std::string& outcome) 
   report.text = outcome + "; the report is in " + printable(file.path()) + "\n";
 }
 
-Report run_conform(const ConformOptions& options) {
+namespace {
+
+/// Tests with `test`, writes the files, and returns what goes to stdout.
+template <class Test>
+Report report_of(const ConformOptions& options, Test&& test) {
   check_fail_on(options);
   isolation_of(options);
   const conformance::Options harness = harness_options(options);
@@ -227,7 +231,9 @@ Report run_conform(const ConformOptions& options) {
   Console console([&](const conformance::Cell& cell) {
     if (!file.empty()) file.front().note(conformance::line_of(conformance::to_json(cell)));
   });
-  auto reports = test_all(options, harness, console);
+  conformance::Options watched = harness;
+  watched.observer = &console;
+  auto reports = test(watched, console);
   const auto unused = unused_lines(expected, reports);
 
   Report report;
@@ -250,6 +256,42 @@ Report run_conform(const ConformOptions& options) {
     if (copy.exit == kFailed) report.exit = kFailed;
   }
   return report;
+}
+
+}  // namespace
+
+/// On all ranks of a job, of which one writes the report; its exit code is that of all.
+Report run_job(const ConformOptions& options) {
+  Job job(options);
+  ConformOptions here = options;
+  if (!job.speaks()) {
+    here.output.clear();
+    here.save.clear();
+  }
+  const auto run = [&]() -> Report {
+    if (here.controls) {
+      return job.controls(here.level(), parse_seed("seed", here.seed), here.format == "markdown");
+    }
+    return report_of(
+        here, [&](const conformance::Options& harness, Console&) { return job.test(harness); });
+  };
+  try {
+    Report report = run();
+    report.exit = job.agree(report.exit);
+    return report;
+  } catch (const Refusal& refusal) {
+    job.agree(refusal.exit());
+    if (job.speaks()) throw;
+    Report silent;
+    silent.exit = refusal.exit();
+    return silent;
+  }
+}
+
+Report run_conform(const ConformOptions& options) {
+  return report_of(options, [&](const conformance::Options& harness, Console& console) {
+    return test_all(options, harness, console);
+  });
 }
 
 }  // namespace detgemm::cli

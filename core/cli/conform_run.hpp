@@ -16,6 +16,7 @@ namespace detgemm::cli {
 struct ConformOptions {
   std::string backend = "all";
   std::string engine;
+  std::string transport;  ///< empty: one rank
   std::vector<std::string> contracts;
   std::vector<std::string> properties;
   std::vector<std::string> skip;
@@ -44,6 +45,9 @@ void check_format(const std::string& format);
 
 /// Tests what was asked for, writes the files, and returns what goes to stdout.
 Report run_conform(const ConformOptions& options);
+
+/// The same where `options.transport` names ranks: properties of a job, or its planted faults.
+Report run_job(const ConformOptions& options);
 
 /// "passed", "failed", "interrupted" or "nothing ran".
 std::string outcome_of(const Report& report);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/cli/arguments.hpp"
+#include "core/cli/conform_job.hpp"
 #include "core/cli/report.hpp"
 #include "core/cli/subcommands.hpp"
 #include "core/cli/syntax.hpp"
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
     if (!words.empty() && words[0] == "bench") {
       cli::run_bench_program({words.begin() + 1, words.end()});
     }
+    if (cli::mpi_door == nullptr && cli::asks_for_mpi(words)) cli::run_mpi_program(words);
     cli::check_words(cli::syntax_of(root), words);
     std::reverse(words.begin(), words.end());  // as the parser takes them
     root.parse(std::move(words));

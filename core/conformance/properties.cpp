@@ -39,6 +39,8 @@ constexpr std::array kProperties{
              variants},
     Property{"ranks", "1, 2, 4 and 8 tensor-parallel ranks give the bits of one", fixed<8, 24>,
              ranks},
+    Property{"shares", "any shares of K that end at leaves give the bits of one rank", fixed<9, 27>,
+             shares},
     Property{"microbatch", "K cut into micro-batches gives the bits of the uncut K", fixed<8, 24>,
              microbatch},
     Property{"concurrency", "2 to 16 calls at the same time give the bits of one alone",

@@ -54,6 +54,7 @@ Status Prepared::place(Request request) {
     roots_.emplace_back();
     if (Status s = hold(roots_.back(), root, false, request.a_layout); !s) return s;
   }
+  nodes_ = std::move(request.nodes);
   in_place_ = request.in_place;
   Elements before(spec.contract.output, m, spec.n);
   std::fill(before.bytes.begin(), before.bytes.end(), request.fill);
@@ -82,6 +83,11 @@ Status Prepared::place(Request request) {
 Status Prepared::enqueue(Stream stream) {
   info_ = {};
   if (roots_.empty()) return plan_.run(stream, operands_, scratch_, &info_);
+  if (!nodes_.empty()) {
+    std::vector<NodeRoot> list;
+    for (std::size_t i = 0; i < roots_.size(); ++i) list.push_back({roots_[i].view(), nodes_[i]});
+    return plan_.combine(stream, list, operands_, scratch_, &info_);
+  }
   std::vector<ConstMatrix> views;
   for (const Buffer& root : roots_) views.push_back(root.view());
   return plan_.combine(stream, views, operands_, scratch_, &info_);

@@ -22,6 +22,7 @@ struct Request {
   Elements bias;  ///< 1 x n if the spec has one
   /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
   std::vector<Elements> roots;
+  std::vector<LeafRange> nodes;  ///< whose roots these are; empty: equal shares in rank order
   Layout a_layout, b_layout, c_layout, d_layout, bias_layout;
   bool in_place = false;     ///< D is C
   bool b_is_a = false;       ///< B is passed as A's pointer: their stored elements must be the same
@@ -67,6 +68,7 @@ class Prepared {
   Plan plan_;
   Buffer a_, b_, c_, d_, bias_, workspace_;
   std::vector<Buffer> roots_;
+  std::vector<LeafRange> nodes_;
   Operands operands_;
   Workspace scratch_;
   bool in_place_ = false;

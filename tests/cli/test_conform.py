@@ -50,6 +50,12 @@ WORDS = [
     (["--list", "--save", "json=x"], "invalid_argument", "--controls and --list take no --save"),
     (["--list", "--report", "badge"], "invalid_argument", "--controls and --list take text"),
     (["-o", "/nowhere/report"], "io", 'output is "/nowhere/report": it cannot be written: No such'),
+    (["--transport", "threads:0"], "invalid_argument", 'transport is "threads:0": it must be mpi or threads:P'),
+    (["--transport", "threads:x"], "invalid_argument", 'transport is "x": it must be an integer'),
+    (["--transport", "smoke"], "invalid_argument", 'transport is "smoke": it must be mpi or threads:P'),
+    (["--transport", "threads:2", "--list"], "invalid_argument", "--transport takes no --engine and no --list"),
+    (["--transport", "threads:2", "--controls"], "invalid_argument", "the job has 2 ranks: planted faults"),
+    (["--transport", "threads:2", "--backend", "abacus"], "not_found", 'backend is "abacus": this build has'),
     (["extra"], "invalid_argument", "extra"),
 ]
 
@@ -124,7 +130,7 @@ class Conform(command.CommandTest):
         self.assertIn("batch", names)
         lines = command.run("conform", "--list").out.splitlines()
         self.assertEqual([line.split()[0] for line in lines], names)
-        self.assertEqual(len(names), 21)
+        self.assertEqual(len(names), 22)
 
     def test_contracts_and_properties_may_be_repeated(self):
         answer = self.ask(*PASSES, "--contract", "ieee_fma/fp32/chain", "--property", "strides")

@@ -73,6 +73,40 @@ TEST(RowParallel, AnotherOrderWouldShow) {
   EXPECT_GT(differ, 8);
 }
 
+/// D in lines with gaps between them, by rows and by columns: the gaps stay as they are.
+TEST(RowParallel, AnOutputWithGaps) {
+  for (const bool by_rows : {true, false}) {
+    for (int ranks = 2; ranks <= 5; ++ranks) {
+      for (std::uint64_t seed = 3; seed < 9; ++seed) {
+        const Sample sample("ieee_fma/bf16/tree:16->fp32", seed);
+        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+          const auto communicator = *Communicator::create(transport);
+          RowParallelOptions options;
+          options.algorithm = Algorithm::scatter;
+          const auto plan =
+              *RowParallelPlan::create(communicator, skeleton_backend(), sample.spec, options);
+          const std::int64_t m = sample.m, n = sample.spec.n;
+          const std::int64_t ld = (by_rows ? n : m) + 3;
+          std::vector<float> d(static_cast<std::size_t>(ld * (by_rows ? m : n)), -7.0F);
+          Operands operands = sample.operands(plan.k_range(), {0, m}, d.data());
+          operands.d = by_rows ? row_major(static_cast<void*>(d.data()), m, n, DType::fp32, ld)
+                               : col_major(static_cast<void*>(d.data()), m, n, DType::fp32, ld);
+          const Scratch scratch(*plan.workspace_bytes(m));
+          const Status ran = plan.run({}, m, operands, scratch);
+          ASSERT_TRUE(ran) << ran.message();
+          std::vector<float> expected(d.size(), -7.0F);
+          for (std::int64_t i = 0; i < m * n; ++i) {
+            const std::int64_t at = by_rows ? i / n * ld + i % n : i % n * ld + i / n;
+            expected[static_cast<std::size_t>(at)] = sample.d[static_cast<std::size_t>(i)];
+          }
+          EXPECT_EQ(std::memcmp(d.data(), expected.data(), d.size() * sizeof(float)), 0)
+              << ranks << " ranks, seed " << seed << ", m " << m << ", n " << n;
+        });
+      }
+    }
+  }
+}
+
 /// Gradients: each rank has the roots of its own leaves already.
 TEST(TreeSum, BitsOfOneRank) {
   for (int ranks = 1; ranks <= 8; ++ranks) {

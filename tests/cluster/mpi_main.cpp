@@ -5,7 +5,9 @@
 // many samples with those of one rank; with one, rank 0 prints what it was told about it.
 //
 //   size      rank 1 calls with another m            late   rank 2 does not come for a while
-//   contract  rank 1 has another contract            dead   rank 2 ends in the middle
+//   contract  rank 1 has another contract            dead   rank 2 is stopped in the middle
+//   link      somebody takes rank 2 off the network  abort  rank 1 gives up   killed  rank 2 is
+//   killed
 
 #include <csignal>
 #include <cstdio>
@@ -60,6 +62,9 @@ Status provoke(const Communicator& communicator, const std::string& fault) {
   if (!plan) return plan.status();
   if (fault == "late" && rank == 2) std::this_thread::sleep_for(3s);
   if (fault == "dead" && rank == 2) std::raise(SIGSTOP);  // neither there nor gone
+  if (fault == "link") std::this_thread::sleep_for(6s);
+  if (fault == "abort" && rank == 1) communicator.abort();
+  if (fault == "killed" && rank == 2) std::raise(SIGKILL);
   const std::int64_t m = fault == "size" && rank == 1 ? 3 : 4;
   const KRange k = plan->k_range();
   const std::vector<std::uint16_t> zeros(10000);

@@ -27,7 +27,8 @@ MAY_INCLUDE = {
     # The engines with planted faults compute with the contract's own code and change one thing in it.
     "core/conformance/controls": ["core/conformance/controls/", "core/contract/", "core/arithmetic/",
                                   "backends/skeleton/skeleton.hpp", "detgemm/"],
-    "core/cli": ["core/cli/", "core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
+    "core/cli": ["core/cli/", "core/conformance/", "cluster/conformance/", "detgemm/",
+                 "core/arithmetic/formats.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     # What GPU backends share is written against a concept: no vendor's header, not even a public one.
     "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",
@@ -42,6 +43,12 @@ MAY_INCLUDE = {
     "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
     # Ranks know plans and transports by their public headers, and no vendor.
     "cluster": ["cluster/", "detgemm/"],
+    # The C interface of clusters shares the parts of the other one.
+    "cluster/capi": ["cluster/capi/", "core/capi/", "detgemm/"],
+    "cluster/mpi": ["cluster/", "core/capi/", "detgemm/"],
+    # The harness on all ranks of a job; its planted faults compute with the skeleton.
+    "cluster/conformance": ["cluster/", "core/conformance/random.hpp",
+                            "backends/skeleton/skeleton.hpp", "detgemm/"],
     # PyTorch's operators stand on the C interface, as any program would.
     "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
@@ -60,6 +67,7 @@ SYSTEM = {
     "core/include/detgemm/cuda.hpp": [r"cuda_runtime_api\.h"],
     "core/include/detgemm/hip.hpp": [r"hip/hip_runtime_api\.h"],
     "core/include/detgemm/mpi.hpp": [r"mpi\.h"],
+    "core/include/detgemm/detgemm_mpi.h": [r"mpi\.h"],
     "core/include/detgemm/kokkos.hpp": [r"Kokkos_Core\.hpp"],  # header-only, for applications of Kokkos
     "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],

@@ -108,6 +108,7 @@ Fault dropped_tail();
 Fault variant_ignored();
 Fault worker_switch();
 Fault sequential_combine();
+Fault equal_nodes();
 Fault range_tree();
 Fault late_continue();
 Fault shared_scratch();

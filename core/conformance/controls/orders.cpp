@@ -69,6 +69,14 @@ float in_sequence(std::span<const float> roots) {
   return arithmetic::canonical(acc);
 }
 
+/// The list of roots is halved, whatever leaves they stand for: right where all nodes are equal.
+float halved(std::span<const float> roots) {
+  if (roots.size() == 1) return roots[0];
+  const std::size_t half = roots.size() / 2;
+  return arithmetic::add_rn(halved(roots.first(half)), halved(roots.subspan(half)));
+}
+float as_equal_nodes(std::span<const float> roots) { return arithmetic::canonical(halved(roots)); }
+
 /// The product by itself, and C added at the end: right to about one ulp, and not the contract.
 void add_c_last(const Run& run) {
   if (!run.spec.continue_from_c) return compute_honestly(run);
@@ -88,6 +96,7 @@ void add_c_last(const Run& run) {
 Fault arrival_order() { return {"arrival_order", add_as_they_arrive}; }
 Fault range_tree() { return {"range_tree", tree_over_ranges}; }
 Fault sequential_combine() { return {"sequential_combine", compute_honestly, in_sequence}; }
+Fault equal_nodes() { return {"equal_nodes", compute_honestly, as_equal_nodes}; }
 Fault late_continue() { return {"late_continue", add_c_last}; }
 
 }  // namespace detgemm::controls

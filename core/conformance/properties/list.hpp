@@ -22,6 +22,7 @@ void columns(Case& c);
 void k_tails(Case& c);
 void variants(Case& c);
 void ranks(Case& c);
+void shares(Case& c);
 void microbatch(Case& c);
 void concurrency(Case& c);
 void graph_replay(Case& c);

@@ -20,11 +20,11 @@
 /// epilogue is applied once per output. docs/cluster.md is the guide.
 namespace detgemm::cluster {
 
-/// How a matrix lies on the ranks: every rank has all of it, or rank r has the rows
-/// `rows_of(m, r, ranks)` and no others.
-enum class Placement : std::int32_t { replicated = 0, rows = 1 };
+/// How a matrix lies on the ranks: every rank has all of it, or rank r has the rows or the columns
+/// `rows_of(extent, r, ranks)` and no others.
+enum class Placement : std::int32_t { replicated = 0, rows = 1, columns = 2 };
 
-/// "replicated" or "rows"; "unknown" for a value that is not listed.
+/// "replicated", "rows" or "columns"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Placement placement) noexcept;
 
 /// The half-open range [begin, end) of rows or columns.
@@ -38,8 +38,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// The rows of rank `rank` where m rows are spread over `ranks`: multiples of 8 rows, which differ
-/// by at most 8 between ranks; the last ranks may have none.
+/// The rows (or columns) of rank `rank` where m of them are spread over `ranks`: multiples of 8,
+/// which differ by at most 8 between ranks; the last ranks may have none.
 DETGEMM_API Range rows_of(std::int64_t m, int rank, int ranks) noexcept;
 
 /// Which leaves of k each rank owns: ranges that follow each other in rank order and hold all
@@ -111,6 +111,10 @@ class DETGEMM_API Transport {
   virtual Status exchange(Stream stream, std::span<const Send> sends,
                           std::span<const Receive> receives,
                           std::chrono::milliseconds patience) = 0;
+  /// Whether `exchange` on streams of this kind of device is put on the stream and returns without
+  /// waiting for other ranks, so that it can be captured into a graph. Unless a transport says so,
+  /// it waits.
+  virtual bool enqueues(DeviceKind kind) const noexcept;
   /// ok, or why this transport is of no use any more.
   virtual Status health() = 0;
   /// Lets go of every wait, here and on the other ranks as far as the transport can.
@@ -165,8 +169,8 @@ class DETGEMM_API Communicator {
 ///   gather   every rank receives all roots and joins all of D: few rows
 ///   scatter  rank r receives its rows of all roots, joins them, and sends its rows of D to all
 ///
-/// Automatic takes scatter where every rank has 8 rows and more. A replicated D must be row-major
-/// and packed under scatter, since its rows travel as they lie.
+/// Automatic takes scatter where every rank has 8 rows and more. Rows of a D with gaps are packed
+/// by copies on the stream before they travel.
 enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
 
 /// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
@@ -206,6 +210,44 @@ class DETGEMM_API RowParallelPlan {
  private:
   struct State;
   explicit RowParallelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// Where A comes from and where D goes. The bits do not depend on it.
+struct ColumnParallelOptions {
+  /// Of A: on every rank; or rows, which are gathered first (sequence parallelism); or columns, its
+  /// products, which are gathered along K: with it a layer whose K is less than 2 N moves fewer
+  /// bytes than sums of D would take, under any contract.
+  Placement input = Placement::replicated;
+  /// Of D: this rank's columns, or all of it on every rank.
+  Placement output = Placement::columns;
+  PlanOptions plan;  ///< of this rank's columns
+};
+
+/// D = act(alpha * A*B + beta * C + bias) where N is spread over the ranks: rank r has the columns
+/// `columns()` of B and the bias. Any contract, since a column's bits depend on no other column.
+class DETGEMM_API ColumnParallelPlan {
+ public:
+  /// `whole` is the problem of one rank: its n is all of N. Collective.
+  static Result<ColumnParallelPlan> create(const Communicator& communicator, const Backend& backend,
+                                           const GemmSpec& whole,
+                                           const ColumnParallelOptions& options = {});
+  /// This rank's columns of op(B) and the bias, and of C and D unless D is replicated.
+  Range columns() const noexcept;
+  /// Bytes of workspace that `run` needs on this rank for any M from 0 to max_m: room for A where
+  /// it is gathered, and for D where that is.
+  Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
+  /// Collective: every rank calls it with the same m, all of M. `local.a` is op(A) as
+  /// `options.input` says: m x K, this rank's rows of it, or its columns `rows_of(K, rank, ranks)`;
+  /// `local.d` and C are m x N where D is replicated, and m x columns().size() otherwise.
+  Status run(Stream stream, std::int64_t m, const Operands& local, Workspace workspace,
+             RunInfo* info = nullptr) const;
+  /// Contract, columns, and the bytes that this rank receives for m rows.
+  std::string describe(std::int64_t m) const;
+
+ private:
+  struct State;
+  explicit ColumnParallelPlan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
 
