@@ -68,6 +68,13 @@ struct Cuda {
   }
   static Error destroy_stream(Stream stream) { return cudaStreamDestroy(stream); }
   static Error synchronize(Stream stream) { return cudaStreamSynchronize(stream); }
+  static Error is_finished(Stream stream, bool* yes) {
+    const Error error = cudaStreamQuery(stream);
+    *yes = error == cudaSuccess;
+    if (error != cudaErrorNotReady) return error;
+    cudaGetLastError();
+    return cudaSuccess;
+  }
   static Error stream_device(Stream stream, int* ordinal) {
     return cudaStreamGetDevice(stream, ordinal);
   }

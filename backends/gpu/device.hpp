@@ -119,6 +119,18 @@ class GpuDevice final : public Device {
     if (Status s = R::loaded(); !s) return s;
     return check<R>(function<R>("StreamSynchronize"), R::synchronize(handle<R>(stream)));
   }
+  Result<bool> finished(Stream stream) override {
+    if (Status s = R::loaded(); !s) return s;
+    bool yes = false;
+    const auto error = R::is_finished(handle<R>(stream), &yes);
+    if (error != R::kSuccess) return failed<R>(function<R>("StreamQuery"), error);
+    return yes;
+  }
+  int current() const override {
+    int ordinal = -1;
+    if (!R::available() || R::current_device(&ordinal) != R::kSuccess) return -1;
+    return ordinal;
+  }
 
   bool has_graphs() const noexcept override { return true; }
   Status replay(Stream stream, const std::function<Status(Stream)>& enqueue, int times) override {

@@ -71,6 +71,7 @@ concept Runtime = requires(int* number, bool* yes, void** memory, const void* fr
   { R::create_stream(new_stream) } -> std::same_as<typename R::Error>;
   { R::destroy_stream(stream) } -> std::same_as<typename R::Error>;
   { R::synchronize(stream) } -> std::same_as<typename R::Error>;
+  { R::is_finished(stream, yes) } -> std::same_as<typename R::Error>;
   { R::stream_device(stream, number) } -> std::same_as<typename R::Error>;
 
   // Graphs. Captures are thread-local: other threads may go on allocating meanwhile.

@@ -54,6 +54,7 @@ Result<const Runtime*> load() {
   DETGEMM_HIP_FUNCTION(GraphDestroy);
 #undef DETGEMM_HIP_FUNCTION
   find(table.StreamGetDevice, "hipStreamGetDevice");
+  find(table.StreamQuery, "hipStreamQuery");
   table.new_properties = find(table.GetDeviceProperties, "hipGetDevicePropertiesR0600");
   if (!table.new_properties) need(table.GetDeviceProperties, "hipGetDeviceProperties");
   if (!missing.empty()) {

@@ -18,6 +18,7 @@ inline constexpr Error kSuccess = 0;
 inline constexpr Error kErrorNoDevice = 100;
 inline constexpr Error kErrorInvalidContext = 201;
 inline constexpr Error kErrorInvalidHandle = 400;
+inline constexpr Error kErrorNotReady = 600;
 inline constexpr Error kErrorContextIsDestroyed = 709;
 
 // Handles, as the runtime gives them.
@@ -83,6 +84,7 @@ struct Runtime {
   Error (*GraphExecDestroy)(GraphExec);
   Error (*GraphDestroy)(Graph);
   Error (*StreamGetDevice)(StreamHandle, int*);  ///< null where the runtime has none
+  Error (*StreamQuery)(StreamHandle);            ///< likewise
 
   /// major * 10^7 + minor * 10^5 + patch; 0 where the runtime does not say.
   int version() const;
@@ -163,6 +165,15 @@ struct Hip {
   }
   static Error destroy_stream(Stream stream) { return api().StreamDestroy(stream); }
   static Error synchronize(Stream stream) { return api().StreamSynchronize(stream); }
+  static Error is_finished(Stream stream, bool* yes) {
+    const Runtime& hip = api();
+    const Error error =
+        hip.StreamQuery == nullptr ? hip.StreamSynchronize(stream) : hip.StreamQuery(stream);
+    *yes = error == hip::kSuccess;
+    if (error != kErrorNotReady) return error;
+    hip.GetLastError();
+    return hip::kSuccess;
+  }
   static Error stream_device(Stream stream, int* ordinal) {
     const Runtime& hip = api();
     if (hip.StreamGetDevice == nullptr || stream == nullptr) return kSuccess;

@@ -264,6 +264,13 @@ class CudaBenchDevice final : public BenchDevice {
 
 }  // namespace
 
+int cuda_device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? std::min(count, 255) : 0;
+}
+
+void use_cuda_device(int ordinal) { check(cudaSetDevice(ordinal), "a device"); }
+
 std::unique_ptr<BenchDevice> make_cuda_device(const std::string& cublaslt, std::string& why) {
   const auto found = find_backend("cuda");
   if (!found) {

@@ -10,6 +10,8 @@ std::unique_ptr<BenchDevice> make_cuda_device(const std::string&, std::string& w
   why = "CUDA is not in this build: configure with -DDETGEMM_ENABLE_CUDA=ON";
   return nullptr;
 }
+int cuda_device_count() { return 0; }
+void use_cuda_device(int) {}
 #endif
 
 #ifndef DETGEMM_BENCH_HIP

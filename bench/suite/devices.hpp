@@ -15,6 +15,11 @@ std::unique_ptr<BenchDevice> make_host_device(std::string& why);
 std::unique_ptr<BenchDevice> make_cuda_device(const std::string& cublaslt, std::string& why);
 std::unique_ptr<BenchDevice> make_hip_device(std::string& why);
 
+/// How many CUDA devices this process sees, at most 255; 0 without CUDA.
+int cuda_device_count();
+/// Makes a device the calling thread's current one; throws.
+void use_cuda_device(int ordinal);
+
 /// How every GPU is sampled.
 Protocol gpu_protocol(const Case& c, bool quick);
 

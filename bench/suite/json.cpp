@@ -142,8 +142,9 @@ std::string repro(const RunResult& run, const Case& c) {
   const std::string begin = "detgemm bench --backend " + run.backend;
   const Problem& p = c.problem;
   if (c.suites.front() != "own" && c.suites.front() != "drawn") {
-    return begin + " --suite " + c.suites.front() + (run.quick ? " --quick" : "") + " --m " +
-           std::to_string(p.tokens) + " --filter '^" + c.id + "/'";
+    const std::string ranks = run.ranks > 0 ? " --ranks " + std::to_string(run.ranks) : "";
+    return begin + " --suite " + c.suites.front() + ranks + (run.quick ? " --quick" : "") +
+           " --m " + std::to_string(p.tokens) + " --filter '^" + c.id + "/'";
   }
   const std::string weights = c.model == "own"
                                   ? "--n " + std::to_string(p.n) + " --k " + std::to_string(p.k)

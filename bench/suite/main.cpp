@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "bench/cluster/suite.hpp"
 #include "bench/suite/options.hpp"
 #include "bench/suite/run.hpp"
 #include "detgemm/runtime.hpp"
@@ -33,16 +34,25 @@ bool write(const std::string& path, const std::string& text) {
   return false;
 }
 
+/// Writes the files that were asked for: the exit code.
+int finish(const Options& options, const RunResult& run) {
+  const bool written = write(options.json, to_json(run)) & write(options.csv, to_csv(run)) &
+                       write(options.markdown, to_markdown(run));
+  if (run.failed != 0) std::fprintf(stderr, "detgemm bench: %d cases failed\n", run.failed);
+  return written && run.failed == 0 ? 0 : 1;
+}
+
 int bench(const Options& options, const std::string& command) {
+  const bool cluster = asks_for_cluster(options);
+  for (const auto* path : {&options.json, &options.csv, &options.markdown}) need_writable(*path);
+  if (cluster) {
+    return run_cluster(options, command,
+                       [&](const RunResult& run) { return finish(options, run); });
+  }
   const auto runtime = detgemm::Runtime::start();
   if (!runtime) throw NothingRan(runtime.status().message());
-  for (const auto* path : {&options.json, &options.csv, &options.markdown}) need_writable(*path);
   const auto run = run_bench(options, command);
-  if (!run) return 0;
-  const bool written = write(options.json, to_json(*run)) & write(options.csv, to_csv(*run)) &
-                       write(options.markdown, to_markdown(*run));
-  if (run->failed != 0) std::fprintf(stderr, "detgemm bench: %d cases failed\n", run->failed);
-  return written && run->failed == 0 ? 0 : 1;
+  return run ? finish(options, *run) : 0;
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ Options parse_options(const std::vector<std::string>& words) {
       {"--filter", &o.filter}, {"--benchmark_filter", &o.filter},
       {"--cases", &o.cases},   {"--json", &o.json},
       {"--csv", &o.csv},       {"--markdown", &o.markdown},
-      {"--commit", &o.commit}, {"--cublaslt", &o.cublaslt}};
+      {"--commit", &o.commit}, {"--cublaslt", &o.cublaslt},
+      {"--nccl", &o.nccl}};
   const std::map<std::string, std::vector<std::string>*> lists = {
       {"--suite", &o.suites},        {"--layers", &o.own.layers}, {"--contract", &o.own.contracts},
       {"--epilogue", &o.own.extras}, {"--variants", &o.variants}, {"--variant", &o.variants}};
@@ -151,6 +152,8 @@ Options parse_options(const std::vector<std::string>& words) {
       o.seed = static_cast<std::uint64_t>(parse_whole(name, in.value(), 0, kMaxSeed));
     } else if (name == "--repetitions") {
       o.repetitions = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 20));
+    } else if (name == "--ranks") {
+      o.ranks = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 20));
     } else if (name == "--seconds") {
       o.seconds = seconds(name, in.value());
     } else if (name == "--fact") {

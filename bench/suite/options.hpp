@@ -25,6 +25,8 @@ struct Options {
   std::string json, csv, markdown;
   std::string commit;
   std::string cublaslt;                                    ///< path of the library
+  std::string nccl;                                        ///< likewise
+  int ranks = 0;                                           ///< of the suite cluster; 0: all GPUs
   std::vector<std::pair<std::string, std::string>> facts;  ///< recorded with the machine
   double seconds = 0;                                      ///< budget; 0: none
   int repetitions = 0;

@@ -69,6 +69,7 @@ struct RunResult {
   std::string date, commit, command, version;
   std::string backend;
   bool quick = false;
+  int ranks = 0;                      ///< that K is spread over; 0: it is not
   std::optional<std::uint64_t> seed;  ///< of what was drawn
   std::vector<std::pair<std::string, std::string>> machine;
   std::vector<Baseline> baselines;

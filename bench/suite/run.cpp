@@ -79,17 +79,6 @@ std::vector<Case> find_cases(const Options& options, const BenchDevice& device) 
   return read_cases(text.str(), query);
 }
 
-std::function<bool(const std::string&)> matcher(const std::string& filter) {
-  if (filter.empty()) return [](const std::string&) { return true; };
-  try {
-    const std::regex expression(filter);
-    return [expression](const std::string& name) { return std::regex_search(name, expression); };
-  } catch (const std::regex_error& error) {
-    throw std::invalid_argument("filter is \"" + filter +
-                                "\": it must be a regular expression: " + error.what());
-  }
-}
-
 /// What Google Benchmark says of each arm, with the time that is left.
 class Progress final : public benchmark::BenchmarkReporter {
  public:
@@ -202,12 +191,13 @@ std::size_t register_arms(Session& session) {
 
 void describe(Session& session, const Options& options, const std::string& command) {
   RunResult& run = session.run;
-  run.date = today();
-  run.commit = commit_of(options);
-  run.command = command;
-  run.version = version();
+  const RunResult now = result_of_today(options, command);
+  run.date = now.date;
+  run.commit = now.commit;
+  run.command = now.command;
+  run.version = now.version;
+  run.quick = now.quick;
   run.backend = session.device.name();
-  run.quick = options.quick;
   if (options.drawn) run.seed = options.seed;
   run.machine = session.device.facts();
   for (const auto& fact : options.facts) run.machine.push_back(fact);
@@ -273,6 +263,27 @@ std::vector<Baseline> find_baselines(BenchDevice& device, const Options& options
 }
 
 }  // namespace
+
+std::function<bool(const std::string&)> matcher(const std::string& filter) {
+  if (filter.empty()) return [](const std::string&) { return true; };
+  try {
+    const std::regex expression(filter);
+    return [expression](const std::string& name) { return std::regex_search(name, expression); };
+  } catch (const std::regex_error& error) {
+    throw std::invalid_argument("filter is \"" + filter +
+                                "\": it must be a regular expression: " + error.what());
+  }
+}
+
+RunResult result_of_today(const Options& options, const std::string& command) {
+  RunResult run;
+  run.date = today();
+  run.commit = commit_of(options);
+  run.command = command;
+  run.version = version();
+  run.quick = options.quick;
+  return run;
+}
 
 std::optional<RunResult> run_bench(const Options& options, const std::string& command) {
   const auto device = find_device(options);

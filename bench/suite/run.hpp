@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
@@ -15,6 +16,12 @@ namespace detgemm::bench {
 struct NothingRan : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// What a result says before anything was measured: date, commit, command, version.
+RunResult result_of_today(const Options& options, const std::string& command);
+
+/// Whether a name matches --filter; everything does where there is none.
+std::function<bool(const std::string&)> matcher(const std::string& filter);
 
 /// Finds the device, registers every arm of every case with Google Benchmark and runs them.
 /// Nothing where only a list or an estimate was asked for.

@@ -13,6 +13,9 @@ const char* const kUsage =
 What is measured: suites of a table of cases,
   --suite LIST       some of the suites (default: all)
   --cases FILE       a table of cases in place of bench/cases/cases.json as it was compiled in
+  --suite cluster    K spread over GPUs of this host, one process each, beside the vendor's product
+                     and NCCL's all-reduce and reduce-scatter; without a GPU over threads
+  --ranks P          ... over that many (default: every GPU, or two threads)
   --quick            fewer cases and repetitions
   --m VALUES         tokens, in place of each suite's own
 or cases of your own in place of them:
@@ -41,6 +44,7 @@ Arms of a case:
   --repetitions N    samples of every arm
   --seconds S        budget: fewer repetitions, then fewer cases
   --cublaslt PATH    libcublasLt.so to load
+  --nccl PATH        libnccl.so to load, for --suite cluster
 
 Output:
   --json FILE        every number; bench/report turns files into a page
@@ -60,6 +64,7 @@ Examples:
   detgemm bench --backend cpu --suite cpu-sweep --m 1,16,256
   detgemm bench --n 4096 --k 14336 --m 1:512:8 --contract chain+stable,tree
   detgemm bench --draw 40 --seed 7
+  NCCL_NVLS_ENABLE=0 detgemm bench --suite cluster --ranks 4 --json four.json
   detgemm bench --layers llama3-8b/o --m 16,512,4096 --variants all --check-bits
 
 Exit codes: 0 measured; 1 failed, or bits were wrong; 2 asked wrongly; 3 nothing ran.

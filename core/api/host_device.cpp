@@ -49,6 +49,11 @@ Device::~Device() = default;
 
 std::vector<DeviceInfo> Device::list() const { return {}; }
 
+Result<bool> Device::finished(Stream stream) {
+  if (Status s = synchronize(stream); !s) return s;
+  return true;
+}
+
 Status Device::replay(Stream, const std::function<Status(Stream)>&, int) {
   return unsupported("this device has no graphs");
 }

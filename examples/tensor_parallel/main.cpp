@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One layer whose K is spread over the ranks of an MPI job. Every rank count prints the same
-// digest:
+// One layer whose K is spread over the ranks of an MPI job, which exchange by NCCL where every rank
+// has a GPU (engine.hpp), and else by MPI. Every rank count prints the same digest, GPU or not:
 //
 //   mpirun -n 1 tensor_parallel; mpirun -n 3 tensor_parallel; mpirun -n 4 tensor_parallel
 
@@ -12,7 +12,7 @@
 
 #include "detgemm/detgemm.hpp"
 #include "detgemm/digest.hpp"
-#include "detgemm/mpi.hpp"
+#include "engine.hpp"
 
 namespace {
 
@@ -32,19 +32,35 @@ int refused(const char* what, const Status& status) {
   return 1;
 }
 
+/// Memory where the engine multiplies, with what the host gives it.
+class Array {
+ public:
+  Array(Device& device, const void* data, std::size_t bytes) : device_(device) {
+    const auto memory = device.allocate(bytes);
+    if (memory) data_ = *memory;
+    status = memory ? device.to_device(data_, data, bytes) : memory.status();
+  }
+  Array(const Array&) = delete;
+  ~Array() { device_.release(data_); }
+  void* data() const { return data_; }
+  Status status;
+
+ private:
+  Device& device_;
+  void* data_ = nullptr;
+};
+
 int run() {
-  const auto transport = cluster::mpi(MPI_COMM_WORLD);
-  if (!transport) return refused("mpi", transport.status());
-  const auto ranks = cluster::Communicator::create(*transport);
+  Engine engine;
+  if (const Status chosen = choose(engine); !chosen) return refused("engine", chosen);
+  const auto ranks = cluster::Communicator::create(engine.transport);
   if (!ranks) return refused("communicator", ranks.status());
-  const auto backend = find_backend("reference");
-  if (!backend) return refused("backend", backend.status());
 
   GemmSpec layer;
   layer.n = kN;
   layer.k = kK;
   layer.contract = *Contract::parse("hopper/bf16/tree:64->bf16");
-  const auto plan = cluster::RowParallelPlan::create(*ranks, **backend, layer);
+  const auto plan = cluster::RowParallelPlan::create(*ranks, *engine.backend, layer);
   if (!plan) return refused("plan", plan.status());
 
   // This rank's columns of A and rows of B.
@@ -59,17 +75,26 @@ int run() {
   for (std::int64_t i = mine.begin * kN; i < mine.end * kN; ++i) {
     b.push_back(element(static_cast<std::uint64_t>(1'000'000 + i)));
   }
+  Device& device = engine.backend->device();
   const std::size_t bytes = *plan->workspace_bytes(kM);
-  const auto scratch = host_device().allocate(bytes);
-  if (!scratch) return refused("workspace", scratch.status());
-  const Operands local{row_major(static_cast<const void*>(a.data()), kM, depth, DType::bf16),
-                       row_major(static_cast<const void*>(b.data()), depth, kN, DType::bf16),
-                       row_major(d.data(), kM, kN, DType::bf16)};
-  const Status ran = plan->run(Stream{}, kM, local, {*scratch, bytes});
-  host_device().release(*scratch);
+  const std::vector<std::byte> nothing(bytes);
+  const Array at_a(device, a.data(), a.size() * 2), at_b(device, b.data(), b.size() * 2),
+      at_d(device, d.data(), d.size() * 2), scratch(device, nothing.data(), bytes);
+  for (const Array* array : {&at_a, &at_b, &at_d, &scratch}) {
+    if (!array->status) return refused("memory", array->status);
+  }
+  const auto stream = device.create_stream();
+  if (!stream) return refused("stream", stream.status());
+  const Operands local{row_major(static_cast<const void*>(at_a.data()), kM, depth, DType::bf16),
+                       row_major(static_cast<const void*>(at_b.data()), depth, kN, DType::bf16),
+                       row_major(at_d.data(), kM, kN, DType::bf16)};
+  Status ran = plan->run(*stream, kM, local, {scratch.data(), bytes});
+  if (ran) ran = device.synchronize(*stream);
+  if (ran) ran = device.to_host(d.data(), at_d.data(), d.size() * 2);
+  device.destroy_stream(*stream);
   if (!ran) return refused("run", ran);
-  std::printf("rank %d of %d: products [%lld, %lld), digest of D %s\n", ranks->rank(),
-              ranks->size(), static_cast<long long>(mine.begin), static_cast<long long>(mine.end),
+  std::printf("%s: products [%lld, %lld), digest of D %s\n", ranks->describe().c_str(),
+              static_cast<long long>(mine.begin), static_cast<long long>(mine.end),
               hex(digest_bytes(d.data(), d.size() * sizeof d[0])).c_str());
   return 0;
 }

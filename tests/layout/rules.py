@@ -54,6 +54,8 @@ MAY_INCLUDE = {
     # The experiment knows no device; a device's folder knows the experiment.
     "bench/common": ["bench/common/", "detgemm/"],
     "bench/suite": ["bench/common/", "bench/suite/", "detgemm/"],
+    "bench/suite/main.cpp": ["bench/cluster/suite.hpp", "bench/suite/", "detgemm/"],
+    "bench/cluster": ["bench/cluster/", "bench/common/", "bench/suite/", "detgemm/"],
     "bench/host": ["bench/common/", "bench/host/", "bench/suite/", "detgemm/"],
     "bench/hip": ["bench/common/", "bench/hip/", "bench/host/memory.hpp", "bench/suite/", "detgemm/"],
     # The ceiling of wgmma is a loop of the kernels' own instruction.
@@ -85,6 +87,7 @@ SYSTEM = {
     "cuda": [r"cuda.*"],
     "hip": [],
     "cluster": [],
+    "cluster/nccl": [r"dlfcn\.h"],  # the library is the one that the program has loaded
     "python/torch_ops": [r"dlfcn\.h"],  # PyTorch's own headers are not needed, see torch_abi.h
 }
 STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|limits)\.h$")

@@ -63,6 +63,12 @@ class DETGEMM_API Device {
   virtual void destroy_stream(Stream stream) noexcept = 0;
   /// Waits until all work on the stream has finished, and reports its errors.
   virtual Status synchronize(Stream stream) = 0;
+  /// Whether all work on the stream has finished; does not wait, where the device can be asked. By
+  /// default it waits by `synchronize`. The stream is not being captured.
+  virtual Result<bool> finished(Stream stream);
+
+  /// The ordinal of the calling thread's current device; -1 where there is no such thing.
+  virtual int current() const { return -1; }
 
   /// Whether `replay` captures a graph. The host has no graphs.
   virtual bool has_graphs() const noexcept { return false; }

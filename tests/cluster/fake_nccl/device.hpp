@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backends/skeleton/skeleton.hpp"
+#include "tests/cluster/fake_nccl/streams.hpp"
+
+// A device whose streams run behind the host, in ordinary memory, and a backend that puts the
+// skeleton's products on them.
+
+namespace detgemm::fake {
+
+/// A thread that does what is enqueued.
+class WorkerStream final : public Stream {
+ public:
+  WorkerStream() : thread_([this] { run(); }) {}
+  ~WorkerStream() override {
+    {
+      const std::scoped_lock lock(mutex_);
+      ends_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  void enqueue(Work work) override {
+    const std::scoped_lock lock(mutex_);
+    if (recording_) return graph_.push_back(std::move(work));
+    queue_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+  bool finished() {
+    const std::scoped_lock lock(mutex_);
+    return queue_.empty() && !busy_;
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
+  }
+  void record(bool yes) {
+    const std::scoped_lock lock(mutex_);
+    recording_ = yes;
+    if (yes) graph_.clear();
+  }
+  std::vector<Work> graph() {
+    const std::scoped_lock lock(mutex_);
+    return graph_;
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const Work work = std::move(queue_.front());
+      queue_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      work();
+      lock.lock();
+      busy_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> queue_;
+  std::vector<Work> graph_;
+  bool busy_ = false, recording_ = false, ends_ = false;
+  std::thread thread_;  // the last one: it uses the others
+};
+
+class FakeDevice final : public Device {
+ public:
+  DeviceKind kind() const noexcept override { return DeviceKind::cuda; }
+  std::string description() const override { return "a stand-in with streams"; }
+  Result<void*> allocate(std::size_t bytes) override { return host_device().allocate(bytes); }
+  void release(void* memory) noexcept override { host_device().release(memory); }
+  Status to_device(void* to, const void* from, std::size_t bytes) override {
+    return host_device().to_device(to, from, bytes);
+  }
+  Status to_host(void* to, const void* from, std::size_t bytes) override {
+    return host_device().to_host(to, from, bytes);
+  }
+  Result<detgemm::Stream> create_stream() override {
+    return detgemm::Stream{DeviceKind::cuda, static_cast<Stream*>(new WorkerStream)};
+  }
+  void destroy_stream(detgemm::Stream stream) noexcept override { delete &of(stream); }
+  Status synchronize(detgemm::Stream stream) override { return of(stream).wait(), Status{}; }
+  Result<bool> finished(detgemm::Stream stream) override { return of(stream).finished(); }
+  int current() const override { return ordinal; }
+  bool has_graphs() const noexcept override { return true; }
+  Status replay(detgemm::Stream stream, const std::function<Status(detgemm::Stream)>& enqueue,
+                int times) override {
+    WorkerStream& on = of(stream);
+    on.record(true);
+    const Status status = enqueue(stream);
+    on.record(false);
+    if (!status) return status;
+    const auto graph = on.graph();
+    for (int i = 0; i < times; ++i) {
+      for (const Stream::Work& work : graph) on.enqueue(work);
+    }
+    return synchronize(stream);
+  }
+  static WorkerStream& of(detgemm::Stream stream) {
+    return static_cast<WorkerStream&>(*static_cast<Stream*>(stream.handle));
+  }
+
+  int ordinal = 0;
+};
+
+inline FakeDevice& device() {
+  static FakeDevice one;
+  return one;
+}
+
+/// The skeleton's plans, each of whose runs is work on the stream.
+class StreamPlan final : public PlanImpl {
+ public:
+  explicit StreamPlan(std::shared_ptr<const PlanImpl> inner) : inner_(std::move(inner)) {}
+  std::size_t workspace_bytes(std::int64_t m) const override { return inner_->workspace_bytes(m); }
+  Status run(detgemm::Stream stream, const Operands& operands, Workspace workspace,
+             RunInfo*) const override {
+    FakeDevice::of(stream).enqueue([inner = inner_, operands, workspace] {
+      static_cast<void>(inner->run({}, operands, workspace, nullptr));
+    });
+    return {};
+  }
+  Status combine(detgemm::Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
+                 Workspace workspace, RunInfo*) const override {
+    FakeDevice::of(stream).enqueue(
+        [inner = inner_, all = std::vector<TreeRoot>(roots.begin(), roots.end()), operands,
+         workspace] { static_cast<void>(inner->combine({}, all, operands, workspace, nullptr)); });
+    return {};
+  }
+  std::string kernel(std::int64_t m) const override { return inner_->kernel(m); }
+
+ private:
+  std::shared_ptr<const PlanImpl> inner_;
+};
+
+class StreamBackend final : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "stand-in"; }
+  std::string_view description() const noexcept override { return "the skeleton on streams"; }
+  Status available() const override { return {}; }
+  Status supports(const GemmSpec& spec) const override { return skeleton_backend().supports(spec); }
+  Guarantees guarantees(const Contract& contract) const override {
+    return skeleton_backend().guarantees(contract);
+  }
+  std::vector<std::string> variants(const GemmSpec&) const override { return {"scalar"}; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    auto inner = skeleton_backend().make_plan(spec, options);
+    if (!inner) return inner.status();
+    return std::shared_ptr<const PlanImpl>(std::make_shared<StreamPlan>(*std::move(inner)));
+  }
+  Device& device() const noexcept override { return fake::device(); }
+};
+
+inline const Backend& backend() {
+  static const StreamBackend one;
+  return one;
+}
+
+}  // namespace detgemm::fake
