@@ -38,6 +38,7 @@ option(DETGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_BUILD_CLI "Build the detgemm command" ${PROJECT_IS_TOP_LEVEL})
 option(DETGEMM_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
+option(DETGEMM_BUILD_DROPIN "Build the libraries that stand in for a vendor's BLAS (Linux)" OFF)
 option(DETGEMM_BUILD_PYTHON "Build what the Python package contains, and install that alone" OFF)
 
 # What scripts/setup.sh built serves `pip install .` too, to which no preset applies.

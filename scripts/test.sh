@@ -75,7 +75,7 @@ test_preset() {
 }
 
 if asked host; then
-  stage "host: configure" cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON
+  stage "host: configure" cmake --preset host -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_BUILD_DROPIN=ON
   stage "host: build" cmake --build --preset host
   test_preset host
 fi

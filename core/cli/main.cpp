@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   cli::register_golden(root, exit_code);
   cli::register_conform(root, exit_code);
   cli::register_bench(root, exit_code);
+  cli::register_preload(root, exit_code);
   cli::register_completion(root, exit_code);
   cli::register_man(root, exit_code);
   try {
@@ -82,7 +83,9 @@ int main(int argc, char** argv) {
     if (!words.empty() && words[0] == "bench") {
       cli::run_bench_program({words.begin() + 1, words.end()});
     }
-    if (cli::mpi_door == nullptr && cli::asks_for_mpi(words)) cli::run_mpi_program(words);
+    if (!words.empty() && words[0] == "preload") {
+      cli::run_preloaded({words.begin() + 1, words.end()});
+    }
     cli::check_words(cli::syntax_of(root), words);
     std::reverse(words.begin(), words.end());  // as the parser takes them
     root.parse(std::move(words));

@@ -43,12 +43,8 @@ MAY_INCLUDE = {
     "hip": ["hip/", "core/contract/", "core/arithmetic/", *KERNEL_TYPES],
     # Ranks know plans and transports by their public headers, and no vendor.
     "cluster": ["cluster/", "detgemm/"],
-    # The C interface of clusters shares the parts of the other one.
-    "cluster/capi": ["cluster/capi/", "core/capi/", "detgemm/"],
-    "cluster/mpi": ["cluster/", "core/capi/", "detgemm/"],
-    # The harness on all ranks of a job; its planted faults compute with the skeleton.
-    "cluster/conformance": ["cluster/", "core/conformance/random.hpp",
-                            "backends/skeleton/skeleton.hpp", "detgemm/"],
+    # Stand-ins are programs on the public interface; alpha may be fp16, which is decoded.
+    "dropin": ["dropin/", "detgemm/", "core/arithmetic/formats.hpp"],
     # PyTorch's operators stand on the C interface, as any program would.
     "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
@@ -87,7 +83,8 @@ SYSTEM = {
     "cuda": [r"cuda.*"],
     "hip": [],
     "cluster": [],
-    "cluster/nccl": [r"dlfcn\.h"],  # the library is the one that the program has loaded
+    # Dynamic linking, signals, forks and descriptors are the operating system's.
+    "dropin": [r"dlfcn\.h", r"link\.h", r"pthread\.h", r"fcntl\.h", r"unistd\.h"],
     "python/torch_ops": [r"dlfcn\.h"],  # PyTorch's own headers are not needed, see torch_abi.h
 }
 STANDARD = re.compile(r"[a-z_0-9]+$|(std(int|def|bool|io|lib)|string|math|float|limits)\.h$")

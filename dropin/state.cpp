@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "dropin/state.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <sstream>
+
+#include "detgemm/runtime.hpp"
+#include "dropin/counts.hpp"
+
+namespace detgemm::dropin {
+namespace {
+
+Policy& current() {
+  // Never destroyed: a program may multiply in its own destructors.
+  static Policy* const policy = new Policy(default_policy());
+  return *policy;
+}
+
+[[noreturn]] void stop(const std::vector<std::string>& faults) {
+  for (const std::string& fault : faults) say(fault);
+  _exit(2);
+}
+
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.fail()) {
+    stop({std::string("DETGEMM_PRELOAD is \"") + path + "\": the file cannot be read"});
+  }
+  return text.str();
+}
+
+void print_on_signal(int) {
+  const int before = errno;
+  write_table(STDERR_FILENO);
+  errno = before;
+}
+
+/// A program that handles the signal itself keeps it.
+void handle_signal() {
+  struct sigaction action {};
+  if (sigaction(SIGUSR1, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action = {};
+  action.sa_handler = print_on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
+void before_fork() {
+  lock_plans();
+  lock_counts();
+}
+void in_parent() {
+  unlock_counts();
+  unlock_plans();
+}
+/// A child counts its own calls; those before the fork are its parent's.
+void in_child() {
+  forget_counts();
+  in_parent();
+}
+
+__attribute__((constructor)) void load() {
+  Policy& policy = current();
+  if (const char* path = std::getenv("DETGEMM_PRELOAD"); path != nullptr && *path != '\0') {
+    std::vector<std::string> faults;
+    policy = parse_policy(text_of(path), path, faults);
+    if (!faults.empty()) stop(faults);
+  }
+  if (const char* path = std::getenv("DETGEMM_PRELOAD_LOG"); path != nullptr && *path != '\0') {
+    policy.log = path;
+  }
+  if (!policy.log.empty() && !open_log(policy.log)) {
+    stop({"the log \"" + policy.log + "\" cannot be opened: " + std::strerror(errno)});
+  }
+  if (policy.signal) handle_signal();
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+__attribute__((destructor)) void unload() {
+  if (current().table) write_table(STDERR_FILENO);
+}
+
+}  // namespace
+
+const Policy& policy() { return current(); }
+
+bool set_policy(std::string_view text, std::vector<std::string>& faults) {
+  Policy read = parse_policy(text, "text", faults);
+  if (!faults.empty()) return false;
+  current() = std::move(read);
+  forget_plans();
+  lock_counts();
+  forget_counts();
+  unlock_counts();
+  return true;
+}
+
+Result<const Backend*> backend() {
+  const std::string& asked = policy().backend;
+  auto found = find_backend(asked.empty() ? kVendorBackend : asked);
+  if (!found || (*found)->device().kind() != DeviceKind::host) return found;
+  // The reference runs on Kokkos, which the program under us may have started itself. It is never
+  // stopped: nobody knows which destructor of the program multiplies last.
+  static std::mutex starting;
+  static bool started = false;
+  const std::lock_guard lock(starting);
+  if (!started && !(*found)->available()) {
+    auto runtime = Runtime::start();
+    if (!runtime) return runtime.status();
+    alignas(Runtime) static std::byte place[sizeof(Runtime)];
+    new (place) Runtime(std::move(*runtime));
+  }
+  started = true;
+  return found;
+}
+
+void say(std::string_view sentence) noexcept {
+  try {
+    const std::string line = "detgemm preload: " + std::string(sentence) + "\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  } catch (...) {
+    return;  // without memory there is nothing to say it with
+  }
+}
+
+}  // namespace detgemm::dropin

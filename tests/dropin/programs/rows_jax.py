@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""rows_jax.py: is a row the same alone and among 64, in JAX as it is installed? See rows_torch.py.
+
+JAX asks the library's own handle for its functions, so it needs the proxies of docs/dropin.md. XLA may
+also choose kernels of its own (Triton); they are switched off here.
+"""
+import os
+import sys
+
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy
+except ImportError:
+    print("JAX is not installed", file=sys.stderr)
+    sys.exit(3)
+
+TOKENS, K, N = 64, 2048, 1024
+
+
+def main():
+    if jax.default_backend() != "gpu":
+        print("JAX has no GPU", file=sys.stderr)
+        return 3
+    key = jax.random.PRNGKey(1)
+    for dtype in (jnp.bfloat16, jnp.float16, jnp.float32):
+        x = jax.random.normal(key, (TOKENS, K)).astype(dtype)
+        w = jax.random.normal(key, (K, N)).astype(dtype)
+        for case, compute in (("matmul", jax.jit(lambda t, b: t @ b)),
+                              ("einsum", jax.jit(lambda t, b: jnp.einsum("tk,kn->tn", t, b)))):
+            together, alone = compute(x, w), compute(x[-1:], w)
+            same = numpy.asarray(together[-1]).tobytes() == numpy.asarray(alone[0]).tobytes()
+            print(f"{case}_{jnp.dtype(dtype).name}", "same" if same else "other", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
