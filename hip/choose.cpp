@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/contract/forced_kernel.hpp"
+#include "hip/gfx9/fp32_tile.hpp"
 #include "hip/parts.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
@@ -157,7 +158,8 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
                                  info(Variant::stream32, false),    info(Variant::stream64, false),
                                  in_parts(Variant::stream),         in_parts(Variant::stream32),
                                  in_parts(Variant::stream64)};
-  static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true)};
+  static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true),
+                               info(Variant::fp32_128, true)};
   if (arithmetic == Arithmetic::ieee_fma) return simt;
   if (reduction == ReductionKind::chain) return chain;
   return leaves;
@@ -175,6 +177,10 @@ bool computes(Chip chip, const Contract& contract) {
     default:
       return false;
   }
+}
+
+bool may_be_chosen(Variant variant, Chip chip) {
+  return variant != Variant::fp32_128 || (DETGEMM_HIP_FP32_MFMA != 0 && has_matrix_kernels(chip));
 }
 
 namespace {
@@ -268,6 +274,7 @@ std::vector<Candidate> candidates(const GemmArguments& g, Arithmetic arithmetic,
   int index = 0;
   for (const KernelInfo& kernel : kernels(arithmetic, g.reduction.kind)) {
     if (options.forced >= 0 && options.forced != index++) continue;
+    if (options.forced < 0 && !may_be_chosen(kernel.variant, options.chip)) continue;
     const auto loads = loads_of(kernel, g);
     if (!loads) continue;
     for (const int parts : part_choices(g, kernel.parts)) {

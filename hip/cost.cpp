@@ -32,9 +32,10 @@ constexpr double kPhaseClocks = 160;    // lost per 64 products at a phased tile
 constexpr double kOverlapShare = 0.85;  // where workgroups and waves overlap without phases
 constexpr double kTileClocks = 2000;    // a workgroup's start and end, and per 16 outputs:
 constexpr double kClocksPer16 = 1;
-constexpr double kMemoryShare = 0.92;  // of the memory's rate that streaming reaches
-constexpr double kLostShare = 0.1;     // of what is loaded again: no longer in any cache
-constexpr double kVectorShare = 0.8;   // of the vector rate, simt-64x64; simt-16x64 half of it
+constexpr double kMemoryShare = 0.92;     // of the memory's rate that streaming reaches
+constexpr double kLostShare = 0.1;        // of what is loaded again: no longer in any cache
+constexpr double kVectorShare = 0.8;      // of the vector rate, simt-64x64; simt-16x64 half of it
+constexpr double kFp32MatrixShare = 1.6;  // of the vector rate too: mfma-fp32 has twice it
 
 /// The unit of the counts below: the clocks or bytes that one workgroup needs for 64 products of
 /// each of its outputs.
@@ -107,9 +108,11 @@ Demand stream_demand(const Candidate& c, const Shape& s, const Machine& at) {
 
 Demand simt_demand(const Candidate& c, const Shape& s, const Machine& at) {
   Demand d;
-  // Both shares are of the whole, so the overlap is not counted again.
-  const double share =
-      (c.variant == Variant::simt64 ? kVectorShare : kVectorShare / 2) / kOverlapShare;
+  // All shares are of the whole, so the overlap is not counted again.
+  const double share = (c.variant == Variant::fp32_128 ? kFp32MatrixShare
+                        : c.variant == Variant::simt64 ? kVectorShare
+                                                       : kVectorShare / 2) /
+                       kOverlapShare;
   d.matrix = s.m * s.n * kStep / at.vector_macs / share;
   d.bytes = (s.m + s.n) * kStep * 4;
   d.alone = d.matrix;
@@ -118,7 +121,7 @@ Demand simt_demand(const Candidate& c, const Shape& s, const Machine& at) {
 }
 
 Demand demand_of(const Candidate& c, const Shape& s, const Machine& at) {
-  if (is_simt(c.variant)) return simt_demand(c, s, at);
+  if (is_ieee(c.variant)) return simt_demand(c, s, at);
   return is_stream(c.variant) ? stream_demand(c, s, at) : tile_demand(c, s, at);
 }
 
@@ -198,7 +201,7 @@ Cost cost_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& op
   cost.latency = rounds * (steps * turn + ends) / at.clock;
   cost.l2 = groups * steps * d.bytes / at.l2_bytes / at.clock;
   const double output = g.output == DType::fp32 ? 4 : 2;
-  const double operands = (m + n) * k * (is_simt(c.variant) ? 4 : 2);
+  const double operands = (m + n) * k * (is_ieee(c.variant) ? 4 : 2);
   const double again = std::max(0.0, groups * steps * d.bytes - operands);
   cost.memory = (operands + kLostShare * again + m * n * output) / (at.memory_bytes * kMemoryShare);
   if (c.parts > 1) {

@@ -97,8 +97,9 @@ bool is_stream(Variant variant) {
 }
 
 std::string_view name(Variant variant) {
-  constexpr std::array names{"256x256", "256x224",  "256x192",  "256x128",    "128x128",   "64x64",
-                             "stream",  "stream32", "stream64", "simt-64x64", "simt-16x64"};
+  constexpr std::array names{"256x256",  "256x224",    "256x192",    "256x128",
+                             "128x128",  "64x64",      "stream",     "stream32",
+                             "stream64", "simt-64x64", "simt-16x64", "mfma-fp32"};
   return names[static_cast<std::size_t>(variant)];
 }
 

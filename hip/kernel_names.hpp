@@ -36,12 +36,15 @@ enum class Variant {
   stream64,
   simt64,
   simt16,
+  fp32_128,
 };
 std::string_view name(Variant variant);
 /// Whether the family uses vector instructions alone and therefore runs on every chip.
 bool is_simt(Variant variant);
 /// Whether the family streams weights past few rows; these can spread K over workgroups.
 bool is_stream(Variant variant);
+/// Whether it computes ieee_fma, and therefore takes arrays however they lie.
+inline bool is_ieee(Variant variant) { return is_simt(variant) || variant == Variant::fp32_128; }
 
 /// One kernel of a family. `leaves`: for fold and tree; otherwise for chain.
 struct KernelKey {

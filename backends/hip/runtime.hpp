@@ -35,7 +35,10 @@ inline StreamHandle stream_per_thread() { return reinterpret_cast<StreamHandle>(
 inline constexpr int kIntegrated = 16;           // hipDeviceAttributeIntegrated
 inline constexpr int kMultiprocessorCount = 63;  // hipDeviceAttributeMultiprocessorCount
 inline constexpr int kNumberOfXccs = 10018;      // hipDeviceAttributeNumberOfXccs, from ROCm 6 on
-inline constexpr int kHostToDevice = 1;          // hipMemcpyKind
+inline constexpr int kPageableAccess = 65;       // hipDeviceAttributePageableMemoryAccess
+inline constexpr int kHostPageTables =
+    66;                                  // hipDeviceAttributePageableMemoryAccessUsesHostPageTables
+inline constexpr int kHostToDevice = 1;  // hipMemcpyKind
 inline constexpr int kDeviceToHost = 2;
 inline constexpr int kDeviceToDevice = 3;
 inline constexpr unsigned kStreamNonBlocking = 1;  // hipStreamNonBlocking

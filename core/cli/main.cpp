@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
     if (!words.empty() && words[0] == "bench") {
       cli::run_bench_program({words.begin() + 1, words.end()});
     }
+    if (cli::mpi_door == nullptr && cli::asks_for_mpi(words)) cli::run_mpi_program(words);
     if (!words.empty() && words[0] == "preload") {
       cli::run_preloaded({words.begin() + 1, words.end()});
     }

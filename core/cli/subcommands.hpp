@@ -28,6 +28,9 @@ void register_bench(CLI::App& root, int& exit_code);
 /// Becomes the benchmark with the words after `detgemm bench`; throws a Refusal if it is not there.
 void run_bench_program(std::vector<std::string> words);
 
+/// Becomes this command linked with MPI, with all of its words; throws if it is not there.
+void run_mpi_program(std::vector<std::string> words);
+
 /// Listed with the others; what follows its options belongs to another program, see below.
 void register_preload(CLI::App& root, int& exit_code);
 

@@ -35,9 +35,10 @@ DETGEMM_DEVICE int rows_left(const Operand& o, std::int64_t first, int max_rows)
 
 /// The same offset, of which the compiler does not know that it was needed before. Otherwise it
 /// keeps it as 64 bits and adds it to the address by vector instructions; as it is, the load itself
-/// adds it to an address in scalar registers.
+/// adds it to an address in scalar registers. The compiler counts the statement as an instruction
+/// that keeps a load from overwriting the address of the one before it, so there is one.
 DETGEMM_DEVICE std::uint32_t fresh_offset(std::uint32_t offset) {
-  asm volatile("" : "+v"(offset));
+  asm volatile("s_nop 0" : "+v"(offset));
   return offset;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/contract/cover.hpp"
+#include "hip/choose.hpp"
 #include "hip/parts.hpp"
 #include "hip/raster.hpp"
 #include "hip/reduction_walk.hpp"
@@ -175,6 +176,23 @@ TEST(HipParts, AreJoinedByASecondLaunch) {
               "or more, and under fold at most 31; this problem has 1; leave it empty for a kernel "
               "that takes these arrays");
     g.k = 256;
+  }
+}
+
+TEST(HipKernels, OnlyTheTestedCompilerIsTheTestedCompiler) {
+  EXPECT_TRUE(is_of("clang 19.1.7", "clang 19"));
+  EXPECT_FALSE(is_of("AMD clang 19.0.0", "clang 19"));
+  EXPECT_FALSE(is_of("clang 190.1", "clang 19"));
+  EXPECT_FALSE(is_of("clang 18.1.8", "clang 19"));
+  EXPECT_FALSE(is_of("clang 1", "clang 19"));
+}
+
+TEST(HipKernels, TheFp32MatrixCoresAreNotChosenByThemselves) {
+  for (const Chip chip : chips()) {
+    EXPECT_FALSE(may_be_chosen(Variant::fp32_128, chip)) << name(chip);
+    EXPECT_TRUE(may_be_chosen(Variant::simt64, chip)) << name(chip);
+    const KernelKey key{Variant::fp32_128, DType::fp32, true};
+    EXPECT_EQ(kernel_index(chip, key) >= 0, has(chip, Variant::fp32_128)) << name(chip);
   }
 }
 

@@ -103,7 +103,7 @@ def self_test(kernel, min_share):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("code", type=pathlib.Path)
-    parser.add_argument("--min-share", type=float, default=0.88)
+    parser.add_argument("--min-share", type=float, default=0.87)
     parser.add_argument("--mca")
     arguments = parser.parse_args()
     kernels = assembly.kernels(arguments.code / "gfx942" / "mfma_bf16.s")

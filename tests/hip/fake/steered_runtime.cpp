@@ -35,10 +35,21 @@ EXPORT int hipDeviceReset() { return ++context, kSuccess; }
 EXPORT int hipGetDeviceCount(int* count) { return *count = 1, kSuccess; }
 EXPORT int hipGetDevice(int* device) { return *device = fake.device, kSuccess; }
 EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
-  if (attribute == 10018) {  // hipDeviceAttributeNumberOfXccs
-    return fake.xcds > 0 ? (*value = fake.xcds, kSuccess) : kInvalidValue;
+  // DETGEMM_FAKE_HOST_MEMORY: "apu", or "discrete" for a card that can reach the host's memory too.
+  const char* variable = std::getenv("DETGEMM_FAKE_HOST_MEMORY");
+  const std::string_view host = variable == nullptr ? "" : variable;
+  switch (attribute) {
+    case 16:  // hipDeviceAttributeIntegrated
+      return *value = host == "apu", kSuccess;
+    case 63:  // hipDeviceAttributeMultiprocessorCount
+      return *value = fake.units, kSuccess;
+    case 65:  // hipDeviceAttributePageableMemoryAccess
+      return *value = host == "apu" || host == "discrete", kSuccess;
+    case 10018:  // hipDeviceAttributeNumberOfXccs
+      return fake.xcds > 0 ? (*value = fake.xcds, kSuccess) : kInvalidValue;
+    default:  // one that this version does not know
+      return kInvalidValue;
   }
-  return *value = fake.units, kSuccess;
 }
 EXPORT int hipGetDevicePropertiesR0600(char* to, int) {
   constexpr std::size_t kBytes = 1472;
