@@ -6,8 +6,8 @@
 //
 //   size      rank 1 calls with another m            late   rank 2 does not come for a while
 //   contract  rank 1 has another contract            dead   rank 2 is stopped in the middle
-//   link      somebody takes rank 2 off the network  abort  rank 1 gives up   killed  rank 2 is
-//   killed
+//   link      somebody takes rank 2 off the network  abort  rank 1 gives up
+//   killed    rank 2 is killed
 
 #include <csignal>
 #include <cstdio>
