@@ -8,9 +8,10 @@ kernel as it is must pass.
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
+
+import planted
 
 KERNEL = "mfma_fp32_fp32_128x128_chain"
 VERDICT = "ITS FP32 MATRIX INSTRUCTION DIFFERS"
@@ -46,31 +47,12 @@ def left_out(lines):
     del lines[matrix_of_one_block(lines)[-1]]
 
 
-def plant(code, work, fault):
-    folder = work / (fault.__name__ if fault else "as_it_is")
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "gfx942").mkdir(parents=True)
-    shutil.copy(code / "gfx942.hsaco", folder)
-    for source in (code / "gfx942").glob("*.s"):
-        text = source.read_text()
-        start = text.find(f"\n{KERNEL}:")
-        if fault and start >= 0:
-            end = text.index(".Lfunc_end", start)
-            lines = text[start:end].split("\n")
-            before = list(lines)
-            fault(lines)
-            assert lines != before, f"{fault.__name__} changed nothing"
-            text = text[:start] + "\n".join(lines) + text[end:]
-        (folder / "gfx942" / source.name).write_text(text)
-    return folder
-
-
 def main():
     identify, code, runtime, work = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
     wrong = []
     for fault in (None, twice, exchanged, left_out):
         environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime),
-                           GCN_CODE=str(plant(code, work, fault)))
+                           GCN_CODE=str(planted.plant(code, work, KERNEL, fault)))
         done = subprocess.run([identify], env=environment, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.PIPE, check=False)
         name = fault.__name__ if fault else "as it is"
