@@ -34,11 +34,16 @@ KernelInfo info(Variant variant, bool any_strides) {
 }
 /// The same kernel with K spread over workgroups.
 KernelInfo in_parts(Variant variant) {
-  const bool any_strides = variant == Variant::stream;
-  const std::string_view with = any_strides                    ? "stream-parts"
-                                : variant == Variant::stream32 ? "stream32-parts"
-                                                               : "stream64-parts";
-  return {with, variant, any_strides, true};
+  constexpr std::array names{std::pair{Variant::tile256x128, "256x128-parts"},
+                             std::pair{Variant::tile128, "128x128-parts"},
+                             std::pair{Variant::tile64, "64x64-parts"},
+                             std::pair{Variant::stream, "stream-parts"},
+                             std::pair{Variant::stream32, "stream32-parts"},
+                             std::pair{Variant::stream64, "stream64-parts"}};
+  const auto* const found = std::find_if(names.begin(), names.end(),
+                                         [&](const auto& each) { return each.first == variant; });
+  const bool any_strides = variant == Variant::stream || variant == Variant::tile64;
+  return {found->second, variant, any_strides, true};
 }
 
 /// The loads with which the kernel takes these arrays, or nothing where it does not take them.
@@ -156,8 +161,9 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
   static const std::array leaves{info(Variant::tile256x128, false), info(Variant::tile128, false),
                                  info(Variant::tile64, true),       info(Variant::stream, true),
                                  info(Variant::stream32, false),    info(Variant::stream64, false),
-                                 in_parts(Variant::stream),         in_parts(Variant::stream32),
-                                 in_parts(Variant::stream64)};
+                                 in_parts(Variant::tile256x128),    in_parts(Variant::tile128),
+                                 in_parts(Variant::tile64),         in_parts(Variant::stream),
+                                 in_parts(Variant::stream32),       in_parts(Variant::stream64)};
   static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true),
                                info(Variant::fp32_128, true)};
   if (arithmetic == Arithmetic::ieee_fma) return simt;
@@ -278,6 +284,7 @@ std::vector<Candidate> candidates(const GemmArguments& g, Arithmetic arithmetic,
     const auto loads = loads_of(kernel, g);
     if (!loads) continue;
     for (const int parts : part_choices(g, kernel.parts)) {
+      if (root_bytes(parts, g.m, g.n) > kMaxRootBytes) continue;
       list.push_back({kernel.variant, *loads, parts});
     }
   }

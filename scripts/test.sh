@@ -109,7 +109,7 @@ elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   # and a half. nvcc's own -O is for the host's half of a source alone, which no kernel is faster by.
   stage "cuda-sm90: configure" cmake --preset cuda-sm90 \
     -DDETGEMM_CUDA_PORTABLE_ARCHITECTURES=80 "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG"
-  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli detgemm_cli
+  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli detgemm_cli detgemm_cluster_gpus
   test_preset cuda-sm90 -R '^(cuda|cli_info)|^install\.(prepare|package)\.static$'
 else
   left_out cuda "there is no nvcc (CUDA Toolkit 12.8 or newer) on this machine"

@@ -42,10 +42,10 @@ struct WavePlace {
   }
 };
 
-/// The values from which the sums start: what they hold already (zeros), or fp32 C where the spec
-/// continues from it. Outputs beyond D's edge read the last row or column.
+/// The values from which the sums start: what they hold already (zeros), or fp32 C. Outputs beyond
+/// D's edge read the last row or column.
 template <class T>
-DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& sums) {
+DETGEMM_DEVICE void start_sums(const GemmArguments& g, bool from_c, TilePlace tile, Sums<T>& sums) {
   const WavePlace<T> at;
   const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
   const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
@@ -53,7 +53,7 @@ DETGEMM_DEVICE void start_sums(const GemmArguments& g, TilePlace tile, Sums<T>& 
   // merge the two paths by copying registers that one of them never wrote.
 #pragma unroll
   for (int b = 0; b < Sums<T>::kBlocks; ++b) asm volatile("" : "+v"(sums.block[b]));
-  if (!g.continue_from_c) return;
+  if (!from_c) return;
   const auto* c = static_cast<const float*>(g.c);
 #pragma unroll
   for (int b = 0; b < Sums<T>::kBlocks; ++b) {
@@ -85,9 +85,10 @@ struct LeafStack {
   Sums<T> top;
   int waiting = 0;
 
-  /// Adds the finished sums of leaf `leaf` to the stack and sets them to zero.
-  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf, Sums<T>& sums) {
-    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
+  /// Adds the finished sums of leaf `leaf` of `leaves` to the stack and sets them to zero.
+  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaves, std::int64_t leaf,
+                               Sums<T>& sums) {
+    const LeafStep step = leaf_step(a.g, leaves, leaf);
     if (step.push) {
       in_quads(waiting++, [&](int b, int q, f32x4* at) {
         f32x4 quad;

@@ -78,12 +78,29 @@ DETGEMM_DEVICE void finish_block(const GemmArguments& g, const float* staging, s
   }
 }
 
-/// Stores a wave's blocks, one after the other through its own piece of shared memory. The loop
-/// over the blocks is not unrolled, so the epilogue's code exists once; since registers can only be
-/// named by constants, each turn compares all block numbers with its own.
-template <class T>
-DETGEMM_DEVICE void finish_tile(const GemmArguments& g, char* shared, TilePlace tile,
+/// The root of a part: kSide x kSide staged sums go to the workspace as they are.
+template <int kSide, int kPitch>
+DETGEMM_DEVICE void store_root(const TileArguments& a, int part, const float* staging,
+                               std::int64_t m, std::int64_t n, int lane) {
+  float* const root = a.roots + std::int64_t{part} * a.g.m * a.g.n;
+#pragma unroll 1
+  for (int e = lane; e < kSide * kSide; e += gcn::kWave) {
+    const std::int64_t row = m + e / kSide;
+    const std::int64_t col = n + e % kSide;
+    if (row < a.g.m && col < a.g.n) {
+      root[row * a.g.n + col] = staging[e / kSide * kPitch + e % kSide];
+    }
+  }
+}
+
+/// Stores a wave's blocks to D, or to the workspace where they are the root of part `part` of
+/// several, one after the other through its own piece of shared memory. The loop over the blocks
+/// is not unrolled, so the epilogue's code exists once; since registers can only be named by
+/// constants, each turn compares all block numbers with its own.
+template <class T, bool kLeaves>
+DETGEMM_DEVICE void finish_tile(const TileArguments& a, char* shared, TilePlace tile, int part,
                                 const Sums<T>& sums) {
+  const GemmArguments& g = a.g;
   const WavePlace<T> at;
   const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
   const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
@@ -103,7 +120,11 @@ DETGEMM_DEVICE void finish_tile(const GemmArguments& g, char* shared, TilePlace 
       }
     }
     gcn::wave_fence();
-    finish_block<32, 32, kEpiloguePitch>(g, staging, m, n, at.lane);
+    if (kLeaves && a.parts > 1) {
+      store_root<32, kEpiloguePitch>(a, part, staging, m, n, at.lane);
+    } else {
+      finish_block<32, 32, kEpiloguePitch>(g, staging, m, n, at.lane);
+    }
   }
 }
 

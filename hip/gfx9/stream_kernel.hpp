@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hip/gfx9/stream_store.hpp"
+#include "hip/gfx9/unit_of_work.hpp"
 
 namespace detgemm::hip::gfx9 {
 
@@ -66,7 +67,7 @@ DETGEMM_DEVICE void stream_columns(const GemmArguments& g, float* staging, std::
 ///   round 1:  wave 0: l4   ...
 template <DType kType, Major kMajorA, Major kMajorB>
 DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared,
-                                  const StreamWork<true>& work, int wave, int lane) {
+                                  const UnitOfWork<true>& work, int wave, int lane) {
   const GemmArguments& g = a.g;
   const std::int64_t m0 = std::int64_t{work.tile.m} * kStreamBlock;
   const std::int64_t n0 = std::int64_t{work.tile.n} * kStreamBlock;
@@ -118,8 +119,8 @@ DETGEMM_DEVICE void run_stream() {
 #pragma unroll 1
   for (int unit = block_index();;) {
     const TileArguments& a = kernel_argument<TileArguments>();
-    if (StreamWork<kLeaves>::ends(a, unit)) break;
-    const StreamWork<kLeaves> work(a, unit);
+    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
+    const UnitOfWork<kLeaves> work(a, unit);
     unit += a.blocks;
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;

@@ -6,6 +6,7 @@
 #include "hip/gcn/mfma.hpp"
 #include "hip/gfx9/epilogue.hpp"
 #include "hip/gfx9/fill.hpp"
+#include "hip/gfx9/unit_of_work.hpp"
 
 namespace detgemm::hip::gfx9 {
 
@@ -58,13 +59,14 @@ DETGEMM_DEVICE void multiply(const Fragments<T>& f, Sums<T>& sums) {
 /// The stages of k in order: the next one to load. Each has 64 products or ends a leaf.
 struct StageWalk {
   std::int64_t k = 0;
+  std::int64_t end = 0;  ///< of all products, or of a part's
   std::int64_t leaf_end = 0;
   int whole = 0;  ///< of how many stages from here on it is known that they end no leaf
 
   DETGEMM_DEVICE void start_leaf(const GemmArguments& g) {
     const bool chain = g.reduction.kind == ReductionKind::chain;
-    const std::int64_t left = g.k - k;
-    leaf_end = chain || left < g.reduction.leaf_k ? g.k : k + g.reduction.leaf_k;
+    const std::int64_t left = end - k;
+    leaf_end = chain || left < g.reduction.leaf_k ? end : k + g.reduction.leaf_k;
     count(leaf_end - k);
   }
   DETGEMM_DEVICE void count(std::int64_t left) {
@@ -86,27 +88,29 @@ struct TileKernel {
   Fill<T::kM, T::kThreads, kMajorA> fill_a;
   Fill<T::kFilledN, T::kThreads, kMajorB> fill_b;
 
-  DETGEMM_DEVICE void run(char* shared, TilePlace tile) {
+  DETGEMM_DEVICE void run(char* shared, const UnitOfWork<kLeaves>& work) {
     Sums<T> sums;
     sums.clear();
     LeafStack<T> stack;
     Sums<T>& start = kLeaves ? stack.top : sums;
     if (kLeaves) start.clear();
-    start_tile(tile, start);
+    start_tile(work.tile, start);
     const GemmArguments& g = kernel_argument<TileArguments>().g;
     if (g.k > 0) {
-      multiply_all(shared, sums, stack);
+      multiply_all(shared, work, sums, stack);
       if (!kLeaves) restore_zeros(sums);
     }
     block_barrier();
-    finish_tile(kernel_argument<TileArguments>().g, shared, tile, start);
+    finish_tile<T, kLeaves>(kernel_argument<TileArguments>(), shared, work.tile, work.part_index,
+                            start);
     block_barrier();
   }
 
  private:
   DETGEMM_DEVICE void start_tile(TilePlace tile, Sums<T>& start) {
-    const GemmArguments& g = kernel_argument<TileArguments>().g;
-    start_sums(g, tile, start);
+    const TileArguments& a = kernel_argument<TileArguments>();
+    const GemmArguments& g = a.g;
+    start_sums(g, g.continue_from_c && (!kLeaves || a.parts == 1), tile, start);
     fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM, T::kM);
     fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN, T::kN);
   }
@@ -130,7 +134,7 @@ struct TileKernel {
       return {true, false};
     }
     const GemmArguments& g = kernel_argument<TileArguments>().g;
-    if (walk.k >= g.k) return {false, false};
+    if (walk.k >= walk.end) return {false, false};
     const std::int64_t left = walk.leaf_end - walk.k;
     const bool ends = left <= kStage;
     const int length = ends ? static_cast<int>(left) : kStage;
@@ -161,11 +165,15 @@ struct TileKernel {
     gcn::set_priority<0>();
   }
 
-  DETGEMM_DEVICE void multiply_all(char* shared, Sums<T>& sums, LeafStack<T>& stack) {
+  DETGEMM_DEVICE void multiply_all(char* shared, const UnitOfWork<kLeaves>& work, Sums<T>& sums,
+                                   LeafStack<T>& stack) {
     const WavePlace<T> at;
     const bool upper = T::kPhased && at.wave >= T::kWaves / 2;
     StageWalk walk;
-    walk.start_leaf(kernel_argument<TileArguments>().g);
+    const GemmArguments& g = kernel_argument<TileArguments>().g;
+    walk.k = kLeaves ? work.begin_k(g) : 0;
+    walk.end = kLeaves ? work.end_k(g) : g.k;
+    walk.start_leaf(g);
     Next now = load_next(walk);
     store(0, shared);
     block_barrier();
@@ -181,7 +189,7 @@ struct TileKernel {
       // After the last stage this writes what is there already.
       half_step(shared + T::kBufferBytes, at, sums, [&] { store(0, shared); });
       if (kLeaves && now.ends_leaf) {
-        stack.add_leaf(kernel_argument<TileArguments>(), leaf++, sums);
+        stack.add_leaf(kernel_argument<TileArguments>(), work.part.count, leaf++, sums);
       }
       if (T::kPhased) block_barrier();
       if (!next.more) break;
@@ -191,19 +199,19 @@ struct TileKernel {
   }
 };
 
-/// Workgroup b computes tiles b, b + blocks, ... of the raster.
+/// Workgroup b computes units of work b, b + blocks, ...
 template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves>
 DETGEMM_DEVICE void run_tiles() {
   __shared__ __attribute__((aligned(16))) char shared[T::kSharedBytes];
 #pragma unroll 1
-  for (int index = block_index();;) {
+  for (int unit = block_index();;) {
     const TileArguments& a = kernel_argument<TileArguments>();
-    if (index >= a.raster.tiles_m * a.raster.tiles_n) break;
-    const TilePlace divided = tile_of(a.raster, index);
-    const TilePlace place{gcn::uniform(divided.m), gcn::uniform(divided.n)};
-    index += a.blocks;
+    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
+    UnitOfWork<kLeaves> work(a, unit);
+    work.tile = {gcn::uniform(work.tile.m), gcn::uniform(work.tile.n)};
+    unit += a.blocks;
     TileKernel<kType, T, kMajorA, kMajorB, kLeaves> kernel;
-    kernel.run(shared, place);
+    kernel.run(shared, work);
   }
 }
 

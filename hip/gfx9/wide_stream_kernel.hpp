@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "hip/gfx9/unit_of_work.hpp"
 #include "hip/gfx9/wide_stream.hpp"
 
 namespace detgemm::hip::gfx9 {
@@ -73,7 +74,7 @@ struct WideKernel {
   /// Stages [0, count) from product k on, all whole; `to_end` where K, and with it a leaf that may
   /// be short, ends with the last of them. As in stream_whole, a load in every turn lets the
   /// compiler wait for the oldest batch alone. Returns which buffer is written next: 0 or 1.
-  DETGEMM_DEVICE int whole_stages(const StreamWork<kLeaves>& work, const WideSource<W>& source,
+  DETGEMM_DEVICE int whole_stages(const UnitOfWork<kLeaves>& work, const WideSource<W>& source,
                                   char* shared, std::int64_t k, std::int64_t count, bool to_end,
                                   int thread) {
     const auto at = [&](std::int64_t stage) {
@@ -112,7 +113,7 @@ struct WideKernel {
   }
 
   /// The stage in which K ends: products k .. end - 1, followed by zeros.
-  DETGEMM_DEVICE void last_stage(const GemmArguments& g, const StreamWork<kLeaves>& work,
+  DETGEMM_DEVICE void last_stage(const GemmArguments& g, const UnitOfWork<kLeaves>& work,
                                  const WideSource<W>& source, char* buffer, std::int64_t k,
                                  std::int64_t end, int thread) {
     Packet b[kStreamSteps];
@@ -132,7 +133,7 @@ struct WideKernel {
     if (kLeaves) stack.add_leaf(work.part.count, leaf++, sums);
   }
 
-  DETGEMM_DEVICE void run(const TileArguments& a, const StreamWork<kLeaves>& work, char* shared) {
+  DETGEMM_DEVICE void run(const TileArguments& a, const UnitOfWork<kLeaves>& work, char* shared) {
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;
     const int wave = gcn::uniform(thread / gcn::kWave);
@@ -171,7 +172,7 @@ struct WideKernel {
 
   /// Stores a wave's blocks, one after the other through its own piece of shared memory. The loop
   /// is not unrolled, so the epilogue's code exists once; registers can only be named by constants.
-  DETGEMM_DEVICE static void finish(const StreamWork<kLeaves>& work, char* shared, std::int64_t m0,
+  DETGEMM_DEVICE static void finish(const UnitOfWork<kLeaves>& work, char* shared, std::int64_t m0,
                                     std::int64_t n0, const StreamSums<W>& result) {
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;
@@ -189,7 +190,7 @@ struct WideKernel {
       }
       gcn::wave_fence();
       if (a.parts > 1) {
-        store_root(a, work.part_index, staging, m, n0, lane);
+        store_root<kStreamBlock, kStreamPitch>(a, work.part_index, staging, m, n0, lane);
       } else {
         finish_block<16, 16, kStreamPitch>(a.g, staging, m, n0, lane);
       }
@@ -203,8 +204,8 @@ DETGEMM_DEVICE void run_wide_stream() {
 #pragma unroll 1
   for (int unit = block_index();;) {
     const TileArguments& a = kernel_argument<TileArguments>();
-    if (StreamWork<kLeaves>::ends(a, unit)) break;
-    const StreamWork<kLeaves> work(a, unit);
+    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
+    const UnitOfWork<kLeaves> work(a, unit);
     unit += a.blocks;
     WideKernel<kType, W, kLeaves> kernel;
     kernel.run(a, work, shared);

@@ -10,10 +10,10 @@ set -u
 build=$1 out=$2 quick=${3:-}
 program=$build/tests/cluster/detgemm_cluster_gpus
 bench=$build/core/cli/detgemm_bench
-[ -x "$program" ] || { echo "gpus.sh: there is no $program: build the target detgemm_cluster_gpus with CUDA"; exit 2; }
-mkdir -p "$out"
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU ')
 [ "$gpus" -ge 2 ] || { echo "skipped: $gpus GPUs; two are needed"; exit 77; }
+[ -x "$program" ] || { echo "gpus.sh: there is no $program: build the target detgemm_cluster_gpus with CUDA"; exit 2; }
+mkdir -p "$out"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
 seeds=400 replays=1000
 [ "$quick" = --quick ] && seeds=40
@@ -37,6 +37,9 @@ done
 # The control: roots that are mixed up on their way must be found.
 if timeout 300 "$program" --ranks 2 --plant --seeds 40 --replays 2 >"$out/planted.txt" 2>&1; then
   echo "FAILED: roots that were mixed up were not found"
+  failed=$((failed + 1))
+elif ! grep -q "other bits" "$out/planted.txt"; then
+  echo "FAILED: mixed up roots ended it, but not by their bits: see $out/planted.txt"
   failed=$((failed + 1))
 fi
 # Multicast in the switch adds in an order of its own; rivals are timed without it and with it.

@@ -99,7 +99,9 @@ TEST(RowParallel, AnOutputWithGaps) {
             const std::int64_t at = by_rows ? i / n * ld + i % n : i % n * ld + i / n;
             expected[static_cast<std::size_t>(at)] = sample.d[static_cast<std::size_t>(i)];
           }
-          EXPECT_EQ(std::memcmp(d.data(), expected.data(), d.size() * sizeof(float)), 0)
+          // As bits; a D of no elements has no address to compare.
+          EXPECT_TRUE(d.empty() ||
+                      std::memcmp(d.data(), expected.data(), d.size() * sizeof(float)) == 0)
               << ranks << " ranks, seed " << seed << ", m " << m << ", n " << n;
         });
       }

@@ -119,6 +119,7 @@ TEST(Instructions, Scalar) {
       {"s_cmpk_gt_u32 s6, 0x4\ns_cselect_b32 s10, 4, 6", 4},
       {"s_lshl_b64 s[10:11], s[8:9], 8\ns_mov_b32 s10, s11", 0xf0},
       {"s_movk_i32 s10, 0xfffe", 0xfffffffe},
+      {"s_mov_b64 s[12:13], 5\ns_not_b64 s[10:11], s[12:13]", ~5U},
       {"s_mov_b32 s10, 7\ns_addk_i32 s10, 0x8000\ns_mulk_i32 s10, 0x3", 3 * (7 - 0x8000U)},
       {"s_mov_b32 s10, 0\n.Lloop:\ns_add_i32 s10, s10, 3\ns_cmp_lt_i32 s10, 20\ns_cbranch_scc1 "
        ".Lloop",

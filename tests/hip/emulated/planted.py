@@ -106,6 +106,8 @@ TARGETS = [
            MATRIX),
     Target("mfma_bf16_stream64_leaves_k_k", "stream64-parts", "cdna3/bf16/tree:64->fp32",
            ("70", "70", "1100"), MATRIX),
+    Target("mfma_bf16_256x128_leaves_k_k", "256x128-parts", "cdna3/bf16/tree:64->fp32",
+           ("140", "130", "520"), MATRIX),
 ]
 
 
