@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "core/cli/conform_job.hpp"
 #include "detgemm/mpi.hpp"
@@ -11,11 +12,19 @@
 namespace detgemm::cli {
 namespace {
 
+/// The last thing that the process does: a launcher ends the job when one rank has exited with a
+/// code, and by then rank 0 must have printed.
+void finalise() {
+  std::fflush(nullptr);
+  MPI_Finalize();
+}
+
 Result<std::shared_ptr<cluster::Transport>> open() {
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
     return Status{Errc::unavailable, "MPI could not be initialised"};
   }
+  if (std::atexit(finalise) != 0) return Status{Errc::internal, "there is no room for atexit"};
   auto transport = cluster::mpi(MPI_COMM_WORLD);
   // One rank speaks for all.
   if (transport && (*transport)->rank() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {
@@ -25,11 +34,9 @@ Result<std::shared_ptr<cluster::Transport>> open() {
 }
 
 void close(bool broken, int exit_code) {
-  if (broken) {
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-  }
-  MPI_Finalize();
+  if (!broken) return;
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
 constexpr MpiDoor kDoor{open, close};
