@@ -17,7 +17,8 @@ namespace detgemm::cli {
 struct MpiDoor {
   /// Starts MPI: the transport over all processes.
   Result<std::shared_ptr<cluster::Transport>> (*open)();
-  /// Ends it. `broken`: a rank may be missing, so nobody waits for it.
+  /// `broken`: a rank may be missing, so the job ends here with the code. Otherwise MPI ends with
+  /// the process, after everything is printed.
   void (*close)(bool broken, int exit_code);
 };
 /// Null where the program is not linked with MPI.
