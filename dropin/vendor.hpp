@@ -46,3 +46,13 @@ class InsideVendor {
 };
 
 }  // namespace detgemm::dropin
+
+/// A function without name, which calls the vendor's own NAME of LIBRARY with these arguments. It
+/// returns MISSING where the vendor has none.
+#define DETGEMM_VENDOR_OF(LIBRARY, MISSING, NAME, ...)                                \
+  [&]() -> int {                                                                      \
+    using namespace detgemm::dropin;                                                  \
+    static void* slot = nullptr;                                                      \
+    const auto own = vendor_function<decltype(&NAME)>(Library::LIBRARY, #NAME, slot); \
+    return own == nullptr ? static_cast<int>(MISSING) : own(__VA_ARGS__);             \
+  }

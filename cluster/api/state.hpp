@@ -40,6 +40,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Every rank brings its facts, or its refusal. ok on all ranks, or on all ranks the same sentence:
 /// a refusal by the first rank that has one, or the first fact in which a rank differs from rank 0.
-Status agree(Communicator::State& state, const Status& mine, const Facts& facts);
+/// Exported for the harness of clusters, which is another library.
+DETGEMM_API Status agree(Communicator::State& state, const Status& mine, const Facts& facts);
 
 }  // namespace detgemm::cluster

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "dropin/calls.hpp"
 #include "dropin/cublas/handle.hpp"
 
 // The products of cuBLAS that a contract may take. Each function states its arguments as a
@@ -10,54 +11,11 @@ namespace {
 
 using namespace detgemm::dropin;
 using namespace detgemm::dropin::cublas;
+using detgemm::dropin::typed;
 using Long = long long;
 
-struct Sizes {
-  std::int64_t m, n, k;
-};
-
-ColumnMajorCall plain(const char* function, int ta, int tb, Sizes sizes, const void* alpha,
-                      const void* a, std::int64_t lda, const void* b, std::int64_t ldb,
-                      const void* beta, void* c, std::int64_t ldc) {
-  ColumnMajorCall call;
-  call.function = function;
-  call.op_a = op_of(ta);
-  call.op_b = op_of(tb);
-  call.m = sizes.m;
-  call.n = sizes.n;
-  call.k = sizes.k;
-  call.alpha = alpha;
-  call.beta = beta;
-  call.a = a;
-  call.b = b;
-  call.c = c;
-  call.lda = lda;
-  call.ldb = ldb;
-  call.ldc = ldc;
-  return call;
-}
-
-/// One type for all three matrices and both scalars.
-ColumnMajorCall typed(ColumnMajorCall call, BlasType type) {
-  call.type_a = call.type_b = call.type_c = type;
-  call.compute = type == BlasType::fp16 ? BlasCompute::fp16 : BlasCompute::fp32;
-  return call;
-}
-
 ColumnMajorCall typed(ColumnMajorCall call, int a, int b, int c, int compute) {
-  call.type_a = type_of(a);
-  call.type_b = type_of(b);
-  call.type_c = type_of(c);
-  call.compute = compute_of(compute);
-  return call;
-}
-
-ColumnMajorCall strided(ColumnMajorCall call, Long a, Long b, Long c, std::int64_t batch) {
-  call.stride_a = a;
-  call.stride_b = b;
-  call.stride_c = c;
-  call.batch = batch;
-  return call;
+  return detgemm::dropin::typed(call, type_of(a), type_of(b), type_of(c), compute_of(compute));
 }
 
 ColumnMajorCall pointers(ColumnMajorCall call, std::int64_t batch) {
@@ -76,15 +34,16 @@ const void* array(const T* addresses) {
 
 extern "C" {
 
-#define DETGEMM_GEMM(WIDTH, INT, NAME, TYPE)                                                      \
-  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                 \
-                              const void* alpha, const void* a, INT lda, const void* b, INT ldb,  \
-                              const void* beta, void* c, INT ldc) {                               \
-    return product(                                                                               \
-        handle,                                                                                   \
-        typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), TYPE), \
-        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c,      \
-                       ldc));                                                                     \
+#define DETGEMM_GEMM(WIDTH, INT, NAME, TYPE)                                                     \
+  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                \
+                              const void* alpha, const void* a, INT lda, const void* b, INT ldb, \
+                              const void* beta, void* c, INT ldc) {                              \
+    return product(handle,                                                                       \
+                   typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b,  \
+                               ldb, beta, c, ldc),                                               \
+                         TYPE),                                                                  \
+                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb,   \
+                                  beta, c, ldc));                                                \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM, cublasSgemm_v2, BlasType::fp32)
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM, cublasHgemm, BlasType::fp16)
@@ -94,58 +53,59 @@ DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM, cublasHgemm, BlasType::fp16)
                               const void* alpha, const void* a, INT lda, Long sa, const void* b,   \
                               INT ldb, Long sb, const void* beta, void* c, INT ldc, Long sc,       \
                               INT batch) {                                                         \
-    return product(                                                                                \
-        handle,                                                                                    \
-        strided(typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), \
-                      TYPE),                                                                       \
-                sa, sb, sc, batch),                                                                \
-        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta,  \
-                       c, ldc, sc, batch));                                                        \
+    return product(handle,                                                                         \
+                   strided(typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, a,    \
+                                       lda, b, ldb, beta, c, ldc),                                 \
+                                 TYPE),                                                            \
+                           sa, sb, sc, batch),                                                     \
+                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, sa, b, ldb, \
+                                  sb, beta, c, ldc, sc, batch));                                   \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_STRIDED, cublasSgemmStridedBatched, BlasType::fp32)
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_STRIDED, cublasHgemmStridedBatched, BlasType::fp16)
 
-#define DETGEMM_GEMM_ADDRESSES(WIDTH, INT, NAME, TYPE)                                         \
-  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,              \
-                              const void* alpha, const void* const* a, INT lda,                \
-                              const void* const* b, INT ldb, const void* beta, void* const* c, \
-                              INT ldc, INT batch) {                                            \
-    return product(handle,                                                                     \
-                   pointers(typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, array(a), lda, \
-                                        array(b), ldb, beta, const_cast<void**>(c), ldc),      \
-                                  TYPE),                                                       \
-                            batch),                                                            \
-                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, \
-                                  beta, c, ldc, batch));                                       \
+#define DETGEMM_GEMM_ADDRESSES(WIDTH, INT, NAME, TYPE)                                            \
+  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                 \
+                              const void* alpha, const void* const* a, INT lda,                   \
+                              const void* const* b, INT ldb, const void* beta, void* const* c,    \
+                              INT ldc, INT batch) {                                               \
+    return product(                                                                               \
+        handle,                                                                                   \
+        pointers(typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, array(a), lda, \
+                             array(b), ldb, beta, const_cast<void**>(c), ldc),                    \
+                       TYPE),                                                                     \
+                 batch),                                                                          \
+        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, \
+                       batch));                                                                   \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_ADDRESSES, cublasSgemmBatched, BlasType::fp32)
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_ADDRESSES, cublasHgemmBatched, BlasType::fp16)
 
-#define DETGEMM_SGEMM_EX(WIDTH, INT, NAME)                                                         \
-  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                  \
-                              const float* alpha, const void* a, int type_a, INT lda,              \
-                              const void* b, int type_b, INT ldb, const float* beta, void* c,      \
-                              int type_c, INT ldc) {                                               \
-    return product(                                                                                \
-        handle,                                                                                    \
-        typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), type_a, \
-              type_b, type_c, kCompute32F),                                                        \
-        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b,     \
-                       ldb, beta, c, type_c, ldc));                                                \
+#define DETGEMM_SGEMM_EX(WIDTH, INT, NAME)                                                        \
+  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                 \
+                              const float* alpha, const void* a, int type_a, INT lda,             \
+                              const void* b, int type_b, INT ldb, const float* beta, void* c,     \
+                              int type_c, INT ldc) {                                              \
+    return product(handle,                                                                        \
+                   typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b,   \
+                               ldb, beta, c, ldc),                                                \
+                         type_a, type_b, type_c, kCompute32F),                                    \
+                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, \
+                                  type_b, ldb, beta, c, type_c, ldc));                            \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_SGEMM_EX, cublasSgemmEx)
 
-#define DETGEMM_GEMM_EX(WIDTH, INT, NAME)                                                          \
-  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                  \
-                              const void* alpha, const void* a, int type_a, INT lda,               \
-                              const void* b, int type_b, INT ldb, const void* beta, void* c,       \
-                              int type_c, INT ldc, int compute, int algo) {                        \
-    return product(                                                                                \
-        handle,                                                                                    \
-        typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), type_a, \
-              type_b, type_c, compute),                                                            \
-        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b,     \
-                       ldb, beta, c, type_c, ldc, compute, algo));                                 \
+#define DETGEMM_GEMM_EX(WIDTH, INT, NAME)                                                         \
+  DETGEMM_API int NAME##WIDTH(Handle handle, int ta, int tb, INT m, INT n, INT k,                 \
+                              const void* alpha, const void* a, int type_a, INT lda,              \
+                              const void* b, int type_b, INT ldb, const void* beta, void* c,      \
+                              int type_c, INT ldc, int compute, int algo) {                       \
+    return product(handle,                                                                        \
+                   typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b,   \
+                               ldb, beta, c, ldc),                                                \
+                         type_a, type_b, type_c, compute),                                        \
+                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, \
+                                  type_b, ldb, beta, c, type_c, ldc, compute, algo));             \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_EX, cublasGemmEx)
 
@@ -156,7 +116,8 @@ DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_EX, cublasGemmEx)
       void* c, int type_c, INT ldc, Long sc, INT batch, int compute, int algo) {                   \
     return product(                                                                                \
         handle,                                                                                    \
-        strided(typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), \
+        strided(typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b, ldb,  \
+                            beta, c, ldc),                                                         \
                       type_a, type_b, type_c, compute),                                            \
                 sa, sb, sc, batch),                                                                \
         DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, sa, b, type_b, \
@@ -169,13 +130,14 @@ DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_STRIDED_EX, cublasGemmStridedBatchedEx)
       Handle handle, int ta, int tb, INT m, INT n, INT k, const void* alpha, const void* const* a, \
       int type_a, INT lda, const void* const* b, int type_b, INT ldb, const void* beta,            \
       void* const* c, int type_c, INT ldc, INT batch, int compute, int algo) {                     \
-    return product(handle,                                                                         \
-                   pointers(typed(plain(#NAME #WIDTH, ta, tb, {m, n, k}, alpha, array(a), lda,     \
-                                        array(b), ldb, beta, const_cast<void**>(c), ldc),          \
-                                  type_a, type_b, type_c, compute),                                \
-                            batch),                                                                \
-                   DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b,  \
-                                  type_b, ldb, beta, c, type_c, ldc, batch, compute, algo));       \
+    return product(                                                                                \
+        handle,                                                                                    \
+        pointers(typed(plain(#NAME #WIDTH, op_of(ta), op_of(tb), {m, n, k}, alpha, array(a), lda,  \
+                             array(b), ldb, beta, const_cast<void**>(c), ldc),                     \
+                       type_a, type_b, type_c, compute),                                           \
+                 batch),                                                                           \
+        DETGEMM_VENDOR(NAME##WIDTH, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b,     \
+                       ldb, beta, c, type_c, ldc, batch, compute, algo));                          \
   }
 DETGEMM_BOTH_WIDTHS(DETGEMM_GEMM_ADDRESSES_EX, cublasGemmBatchedEx)
 

@@ -66,14 +66,7 @@ int product(Handle handle, const Call& call, const Pass& pass) noexcept {
 
 }  // namespace detgemm::dropin::cublas
 
-/// A function without name, which calls cuBLAS's own NAME with these arguments.
-#define DETGEMM_VENDOR(NAME, ...)                                                       \
-  [&]() -> int {                                                                        \
-    using namespace detgemm::dropin;                                                    \
-    static void* slot = nullptr;                                                        \
-    const auto own = vendor_function<decltype(&NAME)>(Library::blas, #NAME, slot);      \
-    return own == nullptr ? static_cast<int>(cublas::kNotSupported) : own(__VA_ARGS__); \
-  }
+#define DETGEMM_VENDOR(NAME, ...) DETGEMM_VENDOR_OF(blas, cublas::kNotSupported, NAME, __VA_ARGS__)
 
 /// Both widths of integers: NAME takes int, NAME_64 takes int64_t.
 #define DETGEMM_BOTH_WIDTHS(FUNCTION, ...) \

@@ -119,13 +119,8 @@ bool is_own(const Algo* algo) noexcept {
 }  // namespace
 }  // namespace detgemm::dropin::cublaslt
 
-#define DETGEMM_VENDOR_LT(NAME, ...)                                                    \
-  [&]() -> int {                                                                        \
-    using namespace detgemm::dropin;                                                    \
-    static void* slot = nullptr;                                                        \
-    const auto own = vendor_function<decltype(&NAME)>(Library::blas_lt, #NAME, slot);   \
-    return own == nullptr ? static_cast<int>(cublas::kNotSupported) : own(__VA_ARGS__); \
-  }
+#define DETGEMM_VENDOR_LT(NAME, ...) \
+  DETGEMM_VENDOR_OF(blas_lt, cublas::kNotSupported, NAME, __VA_ARGS__)
 
 extern "C" {
 

@@ -3,7 +3,7 @@
 
 #include "detgemm/export.hpp"
 #include "dropin/answer.hpp"
-#include "dropin/column_major.hpp"
+#include "dropin/calls.hpp"
 #include "dropin/hipblas/api.hpp"
 
 // The functions of hipBLAS, as calls of the common part. Tested against a fake on a CPU; not run on
@@ -49,63 +49,17 @@ int product(Handle handle, const ColumnMajorCall& call, const Pass& pass) noexce
   return answer(known, compute(call, state), kCodes, pass);
 }
 
-struct Sizes {
-  int m, n, k;
-};
-
-ColumnMajorCall plain(const char* function, int ta, int tb, Sizes sizes, const void* alpha,
-                      const void* a, int lda, const void* b, int ldb, const void* beta, void* c,
-                      int ldc) {
-  ColumnMajorCall call;
-  call.function = function;
-  call.op_a = op_of(ta);
-  call.op_b = op_of(tb);
-  call.m = sizes.m;
-  call.n = sizes.n;
-  call.k = sizes.k;
-  call.alpha = alpha;
-  call.beta = beta;
-  call.a = a;
-  call.b = b;
-  call.c = c;
-  call.lda = lda;
-  call.ldb = ldb;
-  call.ldc = ldc;
-  return call;
-}
-
-ColumnMajorCall typed(ColumnMajorCall call, BlasType type) {
-  call.type_a = call.type_b = call.type_c = type;
-  call.compute = type == BlasType::fp16 ? BlasCompute::fp16 : BlasCompute::fp32;
-  return call;
-}
+using dropin::typed;
 
 ColumnMajorCall typed(ColumnMajorCall call, int a, int b, int c, int compute) {
-  call.type_a = type_of(a);
-  call.type_b = type_of(b);
-  call.type_c = type_of(c);
-  call.compute = compute_of(compute);
-  return call;
-}
-
-ColumnMajorCall strided(ColumnMajorCall call, Long a, Long b, Long c, int batch) {
-  call.stride_a = a;
-  call.stride_b = b;
-  call.stride_c = c;
-  call.batch = batch;
-  return call;
+  return detgemm::dropin::typed(call, type_of(a), type_of(b), type_of(c), compute_of(compute));
 }
 
 }  // namespace
 }  // namespace hipblas
 }  // namespace detgemm::dropin
 
-#define DETGEMM_VENDOR(NAME, ...)                                                  \
-  [&]() -> int {                                                                   \
-    static void* slot = nullptr;                                                   \
-    const auto own = vendor_function<decltype(&NAME)>(Library::blas, #NAME, slot); \
-    return own == nullptr ? static_cast<int>(kNotSupported) : own(__VA_ARGS__);    \
-  }
+#define DETGEMM_VENDOR(NAME, ...) DETGEMM_VENDOR_OF(blas, hipblas::kNotSupported, NAME, __VA_ARGS__)
 
 extern "C" {
 
@@ -113,28 +67,31 @@ using namespace detgemm::dropin;
 using namespace detgemm::dropin::hipblas;
 using detgemm::dropin::hipblas::Handle;
 
-#define DETGEMM_GEMM(NAME, TYPE)                                                                   \
-  DETGEMM_API int NAME(Handle handle, int ta, int tb, int m, int n, int k, const void* alpha,      \
-                       const void* a, int lda, const void* b, int ldb, const void* beta, void* c,  \
-                       int ldc) {                                                                  \
-    return product(                                                                                \
-        handle, typed(plain(#NAME, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), TYPE), \
-        DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));       \
+#define DETGEMM_GEMM(NAME, TYPE)                                                                  \
+  DETGEMM_API int NAME(Handle handle, int ta, int tb, int m, int n, int k, const void* alpha,     \
+                       const void* a, int lda, const void* b, int ldb, const void* beta, void* c, \
+                       int ldc) {                                                                 \
+    return product(                                                                               \
+        handle,                                                                                   \
+        typed(plain(#NAME, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), \
+              TYPE),                                                                              \
+        DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));      \
   }
 DETGEMM_GEMM(hipblasSgemm, BlasType::fp32)
 DETGEMM_GEMM(hipblasHgemm, BlasType::fp16)
 DETGEMM_GEMM(hipblasDgemm, BlasType::other)
 
-#define DETGEMM_GEMM_STRIDED(NAME, TYPE)                                                           \
-  DETGEMM_API int NAME(Handle handle, int ta, int tb, int m, int n, int k, const void* alpha,      \
-                       const void* a, int lda, Long sa, const void* b, int ldb, Long sb,           \
-                       const void* beta, void* c, int ldc, Long sc, int batch) {                   \
-    return product(                                                                                \
-        handle,                                                                                    \
-        strided(typed(plain(#NAME, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc), TYPE), \
-                sa, sb, sc, batch),                                                                \
-        DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, lda, sa, b, ldb, sb, beta, c, ldc, \
-                       sc, batch));                                                                \
+#define DETGEMM_GEMM_STRIDED(NAME, TYPE)                                                         \
+  DETGEMM_API int NAME(Handle handle, int ta, int tb, int m, int n, int k, const void* alpha,    \
+                       const void* a, int lda, Long sa, const void* b, int ldb, Long sb,         \
+                       const void* beta, void* c, int ldc, Long sc, int batch) {                 \
+    return product(handle,                                                                       \
+                   strided(typed(plain(#NAME, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b, \
+                                       ldb, beta, c, ldc),                                       \
+                                 TYPE),                                                          \
+                           sa, sb, sc, batch),                                                   \
+                   DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, lda, sa, b, ldb, sb,  \
+                                  beta, c, ldc, sc, batch));                                     \
   }
 DETGEMM_GEMM_STRIDED(hipblasSgemmStridedBatched, BlasType::fp32)
 DETGEMM_GEMM_STRIDED(hipblasHgemmStridedBatched, BlasType::fp16)
@@ -145,11 +102,12 @@ DETGEMM_GEMM_STRIDED(hipblasHgemmStridedBatched, BlasType::fp16)
   DETGEMM_API int NAME(Handle handle, int ta, int tb, int m, int n, int k, const void* alpha,      \
                        const void* a, int type_a, int lda, const void* b, int type_b, int ldb,     \
                        const void* beta, void* c, int type_c, int ldc, int compute, int algo) {    \
-    return product(handle,                                                                         \
-                   typed(plain(#NAME, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc),     \
-                         type_a, type_b, type_c, compute),                                         \
-                   DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b, \
-                                  ldb, beta, c, type_c, ldc, compute, algo));                      \
+    return product(                                                                                \
+        handle,                                                                                    \
+        typed(plain(#NAME, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc),  \
+              type_a, type_b, type_c, compute),                                                    \
+        DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, \
+                       c, type_c, ldc, compute, algo));                                            \
   }
 DETGEMM_GEMM_EX(hipblasGemmEx)
 DETGEMM_GEMM_EX(hipblasGemmEx_v2)
@@ -161,7 +119,8 @@ DETGEMM_GEMM_EX(hipblasGemmEx_v2)
                        int batch, int compute, int algo) {                                        \
     return product(                                                                               \
         handle,                                                                                   \
-        strided(typed(plain(#NAME, ta, tb, {m, n, k}, alpha, a, lda, b, ldb, beta, c, ldc),       \
+        strided(typed(plain(#NAME, op_of(ta), op_of(tb), {m, n, k}, alpha, a, lda, b, ldb, beta,  \
+                            c, ldc),                                                              \
                       type_a, type_b, type_c, compute),                                           \
                 sa, sb, sc, batch),                                                               \
         DETGEMM_VENDOR(NAME, handle, ta, tb, m, n, k, alpha, a, type_a, lda, sa, b, type_b, ldb,  \

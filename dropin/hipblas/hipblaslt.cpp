@@ -109,12 +109,8 @@ bool read_desc(Desc desc, LtCall& out) noexcept {
 }  // namespace
 }  // namespace detgemm::dropin::hipblaslt
 
-#define DETGEMM_VENDOR_LT(NAME, ...)                                                     \
-  [&]() -> int {                                                                         \
-    static void* slot = nullptr;                                                         \
-    const auto own = vendor_function<decltype(&NAME)>(Library::blas_lt, #NAME, slot);    \
-    return own == nullptr ? static_cast<int>(hipblas::kNotSupported) : own(__VA_ARGS__); \
-  }
+#define DETGEMM_VENDOR_LT(NAME, ...) \
+  DETGEMM_VENDOR_OF(blas_lt, hipblas::kNotSupported, NAME, __VA_ARGS__)
 
 extern "C" {
 
