@@ -33,40 +33,16 @@ fi
 mkdir -p "$report" || exit 2
 export OMP_PROC_BIND=false
 summary=$report/summary.txt
-failed=no
 : > "$summary"
 # shellcheck source=scripts/hip_counters.sh
 . "$here/hip_counters.sh"
 
-say() { printf '%-10s %s\n' "$1" "$2" | tee -a "$summary"; }
-
-# part NAME COMMAND...: its output to REPORT/NAME.txt, its verdict and last line to the summary.
-part() {
-  local name=$1 status=0 from=$SECONDS
-  shift
-  "$@" > "$report/$name.txt" 2>&1 || status=$?
-  say "$name" "exit $status, $((SECONDS - from)) s: $(tail -n 1 "$report/$name.txt")"
-  return $status
-}
-# must NAME COMMAND...: a part whose failure is the report's; status 77 is a skip with a reason.
-must() {
-  local status=0
-  part "$@" || status=$?
-  if [ $status -ne 0 ] && [ $status -ne 77 ]; then failed=yes; fi
-}
-program() { # NAME PATH ARGUMENTS...: a test program, which a build without tests does not have
-  local name=$1 path=$build/$2
-  shift 2
-  if [ -x "$path" ]; then must "$name" "$path" "$@"; else say "$name" "left out: $path was not built"; fi
-}
+# shellcheck source=scripts/report_parts.sh
+. "$here/report_parts.sh"
 
 {
-  date -u +'%Y-%m-%dT%H:%M:%SZ'
-  uname -srm
-  grep -m 1 'model name' /proc/cpuinfo
-  grep PRETTY_NAME /etc/os-release
+  machine '^(ROCM|HIP|HSA|ROCR|GPU|AMD)_?[A-Z_]*='
   cat /opt/rocm/.info/version 2>/dev/null
-  env | grep -E '^(ROCM|HIP|HSA|ROCR|GPU|AMD)_?[A-Z_]*=' | sort
 } > "$report/machine.txt" 2>&1
 part info "$cli" info
 "$cli" info --json > "$report/info.json" 2>/dev/null

@@ -23,6 +23,7 @@ fi
 sweep="$build/tests/cuda/detgemm_cuda_sweep"
 device="$build/tests/cuda/detgemm_cuda_device"
 command="$build/core/cli/detgemm"
+[ -x "$command" ] || command="$build/bin/detgemm" # a build with the Python package
 failed=0
 {
   echo "| tool | program | seconds | exit | summary |"
