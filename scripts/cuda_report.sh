@@ -7,13 +7,13 @@
 # conformance, tools of compute-sanitizer and a soak under memcheck; then Python, then time. A part that
 # fails, or that runs past its limit, does not keep the others from running; a part that is left out
 # says why. Takes about an hour; with --quick every part runs, on the least that shows anything.
-#   --parts  some of sweep,device,conform,sanitize,soak,python,models,bench (all)
+#   --parts  some of sweep,device,conform,sanitize,soak,python,models,dropin,bench (all)
 #   BUILD    the build folder (build/cuda-sm90)
 #   REPORT   the folder to write (cuda-report); the archive is REPORT.tar.gz
-# PYTHONPATH must lead to the package for the parts python and models (docs/python.md).
+# PYTHONPATH must lead to the package for the parts python, models and dropin (docs/python.md).
 # Exit status: 1 where a part did not pass; the archive is there all the same.
 set -uo pipefail
-all=sweep,device,conform,sanitize,soak,python,models,bench
+all=sweep,device,conform,sanitize,soak,python,models,dropin,bench
 quick=no parts=$all
 while :; do
   case ${1:-} in
@@ -112,10 +112,10 @@ fi
 
 # What the package does with this GPU. An installed package, or the build tree of one.
 has_torch() { python3 -c 'import torch, detgemm.torch; assert torch.cuda.is_available()' > "$report/torch.txt" 2>&1; }
-if asked python || asked models; then
+if asked python || asked models || asked dropin; then
   if ! has_torch; then
-    say python "left out: $(tail -n 1 "$report/torch.txt")"
-    parts=${parts//python/} parts=${parts//models/}
+    say python "left out, with models and dropin: $(tail -n 1 "$report/torch.txt")"
+    parts=${parts//python/} parts=${parts//models/} parts=${parts//dropin/}
   fi
 fi
 if asked python; then
@@ -130,6 +130,15 @@ if asked models; then
   if [ $quick = no ]; then
     must step timeout 500 python3 "$root/bench/peers/model_step.py" --json "$report/step.json"
   fi
+fi
+
+# Programs that nobody here wrote, with the vendor's functions replaced (docs/dropin.md).
+if ! asked dropin; then
+  :
+elif ! "$cli" preload -- true > "$report/preload.txt" 2>&1; then
+  say dropin "left out: $(tail -n 1 "$report/preload.txt")"
+else
+  must dropin timeout 580 python3 -u "$root/tests/dropin/programs/run.py" "$cli" --bench
 fi
 
 if ! asked bench; then
