@@ -22,12 +22,13 @@ fi
 version=
 command -v clang++-19 >/dev/null && version=-19 # needs libclang-rt-19-dev beside it
 
+mkdir -p build
 # shellcheck disable=SC2086
 cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=clang$version -DCMAKE_CXX_COMPILER=clang++$version \
   -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" \
   -DDETGEMM_FUZZ=ON -DDETGEMM_ENABLE_CUDA=OFF -DDETGEMM_ENABLE_HIP=OFF -DDETGEMM_BUILD_CLI=OFF \
   -DDETGEMM_BUILD_EXAMPLES=OFF ${FUZZ_CMAKE_ARGS:-} >"$build.log" 2>&1 ||
-  { mkdir -p build && cat "$build.log"; exit 1; }
+  { cat "$build.log"; exit 1; }
 for target in $targets; do
   cmake --build "$build" --target "fuzz_$target" --parallel 2 >>"$build.log" 2>&1 ||
     { cat "$build.log"; exit 1; }
