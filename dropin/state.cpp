@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,6 +22,9 @@
 
 namespace detgemm::dropin {
 namespace {
+
+/// The backend that was found and can compute, under the policy of now.
+std::atomic<const Backend*> chosen{nullptr};
 
 Policy& current() {
   // Never destroyed: a program may multiply in its own destructors.
@@ -102,6 +106,7 @@ bool set_policy(std::string_view text, std::vector<std::string>& faults) {
   Policy read = parse_policy(text, "text", faults);
   if (!faults.empty()) return false;
   current() = std::move(read);
+  chosen.store(nullptr, std::memory_order_release);
   forget_plans();
   lock_counts();
   forget_counts();
@@ -110,9 +115,14 @@ bool set_policy(std::string_view text, std::vector<std::string>& faults) {
 }
 
 Result<const Backend*> backend() {
+  if (const Backend* known = chosen.load(std::memory_order_acquire); known != nullptr) return known;
   const std::string& asked = policy().backend;
   auto found = find_backend(asked.empty() ? kVendorBackend : asked);
-  if (!found || (*found)->device().kind() != DeviceKind::host) return found;
+  if (!found) return found;
+  if ((*found)->device().kind() != DeviceKind::host) {
+    chosen.store(*found, std::memory_order_release);
+    return found;
+  }
   // The reference runs on Kokkos, which the program under us may have started itself. It is never
   // stopped: nobody knows which destructor of the program multiplies last.
   static std::mutex starting;
@@ -125,6 +135,7 @@ Result<const Backend*> backend() {
     new (place) Runtime(std::move(*runtime));
   }
   started = true;
+  chosen.store(*found, std::memory_order_release);
   return found;
 }
 

@@ -68,6 +68,16 @@ struct Cuda {
   }
   static Error destroy_stream(Stream stream) { return cudaStreamDestroy(stream); }
   static Error synchronize(Stream stream) { return cudaStreamSynchronize(stream); }
+  /// The event may be destroyed before it has happened; the runtime keeps it until then.
+  static Error follow(Stream later, Stream earlier) {
+    cudaEvent_t event = nullptr;
+    Error error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (error != cudaSuccess) return error;
+    error = cudaEventRecord(event, earlier);
+    if (error == cudaSuccess) error = cudaStreamWaitEvent(later, event, 0);
+    cudaEventDestroy(event);
+    return error;
+  }
   static Error is_finished(Stream stream, bool* yes) {
     const Error error = cudaStreamQuery(stream);
     *yes = error == cudaSuccess;

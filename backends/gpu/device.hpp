@@ -126,6 +126,18 @@ class GpuDevice final : public Device {
     if (error != R::kSuccess) return failed<R>(function<R>("StreamQuery"), error);
     return yes;
   }
+  bool orders_streams() const noexcept override {
+    return requires(typename R::Stream stream) { R::follow(stream, stream); };
+  }
+  Status follow(Stream later, Stream earlier) override {
+    if constexpr (requires(typename R::Stream stream) { R::follow(stream, stream); }) {
+      if (Status s = R::loaded(); !s) return s;
+      return check<R>(function<R>("StreamWaitEvent"),
+                      R::follow(handle<R>(later), handle<R>(earlier)));
+    } else {
+      return Device::follow(later, earlier);
+    }
+  }
   int current() const override {
     int ordinal = -1;
     if (!R::available() || R::current_device(&ordinal) != R::kSuccess) return -1;

@@ -65,8 +65,8 @@ concept Runtime = requires(int* number, bool* yes, void** memory, const void* fr
     } -> std::same_as<typename R::Error>;
   { R::place_of(from) } -> std::same_as<Place>;
 
-  // Streams. New ones do not wait for the null stream. `stream_device` leaves the number as it
-  // is where the runtime cannot say.
+  // Streams. A runtime that can order them also has R::follow(later, earlier). New ones do not wait
+  // for the null stream. `stream_device` leaves the number as it is where the runtime cannot say.
   { R::stream_per_thread() } -> std::same_as<typename R::Stream>;
   { R::create_stream(new_stream) } -> std::same_as<typename R::Error>;
   { R::destroy_stream(stream) } -> std::same_as<typename R::Error>;

@@ -5,6 +5,7 @@
 
 #include "cluster/api/gather.hpp"
 #include "cluster/api/join.hpp"
+#include "cluster/api/overlap.hpp"
 
 namespace detgemm::cluster {
 
@@ -37,14 +38,19 @@ struct ColumnParallelPlan::State {
   std::size_t d_bytes(std::int64_t m) const {
     return gather_bytes(m, whole.n, whole.contract.output);
   }
+  int chunk_count_of(std::int64_t m) const {
+    return gathers_a() || gathers_d() ? chunk_count(m, size(), options.chunks) : 1;
+  }
+  std::size_t product_bytes(std::int64_t m) const { return padded(*own.workspace_bytes(m)); }
   std::size_t bytes(std::int64_t m) const {
     // Packed rows arrive where A is read; packed columns are copied there.
-    std::size_t shared = padded(*own.workspace_bytes(m));
-    if (gathers_a() && options.input == Placement::columns) {
-      shared = std::max(shared, padded(a_bytes(m)));
-    }
-    if (gathers_d()) shared = std::max(shared, padded(d_bytes(m)));
-    return shared + (gathers_a() ? padded(a_bytes(m)) : 0);
+    std::size_t staging = 0;
+    if (gathers_a() && options.input == Placement::columns) staging = padded(a_bytes(m));
+    if (gathers_d()) staging = std::max(staging, padded(d_bytes(m)));
+    // The product of one chunk runs beside the messages of another.
+    const std::size_t product = product_bytes(m);
+    const std::size_t both = chunk_count_of(m) > 1 ? staging + product : std::max(staging, product);
+    return both + (gathers_a() ? padded(a_bytes(m)) : 0);
   }
   Status check(Stream stream, std::int64_t m, const Operands& local) const;
 };
@@ -57,7 +63,14 @@ ConstMatrix logical(ConstMatrix a, Op op) {
   return {a.data, a.cols, a.rows, a.col_stride, a.row_stride, a.dtype};
 }
 
+/// What two ranges have in common; empty ones begin where the second does.
+Range common(Range x, Range y) {
+  const Range both{std::max(x.begin, y.begin), std::min(x.end, y.end)};
+  return both.begin < both.end ? both : Range{y.begin, y.begin};
+}
+
 Status check_options(const ColumnParallelOptions& options) {
+  if (Status s = check_chunks(options.chunks); !s) return s;
   if (name(options.input) == "unknown") {
     return invalid("input is unknown (" + std::to_string(static_cast<int>(options.input)) +
                    "): it must be replicated (0), rows (1) or columns (2)");
@@ -140,6 +153,10 @@ Result<ColumnParallelPlan> ColumnParallelPlan::create(const Communicator& commun
     if (!own) return own.status();
     add_facts(whole, facts);
     facts.push_back({"continue_from_c", whole.continue_from_c ? "true" : "false"});
+    facts.push_back({"chunks", std::to_string(options.chunks)});
+    if (Status s = prepare_side(communicator.state(), backend.device(), options.chunks); !s) {
+      return s;
+    }
     facts.push_back({"input", std::string(name(options.input))});
     facts.push_back({"output", std::string(name(options.output))});
     return State{communicator, whole, options, columns, *std::move(own)};
@@ -160,6 +177,8 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
                                Workspace workspace, RunInfo* info) const {
   const State& s = *state_;
   Communicator::State& group = s.ranks.state();
+  // A job that is broken refuses before it multiplies, and before it waits for anybody.
+  if (Status broken = group.health(); !broken) return broken;
   const auto checked = [&]() -> Status {
     if (Status bad = s.check(stream, m, local); !bad) return bad;
     return check_workspace(workspace, s.bytes(m));
@@ -172,29 +191,62 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
              !all) {
     return all;
   }
-  if (Status broken = group.health(); !broken) return broken;
   if (m == 0 || s.whole.n == 0) {
     if (info != nullptr) info->kernel = "none (no outputs)";
     return {};
   }
   Device& device = s.own.backend().device();
-  Operands part = local;
+  Operands whole = local;
   if (s.gathers_a()) {
     void* const memory = take(workspace, s.a_bytes(m)).data;
-    const Matrix a = row_major(memory, m, s.whole.k, s.input());
-    const Gather gather{group, device, stream, [&](int r) { return s.block_of_a(m, r); },
-                        workspace};
-    if (Status bad = gather.run(logical(local.a, s.whole.op_a), a); !bad) return bad;
-    part.a = a;
+    whole.a = row_major(static_cast<const void*>(memory), m, s.whole.k, s.input());
   }
+  // In one chunk the messages come before and after the product, and share its workspace.
+  Workspace of_product = workspace;
+  const int count = s.chunk_count_of(m);
+  if (count > 1) of_product = take(workspace, s.product_bytes(m));
+  Chunks chunks;
+  chunks.count = count;
+  if (s.gathers_a()) {
+    chunks.arrive = [&](int chunk, Stream on) -> Status {
+      const Range rows = chunk_rows(m, chunk, count);
+      const auto block = [&](int r) {
+        const Block all = s.block_of_a(m, r);
+        return Block{common(all.rows, rows), all.cols};
+      };
+      // This rank's rows of the chunk, counted from its first row of A.
+      const Block own = s.block_of_a(m, s.rank());
+      const Range mine = common(own.rows, rows);
+      const std::int64_t first = mine.size() == 0 ? 0 : mine.begin - own.rows.begin;
+      const Block there{{first, first + mine.size()}, {0, own.cols.size()}};
+      Matrix to = row_major(const_cast<void*>(whole.a.data), m, s.whole.k, s.input());
+      return Gather{group, device, on, block, workspace}.run(
+          block_of(logical(local.a, s.whole.op_a), there), to);
+    };
+  }
+  chunks.compute = [&](int chunk, Stream on) -> Status {
+    const Range rows = chunk_rows(m, chunk, count);
+    Operands part = whole;
+    if (count > 1) {
+      const bool by_rows = s.gathers_a() || s.whole.op_a == Op::none;
+      part.a =
+          block_of(whole.a, by_rows ? Block{rows, {0, s.whole.k}} : Block{{0, s.whole.k}, rows});
+    }
+    const Range columns =
+        s.gathers_d() ? s.block_of_d(m, s.rank()).cols : Range{0, s.columns.size()};
+    part.d = block_of(local.d, {rows, columns});
+    if (s.whole.reads_c()) part.c = block_of(local.c, {rows, columns});
+    return s.own.run(on, part, of_product, info);
+  };
   if (s.gathers_d()) {
-    part.d = block_of(local.d, s.block_of_d(m, s.rank()));
-    if (s.whole.reads_c()) part.c = block_of(local.c, s.block_of_d(m, s.rank()));
+    chunks.leave = [&](int chunk, Stream on) -> Status {
+      const Range rows = chunk_rows(m, chunk, count);
+      const auto block = [&](int r) { return Block{rows, s.block_of_d(m, r).cols}; };
+      return Gather{group, device, on, block, workspace}.run(block_of(local.d, block(s.rank())),
+                                                             local.d);
+    };
   }
-  if (Status bad = s.own.run(stream, part, workspace, info); !bad) return bad;
-  if (!s.gathers_d()) return {};
-  const Gather gather{group, device, stream, [&](int r) { return s.block_of_d(m, r); }, workspace};
-  return gather.run(part.d, local.d);
+  return run_chunks(chunks, stream, device, group);
 }
 
 std::string ColumnParallelPlan::describe(std::int64_t m) const {
@@ -212,7 +264,8 @@ std::string ColumnParallelPlan::describe(std::int64_t m) const {
          std::to_string(s.columns.begin) + ", " + std::to_string(s.columns.end) + ") of " +
          std::to_string(s.whole.n) + ", input " + std::string(name(s.options.input)) + ", output " +
          std::string(name(s.options.output)) + "\nreceives   " + std::to_string(received) +
-         " bytes for m = " + std::to_string(m) + "\nranks      " + s.ranks.describe() + "\n";
+         " bytes for m = " + std::to_string(m) + "\nchunks     " +
+         std::to_string(s.chunk_count_of(m)) + "\nranks      " + s.ranks.describe() + "\n";
 }
 
 }  // namespace detgemm::cluster

@@ -34,6 +34,7 @@ class Join {
   /// In a call of m rows, whether all ranks have the same m, where the communicator checks calls.
   Status agree_on_call(std::int64_t m, const Status& mine) const;
 
+  Placement output() const { return output_; }
   bool scatters(std::int64_t m) const;
   Range rows(std::int64_t m) const;  ///< of D on this rank
   /// Bytes that this rank receives for m rows.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "cluster/api/gather.hpp"
 #include "cluster/api/join.hpp"
+#include "cluster/api/overlap.hpp"
 
 namespace detgemm::cluster {
 
@@ -13,6 +15,18 @@ struct RowParallelPlan::State {
   std::vector<Plan> nodes;
   std::vector<KRange> products;  ///< of each node, in the products of this rank's share
   KRange share;
+  Device* device;
+  std::int32_t chunks;
+
+  /// Of a call of m rows. The rows of a D in rows are those of their rank, and no chunk of all.
+  int chunk_count_of(std::int64_t m) const {
+    return join.output() == Placement::rows ? 1 : chunk_count(m, join.ranks(), chunks);
+  }
+  std::size_t product_bytes(std::int64_t max_m) const {
+    std::size_t bytes = 0;
+    for (const Plan& plan : nodes) bytes = std::max(bytes, padded(*plan.workspace_bytes(max_m)));
+    return bytes;
+  }
 };
 
 namespace {
@@ -75,6 +89,7 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
   Facts facts{{"plan", "row parallel"}};
   const auto make = [&]() -> Result<State> {
     if (Status s = validate(whole); !s) return s;
+    if (Status s = check_chunks(options.chunks); !s) return s;
     Result<Shares> shares = options.shares
                                 ? Result<Shares>(*options.shares)
                                 : Shares::even(whole.contract, whole.k, communicator.size());
@@ -84,8 +99,13 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
     if (!join) return join.status();
     auto nodes = plan_nodes(backend, whole, *shares, communicator.rank(), options.plan);
     if (!nodes) return nodes.status();
-    return State{*std::move(join), std::move(nodes->plans), std::move(nodes->products),
-                 shares->k_range(communicator.rank())};
+    facts.push_back({"chunks", std::to_string(options.chunks)});
+    if (Status s = prepare_side(communicator.state(), backend.device(), options.chunks); !s) {
+      return s;
+    }
+    return State{*std::move(join),           std::move(nodes->plans),
+                 std::move(nodes->products), shares->k_range(communicator.rank()),
+                 &backend.device(),          options.chunks};
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
@@ -101,18 +121,20 @@ Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
   }
   const auto n = static_cast<std::size_t>(state_->join.spec().n);
   const std::size_t of_join = state_->join.workspace_bytes(max_m);
-  std::size_t of_products = 0;
-  for (const Plan& plan : state_->nodes) {
-    of_products = std::max(of_products, padded(*plan.workspace_bytes(max_m)));
-  }
+  const std::size_t of_products = state_->product_bytes(max_m);
+  // The products of one chunk run beside the join of another.
+  const bool apart = state_->chunk_count_of(max_m) > 1;
   const std::size_t root = padded(static_cast<std::size_t>(max_m) * n * sizeof(float));
-  return state_->nodes.size() * root + std::max(of_join, of_products);
+  return state_->nodes.size() * root +
+         (apart ? of_join + of_products : std::max(of_join, of_products));
 }
 
 Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local,
                             Workspace workspace, RunInfo* info) const {
   const Join& join = state_->join;
   const GemmSpec& whole = join.spec();
+  // A job that is broken refuses before it multiplies, and before it waits for anybody.
+  if (Status broken = join.state().health(); !broken) return broken;
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
     const auto needed = workspace_bytes(m);
@@ -123,27 +145,54 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
-  std::vector<const void*> roots;
-  std::vector<Operands> products;
-  for (const KRange& range : state_->products) {
-    void* const root = take(workspace, root_bytes).data;
-    roots.push_back(root);
-    products.push_back({products_of(local.a, whole.op_a == Op::none, range),
-                        products_of(local.b, whole.op_b == Op::transpose, range),
-                        row_major(root, m, whole.n, DType::fp32)});
+  std::vector<std::byte*> roots;
+  for (std::size_t i = 0; i < state_->nodes.size(); ++i) {
+    roots.push_back(static_cast<std::byte*>(take(workspace, root_bytes).data));
   }
-  // The products are enqueued one after another, so they may share what the join uses after them.
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (Status s = state_->nodes[i].run(stream, products[i], workspace); !s) return s;
-  }
-  return join.run(stream, m, roots, local, workspace, info);
+  // In one chunk the products come before the join, so they may share what it uses after them.
+  Workspace of_products = workspace;
+  const int count = state_->chunk_count_of(m);
+  if (count > 1) of_products = take(workspace, state_->product_bytes(m));
+  const auto root_of = [&](std::size_t node, Range rows) {
+    return roots[node] + static_cast<std::size_t>(rows.begin * whole.n) * sizeof(float);
+  };
+  Chunks chunks;
+  chunks.count = count;
+  chunks.compute = [&](int chunk, Stream on) -> Status {
+    const Range rows = chunk_rows(m, chunk, count);
+    const bool by_rows = whole.op_a == Op::none;
+    const Range all{0, state_->share.end - state_->share.begin};
+    const ConstMatrix a = block_of(local.a, by_rows ? Block{rows, all} : Block{all, rows});
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      const KRange& range = state_->products[i];
+      const Operands product{
+          products_of(a, by_rows, range), products_of(local.b, whole.op_b == Op::transpose, range),
+          row_major(static_cast<void*>(root_of(i, rows)), rows.size(), whole.n, DType::fp32)};
+      if (Status s = state_->nodes[i].run(on, product, of_products); !s) return s;
+    }
+    return {};
+  };
+  chunks.leave = [&](int chunk, Stream on) -> Status {
+    const Range rows = chunk_rows(m, chunk, count);
+    Operands part = local;
+    if (count > 1) {
+      part.d = block_of(local.d, {rows, {0, whole.n}});
+      if (whole.reads_c()) part.c = block_of(local.c, {rows, {0, whole.n}});
+    }
+    std::vector<const void*> of_rows;
+    for (std::size_t i = 0; i < roots.size(); ++i) of_rows.push_back(root_of(i, rows));
+    return join.run(on, rows.size(), of_rows, part, workspace, info);
+  };
+  return run_chunks(chunks, stream, *state_->device, join.state());
 }
 
 std::string RowParallelPlan::describe(std::int64_t m) const {
   const KRange share = state_->share;
   return "contract   " + state_->join.spec().contract.text() + "\nshare      products [" +
          std::to_string(share.begin) + ", " + std::to_string(share.end) + ") of " +
-         std::to_string(state_->join.spec().k) + "\n" + state_->join.describe(m);
+         std::to_string(state_->join.spec().k) + "\nchunks     " +
+         std::to_string(state_->chunk_count_of(std::max<std::int64_t>(m, 0))) + "\n" +
+         state_->join.describe(m);
 }
 
 }  // namespace detgemm::cluster

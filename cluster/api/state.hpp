@@ -12,10 +12,13 @@
 
 namespace detgemm::cluster {
 
+class SideStream;
+
 /// What the copies of a communicator share.
 struct Communicator::State {
   std::shared_ptr<Transport> transport;
   Options options;
+  std::shared_ptr<SideStream> side;  ///< null where nothing runs beside the caller's stream
 
   /// The first failure, which stays.
   Status health() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -15,6 +16,10 @@ using namespace detgemm;
 using namespace detgemm::capi;
 
 namespace detgemm::capi {
+template <>
+struct Descriptor<detgemm_cluster_options_t> {
+  static constexpr std::size_t min_size = offsetof(detgemm_cluster_options_t, chunks);
+};
 template <>
 detgemm_cluster_options_t defaults() {
   detgemm_cluster_options_t ours{};
@@ -145,6 +150,7 @@ detgemm_status_t detgemm_row_parallel_create(const detgemm_communicator_t* commu
                   choices.output = static_cast<cluster::Placement>(request.options.output);
                   choices.algorithm = static_cast<cluster::Algorithm>(request.options.algorithm);
                   choices.plan = request.plan;
+                  choices.chunks = request.options.chunks;
                   if (request.options.k_cuts != nullptr) {
                     auto shares = shares_of(request, ranks.size());
                     if (!shares) return shares.status();
@@ -170,6 +176,7 @@ detgemm_status_t detgemm_column_parallel_create(const detgemm_communicator_t* co
                   choices.input = static_cast<cluster::Placement>(request.options.input);
                   choices.output = static_cast<cluster::Placement>(request.options.output);
                   choices.plan = request.plan;
+                  choices.chunks = request.options.chunks;
                   auto made = cluster::ColumnParallelPlan::create(ranks, by, request.spec, choices);
                   if (!made) return made.status();
                   to.column = *std::move(made);

@@ -80,6 +80,7 @@ Made row_parallel(const Communicator& ranks, const Backend& inner, const GemmSpe
   RowParallelOptions options;
   if (auto shares = draw_shares(spec, ranks.size(), turn)) options.shares = *std::move(shares);
   options.output = way == Way::rows ? Placement::rows : Placement::replicated;
+  options.chunks = static_cast<std::int32_t>(turn % 4);
   if (way == Way::gather) options.algorithm = Algorithm::gather;
   if (way == Way::scatter) options.algorithm = Algorithm::scatter;
   auto plan = RowParallelPlan::create(ranks, inner, spec, options);
@@ -172,9 +173,10 @@ Range part_range(bool whole, std::int64_t extent, const Communicator& ranks) {
   return whole ? Range{0, extent} : rows_of(extent, ranks.rank(), ranks.size());
 }
 
-Made column_parallel(const Communicator& ranks, const Backend& inner, const GemmSpec& spec,
-                     Way way) {
+Made column_parallel(const Communicator& ranks, const Backend& inner, const GemmSpec& spec, Way way,
+                     std::uint64_t turn) {
   ColumnParallelOptions options;
+  options.chunks = static_cast<std::int32_t>(turn % 4);
   options.output = Placement::replicated;
   if (way == Way::rows_in) options.input = Placement::rows;
   if (way == Way::k_in) options.input = Placement::columns;
@@ -232,7 +234,7 @@ std::unique_ptr<Backend> make_job_backend(const Communicator& communicator, cons
   return std::make_unique<JobBackend>(
       std::string(name(way)), communicator.describe(), inner.device(),
       [communicator, &inner, way](const GemmSpec& spec, const PlanOptions&, std::uint64_t turn) {
-        if (!needs_tree(way)) return column_parallel(communicator, inner, spec, way);
+        if (!needs_tree(way)) return column_parallel(communicator, inner, spec, way, turn);
         return way == Way::tree_sum ? summed(communicator, inner, spec, turn)
                                     : row_parallel(communicator, inner, spec, way, turn);
       });

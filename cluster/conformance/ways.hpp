@@ -32,8 +32,8 @@ std::string_view name(Way way);
 
 /// All ranks of a communicator as one backend: its plans are made and run by every rank in the same
 /// order, each rank has all of A, B, C and D in its own memory, uses its share, and gets the whole
-/// D. Shares of K are even or drawn at random, another draw for each plan. `inner` computes this
-/// rank's products.
+/// D. Shares of K are even or drawn at random, another draw for each plan, and so is the number of
+/// chunks. `inner` computes this rank's products.
 std::unique_ptr<Backend> make_job_backend(const Communicator& communicator, const Backend& inner,
                                           Way way);
 

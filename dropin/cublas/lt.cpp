@@ -56,6 +56,14 @@ bool read_layout(Layout layout, LtMatrix& out) noexcept {
   return true;
 }
 
+/// All four. C and D are the same description in most programs, which is then read once.
+bool read_layouts(Layout a, Layout b, Layout c, Layout d, LtCall& out) noexcept {
+  if (!read_layout(a, out.a) || !read_layout(b, out.b) || !read_layout(c, out.c)) return false;
+  if (c != d) return read_layout(d, out.d);
+  out.d = out.c;
+  return true;
+}
+
 /// The description of a product; false where cuBLASLt does not answer.
 bool read_desc(Desc desc, LtCall& out) noexcept {
   std::int32_t compute = 0, scale = 0, mode = 0, ta = 0, tb = 0, tc = 0, fill = 0, bias_type = -1;
@@ -145,8 +153,7 @@ DETGEMM_API int cublasLtMatmul(Handle handle, Desc desc, const void* alpha, cons
     note({call.function}, Fate::invalid, "the handle is null");
     return cublas::kNotInitialized;
   }
-  if (!read_desc(desc, call) || !read_layout(layout_a, call.a) || !read_layout(layout_b, call.b) ||
-      !read_layout(layout_c, call.c) || !read_layout(layout_d, call.d)) {
+  if (!read_desc(desc, call) || !read_layouts(layout_a, layout_b, layout_c, layout_d, call)) {
     return answer({call.function}, {Fate::invalid, "a description is none of cuBLASLt's"},
                   cublas::kCodes, pass);
   }
@@ -171,9 +178,8 @@ DETGEMM_API int cublasLtMatmulAlgoGetHeuristic(Handle handle, Desc desc, Layout 
   LtCall call;
   call.function = "cublasLtMatmulAlgoGetHeuristic";
   if (inside_vendor() || handle == nullptr || preference == nullptr || results == nullptr ||
-      found == nullptr || asked < 1 || !read_desc(desc, call) || !read_layout(layout_a, call.a) ||
-      !read_layout(layout_b, call.b) || !read_layout(layout_c, call.c) ||
-      !read_layout(layout_d, call.d)) {
+      found == nullptr || asked < 1 || !read_desc(desc, call) ||
+      !read_layouts(layout_a, layout_b, layout_c, layout_d, call)) {
     const InsideVendor inside;
     return pass();
   }

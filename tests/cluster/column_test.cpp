@@ -40,6 +40,7 @@ TEST(ColumnParallel, BitsOfOneRank) {
         ColumnParallelOptions options;
         options.input = kInputs[seed % 3];
         options.output = seed % 2 == 0 ? Placement::columns : Placement::replicated;
+        options.chunks = static_cast<std::int32_t>(seed % 5);
         on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
           const auto communicator = *Communicator::create(transport);
           const auto plan =
@@ -80,6 +81,9 @@ TEST(ColumnParallel, RefusesInSentences) {
             "rank 0 refuses: input is unknown (9): it must be replicated (0), rows (1) or columns "
             "(2)");
   options.input = Placement::replicated;
+  options.chunks = -1;
+  EXPECT_EQ(says(), "rank 0 refuses: chunks is -1: it must be 0 (automatic) or positive");
+  options.chunks = 0;
   options.output = Placement::rows;
   EXPECT_EQ(says(), "rank 0 refuses: output is rows (1): it must be replicated (0) or columns (2)");
   on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {

@@ -118,5 +118,63 @@ TEST(Faults, AnAbortLetsGoOfEverybody) {
   EXPECT_EQ(said[0].message(), "rank 1 aborted");
 }
 
+/// Every plan of a broken job refuses at once: neither D nor the workspace is written, and nobody
+/// is waited for, although the patience is long.
+void broken_job(bool check_calls) {
+  on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+    Options options;
+    options.check_calls = check_calls;
+    const auto communicator = *Communicator::create(transport, options);
+    const GemmSpec problem = spec();
+    const auto row = *RowParallelPlan::create(communicator, skeleton_backend(), problem);
+    const auto column = *ColumnParallelPlan::create(communicator, skeleton_backend(), problem);
+    const auto sum =
+        *TreeSum::create(communicator, skeleton_backend(), problem, row.shares(), {}, {});
+    std::byte record{}, records[2];
+    ASSERT_TRUE(transport->agree({&record, 1}, records, 30s)) << "both have their plans";
+    if (transport->rank() == 1) return communicator.abort();
+    while (communicator.health()) std::this_thread::yield();
+
+    constexpr std::int64_t kM = 4;
+    const std::int64_t n = problem.n, depth = row.k_range().end - row.k_range().begin;
+    const std::vector<std::uint16_t> ones(10000, 0x3f80);
+    std::vector<float> d(static_cast<std::size_t>(kM * n), -7.0F);
+    const std::vector<float> root(d.size(), 1.0F);
+    const std::size_t bytes = std::size_t{1} << 20;
+    const Scratch scratch(bytes);
+    const Workspace room = scratch;
+    std::memset(room.data, 0x5a, bytes);
+    const auto input = [&](std::int64_t rows, std::int64_t cols) {
+      return row_major(static_cast<const void*>(ones.data()), rows, cols, DType::bf16);
+    };
+    const auto output = [&](std::int64_t cols) {
+      return row_major(static_cast<void*>(d.data()), kM, cols, DType::fp32);
+    };
+    const auto start = std::chrono::steady_clock::now();
+    const std::int64_t columns = column.columns().size();
+    std::vector<ConstMatrix> roots(
+        row.shares().cover(0).size(),
+        row_major(static_cast<const void*>(root.data()), kM, n, DType::fp32));
+    for (const Status& status :
+         {row.run({}, kM, {input(kM, depth), input(depth, n), output(n)}, room),
+          column.run({}, kM, {input(kM, problem.k), input(problem.k, columns), output(columns)},
+                     room),
+          sum.run({}, kM, roots, {{}, {}, output(n)}, room)}) {
+      EXPECT_EQ(status.code(), Errc::peer);
+      EXPECT_EQ(status.message(), "rank 1 aborted");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s) << "of a patience of 30 s";
+    EXPECT_TRUE(std::all_of(d.begin(), d.end(), [](float x) { return x == -7.0F; }));
+    const auto* const at = static_cast<const unsigned char*>(room.data);
+    EXPECT_TRUE(std::all_of(at, at + bytes, [](unsigned char x) { return x == 0x5a; }))
+        << "roots were written";
+  });
+}
+
+TEST(Faults, ABrokenJobRefusesBeforeItWritesAnything) {
+  broken_job(false);
+  broken_job(true);
+}
+
 }  // namespace
 }  // namespace detgemm::cluster

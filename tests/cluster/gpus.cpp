@@ -161,6 +161,7 @@ class Run {
                           seed);
       RowParallelOptions options;
       options.output = seed % 3 == 0 ? Placement::rows : Placement::replicated;
+      options.chunks = static_cast<std::int32_t>(seed % 4);
       if (options.output == Placement::replicated) {
         options.algorithm =
             std::array{Algorithm::automatic, Algorithm::gather, Algorithm::scatter}[seed / 3 % 3];

@@ -2,12 +2,23 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# gpus.sh BUILD OUT [--quick]: everything about clusters that needs several NVIDIA GPUs and libnccl.so.2:
-# bits, placements, algorithms, graphs and faults over 2, 3, ... ranks, as processes and as threads, then
-# the benchmark. No MPI and no network is needed. JSON goes to OUT. Exit status 77: fewer than two GPUs.
+# gpus.sh BUILD OUT [--quick] [--minutes N]: everything about clusters that needs several NVIDIA GPUs and libnccl.so.2:
+# bits, placements, algorithms, chunks, graphs and faults over 2, 3, ... ranks, as processes and as threads, then the
+# benchmark. No MPI and no network is needed. What could prove the library wrong comes first: few problems, the control,
+# few times; then many of each until the N minutes (8) are over. Each part has a time limit, after which it is killed, and
+# adds a line to OUT/summary.txt when it ends; JSON goes to OUT. Exit status 77: fewer than two GPUs.
 set -u
-[ $# -ge 2 ] || { sed -n '5,7s/^# //p' "$0"; exit 2; }
-build=$1 out=$2 quick=${3:-}
+[ $# -ge 2 ] || { sed -n '5,9s/^# //p' "$0"; exit 2; }
+build=$1 out=$2 quick= minutes=8
+shift 2
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=--quick ;;
+    --minutes) minutes=${2:?"--minutes needs a number"} && shift ;;
+    *) echo "gpus.sh: $1 is no option"; exit 2 ;;
+  esac
+  shift
+done
 program=$build/tests/cluster/detgemm_cluster_gpus
 bench=$build/core/cli/detgemm_bench
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU ')
@@ -15,39 +26,79 @@ gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU ')
 [ -x "$program" ] || { echo "gpus.sh: there is no $program: build the target detgemm_cluster_gpus with CUDA"; exit 2; }
 mkdir -p "$out"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
-seeds=400 replays=1000
-[ "$quick" = --quick ] && seeds=40
-failed=0
-check() { # NAME COMMAND...
-  echo "== $*"
-  local name=$1
-  shift
-  timeout 300 "$@" >"$out/$name.txt" 2>&1
-  local code=$?
-  tail -n 3 "$out/$name.txt"
-  if [ $code -ne 0 ]; then
-    echo "FAILED: $name, exit status $code"
-    failed=$((failed + 1))
+case $minutes in *[!0-9]*) echo "gpus.sh: --minutes is $minutes: it must be a whole number" && exit 2 ;; esac
+end=$((SECONDS + minutes * 60))
+failed=0 left_out=0
+say() { echo "$*" | tee -a "$out/summary.txt"; }
+: >"$out/summary.txt"
+
+# part NAME LIMIT COMMAND...: LIMIT seconds at most, less where less is left. The exit status is the command's.
+part() {
+  local name=$1 limit=$2 begun=$SECONDS code
+  shift 2
+  [ $((end - SECONDS)) -lt "$limit" ] && limit=$((end - SECONDS))
+  if [ "$limit" -lt 5 ]; then
+    say "$name: no time left"
+    left_out=$((left_out + 1))
+    return 99
   fi
+  echo "== $name: $*"
+  timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>&1
+  code=$?
+  tail -n 3 "$out/$name.txt"
+  case $code in
+    0) say "$name: good after $((SECONDS - begun)) s" ;;
+    124 | 137) say "$name: LATE, killed after $((SECONDS - begun)) s" ;;
+    *) say "$name: exit status $code after $((SECONDS - begun)) s" ;;
+  esac
+  return $code
 }
-for ((p = 2; p <= gpus && p <= 8; ++p)); do
-  check "processes-$p" "$program" --ranks "$p" --seeds $seeds --replays $replays --json "$out/processes-$p.json"
-  check "threads-$p" "$program" --ranks "$p" --threads --seeds $seeds --replays $replays --json "$out/threads-$p.json"
-done
-# The control: roots that are mixed up on their way must be found.
-if timeout 300 "$program" --ranks 2 --plant --seeds 40 --replays 2 >"$out/planted.txt" 2>&1; then
-  echo "FAILED: roots that were mixed up were not found"
-  failed=$((failed + 1))
-elif ! grep -q "other bits" "$out/planted.txt"; then
-  echo "FAILED: mixed up roots ended it, but not by their bits: see $out/planted.txt"
-  failed=$((failed + 1))
-fi
+check() {
+  part "$@"
+  case $? in
+    0 | 99) ;;
+    *) failed=$((failed + 1)) ;;
+  esac
+}
+# The control: roots that are mixed up on their way must be found, by their bits.
+control() {
+  part planted 40 "$program" --ranks 2 --plant --seeds 40 --replays 2
+  case $? in
+    99) ;;
+    0)
+      say "FAILED: roots that were mixed up were not found"
+      failed=$((failed + 1))
+      ;;
+    *)
+      grep -q "other bits" "$out/planted.txt" && { say "planted: found, as it must be"; return; }
+      say "FAILED: mixed up roots ended it, but not by their bits: see $out/planted.txt"
+      failed=$((failed + 1))
+      ;;
+  esac
+}
 # Multicast in the switch adds in an order of its own; rivals are timed without it and with it.
-for ((p = 2; p <= gpus && p <= 8; p *= 2)); do
-  [ -x "$bench" ] || break
-  NCCL_NVLS_ENABLE=0 check "bench-$p" "$bench" --suite cluster --backend cuda --ranks "$p" ${quick:+--quick} \
-    --seconds 240 --json "$out/bench-$p.json" --markdown "$out/bench-$p.md"
-  check "bench-$p-nvls" "$bench" --suite cluster --backend cuda --ranks "$p" --quick --json "$out/bench-$p-nvls.json"
-done
-echo "$failed failed; see $out"
+bench() { # NAME LIMIT RANKS NVLS OPTIONS...
+  [ -x "$bench" ] || return
+  local name=$1 limit=$2 ranks=$3
+  export NCCL_NVLS_ENABLE=$4
+  shift 4
+  check "$name" "$limit" "$bench" --suite cluster --backend cuda --ranks "$ranks" "$@" --json "$out/$name.json"
+  unset NCCL_NVLS_ENABLE
+}
+
+check processes-2-few 60 "$program" --ranks 2 --seeds 40 --replays 50 --json "$out/processes-2-few.json"
+control
+check threads-2-few 45 "$program" --ranks 2 --threads --seeds 40 --replays 50 --json "$out/threads-2-few.json"
+bench bench-2-few 90 2 0 --quick
+if [ -z "$quick" ]; then
+  for ((p = 2; p <= gpus && p <= 8; ++p)); do
+    check "processes-$p" 120 "$program" --ranks "$p" --seeds 400 --replays 1000 --json "$out/processes-$p.json"
+    check "threads-$p" 90 "$program" --ranks "$p" --threads --seeds 400 --replays 1000 --json "$out/threads-$p.json"
+  done
+  for ((p = 2; p <= gpus && p <= 8; p *= 2)); do
+    bench "bench-$p" 260 "$p" 0 --seconds 240 --markdown "$out/bench-$p.md"
+    bench "bench-$p-nvls" 90 "$p" 1 --quick
+  done
+fi
+say "$failed failed, $left_out parts had no time; see $out"
 [ $failed -eq 0 ]

@@ -42,6 +42,7 @@ TEST(RowParallel, BitsOfOneRank) {
         if (options.output == Placement::replicated && seed % 4 == 0) {
           options.algorithm = seed % 8 == 0 ? Algorithm::gather : Algorithm::scatter;
         }
+        options.chunks = static_cast<std::int32_t>(seed % 5);
         Options checks;
         checks.check_calls = seed % 2 == 1;
         on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {

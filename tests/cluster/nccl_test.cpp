@@ -23,6 +23,7 @@ TEST(Nccl, BitsOfOneRank) {
         const Sample sample("hopper/bf16/tree:32->fp32", seed);
         RowParallelOptions options;
         options.output = seed % 3 == 0 ? Placement::rows : Placement::replicated;
+        options.chunks = static_cast<std::int32_t>(seed % 4);
         const int replays = seed % 2 == 0 ? 0 : 5;
         const std::string wrong = run_on_device(*communicator, backend(), sample, options, replays);
         ASSERT_EQ(wrong, "") << "seed " << seed;

@@ -205,6 +205,50 @@ TEST(Gemm, StridedBatches) {
   }
 }
 
+/// Of a long batch only some entries are looked at before the first is written; all are computed.
+TEST(Gemm, LongBatches) {
+  configure(kReference);
+  const Blas blas;
+  constexpr int kBatch = 150;
+  Problem p;
+  pad(p, 0);
+  const std::int64_t sb = p.ldb * p.n, sc = p.ldc * p.n + 1;
+  const Array a(p.input, p.lda * p.k, 5);
+  const Array b(p.input, sb * kBatch, 6);
+  Array c(p.output, sc * kBatch, 7);
+  Array want = c;
+  for (int e = 0; e < kBatch; ++e) want = expected(p, a, b, want, 0, e * sb, e * sc);
+  ASSERT_EQ(
+      cublasGemmStridedBatchedEx_64(blas, 0, 0, p.m, p.n, p.k, &p.alpha, a.data(), FAKE_16BF, p.lda,
+                                    0, b.data(), FAKE_16BF, p.ldb, sb, &p.beta, c.data(), FAKE_16BF,
+                                    p.ldc, sc, kBatch, FAKE_COMPUTE_32F, -1),
+      0);
+  EXPECT_TRUE(c == want);
+  EXPECT_EQ(fake_calls("cublasGemmStridedBatchedEx_64"), 0);
+}
+
+/// One D among 200 lies on its A, in an entry that is neither first nor last: 850 + 2 i = 1000 + i
+/// at i = 150. Nothing is written under a contract.
+TEST(Gemm, ALongBatchThatCrossesAnOperandIsPassedOn) {
+  configure(kReference);
+  const Blas blas;
+  Array memory(DType::bf16, 2000, 7);
+  const Array b(DType::bf16, 1, 9);
+  const float one = 1.0F, zero = 0.0F;
+  auto* const at = static_cast<std::uint16_t*>(memory.data());
+  const auto multiply = [&](std::uint16_t* d) {
+    return cublasGemmStridedBatchedEx(blas, 0, 0, 1, 1, 1, &one, at + 1000, FAKE_16BF, 1, 1,
+                                      b.data(), FAKE_16BF, 1, 0, &zero, d, FAKE_16BF, 1, 2, 200,
+                                      FAKE_COMPUTE_32F, -1);
+  };
+  ASSERT_EQ(multiply(at + 850), 0);
+  EXPECT_EQ(fake_calls("cublasGemmStridedBatchedEx"), 1);
+  EXPECT_NE(table().find("overlaps"), std::string::npos) << table();
+  // Beside it, no D meets an A.
+  ASSERT_EQ(multiply(at + 1201), 0);
+  EXPECT_EQ(fake_calls("cublasGemmStridedBatchedEx"), 1);
+}
+
 TEST(Gemm, BatchesOfAddresses) {
   configure(kReference);
   const Blas blas;

@@ -211,6 +211,61 @@ TEST(Lt, Batches) {
   EXPECT_EQ(fake_calls("cublasLtMatmul"), 0);
 }
 
+/// C of a long batch begins apart from D and ends as D itself: C_i - D_i = 199 - i elements, so the
+/// entry before the last has a C that covers half of its D.
+TEST(Lt, ALongBatchWhoseCRunsIntoDIsPassedOn) {
+  configure(kReference);
+  constexpr int kBatch = 200;
+  const Array a(DType::bf16, 2, 1);
+  const Array b(DType::bf16, 1, 2);
+  Array memory(DType::bf16, 1000, 3);
+  Layout la(DType::bf16, 2, 1, 2, false), lb(DType::bf16, 1, 1, 1, false);
+  Layout lc(DType::bf16, 2, 1, 2, false), ld(DType::bf16, 2, 1, 2, false);
+  la.batch(kBatch, 0);
+  lb.batch(kBatch, 0);
+  lc.batch(kBatch, 2);
+  ld.batch(kBatch, 3);
+  Description desc(FAKE_COMPUTE_32F, FAKE_32F);
+  const float one = 1.0F;
+  auto* const d = static_cast<std::uint16_t*>(memory.data());
+  void* handle = nullptr;
+  ASSERT_EQ(cublasLtCreate(&handle), 0);
+  EXPECT_EQ(cublasLtMatmul(handle, desc.get(), &one, a.data(), la.get(), b.data(), lb.get(), &one,
+                           d + 199, lc.get(), d, ld.get(), nullptr, nullptr, 0, nullptr),
+            0);
+  cublasLtDestroy(handle);
+  EXPECT_EQ(fake_calls("cublasLtMatmul"), 1);
+  EXPECT_NE(table().find("overlaps"), std::string::npos) << table();
+}
+
+/// cuBLASLt's GELU is the one with tanh. A control: the one with erf has other bits, which fp32
+/// shows.
+TEST(Lt, GeluIsTheOneWithTanh) {
+  configure(kReference);
+  Small x;
+  x.desc.set(7, static_cast<std::uint32_t>(kGelu));
+  const float quarter = 0.25F;
+  const Layout fp32(DType::fp32, 4, 3, 4, false);
+  Array d(DType::fp32, 12, 6);
+  Problem p;
+  p.m = 4;
+  p.k = 8;
+  p.alpha = quarter;
+  p.output = DType::fp32;
+  p.activation = Activation::gelu_tanh;
+  pad(p, 0);
+  const Array with_tanh = expected(p, x.a, x.b, d);
+  p.activation = Activation::gelu;
+  const Array with_erf = expected(p, x.a, x.b, d);
+  ASSERT_EQ(cublasLtMatmul(x.handle, x.desc.get(), &quarter, x.a.data(), x.la.get(), x.b.data(),
+                           x.lb.get(), &x.zero, d.data(), fp32.get(), d.data(), fp32.get(), nullptr,
+                           nullptr, 0, nullptr),
+            0);
+  EXPECT_EQ(fake_calls("cublasLtMatmul"), 0);
+  EXPECT_TRUE(d == with_tanh);
+  EXPECT_FALSE(d == with_erf);
+}
+
 TEST(Lt, TheHeuristicAnswersForWhatIsTaken) {
   configure(kReference);
   Small x;

@@ -169,6 +169,15 @@ class Preload(unittest.TestCase):
         self.assertEqual(done.exit, 1, done)
         self.assertRegex(done.out, r"\bbatch +\d* ?.*failed", done)
 
+    def test_gelu_form(self):
+        """The program that asks a GPU's cuBLASLt which GELU it has: the fake's is the one with erf."""
+        words = [sys.executable, str(pathlib.Path(__file__).parent / "programs" / "gelu_form.py"), "--host",
+                 "--library", str(pathlib.Path(PROGRAM).parent / "fake_cublas" / "libcublasLt.so.13")]
+        done = run(*words)
+        self.assertEqual((done.exit, done.out), (0, "gelu erf\n"), done)
+        done = self.preload(*words)
+        self.assertEqual((done.exit, done.out), (0, "gelu tanh\n"), done)
+
     def test_proxy(self):
         """A program that asks the library's own handle is not preloaded, and is met by a proxy."""
         real = str(pathlib.Path(PROGRAM).parent / "fake_cublas" / "libcublas.so.13")

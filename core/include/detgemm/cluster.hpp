@@ -182,6 +182,10 @@ struct RowParallelOptions {
   std::optional<Shares> shares;              ///< empty: Shares::even
   PlanOptions plan;                          ///< of this rank's products
   Algorithm algorithm = Algorithm::automatic;
+  /// Into how many chunks of rows a call is cut, so that the roots of one travel while the next is
+  /// multiplied: at most so many, 1 for none, 0 (automatic) by m and the number of ranks. With
+  /// output `rows` there is one. More chunks take more workspace.
+  std::int32_t chunks = 0;
 };
 
 /// D = act(alpha * A*B + beta * C + bias) where K is spread over the ranks: rank r has the columns
@@ -222,6 +226,9 @@ struct ColumnParallelOptions {
   /// Of D: this rank's columns, or all of it on every rank.
   Placement output = Placement::columns;
   PlanOptions plan;  ///< of this rank's columns
+  /// Into how many chunks of rows a call is cut, so that A and D of one travel while another is
+  /// multiplied; as in RowParallelOptions. Where neither travels there is one.
+  std::int32_t chunks = 0;
 };
 
 /// D = act(alpha * A*B + beta * C + bias) where N is spread over the ranks: rank r has the columns

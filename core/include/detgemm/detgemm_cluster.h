@@ -113,6 +113,8 @@ typedef struct detgemm_cluster_options_t {
   detgemm_algorithm_t algorithm; /* DETGEMM_AUTOMATIC (default); K's plans alone */
   const int64_t* k_cuts; /* ranks + 1 rising numbers, 0 first and k last, at leaves; NULL: even */
   const detgemm_plan_options_t* plan; /* of this rank's products; NULL: defaults */
+  int32_t chunks;    /* of rows, which travel while others are multiplied; 0 (default): automatic */
+  uint32_t reserved; /* 0 */
 } detgemm_cluster_options_t;
 DETGEMM_API detgemm_status_t detgemm_cluster_options_init(detgemm_cluster_options_t* options,
                                                           size_t struct_size);

@@ -67,6 +67,14 @@ class DETGEMM_API Device {
   /// default it waits by `synchronize`. The stream is not being captured.
   virtual Result<bool> finished(Stream stream);
 
+  /// Whether `follow` orders streams, in graphs too.
+  virtual bool orders_streams() const noexcept { return false; }
+  /// What is put on `later` from now on begins when all that is on `earlier` now has finished. Does
+  /// not wait. Where `earlier` is being captured, `later` joins the capture.
+  virtual Status follow(Stream /*later*/, Stream /*earlier*/) {
+    return unsupported("this device does not order streams");
+  }
+
   /// The ordinal of the calling thread's current device; -1 where there is no such thing.
   virtual int current() const { return -1; }
 

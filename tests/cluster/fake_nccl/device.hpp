@@ -6,8 +6,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/skeleton/skeleton.hpp"
@@ -17,6 +19,26 @@
 // skeleton's products on them.
 
 namespace detgemm::fake {
+
+/// A point that one stream reaches once per replay, and another waits for once per replay.
+class Point {
+ public:
+  void reach() {
+    const std::scoped_lock lock(mutex_);
+    ++reached_;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    const int round = ++waited_;
+    changed_.wait(lock, [&] { return reached_ >= round; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int reached_ = 0, waited_ = 0;
+};
 
 /// A thread that does what is enqueued.
 class WorkerStream final : public Stream {
@@ -44,14 +66,36 @@ class WorkerStream final : public Stream {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
   }
+  /// What comes later here waits until `earlier` has come to this point. Where `earlier` is being
+  /// captured, this stream joins the capture, as CUDA's do.
+  void follow(WorkerStream& earlier) {
+    if (earlier.recording() && !recording()) {
+      record(true);
+      earlier.forked_.push_back(this);
+    }
+    const auto point = std::make_shared<Point>();
+    earlier.enqueue([point] { point->reach(); });
+    enqueue([point] { point->wait(); });
+  }
+  bool recording() {
+    const std::scoped_lock lock(mutex_);
+    return recording_;
+  }
   void record(bool yes) {
     const std::scoped_lock lock(mutex_);
     recording_ = yes;
     if (yes) graph_.clear();
   }
-  std::vector<Work> graph() {
-    const std::scoped_lock lock(mutex_);
-    return graph_;
+  /// What was captured here and on the streams that joined, whose capture ends.
+  std::vector<std::pair<WorkerStream*, std::vector<Work>>> graphs() {
+    std::vector<std::pair<WorkerStream*, std::vector<Work>>> all;
+    for (WorkerStream* stream : forked_) {
+      stream->record(false);
+      all.push_back({stream, stream->graph_});
+    }
+    forked_.clear();
+    all.push_back({this, graph_});
+    return all;
   }
 
  private:
@@ -75,6 +119,7 @@ class WorkerStream final : public Stream {
   std::condition_variable changed_;
   std::deque<Work> queue_;
   std::vector<Work> graph_;
+  std::vector<WorkerStream*> forked_;  ///< which joined the capture of this one
   bool busy_ = false, recording_ = false, ends_ = false;
   std::thread thread_;  // the last one: it uses the others
 };
@@ -97,6 +142,11 @@ class FakeDevice final : public Device {
   void destroy_stream(detgemm::Stream stream) noexcept override { delete &of(stream); }
   Status synchronize(detgemm::Stream stream) override { return of(stream).wait(), Status{}; }
   Result<bool> finished(detgemm::Stream stream) override { return of(stream).finished(); }
+  bool orders_streams() const noexcept override { return true; }
+  Status follow(detgemm::Stream later, detgemm::Stream earlier) override {
+    of(later).follow(of(earlier));
+    return {};
+  }
   int current() const override { return ordinal; }
   bool has_graphs() const noexcept override { return true; }
   Status replay(detgemm::Stream stream, const std::function<Status(detgemm::Stream)>& enqueue,
@@ -105,10 +155,12 @@ class FakeDevice final : public Device {
     on.record(true);
     const Status status = enqueue(stream);
     on.record(false);
+    const auto graphs = on.graphs();
     if (!status) return status;
-    const auto graph = on.graph();
     for (int i = 0; i < times; ++i) {
-      for (const Stream::Work& work : graph) on.enqueue(work);
+      for (const auto& [stream_of_it, graph] : graphs) {
+        for (const Stream::Work& work : graph) stream_of_it->enqueue(work);
+      }
     }
     return synchronize(stream);
   }

@@ -10,8 +10,12 @@ import statistics
 import sys
 import time
 
-import torch
-from torch import nn
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    print("PyTorch is not installed", file=sys.stderr)
+    sys.exit(3)
 
 HIDDEN, LAYERS, FEED, VOCABULARY = 2048, 16, 8192, 32000  # about 1.1 billion weights
 ROUNDS = 15

@@ -10,7 +10,11 @@ PyTorch's own tolerances; bits are compared by rows_torch.py. Forward and backwa
 import argparse
 import sys
 
-import torch
+try:
+    import torch
+except ImportError:
+    print("PyTorch is not installed", file=sys.stderr)
+    sys.exit(3)
 
 NAMES = ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "matmul", "nn.functional.linear")
 TYPES = (torch.bfloat16, torch.float16, torch.float32)

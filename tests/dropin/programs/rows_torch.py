@@ -1,17 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""rows_torch.py [--device cuda]: is a token's row the same alone and among 64?
+"""rows_torch.py [--device cuda] [--compiled]: is a token's row the same alone and among 64?
 
 One line per case, `NAME same` or `NAME other`, for PyTorch as it is installed. run.py runs it with and
-without the preload. Exit code 3 where there is no device.
+without the preload. --compiled has the products of compiled layers alone, which take their time to compile.
+Exit code 3 where there is no device.
 """
 import argparse
 import sys
 
-import torch
+try:
+    import torch
+except ImportError:
+    print("PyTorch is not installed", file=sys.stderr)
+    sys.exit(3)
 
 TOKENS, HIDDEN, OUT = 64, 2048, 2048
+
+
+def compiled_cases(device):
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        torch.manual_seed(1)
+        layer = torch.nn.Linear(HIDDEN, OUT, device=device, dtype=dtype)
+        yield (f"compiled_linear_{str(dtype).removeprefix('torch.')}", torch.compile(layer),
+               torch.randn(TOKENS, HIDDEN, device=device, dtype=dtype))
 
 
 def cases(device):
@@ -35,9 +48,6 @@ def cases(device):
             c, t, b.t(), use_gelu=True), x)
         yield (f"relu_{name}", lambda t, b=w, c=bias: torch.ops.aten._addmm_activation(
             c, t, b.t(), use_gelu=False), x)
-        layer = torch.nn.Linear(HIDDEN, OUT, device=device, dtype=dtype)
-        compiled = torch.compile(layer) if device == "cuda" else layer
-        yield f"compiled_linear_{name}", compiled, x
         heads = draw(8, HIDDEN, 256, dtype=dtype)
         many = draw(8, TOKENS, HIDDEN, dtype=dtype)
         yield (f"bmm_{name}", lambda t, b=heads: torch.bmm(
@@ -48,19 +58,21 @@ def cases(device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--device", default="cuda")
-    device = parser.parse_args().device
+    parser.add_argument("--compiled", action="store_true")
+    asked = parser.parse_args()
+    device = asked.device
     if device == "cuda" and not torch.cuda.is_available():
         print("no CUDA device", file=sys.stderr)
         return 3
     with torch.no_grad():
-        for name, compute, tokens in cases(device):
+        for name, compute, tokens in (compiled_cases if asked.compiled else cases)(device):
             together = compute(tokens)
             rows = [compute(tokens[i:i + 1].contiguous()) for i in (0, 37, TOKENS - 1)]
             same = all(torch.equal(together[i].contiguous().view(torch.uint8),
                                    row[0].contiguous().view(torch.uint8))
                        for i, row in zip((0, 37, TOKENS - 1), rows))
             print(name, "same" if same else "other", flush=True)
-        if device == "cuda":
+        if device == "cuda" and not asked.compiled:
             # A captured graph has the bits of the calls that it was made of.
             x = torch.randn(TOKENS, HIDDEN, device=device, dtype=torch.bfloat16)
             w = torch.randn(OUT, HIDDEN, device=device, dtype=torch.bfloat16)

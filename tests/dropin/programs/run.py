@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py COMMAND [--proxies FOLDER] [--bench]: programs that nobody here wrote, under `detgemm preload`.
+"""run.py COMMAND [--proxies FOLDER] [--engine FILE] [--minutes 8] [--out FILE]: programs that nobody here
+wrote, under `detgemm preload`.
 
-COMMAND is the detgemm command of a build with a GPU's backend. Each program runs twice: as it is, which
-is the control and must show at least one row that depends on its batch, and under the preload, where no
-row may. Exit code 0: all of that holds. 1: a row differs, a sample is wrong, a program fails, the
-control shows nothing. 3: nothing could run.
+COMMAND is the detgemm command of a build with a GPU's backend. The parts run in the order in which they could
+prove the library wrong, each with a time limit, and FILE gets a line of JSON when a part ends, so what ran is
+known whenever the machine goes. Programs of rows run under the preload, where no row may depend on its batch,
+and then as they are, which is the control and must show at least one that does. Exit code 0: all of that
+holds. 1: a row differs, a sample is wrong, a program fails or takes too long, the control shows nothing. 3:
+nothing could run. 4: the time was over before the last part.
 """
 import argparse
 import json
@@ -14,17 +17,12 @@ import os
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
+import time
+
+from parts import NOTHING, Parts
 
 HERE = pathlib.Path(__file__).parent
-NOTHING = 3
-
-
-def run(words, environment=None):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
-                          env={**os.environ, **(environment or {})}, timeout=1800)
-    return done.returncode, done.stdout, done.stderr
 
 
 def verdicts(text):
@@ -43,81 +41,135 @@ def table(text):
     return "\n".join(lines), counts
 
 
-def rows(name, script, preload, environment=None):
-    """True, False, or None where it could not run."""
-    print(f"== {name}")
-    code, out, err = run([sys.executable, HERE / script])
-    if code == NOTHING:
-        print("not run:", err.strip().splitlines()[-1])
-        return None
-    alone = verdicts(out)
-    under_code, out, err = run([*preload, sys.executable, HERE / script], environment)
-    under = verdicts(out)
-    text, (calls, taken) = table(err)
-    print(text)
-    for case in alone | under:
-        print(f"{case:32} alone: {alone.get(case, 'missing'):8} preloaded: "
-              f"{under.get(case, 'missing')}")
-    good = True
-    for wrong, said in ((code != 0, "the program fails by itself"),
-                        (under_code != 0, f"it fails under the preload: {err[-2000:]}"),
-                        (set(alone) != set(under) or not under, "cases are missing"),
-                        ("other" in under.values(), "a row depends on its batch"),
-                        ("other" not in alone.values(), "the control shows no difference"),
-                        (taken == 0, f"of {calls} products none was taken")):
+def not_run(found, err):
+    found["why"] = (err.strip().splitlines() or ["it says nothing"])[-1]
+
+
+def rows(parts, script, preload, environment=None):
+    def check(found):
+        under_code, out, err = parts.run([*preload, sys.executable, *script], environment)
+        if under_code == NOTHING:
+            return not_run(found, err)
+        under = verdicts(out)
+        text, (calls, taken) = table(err)
+        print(text, flush=True)
+        found.update(preloaded=under, calls=calls, taken=taken, table=text)
+        # The verdict under the preload stands before the control takes its time.
+        wrong = [said for bad, said in (
+            (under_code != 0, f"it fails under the preload: {err[-2000:]}"),
+            ("other" in under.values(), "a row depends on its batch"),
+            (not under, "there are no cases"),
+            (taken == 0, f"of {calls} products none was taken")) if bad]
+        if not wrong:
+            code, out, err = parts.run([sys.executable, *script])
+            alone = verdicts(out)
+            found.update(alone=alone)
+            wrong += [said for bad, said in (
+                (code != 0, f"the program fails by itself: {err[-2000:]}"),
+                (set(alone) != set(under), "cases are missing"),
+                ("other" not in alone.values(), "the control shows no difference")) if bad]
+        for case in under:
+            print(f"{case:32} preloaded: {under[case]:8} alone: {found.get('alone', {}).get(case, 'not run')}")
         if wrong:
-            print("FAILED:", said)
-            good = False
-    return good
+            found["why"] = "; ".join(wrong)
+        return not wrong
+    return check
 
 
-def samples(preload):
-    print("== PyTorch's own samples")
-    code, out, err = run([*preload, sys.executable, HERE / "ops_torch.py"])
-    if code == NOTHING:
-        print("not run:", err.strip().splitlines()[-1])
-        return None
-    print(out[-3000:], table(err)[0])
-    return code == 0
-
-
-def bench(preload):
-    """Five runs of each, in turns; ratios of medians."""
-    print("== bench")
-    found = {"alone": [], "preloaded": []}
-    for _ in range(5):
+def gelu(parts, preload):
+    """The form of NVIDIA's own epilogue must be the form that the preload answers with."""
+    def check(found):
         for arm, before in (("alone", []), ("preloaded", preload)):
-            code, out, err = run([*before, sys.executable, HERE / "bench_torch.py"])
+            code, out, err = parts.run([*before, sys.executable, HERE / "gelu_form.py"])
             if code == NOTHING:
-                print("not run:", err.strip().splitlines()[-1])
-                return None
-            if code != 0:
-                print("FAILED:", err[-2000:])
-                return False
-            found[arm].append(json.loads(out.splitlines()[-1]))
-    for key in (key for key in found["alone"][0] if key.endswith(("_ms", "_us"))):
-        alone, under = (statistics.median(each[key] for each in found[arm]) for arm in found)
-        print(f"{key:16} alone {alone:9.3f}  preloaded {under:9.3f}  ratio {alone / under:.3f}  "
-              f"difference {under - alone:+.3f}")
-    return True
+                return not_run(found, err)
+            found[arm] = out.strip()
+        print(found)
+        if found["alone"] == found["preloaded"] == "gelu tanh":
+            return True
+        found["why"] = "the forms differ"
+        return False
+    return check
+
+
+def samples(parts, preload):
+    def check(found):
+        code, out, err = parts.run([*preload, sys.executable, HERE / "ops_torch.py"])
+        if code == NOTHING:
+            return not_run(found, err)
+        found["table"] = table(err)[0]
+        found["said"] = out[-3000:]
+        print(found["said"], found["table"])
+        return code == 0
+    return check
+
+
+def harness(parts, command, preload, engine):
+    """The conformance harness through the preloaded cuBLAS; without the preload it must fail."""
+    def check(found):
+        words = [command, "conform", "--engine", engine, "--quick", "--contract", "hopper/bf16/chain->bf16"]
+        code, out, err = parts.run([*preload, *words])
+        found["said"] = (out + err)[-2000:]
+        print(out[-1000:])
+        if code != 0:
+            return False
+        found["control"] = parts.run(words)[0]
+        return found["control"] == 1
+    return check
+
+
+def bench(parts, preload):
+    """Five runs of each, in turns; ratios of medians of what there was time for."""
+    def check(found):
+        runs = {"alone": [], "preloaded": []}
+        for _ in range(5):
+            for arm, before in (("alone", []), ("preloaded", preload)):
+                if parts.limit - time.monotonic() < 15 and runs["preloaded"]:
+                    break
+                code, out, err = parts.run([*before, sys.executable, HERE / "bench_torch.py"])
+                if code == NOTHING:
+                    return not_run(found, err)
+                if code != 0:
+                    found["why"] = err[-2000:]
+                    return False
+                runs[arm].append(json.loads(out.splitlines()[-1]))
+                print(arm, runs[arm][-1], flush=True)
+        found["runs"] = runs
+        for key in (key for key in runs["alone"][0] if key.endswith(("_ms", "_us"))):
+            alone, under = (statistics.median(each[key] for each in runs[arm]) for arm in runs)
+            found[key] = {"alone": alone, "preloaded": under, "ratio": round(alone / under, 4)}
+            print(f"{key:16} alone {alone:9.3f}  preloaded {under:9.3f}  ratio {alone / under:.3f}  "
+                  f"difference {under - alone:+.3f}")
+        return True
+    return check
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("command", type=pathlib.Path)
     parser.add_argument("--proxies", type=pathlib.Path, help="a folder made by make_proxy.py, for JAX")
-    parser.add_argument("--bench", action="store_true")
+    parser.add_argument("--engine", type=pathlib.Path, help="libengine_cublas.so of the build")
+    parser.add_argument("--minutes", type=float, default=8.0, help="for all parts together")
+    parser.add_argument("--out", type=pathlib.Path, help="a file for lines of JSON")
     asked = parser.parse_args()
-    preload = [asked.command.resolve(), "preload", "--"]
-    outcomes = [rows("PyTorch", "rows_torch.py", preload), rows("CuPy", "rows_cupy.py", preload)]
+    command = asked.command.resolve()
+    preload = [command, "preload", "--"]
+    torch = HERE / "rows_torch.py"
+    parts = Parts(60 * asked.minutes, asked.out)
+    parts.part("gelu", 30, gelu(parts, preload))
+    parts.part("PyTorch rows", 90, rows(parts, [torch], preload))
+    if asked.engine:
+        parts.part("harness", 90, harness(parts, command, preload, asked.engine.resolve()))
+    parts.part("bench", 120, bench(parts, preload))
+    parts.part("PyTorch samples", 120, samples(parts, preload))
+    parts.part("CuPy rows", 45, rows(parts, [HERE / "rows_cupy.py"], preload))
     if asked.proxies:
         paths = f"{asked.proxies.resolve()}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-        outcomes.append(rows("JAX", "rows_jax.py", [], {"LD_LIBRARY_PATH": paths}))
-    outcomes.append(samples(preload))
-    if asked.bench:
-        outcomes.append(bench(preload))
-    ran = [outcome for outcome in outcomes if outcome is not None]
-    return NOTHING if not ran else 0 if all(ran) else 1
+        parts.part("JAX rows", 60, rows(parts, [HERE / "rows_jax.py"], [], {"LD_LIBRARY_PATH": paths}))
+    parts.part("compiled PyTorch rows", 120, rows(parts, [torch, "--compiled"], preload))
+    for name, outcome in parts.outcomes.items():
+        print(f"{name:24} {outcome}")
+    return parts.exit_code()
 
 
 if __name__ == "__main__":
