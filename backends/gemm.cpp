@@ -24,6 +24,8 @@ GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract
   if (options.bias.data != nullptr) spec.bias = options.bias.dtype;
   spec.activation = options.activation;
   spec.continue_from_c = options.continue_from_c;
+  spec.a_snapped = options.a_snapped;
+  spec.b_snapped = options.b_snapped;
   return spec;
 }
 

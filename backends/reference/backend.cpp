@@ -30,6 +30,12 @@ class ReferenceBackend final : public Backend {
     return reference::make_reference_plan(spec, options);
   }
   Device& device() const noexcept override { return host_device(); }
+  Status snap(Stream, const SnapSpec& spec, const ConstMatrix& from,
+              const Matrix& to) const override {
+    if (Status s = reference::started(name()); !s) return s;
+    reference::snap_matrix(spec, from, to);
+    return {};
+  }
 };
 
 /// True; a refusal by Kokkos is an exception.

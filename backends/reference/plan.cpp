@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 #include "backends/reference/element_kernel.hpp"
+#include "backends/reference/snap.hpp"
 #include "backends/reference/started.hpp"
 
 namespace detgemm::reference {
@@ -74,14 +76,26 @@ class ReferencePlan final : public PlanImpl {
     }
   }
 
+  /// Scratch of the workers, then the snapped copies of A (M x K) and B (N x K), where they are
+  /// made.
   std::size_t workspace_bytes(std::int64_t max_m) const override {
-    return max_m == 0 ? 0 : scratch_ * static_cast<std::size_t>(workers_);
+    std::size_t bytes = max_m == 0 ? 0 : all_scratch();
+    if (max_m == 0 || bytes == 0 || spec_.contract.arithmetic != Arithmetic::snap) return bytes;
+    const std::size_t a = spec_.a_snapped ? 0 : copy_bytes(max_m, spec_.k);
+    const std::size_t b = spec_.b_snapped ? 0 : copy_bytes(spec_.n, spec_.k);
+    if (__builtin_add_overflow(bytes, a, &bytes) || __builtin_add_overflow(bytes, b, &bytes)) {
+      return std::numeric_limits<std::size_t>::max();
+    }
+    return bytes;
   }
 
   Status run(Stream, const Operands& operands, Workspace workspace, RunInfo* info) const override {
     if (Status s = started("reference"); !s) return s;
-    const GemmArguments g = flatten(spec_, operands);
+    GemmArguments g = flatten(spec_, operands);
     if (set_ != nullptr) {
+      if (spec_.contract.arithmetic == Arithmetic::snap) {
+        snap_operands(g, static_cast<std::byte*>(workspace.data) + all_scratch());
+      }
       run_tiles(g, static_cast<std::byte*>(workspace.data));
     } else {
       const Space space;
@@ -117,6 +131,25 @@ class ReferencePlan final : public PlanImpl {
  private:
   std::int64_t workers_at_most(const GemmArguments& g, double depth) const {
     return std::min(workers_for(g, depth), std::int64_t{workers_});
+  }
+
+  std::size_t all_scratch() const { return scratch_ * static_cast<std::size_t>(workers_); }
+
+  /// Puts snapped copies, K contiguous, in the place of operands that are not promised to be
+  /// snapped.
+  void snap_operands(GemmArguments& g, std::byte* copies) const {
+    const auto copy = [&](const void*& data, std::int64_t lines, std::int64_t& line,
+                          std::int64_t& step) {
+      auto* to = reinterpret_cast<std::uint16_t*>(copies);
+      snap_lines(*set_, {static_cast<const std::uint16_t*>(data), line, step, lines, g.k},
+                 g.reduction.leaf_k, to, g.k, 1, workers_);
+      copies += copy_bytes(lines, g.k);
+      data = to;
+      line = g.k;
+      step = 1;
+    };
+    if (!spec_.a_snapped) copy(g.a, g.m, g.as.row, g.as.col);
+    if (!spec_.b_snapped) copy(g.b, g.n, g.bs.col, g.bs.row);
   }
 
   /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
@@ -166,6 +199,17 @@ std::vector<std::string> variant_names(const GemmSpec&) {
   for (const TileSet* set : sets()) names.emplace_back(set->name);
   names.emplace_back(kScalar);
   return names;
+}
+
+void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to) {
+  const Op op = spec.k == KDimension::cols ? Op::none : Op::transpose;
+  const Strides in = strides_of(from, op);
+  const Strides out = strides_of(to, op);
+  const bool along = op == Op::none;
+  const Lines lines{static_cast<const std::uint16_t*>(from.data), in.row, in.col,
+                    along ? from.rows : from.cols, along ? from.cols : from.rows};
+  snap_lines(*sets().front(), lines, spec.leaf_k, static_cast<std::uint16_t*>(to.data), out.row,
+             out.col, std::max(1, static_cast<int>(Space().concurrency())));
 }
 
 std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,

@@ -28,10 +28,22 @@ struct TileKernel {
   void (*run)(const TileJob& job) = nullptr;              ///< null: this pair has no tile kernel
 };
 
-/// The kernels of one instruction set, compiled from the same source with other flags.
+/// One leaf of some lines of a bf16 matrix, to be snapped: number k of line i lies at
+/// from + i * from_line + k * from_k and goes to to + i * to_line + k * to_k.
+struct SnapJob {
+  const std::uint16_t* from = nullptr;
+  std::uint16_t* to = nullptr;  ///< may be `from` with its strides
+  std::int64_t from_line = 0, from_k = 0;
+  std::int64_t to_line = 0, to_k = 0;
+  std::int64_t lines = 0, count = 0;
+};
+
+/// The kernels of one instruction set, compiled from the same source with other flags. The one for
+/// snap takes operands that are snapped.
 struct TileSet {
   const char* name;
   TileKernel (*kernel)(Arithmetic arithmetic, DType input);
+  void (*snap)(const SnapJob& job);
 };
 
 /// The instruction sets this processor can run, the widest first; never empty.

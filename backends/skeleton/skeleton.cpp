@@ -3,6 +3,8 @@
 
 #include "backends/skeleton/skeleton.hpp"
 
+#include <algorithm>
+
 #include "core/contract/compute_element.hpp"
 
 namespace detgemm {
@@ -74,6 +76,26 @@ class SkeletonBackend final : public Backend {
     return std::shared_ptr<const PlanImpl>(std::make_shared<SkeletonPlan>(spec));
   }
   Device& device() const noexcept override { return host_device(); }
+  // Optional: makes the operands that contracts of snap take as they lie.
+  Status snap(Stream, const SnapSpec& spec, const ConstMatrix& from,
+              const Matrix& to) const override {
+    const Op op = spec.k == KDimension::cols ? Op::none : Op::transpose;
+    const Strides in = strides_of(from, op);  // rows: lines along K
+    const Strides out = strides_of(to, op);
+    const std::int64_t lines = op == Op::none ? from.rows : from.cols;
+    const std::int64_t k = op == Op::none ? from.cols : from.rows;
+    for (std::int64_t line = 0; line < lines; ++line) {
+      for (std::int64_t begin = 0; begin < k; begin += std::min(spec.leaf_k, k - begin)) {
+        const auto* x = static_cast<const std::uint16_t*>(from.data) + line * in.row;
+        auto* y = static_cast<std::uint16_t*>(to.data) + line * out.row;
+        arithmetic::snap_leaf(
+            std::min(spec.leaf_k, k - begin),
+            [&](std::int64_t i) { return x[(begin + i) * in.col]; },
+            [&](std::int64_t i, std::uint16_t bits) { y[(begin + i) * out.col] = bits; });
+      }
+    }
+    return {};
+  }
 };
 
 }  // namespace

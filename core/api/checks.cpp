@@ -151,6 +151,16 @@ Extent extent_of(const ConstMatrix& view) {
   return {begin, begin + static_cast<std::uintptr_t>(last + 1) * size_of(view.dtype)};
 }
 
+Status check_in_place(std::string_view what, const ConstMatrix& out, std::string_view other,
+                      const ConstMatrix& in) {
+  const Extent written = extent_of(out);
+  const Extent read = extent_of(in);
+  if (!written.overlaps(read) || same_view(out, in)) return {};
+  return overlap(what, written, other, read,
+                 "it must be " + std::string(other) +
+                     " itself (same pointer, strides and dtype) or lie apart");
+}
+
 Status check_output_side(const GemmSpec& spec, const Operands& operands) {
   const Matrix& d = operands.d;
   if (Status s = check_view("d", d); !s) return s;

@@ -28,6 +28,10 @@ Extent extent_of(const ConstMatrix& view);
 /// The part of `validate(spec, operands)` that does not look at A and B.
 Status check_output_side(const GemmSpec& spec, const Operands& operands);
 
+/// ok where `out` lies apart from `in` or is the same view of the same elements.
+Status check_in_place(std::string_view what, const ConstMatrix& out, std::string_view other,
+                      const ConstMatrix& in);
+
 /// ok, or why these roots cannot be combined into D: count, shapes, types, overlap.
 Status check_roots(const GemmSpec& spec, std::span<const ConstMatrix> roots, const Matrix& d);
 /// The number of roots of equal ranges, and their order where they are nodes.

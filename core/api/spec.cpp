@@ -36,6 +36,13 @@ Status validate(const GemmSpec& spec) {
       *spec.bias != DType::fp32) {
     return invalid("bias is " + described(*spec.bias) + ": it must be bf16, fp16 or fp32");
   }
+  for (const auto& [what, promised] :
+       {std::pair{"a_snapped", spec.a_snapped}, std::pair{"b_snapped", spec.b_snapped}}) {
+    if (promised && spec.contract.arithmetic != Arithmetic::snap) {
+      return invalid(std::string(what) + " is set and the contract is " + spec.contract.text() +
+                     ": only contracts of snap know snapped operands");
+    }
+  }
   if (spec.continue_from_c) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {
       return unsupported("continue_from_c is set and the contract is " + spec.contract.text() +

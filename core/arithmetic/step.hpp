@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/arithmetic/cdna_step.hpp"
+#include "core/arithmetic/snap.hpp"
 #include "core/arithmetic/tensor_step.hpp"
 #include "detgemm/contract.hpp"
 
@@ -63,6 +64,17 @@ struct Step<Arithmetic::cdna2, T> {
   }
 };
 
+/// On operands that are snapped (core/arithmetic/snap.hpp) every partial sum of a leaf is exact, so
+/// these 64 products may be added in any order, by any unit; here they are added as ieee_fma does.
+template <DType T>
+struct Step<Arithmetic::snap, T> {
+  static constexpr int products = kSnapMultiple;
+  DETGEMM_HD static float apply(const Storage<T>* a, const Storage<T>* b, float acc) {
+    for (int i = 0; i < products; ++i) acc = fma_rn(to_float<T>(a[i]), to_float<T>(b[i]), acc);
+    return acc;
+  }
+};
+
 /// Calls `fn.template operator()<A, T>()` for the pair and returns true, or returns false where
 /// the pair has no step. The only list of the pairs that exist.
 template <class Fn>
@@ -92,6 +104,7 @@ bool for_step(Arithmetic arithmetic, DType input, Fn&& fn) {
   DETGEMM_STEP(cdna3, fp16)
   DETGEMM_STEP(cdna2, bf16)
   DETGEMM_STEP(cdna2, fp16)
+  DETGEMM_STEP(snap, bf16)
 #undef DETGEMM_STEP
   return false;
 }

@@ -22,6 +22,12 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
   if (!serial) return serial.status();
   auto continues = flag_of("options.continue_from_c", c->continue_from_c);
   if (!continues) return continues.status();
+  auto a_snapped = flag_of("options.a_snapped", c->a_snapped);
+  if (!a_snapped) return a_snapped.status();
+  auto b_snapped = flag_of("options.b_snapped", c->b_snapped);
+  if (!b_snapped) return b_snapped.status();
+  options.a_snapped = *a_snapped;
+  options.b_snapped = *b_snapped;
   options.op_a = static_cast<Op>(c->op_a);
   options.op_b = static_cast<Op>(c->op_b);
   options.activation = static_cast<Activation>(c->activation);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/capi/descriptors.hpp"
+#include "detgemm/snap.hpp"
 
 namespace detgemm::capi {
 namespace {
@@ -71,6 +72,12 @@ detgemm_run_info_t defaults() {
   return sized<detgemm_run_info_t>();
 }
 template <>
+detgemm_snap_spec_t defaults() {
+  auto ours = sized<detgemm_snap_spec_t>();
+  ours.leaf_k = SnapSpec{}.leaf_k;
+  return ours;
+}
+template <>
 detgemm_gemm_options_t defaults() {
   auto ours = sized<detgemm_gemm_options_t>();
   ours.alpha = 1.0F;
@@ -111,6 +118,9 @@ detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options, size
 }
 detgemm_status_t detgemm_run_info_init(detgemm_run_info_t* info, size_t struct_size) {
   return init("info", info, struct_size);
+}
+detgemm_status_t detgemm_snap_spec_init(detgemm_snap_spec_t* spec, size_t struct_size) {
+  return init("spec", spec, struct_size);
 }
 detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options, size_t struct_size) {
   return init("options", options, struct_size);

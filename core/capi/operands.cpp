@@ -72,6 +72,10 @@ Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given
   if (!contract) return contract.status();
   auto continues = flag_of(label + ".continue_from_c", c->continue_from_c);
   if (!continues) return continues.status();
+  auto a_snapped = flag_of(label + ".a_snapped", c->a_snapped);
+  if (!a_snapped) return a_snapped.status();
+  auto b_snapped = flag_of(label + ".b_snapped", c->b_snapped);
+  if (!b_snapped) return b_snapped.status();
   GemmSpec spec;
   spec.n = c->n;
   spec.k = c->k;
@@ -83,6 +87,8 @@ Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given
   if (c->bias != DETGEMM_NONE) spec.bias = static_cast<DType>(c->bias);
   spec.activation = static_cast<Activation>(c->activation);
   spec.continue_from_c = *continues;
+  spec.a_snapped = *a_snapped;
+  spec.b_snapped = *b_snapped;
   if (Status s = validate(spec); !s) return s;
   return spec;
 }

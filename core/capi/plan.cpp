@@ -201,6 +201,8 @@ detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan, detgemm_gemm_spec
     c.beta = spec.beta;
     if (spec.bias) c.bias = static_cast<detgemm_dtype_t>(*spec.bias);
     c.continue_from_c = spec.continue_from_c ? 1 : 0;
+    c.a_snapped = spec.a_snapped ? 1 : 0;
+    c.b_snapped = spec.b_snapped ? 1 : 0;
     return write("out", c, out);
   });
 }

@@ -51,7 +51,10 @@ void add_contract(Report& report, const Problem& problem) {
   report.line("", contract.canonical());
   report.line("digest", hex(contract.digest()));
   report.line("evidence", evidence(contract.arithmetic));
-  report.line("k_block", std::to_string(contract.k_block) + " products in one fused step");
+  report.line("k_block",
+              std::to_string(contract.k_block) + (contract.arithmetic == Arithmetic::snap
+                                                      ? " products, of which leaves are multiples"
+                                                      : " products in one fused step"));
   report.line("leaves", std::to_string(leaves));
   report.text += "\nOrder of one output, '+' in fp32 to nearest even\n" + order + "\n";
 }

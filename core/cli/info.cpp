@@ -93,10 +93,18 @@ void add_devices(Report& report, const std::vector<KnownBackend>& list) {
   }
 }
 
-/// Every kernel that may be forced for some base contract.
+/// Every pair of arithmetic and input: chains, and snap, which has none.
+std::vector<Contract> listed_contracts() {
+  const auto chains = base_contracts();
+  std::vector<Contract> all(chains.begin(), chains.end());
+  all.push_back(need(Contract::parse("snap/bf16/fold:128->fp32")));
+  return all;
+}
+
+/// Every kernel that may be forced for some listed contract.
 std::vector<std::string> variants_of(const KnownBackend& known) {
   std::vector<std::string> all;
-  for (const Contract& contract : base_contracts()) {
+  for (const Contract& contract : listed_contracts()) {
     if (!would_run(known, probe(contract))) continue;
     for (const std::string& variant : known.backend->variants(probe(contract))) {
       if (std::find(all.begin(), all.end(), variant) == all.end()) all.push_back(variant);
@@ -129,7 +137,7 @@ void add_contracts(Report& report, const std::vector<KnownBackend>& list) {
   Json& contracts = report.json["contracts"] = Json::array();
   std::optional<Arithmetic> heading;
   report.text += "\nContracts: k_block, digest, and the backends here that compute it\n";
-  for (const Contract& contract : base_contracts()) {
+  for (const Contract& contract : listed_contracts()) {
     std::vector<std::string> supporting;
     Json entry{{"contract", contract.text()}, {"k_block", contract.k_block}};
     entry["digest"] = hex(contract.digest());

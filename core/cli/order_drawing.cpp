@@ -18,6 +18,9 @@ std::string range(std::int64_t begin, std::int64_t end) {
 }
 
 std::string steps_of(const Contract& contract, std::int64_t length) {
+  if (contract.arithmetic == Arithmetic::snap) {
+    return std::to_string(length) + " snapped products, exact in any order";
+  }
   const std::int64_t steps = length == 0 ? 0 : (length - 1) / contract.k_block + 1;
   const std::int64_t zeros = steps * contract.k_block - length;
   std::string text = std::to_string(steps) + (steps == 1 ? " step of " : " steps of ") +

@@ -57,6 +57,8 @@ class Case {
   const Contract& contract() const { return setting_.contract; }
   const Backend& engine() const { return *setting_.engine; }
   bool has_oracle() const { return setting_.oracle.backend != nullptr; }
+  /// Precondition: there is one.
+  const Backend& oracle() const { return *setting_.oracle.backend; }
   /// The contract with this output type in place of its own.
   Contract with_output(DType output) const;
 

@@ -44,6 +44,10 @@ std::vector<Contract> default_contracts(const Backend& engine) {
     list.push_back(with_leaf(engine, base, ReductionKind::tree, outputs[(turn + 2) % 3]));
     ++turn;
   }
+  const Contract snap = *Contract::make(Arithmetic::snap, DType::bf16, {ReductionKind::fold, 128},
+                                        DType::fp32);  // has no chain
+  list.push_back(with_leaf(engine, snap, ReductionKind::fold, DType::fp32));
+  list.push_back(with_leaf(engine, snap, ReductionKind::tree, DType::bf16));
   return list;
 }
 

@@ -71,11 +71,36 @@ Partial after_step(const Contract& contract, const Partial& before, std::span<co
       p.error += flushed + 2.001 * kUnit * added + 9.0 * kMinNormal;
       p.error += kUnit * (p.magnitude + p.error) + kMinNormal;
       break;
+    case Arithmetic::snap:
+      break;  // exact once the operands are snapped: see snapped_leaf
   }
   return p;
 }
 
+/// A leaf of snap: the sum of the rounded operands is exact, so the error is that of rounding them,
+/// by Cauchy and Schwarz. `rounding(norm)` bounds the 2-norm of what rounding changes.
+Partial snapped_leaf(std::span<const Term> terms) {
+  Partial p;
+  double a = 0.0;
+  double b = 0.0;
+  for (const Term& term : terms) {
+    p.sum += term.product;
+    p.magnitude += std::fabs(term.product);
+    a += term.a * term.a;
+    b += term.b * term.b;
+  }
+  const double root = std::sqrt(static_cast<double>(terms.size()));
+  const auto rounding = [&](double norm) {
+    return std::max(root / (0x1p12 - 0.5 * root) * norm, root * 0x1p-63);
+  };
+  const double left = rounding(std::sqrt(a));
+  const double right = rounding(std::sqrt(b));
+  p.error = (left * std::sqrt(b) + (std::sqrt(a) + left) * right) * (1.0 + 0x1p-40);
+  return p;
+}
+
 Partial chain(const Contract& contract, std::span<const Term> terms) {
+  if (contract.arithmetic == Arithmetic::snap) return snapped_leaf(terms);
   Partial p;
   const auto block = static_cast<std::size_t>(contract.k_block);
   for (std::size_t begin = 0; begin < terms.size(); begin += block) {
@@ -118,7 +143,7 @@ Term make_term(std::uint32_t a, std::uint32_t b, DType input) {
   const Format f = format_of(input);
   const double x = decode(a, input);
   const double y = decode(b, input);
-  Term term{x * y, 0.0, false};
+  Term term{x * y, 0.0, false, x, y};
   if (term.product == 0.0) return term;
   const auto exponent = [&](double v) { return std::max(std::ilogb(v), f.min_exponent()); };
   term.weight = std::ldexp(1.0, exponent(x) + exponent(y));

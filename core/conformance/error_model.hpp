@@ -12,9 +12,10 @@ namespace detgemm::conformance {
 
 /// One product as the bound sees it: its exact value, and what truncation depends on.
 struct Term {
-  double product = 0.0;    ///< exact: 2 x 24 bits fit a double
-  double weight = 0.0;     ///< 2^(exponent of a + exponent of b); 0 for a zero product
-  bool subnormal = false;  ///< one of the operands is
+  double product = 0.0;     ///< exact: 2 x 24 bits fit a double
+  double weight = 0.0;      ///< 2^(exponent of a + exponent of b); 0 for a zero product
+  bool subnormal = false;   ///< one of the operands is
+  double a = 0.0, b = 0.0;  ///< the operands
 };
 Term make_term(std::uint32_t a, std::uint32_t b, DType input);
 

@@ -14,7 +14,8 @@ namespace detgemm {
 namespace {
 
 constexpr std::array kArithmetics{Arithmetic::ieee_fma,  Arithmetic::hopper, Arithmetic::ampere,
-                                  Arithmetic::blackwell, Arithmetic::cdna3,  Arithmetic::cdna2};
+                                  Arithmetic::blackwell, Arithmetic::cdna3,  Arithmetic::cdna2,
+                                  Arithmetic::snap};
 constexpr std::array kInputs{DType::bf16, DType::fp16, DType::fp32,
                              DType::tf32, DType::e4m3, DType::e5m2};
 
@@ -32,6 +33,7 @@ std::span<const Contract> base_contracts() noexcept {
   static const List all = [] {
     List list;
     for (Arithmetic arithmetic : kArithmetics) {
+      if (arithmetic == Arithmetic::snap) continue;  // has no chain
       for (DType input : kInputs) {
         arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
           Contract& contract = list.entries[list.count++];
@@ -110,6 +112,10 @@ Status Contract::validate() const {
     case ReductionKind::chain:
       if (leaf != 0) {
         return invalid("contract leaf is " + std::to_string(leaf) + ": chain has no leaves");
+      }
+      if (arithmetic == Arithmetic::snap) {
+        return invalid("contract reduction is chain: " + pair +
+                       " rounds operands to a grid per leaf, so it needs fold or tree");
       }
       return {};
     case ReductionKind::fold:

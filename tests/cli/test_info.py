@@ -116,6 +116,15 @@ class Explain(command.CommandTest):
         _, fold = self.explain("hopper/bf16/fold:16", 1600)
         self.assertIn("+ ... 96 leaves ...\n  + leaf 99  k [1584, 1600)", fold["contract"]["order"])
 
+    def test_snap(self):
+        text, answer = self.explain("snap/bf16/fold:128->fp32", 300)
+        self.assertEqual(answer["contract"]["order"],
+                         "start (+0, or C with continue)\n"
+                         "  + leaf 0  k [0, 128)  128 snapped products, exact in any order\n"
+                         "  + leaf 1  k [128, 256)  128 snapped products, exact in any order\n"
+                         "  + leaf 2  k [256, 300)  44 snapped products, exact in any order\n")
+        self.assertIn("k_block     64 products, of which leaves are multiples", text)
+
     def test_chain_and_nothing(self):
         _, chain = self.explain("hopper/bf16/chain", 40)
         self.assertIn("k [0, 40)  3 steps of 16 products, the last padded with 8 zero",

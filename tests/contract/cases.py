@@ -12,7 +12,9 @@ OUTPUTS = ('bf16', 'fp16', 'fp32')
 KINDS = ('bits', 'near', 'near', 'wide', 'tiny', 'tiny', 'huge', 'cancel', 'cancel', 'specials')
 ACTIVATIONS = ('none', 'none', 'relu', 'silu', 'gelu', 'gelu_tanh')
 ONE = 0x3f800000
-CONTRACTS = 180  # 20 pairs of arithmetic and input, 3 reductions, 3 outputs
+CHAINED = 180  # 20 pairs of arithmetic and input, 3 reductions, 3 outputs
+SNAP = 6       # 2 reductions, 3 outputs
+CONTRACTS = CHAINED + SNAP
 LARGE = (3, 27, 58)
 NARROW = {12: (9, 1), 74: (1, 1), 96: (70, 1), 133: (1, 2)}
 
@@ -141,21 +143,27 @@ def scale(draw):
 
 
 def case(seed, index):
-    """Case `index` of a seed; contracts take turns, so that 180 in a row have each once."""
+    """Case `index` of a seed; contracts take turns, so that 186 in a row have each once."""
     draw = Draw(seed * 1000003 + index)
-    pairs = list(K_BLOCK)
-    arithmetic, fmt = pairs[index % len(pairs)]
-    reduction = ('chain', 'fold', 'tree')[index // len(pairs) % 3]
-    output = OUTPUTS[index // len(pairs) // 3 % 3]
-    block = K_BLOCK[arithmetic, fmt]
+    turn = index % CONTRACTS
+    if turn >= CHAINED:
+        arithmetic, fmt, block = 'snap', 'bf16', 64
+        reduction = ('fold', 'tree')[turn % 2]
+        output = OUTPUTS[(turn - CHAINED) // 2]
+    else:
+        pairs = list(K_BLOCK)
+        arithmetic, fmt = pairs[turn % len(pairs)]
+        reduction = ('chain', 'fold', 'tree')[turn // len(pairs) % 3]
+        output = OUTPUTS[turn // len(pairs) // 3 % 3]
+        block = K_BLOCK[arithmetic, fmt]
     kind = draw.choice(KINDS)
     m, n = draw.choice(((1, 64), (2, 33), (3, 20), (7, 13), (5, 17), (12, 6), (1, 100)))
     longest = draw.choice((1, 2, 4, 6)) * block if block > 1 else draw.choice((8, 40))
     k = draw.choice((0, 1, block, block - 1)) if draw.one_in(8) else draw.randrange(1, longest + 1)
-    if index % CONTRACTS in LARGE:  # more than one tile of 64 x 64
+    if turn in LARGE:  # more than one tile of 64 x 64
         m, n, k = draw.randrange(65, 72), draw.randrange(65, 72), draw.randrange(1, 2 * block + 1)
-    if index % CONTRACTS in NARROW:
-        m, n = NARROW[index % CONTRACTS]
+    if turn in NARROW:
+        m, n = NARROW[turn]
     if reduction != 'chain':
         leaf = block * draw.choice((1, 1, 2, 3)) if block > 1 else draw.choice((1, 3, 5, 8))
         if index % CONTRACTS not in LARGE and not draw.one_in(6):

@@ -3,6 +3,7 @@
 """Sections 1 and 4 of CONTRACT.md: the contract's name and digest, and how steps make a sum."""
 
 import fp32
+import snap
 import steps
 
 
@@ -14,7 +15,8 @@ class Contract:
         self.arithmetic, self.input, reduction = left.split('/')
         self.kind, _, leaf = reduction.partition(':')
         self.leaf = int(leaf or 0)
-        self.k_block = steps.K_BLOCK[self.arithmetic, self.input]
+        self.k_block = (64 if self.arithmetic == 'snap' else
+                        steps.K_BLOCK[self.arithmetic, self.input])
         self.text = text
 
     def digest(self):
@@ -29,6 +31,8 @@ class Contract:
 
 def chain(contract, a, b, start):
     """chain(k0, k1, start) over the products given."""
+    if contract.arithmetic == 'snap':  # a leaf, from +0: section 3.5, rule 4
+        return snap.leaf_sum(a, b)
     length = contract.k_block
     acc = start
     for k in range(0, len(a), length):

@@ -246,6 +246,82 @@ static void ranks(const detgemm_backend_t* backend) {
   detgemm_plan_destroy(plan);
 }
 
+/* A leaf of one row in which 1/256 is lost beside 4096, and a product of snapped operands. */
+static void snapping(const detgemm_backend_t* backend) {
+  const detgemm_contract_t contract = contract_named("snap/bf16/fold:64->fp32");
+  const uint16_t row[4] = {0x4580, 0x3b80, 0x3f80, 0xbf80};  /* 4096, 1/256, 1, -1 */
+  const uint16_t want[4] = {0x4580, 0x0000, 0x0000, 0x0000}; /* on the grid 2 */
+  const float square = 16777216.0f;
+  uint16_t made[4] = {7, 7, 7, 7};
+  float out = 0;
+  detgemm_snap_spec_t leaves;
+  detgemm_const_matrix_t from;
+  detgemm_matrix_t to;
+  detgemm_const_matrix_t a;
+  detgemm_const_matrix_t b;
+  const detgemm_matrix_t d = output(&out, 1, 1);
+  detgemm_gemm_spec_t spec;
+  detgemm_gemm_spec_t again;
+  detgemm_operands_t operands;
+  detgemm_plan_t* plan = NULL;
+  char* memory = NULL;
+  char* scratch = NULL;
+  size_t bytes = 0;
+  int32_t snapped = -1;
+  OK(detgemm_snap_spec_init(&leaves, sizeof leaves));
+  EXPECT(leaves.leaf_k == 128 && leaves.k == DETGEMM_K_COLS);
+  leaves.leaf_k = 64;
+  OK(detgemm_const_matrix_init(&from, sizeof from));
+  OK(detgemm_matrix_init(&to, sizeof to));
+  from.data = row;
+  to.data = made;
+  from.rows = to.rows = 1;
+  from.cols = to.cols = from.row_stride = to.row_stride = 4;
+  OK(detgemm_is_snapped(backend, NULL, &leaves, &from, &snapped));
+  EXPECT(snapped == 0);
+  OK(detgemm_snap(backend, NULL, &leaves, &from, &to));
+  EXPECT(memcmp(made, want, sizeof want) == 0);
+  leaves.leaf_k = 65;
+  REFUSED(detgemm_snap(backend, NULL, &leaves, &from, &to), DETGEMM_INVALID_ARGUMENT,
+          "leaf_k is 65");
+  leaves.leaf_k = 64;
+  REFUSED(detgemm_snap(backend, NULL, NULL, &from, &to), DETGEMM_INVALID_ARGUMENT, "spec is null");
+  REFUSED(detgemm_is_snapped(backend, NULL, &leaves, &from, NULL), DETGEMM_INVALID_ARGUMENT,
+          "snapped is null");
+  a = from;
+  a.data = made;
+  OK(detgemm_is_snapped(backend, NULL, &leaves, &a, &snapped));
+  EXPECT(snapped == 1);
+  b = a; /* the same numbers as a column */
+  b.rows = 4;
+  b.cols = b.row_stride = 1;
+  b.col_stride = 4;
+  OK(detgemm_gemm_spec_init(&spec, sizeof spec));
+  EXPECT(spec.a_snapped == 0 && spec.b_snapped == 0);
+  spec.n = 1;
+  spec.k = 4;
+  spec.contract = &contract;
+  spec.a_snapped = 1;
+  spec.b_snapped = 2;
+  REFUSED(detgemm_gemm_spec_validate(&spec), DETGEMM_INVALID_ARGUMENT, "spec.b_snapped is 2");
+  spec.b_snapped = 1;
+  OK(detgemm_operands_init(&operands, sizeof operands));
+  operands.a = &a;
+  operands.b = &b;
+  operands.d = &d;
+  OK(detgemm_plan_create(backend, &spec, NULL, &plan));
+  OK(detgemm_gemm_spec_init(&again, sizeof again));
+  OK(detgemm_plan_spec(plan, &again));
+  EXPECT(again.a_snapped == 1 && again.b_snapped == 1);
+  OK(detgemm_plan_workspace_size(plan, 1, &bytes));
+  memory = malloc(bytes + DETGEMM_WORKSPACE_ALIGNMENT);
+  scratch = memory + DETGEMM_WORKSPACE_ALIGNMENT - (uintptr_t)memory % DETGEMM_WORKSPACE_ALIGNMENT;
+  OK(detgemm_plan_run(plan, NULL, &operands, scratch, bytes, NULL));
+  EXPECT(memcmp(&out, &square, sizeof out) == 0);
+  detgemm_plan_destroy(plan);
+  free(memory);
+}
+
 static void one_call(int on_host) {
   const detgemm_contract_t contract = contract_named("ieee_fma/fp32/chain->fp32");
   float out[6] = {0};
@@ -291,12 +367,14 @@ int main(void) {
   backends(skeleton_for_c());
   plans(skeleton_for_c());
   ranks(skeleton_for_c());
+  snapping(skeleton_for_c());
   for (i = 0; i < detgemm_backend_count(); ++i) {
     const detgemm_backend_t* backend = detgemm_backend_at(i);
     OK(detgemm_backend_device_kind(backend, &kind));
     if (kind == DETGEMM_HOST && detgemm_backend_available(backend) == DETGEMM_OK) {
       backends(backend);
       plans(backend);
+      snapping(backend);
       ++on_host;
     }
   }

@@ -33,6 +33,8 @@ constexpr Pinned kPinned[] = {
     {"blackwell/fp16/tree:64->fp16", "f5a4a217c311207d"},
     {"cdna3/fp16/tree:2147483648->fp16", "7c182706ba0a6155"},
     {"cdna2/bf16/chain->fp32", "7ceb513355c7c402"},
+    {"snap/bf16/fold:128->fp32", "adc8f88d27bd20b9"},
+    {"snap/bf16/tree:128->fp32", "dbb20b870f42dc74"},
 };
 
 TEST(Contract, DigestsArePinned) {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/conformance/controls/control.hpp"
+
 namespace detgemm::controls {
 namespace {
 
@@ -68,6 +70,10 @@ class FaultyBackend final : public Backend {
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     return std::shared_ptr<const PlanImpl>(std::make_shared<FaultyPlan>(fault_, spec, options));
+  }
+  Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
+              const Matrix& to) const override {
+    return honest().snap(stream, spec, from, to);
   }
   Device& device() const noexcept override {
     return fault_.device != nullptr ? *fault_.device : host_device();

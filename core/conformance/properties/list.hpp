@@ -26,6 +26,8 @@ void shares(Case& c);
 void microbatch(Case& c);
 void concurrency(Case& c);
 void graph_replay(Case& c);
+void permutation(Case& c);
+void snapped(Case& c);
 void reference(Case& c);
 void probes(Case& c);
 void specials(Case& c);

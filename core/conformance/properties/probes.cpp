@@ -92,8 +92,9 @@ void survivors(Case& c, DType output, bool by_leaf) {
   const Contract& contract = c.contract();
   const DType input = contract.input;
   const std::int64_t part = std::max<std::int64_t>(contract.reduction.leaf_k, contract.k_block);
-  const std::int64_t k = std::max<std::int64_t>(c.random().between(2 * part + 1, 8 * part),
-                                                4 * kRows + 4 * contract.k_block);
+  const bool snap = contract.arithmetic == Arithmetic::snap;
+  const std::int64_t k = std::max<std::int64_t>(
+      c.random().between(2 * part + 1, (snap ? 24 : 8) * part), 4 * kRows + 4 * contract.k_block);
   Request request = c.draw({kRows, kCols, 1}, Distribution::normal);
   c.log(std::string(by_leaf ? "leaf weights" : "unit counts") + ", k=" + std::to_string(k));
   request.spec.contract = c.with_output(output);
@@ -110,6 +111,16 @@ void survivors(Case& c, DType output, bool by_leaf) {
       b_line[static_cast<std::size_t>(at)] = encode(std::ldexp(1.0, scale.huge), input);
     }
   }
+  // Snap rounds a leaf to a grid, on which nothing is left of the units beside a huge element of B.
+  std::vector<bool> coarse(static_cast<std::size_t>(k), false);
+  for (const HugePair& pair : pairs) {
+    for (const std::int64_t at : {pair.plus, pair.minus}) {
+      const std::int64_t begin = at / part * part;
+      for (std::int64_t i = begin; snap && i < std::min(k, begin + part); ++i) {
+        coarse[static_cast<std::size_t>(i)] = true;
+      }
+    }
+  }
   Elements expected(output, kRows, kCols);
   bool discriminating = false;
   for (std::int64_t row = 0; row < kRows; ++row) {
@@ -124,6 +135,7 @@ void survivors(Case& c, DType output, bool by_leaf) {
       const double value = product.huge != 0
                                ? product.huge * std::ldexp(1.0, scale.huge)
                                : std::ldexp(static_cast<double>(product.units), scale.tiny);
+      if (coarse[static_cast<std::size_t>(i)]) product.units = 0;
       request.a.set(row, i, encode(value, input));
       for (std::int64_t col = 0; col < kCols; ++col) {
         request.b.set(i, col, b_line[static_cast<std::size_t>(i)]);

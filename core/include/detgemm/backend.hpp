@@ -13,6 +13,7 @@
 
 #include "detgemm/device.hpp"
 #include "detgemm/gemm_spec.hpp"
+#include "detgemm/snap.hpp"
 #include "detgemm/status.hpp"
 
 namespace detgemm {
@@ -147,6 +148,16 @@ class DETGEMM_API Backend {
                                                             const PlanOptions& options) const = 0;
   /// The memory and streams that it works with.
   virtual Device& device() const noexcept = 0;
+
+  /// Snaps a matrix, by default `unsupported`. Preconditions: the arguments passed
+  /// `detgemm::validate`, there are elements, the stream is of the backend's kind, and `available`
+  /// returned ok. Postconditions: those of `detgemm::snap`.
+  virtual Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
+                      const Matrix& to) const;
+  /// Whether snapping would change no value. By default the matrix is looked at on the host, after
+  /// a copy if it lies elsewhere. Preconditions as above.
+  virtual Result<bool> is_snapped(Stream stream, const SnapSpec& spec,
+                                  const ConstMatrix& matrix) const;
 
   /// Whether there is a backend at this address of readable memory: false where the C interface was
   /// handed garbage.

@@ -25,6 +25,7 @@ enum class Arithmetic : std::int32_t {
   blackwell = 3,  ///< NVIDIA SM100 (tcgen05); published model, equals hopper except for fp8
   cdna3 = 4,      ///< AMD gfx942 matrix cores; published model, not run on AMD hardware
   cdna2 = 5,      ///< AMD gfx90a matrix cores; published model, not run on AMD hardware
+  snap = 6,       ///< exact sums of leaves whose operands are rounded to a grid: any unit's bits
 };
 
 /// The order in which k-blocks enter the accumulator.
@@ -100,7 +101,8 @@ DETGEMM_API std::string_view name(ReductionKind kind) noexcept;
 
 /// Every arithmetic, in the order of the enumeration.
 DETGEMM_API std::span<const Arithmetic> arithmetics() noexcept;
-/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output.
+/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output; but snap,
+/// which has no chain.
 DETGEMM_API std::span<const Contract> base_contracts() noexcept;
 
 /// The digest as 16 lower-case hexadecimal digits.

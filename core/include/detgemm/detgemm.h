@@ -108,7 +108,8 @@ enum {
   DETGEMM_AMPERE = 2,
   DETGEMM_BLACKWELL = 3,
   DETGEMM_CDNA3 = 4,
-  DETGEMM_CDNA2 = 5
+  DETGEMM_CDNA2 = 5,
+  DETGEMM_SNAP = 6
 };
 
 typedef int32_t detgemm_reduction_t;
@@ -209,7 +210,8 @@ DETGEMM_API detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_
 DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
                                              int32_t* k_block);
 
-/* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output. */
+/* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output; but
+ * snap, which has no chain. */
 DETGEMM_API size_t detgemm_contract_count(void);
 DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_t* out);
 
@@ -278,6 +280,8 @@ typedef struct detgemm_gemm_spec_t {
   float beta;              /* 0: C is not read */
   detgemm_dtype_t bias;    /* DETGEMM_NONE (default), bf16, fp16 or fp32 */
   int32_t continue_from_c; /* 0 (default) or 1: start the accumulator from fp32 C */
+  int32_t a_snapped;       /* 0 (default) or 1: a promise, for contracts of snap alone, that */
+  int32_t b_snapped;       /* detgemm_is_snapped finds this operand snapped; see gemm_spec.hpp */
 } detgemm_gemm_spec_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_spec_init(detgemm_gemm_spec_t* spec, size_t struct_size);
 /* DETGEMM_OK, or the rule that the problem breaks on every backend. */
@@ -443,6 +447,8 @@ typedef struct detgemm_gemm_options_t {
   size_t workspace_bytes;
   int32_t max_workers;     /* 0 (default) for all */
   detgemm_stable_t stable; /* DETGEMM_STABLE_NONE (default) is always right */
+  int32_t a_snapped;       /* 0 (default) or 1, as in detgemm_gemm_spec_t */
+  int32_t b_snapped;
 } detgemm_gemm_options_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options,
                                                        size_t struct_size);
@@ -456,6 +462,39 @@ DETGEMM_API detgemm_status_t detgemm_gemm(const detgemm_stream_t* stream,
                                           const detgemm_matrix_t* d,
                                           const detgemm_contract_t* contract,
                                           const detgemm_gemm_options_t* options);
+
+/* ---- Snapped operands, for contracts of snap --------------------------------------------------
+ */
+
+/* Which dimension of a stored matrix is K: its columns (A with op none, B with transpose) or its
+ * rows (A with transpose, B with op none). */
+typedef int32_t detgemm_k_dimension_t;
+enum { DETGEMM_K_COLS = 0, DETGEMM_K_ROWS = 1 };
+
+/* How a matrix is cut into leaves, each of which is snapped by itself. Defaults: 128, columns. */
+typedef struct detgemm_snap_spec_t {
+  uint32_t struct_size;
+  detgemm_k_dimension_t k;
+  int64_t leaf_k; /* LEAF of the contract: a multiple of 64 */
+} detgemm_snap_spec_t;
+DETGEMM_API detgemm_status_t detgemm_snap_spec_init(detgemm_snap_spec_t* spec, size_t struct_size);
+
+/* Rounds every leaf to its grid, as a contract of snap does with its operands: `to` is then an
+ * ordinary bf16 matrix that such a contract takes as it lies (a_snapped, b_snapped). Both are bf16
+ * and of the same shape; `to` may be `from` itself, and otherwise lies apart. The work is enqueued
+ * on the stream; on the host it is finished at return. snap.hpp says more. */
+DETGEMM_API detgemm_status_t detgemm_snap(const detgemm_backend_t* backend,
+                                          const detgemm_stream_t* stream,
+                                          const detgemm_snap_spec_t* spec,
+                                          const detgemm_const_matrix_t* from,
+                                          const detgemm_matrix_t* to);
+/* Sets *snapped to 1 if snapping would change no value, and to 0 otherwise. It waits for the stream
+ * and cannot be captured: a check for tools and tests. */
+DETGEMM_API detgemm_status_t detgemm_is_snapped(const detgemm_backend_t* backend,
+                                                const detgemm_stream_t* stream,
+                                                const detgemm_snap_spec_t* spec,
+                                                const detgemm_const_matrix_t* matrix,
+                                                int32_t* snapped);
 
 /* ---- Digests: FNV-1a, 64 bit ---------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 ///   gemm_spec.hpp            GemmSpec, a problem without its M, and Operands, the arrays of a run
 ///   plan.hpp                 Plan and gemm, which compute
 ///   backend.hpp              Backend, backends() and find_backend: what they compute with
+///   snap.hpp                 operands of snap contracts, snapped once
 ///   runtime.hpp              Runtime, which starts Kokkos for the reference
 ///   version.hpp              the version of the library
 ///   device.hpp, digest.hpp   for tools
@@ -29,6 +30,7 @@
 #include "detgemm/matrix.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/runtime.hpp"
+#include "detgemm/snap.hpp"
 #include "detgemm/status.hpp"
 #include "detgemm/types.hpp"
 #include "detgemm/version.hpp"

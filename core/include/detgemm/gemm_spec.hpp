@@ -31,6 +31,13 @@ struct GemmSpec {
   /// k_block (chain) or at the end of a leaf (fold) gives the bits of the uncut one. Needs beta =
   /// 0; a tree cannot continue, since its shape depends on the whole of K.
   bool continue_from_c = false;
+  /// Contracts of `snap` only: the caller promises that this operand is snapped already, for leaves
+  /// of this contract that begin at its first product (`is_snapped` in snap.hpp tells, `snap`
+  /// makes it so). It is then used as it lies, and the workspace has no copy of it. Snapping what
+  /// is snapped changes nothing, so the bits are those without the promise. Where it is broken, D
+  /// has unspecified values, which may differ between runs; no other memory is touched.
+  bool a_snapped = false;
+  bool b_snapped = false;
 
   /// Whether a run reads C.
   bool reads_c() const { return continue_from_c || beta != 0.0F; }

@@ -122,6 +122,8 @@ struct GemmOptions {
   std::int32_t max_workers = 0;  ///< as in PlanOptions
   Stable stable = Stable::none;  ///< as in PlanOptions
   bool serial_launch = false;    ///< as in PlanOptions
+  bool a_snapped = false;        ///< as in GemmSpec
+  bool b_snapped = false;        ///< as in GemmSpec
 };
 
 /// One call that plans, checks and runs. The contract is part of the call; there is no default one.
