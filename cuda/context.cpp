@@ -70,9 +70,12 @@ std::uint64_t current_context() {
 cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
   using Key = std::pair<std::uint64_t, Arithmetic>;
   const Key key{context, arithmetic};
-  // No lock is taken while a thread stays with one context and one arithmetic.
-  static thread_local Key last{~std::uint64_t{0}, arithmetic};  // the number of no context
-  if (key == last) return cudaSuccess;
+  // No lock is taken while a thread stays with one context.
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};  // the number of no context
+  static thread_local std::array<std::uint64_t, 8> prepared_last{kNone, kNone, kNone, kNone,
+                                                                 kNone, kNone, kNone, kNone};
+  std::uint64_t& last = prepared_last.at(static_cast<std::size_t>(arithmetic));
+  if (last == context) return cudaSuccess;
   static std::mutex mutex;
   static std::set<Key> prepared;
   const std::lock_guard lock(mutex);
@@ -80,7 +83,7 @@ cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
     if (const auto e = raise_limits(arithmetic); e != cudaSuccess) return e;
     prepared.insert(key);
   }
-  last = key;
+  last = context;
   return cudaSuccess;
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/snap/call.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -27,6 +28,8 @@ constexpr FamilyRow kFamilies[] = {
      sm90::compiled, sm90::kernel_of, sm90::launch_gather, sm90::leaf_workspace, nullptr},
     {Family::simt, Arithmetic::ieee_fma, simt::kernels, simt::usual_question, simt::why_not,
      simt::choose, simt::name, simt::compiled, simt::kernel_of, simt::launch, nullptr, nullptr},
+    {Family::snap, Arithmetic::snap, nullptr, nullptr, nullptr, nullptr, snap::name, snap::compiled,
+     snap::kernel_of, nullptr, nullptr, nullptr},
 };
 
 }  // namespace

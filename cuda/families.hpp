@@ -79,7 +79,9 @@ struct FamilyRow {
   /// The Question about m rows whose arrays are as they usually are (see `takes`). Null with
   /// kernels.
   Question (*usual)(const GemmSpec&, std::int64_t m);
-  /// The rule by which the forced kernel does not take the problem, or null. No model of time.
+  /// The rule by which the forced kernel does not take the problem, or null. No model of time. Null
+  /// with choose and launch: its kernels run ahead of those of other families, and no Question is
+  /// theirs.
   const char* (*why_not)(const Question&);
   /// The cheapest kernel by a model of time. Pure.
   Choice (*choose)(const Question&);

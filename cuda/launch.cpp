@@ -10,6 +10,7 @@
 #include "cuda/context.hpp"
 #include "cuda/families.hpp"
 #include "cuda/recall.hpp"
+#include "cuda/snap/call.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -22,6 +23,18 @@ Status refusal(const Question& q, const char* why) {
   return forced_kernel_refuses(kernels(contract)[static_cast<std::size_t>(q.forced)].name, why);
 }
 
+/// decide for the arithmetics whose kernels multiply.
+Result<Decision> decide_multiplication(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                                       const LaunchOptions& options) {
+  static thread_local Recall recall;
+  const Question q = question_of(g, arithmetic, input, options);
+  if (const Decision* known = recall.find(q)) return *known;
+  const Choice choice = row_of(q.family).choose(q);
+  if (choice.why_not != nullptr) return refusal(q, choice.why_not);
+  recall.keep(q, choice.decision);
+  return choice.decision;
+}
+
 /// What a launch returns where the context has no room for its cluster.
 bool says_no_cluster(cudaError_t error) {
   return error == cudaErrorInvalidClusterSize || error == cudaErrorLaunchOutOfResources ||
@@ -31,6 +44,7 @@ bool says_no_cluster(cudaError_t error) {
 }  // namespace
 
 std::span<const KernelInfo> kernels(const Contract& contract) {
+  if (contract.arithmetic == Arithmetic::snap) return snap::kernels(contract);
   for (const FamilyRow& row : families()) {
     if (row.kernels == nullptr || row.arithmetic != contract.arithmetic) continue;
     if (const auto list = row.kernels(contract); !list.empty()) return list;
@@ -51,27 +65,39 @@ bool takes(const KernelInfo& kernel, const GemmSpec& spec) {
 Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
                         const LaunchOptions& options) {
   if (g.m == 0 || g.n == 0) return Decision{};
-  static thread_local Recall recall;
-  const Question q = question_of(g, arithmetic, input, options);
-  if (const Decision* known = recall.find(q)) return *known;
-  const Choice choice = row_of(q.family).choose(q);
-  if (choice.why_not != nullptr) return refusal(q, choice.why_not);
-  recall.keep(q, choice.decision);
-  return choice.decision;
+  if (arithmetic != Arithmetic::snap) return decide_multiplication(g, arithmetic, input, options);
+  const snap::SnappedCall call(g, options, nullptr);
+  if (call.why_not() != nullptr) return snap::refusal(options, call.why_not());
+  auto decision = decide_multiplication(call.arguments(), call.arithmetic(), input, call.options());
+  if (decision) {
+    decision->snap = true;
+    decision->snaps_a = call.snaps().a;
+    decision->snaps_b = call.snaps().b;
+  }
+  return decision;
 }
 
 std::string name(const Decision& d) {
-  return d.family == Family::none ? "none (no outputs)" : row_of(d.family).name(d);
+  if (d.family == Family::none) return "none (no outputs)";
+  const std::string text = row_of(d.family).name(d);
+  if (!d.snaps_a && !d.snaps_b) return text;
+  return text + (!d.snaps_b ? "/snap-a" : !d.snaps_a ? "/snap-b" : "/snap");
 }
 
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
-                            std::int64_t k, int sms) {
-  return needed_workspace(contract.arithmetic, contract.reduction, max_m, n, k, sms);
+                            std::int64_t k, const LaunchOptions& options) {
+  const bool snaps = contract.arithmetic == Arithmetic::snap;
+  const std::size_t copies = snaps ? snap::copies_bytes(max_m, n, k, options) : 0;
+  const Arithmetic arithmetic = snaps ? snap::multiplies(options) : contract.arithmetic;
+  return copies + needed_workspace(arithmetic, contract.reduction, max_m, n, k, options.sms);
 }
 
 std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
                                  const LaunchOptions& options) {
-  const std::size_t needed = needed_workspace(arithmetic, g.reduction, g.m, g.n, g.k, options.sms);
+  Contract contract;
+  contract.arithmetic = arithmetic;
+  contract.reduction = g.reduction;
+  const std::size_t needed = workspace_bytes(contract, g.m, g.n, g.k, options);
   LaunchOptions all = options;
   all.workspace_bytes = std::numeric_limits<std::size_t>::max();
   const auto decision = decide(g, arithmetic, input, all);
@@ -80,42 +106,88 @@ std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, 
 }
 
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
-                                 std::int64_t k, int sms) {
+                                 std::int64_t k, const LaunchOptions& options) {
+  const bool snaps = contract.arithmetic == Arithmetic::snap;
+  const Arithmetic arithmetic = snaps ? snap::multiplies(options) : contract.arithmetic;
   std::size_t packed = 0;
   for (const FamilyRow& row : families()) {
-    if (row.arithmetic != contract.arithmetic || row.packed_bytes == nullptr) continue;
+    if (row.arithmetic != arithmetic || row.packed_bytes == nullptr) continue;
     packed = std::max(packed, row.packed_bytes(contract.reduction, max_m, n, k));
   }
-  const std::size_t needed = workspace_bytes(contract, max_m, n, k, sms);
+  // Copies of snap lie as every kernel wants them: only operands that are not copied are packed.
+  if (snaps && !options.a_is_snapped && !options.b_is_snapped) packed = 0;
+  const std::size_t needed = workspace_bytes(contract, max_m, n, k, options);
   return packed == 0 ? needed : aligned_workspace(needed) + packed;
 }
 
-cudaError_t prepare_kernels(Arithmetic arithmetic) {
-  return prepare_in(current_context(), arithmetic);
+cudaError_t prepare_kernels(Arithmetic arithmetic, bool wgmma) {
+  const std::uint64_t context = current_context();
+  if (const auto e = prepare_in(context, arithmetic); e != cudaSuccess) return e;
+  if (arithmetic != Arithmetic::snap) return cudaSuccess;
+  return prepare_in(context, wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma);
 }
 
-cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
-                    void* workspace) {
-  if (decision.family == Family::none) return cudaSuccess;
-  const Call call{g, options, workspace};
+namespace {
+
+/// enqueue for the arithmetics whose kernels multiply. `first()` launches what comes before.
+template <class First>
+cudaError_t enqueue_multiplication(Decision& decision, const Call& call, std::uint64_t context,
+                                   const First& first) {
+  const auto launch = [&](const FamilyRow& row, const Kernel& kernel) {
+    const cudaError_t error = first(row);
+    return error == cudaSuccess ? row.launch(kernel, decision, call) : error;
+  };
   const FamilyRow& row = row_of(decision.family);
-  const std::uint64_t context = current_context();
   if (const auto e = prepare_in(context, row.arithmetic); e != cudaSuccess) return e;
   const Kernel kernel = row.kernel(decision);
-  if (kernel.cluster == 1) return row.launch(kernel, decision, call);
+  if (kernel.cluster == 1) return launch(row, kernel);
   if (holds_cluster(context, kernel, call.queue())) {
-    const cudaError_t error = row.launch(kernel, decision, call);
+    const cudaError_t error = launch(row, kernel);
     if (!says_no_cluster(error)) return error;
     cudaGetLastError();
     remember_no_cluster(context, kernel);
   }
-  LaunchOptions alone = options;
+  LaunchOptions alone = call.options;
   alone.clusters = false;
-  const auto again = decide(g, row.arithmetic, decision.input, alone);
+  const auto again = decide(call.g, row.arithmetic, decision.input, alone);
   if (!again) return cudaErrorInvalidClusterSize;  // a forced kernel
   decision = *again;
   const FamilyRow& other = row_of(decision.family);
-  return other.launch(other.kernel(decision), decision, call);
+  return launch(other, other.kernel(decision));
+}
+
+}  // namespace
+
+cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
+                    void* workspace) {
+  if (decision.family == Family::none) return cudaSuccess;
+  const std::uint64_t context = current_context();
+  if (!decision.snap) {
+    const auto nothing = [](const FamilyRow&) { return cudaSuccess; };
+    return enqueue_multiplication(decision, {g, options, workspace}, context, nothing);
+  }
+  const snap::SnappedCall call(g, options, workspace);
+  if (const auto e = prepare_in(context, Arithmetic::snap); e != cudaSuccess) return e;
+  const auto snaps = [&](const FamilyRow& row) {
+    // Kernels of CUDA cores are launched when all before them has ended.
+    return call.snap(row.arithmetic == Arithmetic::hopper);
+  };
+  const bool a = decision.snaps_a, b = decision.snaps_b;
+  const cudaError_t error = enqueue_multiplication(
+      decision, {call.arguments(), call.options(), call.workspace()}, context, snaps);
+  decision.snap = true;
+  decision.snaps_a = a;
+  decision.snaps_b = b;
+  return error;
+}
+
+cudaError_t snap_operand(const void* from, Strides from_strides, void* to, Strides to_strides,
+                         std::int64_t vectors, std::int64_t k, std::int64_t leaf_k,
+                         const LaunchOptions& options) {
+  if (const auto e = prepare_in(current_context(), Arithmetic::snap); e != cudaSuccess) return e;
+  const snap::Operand operand = snap::operand(from, from_strides.row, from_strides.col, to,
+                                              to_strides.row, to_strides.col, vectors, k, leaf_k);
+  return snap::enqueue(operand, options.sms, {options.stream, options.overlap});
 }
 
 }  // namespace detgemm::cuda

@@ -20,7 +20,8 @@
 ///                                            `-> name: what RunInfo::kernel reports
 ///
 /// The kernels compute hopper/{bf16,fp16} (compute capability 9.0) and ieee_fma/{bf16,fp16,fp32}
-/// (8.0 and above), each under chain, fold and tree.
+/// (8.0 and above), each under chain, fold and tree. Under snap/bf16 a kernel of its own snaps the
+/// operands into the workspace, and then those of hopper or ieee_fma multiply.
 namespace detgemm::cuda {
 
 /// Kernels that one function launches; cuda/families.hpp says what a family consists of.
@@ -31,6 +32,7 @@ enum class Family : std::uint8_t {
   leaves,   ///< wgmma under fold and tree
   gather,   ///< mma.sync on ordinary loads, for arrays that the others do not take
   simt,     ///< fma on CUDA cores
+  snap,     ///< snaps operands, ahead of a kernel of another family or by itself
 };
 
 /// How one call is launched. Nothing in it changes a bit of the result.
@@ -43,6 +45,10 @@ struct LaunchOptions {
   bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
   bool clusters = true;      ///< kernels that run in clusters may be chosen
   std::size_t workspace_bytes = 0;  ///< given to `enqueue`; fewer than needed counts as needed
+  bool wgmma =
+      true;  ///< snap: the device has compute capability 9.0; others multiply on CUDA cores
+  bool a_is_snapped = false;  ///< snap: A is snapped already ...
+  bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
 };
 
 /// A kernel that can be forced by its name. All kernels of a contract give the same bits for every
@@ -78,6 +84,8 @@ struct Decision {
   sm90::Raster raster;              ///< SM90: the order of the tiles
   bool packs_a = false, packs_b = false;  ///< SM90: it multiplies a copy of the operand ...
   std::size_t packed_bytes = 0;           ///< ... in workspace behind what every call may use
+  bool snap = false;                      ///< under the arithmetic snap, and then whether ...
+  bool snaps_a = false, snaps_b = false;  ///< ... the operand is snapped first, into workspace
 };
 
 /// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a
@@ -96,7 +104,7 @@ std::string name(const Decision& decision);
 /// Bytes of workspace that `enqueue` may use for at most max_m rows, whatever is decided. It grows
 /// with max_m.
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
-                            std::int64_t k, int sms);
+                            std::int64_t k, const LaunchOptions& options);
 
 /// Bytes of workspace from which on `decide` answers as if there were any number of them.
 std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
@@ -104,12 +112,13 @@ std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, 
 
 /// The same or more for all arrays of at most max_m rows, however they lie. It grows with max_m.
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
-                                 std::int64_t k, int sms);
+                                 std::int64_t k, const LaunchOptions& options);
 
 /// Loads the kernels of an arithmetic in the current context and raises their shared-memory limits,
 /// unless that has been done. `enqueue` does so itself; calling this first keeps the work, some
-/// milliseconds per context, out of the first launch and out of captures of graphs.
-cudaError_t prepare_kernels(Arithmetic arithmetic);
+/// milliseconds per context, out of the first launch and out of captures of graphs. `wgmma`: see
+/// LaunchOptions.
+cudaError_t prepare_kernels(Arithmetic arithmetic, bool wgmma = true);
 
 /// Enqueues D = epilogue(A*B) on the current device as `decide` decided for the same arguments and
 /// options. No allocation of device memory, no synchronisation; capturable.
@@ -142,5 +151,12 @@ inline constexpr int kMaxWaiting = 32;
 /// Any device of compute capability 8.0 and above; capturable.
 cudaError_t combine_roots(const GemmArguments& g, std::span<const Root> roots,
                           const LaunchOptions& options);
+
+/// Snaps `from` into `to`, which may be `from` itself: vectors of k bf16 numbers, cut into leaves
+/// of leaf_k, at the strides of (vector, number along k). Any device of compute capability 8.0 and
+/// above; capturable. Of the options only stream, sms and overlap count.
+cudaError_t snap_operand(const void* from, Strides from_strides, void* to, Strides to_strides,
+                         std::int64_t vectors, std::int64_t k, std::int64_t leaf_k,
+                         const LaunchOptions& options);
 
 }  // namespace detgemm::cuda

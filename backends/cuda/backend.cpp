@@ -5,6 +5,7 @@
 
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/plan.hpp"
+#include "backends/gpu/address_rules.hpp"
 #include "cuda/launch.hpp"
 #include "detgemm/cuda.hpp"
 
@@ -15,15 +16,26 @@ namespace {
 /// measured.
 bool computes(const Contract& contract) { return !cuda::kernels(contract).empty(); }
 
-/// Computed on CUDA cores, which are the same on every device since compute capability 8.0.
-bool is_fma(const Contract& contract) { return contract.arithmetic == Arithmetic::ieee_fma; }
+/// Computed on CUDA cores, which are the same on every device since compute capability 8.0, or, for
+/// snap, there and on tensor cores alike.
+bool is_portable(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::ieee_fma || contract.arithmetic == Arithmetic::snap;
+}
+
+/// Whether the current device has the tensor cores that snap may use; without a device the answer
+/// is for one that has them.
+bool has_wgmma(const Contract& contract) {
+  if (contract.arithmetic != Arithmetic::snap) return true;
+  const auto device = cuda::current_device();
+  return !device || device->has_wgmma();
+}
 
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
     return "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, ieee_fma on "
-           "CUDA cores of 8.0 and above";
+           "CUDA cores of 8.0 and above, snap/bf16 on either";
   }
   Status available() const override { return cuda::driver_status(); }
 
@@ -31,15 +43,15 @@ class CudaBackend final : public Backend {
     const std::string text = spec.contract.text();
     if (!computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
-                         ": this backend computes hopper/bf16, hopper/fp16 and ieee_fma");
+                         ": this backend computes hopper/bf16, hopper/fp16, ieee_fma and snap");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    const bool fma = is_fma(spec.contract);
-    if (fma ? device->major >= 8 : device->major == 9 && device->minor == 0) return {};
+    const bool portable = is_portable(spec.contract);
+    if (portable ? device->major >= 8 : device->has_wgmma()) return {};
     return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
                        ") has compute capability " + device->capability() + ": " + text +
-                       " needs " + (fma ? "8.0 or above" : "9.0") +
+                       " needs " + (portable ? "8.0 or above" : "9.0") +
                        ", and nothing else runs in its place");
   }
 
@@ -50,7 +62,9 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     std::vector<std::string> list;
+    const bool wgmma = has_wgmma(spec.contract);
     for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
+      if (!wgmma && kernel.family != cuda::Family::simt) continue;
       if (cuda::takes(kernel, spec)) list.push_back(kernel.name);
     }
     return list;
@@ -60,7 +74,7 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    const cudaError_t error = cuda::prepare_kernels(spec.contract.arithmetic);
+    const cudaError_t error = cuda::prepare_kernels(spec.contract.arithmetic, device->has_wgmma());
     if (error != cudaSuccess) {
       return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
                           error);
@@ -69,6 +83,31 @@ class CudaBackend final : public Backend {
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }
+
+  Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
+              const Matrix& to) const override {
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    if (device->major < 8) {
+      return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
+                         ") has compute capability " + device->capability() +
+                         ": snapping needs 8.0 or above");
+    }
+    const auto on = gpu::handle<cuda::Cuda>(stream);
+    if (Status s = gpu::check_snap<cuda::Cuda>(on, from, to, device->ordinal); !s) return s;
+    const bool along = spec.k == KDimension::cols;
+    const auto strides = [&](const ConstMatrix& view) {
+      return strides_of(view, along ? Op::none : Op::transpose);
+    };
+    cuda::LaunchOptions options;
+    options.stream = on;
+    options.sms = device->sms;
+    options.overlap = device->major >= 9;
+    const cudaError_t error = cuda::snap_operand(
+        from.data, strides(from), to.data, strides(to), along ? from.rows : from.cols,
+        along ? from.cols : from.rows, spec.leaf_k, options);
+    return error == cudaSuccess ? Status{} : cuda::failed("launching a kernel that snaps", error);
+  }
 };
 
 }  // namespace

@@ -42,13 +42,13 @@ struct CudaKernels {
   std::string name(const Decision& decision) const { return cuda::name(decision); }
 
   std::size_t workspace_bytes(std::int64_t max_m) const {
-    return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options.sms);
+    return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options);
   }
   std::size_t fast_workspace_bytes(const GemmArguments& g) const {
     return cuda::fast_workspace_bytes(g, spec.contract.arithmetic, spec.contract.input, options);
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const {
-    return cuda::fast_workspace_bound(spec.contract, max_m, spec.n, spec.k, options.sms);
+    return cuda::fast_workspace_bound(spec.contract, max_m, spec.n, spec.k, options);
   }
 
   Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void*,
@@ -82,6 +82,9 @@ std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOption
   launch.a_is_stable = options.stable == Stable::a;
   launch.b_is_stable = options.stable == Stable::b;
   launch.overlap = !options.serial_launch;
+  launch.wgmma = device.has_wgmma();
+  launch.a_is_snapped = spec.a_snapped;
+  launch.b_is_snapped = spec.b_snapped;
   return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
                                                      CudaKernels{spec, launch});
 }

@@ -19,6 +19,7 @@ struct DeviceFacts {
   int sms = 0;
   std::size_t memory = 0;
 
+  bool has_wgmma() const { return major == 9 && minor == 0; }
   std::string capability() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 

@@ -18,7 +18,8 @@ namespace detgemm::gpu {
 /// ok, or why the call cannot run here: another device than the plan's is current, or the stream
 /// belongs to another device.
 template <Runtime R>
-Status check_stream(typename R::Stream stream, int device) {
+Status check_stream(typename R::Stream stream, int device,
+                    std::string_view rule = "the plan was made for device ") {
   int current = -1;
   if (const auto error = R::current_device(&current); error != R::kSuccess) {
     return failed<R>(function<R>("GetDevice"), error);
@@ -40,14 +41,15 @@ Status check_stream(typename R::Stream stream, int device) {
     return failed<R>("asking stream.handle for its device", error);
   }
   if (of_stream == device) return {};
-  return invalid("stream.handle is a stream of device " + std::to_string(of_stream) +
-                 ": the plan was made for device " + std::to_string(device));
+  return invalid("stream.handle is a stream of device " + std::to_string(of_stream) + ": " +
+                 std::string(rule) + std::to_string(device));
 }
 
 /// ok, or why the plan's device cannot use the array that the sentence calls `what`: it lies in
 /// another device's memory or in the host's.
 template <Runtime R>
-Status check_array(std::string_view what, const void* data, int device) {
+Status check_array(std::string_view what, const void* data, int device,
+                   std::string_view whose = "the plan's device ") {
   const Place place = R::place_of(data);
   if (place.managed) return {};
   if (place.kind == Place::Kind::device && place.device == device) return {};
@@ -55,7 +57,7 @@ Status check_array(std::string_view what, const void* data, int device) {
   if (place.kind == Place::Kind::host) where = "pinned host memory";
   if (place.kind == Place::Kind::device) where = "memory of device " + std::to_string(place.device);
   return invalid(std::string(what) + ".data is 0x" + hex(reinterpret_cast<std::uintptr_t>(data)) +
-                 ", " + where + ": it must be memory of the plan's device " +
+                 ", " + where + ": it must be memory of " + std::string(whose) +
                  std::to_string(device) + ", or managed");
 }
 
@@ -87,6 +89,16 @@ Status check_roots(std::span<const TreeRoot> roots, int device) {
     if (Status s = check_array<R>(name, roots[i].root.data, device); !s) return s;
   }
   return {};
+}
+
+/// The same for a matrix that is snapped and for the result, on the current device.
+template <Runtime R>
+Status check_snap(typename R::Stream stream, const ConstMatrix& from, const Matrix& to,
+                  int device) {
+  if (Status s = check_stream<R>(stream, device, "the current device is "); !s) return s;
+  if (Status s = check_array<R>("from", from.data, device, "the current device "); !s) return s;
+  return to.data == from.data ? Status{}
+                              : check_array<R>("to", to.data, device, "the current device ");
 }
 
 /// The same for a workspace, which may be absent.

@@ -19,6 +19,8 @@ struct ContractArm {
   Contract contract;
   Stable stable = Stable::none;
   std::string variant{};  ///< of Backend::variants; empty: the library chooses
+  /// Contracts of snap: the arm has copies of this operand that were snapped before, and says so.
+  bool a_snapped = false, b_snapped = false;
 };
 
 /// A point of the experiment. All its arms compute the same sizes on the same data.

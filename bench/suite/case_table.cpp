@@ -131,6 +131,12 @@ ContractArm CaseTable::contract_arm(const std::string& text, const Problem& prob
     if (arms.at(text).contains("stable")) {
       arm.stable = need(parse_stable(arms.at(text)["stable"].get<std::string>()), "arm " + text);
     }
+    const std::string snapped = arms.at(text).value("snapped", "");
+    if (snapped.find_first_not_of("ab") != std::string::npos) {
+      wrong_case("arm " + text + ": snapped is \"" + snapped + "\": it must be a, b or ab");
+    }
+    arm.a_snapped = snapped.find('a') != std::string::npos;
+    arm.b_snapped = snapped.find('b') != std::string::npos;
   } else if (text.size() > 7 && text.compare(text.size() - 7, 7, "+stable") == 0) {
     contract.resize(text.size() - 7);
     arm.stable = Stable::b;

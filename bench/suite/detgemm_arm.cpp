@@ -3,10 +3,13 @@
 
 // detgemm through the public interface: what an application gets, host checks included.
 
+#include <map>
 #include <memory>
+#include <stdexcept>
 
 #include "bench/suite/device.hpp"
 #include "detgemm/plan.hpp"
+#include "detgemm/snap.hpp"
 
 namespace detgemm::bench {
 namespace {
@@ -16,6 +19,39 @@ T required(Result<T> result) {
   if (!result) throw std::runtime_error(result.status().message());
   return std::move(result).value();
 }
+
+/// Copies of an operand that are snapped for leaves of leaf_k, by where the operand lies: calls
+/// step through a pool, so there is one for each of its places.
+class SnappedCopies {
+ public:
+  /// `view_of(call)` is the operand of a call, packed and row-major.
+  template <class ViewOf>
+  void make(const Backend& backend, const SnapSpec& spec, const ViewOf& view_of) {
+    Device& device = backend.device();
+    const Stream stream{device.kind(), nullptr};
+    for (int call = 0;; ++call) {
+      const ConstMatrix from = view_of(call);
+      if (copies_.contains(from.data)) break;
+      const auto bytes = static_cast<std::size_t>(from.rows * from.cols) * size_of(from.dtype);
+      const std::shared_ptr<void> memory(required(device.allocate(bytes)),
+                                         [&device](void* p) { device.release(p); });
+      copies_[from.data] = memory;
+      const Status snapped = snap(backend, stream, spec, from,
+                                  row_major(memory.get(), from.rows, from.cols, from.dtype));
+      if (!snapped) throw std::runtime_error(snapped.message());
+    }
+    const Status done = device.synchronize(stream);
+    if (!done) throw std::runtime_error(done.message());
+  }
+  /// Where the copy of the operand at `data` lies; where it has none, `data`.
+  const void* of(const void* data) const {
+    const auto copy = copies_.find(data);
+    return copy == copies_.end() ? data : copy->second.get();
+  }
+
+ private:
+  std::map<const void*, std::shared_ptr<void>> copies_;
+};
 
 }  // namespace
 
@@ -39,11 +75,13 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
                 int threads, const Buffers& buffers, std::size_t* workspace_bytes) {
   const Gemm g = gemm_of(problem);
   const PlanOptions options{what.variant, threads, what.stable};
-  const Plan plan =
-      required(Plan::create(device.backend(), spec_of(problem, what.contract), options));
+  GemmSpec spec = spec_of(problem, what.contract);
+  spec.a_snapped = what.a_snapped;
+  spec.b_snapped = what.b_snapped;
+  const Plan plan = required(Plan::create(device.backend(), spec, options));
   // In memory tf32 is fp32.
   const DType type = problem.type == DType::tf32 ? DType::fp32 : problem.type;
-  const auto operands_of = [=, &buffers](int call) {
+  const auto read_from_pools = [=, &buffers](int call) {
     const Buffers::Call at = buffers.at(problem, call);
     const ConstMatrix a =
         g.a_transposed ? row_major(at.a, g.k, g.m, type) : row_major(at.a, g.m, g.k, type);
@@ -53,6 +91,22 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
     if (problem.accumulate) operands.c = row_major(at.d, g.m, g.n, DType::fp32);
     if (at.c != nullptr) operands.c = row_major(at.c, g.m, g.n, what.contract.output);
     if (at.bias != nullptr) operands.bias = {at.bias, g.n, output_of(problem)};
+    return operands;
+  };
+  const std::int64_t leaf_k = what.contract.reduction.leaf_k;
+  SnappedCopies a_copies, b_copies;
+  if (what.a_snapped) {
+    a_copies.make(device.backend(), {leaf_k, g.a_transposed ? KDimension::rows : KDimension::cols},
+                  [&](int call) { return read_from_pools(call).a; });
+  }
+  if (what.b_snapped) {
+    b_copies.make(device.backend(), {leaf_k, g.b_transposed ? KDimension::cols : KDimension::rows},
+                  [&](int call) { return read_from_pools(call).b; });
+  }
+  const auto operands_of = [=](int call) {
+    Operands operands = read_from_pools(call);
+    operands.a.data = a_copies.of(operands.a.data);
+    operands.b.data = b_copies.of(operands.b.data);
     return operands;
   };
   const std::size_t bytes = required(plan.fast_workspace_bytes(operands_of(0)));
@@ -67,7 +121,7 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
   arm.detail = plan.kernel(g.m);
   // The name is that of a run with the needed workspace.
   if (bytes > required(plan.workspace_bytes(g.m))) arm.detail += ", on copies of operands";
-  arm.enqueue = [=, &buffers](Stream stream, int call) {
+  arm.enqueue = [=](Stream stream, int call) {
     return plan.run(stream, operands_of(call), {scratch.get(), bytes});
   };
   return arm;

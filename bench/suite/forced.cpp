@@ -58,7 +58,8 @@ void add_forced_arms(const Backend& backend, const std::vector<std::string>& pat
         const bool wanted = std::any_of(patterns.begin(), patterns.end(),
                                         [&](const std::string& p) { return fits(p, variant); });
         if (!wanted) continue;
-        c.contract_arms.push_back({base.name + "@" + variant, base.contract, base.stable, variant});
+        c.contract_arms.push_back({base.name + "@" + variant, base.contract, base.stable, variant,
+                                   base.a_snapped, base.b_snapped});
       }
     }
   }

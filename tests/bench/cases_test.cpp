@@ -87,6 +87,27 @@ TEST(Cases, EpiloguesOfASuiteAreCasesOfTheirOwn) {
             std::string::npos);
 }
 
+TEST(Cases, AnArmMaySayWhichOperandsAreSnapped) {
+  CaseQuery query{"cpu"};
+  query.tokens = {3};
+  query.own.n = query.own.k = {64};
+  query.own.contracts = {"snap128", "snap128+b", "snap128+ab"};
+  const auto cases = read_cases(built_in_cases(), query);
+  ASSERT_EQ(cases.size(), 1U);
+  const auto& arms = cases[0].contract_arms;
+  ASSERT_EQ(arms.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(arms[i].contract.text(), "snap/bf16/fold:128->bf16");
+    EXPECT_EQ(arms[i].a_snapped, i == 2);
+    EXPECT_EQ(arms[i].b_snapped, i != 0);
+  }
+  query.own.contracts = {"x"};
+  EXPECT_EQ(complaint(R"({"schema": 1, "arms": {"x": {"contract": "snap/bf16/fold:128->bf16",
+                          "snapped": "c"}}, "suites": []})",
+                      query),
+            "cases: arm x: snapped is \"c\": it must be a, b or ab");
+}
+
 TEST(Cases, WrongTablesAreRefusedInASentence) {
   EXPECT_NE(complaint("{").find("parse error"), std::string::npos);
   EXPECT_NE(complaint(R"({"schema": 2})").find("schema is 2: it must be 1"), std::string::npos);

@@ -14,7 +14,8 @@
 namespace detgemm::test {
 
 /// Executes the contract with `compute_element`, one output per thread: hopper with bf16 or fp16,
-/// and ieee_fma with fp32 too. It is slow, and shares no line with the kernels under test.
+/// ieee_fma with fp32 too, and snap with bf16. It is slow, and shares no line with the kernels
+/// under test.
 cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
                    Arithmetic arithmetic = Arithmetic::hopper);
 
@@ -27,6 +28,9 @@ struct Lines {
 };
 /// Fills the vectors with drawn elements.
 cudaError_t fill(const Lines& where, const Draw& draw, cudaStream_t stream);
+
+/// Snaps bf16 vectors where they lie, by core/arithmetic/snap.hpp, a leaf per thread.
+cudaError_t snap_by_the_rule(const Lines& where, std::int64_t leaf_k, cudaStream_t stream);
 
 /// What a comparison found.
 struct Difference {

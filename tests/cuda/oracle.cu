@@ -33,7 +33,29 @@ cudaError_t launch(const GemmArguments& g, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// A thread has a leaf: the rule as it stands, one number after the other.
+__global__ void snap_kernel(Lines at, std::int64_t leaf_k) {
+  const std::int64_t leaves = (at.length + leaf_k - 1) / leaf_k;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < at.lines * leaves; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+    const std::int64_t line = i % at.lines;
+    const std::int64_t begin = i / at.lines * leaf_k;
+    const std::int64_t left = at.length - begin;
+    auto* leaf =
+        static_cast<std::uint16_t*>(at.data) + line * at.strides.row + begin * at.strides.col;
+    arithmetic::snap_leaf(
+        left < leaf_k ? left : leaf_k, [&](std::int64_t j) { return leaf[j * at.strides.col]; },
+        [&](std::int64_t j, std::uint16_t bits) { leaf[j * at.strides.col] = bits; });
+  }
+}
+
 }  // namespace
+
+cudaError_t snap_by_the_rule(const Lines& where, std::int64_t leaf_k, cudaStream_t stream) {
+  if (where.lines == 0 || where.length == 0) return cudaSuccess;
+  snap_kernel<<<1024, 128, 0, stream>>>(where, leaf_k);
+  return cudaGetLastError();
+}
 
 cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
                    Arithmetic arithmetic) {
@@ -43,6 +65,7 @@ cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
     return input == bf16 ? launch<Arithmetic::ieee_fma, bf16>(g, stream)
                          : launch<Arithmetic::ieee_fma, fp16>(g, stream);
   }
+  if (arithmetic == Arithmetic::snap) return launch<Arithmetic::snap, bf16>(g, stream);
   return input == bf16 ? launch<Arithmetic::hopper, bf16>(g, stream)
                        : launch<Arithmetic::hopper, fp16>(g, stream);
 }

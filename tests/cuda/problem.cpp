@@ -158,6 +158,8 @@ std::string Problem::text() const {
   s += ", alpha " + std::to_string(spec.alpha) + ", beta " + std::to_string(spec.beta);
   if (spec.bias) s += ", bias " + std::string(detgemm::name(*spec.bias));
   s += ", " + std::string(detgemm::name(spec.activation));
+  if (spec.a_snapped) s += ", A snapped";
+  if (spec.b_snapped) s += ", B snapped";
   s += ", stable " + std::string(detgemm::name(stable));
   return s + ", workers " + std::to_string(max_workers);
 }

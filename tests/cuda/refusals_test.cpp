@@ -39,10 +39,37 @@ TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
   for (const char* text :
        {"hopper/bf16/tree:512->bf16", "hopper/fp16/fold:64->fp32", "hopper/bf16/chain->bf16",
         "hopper/bf16/chain->fp32", "hopper/fp16/chain->fp16", "hopper/fp16/chain->bf16",
-        "ieee_fma/fp32/chain->fp32", "ieee_fma/bf16/fold:1->bf16",
-        "ieee_fma/fp16/tree:100->fp32"}) {
+        "ieee_fma/fp32/chain->fp32", "ieee_fma/bf16/fold:1->bf16", "ieee_fma/fp16/tree:100->fp32",
+        "snap/bf16/fold:128->bf16", "snap/bf16/tree:64->fp32"}) {
     EXPECT_FALSE(cuda_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_TRUE(cuda_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
+  }
+}
+
+/// Operands that nobody promised to be snapped have copies in the workspace, on every device.
+TEST(CudaBackend, PlansOfSnapHaveRoomForCopies) {
+  GemmSpec spec = spec_of("snap/bf16/fold:64->bf16");
+  spec.n = 1024;
+  spec.k = 4096;
+  constexpr std::int64_t kM = 256;
+  const std::size_t a = kM * 4096 * 2, b = 1024 * 4096 * 2;
+  for (const int major : {8, 9, 12}) {
+    cuda::DeviceFacts facts;
+    facts.sms = 132;
+    facts.major = major;
+    const auto bytes = [&](bool a_snapped, bool b_snapped) {
+      spec.a_snapped = a_snapped;
+      spec.b_snapped = b_snapped;
+      return cuda::make_plan(spec, {}, facts)->workspace_bytes(kM);
+    };
+    const std::size_t multiplies = bytes(true, true);
+    EXPECT_EQ(multiplies == 0, major != 9) << "CUDA cores need none";
+    EXPECT_EQ(bytes(false, true), multiplies + a);
+    EXPECT_EQ(bytes(true, false), multiplies + b);
+    EXPECT_EQ(bytes(false, false), multiplies + a + b);
+    const std::string kernel = cuda::make_plan(spec, {}, facts)->kernel(kM);
+    EXPECT_TRUE(kernel.ends_with("/snap")) << kernel;
+    EXPECT_TRUE(kernel.starts_with(major == 9 ? "sm90/" : "simt/")) << kernel;
   }
 }
 

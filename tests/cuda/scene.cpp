@@ -108,6 +108,16 @@ void Scene::place(const Problem& problem) {
        "filling A");
   must(fill({b_.array(), {b.col, b.row}, spec.n, spec.k}, draw(input, kRoleB), stream_),
        "filling B");
+  const std::int64_t leaf_k = spec.contract.reduction.leaf_k;
+  if (spec.a_snapped) {
+    must(snap_by_the_rule({a_.array(), strides_of(operands_.a, spec.op_a), problem_.m, spec.k},
+                          leaf_k, stream_),
+         "keeping the promise about A");
+  }
+  if (spec.b_snapped) {
+    must(snap_by_the_rule({b_.array(), {b.col, b.row}, spec.n, spec.k}, leaf_k, stream_),
+         "keeping the promise about B");
+  }
   if (spec.reads_c() && !problem_.in_place) {
     must(fill({c_.array(), strides_of(operands_.c, Op::none), problem_.m, spec.n},
               draw(operands_.c.dtype, kRoleC), stream_),

@@ -16,6 +16,7 @@
 #include "tests/cuda/fma_problem.hpp"
 #include "tests/cuda/host_subject.hpp"
 #include "tests/cuda/scene.hpp"
+#include "tests/cuda/snap_problem.hpp"
 #include "tests/cuda/tally.hpp"
 
 namespace detgemm::test {
@@ -27,7 +28,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
-  --arithmetic A     hopper (default), or ieee_fma with fp32 inputs, folds and trees
+  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, or snap
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
@@ -46,7 +47,7 @@ struct Settings {
   std::string subject = "cuda";
   Reductions reductions = Reductions::chain;
   std::string reduction = "chain";  // by name
-  bool fma = false;
+  std::string arithmetic = "hopper";
   bool odd = false;
   std::string plant;
   std::string json;
@@ -75,8 +76,9 @@ Settings parse(int argc, char** argv) {
                      : value == "leaves" ? Reductions::leaves
                                          : Reductions::all;
       s.reduction = value;
-    } else if (option == "--arithmetic" && (value == "hopper" || value == "ieee_fma")) {
-      s.fma = value == "ieee_fma";
+    } else if (option == "--arithmetic" &&
+               (value == "hopper" || value == "ieee_fma" || value == "snap")) {
+      s.arithmetic = value;
     } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
       s.odd = value == "odd";
     } else if (option == "--subject") {
@@ -91,6 +93,20 @@ Settings parse(int argc, char** argv) {
     }
   }
   return s;
+}
+
+Problem draw(const Settings& s, std::uint64_t index) {
+  if (s.arithmetic == "snap") return draw_snap_problem(s.seed, index, s.odd);
+  Problem problem = s.arithmetic == "ieee_fma" ? draw_fma_problem(s.seed, index)
+                                               : draw_problem(s.seed, index, s.reductions);
+  if (s.odd) misalign_operands(problem);
+  return problem;
+}
+
+const char* oracle_of(const Settings& s) {
+  if (s.arithmetic == "snap") return "one thread an output, snapped and added in integers";
+  return s.arithmetic == "ieee_fma" ? "one thread an output, fp32 fma in a loop"
+                                    : "one thread an output, integer model of hopper";
 }
 
 class Sweep {
@@ -115,9 +131,7 @@ class Sweep {
 
  private:
   void one(std::uint64_t index) {
-    Problem problem = settings_.fma ? draw_fma_problem(settings_.seed, index)
-                                    : draw_problem(settings_.seed, index, settings_.reductions);
-    if (settings_.odd) misalign_operands(problem);
+    const Problem problem = draw(settings_, index);
     const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.spec.n);
     if (outputs * static_cast<double>(std::max<std::int64_t>(problem.spec.k, 1)) >
         settings_.largest)
@@ -180,9 +194,9 @@ class Sweep {
         "DIFFERS --arithmetic %s --reduction %s --operands %s --seed %llu --only %llu --variant "
         "\"%s\": "
         "%llu outputs (first %lld, %lld), %llu bytes outside, inputs %s; kernel %s; %s\n",
-        settings_.fma ? "ieee_fma" : "hopper", settings_.reduction.c_str(),
-        settings_.odd ? "odd" : "drawn", static_cast<unsigned long long>(settings_.seed),
-        static_cast<unsigned long long>(index), variant.c_str(), difference.elements,
+        settings_.arithmetic.c_str(), settings_.reduction.c_str(), settings_.odd ? "odd" : "drawn",
+        static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
+        variant.c_str(), difference.elements,
         difference.elements != 0 ? static_cast<long long>(difference.first / n) : -1,
         difference.elements != 0 ? static_cast<long long>(difference.first % n) : -1,
         difference.bytes_outside(), intact ? "intact" : "changed", info.kernel.c_str(),
@@ -196,7 +210,7 @@ class Sweep {
     std::printf(
         "FAILS --arithmetic %s --reduction %s --seed %llu --only %llu --variant \"%s\": %s; "
         "kernel %s; %s\n",
-        settings_.fma ? "ieee_fma" : "hopper", settings_.reduction.c_str(),
+        settings_.arithmetic.c_str(), settings_.reduction.c_str(),
         static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
         variant.c_str(), cudaGetErrorString(error), kernel.c_str(),
         scene_.problem().text().c_str());
@@ -237,8 +251,7 @@ class Sweep {
       nlohmann::json out = tally_.json();
       out["subject"] = backend_.name();
       out["device"] = find_backend("cuda").value()->device().description();
-      out["oracle"] = settings_.fma ? "one thread an output, fp32 fma in a loop"
-                                    : "one thread an output, integer model of hopper";
+      out["oracle"] = oracle_of(settings_);
       out["seed"] = settings_.seed;
       out["operands"] = settings_.odd ? "odd" : "drawn";
       out["problems"] = problems_;
@@ -269,7 +282,7 @@ int sweep(int argc, char** argv) {
   Status usable = cuda.status();
   if (usable) usable = (*cuda)->available();
   if (usable) {
-    usable = (*cuda)->supports((settings.fma ? draw_fma_problem(1, 1) : draw_problem(1, 1)).spec);
+    usable = (*cuda)->supports(draw(settings, 1).spec);
   }
   if (!usable) {
     std::printf("skipped: %s\n", usable.message().c_str());

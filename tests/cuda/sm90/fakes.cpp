@@ -38,6 +38,7 @@ cuda::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
 
 std::string FakeKernel::text() const {
   if (pack) return "pack";
+  if (snap >= 0) return "snap " + std::to_string(snap);
   if (simt)
     return "simt " + std::string(name(input)) + " " + std::to_string(geometry) +
            (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "");
@@ -192,6 +193,17 @@ template const void* line_kernel<2>(int);
 
 }  // namespace detgemm::cuda::simt
 
+namespace detgemm::cuda::snap {
+
+Kernel kernel(int variant) {
+  if (variant < 0 || variant >= kVariantCount) return {};
+  test::FakeKernel kernel;
+  kernel.snap = variant;
+  return {test::address_of(kernel), kThreads, 0, 1};
+}
+
+}  // namespace detgemm::cuda::snap
+
 // The calls of the CUDA runtime that a launch makes; the runtime itself is not linked.
 extern "C" cudaError_t cudaGetLastError() { return cudaSuccess; }
 extern "C" cudaError_t cudaGetDevice(int* device) {
@@ -280,6 +292,13 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
     }
   }
   recorded.overlapping += overlap;
+  if (kernel.snap >= 0) {
+    recorded.snaps.push_back(*static_cast<const detgemm::cuda::snap::Operand*>(arguments[0]));
+    recorded.snap_variants.push_back(kernel.snap);
+    recorded.snap_grids.push_back(config->gridDim.x);
+    recorded.snaps_overlapping += overlap;
+    return cudaSuccess;
+  }
   if (kernel.pack) {
     recorded.packs += 1;
     recorded.pack = *static_cast<const PackJob*>(arguments[0]);

@@ -15,6 +15,7 @@
 #include "cuda/sm90/pack/pack.hpp"
 #include "cuda/sm90/realign/tile.hpp"
 #include "cuda/sm90/tile/tile.hpp"
+#include "cuda/snap/snap.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 
 namespace detgemm::test {
@@ -29,6 +30,7 @@ struct FakeKernel {
   bool leaves = false, deep = false;
   bool simt = false;  ///< of ieee_fma; `geometry` is then the tile
   bool pack = false;  ///< copies operands
+  int snap = -1;      ///< snaps an operand: its variant
 
   std::string text() const;
 };
@@ -53,7 +55,11 @@ struct Recorded {
   int packs = 0;                           ///< launches that copied operands, counted apart
   cuda::sm90::PackJob pack{};              ///< the last of them
   unsigned pack_grid = 0;
-  int overlapping = 0;  ///< launches, of all kinds, with programmatic dependent launch
+  std::vector<cuda::snap::Operand> snaps;  ///< launches that snapped an operand, counted apart
+  std::vector<int> snap_variants;
+  std::vector<unsigned> snap_grids;
+  int snaps_overlapping = 0;  ///< of these, with programmatic dependent launch
+  int overlapping = 0;        ///< launches, of all kinds, with programmatic dependent launch
 
   int fail_map = -1;       ///< index of a map whose encoding fails
   bool refuse_3d = false;  ///< the encoder takes no map of three dimensions

@@ -176,23 +176,23 @@ TEST(Sm90Packing, TheBoundHoldsForAllArraysAndGrows) {
     const GemmArguments g = draw(random);
     Contract contract = *Contract::make(Arithmetic::hopper, kBf16, g.reduction, DType::bf16);
     const auto bound = [&](std::int64_t max_m) {
-      return fast_workspace_bound(contract, max_m, g.n, g.k, 132);
+      return fast_workspace_bound(contract, max_m, g.n, g.k, options());
     };
     EXPECT_GE(bound(g.m), fast(g));
     EXPECT_GE(bound(g.m + 1 + random.below(5000)), bound(g.m));
     EXPECT_GE(bound(g.m), needed(g));
   }
   const Contract chain = *Contract::parse("hopper/bf16/chain->bf16");
-  EXPECT_EQ(fast_workspace_bound(chain, 0, 64, 64, 132), 0U);
-  EXPECT_EQ(fast_workspace_bound(chain, 64, 64, 0, 132), 0U);
-  EXPECT_EQ(fast_workspace_bound(chain, 100, 4095, 4095, 132), (128U + 4096U) * 4096U * 2U);
+  EXPECT_EQ(fast_workspace_bound(chain, 0, 64, 64, options()), 0U);
+  EXPECT_EQ(fast_workspace_bound(chain, 64, 64, 0, options()), 0U);
+  EXPECT_EQ(fast_workspace_bound(chain, 100, 4095, 4095, options()), (128U + 4096U) * 4096U * 2U);
   // No number overflows, whatever M, N and K are.
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(fast_workspace_bound(chain, kMax, kMax, kMax, 132), 0U);
-  EXPECT_LT(fast_workspace_bound(chain, kMax, (1 << 30) - 1, (1 << 30) - 64, 132),
+  EXPECT_EQ(fast_workspace_bound(chain, kMax, kMax, kMax, options()), 0U);
+  EXPECT_LT(fast_workspace_bound(chain, kMax, (1 << 30) - 1, (1 << 30) - 64, options()),
             std::size_t{1} << 63);
   const Contract fma = *Contract::parse("ieee_fma/bf16/chain->bf16");
-  EXPECT_EQ(fast_workspace_bound(fma, 100, 4095, 4095, 132), 0U) << "it takes any address";
+  EXPECT_EQ(fast_workspace_bound(fma, 100, 4095, 4095, options()), 0U) << "it takes any address";
 }
 
 TEST(Sm90Packing, LeavesArePaddedOneByOne) {

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/snap/call.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/contract/forced_kernel.hpp"
+#include "cuda/simt/choose.hpp"
+#include "cuda/sm90/host/launch.hpp"
+
+namespace detgemm::cuda::snap {
+namespace {
+
+constexpr std::int64_t kLine = 64;  ///< elements: lines of copies start at multiples of 128 bytes
+constexpr std::size_t kTooMany = std::numeric_limits<std::size_t>::max() / 8;
+
+/// Elements of a copy, whichever way memory runs, in bytes.
+std::size_t copy_bytes(std::int64_t vectors, std::int64_t k) {
+  if (vectors == 0 || k == 0) return 0;
+  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+  if (vectors > kLargest || k > kLargest) return kTooMany;
+  std::int64_t elements = 0;
+  const auto whole = [](std::int64_t count) { return (count + kLine - 1) / kLine * kLine; };
+  if (__builtin_mul_overflow(whole(vectors), whole(k), &elements) ||
+      static_cast<std::size_t>(elements) > kTooMany / 2) {
+    return kTooMany;
+  }
+  return static_cast<std::size_t>(elements) * 2;
+}
+
+Snaps snaps_of(const LaunchOptions& options) {
+  return {!options.a_is_snapped, !options.b_is_snapped};
+}
+
+/// The copy keeps the way in which memory runs, as far as the kernels read both ways: vectors of
+/// which there is one, or of one number, run along k.
+bool copy_runs_along(std::int64_t vectors, std::int64_t k, std::int64_t k_stride) {
+  return k_stride == 1 || k <= 1 || vectors <= 1;
+}
+
+std::int64_t pitch_of(std::int64_t extent) { return (extent + kLine - 1) / kLine * kLine; }
+
+/// Where a copy lies; a null workspace stands for an aligned address.
+char* at(void* workspace, std::size_t offset) {
+  return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(workspace) + offset);
+}
+
+/// Moves an operand of vectors, `vector` and `along` being its strides, to its copy.
+Operand move(const void*& data, std::int64_t& vector, std::int64_t& along, std::int64_t vectors,
+             const GemmArguments& g, char* to) {
+  const bool runs_along = copy_runs_along(vectors, g.k, along);
+  const std::int64_t to_vector = runs_along ? pitch_of(g.k) : 1;
+  const std::int64_t to_k = runs_along ? 1 : pitch_of(vectors);
+  const Operand o =
+      operand(data, vector, along, to, to_vector, to_k, vectors, g.k, g.reduction.leaf_k);
+  data = to;
+  vector = vectors > 1 ? to_vector : 0;
+  along = g.k > 1 ? to_k : 0;
+  return o;
+}
+
+const std::vector<KernelInfo>& all_kernels() {
+  static const auto all = [] {
+    Contract contract;
+    contract.input = DType::bf16;
+    contract.reduction = {ReductionKind::fold, kLine};
+    std::vector<KernelInfo> list;
+    for (const KernelInfo& info : sm90::leaf_kernels(contract)) list.push_back(info);
+    for (const KernelInfo& info : simt::kernels(contract)) list.push_back(info);
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace
+
+std::span<const KernelInfo> kernels(const Contract& contract) {
+  if (contract.input != DType::bf16 || contract.reduction.kind == ReductionKind::chain) return {};
+  return all_kernels();
+}
+
+std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
+                         const LaunchOptions& options) {
+  if (max_m == 0 || n == 0) return 0;
+  const Snaps snaps = snaps_of(options);
+  return (snaps.a ? copy_bytes(max_m, k) : 0) + (snaps.b ? copy_bytes(n, k) : 0);
+}
+
+Arithmetic multiplies(const LaunchOptions& options) {
+  if (options.forced < 0) return options.wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma;
+  return row_of(all_kernels()[static_cast<std::size_t>(options.forced)].family).arithmetic;
+}
+
+SnappedCall::SnappedCall(const GemmArguments& g, const LaunchOptions& options, void* workspace)
+    : g_(g), options_(options), workspace_(workspace), arithmetic_(multiplies(options)) {
+  const std::size_t copies = copies_bytes(g.m, g.n, g.k, options);
+  if (options.forced >= 0) {
+    options_.forced = all_kernels()[static_cast<std::size_t>(options.forced)].index;
+  }
+  options_.workspace_bytes -= std::min(copies, options_.workspace_bytes);
+  workspace_ = at(workspace, copies);
+  if (g.m == 0 || g.n == 0 || g.k == 0) return;
+  snaps_ = snaps_of(options);
+  if (snaps_.a) {
+    operands_[0] = move(g_.a, g_.as.row, g_.as.col, g.m, g, at(workspace, 0));
+    options_.a_is_stable = false;  // the copy has just been written
+  }
+  if (snaps_.b) {
+    const std::size_t before = snaps_.a ? copy_bytes(g.m, g.k) : 0;
+    operands_[1] = move(g_.b, g_.bs.col, g_.bs.row, g.n, g, at(workspace, before));
+    options_.b_is_stable = false;
+  }
+}
+
+cudaError_t SnappedCall::snap(bool overlap) const {
+  const Queue queue{options_.stream, options_.overlap && overlap};
+  for (const Operand& o : operands_) {
+    if (const auto e = enqueue(o, options_.sms, queue); e != cudaSuccess) return e;
+  }
+  return cudaSuccess;
+}
+
+const char* SnappedCall::why_not() const {
+  if (arithmetic_ != Arithmetic::hopper || options_.wgmma) return nullptr;
+  return "it needs tensor cores of compute capability 9.0";
+}
+
+Status refusal(const LaunchOptions& options, const char* why) {
+  return forced_kernel_refuses(all_kernels()[static_cast<std::size_t>(options.forced)].name, why);
+}
+
+std::vector<Decision> compiled(Family family) {
+  std::vector<Decision> all;
+  for (int i = 0; i < kVariantCount; ++i) {
+    Decision d;
+    d.family = family;
+    d.kernel = i;
+    all.push_back(d);
+  }
+  return all;
+}
+
+Kernel kernel_of(const Decision& d) { return kernel(d.kernel); }
+
+std::string name(const Decision& d) {
+  const Variant& v = kVariants[d.kernel];
+  return std::string("snap/") + (v.along_k ? "along-k" : "across-k") +
+         (v.longest == 0 ? "/any" : "/" + std::to_string(v.longest)) +
+         (v.at_once == 1 ? "" : "x" + std::to_string(v.at_once));
+}
+
+}  // namespace detgemm::cuda::snap

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+
+#include "cuda/snap/snap.hpp"
+
+namespace detgemm::cuda::snap {
+namespace {
+
+/// Bytes that can be moved at a time in lines of neighbours `apart` elements from each other.
+int bytes_at_a_time(const void* address, std::int64_t lines, std::int64_t apart) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto between = static_cast<std::uintptr_t>(lines > 1 ? apart : 0) * 2;
+  for (const int bytes : {16, 8, 4}) {
+    if ((at | between) % static_cast<unsigned>(bytes) == 0) return bytes;
+  }
+  return 2;
+}
+
+constexpr std::int64_t kLine = 64;  ///< leaves are multiples of it
+
+bool runs_along(const Operand& o) { return o.from_k == 1 && o.to_k == 1; }
+bool runs_across(const Operand& o) { return o.from_vector == 1 && o.to_vector == 1; }
+
+int find(bool along_k, std::int64_t numbers, bool many) {
+  for (int i = 0; i < kVariantCount; ++i) {
+    const Variant& v = kVariants[i];
+    if (v.along_k != along_k || (v.longest != 0 && v.longest < numbers)) continue;
+    if (v.at_once == 1 || many) return i;
+  }
+  return -1;
+}
+
+/// The kernel for any strides, along k.
+int any_strides() {
+  for (int i = 0; i < kVariantCount; ++i) {
+    if (kVariants[i].along_k && kVariants[i].longest == 0) return i;
+  }
+  return -1;
+}
+
+std::int64_t over(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+
+}  // namespace
+
+Operand operand(const void* from, std::int64_t from_vector, std::int64_t from_k, void* to,
+                std::int64_t to_vector, std::int64_t to_k, std::int64_t vectors, std::int64_t k,
+                std::int64_t leaf) {
+  Operand o;
+  o.from = static_cast<const std::uint16_t*>(from);
+  o.to = static_cast<std::uint16_t*>(to);
+  o.vectors = vectors;
+  o.k = k;
+  // Strides along an extent of one number mean nothing.
+  o.from_vector = vectors > 1 ? from_vector : 0;
+  o.to_vector = vectors > 1 ? to_vector : 0;
+  o.from_k = k > 1 ? from_k : 1;
+  o.to_k = k > 1 ? to_k : 1;
+  o.leaf = std::min(leaf, over(k, kLine) * kLine);
+  o.leaves = k > 0 ? over(k, o.leaf) : 0;
+  const bool along = runs_along(o);
+  if (along || runs_across(o)) {
+    o.from_bytes = bytes_at_a_time(from, along ? vectors : k, along ? from_vector : from_k);
+    o.to_bytes = bytes_at_a_time(to, along ? vectors : k, along ? to_vector : to_k);
+  }
+  return o;
+}
+
+Launch choose(const Operand& o, int sms) {
+  const std::int64_t leaves = o.vectors * o.leaves;
+  if (leaves == 0) return {};
+  const std::int64_t numbers = std::min(o.leaf, o.k);
+  const std::int64_t warps_per_cta = kThreads / 32;
+  Launch launch;
+  std::int64_t ctas = 0;
+  if (!runs_along(o) && runs_across(o)) {
+    launch.variant = find(false, numbers, false);
+    ctas = kVariants[launch.variant].longest == 0 ? over(leaves, kThreads)
+                                                  : over(o.vectors, kColumns) * o.leaves;
+  } else {
+    launch.variant = runs_along(o) ? find(true, numbers, true) : any_strides();
+    // Several leaves per warp keep more loads in flight; few leaves are better spread.
+    const Variant& several = kVariants[launch.variant];
+    if (leaves < several.at_once * warps_per_cta * sms) {
+      launch.variant = runs_along(o) ? find(true, numbers, false) : any_strides();
+    }
+    const Variant& v = kVariants[launch.variant];
+    ctas = over(o.vectors * over(o.leaves, v.at_once), warps_per_cta);
+  }
+  launch.grid = static_cast<int>(std::min<std::int64_t>(ctas, std::int64_t{2 * kCtasPerSm} * sms));
+  return launch;
+}
+
+cudaError_t enqueue(const Operand& o, int sms, const Queue& queue) {
+  const Launch launch = choose(o, sms);
+  if (launch.grid == 0) return cudaSuccess;
+  Operand argument = o;
+  void* arguments[] = {&argument};
+  return cuda::launch(kernel(launch.variant), launch.grid, queue, arguments);
+}
+
+}  // namespace detgemm::cuda::snap
