@@ -51,4 +51,26 @@ struct CombineArguments {
   std::int64_t threads = 0;  ///< number of threads of the launch
 };
 
+/// Products that one thread snaps at a time.
+inline constexpr int kSnapPiece = 8;
+/// Rows of a leaf that a workgroup snaps at a time, where threads lie along K and along the rows.
+inline constexpr int kSnapRowsAlongK = 16;
+inline constexpr int kSnapRowsAcross = 64;
+
+/// The argument of the kernels that snap an operand (simt/snap.hpp): `rows` vectors of k bf16
+/// numbers, cut into leaves of leaf_k. Strides are in elements.
+struct SnapArguments {
+  const std::uint16_t* from = nullptr;
+  std::int64_t from_row = 0, from_k = 0;
+  std::uint16_t* to = nullptr;  ///< may be `from`, with the same strides
+  std::int64_t to_row = 0, to_k = 0;
+  std::int64_t rows = 0, k = 0, leaf_k = 0;
+  std::int64_t row_blocks = 1;  ///< workgroups that the rows of one leaf are dealt out to
+  std::int64_t units = 0;       ///< row_blocks times the number of leaves
+  int blocks = 1;               ///< workgroups of the launch; workgroup b does b, b + blocks, ...
+  int tries = 1;                ///< grids after which one is found, if there is one
+  int from_chunks = 0;          ///< pieces of a leaf are aligned chunks of 16 bytes
+  int to_chunks = 0;
+};
+
 }  // namespace detgemm::hip

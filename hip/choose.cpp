@@ -121,7 +121,11 @@ std::optional<Candidate> pick(const GemmArguments& g, Arithmetic arithmetic,
 Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOptions& options) {
   const auto list = kernels(arithmetic, g.reduction.kind);
   const auto index = static_cast<std::size_t>(options.forced);
-  if (options.forced < 0 || index >= list.size()) {
+  if (options.forced < 0) {
+    return unsupported(std::string(name(options.chip)) + " has no kernels for " +
+                       std::string(detgemm::name(arithmetic)));
+  }
+  if (index >= list.size()) {
     return unsupported("forced is " + std::to_string(options.forced) + ": there are " +
                        std::to_string(list.size()) + " kernels for this contract");
   }
@@ -166,7 +170,14 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
                                  in_parts(Variant::stream32),       in_parts(Variant::stream64)};
   static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true),
                                info(Variant::fp32_128, true)};
+  // Sums of snapped operands are exact, so every kernel with leaves gives them.
+  static const std::vector<KernelInfo> exact = [] {
+    std::vector<KernelInfo> all(leaves.begin(), leaves.end());
+    all.insert(all.end(), simt.begin(), simt.end());
+    return all;
+  }();
   if (arithmetic == Arithmetic::ieee_fma) return simt;
+  if (arithmetic == Arithmetic::snap) return exact;
   if (reduction == ReductionKind::chain) return chain;
   return leaves;
 }
@@ -180,13 +191,15 @@ bool computes(Chip chip, const Contract& contract) {
       return chip == Chip::gfx942 && narrow;
     case Arithmetic::cdna2:
       return chip == Chip::gfx90a && narrow;
+    case Arithmetic::snap:
+      return contract.input == DType::bf16 && contract.reduction.kind != ReductionKind::chain;
     default:
       return false;
   }
 }
 
 bool may_be_chosen(Variant variant, Chip chip) {
-  return variant != Variant::fp32_128 || (DETGEMM_HIP_FP32_MFMA != 0 && has_matrix_kernels(chip));
+  return has(chip, variant) && (variant != Variant::fp32_128 || DETGEMM_HIP_FP32_MFMA != 0);
 }
 
 namespace {
@@ -300,6 +313,7 @@ std::int64_t most_root_bytes(const Contract& contract, std::int64_t max_m, std::
   int index = 0;
   for (const KernelInfo& kernel : kernels(contract)) {
     if (options.forced >= 0 && options.forced != index++) continue;
+    if (options.forced < 0 && !may_be_chosen(kernel.variant, options.chip)) continue;
     for (const int parts : part_choices(g, kernel.parts)) {
       most = std::max(most, std::min(root_bytes(parts, max_m, n), kMaxRootBytes));
     }

@@ -126,6 +126,8 @@ const std::vector<std::string>& kernel_names(Chip chip) {
     for (const KernelKey& key : all_keys(of)) names.push_back(name(key));
     names.emplace_back("combine_roots");
     names.emplace_back("place_roots");
+    names.emplace_back("snap_along_k");
+    names.emplace_back("snap_along_rows");
     return names;
   };
   static const auto portable = make(Chip::gfx1100);
@@ -141,5 +143,6 @@ int kernel_index(Chip chip, const KernelKey& key) {
 
 int combine_index(Chip chip) { return static_cast<int>(all_keys(chip).size()); }
 int place_index(Chip chip) { return combine_index(chip) + 1; }
+int snap_index(Chip chip, bool along_k) { return place_index(chip) + (along_k ? 1 : 2); }
 
 }  // namespace detgemm::hip

@@ -60,8 +60,8 @@ std::string name(const KernelKey& key);
 /// Whether the chip has kernels of the family.
 inline bool has(Chip chip, Variant variant) { return is_simt(variant) || has_matrix_kernels(chip); }
 
-/// The kernels that exist on a chip, in the order of kernel_names; `combine_roots` and
-/// `place_roots` follow them.
+/// The kernels that exist on a chip, in the order of kernel_names; `combine_roots`,
+/// `place_roots` and the kernels that snap operands follow them.
 std::span<const KernelKey> kernel_keys(Chip chip);
 /// Names of all kernels of a chip; `Launch::kernel` is an index into this list.
 const std::vector<std::string>& kernel_names(Chip chip);
@@ -69,5 +69,8 @@ const std::vector<std::string>& kernel_names(Chip chip);
 int kernel_index(Chip chip, const KernelKey& key);
 int combine_index(Chip chip);
 int place_index(Chip chip);
+/// The kernel that snaps an operand whose neighbours in memory follow each other along K, or along
+/// the rows.
+int snap_index(Chip chip, bool along_k);
 
 }  // namespace detgemm::hip

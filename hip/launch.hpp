@@ -42,8 +42,9 @@ inline bool is_of(std::string_view compiler, std::string_view version) {
 }
 
 /// Whether the chip has kernels for the contract: cdna3 on gfx942 and cdna2 on gfx90a (bf16, fp16),
-/// ieee_fma (bf16, fp16, fp32) on all; every reduction. No contract describes the matrix cores of
-/// the other chips.
+/// ieee_fma (bf16, fp16, fp32) on all; every reduction. snap (bf16) under fold and tree on all: its
+/// sums are exact, so matrix cores and vector instructions give the same. No contract describes the
+/// matrix cores of the other chips.
 bool computes(Chip chip, const Contract& contract);
 
 /// A kernel that can be forced.
@@ -129,5 +130,37 @@ std::vector<Launch> launches_of(const Decision& decision, const GemmArguments& g
 /// The launches, in order, that combine fp32 roots in tree order and apply the epilogue.
 std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Root> roots,
                                      const LaunchOptions& options, void* workspace);
+
+// What a product of `snap` does before it multiplies: each operand that its caller does not
+// promise to be snapped is rounded into a copy in the workspace, and the copies are multiplied in
+// its place. A copy has K contiguous, in rows of whole cache lines, whichever way the operand
+// lies, so that every kernel takes it.
+//
+//   workspace:  | A, M x K | B, N x K | what the product itself needs |
+
+/// The operands that are snapped first.
+struct Snapping {
+  bool a = false;
+  bool b = false;
+};
+
+/// Bytes of the copies for m rows, a multiple of 256; SIZE_MAX where no memory is as large.
+std::size_t copies_bytes(Snapping which, std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// The same problem with copies at the start of `workspace` in place of the operands.
+GemmArguments with_copies(const GemmArguments& g, Snapping which, void* workspace);
+
+/// The launches that write the copies that `with_copies` has.
+std::vector<Launch> copy_launches(const GemmArguments& g, Snapping which, void* workspace,
+                                  const LaunchOptions& options);
+
+/// A matrix of `rows` vectors of k bf16 numbers; strides in elements.
+struct SnapOperand {
+  const void* data;
+  std::int64_t row_stride, k_stride;
+};
+/// Snaps `from` into `to` by leaves of leaf_k, rows >= 1, k >= 1. `to` may be `from`.
+Launch snap_launch(const SnapOperand& from, const SnapOperand& to, std::int64_t rows,
+                   std::int64_t k, std::int64_t leaf_k, const LaunchOptions& options);
 
 }  // namespace detgemm::hip

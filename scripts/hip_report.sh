@@ -65,7 +65,7 @@ else
 fi
 program identify tests/hip/detgemm_hip_identify
 must conform "$cli" conform --backend hip "${conform[@]}" --report markdown -o "$report/conform.md"
-program sweep tests/hip/detgemm_hip_sweep "${sweep[@]}"
+program sweep tests/hip/detgemm_hip_sweep "${sweep[@]}" --json "$report/sweep.json"
 program plant tests/hip/detgemm_hip_sweep --outputs 3e3 --products 1e5 --plant bit
 
 # Times of one call each, the data's transfer not included: a first impression at the clock of a rested

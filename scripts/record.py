@@ -119,7 +119,9 @@ def sweep_body(path, document):
              f"{outputs:,} distinct outputs; {total['runs']:,} runs by every kernel that takes each "
              f"problem, {total['outputs']:,} outputs compared: {total['mismatches']:,} differ, "
              f"{total['bytes_outside']:,} bytes outside of D were written, {total['inputs_changed']:,} "
-             f"inputs changed. {total.get('nan_outputs', 0):,} of the outputs are NaN."]
+             f"inputs changed."]
+    if "nan_outputs" in total:
+        parts[0] += f" {total['nan_outputs']:,} of the outputs are NaN."
     if document.get("plant"):
         parts.append(f"A fault was planted: {document['plant']}.")
     for axis, values in load.field(path, document, "by", dict).items():
@@ -199,6 +201,11 @@ def body(path):
 
 def page(path, options):
     kind, document, text = read(path)
+    if options.without_logs:
+        for report in document.get("reports", []):
+            for cell in report.get("cells", []):
+                cell.pop("log", None)
+        text = json.dumps(document) + "\n"
     said = body(path)  # refuses what lacks something
     facts = dict.fromkeys(("device", "machine", "date", "commit", "command"))
     facts |= {"conformance": conformance_facts, "sweep": sweep_facts, "bench": bench_facts}[kind](
@@ -208,6 +215,8 @@ def page(path, options):
             facts[key] = getattr(options, key)
     data = text.encode("utf-8")
     facts["JSON"] = f"[{options.name}.json.xz]({options.name}.json.xz), {len(data):,} bytes before xz"
+    if options.without_logs:
+        facts["JSON"] += ", without the shapes of every case, which follow from the seed"
     facts["sha256"] = f"`{hashlib.sha256(data).hexdigest()}` of the JSON before xz"
     title = {"conformance": "Conformance", "sweep": "Sweep", "bench": "Benchmark results"}[kind]
     lines = []
@@ -227,6 +236,8 @@ def main():
     parser.add_argument("--name", help="of the record; the file's own name where it is not given")
     for name in ("commit", "command", "date", "note"):
         parser.add_argument(f"--{name}", help="overrides or adds to what the file says")
+    parser.add_argument("--without-logs", action="store_true",
+                        help="leaves out the shapes of a conformance report's cases, where it is too large with them")
     options = parser.parse_args()
     file = pathlib.Path(options.file)
     options.name = options.name or file.name.removesuffix(".xz").removesuffix(".json")

@@ -33,7 +33,7 @@ std::string what_was_built() {
   }
   if (all.empty()) all = "no chip";
   return "cdna3 on gfx942 and cdna2 on gfx90a ({bf16,fp16}, matrix cores), ieee_fma on " + all +
-         "; chain, fold, tree" + others;
+         "; chain, fold, tree; snap/bf16 on the same chips: fold, tree" + others;
 }
 
 class HipBackend final : public Backend {
@@ -57,8 +57,8 @@ class HipBackend final : public Backend {
     const std::string text = spec.contract.text();
     if (!any_chip_computes(spec.contract)) {
       return unsupported("hip: contract is " + text +
-                         ": this backend computes cdna3 and cdna2 with bf16 and fp16, and ieee_fma "
-                         "with bf16, fp16 and fp32");
+                         ": this backend computes cdna3 and cdna2 with bf16 and fp16, ieee_fma "
+                         "with bf16, fp16 and fp32, and snap with bf16");
     }
     const auto device = hip::current_device();
     if (!device) return device.status();
@@ -101,6 +101,13 @@ class HipBackend final : public Backend {
   }
 
   Device& device() const noexcept override { return hip::hip_device(); }
+
+  Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
+              const Matrix& to) const override {
+    const auto device = hip::current_device();
+    if (!device) return device.status();
+    return hip::snap_matrix(gpu::handle<hip::Hip>(stream), spec, from, to, *device);
+  }
 };
 
 }  // namespace

@@ -21,10 +21,18 @@ class HipKernels {
   static constexpr std::size_t kMaxRoots = std::numeric_limits<std::size_t>::max();
 
   HipKernels(const GemmSpec& spec, const LaunchOptions& options, int device)
-      : contract_(spec.contract), n_(spec.n), k_(spec.k), options_(options), device_(device) {}
+      : contract_(spec.contract),
+        n_(spec.n),
+        k_(spec.k),
+        snapping_(snapping_of(spec)),
+        options_(options),
+        device_(device) {}
 
+  /// Decides for the copies where operands are snapped first: they lie as this backend lays them.
   Result<Decision> decide(const GemmArguments& g, std::size_t workspace) const {
-    return hip::decide(g, contract_.arithmetic, contract_.input, options_, workspace);
+    const std::size_t copies = std::min(workspace, copies_of(g.m));
+    return hip::decide(with_copies(g, snapping_, nullptr), contract_.arithmetic, contract_.input,
+                       options_, workspace - copies);
   }
   /// Names the compiler too, where it is not the one whose code the tests execute.
   std::string name(const Decision& decision) const {
@@ -33,19 +41,25 @@ class HipKernels {
     return hip::name(decision) + (tested ? "" : ", code of " + std::string(code->compiler));
   }
   std::size_t workspace_bytes(std::int64_t max_m) const {
-    return hip::workspace_bytes(contract_, max_m, n_, k_, options_);
+    return sum(copies_of(max_m), hip::workspace_bytes(contract_, max_m, n_, k_, options_));
   }
   std::size_t fast_workspace_bytes(const GemmArguments& g) const {
     const auto fastest = decide(g, fast_workspace_bound(g.m));
     const std::size_t least = workspace_bytes(g.m);
-    return fastest ? std::max(least, static_cast<std::size_t>(fastest->workspace)) : least;
+    if (!fastest) return least;
+    return std::max(least, sum(copies_of(g.m), static_cast<std::size_t>(fastest->workspace)));
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const {
-    return hip::fast_workspace_bytes(contract_, max_m, n_, k_, options_);
+    return sum(copies_of(max_m), hip::fast_workspace_bytes(contract_, max_m, n_, k_, options_));
   }
   Status enqueue(const Decision& decision, const GemmArguments& g, Workspace workspace,
                  StreamHandle stream) const {
-    return launch_all(launches_of(decision, g, options_, workspace.data), stream);
+    if (Status s = launch_all(copy_launches(g, snapping_, workspace.data, options_), stream); !s) {
+      return s;
+    }
+    void* const rest = static_cast<std::byte*>(workspace.data) + copies_of(g.m);
+    const GemmArguments copied = with_copies(g, snapping_, workspace.data);
+    return launch_all(launches_of(decision, copied, options_, rest), stream);
   }
   Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void* workspace,
                          StreamHandle stream) const {
@@ -54,6 +68,18 @@ class HipKernels {
   std::string combine_name() const { return std::string(hip::name(options_.chip)) + "/combine"; }
 
  private:
+  static Snapping snapping_of(const GemmSpec& spec) {
+    if (spec.contract.arithmetic != Arithmetic::snap || spec.k == 0) return {};
+    return {!spec.a_snapped, !spec.b_snapped};
+  }
+  /// Never beyond what a size can say: such a workspace cannot be given.
+  static std::size_t sum(std::size_t x, std::size_t y) {
+    std::size_t both = 0;
+    return __builtin_add_overflow(x, y, &both) ? std::numeric_limits<std::size_t>::max() : both;
+  }
+  std::size_t copies_of(std::int64_t m) const {
+    return m == 0 || n_ == 0 ? 0 : copies_bytes(snapping_, m, n_, k_);
+  }
   Status launch_all(const std::vector<Launch>& launches, StreamHandle stream) const {
     for (const Launch& one : launches) {
       if (Status s = launch(device_, options_.chip, one, stream); !s) return s;
@@ -63,9 +89,16 @@ class HipKernels {
 
   Contract contract_;
   std::int64_t n_, k_;
+  Snapping snapping_;
   LaunchOptions options_;
   int device_;
 };
+
+/// A matrix as rows of K.
+SnapOperand operand_of(const SnapSpec& spec, const ConstMatrix& view) {
+  const Strides s = strides_of(view, spec.k == KDimension::cols ? Op::none : Op::transpose);
+  return {view.data, s.row, s.col};
+}
 
 }  // namespace
 
@@ -82,6 +115,24 @@ Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const Pl
   launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
   return std::shared_ptr<const PlanImpl>(std::make_shared<gpu::GpuPlan<HipKernels>>(
       spec, device.ordinal, HipKernels(spec, launch, device.ordinal)));
+}
+
+Status snap_matrix(StreamHandle stream, const SnapSpec& spec, const ConstMatrix& from,
+                   const Matrix& to, const DeviceFacts& device) {
+  const auto chip = chip_of(device);
+  if (!chip) return chip.status();
+  if (Status s = gpu::check_stream<Hip>(stream, device.ordinal); !s) return s;
+  if (Status s = gpu::check_array<Hip>("from", from.data, device.ordinal); !s) return s;
+  if (Status s = gpu::check_array<Hip>("to", to.data, device.ordinal); !s) return s;
+  LaunchOptions options;
+  options.chip = *chip;
+  options.units = device.units;
+  const bool along = spec.k == KDimension::cols;
+  return launch(
+      device.ordinal, *chip,
+      snap_launch(operand_of(spec, from), operand_of(spec, to), along ? from.rows : from.cols,
+                  along ? from.cols : from.rows, spec.leaf_k, options),
+      stream);
 }
 
 }  // namespace detgemm::hip

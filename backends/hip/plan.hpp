@@ -15,4 +15,8 @@ namespace detgemm::hip {
 Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const PlanOptions& options,
                                                   const DeviceFacts& device);
 
+/// Enqueues what Backend::snap promises, on the current device.
+Status snap_matrix(StreamHandle stream, const SnapSpec& spec, const ConstMatrix& from,
+                   const Matrix& to, const DeviceFacts& device);
+
 }  // namespace detgemm::hip

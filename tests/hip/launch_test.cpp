@@ -269,5 +269,59 @@ TEST(HipWalk, TheStackAddsAsTheContractDoes) {
   }
 }
 
+/// Copies lie one after the other, in whole lines; what is promised to be snapped stays in place.
+TEST(HipSnapping, CopiesReplaceOperands) {
+  GemmArguments g = problem();
+  g.k = 100;
+  g.as = {1, 300};  // along the rows
+  g.reduction = {ReductionKind::tree, 64};
+  auto* const workspace = reinterpret_cast<void*>(65536);
+  const std::int64_t a_bytes = 300 * 128 * 2;
+  EXPECT_EQ(copies_bytes({true, true}, 300, 200, 100), a_bytes + 200 * 128 * 2);
+  EXPECT_EQ(copies_bytes({false, true}, 300, 200, 100), 200 * 128 * 2);
+  EXPECT_EQ(copies_bytes({}, 300, 200, 100), 0);
+  constexpr std::int64_t kHuge = std::int64_t{1} << 61;
+  EXPECT_EQ(copies_bytes({true, true}, kHuge, 1, kHuge), SIZE_MAX);
+  const GemmArguments copied = with_copies(g, {true, true}, workspace);
+  EXPECT_EQ(copied.a, workspace);
+  EXPECT_EQ(copied.b, static_cast<const std::byte*>(workspace) + a_bytes);
+  EXPECT_EQ(copied.as.row, 128);
+  EXPECT_EQ(copied.bs.col, 128);
+  EXPECT_EQ(with_copies(g, {true, false}, workspace).b, g.b);
+
+  const auto launches = copy_launches(g, {true, true}, workspace, kOptions);
+  ASSERT_EQ(launches.size(), 2U);
+  const auto& names = kernel_names(Chip::gfx942);
+  EXPECT_EQ(names[static_cast<std::size_t>(launches[0].kernel)], "snap_along_rows");
+  EXPECT_EQ(names[static_cast<std::size_t>(launches[1].kernel)], "snap_along_k");
+  SnapArguments arguments;
+  ASSERT_EQ(launches[0].bytes, sizeof(arguments));
+  std::memcpy(&arguments, launches[0].arguments, sizeof(arguments));
+  EXPECT_EQ(arguments.row_blocks, 5);
+  EXPECT_EQ(arguments.units, 10);
+  EXPECT_EQ(arguments.tries, 5);  // leaves of 64: 4^4 is 4 * 64
+  EXPECT_EQ(arguments.from_chunks, 0);
+  EXPECT_EQ(arguments.to_chunks, 1);
+  EXPECT_TRUE(copy_launches(g, {}, workspace, kOptions).empty());
+}
+
+TEST(HipSnapping, EveryChipComputesIt) {
+  const auto contract = *Contract::parse("snap/bf16/fold:128->fp32");
+  for (const Chip chip : chips()) {
+    EXPECT_TRUE(computes(chip, contract));
+    LaunchOptions options = kOptions;
+    options.chip = chip;
+    GemmArguments g = problem();
+    g.k = 512;
+    g.reduction = contract.reduction;
+    const GemmArguments copied = with_copies(g, {true, true}, nullptr);
+    const auto decision = decide(copied, Arithmetic::snap, DType::bf16, options, SIZE_MAX);
+    ASSERT_TRUE(decision) << name(chip) << ": " << decision.status().message();
+    EXPECT_EQ(is_simt(decision->key.variant), !has_matrix_kernels(chip)) << name(*decision);
+    EXPECT_LE(static_cast<std::size_t>(decision->workspace),
+              fast_workspace_bytes(contract, g.m, g.n, g.k, options));
+  }
+}
+
 }  // namespace
 }  // namespace detgemm::hip

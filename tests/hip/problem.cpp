@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/arithmetic/snap.hpp"
+
 namespace detgemm::test {
 namespace {
 
@@ -70,6 +72,29 @@ void add_epilogue(Random& random, Request& request) {
   }
 }
 
+/// Snaps the `lines` vectors of k numbers that a product's operand consists of.
+void snap_operand(conformance::Elements& operand, std::int64_t lines, std::int64_t line_stride,
+                  std::int64_t k, std::int64_t k_stride, std::int64_t leaf) {
+  auto* const data = reinterpret_cast<std::uint16_t*>(operand.bytes.data());
+  for (std::int64_t line = 0; line < lines; ++line) {
+    for (std::int64_t begin = 0; begin < k; begin += leaf) {
+      std::uint16_t* const first = data + line * line_stride + begin * k_stride;
+      arithmetic::snap_leaf(
+          std::min(leaf, k - begin), [&](std::int64_t i) { return first[i * k_stride]; },
+          [&](std::int64_t i, std::uint16_t bits) { first[i * k_stride] = bits; });
+    }
+  }
+}
+
+/// Promises of `snap` that are kept.
+void promise(Random& random, Request& request, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t leaf = request.spec.contract.reduction.leaf_k;
+  request.spec.a_snapped = random.one_in(3);
+  request.spec.b_snapped = random.one_in(3);
+  if (request.spec.a_snapped) snap_operand(request.a, m, k, k, 1, leaf);
+  if (request.spec.b_snapped) snap_operand(request.b, n, 1, k, n, leaf);
+}
+
 }  // namespace
 
 Request draw_problem(Random& random, Arithmetic arithmetic, DType input, ReductionKind kind,
@@ -94,6 +119,7 @@ Request draw_problem(Random& random, Arithmetic arithmetic, DType input, Reducti
   auto pair = conformance::draw_pair(random, random.pick(kinds), input, m, n, k);
   request.a = std::move(pair.a);
   request.b = std::move(pair.b);
+  if (arithmetic == Arithmetic::snap) promise(random, request, m, n, k);
   request.a_layout = layout(random);
   request.b_layout = layout(random);
   request.d_layout = layout(random);
@@ -115,7 +141,8 @@ std::string text(const Request& request) {
          of("A", request.a_layout) + of("B", request.b_layout) + of("D", request.d_layout) +
          "alpha " + std::to_string(s.alpha) + ", beta " + std::to_string(s.beta) +
          (s.bias ? ", bias" : "") + ", " + std::string(name(s.activation)) +
-         (s.continue_from_c ? ", continued" : "") + ", workers " +
+         (s.continue_from_c ? ", continued" : "") + (s.a_snapped ? ", A snapped" : "") +
+         (s.b_snapped ? ", B snapped" : "") + ", workers " +
          std::to_string(request.options.max_workers);
 }
 

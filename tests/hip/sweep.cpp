@@ -5,9 +5,13 @@
 // them and compared bit for bit with the reference, including the memory around the arrays.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +30,8 @@ constexpr const char* kUsage = R"(detgemm_hip_sweep [--NAME VALUE] ...
   --arithmetic NAME  only this arithmetic
   --input NAME       only this input type
   --variant START    only kernels whose names start so
+  --each yes         every kernel by itself: COUNT outputs of each per contract, forced by its name
+  --json FILE        write the counts per contract and per kernel here, for scripts/record.py
   --plant bit        flip one bit of every result; succeeds if each one is found
 Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
 
@@ -33,7 +39,8 @@ struct Settings {
   double outputs = 1e6;
   std::uint64_t seed = 1;
   double products = 1e6;
-  std::string arithmetic, input, variant;
+  std::string arithmetic, input, variant, json;
+  bool each = false;
   bool plant = false;
 };
 
@@ -54,6 +61,10 @@ Settings parse(int argc, char** argv) {
       s.input = value;
     } else if (option == "--variant") {
       s.variant = value;
+    } else if (option == "--each" && value == "yes") {
+      s.each = true;
+    } else if (option == "--json") {
+      s.json = value;
     } else if (option == "--plant" && value == "bit") {
       s.plant = true;
     } else {
@@ -76,50 +87,111 @@ struct Family {
   }
 };
 
-/// The kernels that can be forced and are asked for.
-std::vector<std::string> wanted(const GemmSpec& spec, const Settings& settings) {
-  std::vector<std::string> list;
-  for (const std::string& variant : hip_backend().variants(spec)) {
-    if (variant.rfind(settings.variant, 0) == 0) list.push_back(variant);
-  }
-  return list;
-}
-
 struct Count {
-  std::int64_t problems = 0, runs = 0, outputs = 0, wrong = 0, refused = 0;
+  std::int64_t problems = 0, distinct = 0, runs = 0, outputs = 0, wrong = 0, refused = 0;
   std::set<std::string> kernels;
 };
+
+/// Totals under a heading of the report; `broken` counts calls that touched memory not theirs.
+struct Total {
+  std::int64_t runs = 0, outputs = 0, wrong = 0, broken = 0;
+
+  nlohmann::json json() const {
+    return {{"runs", runs},
+            {"outputs", outputs},
+            {"mismatches", wrong},
+            {"bytes_outside", broken},
+            {"inputs_changed", 0}};
+  }
+};
+
+/// How many outputs are not the same bits.
+std::int64_t differences(const conformance::Elements& got, const conformance::Elements& expected) {
+  if (got == expected) return 0;
+  const std::size_t size = got.bytes.size() / static_cast<std::size_t>(got.rows * got.cols);
+  if (got.bytes.size() != expected.bytes.size()) return got.rows * got.cols;
+  std::int64_t count = 0;
+  for (std::size_t at = 0; at < got.bytes.size(); at += size) {
+    count += std::memcmp(&got.bytes[at], &expected.bytes[at], size) != 0 ? 1 : 0;
+  }
+  return count;
+}
+
+/// "gfx942/64x64-parts:17/any-strides" is counted as "64x64-parts/any-strides".
+std::string variant_of(const std::string& kernel) {
+  std::string name = kernel.substr(kernel.find('/') + 1);
+  const std::size_t parts = name.find(':');
+  if (parts == std::string::npos) return name;
+  const std::size_t rest = name.find('/', parts);
+  return name.substr(0, parts) + (rest == std::string::npos ? "" : name.substr(rest));
+}
 
 class Sweep {
  public:
   explicit Sweep(const Settings& settings) : settings_(settings) {}
 
   /// False where something was wrong.
-  bool family(const Family& f) {
+  bool family(const Family& f, const std::vector<std::string>& variants) {
+    if (!settings_.each) return draw(f, f.text(), variants);
+    bool passed = true;
+    for (const std::string& variant : variants) {
+      passed = draw(f, f.text() + "/" + variant, {variant}) && passed;
+    }
+    return passed;
+  }
+
+  std::string table() {
+    std::string out;
+    for (const auto& [kernel, total] : by_["kernel"]) {
+      char row[160];
+      std::snprintf(row, sizeof row, "  %-20s %7lld runs %10lld outputs %3lld wrong\n",
+                    kernel.c_str(), static_cast<long long>(total.runs),
+                    static_cast<long long>(total.outputs), static_cast<long long>(total.wrong));
+      out += row;
+    }
+    return out;
+  }
+
+  /// What scripts/record.py makes a record of.
+  nlohmann::json json() const {
+    nlohmann::json out;
+    for (const auto& [heading, values] : by_) {
+      for (const auto& [value, total] : values) out["by"][heading][value] = total.json();
+    }
+    out["total"] = total_.json();
+    out["problems"] = problems_;
+    out["distinct_outputs"] = distinct_;
+    return out;
+  }
+
+ private:
+  /// Problems of the family until enough outputs were compared; `seed` names their sequence.
+  bool draw(const Family& f, const std::string& seed, const std::vector<std::string>& variants) {
     Count count;
-    conformance::Random random(conformance::derive(settings_.seed, f.text(), 0));
+    conformance::Random random(conformance::derive(settings_.seed, seed, 0));
     while (static_cast<double>(count.outputs) < settings_.outputs && count.wrong < 5) {
-      one(draw_problem(random, f.arithmetic, f.input, f.kind,
+      one(f,
+          draw_problem(random, f.arithmetic, f.input, f.kind,
                        static_cast<std::int64_t>(settings_.products)),
-          count);
+          variants, count);
     }
     std::string kernels;
     for (const std::string& kernel : count.kernels) kernels += " " + kernel;
     std::printf("%-22s %6lld problems %6lld runs %9lld outputs %3lld wrong %5lld refused;%s\n",
-                f.text().c_str(), static_cast<long long>(count.problems),
+                seed.c_str(), static_cast<long long>(count.problems),
                 static_cast<long long>(count.runs), static_cast<long long>(count.outputs),
                 static_cast<long long>(count.wrong), static_cast<long long>(count.refused),
                 kernels.c_str());
     std::fflush(stdout);
+    problems_ += count.problems;
+    distinct_ += count.distinct;
     return count.wrong == 0 && count.runs > 0;
   }
 
- private:
-  void one(const conformance::Request& request, Count& count) {
+  void one(const Family& f, const conformance::Request& request,
+           const std::vector<std::string>& variants, Count& count) {
     ++count.problems;
     std::optional<Result<conformance::Output>> expected;
-    std::vector<std::string> variants = wanted(request.spec, settings_);
-    if (settings_.variant.empty()) variants.insert(variants.begin(), "");
     for (const std::string& variant : variants) {
       conformance::Request forced = request;
       forced.options.variant = variant;
@@ -132,7 +204,10 @@ class Sweep {
       if (!expected) {
         conformance::Request plain = request;
         plain.options = {};
+        // What was promised to be snapped is snapped once more there, which changes nothing.
+        plain.spec.a_snapped = plain.spec.b_snapped = false;
         expected = conformance::run_once(**find_backend("reference"), plain);
+        count.distinct += got->d.rows * got->d.cols;
       }
       if (!*expected) {
         return wrong(request, count, "the reference: " + expected->status().message());
@@ -141,10 +216,19 @@ class Sweep {
       count.outputs += got->d.rows * got->d.cols;
       count.kernels.insert(got->kernel);
       if (settings_.plant) got->d.bytes[got->d.bytes.size() / 2] ^= 1;
-      const bool equal = got->d == (**expected).d;
+      const std::int64_t differ = differences(got->d, (**expected).d);
+      const bool equal = differ == 0;
       if (!got->violation.empty()) wrong(request, count, got->violation);
       if (equal == settings_.plant) {
         wrong(request, count, (equal ? "a planted bit was missed by " : "bits of ") + got->kernel);
+      }
+      const std::int64_t outputs = got->d.rows * got->d.cols;
+      for (Total* total :
+           {&total_, &by_["contract"][f.text()], &by_["kernel"][variant_of(got->kernel)]}) {
+        ++total->runs;
+        total->outputs += outputs;
+        total->wrong += differ;
+        total->broken += got->violation.empty() ? 0 : 1;
       }
     }
   }
@@ -155,17 +239,27 @@ class Sweep {
   }
 
   const Settings& settings_;
+  std::map<std::string, std::map<std::string, Total>> by_;  // heading, value
+  Total total_;
+  std::int64_t problems_ = 0, distinct_ = 0;
 };
 
-/// A contract of the family that the device computes at all.
-bool computed(const Family& f, const Settings& settings) {
+/// The kernels that are asked for and compute a contract of the family on this device.
+std::vector<std::string> kernels_for(const Family& f, const Settings& settings) {
   GemmSpec spec;
   spec.n = spec.k = 16;
   const std::int64_t leaf = f.kind == ReductionKind::chain ? 0 : 64;
   const auto contract = Contract::make(f.arithmetic, f.input, {f.kind, leaf}, DType::fp32);
-  if (!contract) return false;
+  if (!contract) return {};
   spec.contract = *contract;
-  return hip_backend().supports(spec) && !wanted(spec, settings).empty();
+  std::vector<std::string> list;
+  if (!hip_backend().supports(spec)) return list;
+  for (const std::string& variant : hip_backend().variants(spec)) {
+    if (variant.rfind(settings.variant, 0) == 0) list.push_back(variant);
+  }
+  // The one that is chosen too, where nothing is forced.
+  if (!list.empty() && settings.variant.empty() && !settings.each) list.insert(list.begin(), "");
+  return list;
 }
 
 int run(const Settings& settings) {
@@ -174,25 +268,44 @@ int run(const Settings& settings) {
     return 77;
   }
   std::printf("device %s\n", hip_backend().device().description().c_str());
+  const auto started = std::chrono::steady_clock::now();
   Sweep sweep(settings);
   int families = 0;
   bool passed = true;
-  for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma}) {
+  for (const Arithmetic arithmetic :
+       {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma, Arithmetic::snap}) {
     if (!settings.arithmetic.empty() && settings.arithmetic != name(arithmetic)) continue;
     for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
       if (!settings.input.empty() && settings.input != name(input)) continue;
       for (const ReductionKind kind :
            {ReductionKind::chain, ReductionKind::fold, ReductionKind::tree}) {
         const Family f{arithmetic, input, kind};
-        if (!computed(f, settings)) continue;
+        const std::vector<std::string> variants = kernels_for(f, settings);
+        if (variants.empty()) continue;
         ++families;
-        passed = sweep.family(f) && passed;
+        passed = sweep.family(f, variants) && passed;
       }
     }
   }
   passed = passed && families > 0;
+  if (!settings.json.empty()) {
+    nlohmann::json out = sweep.json();
+    out["subject"] = "hip";
+    out["device"] = hip_backend().device().description();
+    out["oracle"] = "reference";
+    out["seed"] = settings.seed;
+    out["seconds"] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    out["plant"] = settings.plant ? nlohmann::json("bit") : nlohmann::json();
+    out["passed"] = passed;
+    std::ofstream file(settings.json);
+    if (!(file << out.dump(1) << "\n")) {
+      std::printf("%s cannot be written\n", settings.json.c_str());
+      return 1;
+    }
+  }
   std::printf(
-      "%d contracts: %s\n", families,
+      "%s%d contracts: %s\n", sweep.table().c_str(), families,
       passed ? (settings.plant ? "every planted bit was found" : "all equal") : "DIFFERENT");
   return passed ? 0 : 1;
 }

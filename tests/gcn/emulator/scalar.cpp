@@ -186,6 +186,7 @@ std::vector<Opcode> scalar_opcodes() {
       op("s_load_dwordx2", load<2>),
       op("s_load_dwordx4", load<4>),
       op("s_load_dwordx8", load<8>),
+      op("s_load_dwordx16", load<16>),
       op("s_nop", nothing),
       op("s_setprio", nothing),
       op("s_waitcnt", waitcnt),

@@ -179,6 +179,7 @@ std::vector<Opcode> vector_opcodes() {
 
       V1("v_not_b32", u32, ~a),
       V1("v_bfrev_b32", u32, reversed(a)),
+      V1("v_ffbh_u32", u32, a == 0 ? ~0U : static_cast<u32>(__builtin_clz(a))),
       V2("v_and_b32", u32, u32, a & b),
       V2("v_or_b32", u32, u32, a | b),
       V2("v_xor_b32", u32, u32, a ^ b),
@@ -207,6 +208,7 @@ std::vector<Opcode> vector_opcodes() {
       V2("v_max_u32", u32, u32, std::max(a, b)),
       V2("v_min_i32", i32, i32, std::min(a, b)),
       V2("v_max_i32", i32, i32, std::max(a, b)),
+      V3("v_max3_i32", i32, std::max(a, std::max(b, c))),
       V3("v_med3_i32", i32, std::max(std::min(a, b), std::min(std::max(a, b), c))),
       V3("v_add3_u32", u32, a + b + c),
       V3("v_lshl_add_u32", u32, (a << (b & 31)) + c),

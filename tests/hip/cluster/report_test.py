@@ -100,7 +100,8 @@ def emulated(check, source, build, work):
     csv = [name for name in names if name.endswith("lds_counter_collection.csv")]
     check.that(len(csv) == 1 and "SQ_LDS_BANK_CONFLICT" in (work / "report" / csv[0]).read_text(),
                f"counters are in the archive: {csv}")
-    for name in ("machine.txt", "info.json", "identify.txt", "conform.md", "sweep.txt", "times.txt", "clocks.csv"):
+    for name in ("machine.txt", "info.json", "identify.txt", "conform.md", "sweep.txt", "sweep.json",
+                 "times.txt", "clocks.csv"):
         check.that(name in names, f"{name} is in the archive")
     times = (work / "report/times.txt").read_text(encoding="utf-8")
     check.that(times.count("cdna3/bf16/") == 6 and times.count("time ") == 9, "nine times")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""planted.py DETGEMM CODE_DIR RUNTIME_DIR WORK: faults planted in the text of a real kernel, one at a
-time, must be found by executing it: bits that differ from the reference's, or a launch that the
-stand-in runtime refuses to finish. The kernel as it is must pass.
+"""planted.py DETGEMM CODE_DIR RUNTIME_DIR WORK [--all]: faults planted in the text of a real kernel, one
+at a time, must be found by executing it: bits that differ from the reference's, or a launch that the
+stand-in runtime refuses to finish. The kernel as it is must pass. --all takes every kind of tile, by hand.
 """
 import os
 import pathlib
@@ -20,10 +20,10 @@ ADVERSE = {"GCN_MFMA": "adverse"}
 class Target:
     """A kernel, how it is forced, a problem that runs it, and what is different about the chip."""
 
-    def __init__(self, kernel, variant, contract, shape, faults, data="wide", chip=None):
+    def __init__(self, kernel, variant, contract, shape, faults, data="wide", chip=None, layout="NT"):
         self.kernel, self.variant, self.faults, self.chip = kernel, variant, faults, chip or {}
         self.problem = ["--contract", contract, "--m", shape[0], "--n", shape[1], "--k", shape[2],
-                        "--layout", "NT", "--dist", data]
+                        "--layout", layout, "--dist", data]
 
 
 def is_mfma(line):
@@ -90,6 +90,17 @@ def misaligned(lines):
     lines[at] = re.sub(r"( offset:(\d+))?$", lambda m: f" offset:{int(m.group(2) or 0) + 4}", lines[at])
 
 
+def no_barriers(lines):
+    """Reads what other waves have not yet put together."""
+    lines[:] = [line for line in lines if line.strip() != "s_barrier"]
+
+
+def finer_grid(lines):
+    """Accepts a grid on which the squares of a leaf add up to twice what they may."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"0x1000001$", "0x2000001", line)
+
+
 MATRIX = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes]
 # What the interpreter's message must say, where one is due.
 MESSAGES = {misaligned: "misaligned LDS access of 8 bytes", shared_slice: "race in global memory"}
@@ -108,6 +119,32 @@ TARGETS = [
            ("70", "70", "1100"), MATRIX),
     Target("mfma_bf16_256x128_leaves_k_k", "256x128-parts", "cdna3/bf16/tree:64->fp32",
            ("140", "130", "520"), MATRIX),
+    # What rounds the operands of snap, with threads along K (there a leaf's threads are in one wave).
+    Target("snap_along_k", "128x128", "snap/bf16/tree:64->fp32", ("40", "40", "200"),
+           [no_wait_for_memory, no_wait_for_shared, finer_grid], "normal"),
+    Target("snap_along_rows", "128x128", "snap/bf16/tree:64->fp32", ("40", "40", "200"),
+           [no_barriers, no_wait_for_memory, no_wait_for_shared, finer_grid], "normal", layout="TN"),
+]
+
+
+def tile(variant, contract, shape, layouts="k_k"):
+    """Every fault of the matrix kernels in one more tile; mn_mn: neither operand has its k adjacent."""
+    name = f"mfma_bf16_{variant.removesuffix('-parts')}_{'chain' if 'chain' in contract else 'leaves'}_{layouts}"
+    return Target(name, variant, contract, shape, MATRIX, layout="TN" if layouts == "mn_mn" else "NT")
+
+
+CHAIN, TREE, FOLD = (f"cdna3/bf16/{reduction}->fp32" for reduction in ("chain", "tree:64", "fold:64"))
+MORE = [
+    tile("256x256", CHAIN, ("256", "256", "192")),
+    tile("256x224", CHAIN, ("256", "224", "192")),
+    tile("256x192", CHAIN, ("256", "192", "192")),
+    tile("256x128", CHAIN, ("256", "128", "192"), "mn_mn"),
+    tile("256x128", TREE, ("256", "128", "512")),
+    tile("128x128-parts", FOLD, ("140", "130", "520")),
+    tile("64x64", CHAIN, ("70", "70", "192")),
+    tile("64x64-parts", TREE, ("70", "70", "520")),
+    tile("stream32", CHAIN, ("30", "70", "1100")),
+    tile("stream32-parts", TREE, ("30", "70", "1100")),
 ]
 
 
@@ -147,7 +184,7 @@ def main():
     environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime))
     failed = []
     planted = 0
-    for target in TARGETS:
+    for target in TARGETS + (MORE if "--all" in sys.argv else []):
         expected = digest([cli, "run", "--backend", "reference", *target.problem], environment)
         for fault in [None, *target.faults]:
             code_folder = plant(code, work, target.kernel, fault)

@@ -3,5 +3,7 @@
 
 // The portable kernels of the HIP backend, the same source, for an NVIDIA GPU.
 #include "hip/simt/kernels.hpp"
+#include "hip/simt/snap_kernels.hpp"
 
 DETGEMM_SIMT_KERNELS
+DETGEMM_SNAP_KERNELS
