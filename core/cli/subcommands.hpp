@@ -18,6 +18,7 @@ void register_info(CLI::App& root, int& exit_code);
 void register_explain(CLI::App& root, int& exit_code);
 void register_run(CLI::App& root, int& exit_code);
 void register_digest(CLI::App& root, int& exit_code);
+void register_snap(CLI::App& root, int& exit_code);
 void register_golden(CLI::App& root, int& exit_code);
 void register_conform(CLI::App& root, int& exit_code);
 void register_completion(CLI::App& root, int& exit_code);

@@ -36,15 +36,18 @@ DETGEMM_HD float chain_element(const GemmArguments& g, std::int64_t row, std::in
   if constexpr (A == Arithmetic::snap) {  // [begin, end) is a leaf; operands are not snapped yet
     const auto x = [&](std::int64_t i) { return a[(begin + i) * g.as.col]; };
     const auto y = [&](std::int64_t i) { return b[(begin + i) * g.bs.row]; };
-    return arithmetic::add_rn(acc, arithmetic::snap_sum(end - begin, x, y));
-  }
-  Storage<T> x[products];
-  Storage<T> y[products];
-  for (std::int64_t k = begin; k < end; k += products) {
-    for (int i = 0; i < products; ++i) {
-      const bool inside = k + i < end;
-      x[i] = inside ? a[(k + i) * g.as.col] : Storage<T>{0};
-      y[i] = inside ? b[(k + i) * g.bs.row] : Storage<T>{0};
+    acc = arithmetic::add_rn(acc, arithmetic::snap_sum(end - begin, x, y));
+  } else {
+    constexpr int products = Step<A, T>::products;
+    Storage<T> x[products];
+    Storage<T> y[products];
+    for (std::int64_t k = begin; k < end; k += products) {
+      for (int i = 0; i < products; ++i) {
+        const bool inside = k + i < end;
+        x[i] = inside ? a[(k + i) * g.as.col] : Storage<T>{0};
+        y[i] = inside ? b[(k + i) * g.bs.row] : Storage<T>{0};
+      }
+      acc = Step<A, T>::apply(x, y, acc);
     }
   }
   return acc;

@@ -10,5 +10,6 @@ from detgemm._library import DetgemmError, start
 from detgemm.arrays import digest, gemm
 from detgemm.contract import Contract
 from detgemm.info import info, version
+from detgemm.snapping import is_snapped, snap
 
-__all__ = ["Contract", "DetgemmError", "digest", "gemm", "info", "start", "version"]
+__all__ = ["Contract", "DetgemmError", "digest", "gemm", "info", "is_snapped", "snap", "start", "version"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m detgemm ...` is the command `detgemm` of this package: info, run, explain, conform, golden."""
+"""`python -m detgemm ...` is the command `detgemm` of this package: info, run, explain, conform, golden, snap."""
 import os
 import sys
 

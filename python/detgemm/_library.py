@@ -67,7 +67,8 @@ class OptionsStruct(Struct):
                 ("c", ctypes.POINTER(MatrixStruct)), ("bias", ctypes.POINTER(VectorStruct)),
                 ("backend", ctypes.c_char_p), ("variant", ctypes.c_char_p),
                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_size_t),
-                ("max_workers", ctypes.c_int32), ("stable", ctypes.c_int32)]
+                ("max_workers", ctypes.c_int32), ("stable", ctypes.c_int32),
+                ("a_snapped", ctypes.c_int32), ("b_snapped", ctypes.c_int32)]
 
 
 class SpecStruct(Struct):
@@ -77,7 +78,12 @@ class SpecStruct(Struct):
                 ("k", ctypes.c_int64), ("contract", ctypes.POINTER(ContractStruct)),
                 ("op_b", ctypes.c_int32), ("activation", ctypes.c_int32), ("alpha", ctypes.c_float),
                 ("beta", ctypes.c_float), ("bias", ctypes.c_int32),
-                ("continue_from_c", ctypes.c_int32)]
+                ("continue_from_c", ctypes.c_int32), ("a_snapped", ctypes.c_int32),
+                ("b_snapped", ctypes.c_int32)]
+
+
+class SnapSpecStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("k", ctypes.c_int32), ("leaf_k", ctypes.c_int64)]
 
 
 class RuntimeStruct(Struct):

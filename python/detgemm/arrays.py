@@ -32,7 +32,8 @@ def _stream(first, stream):
 
 
 def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, activation="none",
-         continue_from_c=False, stable=0, stream=None, backend="", variant="", dtypes=None):
+         continue_from_c=False, stable=0, a_snapped=False, b_snapped=False, stream=None, backend="", variant="",
+         dtypes=None):
     """act(alpha * A.B + beta * C + bias) under a contract, of arrays in host or device memory.
 
     a, b      M x K and K x N: NumPy arrays (bfloat16 and float8 with the package ml_dtypes), CuPy and JAX arrays,
@@ -42,6 +43,9 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
     out       M x N of the contract's output type. Where it is not given, the result is a new array of a's
               library: NumPy, CuPy (on the device of a) or JAX on the host
     c, bias   M x N and N elements
+    a_snapped, b_snapped
+              promises, for contracts of snap alone, that an operand was snapped (`snap`) along K for the contract's
+              LEAF; a broken one gives unspecified values
     stream    where the work is enqueued on a device: the address of a cudaStream_t or an object with `ptr`. By
               default CuPy's current stream, or the stream that an array's CUDA interface names, or the default one.
               Nothing is synchronised
@@ -71,6 +75,7 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
         raise lib.DetgemmError(f'activation is {activation!r}: it must be one of {", ".join(ACTIVATIONS)}')
     options = lib.OptionsStruct(alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),
                                 continue_from_c=int(bool(continue_from_c)), stable=stable,
+                                a_snapped=int(bool(a_snapped)), b_snapped=int(bool(b_snapped)),
                                 backend=backend.encode(), variant=variant.encode())
     if c is not None:
         options.c = ctypes.pointer(views["c"].matrix())
@@ -97,7 +102,8 @@ def _workspace(first, result, views, wanted, options):
     bias = lib.DTYPES.index(views["bias"].dtype) if "bias" in views else lib.NONE
     spec = lib.SpecStruct(n=result.shape[-1], k=first.shape[1], contract=ctypes.pointer(wanted.struct),
                           activation=options.activation, alpha=options.alpha, beta=options.beta, bias=bias,
-                          continue_from_c=options.continue_from_c)
+                          continue_from_c=options.continue_from_c, a_snapped=options.a_snapped,
+                          b_snapped=options.b_snapped)
     most = 0
     for backend, kind in lib.backends():
         plan = ctypes.c_void_p()

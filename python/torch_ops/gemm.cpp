@@ -27,6 +27,8 @@ struct GemmCall {
     problem.stable = from.integer();
     problem.backend = from.optional_text();
     problem.variant = from.optional_text();
+    problem.a_snapped = from.boolean();
+    problem.b_snapped = from.boolean();
   }
 };
 
@@ -43,6 +45,8 @@ struct BmmCall {
     problem.alpha = from.real();
     problem.beta = from.real();
     problem.stable = from.integer();
+    problem.a_snapped = from.boolean();
+    problem.b_snapped = from.boolean();
   }
 };
 
@@ -69,6 +73,8 @@ void accumulate(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Problem problem;
   problem.contract = from.text();
   problem.stable = from.integer();
+  problem.a_snapped = from.boolean();
+  problem.b_snapped = from.boolean();
   problem.continue_from_c = true;
   multiply(problem, a, b, Tensor(), Tensor(), std::move(sum), {.out_is_c = true});
 }
@@ -86,6 +92,7 @@ void linear(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const std::string wgrad = from.text();
   from.boolean();  // zero_gradient
   problem.stable = from.integer();
+  problem.b_snapped = from.boolean();  // the weight; its gradients reduce over other dimensions
   give(stack, multiply(problem, x, weight, Tensor(), bias, Tensor(), {.rows_of_b = true}));
 }
 

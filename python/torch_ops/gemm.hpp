@@ -20,5 +20,6 @@ Boxed accumulate;
 Boxed linear;
 Boxed bmm;
 Boxed bmm_out;
+Boxed snap;
 
 }  // namespace detgemm::torch_ops

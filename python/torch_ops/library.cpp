@@ -28,28 +28,34 @@ constexpr Operator kOperators[] = {
     {"gemm",
      "gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, "
      "float alpha=1.0, float beta=0.0, str? activation=None, bool continue_from_c=False, "
-     "int stable=0, str? backend=None, str? variant=None) -> Tensor",
+     "int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
+     "bool b_snapped=False) -> Tensor",
      gemm},
     {"gemm.out",
      "gemm.out(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, "
      "float alpha=1.0, float beta=0.0, str? activation=None, bool continue_from_c=False, "
-     "int stable=0, str? backend=None, str? variant=None, Tensor(a!) out) -> ()",
+     "int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
+     "bool b_snapped=False, Tensor(a!) out) -> ()",
      gemm_out},
     {"accumulate_",
-     "accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0) -> ()",
+     "accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0, "
+     "bool a_snapped=False, bool b_snapped=False) -> ()",
      accumulate},
     {"linear",
      "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? main_grad, Tensor? bias_main_grad, "
-     "str forward, str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0) -> Tensor",
+     "str forward, str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0, "
+     "bool weight_snapped=False) -> Tensor",
      linear},
     {"bmm",
      "bmm(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1.0, float beta=0.0, "
-     "int stable=0) -> Tensor",
+     "int stable=0, bool a_snapped=False, bool b_snapped=False) -> Tensor",
      bmm},
     {"bmm.out",
      "bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1.0, "
-     "float beta=0.0, int stable=0, Tensor(a!) out) -> ()",
+     "float beta=0.0, int stable=0, bool a_snapped=False, bool b_snapped=False, "
+     "Tensor(a!) out) -> ()",
      bmm_out},
+    {"snap", "snap(Tensor x, int leaf, str k=\"cols\") -> Tensor", snap},
 };
 
 /// The handles of torch's libraries live as long as the process.

@@ -56,7 +56,9 @@ struct KeyHash {
         static_cast<std::uint32_t>(key.place.index));
     mix(std::uint64_t{std::bit_cast<std::uint32_t>(key.alpha)} << 32 |
         std::bit_cast<std::uint32_t>(key.beta));
-    mix(static_cast<std::uint64_t>(key.activation) << 16 |
+    mix(static_cast<std::uint64_t>(key.a_snapped) << 33 |
+        static_cast<std::uint64_t>(key.b_snapped) << 32 |
+        static_cast<std::uint64_t>(key.activation) << 16 |
         static_cast<std::uint64_t>(key.bias + 1) << 8 |
         static_cast<std::uint64_t>(key.stable) << 1 |
         static_cast<std::uint64_t>(key.continue_from_c));
@@ -110,6 +112,8 @@ Plan make(const PlanKey& key) {
   spec.activation = key.activation;
   spec.bias = key.bias;
   spec.continue_from_c = key.continue_from_c ? 1 : 0;
+  spec.a_snapped = key.a_snapped ? 1 : 0;
+  spec.b_snapped = key.b_snapped ? 1 : 0;
   if (detgemm_gemm_spec_validate(&spec) != DETGEMM_OK) refuse(last_error());
   detgemm_plan_options_t options{};
   detgemm_plan_options_init(&options, sizeof options);

@@ -37,6 +37,8 @@ struct PlanKey {
   detgemm_dtype_t bias = DETGEMM_NONE;
   detgemm_stable_t stable = DETGEMM_STABLE_NONE;
   bool continue_from_c = false;
+  bool a_snapped = false;  ///< promises, as in detgemm_gemm_spec_t
+  bool b_snapped = false;
   const std::string* backend =
       nullptr;  ///< interned; empty for the first that computes the problem
   const std::string* variant = nullptr;  ///< interned; empty for the backend's own choice

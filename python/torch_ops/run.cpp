@@ -80,6 +80,8 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
   key.continue_from_c = problem.continue_from_c;
   key.backend = &interned(problem.backend);
   key.variant = &interned(problem.variant);
+  key.a_snapped = problem.a_snapped;
+  key.b_snapped = problem.b_snapped;
   return key;
 }
 
@@ -98,13 +100,16 @@ Workspace::Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& pl
 
 void forbid_host() { host_forbidden = true; }
 
+void check_host(const Place& place) {
+  if (place.kind != DETGEMM_HOST || !host_forbidden) return;
+  refuse(
+      "this process was forked after detgemm.start was called for several threads: they are the "
+      "parent's; start the reference with one thread, or in the child alone");
+}
+
 void run(const detgemm_plan_t* plan, const CurrentStream& stream,
          const detgemm_operands_t& operands, const Workspace& workspace) {
-  if (stream.stream().kind == DETGEMM_HOST && host_forbidden) {
-    refuse(
-        "this process was forked after detgemm.start was called for several threads: they are the "
-        "parent's; start the reference with one thread, or in the child alone");
-  }
+  check_host({stream.stream().kind, 0});
   if (detgemm_plan_run(plan, &stream.stream(), &operands, workspace.data(), workspace.bytes(),
                        nullptr) != DETGEMM_OK) {
     refuse(detgemm_last_error());

@@ -22,6 +22,8 @@ struct Problem {
   std::int64_t stable = 0;
   std::string backend;
   std::string variant;
+  bool a_snapped = false;
+  bool b_snapped = false;
 };
 
 /// The key of a problem's plan. Refuses a number or a name that is none.
@@ -43,6 +45,8 @@ class Workspace {
 
 /// Makes every later run on the host a refusal.
 void forbid_host();
+/// Refuses where that was called and the place is the host.
+void check_host(const Place& place);
 
 /// Runs a plan; a refusal is in the C interface's words.
 void run(const detgemm_plan_t* plan, const CurrentStream& stream,

@@ -4,7 +4,8 @@
 """claims.py ROOT: counts the documents' figures again from the committed results, and refuses other ones.
 
 Who keeps row 0 comes from the benchmark's result file, speed in README.md and docs/contracts.md from
-docs/bench/targets.md. Prints what it counted.
+docs/bench/targets.md. Tables and plot of docs/snap-accuracy.md are made again from the study's result files. Prints what it
+counted.
 """
 import gzip
 import json
@@ -16,6 +17,8 @@ import sys
 import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
+SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json")
+SNAP_PAGES = ("docs/snap-accuracy.md", "docs/images/snap-accuracy.svg")
 TARGETS = "docs/bench/targets.md"
 # README's name of a library: its arms in the result file.
 LIBRARIES = {
@@ -117,11 +120,24 @@ def foreign(contracts, speed):
         yield "docs/contracts.md has no figure of speed"
 
 
+def snap_accuracy(root, page, image):
+    """Tables of docs/snap-accuracy.md, and its plot, that the study's results do not give."""
+    sys.path.insert(0, str(root / "bench/snap"))
+    import plot  # noqa: PLC0415 - the tree that is checked has it
+    document, models = (plot.read(root / path) for path in SNAP)
+    for table in plot.tables(document, models):
+        if "\n".join(table) not in page:
+            yield f"docs/snap-accuracy.md does not have the table that begins {table[0]}, as {' and '.join(SNAP)} give it"
+    if image != plot.drawing(document):
+        yield "docs/images/snap-accuracy.svg is not what bench/snap/plot.py draws"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     results = document(root)["results"]
     speed = targets((root / TARGETS).read_text(encoding="utf-8"))
     wrong = list(check((root / "README.md").read_text(encoding="utf-8"), results, speed))
+    wrong += snap_accuracy(root, *((root / path).read_text(encoding="utf-8") for path in SNAP_PAGES))
     wrong += foreign((root / "docs/contracts.md").read_text(encoding="utf-8"), speed)
     for name, (yes, asked) in kept(results).items():
         print(f"{name}: row 0 kept in {yes} of {asked}")

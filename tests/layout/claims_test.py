@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Small results and a README that tells them truly; then one false figure at a time."""
+import pathlib
 import sys
 
 import claims
@@ -66,7 +67,13 @@ def main():
     wrong += [f"the true contracts.md is refused: {said}" for said in claims.foreign(page, speed)]
     if not list(claims.foreign(page.replace("1.099", "1.098"), speed)) or not list(claims.foreign("", speed)):
         wrong.append("a false figure in contracts.md, or none, passed")
-    print("\n".join(wrong + [f"{len(FALSE) + 4} faults planted, {len(wrong)} not found"]))
+    root = pathlib.Path(__file__).parents[2]
+    snap = [(root / path).read_text(encoding="utf-8") for path in claims.SNAP_PAGES]
+    wrong += [f"the true page of snap is refused: {said}" for said in claims.snap_accuracy(root, *snap)]
+    for text, other in ((snap[0].replace("1.3e-3", "1.2e-3", 1), snap[1]), (snap[0], snap[1].replace("circle cx", "circle  cx", 1))):
+        if not list(claims.snap_accuracy(root, text, other)):
+            wrong.append("a false figure in docs/snap-accuracy.md, or another plot, passed")
+    print("\n".join(wrong + [f"{len(FALSE) + 6} faults planted, {len(wrong)} not found"]))
     sys.exit(1 if wrong else 0)
 
 

@@ -74,7 +74,8 @@ SYSTEM = {
     "core/include/detgemm/detgemm_mpi.h": [r"mpi\.h"],
     "core/include/detgemm/kokkos.hpp": [r"Kokkos_Core\.hpp"],  # header-only, for applications of Kokkos
     "core/conformance": [r"nlohmann/.*", r"dlfcn\.h", r"sys/utsname\.h"],
-    "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h"],
+    "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h",
+                 r"fnmatch\.h"],
     # Guard pages and child processes are the operating system's.
     "core/conformance/guarded_memory.cpp": [r"sys/mman\.h", r"unistd\.h"],
     "core/conformance/isolate.cpp": [r"poll\.h", r"sys/wait\.h"],

@@ -61,18 +61,20 @@ def test_schemas_are_an_interface():
     """A schema may gain arguments with a default; nothing else may change."""
     schemas = {str(getattr(getattr(torch.ops.detgemm, name), overload)._schema)
                for name, overload in (("gemm", "default"), ("gemm", "out"), ("accumulate_", "default"), ("linear", "default"),
-                                      ("bmm", "default"), ("bmm", "out"))}
+                                      ("bmm", "default"), ("bmm", "out"), ("snap", "default"))}
     assert schemas == {
         "detgemm::gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
         "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
-        "str? variant=None) -> Tensor",
+        "str? variant=None, bool a_snapped=False, bool b_snapped=False) -> Tensor",
         "detgemm::gemm.out(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
         "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
-        "str? variant=None, Tensor(a!) out) -> ()",
-        "detgemm::accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0) -> ()",
+        "str? variant=None, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
+        "detgemm::accumulate_(Tensor(a!) acc, Tensor a, Tensor b, str contract, *, int stable=0, "
+        "bool a_snapped=False, bool b_snapped=False) -> ()",
         "detgemm::linear(Tensor x, Tensor weight, Tensor? bias, Tensor? main_grad, Tensor? bias_main_grad, str forward, "
-        "str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0) -> Tensor",
-        "detgemm::bmm(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., int stable=0) "
-        "-> Tensor",
+        "str dgrad, str wgrad, *, bool zero_gradient=False, int stable=0, bool weight_snapped=False) -> Tensor",
+        "detgemm::bmm(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., int stable=0, "
+        "bool a_snapped=False, bool b_snapped=False) -> Tensor",
         "detgemm::bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., "
-        "int stable=0, Tensor(a!) out) -> ()"}
+        "int stable=0, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
+        "detgemm::snap(Tensor x, int leaf, str k=\"cols\") -> Tensor"}

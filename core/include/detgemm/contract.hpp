@@ -101,8 +101,8 @@ DETGEMM_API std::string_view name(ReductionKind kind) noexcept;
 
 /// Every arithmetic, in the order of the enumeration.
 DETGEMM_API std::span<const Arithmetic> arithmetics() noexcept;
-/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output; snap,
-/// which has no chain, as `fold:128`.
+/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output; but snap,
+/// which has no chain.
 DETGEMM_API std::span<const Contract> base_contracts() noexcept;
 
 /// The digest as 16 lower-case hexadecimal digits.

@@ -210,8 +210,8 @@ DETGEMM_API detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_
 DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
                                              int32_t* k_block);
 
-/* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output; snap,
- * which has no chain, as fold:128. */
+/* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output; but
+ * snap, which has no chain. */
 DETGEMM_API size_t detgemm_contract_count(void);
 DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_t* out);
 

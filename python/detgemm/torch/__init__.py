@@ -17,7 +17,8 @@ from detgemm.torch.main_grad import check_cuts, main_grads
 from detgemm.torch.ops import bmm, clear_plans, gemm, stats, sum_rows_
 from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm, log_softmax, rms_norm, softmax, token_log_probs
+from detgemm.torch.snapping import is_snapped, snap, snap_weights
 
 __all__ = ["Embedding", "Linear", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
            "clear_plans", "convert", "digest", "embedding", "gemm", "linear", "log_softmax", "main_grads",
-           "rms_norm", "same_bits", "softmax", "stats", "sum_rows_", "token_log_probs"]
+           "is_snapped", "rms_norm", "same_bits", "snap", "snap_weights", "softmax", "stats", "sum_rows_", "token_log_probs"]

@@ -70,7 +70,7 @@ def _check_fake(a, b, rank_b, contract):
 
 @torch.library.register_fake("detgemm::gemm")
 def _(a, b, contract, c=None, bias=None, *, alpha=1.0, beta=0.0, activation=None,
-      continue_from_c=False, stable=0, backend=None, variant=None):
+      continue_from_c=False, stable=0, backend=None, variant=None, a_snapped=False, b_snapped=False):
     _check_fake(a, b, 2, contract)
     torch._check(a.shape[-1] == b.shape[0], lambda: "detgemm: a has other columns than b has rows")
     return a.new_empty((*a.shape[:-1], b.shape[1]), dtype=output_type(contract))
@@ -82,20 +82,20 @@ def _(a, b, contract, *more, out, **_):
 
 
 @torch.library.register_fake("detgemm::accumulate_")
-def _(acc, a, b, contract, *, stable=0):
+def _(acc, a, b, contract, *, stable=0, a_snapped=False, b_snapped=False):
     return None
 
 
 @torch.library.register_fake("detgemm::linear")
 def _(x, weight, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, *,
-      zero_gradient=False, stable=0):
+      zero_gradient=False, stable=0, weight_snapped=False):
     _check_fake(x, weight, 2, forward)
     torch._check(x.shape[-1] == weight.shape[1], lambda: "detgemm: x has other columns than weight")
     return x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=output_type(forward))
 
 
 @torch.library.register_fake("detgemm::bmm")
-def _(a, b, contract, c=None, *, alpha=1.0, beta=0.0, stable=0):
+def _(a, b, contract, c=None, *, alpha=1.0, beta=0.0, stable=0, a_snapped=False, b_snapped=False):
     _check_fake(a, b, 3, contract)
     torch._check(a.shape[-1] == b.shape[1], lambda: "detgemm: a has other columns than b has rows")
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=output_type(contract))
@@ -106,7 +106,14 @@ def _(a, b, contract, *more, out, **_):
     return None
 
 
-# Gradients. Each is a product under a contract, so a gradient has one too, and gradients of gradients.
+@torch.library.register_fake("detgemm::snap")
+def _(x, leaf, k="cols"):
+    _refuse(x.dim() < 2, f"x has the shape {tuple(x.shape)}: it must have two dimensions or more")
+    return x.new_empty(x.shape)
+
+
+# Gradients. That an operand was snapped is a promise about the K of the forward pass; the products below reduce over
+# other dimensions, so they pass no such promise on, and a contract of snap rounds their operands anew. Each is a product under a contract, so a gradient has one too, and gradients of gradients.
 
 def _as(tensor, dtype):
     return tensor if tensor.dtype == dtype else tensor.to(dtype)
@@ -202,5 +209,8 @@ def _linear_backward(ctx, grad):
                 grad_bias = torch.zeros_like(ctx.bias_main_grad, dtype=ctx.of_bias)
     return grad_x, grad_weight, grad_bias, None, None, None, None, None
 
+
+# A rounding passes gradients on as they are.
+torch.library.register_autograd("detgemm::snap", lambda ctx, grad: (grad, None, None))
 
 torch.library.register_autograd("detgemm::linear", _linear_backward, setup_context=_linear_context)

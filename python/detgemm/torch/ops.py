@@ -18,7 +18,8 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     c, bias   M x N and N elements
     options   alpha, beta, activation ("relu", "gelu", "gelu_tanh", "silu"), continue_from_c (the sum
               starts from fp32 c), stable (1: earlier work on the stream does not write a, 2: nor b),
-              backend, variant
+              backend, variant; a_snapped and b_snapped promise, for contracts of snap alone, that an operand is
+              snapped along K for the contract's LEAF (`snap`), which backward passes never assume
 
     A wrong call raises RuntimeError with a sentence. Gradients of the operator are products under the same
     contract, with the operand's type; `linear` takes a policy with a contract for each.

@@ -108,11 +108,11 @@ def _check(model, policy):
                f"{name} is a {kind}: it has no row-local form here")
 
 
-def use(model, policy, skip=(), *, weights_are_stable=False):
+def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False):
     """Puts a model on detgemm's operations, in place; returns the names of the layers replaced, by kind.
 
-    policy: contracts of the linear layers (detgemm.torch.Policy); None leaves them alone. skip and
-    weights_are_stable as for convert.
+    policy: contracts of the linear layers (detgemm.torch.Policy); None leaves them alone. skip,
+    weights_are_stable and snap_weights as for convert.
     """
     _check(model, policy)
     norms = [(name, module) for name, module in model.named_modules()
@@ -122,7 +122,8 @@ def use(model, policy, skip=(), *, weights_are_stable=False):
     tables = [(name, module) for name, module in model.named_modules() if type(module) is torch.nn.Embedding]
     done = {"norms": [], "embeddings": [], "linear": [], "experts": []}
     if policy is not None:
-        done["linear"], _ = convert(model, policy, skip, weights_are_stable=weights_are_stable)
+        done["linear"], _ = convert(model, policy, skip, weights_are_stable=weights_are_stable,
+                                    snap_weights=snap_weights)
         done["experts"] = convert_experts(model, policy)
     for name, module in norms:
         model.set_submodule(name, RMSNorm(module.weight, _eps(module)))

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors and weights rounded once for contracts of `snap`."""
+import torch
+
+from detgemm import _library as lib
+from detgemm import snapping
+from detgemm.contract import contract as parsed
+from detgemm.torch.operators import OPS
+
+
+def snap(x, leaf, k="cols"):
+    """A bf16 tensor rounded as a contract `snap/bf16/fold:LEAF` or `tree:LEAF` rounds its operands.
+
+    x     [..., K] with k = "cols" (activations, a layer's weight N x K), or K x N with k = "rows"
+    leaf  the contract's LEAF
+
+    The result is bf16, and snapping it again changes nothing. `gemm` takes it with `a_snapped` or `b_snapped`, with the
+    bits that the contract gives for x itself. Its gradient is passed on as it is, as that of every rounding here.
+    """
+    return OPS.snap(x, leaf, k)
+
+
+def is_snapped(x, leaf, k="cols"):
+    """Whether `snap` would change no value. It waits for the device, and is meant for checks."""
+    if not isinstance(x, torch.Tensor):
+        raise lib.DetgemmError(f"x is a {type(x).__name__}: it must be a tensor")
+    if k == "cols" and x.dim() > 2:
+        x = x.flatten(0, -2)
+    stream = torch.cuda.current_stream(x.device).cuda_stream if x.is_cuda else None
+    return snapping.is_snapped(x.detach(), leaf, k=k, stream=stream)
+
+
+def check_can_snap(layers, text):
+    """Refuses weights that cannot be snapped for a layer's forward contract; returns the contract's LEAF."""
+    contract = parsed(text)
+    if contract.arithmetic != "snap":
+        raise lib.DetgemmError(f'policy.forward is "{text}": weights are snapped for contracts of snap alone')
+    for layer in layers:
+        if layer.weight.dtype != torch.bfloat16:
+            raise lib.DetgemmError(f"a weight is {layer.weight.dtype}: snap is defined for torch.bfloat16")
+    return contract.leaf_k
+
+
+def snap_weights(model):
+    """Rounds the weights of a model's `Linear` layers once, in place, for the forward contract of each, which must be
+    one of snap. Returns the names of the layers.
+
+    Forward passes then promise that the weight is snapped, and have the bits that they had before. A layer whose weight
+    was written since, by an optimiser or by loading a checkpoint, refuses to run until this is called again.
+    """
+    layers = {name: module for name, module in model.named_modules() if hasattr(module, "weight_snapped_at")}
+    if not layers:
+        raise lib.DetgemmError("the model has no detgemm.torch.Linear: convert it first")
+    weights = {}
+    for layer in layers.values():
+        leaf = check_can_snap([layer], layer.policy.forward)
+        if weights.setdefault(layer.weight, leaf) != leaf:
+            raise lib.DetgemmError(f"a weight is shared by layers with LEAF {weights[layer.weight]} and {leaf}: it can be "
+                                   "snapped for one")
+    with torch.no_grad():
+        for weight, leaf in weights.items():
+            weight.copy_(snap(weight, leaf))
+    for layer in layers.values():
+        layer.weight_snapped_at = state_of(layer.weight)
+    return list(layers)
+
+
+def state_of(weight):
+    """What changes when a weight is written or replaced: its address, and PyTorch's count of writes."""
+    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
+
+
+def check_weight(layer):
+    """Refuses a weight that was written since it was snapped: the promise would be broken, and the products would depend
+    on the hardware. Writes through `.data` are not counted by PyTorch."""
+    if layer.weight_snapped_at != state_of(layer.weight):
+        raise lib.DetgemmError("the weight of a layer was written or moved after it was snapped: call "
+                               "detgemm.torch.snap_weights(model) again")
