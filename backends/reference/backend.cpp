@@ -8,6 +8,7 @@
 
 #include "backends/reference/plan.hpp"
 #include "backends/reference/started.hpp"
+#include "detgemm/grouped.hpp"
 #include "detgemm/reference.hpp"
 
 namespace detgemm {
@@ -22,8 +23,8 @@ class ReferenceBackend final : public Backend {
   Status available() const override { return reference::started(name()); }
   Status supports(const GemmSpec&) const override { return {}; }
   Guarantees guarantees(const Contract&) const override { return {true, true, true, true, true}; }
-  std::vector<std::string> variants(const GemmSpec& spec) const override {
-    return reference::variant_names(spec);
+  std::vector<std::string> variants(const GemmSpec&) const override {
+    return reference::variant_names();
   }
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
@@ -35,6 +36,14 @@ class ReferenceBackend final : public Backend {
     if (Status s = reference::started(name()); !s) return s;
     reference::snap_matrix(spec, from, to);
     return {};
+  }
+  Status supports_grouped(const GroupedSpec&) const override { return {}; }
+  std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
+    return reference::grouped_variant_names(spec);
+  }
+  Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions& options) const override {
+    return reference::make_grouped_reference_plan(spec, options);
   }
 };
 

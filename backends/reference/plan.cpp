@@ -10,49 +10,12 @@
 #include "backends/reference/element_kernel.hpp"
 #include "backends/reference/snap.hpp"
 #include "backends/reference/started.hpp"
+#include "backends/reference/tile_grid.hpp"
 
 namespace detgemm::reference {
 namespace {
 
 using Space = Kokkos::DefaultHostExecutionSpace;
-
-constexpr const char* kScalar = "scalar";
-
-std::span<const TileSet* const> sets() {
-  const TileSet* const* first = nullptr;
-  const std::size_t count = tile_sets(&first);
-  return {first, count};
-}
-
-/// A tile shape for this M: bit-neutral, so it may follow the shape and the number of workers.
-struct Grid {
-  std::int64_t tile_rows, tile_cols;  // outputs per tile
-  std::int64_t rows, cols;            // tiles
-  std::int64_t tiles() const { return rows * cols; }
-};
-
-/// `extent` cut into `pieces` pieces of whole units.
-std::int64_t piece(std::int64_t extent, std::int64_t pieces, std::int64_t unit) {
-  return ceil_div(ceil_div(extent, unit), pieces) * unit;
-}
-
-/// Cuts D into equal tiles of whole units, and into smaller ones while there are too few for the
-/// workers.
-Grid make_grid(const TileKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t workers) {
-  const std::int64_t row_tiles = ceil_div(m, kernel.rows);
-  const std::int64_t max_col_tiles = ceil_div(n, kernel.col_unit);
-  std::int64_t col_tiles = ceil_div(n, kernel.cols);
-  while (row_tiles * col_tiles < 3 * workers && col_tiles < max_col_tiles) ++col_tiles;
-  Grid grid{};
-  grid.tile_rows = std::min(kernel.rows, piece(m, row_tiles, kernel.row_unit));
-  grid.tile_cols = std::min(kernel.cols, piece(n, col_tiles, kernel.col_unit));
-  grid.rows = ceil_div(m, grid.tile_rows);
-  grid.cols = ceil_div(n, grid.tile_cols);
-  return grid;
-}
-
-/// Waking a worker costs more than this many products take.
-constexpr double kProductsAWorker = 32768;
 
 /// A product takes the scalar definition as long as this many products take the tile kernels.
 constexpr double kScalarCost = 64;
@@ -61,9 +24,7 @@ constexpr double kRootCost = 8;
 
 /// `depth`: products per output.
 std::int64_t workers_for(const GemmArguments& g, double depth) {
-  const double products = static_cast<double>(g.m) * static_cast<double>(g.n) * (depth + 1);
-  const double workers = products / kProductsAWorker;
-  return workers < 1 ? 1 : (workers > 4096 ? 4096 : static_cast<std::int64_t>(workers));
+  return reference::workers_for(static_cast<double>(g.m) * static_cast<double>(g.n) * (depth + 1));
 }
 
 class ReferencePlan final : public PlanImpl {
@@ -164,13 +125,9 @@ class ReferencePlan final : public PlanImpl {
     const std::size_t bytes = scratch_;
     const auto work = [=, &g](std::int64_t worker) {
       TileJob job;
-      job.gemm = &g;
       job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
       for (std::int64_t t = counter->fetch_add(1); t < grid.tiles(); t = counter->fetch_add(1)) {
-        job.row = t / grid.cols * grid.tile_rows;
-        job.rows = std::min(grid.tile_rows, g.m - job.row);
-        job.col = t % grid.cols * grid.tile_cols;
-        job.cols = std::min(grid.tile_cols, g.n - job.col);
+        grid.place(job, g, t);
         kernel.run(job);
       }
     };
@@ -194,11 +151,24 @@ class ReferencePlan final : public PlanImpl {
 
 }  // namespace
 
-std::vector<std::string> variant_names(const GemmSpec&) {
+std::vector<std::string> variant_names() {
   std::vector<std::string> names;
-  for (const TileSet* set : sets()) names.emplace_back(set->name);
+  for (const TileSet* set : tile_sets()) names.emplace_back(set->name);
   names.emplace_back(kScalar);
   return names;
+}
+
+const TileSet* tile_set_of(const std::string& variant) {
+  if (variant.empty()) return tile_sets().front();
+  for (const TileSet* set : tile_sets()) {
+    if (variant == set->name) return set;
+  }
+  return nullptr;
+}
+
+int workers_of(const PlanOptions& options) {
+  const int all = std::max(1, static_cast<int>(Space().concurrency()));
+  return options.max_workers > 0 ? std::min(options.max_workers, all) : all;
 }
 
 void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to) {
@@ -208,22 +178,13 @@ void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to
   const bool along = op == Op::none;
   const Lines lines{static_cast<const std::uint16_t*>(from.data), in.row, in.col,
                     along ? from.rows : from.cols, along ? from.cols : from.rows};
-  snap_lines(*sets().front(), lines, spec.leaf_k, static_cast<std::uint16_t*>(to.data), out.row,
-             out.col, std::max(1, static_cast<int>(Space().concurrency())));
+  snap_lines(*tile_sets().front(), lines, spec.leaf_k, static_cast<std::uint16_t*>(to.data),
+             out.row, out.col, workers_of({}));
 }
 
 std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) {
-  const int all = std::max(1, static_cast<int>(Space().concurrency()));
-  const int workers = options.max_workers > 0 ? std::min(options.max_workers, all) : all;
-  const TileSet* chosen = sets().front();
-  if (!options.variant.empty()) {
-    chosen = nullptr;
-    for (const TileSet* set : sets()) {
-      if (options.variant == set->name) chosen = set;
-    }
-  }
-  return std::make_shared<ReferencePlan>(spec, chosen, workers);
+  return std::make_shared<ReferencePlan>(spec, tile_set_of(options.variant), workers_of(options));
 }
 
 }  // namespace detgemm::reference

@@ -12,8 +12,20 @@
 
 namespace detgemm::reference {
 
-/// The kernels for a problem: the tile sets this processor runs, then "scalar".
-std::vector<std::string> variant_names(const GemmSpec& spec);
+/// The name of the variant that is the scalar definition.
+inline constexpr const char* kScalar = "scalar";
+
+/// The kernels for any problem: the tile sets this processor runs, then "scalar".
+std::vector<std::string> variant_names();
+/// Those that take many problems in one call.
+std::vector<std::string> grouped_variant_names(const GroupedSpec& spec);
+/// The tile set of that name, the first for an empty one; null for the scalar definition.
+const TileSet* tile_set_of(const std::string& variant);
+/// The threads that a plan with these options may use.
+int workers_of(const PlanOptions& options);
+
+/// Snaps a matrix with the widest tile set; see Backend::snap. Needs an initialised Kokkos.
+void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to);
 
 /// Snaps a matrix with the widest tile set; see Backend::snap. Needs an initialised Kokkos.
 void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to);
@@ -21,5 +33,7 @@ void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to
 /// Needs an initialised Kokkos. An empty variant means the first of `variant_names`.
 std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,
                                                     const PlanOptions& options);
+std::shared_ptr<const GroupedPlanImpl> make_grouped_reference_plan(const GroupedSpec& spec,
+                                                                   const PlanOptions& options);
 
 }  // namespace detgemm::reference

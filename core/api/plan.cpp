@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/api/checks.hpp"
+#include "core/api/plan_checks.hpp"
 #include "core/contract/cover.hpp"
-#include "core/contract/wording.hpp"
 
 namespace detgemm {
 
@@ -43,32 +43,6 @@ struct Plan::State {
 
 namespace {
 
-Status check_options(const Backend& backend, const GemmSpec& spec, const PlanOptions& options) {
-  if (options.max_workers < 0) {
-    return invalid("max_workers is " + std::to_string(options.max_workers) +
-                   ": it must be 0 (all) or positive");
-  }
-  if (name(options.stable) == "unknown") {
-    return invalid("stable is " + described(options.stable) +
-                   ": it must be none (0), a (1) or b (2)");
-  }
-  if (options.variant.empty()) return {};
-  const auto known = backend.variants(spec);
-  if (std::find(known.begin(), known.end(), options.variant) != known.end()) return {};
-  std::string list;
-  for (const auto& variant : known) list += (list.empty() ? "" : ", ") + variant;
-  return {Errc::not_found, "variant is " + quoted(options.variant) + ": " +
-                               std::string(backend.name()) + " has " +
-                               (list.empty() ? "none" : list) + " for this problem"};
-}
-
-Status check_stream(const Backend& backend, Stream stream) {
-  const DeviceKind kind = backend.device().kind();
-  if (stream.kind == kind) return {};
-  return invalid("stream.kind is " + described(stream.kind) + ": backend " +
-                 std::string(backend.name()) + " needs " + std::string(name(kind)));
-}
-
 Status check_max_m(std::int64_t max_m) {
   if (max_m >= 0) return {};
   return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
@@ -79,15 +53,6 @@ Status check_tree(const Contract& contract) {
   return unsupported("contract is " + contract.text() + ": only a tree has roots to combine");
 }
 
-/// A sentence so short that it needs no allocated memory.
-Status out_of_memory() { return {Errc::internal, "out of memory"}; }
-
-/// D has no elements: nothing is written, whatever K is.
-Status no_outputs(RunInfo* info) {
-  if (info != nullptr) info->kernel = "none (no outputs)";
-  return {};
-}
-
 }  // namespace
 
 Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
@@ -95,7 +60,9 @@ Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
   if (Status s = validate(spec); !s) return s;
   if (Status s = backend.available(); !s) return s;
   if (Status s = backend.supports(spec); !s) return s;
-  if (Status s = check_options(backend, spec, options); !s) return s;
+  std::vector<std::string> known;
+  if (!options.variant.empty()) known = backend.variants(spec);
+  if (Status s = check_options(backend, options, known, "this problem"); !s) return s;
   auto impl = backend.make_plan(spec, options);
   if (!impl) return impl.status();
   return Plan(std::make_shared<const State>(State{&backend, spec, options, *std::move(impl)}));

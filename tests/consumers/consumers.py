@@ -353,12 +353,14 @@ def relocated(bench):
 
 
 def c_symbols(bench):
-    """A C99 program that refers to every function of detgemm.h compiles and links."""
-    functions = sorted(set(re.findall(r"^DETGEMM_API[^;]*?(detgemm_\w+)\(",
-                                      bench.header("detgemm.h"), re.M)))
-    if len(functions) < 20:
-        raise Failure(f"only {len(functions)} functions found in detgemm.h")
-    lines = ["#include <detgemm/detgemm.h>", "#include <stdio.h>", "typedef void (*function)(void);",
+    """A C99 program that refers to every function of the C headers compiles and links."""
+    functions = []
+    for header, least in (("detgemm.h", 20), ("detgemm_grouped.h", 10)):
+        found = sorted(set(re.findall(r"^DETGEMM_API[^;]*?(detgemm_\w+)\(", bench.header(header), re.M)))
+        if len(found) < least:
+            raise Failure(f"only {len(found)} functions found in {header}")
+        functions += found
+    lines = ["#include <detgemm/detgemm_grouped.h>", "#include <stdio.h>", "typedef void (*function)(void);",
              "int main(void) {", "  const function all[] = {",
              *(f"      (function){name}," for name in functions), "  };", "  size_t i;",
              "  for (i = 0; i < sizeof all / sizeof *all; ++i) if (!all[i]) return 1;",

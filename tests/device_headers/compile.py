@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles one kernel for every step in core/arithmetic/step.hpp, for one device architecture.
+"""Compiles one kernel for every step in core/arithmetic/step.hpp, and one that cuts groups, for one architecture.
 
 Exit status 77: the compiler is absent, with the reason on standard output.
 """
@@ -20,6 +20,11 @@ QUALIFIERS = """
 
 KERNEL = """
 #include "core/contract/compute_element.hpp"
+#include "core/contract/group_arguments.hpp"
+
+__global__ void groups(detgemm::GroupedArguments p, detgemm::GemmArguments* cut) {
+  for (long long i = 0; i < p.groups; ++i) cut[i] = detgemm::arguments_of_group(p, i);
+}
 
 template <detgemm::Arithmetic A, detgemm::DType T>
 __global__ void kernel(detgemm::GemmArguments g, const float* roots, long long count) {
@@ -71,8 +76,8 @@ def main():
         sys.exit(f"the headers do not compile for {arguments.arch}")
     kernels = len(re.findall(kernel_line, output.read_text(), re.M))
     print(f"{len(steps)} steps, {kernels} kernels for {arguments.arch}")
-    if kernels != len(steps) or not steps:
-        sys.exit("every step must give one kernel")
+    if kernels != len(steps) + 1 or not steps:
+        sys.exit("every step must give one kernel, and the groups one")
 
 
 if __name__ == "__main__":

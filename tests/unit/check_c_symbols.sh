@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# check_c_symbols.sh HEADER C_TEST SHARED_LIBRARY [OTHER]: the functions that the C header declares, those
-# that the C test calls and the C symbols that the library exports must be the same. The test may also
+# check_c_symbols.sh HEADER[,HEADER] C_TEST[,C_TEST] SHARED_LIBRARY [OTHER]: the functions that C headers declare, those
+# that the C tests call and the C symbols that the library exports must be the same. A test may also
 # call what the header OTHER declares.
 set -eu
 export LC_ALL=C
@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 calls() { # names followed by a parenthesis, comments left out
-  sed -e 's://.*$::' "$1" | tr '\n' ' ' | sed -e 's:/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/: :g' |
+  echo "$1" | tr ',' '\n' | xargs sed -e 's://.*$::' | tr '\n' ' ' | sed -e 's:/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/: :g' |
     grep -oE 'detgemm_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u
 }
 calls "$1" >"$work/declared"

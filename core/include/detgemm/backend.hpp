@@ -121,6 +121,10 @@ class DETGEMM_API PlanImpl {
   virtual std::string kernel(std::int64_t m) const = 0;
 };
 
+// Many products at once: detgemm/grouped.hpp.
+struct GroupedSpec;
+class GroupedPlanImpl;
+
 /// One way to compute contracts: an object found by its name, which accepts a problem or refuses it
 /// with a sentence. To add a backend, implement this class and add a line to
 /// backends/registry.cpp; backends/skeleton is an example. Every function may be called
@@ -158,6 +162,17 @@ class DETGEMM_API Backend {
   /// a copy if it lies elsewhere. Preconditions as above.
   virtual Result<bool> is_snapped(Stream stream, const SnapSpec& spec,
                                   const ConstMatrix& matrix) const;
+
+  /// ok if it computes these products in one call, which passed `validate`; otherwise `unsupported`
+  /// and why not, which is the default.
+  virtual Status supports_grouped(const GroupedSpec& spec) const;
+  /// The names of the kernels that may be forced for them; none by default.
+  virtual std::vector<std::string> grouped_variants(const GroupedSpec& spec) const;
+  /// The backend's half of a grouped plan. Preconditions: `available` and `supports_grouped`
+  /// returned ok, and `options.variant` is empty or one of `grouped_variants`. By default it
+  /// refuses as `supports_grouped` does.
+  virtual Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions& options) const;
 
   /// Whether there is a backend at this address of readable memory: false where the C interface was
   /// handed garbage.

@@ -16,6 +16,7 @@
 ///   contract.hpp             Contract: everything that decides bits
 ///   gemm_spec.hpp            GemmSpec, a problem without its M, and Operands, the arrays of a run
 ///   plan.hpp                 Plan and gemm, which compute
+///   grouped.hpp              GroupedPlan: many products in one call
 ///   backend.hpp              Backend, backends() and find_backend: what they compute with
 ///   snap.hpp                 operands of snap contracts, snapped once
 ///   runtime.hpp              Runtime, which starts Kokkos for the reference
@@ -27,6 +28,7 @@
 #include "detgemm/device.hpp"
 #include "detgemm/digest.hpp"
 #include "detgemm/gemm_spec.hpp"
+#include "detgemm/grouped.hpp"
 #include "detgemm/matrix.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/runtime.hpp"

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "detgemm/grouped.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "backends/reference/element_kernel.hpp"
+#include "backends/reference/plan.hpp"
+#include "backends/reference/started.hpp"
+#include "backends/reference/tile_grid.hpp"
+#include "core/contract/group_arguments.hpp"
+
+namespace detgemm::reference {
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+
+/// A group with outputs, and where its tiles begin among those of all groups.
+struct Member {
+  GemmArguments gemm;
+  Grid grid{};
+  std::int64_t first = 0;
+};
+
+/// The groups that have outputs. The offsets are read here, each group's once.
+std::vector<Member> members_of(const GroupedArguments& p) {
+  std::vector<Member> members;
+  for (std::int64_t group = 0; group < p.groups; ++group) {
+    const GemmArguments g = arguments_of_group(p, group);
+    if (g.m > 0) members.push_back({g});
+  }
+  return members;
+}
+
+double products_of(const GemmArguments& g) {
+  return static_cast<double>(g.m) * static_cast<double>(g.n) * (static_cast<double>(g.k) + 1);
+}
+
+/// Every group is the problem that a Plan computes, with the same tiles or the same scalar
+/// definition; the walk over tiles alone is different:
+///
+///   group     0           2     3               group 1 is empty
+///   tiles     0 1 2 3     4 5   6 7 8           workers take the next one from a counter
+class GroupedReferencePlan final : public GroupedPlanImpl {
+ public:
+  GroupedReferencePlan(const GroupedSpec& spec, const TileSet* set, int workers)
+      : spec_(spec), set_(set), workers_(workers) {
+    const Contract& contract = spec.gemm.contract;
+    if (set_ != nullptr) kernel_ = set_->kernel(contract.arithmetic, contract.input);
+  }
+
+  std::size_t workspace_bytes(std::int64_t max_m, std::int64_t max_k) const override {
+    if (set_ == nullptr || max_m == 0) return 0;
+    return bytes_per_worker(max_k) * static_cast<std::size_t>(workers_);
+  }
+
+  Status run(Stream, const GroupedOperands& operands, Workspace workspace,
+             RunInfo* info) const override {
+    if (Status s = started("reference"); !s) return s;
+    const GroupedArguments p = flatten(spec_, operands);
+    std::vector<Member> members = members_of(p);
+    if (set_ != nullptr) {
+      run_tiles(members, static_cast<std::byte*>(workspace.data), bytes_per_worker(p.all.k));
+    } else {
+      const Space space;
+      for (const Member& member : members) {
+        arithmetic::for_step(spec_.gemm.contract.arithmetic, spec_.gemm.contract.input,
+                             [&]<Arithmetic A, DType T>() {
+                               launch_elements<Space, A, T>(space, member.gemm, workers_);
+                             });
+        space.fence();
+      }
+    }
+    if (info != nullptr) info->kernel = kernel(p.all.m);
+    return {};
+  }
+
+  std::string kernel(std::int64_t) const override { return set_ != nullptr ? set_->name : kScalar; }
+
+ private:
+  /// A group has at most all of k_grouped's products; a tree keeps a sum per level.
+  std::size_t bytes_per_worker(std::int64_t max_k) const {
+    const std::int64_t k = spec_.kind == GroupKind::k_grouped ? max_k : spec_.gemm.k;
+    return kernel_.scratch(spec_.gemm.contract.leaves(k));
+  }
+
+  void run_tiles(std::vector<Member>& members, std::byte* scratch, std::size_t bytes) const {
+    double products = 0;
+    for (const Member& member : members) products += products_of(member.gemm);
+    const std::int64_t max_workers = std::min(workers_for(products), std::int64_t{workers_});
+    std::int64_t tiles = 0;
+    const auto count = static_cast<std::int64_t>(members.size());
+    for (Member& member : members) {
+      member.grid = make_grid(kernel_, member.gemm.m, member.gemm.n,
+                              std::max<std::int64_t>(1, max_workers / count));
+      member.first = tiles;
+      tiles += member.grid.tiles();
+    }
+    const std::int64_t workers = std::min(max_workers, tiles);
+    std::atomic<std::int64_t> next{0};
+    std::atomic<std::int64_t>* counter = &next;
+    const TileKernel kernel = kernel_;
+    const Member* const first = members.data();
+    const auto work = [=](std::int64_t worker) {
+      TileJob job;
+      job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
+      for (std::int64_t t = counter->fetch_add(1); t < tiles; t = counter->fetch_add(1)) {
+        const Member* const after = std::upper_bound(
+            first, first + count, t,
+            [](std::int64_t tile, const Member& member) { return tile < member.first; });
+        const Member& member = *(after - 1);
+        member.grid.place(job, member.gemm, t - member.first);
+        kernel.run(job);
+      }
+    };
+    if (workers <= 1) {
+      work(0);
+      return;
+    }
+    const Space space;
+    Kokkos::parallel_for(
+        "detgemm::reference::groups",
+        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, workers), work);
+    space.fence();
+  }
+
+  GroupedSpec spec_;
+  const TileSet* set_;  // null: the scalar definition
+  TileKernel kernel_;
+  int workers_;
+};
+
+/// Whether operands must be snapped first. The scalar definition does so as it reads them; the tile
+/// kernels take operands that are snapped already.
+bool must_snap(const GemmSpec& spec) {
+  return spec.contract.arithmetic == Arithmetic::snap && !(spec.a_snapped && spec.b_snapped);
+}
+
+}  // namespace
+
+std::vector<std::string> grouped_variant_names(const GroupedSpec& spec) {
+  return must_snap(spec.gemm) ? std::vector<std::string>{kScalar} : variant_names();
+}
+
+std::shared_ptr<const GroupedPlanImpl> make_grouped_reference_plan(const GroupedSpec& spec,
+                                                                   const PlanOptions& options) {
+  const TileSet* set = must_snap(spec.gemm) ? nullptr : tile_set_of(options.variant);
+  return std::make_shared<GroupedReferencePlan>(spec, set, workers_of(options));
+}
+
+}  // namespace detgemm::reference

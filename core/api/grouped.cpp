@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "detgemm/grouped.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/api/grouped_checks.hpp"
+#include "core/api/plan_checks.hpp"
+
+namespace detgemm {
+
+GroupedPlanImpl::~GroupedPlanImpl() = default;
+
+Status Backend::supports_grouped(const GroupedSpec& spec) const {
+  return unsupported(std::string(name()) + ": computes no " +
+                     std::string(detgemm::name(spec.kind)) +
+                     " problem in one call; run a Plan for each group");
+}
+
+std::vector<std::string> Backend::grouped_variants(const GroupedSpec&) const { return {}; }
+
+Result<std::shared_ptr<const GroupedPlanImpl>> Backend::make_grouped_plan(
+    const GroupedSpec& spec, const PlanOptions&) const {
+  if (Status s = supports_grouped(spec); !s) return s;
+  return Status{Errc::internal, std::string(name()) + ": makes no plan for groups"};
+}
+
+struct GroupedPlan::State {
+  const Backend* backend;
+  GroupedSpec spec;
+  PlanOptions options;
+  std::shared_ptr<const GroupedPlanImpl> impl;
+};
+
+namespace {
+
+Status check_sizes(const GroupedSpec& spec, std::int64_t max_m, std::int64_t max_k) {
+  if (max_m < 0) {
+    return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+  }
+  if (max_k < 0) {
+    return invalid("max_k is " + std::to_string(max_k) + ": it must not be negative");
+  }
+  if (max_k == 0 || spec.kind == GroupKind::k_grouped) return {};
+  return invalid("max_k is " + std::to_string(max_k) + ": it must be 0 for " +
+                 std::string(name(spec.kind)) + ", whose plan knows k");
+}
+
+std::int64_t products_of(const GroupedSpec& spec, const GroupedOperands& operands) {
+  if (spec.kind != GroupKind::k_grouped) return 0;
+  const ConstMatrix& a = operands.arrays.a;
+  return spec.gemm.op_a == Op::transpose ? a.rows : a.cols;
+}
+
+}  // namespace
+
+Result<GroupedPlan> GroupedPlan::create(const Backend& backend, const GroupedSpec& spec,
+                                        const PlanOptions& options) try {
+  if (Status s = validate(spec); !s) return s;
+  if (Status s = backend.available(); !s) return s;
+  if (Status s = backend.supports_grouped(spec); !s) return s;
+  std::vector<std::string> known;
+  if (!options.variant.empty()) known = backend.grouped_variants(spec);
+  if (Status s = check_options(backend, options, known, "these groups"); !s) return s;
+  auto impl = backend.make_grouped_plan(spec, options);
+  if (!impl) return impl.status();
+  return GroupedPlan(
+      std::make_shared<const State>(State{&backend, spec, options, *std::move(impl)}));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<std::size_t> GroupedPlan::workspace_bytes(std::int64_t max_m, std::int64_t max_k) const {
+  if (Status s = check_sizes(state_->spec, max_m, max_k); !s) return s;
+  return state_->impl->workspace_bytes(max_m, max_k);
+}
+
+Status GroupedPlan::run(Stream stream, const GroupedOperands& operands, Workspace workspace,
+                        RunInfo* info) const try {
+  const GroupedSpec& spec = state_->spec;
+  if (Status s = check_stream(*state_->backend, stream); !s) return s;
+  GroupExtents at;
+  if (Status s = check_groups(spec, operands, at); !s) return s;
+  const std::size_t needed =
+      state_->impl->workspace_bytes(operands.arrays.d.rows, products_of(spec, operands));
+  if (Status s = check_grouped_workspace(workspace, needed, at); !s) return s;
+  if (operands.arrays.d.rows == 0 || spec.gemm.n == 0) {
+    return no_outputs(info);
+  }
+  return state_->impl->run(stream, operands, {workspace.data, needed}, info);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Status GroupedPlan::check(Stream stream, const GroupedOperands& operands) const try {
+  const GroupedSpec& spec = state_->spec;
+  Device& device = state_->backend->device();
+  if (Status s = check_stream(*state_->backend, stream); !s) return s;
+  if (Status s = validate(spec, operands); !s) return s;
+  const Offsets& offsets = operands.offsets;
+  if (offsets.size == 0) return {};
+  const std::size_t size = size_of(offsets.type);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(offsets.size) * size);
+  if (Status s = device.synchronize(stream); !s) return s;
+  if (Status s = device.to_host(bytes.data(), offsets.data, bytes.size()); !s) return s;
+  std::vector<std::int64_t> values;
+  for (std::size_t at = 0; at < bytes.size(); at += size) {
+    std::int32_t narrow = 0;
+    std::int64_t wide = 0;
+    std::memcpy(size == sizeof narrow ? static_cast<void*>(&narrow) : &wide, &bytes[at], size);
+    values.push_back(size == sizeof narrow ? narrow : wide);
+  }
+  return check_offset_values(spec, operands, values);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+const GroupedSpec& GroupedPlan::spec() const noexcept { return state_->spec; }
+const Backend& GroupedPlan::backend() const noexcept { return *state_->backend; }
+const PlanOptions& GroupedPlan::options() const noexcept { return state_->options; }
+std::string GroupedPlan::kernel(std::int64_t m) const {
+  return state_->impl->kernel(std::max<std::int64_t>(m, 0));
+}
+
+std::string GroupedPlan::describe(std::int64_t m, std::int64_t k) const {
+  const GroupedSpec& spec = state_->spec;
+  const bool by_k = spec.kind == GroupKind::k_grouped;
+  const Contract& contract = spec.gemm.contract;
+  std::string text = "contract   " + contract.text() + "\n";
+  text += "digest     " + hex(contract.digest()) + "\n";
+  text += "evidence   " + std::string(evidence(contract.arithmetic)) + "\n";
+  text += "problem    " + std::string(name(spec.kind)) + ", " + std::to_string(spec.groups) +
+          (spec.groups == 1 ? " group" : " groups") + ", m = " + std::to_string(m) +
+          ", n = " + std::to_string(spec.gemm.n) +
+          ", k = " + std::to_string(by_k ? k : spec.gemm.k) + (by_k ? " of all groups" : "") +
+          ", A " + std::string(name(spec.gemm.op_a)) + ", B " + std::string(name(spec.gemm.op_b)) +
+          "\n";
+  text += "backend    " + std::string(state_->backend->name()) + "\n";
+  text += "kernel     " + kernel(m) + "\n";
+  const auto bytes = workspace_bytes(m, by_k ? k : 0);
+  text += "workspace  " + (bytes ? std::to_string(*bytes) + " bytes" : bytes.status().message());
+  return text + "\n";
+}
+
+}  // namespace detgemm
