@@ -10,7 +10,7 @@ endif()
 detgemm_add_folder(python/torch_ops)
 
 set(detgemm_python_libraries detgemm_detgemm detgemm_core)
-foreach(component IN ITEMS reference cuda hip cluster)
+foreach(component IN ITEMS cluster reference cuda hip)
   if(TARGET detgemm_${component})
     list(APPEND detgemm_python_libraries detgemm_${component})
   endif()

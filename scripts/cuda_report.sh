@@ -138,7 +138,7 @@ if ! asked dropin; then
 elif ! "$cli" preload -- true > "$report/preload.txt" 2>&1; then
   say dropin "left out: $(tail -n 1 "$report/preload.txt")"
 else
-  must dropin timeout 580 python3 -u "$root/tests/dropin/programs/run.py" "$cli" --bench
+  must dropin timeout 580 python3 -u "$root/tests/dropin/programs/run.py" "$cli" --minutes 9
 fi
 
 if ! asked bench; then

@@ -41,7 +41,6 @@ std::span<const Contract> base_contracts() noexcept {
           contract.input = T;
           contract.k_block = arithmetic::Step<A, T>::products;
           contract.output = DType::fp32;
-          if (A == Arithmetic::snap) contract.reduction = {ReductionKind::fold, 128};
         });
       }
     }
