@@ -85,6 +85,7 @@ if asked sweep; then
   swept odd --reduction all --operands odd
   swept chains
   swept fma --arithmetic ieee_fma
+  swept snap --arithmetic snap
   program plant tests/cuda/detgemm_cuda_sweep --plant bit --outputs 3e6 --largest 1e7 --seed 2
 fi
 if asked device; then

@@ -62,7 +62,7 @@ def everything(scene):
     folder = scene.prepare("all", dict.fromkeys(PROGRAMS, PASSES), tools)
     code, said, report = scene.run(folder, "--quick")
     scene.that(code == 0, f"exit status is 0: {code}")
-    for part in ("leaves", "odd", "chains", "fma", "plant", "device", "conform", "sanitize", "soak", "drawn", "bench"):
+    for part in ("leaves", "odd", "chains", "fma", "snap", "plant", "device", "conform", "sanitize", "soak", "drawn", "bench"):
         scene.that(said.get(part, "").startswith("exit 0"), f"{part}: {said.get(part)}")
     scene.that(said["gpu"].startswith("NVIDIA H200") and said["python"].startswith("left out, with models") and
                "No module named 'torch'" in said["python"], "python has a reason")
@@ -70,7 +70,7 @@ def everything(scene):
         names = {pathlib.PurePath(name).name for name in archive.getnames()}
     scene.that({"summary.txt", "machine.txt", "leaves.txt", "soak.txt", "sanitizers.md"} <= names, "the archive")
     calls = (folder / "calls").read_text(encoding="utf-8")
-    for words in ("--arithmetic ieee_fma", "--reduction leaves", "--operands odd", "conform --backend cuda --quick",
+    for words in ("--arithmetic ieee_fma", "--arithmetic snap", "--reduction leaves", "--operands odd", "conform --backend cuda --quick",
                   "detgemm_soak --backend cuda"):
         scene.that(words in calls, f"called with {words}")
 

@@ -19,8 +19,7 @@ exec {clang} "$@"
 SCRIPT = """cmake_minimum_required(VERSION 3.25)
 set(PROJECT_BINARY_DIR {work})
 set(DETGEMM_ENABLE_HIP {enable})
-set(DETGEMM_HIP_COMPILER {compiler})
-set(DETGEMM_HIP_NEWER_COMPILER {newer})
+{compilers}
 include({source}/cmake/DetgemmHip.cmake)
 message("chips: ${{detgemm_hip_chips}}")
 message("found: ${{detgemm_found}}")
@@ -42,12 +41,19 @@ class Machine:
         return path
 
     def configure(self, compiler, newer="", enable="AUTO"):
+        return self.run(f'set(DETGEMM_HIP_COMPILER {compiler})\nset(DETGEMM_HIP_NEWER_COMPILER "{newer}")', enable)
+
+    def search(self, **environment):
+        """Names no compiler: the module looks for one."""
+        return self.run("", "AUTO", {"PATH": str(self.work / "nothing"), **environment})
+
+    def run(self, compilers, enable, environment=None):
         script = self.work / "configure.cmake"
-        script.write_text(SCRIPT.format(work=self.work, enable=enable, compiler=compiler, newer=newer or '""',
-                                        source=self.source), encoding="utf-8")
+        script.write_text(SCRIPT.format(work=self.work, enable=enable, compilers=compilers, source=self.source),
+                          encoding="utf-8")
         done = subprocess.run([self.cmake, "-P", str(script)], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
-        print(f"-- {compiler}, exit {done.returncode}\n{done.stdout}")
+                              stderr=subprocess.STDOUT, text=True, check=False, env=environment)
+        print(f"-- {compilers} {environment}, exit {done.returncode}\n{done.stdout}")
         return done.returncode, " ".join(done.stdout.split())
 
 
@@ -88,6 +94,14 @@ def main():
     expect("is an error where HIP was asked for", code != 0 and "DETGEMM_ENABLE_HIP is ON and" in said)
     code, said = machine.configure(machine.compiler("gcc", "g++ (GCC) 13.2.0"))
     expect("no clang", code == 0 and "is no clang" in said)
+
+    (work / "rocm/llvm/bin").mkdir(parents=True)
+    shutil.copy(amd, work / "rocm/llvm/bin/amdclang++")
+    code, said = machine.search(ROCM_PATH=str(work / "rocm"))
+    expect("ROCm's compiler is found below ROCM_PATH", code == 0 and "AMD clang 19.0.0" in said
+           and "chips: gfx90a;gfx942" in said)
+    code, said = machine.search(ROCM_PATH=str(work / "nothing"))
+    expect("and nothing is, where there is none", code == 0 and "AMD clang" not in said and "without kernels" in said)
     print(f"wrong: {', '.join(failed) or 'nothing'}")
     sys.exit(1 if failed else 0)
 
