@@ -11,15 +11,15 @@
 #   BUILD    the build folder (build/cuda-sm90)
 #   REPORT   the folder to write (cuda-report); the archive is REPORT.tar.gz
 # PYTHONPATH must lead to the package for the parts python, models and dropin (docs/python.md).
-# Exit status: 1 where a part did not pass; the archive is there all the same.
+# Exit status: 1 where a part did not pass, or was named and could not run; the archive is there all the same.
 set -uo pipefail
 all=sweep,device,conform,sanitize,soak,python,models,dropin,bench
-quick=no parts=$all
+quick=no parts=$all by_name=no
 while :; do
   case ${1:-} in
     --quick) quick=yes ;;
     --parts)
-      parts=${2:-}
+      parts=${2:-} by_name=yes
       shift
       ;;
     -*)
@@ -103,9 +103,9 @@ soak=$build/tests/soak/detgemm_soak
 if ! asked soak; then
   :
 elif [ ! -x "$sanitizer" ]; then
-  say soak "left out: compute-sanitizer was not found"
+  left_out soak "compute-sanitizer was not found"
 elif [ ! -x "$soak" ]; then
-  say soak "left out: $soak was not built"
+  left_out soak "$soak was not built"
 else
   must soak timeout $((short + 120)) "$sanitizer" --tool memcheck --error-exitcode 99 "$soak" --backend cuda \
     --threads 4 --seconds $short --seed "$seed" --json "$report/soak.json"
@@ -115,7 +115,7 @@ fi
 has_torch() { python3 -c 'import torch, detgemm.torch; assert torch.cuda.is_available()' > "$report/torch.txt" 2>&1; }
 if asked python || asked models || asked dropin; then
   if ! has_torch; then
-    say python "left out, with models and dropin: $(tail -n 1 "$report/torch.txt")"
+    left_out python "and with it models and dropin: $(tail -n 1 "$report/torch.txt")"
     parts=${parts//python/} parts=${parts//models/} parts=${parts//dropin/}
   fi
 fi
@@ -137,7 +137,7 @@ fi
 if ! asked dropin; then
   :
 elif ! "$cli" preload -- true > "$report/preload.txt" 2>&1; then
-  say dropin "left out: $(tail -n 1 "$report/preload.txt")"
+  left_out dropin "$(tail -n 1 "$report/preload.txt")"
 else
   must dropin timeout 580 python3 -u "$root/tests/dropin/programs/run.py" "$cli" --minutes 9
 fi
@@ -145,7 +145,7 @@ fi
 if ! asked bench; then
   :
 elif [ ! -x "$build/core/cli/detgemm_bench" ]; then
-  say bench "left out: detgemm_bench was not built (-DDETGEMM_BUILD_BENCH=ON)"
+  left_out bench "detgemm_bench was not built (-DDETGEMM_BUILD_BENCH=ON)"
 else
   bench=(timeout $((bench_seconds + 120)) "$cli" bench --backend cuda --check-bits --seconds "$bench_seconds")
   must drawn "${bench[@]}" --draw 60 --seed "$seed" --json "$report/drawn.json" --markdown "$report/drawn.md"

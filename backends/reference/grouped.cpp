@@ -5,13 +5,13 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "backends/reference/element_kernel.hpp"
 #include "backends/reference/plan.hpp"
 #include "backends/reference/started.hpp"
 #include "backends/reference/tile_grid.hpp"
+#include "backends/reference/tile_queue.hpp"
 #include "core/contract/group_arguments.hpp"
 
 namespace detgemm::reference {
@@ -64,7 +64,7 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
     const GroupedArguments p = flatten(spec_, operands);
     std::vector<Member> members = members_of(p);
     if (set_ != nullptr) {
-      run_tiles(members, static_cast<std::byte*>(workspace.data), bytes_per_worker(p.all.k));
+      run_all(members, static_cast<std::byte*>(workspace.data), bytes_per_worker(p.all.k));
     } else {
       const Space space;
       for (const Member& member : members) {
@@ -88,7 +88,7 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
     return kernel_.scratch(spec_.gemm.contract.leaves(k));
   }
 
-  void run_tiles(std::vector<Member>& members, std::byte* scratch, std::size_t bytes) const {
+  void run_all(std::vector<Member>& members, std::byte* scratch, std::size_t bytes) const {
     double products = 0;
     for (const Member& member : members) products += products_of(member.gemm);
     const std::int64_t max_workers = std::min(workers_for(products), std::int64_t{workers_});
@@ -100,32 +100,15 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
       member.first = tiles;
       tiles += member.grid.tiles();
     }
-    const std::int64_t workers = std::min(max_workers, tiles);
-    std::atomic<std::int64_t> next{0};
-    std::atomic<std::int64_t>* counter = &next;
-    const TileKernel kernel = kernel_;
     const Member* const first = members.data();
-    const auto work = [=](std::int64_t worker) {
-      TileJob job;
-      job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
-      for (std::int64_t t = counter->fetch_add(1); t < tiles; t = counter->fetch_add(1)) {
-        const Member* const after = std::upper_bound(
-            first, first + count, t,
-            [](std::int64_t tile, const Member& member) { return tile < member.first; });
-        const Member& member = *(after - 1);
-        member.grid.place(job, member.gemm, t - member.first);
-        kernel.run(job);
-      }
-    };
-    if (workers <= 1) {
-      work(0);
-      return;
-    }
-    const Space space;
-    Kokkos::parallel_for(
-        "detgemm::reference::groups",
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, workers), work);
-    space.fence();
+    run_tiles(kernel_, tiles, max_workers, scratch, bytes, "detgemm::reference::groups",
+              [=](TileJob& job, std::int64_t t) {
+                const Member* const after = std::upper_bound(
+                    first, first + count, t,
+                    [](std::int64_t tile, const Member& each) { return tile < each.first; });
+                const Member& member = *(after - 1);
+                member.grid.place(job, member.gemm, t - member.first);
+              });
   }
 
   GroupedSpec spec_;

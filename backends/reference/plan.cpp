@@ -4,13 +4,13 @@
 #include "backends/reference/plan.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 
 #include "backends/reference/element_kernel.hpp"
 #include "backends/reference/snap.hpp"
 #include "backends/reference/started.hpp"
 #include "backends/reference/tile_grid.hpp"
+#include "backends/reference/tile_queue.hpp"
 
 namespace detgemm::reference {
 namespace {
@@ -57,7 +57,7 @@ class ReferencePlan final : public PlanImpl {
       if (spec_.contract.arithmetic == Arithmetic::snap) {
         snap_operands(g, static_cast<std::byte*>(workspace.data) + all_scratch());
       }
-      run_tiles(g, static_cast<std::byte*>(workspace.data));
+      run_all(g, static_cast<std::byte*>(workspace.data));
     } else {
       const Space space;
       const std::int64_t workers = workers_at_most(g, kScalarCost * static_cast<double>(g.k));
@@ -113,33 +113,11 @@ class ReferencePlan final : public PlanImpl {
     if (!spec_.b_snapped) copy(g.b, g.n, g.bs.col, g.bs.row);
   }
 
-  /// Workers take tiles from a counter; each has its own slice of the workspace. Only plain
-  /// RangePolicy dispatch is used, which every Kokkos since 3.4 takes from any host thread.
-  void run_tiles(const GemmArguments& g, std::byte* scratch) const {
+  void run_all(const GemmArguments& g, std::byte* scratch) const {
     const std::int64_t max_workers = workers_at_most(g, static_cast<double>(g.k));
     const Grid grid = make_grid(kernel_, g.m, g.n, max_workers);
-    const std::int64_t workers = std::min(max_workers, grid.tiles());
-    std::atomic<std::int64_t> next{0};
-    std::atomic<std::int64_t>* counter = &next;
-    const TileKernel kernel = kernel_;
-    const std::size_t bytes = scratch_;
-    const auto work = [=, &g](std::int64_t worker) {
-      TileJob job;
-      job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
-      for (std::int64_t t = counter->fetch_add(1); t < grid.tiles(); t = counter->fetch_add(1)) {
-        grid.place(job, g, t);
-        kernel.run(job);
-      }
-    };
-    if (workers == 1) {
-      work(0);
-      return;
-    }
-    const Space space;
-    Kokkos::parallel_for(
-        "detgemm::reference::tiles",
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, workers), work);
-    space.fence();
+    run_tiles(kernel_, grid.tiles(), max_workers, scratch, scratch_, "detgemm::reference::tiles",
+              [&](TileJob& job, std::int64_t t) { grid.place(job, g, t); });
   }
 
   GemmSpec spec_;

@@ -42,12 +42,14 @@ Status in_order(const Chunks& chunks, const Place& place) {
   return s ? part(chunks.leave, chunks.count - 1) : s;
 }
 
-/// The caller moves messages, another thread multiplies; so MPI sees one thread alone.
+/// The caller moves messages, another thread multiplies; so MPI sees one thread alone. Where the
+/// system has no thread left, the caller multiplies too, after its messages: the same bits, later.
 Status on_host(const Chunks& chunks) {
   std::future<Status> product;  // its destructor waits
   return in_order(chunks, {{},
                            [&](int i) {
-                             product = std::async(std::launch::async, chunks.compute, i, Stream{});
+                             product = std::async(std::launch::async | std::launch::deferred,
+                                                  chunks.compute, i, Stream{});
                              return Status{};
                            },
                            [&] { return product.valid() ? product.get() : Status{}; },

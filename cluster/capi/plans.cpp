@@ -10,6 +10,7 @@
 #include "core/capi/descriptors.hpp"
 #include "core/capi/handles.hpp"
 #include "core/capi/operands.hpp"
+#include "core/capi/run_info.hpp"
 #include "core/capi/text.hpp"
 
 using namespace detgemm;
@@ -93,21 +94,8 @@ template <class Body>
 detgemm_status_t launch(const detgemm_cluster_plan_t* plan, const detgemm_stream_t* stream,
                         const detgemm_operands_t* operands, Inputs inputs, detgemm_run_info_t* info,
                         Body&& body) {
-  return guarded([&]() -> Status {
-    if (Status s = check(plan); !s) return s;
-    const auto queue = stream_of(stream);
-    if (!queue) return queue.status();
-    const auto arrays = operands_of(plan->spec, operands, inputs);
-    if (!arrays) return arrays.status();
-    if (info == nullptr) return body(*queue, *arrays, nullptr);
-    if (auto unused = read("info", info); !unused) return unused.status();
-    RunInfo ran;
-    if (Status s = body(*queue, *arrays, &ran); !s) return s;
-    auto ours = defaults<detgemm_run_info_t>();
-    std::memcpy(ours.kernel, ran.kernel.data(),
-                std::min(ran.kernel.size(), sizeof ours.kernel - 1));
-    return write("info", ours, info);
-  });
+  return capi::launch([&] { return check(plan); }, [&] { return plan->spec; }, stream, operands,
+                      inputs, info, body);
 }
 
 Status no_nodes() { return invalid("plan spreads N: only a plan that spreads K has nodes"); }

@@ -10,6 +10,7 @@
 #include "core/capi/descriptors.hpp"
 #include "core/capi/handles.hpp"
 #include "core/capi/operands.hpp"
+#include "core/capi/run_info.hpp"
 #include "core/capi/text.hpp"
 #include "detgemm/detgemm_grouped.h"
 
@@ -170,17 +171,9 @@ detgemm_status_t detgemm_grouped_plan_run(const detgemm_grouped_plan_t* plan,
     if (!queue) return queue.status();
     auto arrays = grouped_operands_of(plan->plan.spec(), operands);
     if (!arrays) return arrays.status();
-    if (info != nullptr) {
-      if (auto unused = read("info", info); !unused) return unused.status();
-    }
-    RunInfo ran;
-    if (Status s = plan->plan.run(*queue, *arrays, {workspace, workspace_bytes}, &ran); !s)
-      return s;
-    if (info == nullptr) return {};
-    auto ours = defaults<detgemm_run_info_t>();
-    std::memcpy(ours.kernel, ran.kernel.data(),
-                std::min(ran.kernel.size(), sizeof ours.kernel - 1));
-    return write("info", ours, info);
+    return tell(info, [&](RunInfo* ran) {
+      return plan->plan.run(*queue, *arrays, {workspace, workspace_bytes}, ran);
+    });
   });
 }
 

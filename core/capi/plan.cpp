@@ -13,6 +13,7 @@
 #include "core/capi/error.hpp"
 #include "core/capi/handles.hpp"
 #include "core/capi/operands.hpp"
+#include "core/capi/run_info.hpp"
 #include "core/capi/text.hpp"
 
 using namespace detgemm;
@@ -44,21 +45,8 @@ template <class Body>
 detgemm_status_t launch(const detgemm_plan_t* plan, const detgemm_stream_t* stream,
                         const detgemm_operands_t* operands, Inputs inputs, detgemm_run_info_t* info,
                         Body&& body) {
-  return guarded([&]() -> Status {
-    if (Status s = check(plan); !s) return s;
-    auto queue = stream_of(stream);
-    if (!queue) return queue.status();
-    auto arrays = operands_of(plan->plan.spec(), operands, inputs);
-    if (!arrays) return arrays.status();
-    if (info == nullptr) return body(*queue, *arrays, nullptr);
-    if (auto unused = read("info", info); !unused) return unused.status();
-    RunInfo ran;
-    if (Status s = body(*queue, *arrays, &ran); !s) return s;
-    auto ours = defaults<detgemm_run_info_t>();
-    std::memcpy(ours.kernel, ran.kernel.data(),
-                std::min(ran.kernel.size(), sizeof ours.kernel - 1));
-    return write("info", ours, info);
-  });
+  return capi::launch([&] { return check(plan); }, [&] { return plan->plan.spec(); }, stream,
+                      operands, inputs, info, body);
 }
 
 }  // namespace

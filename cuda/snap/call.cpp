@@ -16,14 +16,15 @@ namespace {
 constexpr std::int64_t kLine = 64;  ///< elements: lines of copies start at multiples of 128 bytes
 constexpr std::size_t kTooMany = std::numeric_limits<std::size_t>::max() / 8;
 
+std::int64_t pitch_of(std::int64_t extent) { return ceil_div(extent, kLine) * kLine; }
+
 /// Elements of a copy, whichever way memory runs, in bytes.
 std::size_t copy_bytes(std::int64_t vectors, std::int64_t k) {
   if (vectors == 0 || k == 0) return 0;
   constexpr std::int64_t kLargest = std::int64_t{1} << 40;
   if (vectors > kLargest || k > kLargest) return kTooMany;
   std::int64_t elements = 0;
-  const auto whole = [](std::int64_t count) { return (count + kLine - 1) / kLine * kLine; };
-  if (__builtin_mul_overflow(whole(vectors), whole(k), &elements) ||
+  if (__builtin_mul_overflow(pitch_of(vectors), pitch_of(k), &elements) ||
       static_cast<std::size_t>(elements) > kTooMany / 2) {
     return kTooMany;
   }
@@ -39,8 +40,6 @@ Snaps snaps_of(const LaunchOptions& options) {
 bool copy_runs_along(std::int64_t vectors, std::int64_t k, std::int64_t k_stride) {
   return k_stride == 1 || k <= 1 || vectors <= 1;
 }
-
-std::int64_t pitch_of(std::int64_t extent) { return (extent + kLine - 1) / kLine * kLine; }
 
 /// Where a copy lies; a null workspace stands for an aligned address.
 char* at(void* workspace, std::size_t offset) {

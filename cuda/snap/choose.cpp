@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <limits>
 
+#include "core/contract/reduction.hpp"
 #include "cuda/snap/snap.hpp"
 
 namespace detgemm::cuda::snap {
@@ -23,6 +25,7 @@ constexpr std::int64_t kLine = 64;  ///< leaves are multiples of it
 bool runs_along(const Operand& o) { return o.from_k == 1 && o.to_k == 1; }
 bool runs_across(const Operand& o) { return o.from_vector == 1 && o.to_vector == 1; }
 
+/// The first variant that takes leaves of so many numbers; the last of each direction takes any.
 int find(bool along_k, std::int64_t numbers, bool many) {
   for (int i = 0; i < kVariantCount; ++i) {
     const Variant& v = kVariants[i];
@@ -32,15 +35,8 @@ int find(bool along_k, std::int64_t numbers, bool many) {
   return -1;
 }
 
-/// The kernel for any strides, along k.
-int any_strides() {
-  for (int i = 0; i < kVariantCount; ++i) {
-    if (kVariants[i].along_k && kVariants[i].longest == 0) return i;
-  }
-  return -1;
-}
-
-std::int64_t over(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+/// The kernel for any strides, along k: the one that takes leaves of any length.
+int any_strides() { return find(true, std::numeric_limits<std::int64_t>::max(), false); }
 
 }  // namespace
 
@@ -57,8 +53,8 @@ Operand operand(const void* from, std::int64_t from_vector, std::int64_t from_k,
   o.to_vector = vectors > 1 ? to_vector : 0;
   o.from_k = k > 1 ? from_k : 1;
   o.to_k = k > 1 ? to_k : 1;
-  o.leaf = std::min(leaf, over(k, kLine) * kLine);
-  o.leaves = k > 0 ? over(k, o.leaf) : 0;
+  o.leaf = std::min(leaf, ceil_div(k, kLine) * kLine);
+  o.leaves = k > 0 ? ceil_div(k, o.leaf) : 0;
   const bool along = runs_along(o);
   if (along || runs_across(o)) {
     o.from_bytes = bytes_at_a_time(from, along ? vectors : k, along ? from_vector : from_k);
@@ -76,8 +72,8 @@ Launch choose(const Operand& o, int sms) {
   std::int64_t ctas = 0;
   if (!runs_along(o) && runs_across(o)) {
     launch.variant = find(false, numbers, false);
-    ctas = kVariants[launch.variant].longest == 0 ? over(leaves, kThreads)
-                                                  : over(o.vectors, kColumns) * o.leaves;
+    ctas = kVariants[launch.variant].longest == 0 ? ceil_div(leaves, kThreads)
+                                                  : ceil_div(o.vectors, kColumns) * o.leaves;
   } else {
     launch.variant = runs_along(o) ? find(true, numbers, true) : any_strides();
     // Several leaves per warp keep more loads in flight; few leaves are better spread.
@@ -86,7 +82,7 @@ Launch choose(const Operand& o, int sms) {
       launch.variant = runs_along(o) ? find(true, numbers, false) : any_strides();
     }
     const Variant& v = kVariants[launch.variant];
-    ctas = over(o.vectors * over(o.leaves, v.at_once), warps_per_cta);
+    ctas = ceil_div(o.vectors * ceil_div(o.leaves, v.at_once), warps_per_cta);
   }
   launch.grid = static_cast<int>(std::min<std::int64_t>(ctas, std::int64_t{2 * kCtasPerSm} * sms));
   return launch;

@@ -1,10 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Safetensors files, and the rule of snap in integers: both written a second time, for the tests of `snap`."""
+"""Safetensors files, written a second time, and matrices under the page's model of snap: for the tests of `snap`."""
 
 import json
-import math
+import pathlib
 import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "contract"))
+import snap as rule  # noqa: E402
+from formats import encode  # noqa: E402
 
 SIZES = {"BF16": 2, "F32": 4, "I64": 8, "U8": 1}
 
@@ -33,49 +38,16 @@ def unpack(content):
             for name, entry in header.items() if name != "__metadata__"}
 
 
-def decode(word):
-    """A bf16 word as an exact pair (integer, exponent): the value is integer * 2^exponent. None for Inf and NaN."""
-    field, fraction = word >> 7 & 0xFF, word & 0x7F
-    if field == 0xFF:
-        return None
-    value = (fraction | 0x80, field - 134) if field else (fraction, -133)
-    return (-value[0], value[1]) if word >> 15 else value
-
-
-def rounded(value, t):
-    """value * 2^-t, to nearest even."""
-    integer, exponent = value
-    if exponent >= t:
-        return integer << (exponent - t)
-    unit = 1 << (t - exponent)
-    whole, rest = divmod(abs(integer), unit)
-    whole += 2 * rest > unit or (2 * rest == unit and whole % 2 == 1)
-    return whole if integer >= 0 else -whole
-
-
-def grid(leaf):
-    """t of a leaf of bf16 words, from the finest grid upwards, or None."""
-    finite = [value for value in map(decode, leaf) if value is not None]
-    for t in range(-62, 52):
-        if sum(rounded(value, t) ** 2 for value in finite) <= 1 << 24:
-            return t
-    return None
-
-
 def snapped(leaf):
-    """A leaf of bf16 words after the rule."""
-    t = grid(leaf)
-    out = []
-    for word in leaf:
-        value = decode(word)
-        if value is None:
-            out.append(word)
-        else:
-            units = rounded(value, t)
-            bits = struct.unpack("<I", struct.pack("<f", math.ldexp(units, t)))[0]
-            assert bits & 0xFFFF == 0, "a snapped number is a bf16 number"
-            out.append(bits >> 16)
-    return out
+    """A leaf of bf16 words after the rule, as the model of the contract's page has it."""
+    t, units = rule.snapped(tuple(leaf))
+    return [0x7FFF if x == rule.NAN else word if rule.special(x) else encode("bf16", int(x < 0), abs(x), t)
+            for word, x in zip(leaf, units)]
+
+
+def value(word):
+    """What a finite bf16 word stands for."""
+    return struct.unpack("<f", struct.pack("<I", word << 16))[0]
 
 
 def snap(words, cols, leaf, along="cols"):

@@ -80,12 +80,10 @@ class Snap(command.CommandTest):
         self.assertEqual(answer["copied"], 5)
         up = answer["tensors"][0]
         self.assertEqual((up["rows"], up["cols"]), (3, 150))
-        exact = [st.decode(word) for word in W]
-        now = [st.decode(word) for word in st.words_of(found["up.weight"])]
-        value = lambda pair: pair[0] * 2.0 ** pair[1]
-        self.assertEqual(up["changed"], sum(value(x) != value(y) for x, y in zip(exact, now)))
-        change = (sum((value(x) - value(y)) ** 2 for x, y in zip(exact, now))
-                  / sum(value(x) ** 2 for x in exact)) ** 0.5
+        exact = [st.value(word) for word in W]
+        now = [st.value(word) for word in st.words_of(found["up.weight"])]
+        self.assertEqual(up["changed"], sum(x != y for x, y in zip(exact, now)))
+        change = (sum((x - y) ** 2 for x, y in zip(exact, now)) / sum(x ** 2 for x in exact)) ** 0.5
         self.assertAlmostEqual(up["relative_change"], change, delta=1e-12)
         self.assertLess(change, 2e-3)
 

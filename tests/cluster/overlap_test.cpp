@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "tests/cluster/ranks.hpp"
+#include "tests/cluster/wrapped_skeleton.hpp"
 
 // Calls that are cut into chunks of rows: the bits are compared in join_test.cpp, column_test.cpp
 // and nccl_test.cpp; here, that chunks are cut alike and that one travels while the next is
@@ -67,30 +68,6 @@ class CountingPlan final : public PlanImpl {
   Begun& begun_;
 };
 
-class CountingBackend final : public Backend {
- public:
-  explicit CountingBackend(Begun& begun) : begun_(begun) {}
-  std::string_view name() const noexcept override { return "counting"; }
-  std::string_view description() const noexcept override { return "the skeleton, which counts"; }
-  Status available() const override { return {}; }
-  Status supports(const GemmSpec& spec) const override { return skeleton_backend().supports(spec); }
-  Guarantees guarantees(const Contract& contract) const override {
-    return skeleton_backend().guarantees(contract);
-  }
-  std::vector<std::string> variants(const GemmSpec&) const override { return {"scalar"}; }
-  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
-                                                    const PlanOptions& options) const override {
-    auto inner = skeleton_backend().make_plan(spec, options);
-    if (!inner) return inner.status();
-    return std::shared_ptr<const PlanImpl>(
-        std::make_shared<CountingPlan>(*std::move(inner), begun_));
-  }
-  Device& device() const noexcept override { return host_device(); }
-
- private:
-  Begun& begun_;
-};
-
 /// Messages of the first chunk leave when the product of the second has begun, or give up.
 class WaitingTransport final : public Transport {
  public:
@@ -132,7 +109,9 @@ int met(std::int32_t chunks, std::chrono::milliseconds patience) {
   std::atomic<int> overlapped = 0;
   on_ranks(2, [&](const std::shared_ptr<Transport>& inner) {
     Begun begun;
-    const CountingBackend backend(begun);
+    const test::WrappedSkeleton backend("counting", host_device(), [&](auto inner) {
+      return std::make_shared<CountingPlan>(std::move(inner), begun);
+    });
     const auto transport = std::make_shared<WaitingTransport>(inner, begun, patience);
     const auto communicator = *Communicator::create(transport);
     RowParallelOptions options;

@@ -282,6 +282,8 @@ TEST(HipSnapping, CopiesReplaceOperands) {
   EXPECT_EQ(copies_bytes({}, 300, 200, 100), 0);
   constexpr std::int64_t kHuge = std::int64_t{1} << 61;
   EXPECT_EQ(copies_bytes({true, true}, kHuge, 1, kHuge), SIZE_MAX);
+  EXPECT_EQ(copies_bytes({true, false}, 1, 1, INT64_MAX), SIZE_MAX);
+  EXPECT_EQ(copies_bytes({false, true}, 1, 1, INT64_MAX), SIZE_MAX);
   const GemmArguments copied = with_copies(g, {true, true}, workspace);
   EXPECT_EQ(copied.a, workspace);
   EXPECT_EQ(copied.b, static_cast<const std::byte*>(workspace) + a_bytes);

@@ -17,7 +17,6 @@
 #include "core/arithmetic/snap.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/reference.hpp"
-#include "detgemm/runtime.hpp"
 
 namespace detgemm {
 namespace {
@@ -105,11 +104,3 @@ TEST(SnapOpenBlas, EveryLeafHasTheSameBits) {
 
 }  // namespace
 }  // namespace detgemm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  auto runtime = detgemm::Runtime::start();
-  if (!runtime.ok()) return 3;
-  const int result = RUN_ALL_TESTS();
-  return testing::UnitTest::GetInstance()->test_to_run_count() == 0 ? 3 : result;
-}

@@ -13,7 +13,6 @@
 
 #include "detgemm/plan.hpp"
 #include "detgemm/reference.hpp"
-#include "detgemm/runtime.hpp"
 
 namespace detgemm {
 namespace {
@@ -150,11 +149,3 @@ TEST(ReferenceSnap, PromisesTakeTheCopiesOutOfTheWorkspace) {
 
 }  // namespace
 }  // namespace detgemm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  auto runtime = detgemm::Runtime::start();
-  if (!runtime.ok()) return 3;
-  const int result = RUN_ALL_TESTS();
-  return testing::UnitTest::GetInstance()->test_to_run_count() == 0 ? 3 : result;
-}

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/skeleton/skeleton.hpp"
 #include "tests/cluster/fake_nccl/streams.hpp"
+#include "tests/cluster/wrapped_skeleton.hpp"
 
 // A device whose streams run behind the host, in ordinary memory, and a backend that puts the
 // skeleton's products on them.
@@ -201,27 +201,10 @@ class StreamPlan final : public PlanImpl {
   std::shared_ptr<const PlanImpl> inner_;
 };
 
-class StreamBackend final : public Backend {
- public:
-  std::string_view name() const noexcept override { return "stand-in"; }
-  std::string_view description() const noexcept override { return "the skeleton on streams"; }
-  Status available() const override { return {}; }
-  Status supports(const GemmSpec& spec) const override { return skeleton_backend().supports(spec); }
-  Guarantees guarantees(const Contract& contract) const override {
-    return skeleton_backend().guarantees(contract);
-  }
-  std::vector<std::string> variants(const GemmSpec&) const override { return {"scalar"}; }
-  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
-                                                    const PlanOptions& options) const override {
-    auto inner = skeleton_backend().make_plan(spec, options);
-    if (!inner) return inner.status();
-    return std::shared_ptr<const PlanImpl>(std::make_shared<StreamPlan>(*std::move(inner)));
-  }
-  Device& device() const noexcept override { return fake::device(); }
-};
-
 inline const Backend& backend() {
-  static const StreamBackend one;
+  static const test::WrappedSkeleton one("stand-in", device(), [](auto inner) {
+    return std::make_shared<StreamPlan>(std::move(inner));
+  });
   return one;
 }
 

@@ -64,7 +64,7 @@ def everything(scene):
     scene.that(code == 0, f"exit status is 0: {code}")
     for part in ("leaves", "odd", "chains", "fma", "snap", "plant", "device", "conform", "sanitize", "soak", "drawn", "bench"):
         scene.that(said.get(part, "").startswith("exit 0"), f"{part}: {said.get(part)}")
-    scene.that(said["gpu"].startswith("NVIDIA H200") and said["python"].startswith("left out, with models") and
+    scene.that(said["gpu"].startswith("NVIDIA H200") and said["python"].startswith("left out: and with it models") and
                "No module named 'torch'" in said["python"], "python has a reason")
     with tarfile.open(f"{report}.tar.gz") as archive:
         names = {pathlib.PurePath(name).name for name in archive.getnames()}
@@ -86,6 +86,12 @@ def failing(scene):
     scene.that(said["device"].startswith("exit 0"), "device ran after it")
     scene.that("was not built" in said["soak"], "soak has a reason")
     scene.that("bench" not in said and "conform" not in said, "parts that were not named did not run")
+    code, said, _ = scene.run(folder, "--quick", "--parts", "soak")
+    scene.that(code == 1 and "was not built" in said["soak"], "a part that was named and cannot run is a failure")
+    code, said, _ = scene.run(folder, "--quick", "--parts", "device,soak")
+    scene.that(code == 1, "also beside one that passes")
+    code, _, _ = scene.run(folder, "--quick", "--parts", "device")
+    scene.that(code == 0, "which passes by itself")
 
 
 def refused(scene):
