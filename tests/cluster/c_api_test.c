@@ -283,6 +283,12 @@ static void refusals(void) {
   memset(garbage, 'x', sizeof garbage);
   REFUSED(detgemm_transport_threads(0, transports), "ranks is 0");
   REFUSED(detgemm_transport_threads(1, NULL), "transports is null");
+  REFUSED(detgemm_transport_nccl(garbage, DETGEMM_CUDA, NULL), "transport is null");
+  REFUSED(detgemm_transport_nccl(NULL, DETGEMM_CUDA, transports), "comm is null");
+  REFUSED(detgemm_transport_nccl(garbage, DETGEMM_HOST, transports), "kind is host");
+  REFUSED(detgemm_transport_nccl(garbage, 7, transports), "kind is");
+  CHECK(transports[0] == NULL);
+  CHECK(detgemm_transport_nccl(garbage, DETGEMM_HIP, transports) == DETGEMM_UNAVAILABLE);
   REFUSED(detgemm_transport_callbacks_init(NULL, 8), "callbacks is null");
   OK(detgemm_transport_threads(1, transports));
   REFUSED(detgemm_communicator_create(NULL, NULL, &ranks), "transport is null");

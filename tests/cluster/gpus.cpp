@@ -15,6 +15,7 @@
 
 #include "bench/cluster/nccl.hpp"
 #include "bench/cluster/ranks.hpp"
+#include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
 #include "tests/cluster/on_device.hpp"
 
@@ -114,6 +115,9 @@ class Run {
     }
     write();  // what follows may end a process, if NCCL cannot be let go of
     if (ranks_.size() > 1) {
+#ifndef GPUS_STAND_IN
+      in_c();
+#endif
       nobody_comes_to_create();
       nobody_comes_to_a_call();
     }
@@ -245,6 +249,27 @@ class Run {
     if (!s) return s.message();
     return whole.read() == spread.read() ? "" : "other bits";
   }
+
+#ifndef GPUS_STAND_IN
+  /// C makes of an NCCL communicator what C++ makes of it.
+  void in_c() {
+    void* const comm = new_comm();
+    detgemm_transport_t* transport = nullptr;
+    detgemm_communicator_t* communicator = nullptr;
+    std::int32_t rank = -1, size = -1;
+    const bool made =
+        detgemm_transport_nccl(comm, DETGEMM_CUDA, &transport) == DETGEMM_OK &&
+        detgemm_communicator_create(transport, nullptr, &communicator) == DETGEMM_OK &&
+        detgemm_communicator_rank(communicator, &rank, &size) == DETGEMM_OK &&
+        detgemm_communicator_health(communicator) == DETGEMM_OK;
+    std::string wrong = made ? "" : detgemm_last_error();
+    if (made && (rank != ranks_.rank() || size != ranks_.size())) wrong = "another rank";
+    note("the C interface", wrong, 0);
+    detgemm_communicator_destroy(communicator);
+    detgemm_transport_destroy(transport);
+    nccl_->destroy(comm);
+  }
+#endif
 
   /// The last rank does not make a communicator of its NCCL communicator.
   void nobody_comes_to_create() {

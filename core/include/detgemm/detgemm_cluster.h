@@ -64,6 +64,12 @@ DETGEMM_API detgemm_status_t detgemm_transport_create(
 /* One for each of `ranks` threads of this process (1 to 1024), into an array of that length. */
 DETGEMM_API detgemm_status_t detgemm_transport_threads(int32_t ranks,
                                                        detgemm_transport_t** transports);
+/* The ranks of an NCCL communicator (`kind` DETGEMM_CUDA) or an RCCL communicator (DETGEMM_HIP):
+ * `comm` is the program's own ncclComm_t, on the calling thread's current device, and outlives the
+ * transport. The functions are those of the library that the process has loaded: NCCL 2.10 and
+ * later or RCCL (nccl.hpp says how they are found, what is refused, and what an abort frees). */
+DETGEMM_API detgemm_status_t detgemm_transport_nccl(void* comm, detgemm_device_kind_t kind,
+                                                    detgemm_transport_t** transport);
 DETGEMM_API void detgemm_transport_destroy(detgemm_transport_t* transport);
 
 /* ---- Communicators --------------------------------------------------------------------------- */
