@@ -148,6 +148,11 @@ class GpuDevice final : public Device {
   Status replay(Stream stream, const std::function<Status(Stream)>& enqueue, int times) override {
     if (Status s = R::loaded(); !s) return s;
     const auto on = handle<R>(stream);
+    if (on == nullptr) {
+      return invalid(
+          "stream.handle is null, the default stream: it cannot be captured, so replay "
+          "needs a stream that was made");
+    }
     const auto enqueue_here = [&] { return enqueue(stream); };
     OwnedGraph<R> graph;
     if (Status s = capture<R>(on, enqueue_here, graph); !s) return s;

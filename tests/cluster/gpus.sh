@@ -80,11 +80,17 @@ control() {
 bench() { # NAME LIMIT RANKS NVLS OPTIONS...
   [ -x "$bench" ] || return
   local name=$1 limit=$2 ranks=$3
+  if [ "$4" = 1 ] && [ "$multicast" = 0 ]; then
+    say "$name: left out, since NCCL_NVLS_ENABLE is 0 here"
+    return
+  fi
   export NCCL_NVLS_ENABLE=$4
   shift 4
   check "$name" "$limit" "$bench" --suite cluster --backend cuda --ranks "$ranks" "$@" --json "$out/$name.json"
-  unset NCCL_NVLS_ENABLE
+  export NCCL_NVLS_ENABLE=0
 }
+# A machine's owner may have switched multicast off, and what was switched off stays so.
+multicast=${NCCL_NVLS_ENABLE:-}
 
 check processes-2-few 60 "$program" --ranks 2 --seeds 40 --replays 50 --json "$out/processes-2-few.json"
 control

@@ -40,6 +40,19 @@ def test_rows_have_the_cpus_bytes(n, dtype, kind):
         assert same(wanted, ours.cpu())
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_few_long_rows_have_the_bytes_of_many(dtype):
+    x = drawn((70, 151936), dtype, "wide")
+    x[3, 100], x[4, 99] = float("nan"), float("inf")
+    x[5, 150000:] = float("-inf")
+    for name in ("softmax", "log_softmax"):
+        operator = getattr(torch.ops.detgemm, name)
+        many = operator(x.cuda(), torch.float32)
+        assert same(operator(x[:6], torch.float32), many[:6].cpu())
+        for rows in (1, 7, 64):
+            assert same(operator(x[:rows].cuda(), torch.float32), many[:rows])
+
+
 def test_embedding_has_the_cpus_bytes():
     ids, dy = torch.randint(0, 40, (500,)), drawn((500, 300), torch.bfloat16, "wide")
     sums = {device: torch.zeros(50, 300, device=device) for device in ("cpu", "cuda")}

@@ -255,6 +255,18 @@ TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
       {"rows of 16 bytes", "128x128", true, [](Layout&, GemmArguments& g) { g.cs.row += 4; }},
       {"rows at odd places", "128x128", false, [](Layout&, GemmArguments& g) { g.cs.row += 2; }},
       {"rows that overlap", "128x128", false, [](Layout&, GemmArguments& g) { g.cs.row = 8; }},
+      {"a last tile that begins at 16 bytes", "128x128", true,
+       [](Layout&, GemmArguments& g) {
+         g.c = reinterpret_cast<const void*>(std::uintptr_t{1} << 40);
+         g.n = 1020;
+       }},
+      {"a last tile that begins elsewhere", "128x128", false,
+       [](Layout&, GemmArguments& g) {
+         g.c = reinterpret_cast<const void*>(std::uintptr_t{1} << 40);
+         g.n = 1021;
+       }},
+      {"in place, where the last tile begins where the raster says", "128x128", true,
+       [](Layout&, GemmArguments& g) { g.n = 1021; }},
       {"along m", "128x128", false,
        [](Layout&, GemmArguments& g) {
          g.cs = {1, 1024};

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""softmax and log-softmax: one program for a few rows, forward and backward."""
+"""softmax and log-softmax, forward and backward: one program for a few rows; where rows are few and
+long, as logits of a decode step are, kernels of long_rows.py that share a row."""
 import torch
 import triton
 import triton.language as tl
 
+from detgemm.torch.kernels import long_rows
 from detgemm.torch.kernels.arithmetic import exp, log, rounded, tree
 from detgemm.torch.kernels.launch import TYPES, rows_per_program
 
@@ -61,7 +63,9 @@ def _backward(dy, y, dx, rows, n, TYPE: tl.constexpr, LOG: tl.constexpr,
 def _forwards(x, dtype, is_log):
     rows, n = x.shape
     y = torch.empty(x.shape, dtype=dtype, device=x.device)
-    if rows and n:
+    if long_rows.serve(rows, n):
+        long_rows.forward(x, y, is_log)
+    elif rows and n:
         shape = rows_per_program(rows, n)
         _forward[(triton.cdiv(rows, shape["ROWS"]),)](
             x, y, rows, n, TYPE=TYPES[dtype], LOG=is_log, **shape)
