@@ -54,9 +54,15 @@ Fit& entry_of(const Kernel& kernel) {
 
 std::uint64_t current_context() {
   static const auto get_id = driver_function<PFN_cuCtxGetId_v12000>("cuCtxGetId", 12000);
+  static const auto get_current =
+      driver_function<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000);
   unsigned long long id = 0;
   if (get_id != nullptr) {
-    if (get_id(nullptr, &id) == CUDA_SUCCESS) return id;
+    CUcontext current = nullptr;  // asked first, since tools report a call that fails
+    if (get_current != nullptr && get_current(&current) == CUDA_SUCCESS && current != nullptr &&
+        get_id(nullptr, &id) == CUDA_SUCCESS) {
+      return id;
+    }
     // This thread has no context yet, or it was destroyed: the runtime makes one.
     if (cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
     if (get_id(nullptr, &id) == CUDA_SUCCESS) return id;

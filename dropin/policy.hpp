@@ -39,14 +39,14 @@ struct Choice {
 
 /// Everything that the configuration file says; see docs/dropin.md for its text.
 struct Policy {
-  std::string backend;          ///< the name of a backend; empty: the vendor's own
-  bool refuse_others = false;   ///< what is not taken is refused and not passed on
-  bool wait_for_reads = false;  ///< wait for the stream to read scalars and addresses on a device
-  bool table = true;            ///< print the table at exit
-  bool signal = true;           ///< print the table on SIGUSR1
-  std::string log;              ///< a file for JSON lines; empty: none
-  std::string vendor;           ///< the vendor's BLAS, a path; empty: looked for
-  std::string vendor_lt;        ///< the vendor's BLASLt
+  std::string backend;         ///< the name of a backend; empty: the vendor's own
+  bool refuse_others = false;  ///< what is not taken is refused and not passed on
+  bool wait_for_reads = true;  ///< wait for the stream to read scalars and addresses on a device
+  bool table = true;           ///< print the table at exit
+  bool signal = true;          ///< print the table on SIGUSR1
+  std::string log;             ///< a file for JSON lines; empty: none
+  std::string vendor;          ///< the vendor's BLAS, a path; empty: looked for
+  std::string vendor_lt;       ///< the vendor's BLASLt
   std::array<std::array<Choice, kDirections>, kKinds> choices{};
 
   /// The contract of a call, or nothing where the file leaves it to the vendor.

@@ -149,6 +149,9 @@ class Run {
     Check& c = checks_[check];
     ++c.runs;
     c.outputs += outputs;
+    if (c.runs == 1 && ranks_.rank() == 0) {
+      std::fprintf(stderr, "%s ...\n", check.c_str());  // where it is, if it should hang
+    }
     // A check that fails on one rank has failed.
     if (ranks_.all(wrong.empty())) return;
     ++c.failed;

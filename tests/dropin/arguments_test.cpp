@@ -223,17 +223,19 @@ TEST(Others, CublasMayCallItself) {
   EXPECT_EQ(table().find("cublasLtMatmul"), std::string::npos) << table();
 }
 
-TEST(PointerMode, NumbersOnADeviceArePassedOnUnlessWaitingIsAllowed) {
+TEST(PointerMode, NumbersOnADeviceAreReadUnlessTheyArePassedOn) {
   const Blas blas;
-  configure(kReference);
+  configure(std::string(kReference) + "device_reads = pass\n");
   Arguments x{blas};
   ASSERT_EQ(cublasSetPointerMode_v2(blas, 1), kSuccess);
   EXPECT_EQ(x.gemm(), kSuccess);
   EXPECT_EQ(fake_calls("cublasGemmEx"), 1);
   EXPECT_NE(table().find("alpha and beta lie on the device"), std::string::npos) << table();
-  configure(std::string(kReference) + "device_reads = wait\n");
-  EXPECT_EQ(x.gemm(), kSuccess);
-  EXPECT_EQ(fake_calls("cublasGemmEx"), 0);
+  for (const char* said : {"", "device_reads = wait\n"}) {
+    configure(std::string(kReference) + said);
+    EXPECT_EQ(x.gemm(), kSuccess);
+    EXPECT_EQ(fake_calls("cublasGemmEx"), 0);
+  }
 }
 
 /// Which contract a call of fp32 gets when it allows fewer bits.

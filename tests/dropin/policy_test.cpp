@@ -36,7 +36,7 @@ TEST(Policy, EveryKey) {
   faults.clear();
   const Policy whole = parse_policy(
       "bf16.tn = hopper/bf16/tree:512\nbf16 = ieee_fma/bf16/chain\nfp16 = pass\n"
-      "others = refuse\nbackend = reference\ndevice_reads = wait\ntable = none\nsignal = none\n"
+      "others = refuse\nbackend = reference\ndevice_reads = pass\ntable = none\nsignal = none\n"
       "log = calls.jsonl\ncublas = /a/b\ncublaslt = /c/d",
       "f", faults);
   EXPECT_TRUE(faults.empty());
@@ -44,7 +44,7 @@ TEST(Policy, EveryKey) {
   EXPECT_EQ(text_of(whole, Kind::bf16, Direction::nn, DType::bf16), "ieee_fma/bf16/chain->bf16");
   EXPECT_EQ(text_of(whole, Kind::fp16, Direction::nn, DType::fp16), "pass");
   EXPECT_TRUE(whole.refuse_others);
-  EXPECT_TRUE(whole.wait_for_reads);
+  EXPECT_FALSE(whole.wait_for_reads);
   EXPECT_FALSE(whole.table);
   EXPECT_FALSE(whole.signal);
   EXPECT_EQ(whole.backend, "reference");

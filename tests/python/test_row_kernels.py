@@ -41,16 +41,20 @@ def test_rows_have_the_cpus_bytes(n, dtype, kind):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_few_long_rows_have_the_bytes_of_many(dtype):
+def test_long_rows_have_the_bytes_of_one_program(dtype, monkeypatch):
+    from detgemm.torch.kernels import long_rows
     x = drawn((70, 151936), dtype, "wide")
     x[3, 100], x[4, 99] = float("nan"), float("inf")
     x[5, 150000:] = float("-inf")
     for name in ("softmax", "log_softmax"):
         operator = getattr(torch.ops.detgemm, name)
-        many = operator(x.cuda(), torch.float32)
-        assert same(operator(x[:6], torch.float32), many[:6].cpu())
+        spread = operator(x.cuda(), torch.float32)
+        assert same(operator(x[:6], torch.float32), spread[:6].cpu())
         for rows in (1, 7, 64):
-            assert same(operator(x[:rows].cuda(), torch.float32), many[:rows])
+            assert same(operator(x[:rows].cuda(), torch.float32), spread[:rows])
+        monkeypatch.setattr(long_rows, "serve", lambda rows, n: False)
+        assert same(operator(x.cuda(), torch.float32), spread)
+        monkeypatch.undo()
 
 
 def test_embedding_has_the_cpus_bytes():

@@ -66,7 +66,8 @@ def attention_forward(module, query, key, value, attention_mask=None, scaling=No
            f"attention_mask has the shape {tuple(getattr(attention_mask, 'shape', ()))}: it must be two-dimensional "
            "(batch x keys) or segments")
     segments = None if attention_mask is None else attention_mask.reshape(-1, 6)
-    return attention(query, key, value, segments, scale=scaling).transpose(1, 2), None
+    most = options.get("max_length_q") or 0
+    return attention(query, key, value, segments, scale=scaling, max_q=most).transpose(1, 2), None
 
 
 def register():
@@ -153,7 +154,7 @@ class Slots:
         shape = (slots, heads, length, dim)
         self.keys, self.values = ([torch.zeros(shape, dtype=dtype, device=device)
                                    for _ in range(config.num_hidden_layers)] for _ in range(2))
-        self.lengths, self.device, self.inputs = [0] * slots, device, None
+        self.lengths, self.device, self.inputs, self.most = [0] * slots, device, None, 0
 
     def update(self, key, value, layer, *_, **__):
         slot, place = self.inputs["slot"], self.inputs["position_ids"][0]
@@ -169,6 +170,7 @@ class Slots:
         tokens, slots, places, rows, last = [], [], [], [], []
         for slot, ids in work:
             done = self.lengths[slot]
+            refuse(not len(ids), f"slot {slot} is given no token: it must get one at least, or be left out")
             refuse(done + len(ids) > self.keys[0].shape[2],
                    f"slot {slot} holds {done} tokens: {len(ids)} more do not fit into {self.keys[0].shape[2]}")
             rows.append([0, len(tokens), len(ids), slot, 0, done + len(ids)])
@@ -177,6 +179,8 @@ class Slots:
             places += range(done, done + len(ids))
             last.append(len(tokens) - 1)
             self.lengths[slot] = done + len(ids)
+        # What the shapes alone allow one piece to have, so that a captured graph may be replayed.
+        self.most = len(tokens) - len(rows) + 1
         new = {"input_ids": torch.tensor([tokens], device=self.device),
                "position_ids": torch.tensor([places], device=self.device),
                "slot": torch.tensor(slots, device=self.device),
@@ -191,4 +195,4 @@ class Slots:
     def run(self, model, **options):
         """model's outputs for the step that was loaded."""
         given = {name: self.inputs[name] for name in ("input_ids", "position_ids", "attention_mask")}
-        return model(**given, past_key_values=self, use_cache=True, **options)
+        return model(**given, past_key_values=self, use_cache=True, max_length_q=self.most, **options)

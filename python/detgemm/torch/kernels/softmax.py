@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""softmax and log-softmax, forward and backward: one program for a few rows; where rows are few and
-long, as logits of a decode step are, kernels of long_rows.py that share a row."""
+"""softmax and log-softmax, forward and backward: one program for a few rows; for long rows, as
+logits are, kernels of long_rows.py that share a row."""
 import torch
 import triton
 import triton.language as tl
