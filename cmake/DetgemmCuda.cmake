@@ -8,6 +8,12 @@
 # a project around this one keeps its own.
 set(DETGEMM_CUDA_PORTABLE_ARCHITECTURES "80;86;89;90;100;120" CACHE STRING
   "Compute capabilities with machine code for the portable CUDA kernels; others compile PTX of the first")
+set(DETGEMM_CUDA_KERNELS all CACHE STRING
+  "all, or sample: a build that tests how kernels compile, and computes nothing on a GPU")
+set_property(CACHE DETGEMM_CUDA_KERNELS PROPERTY STRINGS all sample)
+if(NOT DETGEMM_CUDA_KERNELS MATCHES "^(all|sample)$")
+  message(FATAL_ERROR "DETGEMM_CUDA_KERNELS is \"${DETGEMM_CUDA_KERNELS}\": it must be all or sample")
+endif()
 if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
 endif()

@@ -22,6 +22,28 @@ function(detgemm_compile_fast)
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${optimise}")
 endfunction()
 
+# detgemm_compile_fast_of(TARGET SOURCES...): the same for sources of one target. CMake leaves sources with
+# options of their own out of a unity build, so that their units, of at most six sources, are made here.
+function(detgemm_compile_fast_of target)
+  if(NOT CMAKE_UNITY_BUILD)
+    detgemm_compile_fast(${ARGN})
+    return()
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)
+  list(LENGTH ARGN left)
+  while(left GREATER 0)
+    list(SUBLIST ARGN 0 6 sources)
+    list(TRANSFORM sources REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"\n" OUTPUT_VARIABLE text)
+    string(JOIN "" text ${text})
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/${target}_fast_${left}.cpp)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE ${unit})
+    detgemm_compile_fast(${unit})
+    list(REMOVE_ITEM ARGN ${sources})
+    list(LENGTH ARGN left)
+  endwhile()
+endfunction()
+
 # detgemm_add_library(NAME SOURCES... ) makes target detgemm_NAME and alias detgemm::NAME with
 # hidden symbols and the contract's flags.
 function(detgemm_add_library name)

@@ -10,6 +10,7 @@
 #include "cuda/context.hpp"
 #include "cuda/families.hpp"
 #include "cuda/recall.hpp"
+#include "cuda/sample.hpp"
 #include "cuda/snap/call.hpp"
 
 namespace detgemm::cuda {
@@ -42,6 +43,13 @@ bool says_no_cluster(cudaError_t error) {
 }
 
 }  // namespace
+
+Status whole_build() {
+  if (!kSampleAlone) return {};
+  return {Errc::unavailable,
+          "cuda: this build has a sample of the kernels, to show that they compile, and computes "
+          "nothing: DETGEMM_CUDA_KERNELS is sample where it must be all"};
+}
 
 std::span<const KernelInfo> kernels(const Contract& contract) {
   if (contract.arithmetic == Arithmetic::snap) return snap::kernels(contract);

@@ -24,6 +24,10 @@
 /// operands into the workspace, and then those of hopper or ieee_fma multiply.
 namespace detgemm::cuda {
 
+/// No error where all kernels are compiled. Otherwise `unavailable`, with a sentence: a build with
+/// DETGEMM_CUDA_KERNELS=sample may lack the one that a call needs, so it computes nothing at all.
+Status whole_build();
+
 /// Kernels that one function launches; cuda/families.hpp says what a family consists of.
 enum class Family : std::uint8_t {
   none,     ///< nothing to launch: there are no outputs

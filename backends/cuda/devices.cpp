@@ -6,6 +6,8 @@
 #include <cctype>
 #include <fstream>
 
+#include "cuda/launch.hpp"
+
 namespace detgemm::cuda {
 
 static_assert(gpu::Runtime<Cuda>, "Cuda has every function that backends/gpu calls");
@@ -44,6 +46,7 @@ std::string version_of_module() {
 }  // namespace
 
 Status Cuda::available() {
+  if (Status s = whole_build(); !s) return s;
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return {};

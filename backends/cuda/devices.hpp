@@ -16,7 +16,8 @@ inline Status failed(std::string_view what, cudaError_t error) {
   return gpu::failed<Cuda>(what, error);
 }
 
-/// ok, or why no CUDA device can be used here: no driver, one that is too old, no device.
+/// ok, or why no CUDA device can be used here: a build with a sample of the kernels, no driver, one
+/// that is too old, no device.
 inline Status driver_status() { return Cuda::available(); }
 
 inline Result<DeviceFacts> facts_of(int ordinal) { return gpu::facts_of<Cuda>(ordinal); }

@@ -40,7 +40,7 @@ struct Region {
 namespace {
 
 constexpr int kMaxSpurious = 10'000;
-constexpr std::int64_t kPatience = 6'000'000;  // ns without a further arrival
+constexpr std::int64_t kPatience = 50'000'000;  // ns without a further arrival
 constexpr std::int64_t kMaxWait = 20'000'000'000;
 constexpr std::size_t kMaxKept = std::size_t{1} << 28;  // bytes
 

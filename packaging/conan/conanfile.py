@@ -34,7 +34,7 @@ class Detgemm(ConanFile):
 
     def export_sources(self):
         for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "core/*",
-                        "backends/*", "cuda/*", "hip/*", "examples/*"):
+                        "backends/*", "cluster/*", "cuda/*", "hip/*", "examples/*"):
             copy(self, pattern, str(self.checkout), self.export_sources_folder)
 
     def layout(self):

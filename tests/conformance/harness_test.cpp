@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
 #include "core/conformance/property.hpp"
@@ -74,6 +76,19 @@ TEST(Harness, AnEngineWhoseOrderNeverShowsIsMistrusted) {
   EXPECT_EQ(name(cell.verdict), "mistrusted");
   EXPECT_NE(cell.reason.find("would have given other bits in only 0 of"), std::string::npos)
       << cell.reason;
+}
+
+TEST(Harness, AnEngineThatTakesOneCallAtATimeIsMistrusted) {
+  const controls::Fault serial{"one_at_a_time", [](const controls::Run& run) {
+                                 static std::mutex inside;
+                                 const std::lock_guard lock(inside);
+                                 controls::compute_honestly(run);
+                               }};
+  const Cell cell = cell_of(serial, "concurrency");
+  EXPECT_EQ(name(cell.verdict), "mistrusted");
+  EXPECT_NE(cell.reason.find("calls one after the other"), std::string::npos) << cell.reason;
+  const controls::Fault side_by_side{"all_at_once", controls::compute_honestly};
+  EXPECT_EQ(name(cell_of(side_by_side, "concurrency").verdict), "passed");
 }
 
 TEST(Harness, WhatIsNamedTwiceCountsOnce) {

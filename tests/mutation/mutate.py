@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants small faults in the library, one at a time, and counts those that the tests notice.
 
-    tests/mutation/mutate.py [--sample N] [--seed S] [--area FOLDER] [--only TEXT] [--json FILE] [--planted]
+    tests/mutation/mutate.py [--sample N] [--seed S] [--area FOLDER] [--only TEXT] [--json FILE] [--hangs SECONDS]
+                            [--planted]
 
 Works in build/mutation: a copy of the committed sources, compiled without optimisation and with the
 baseline's lanes alone. A mutant that does not compile is not counted; one that equivalent.txt lists, with
@@ -26,8 +27,7 @@ import plan
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / 'build' / 'mutation'
 SRC, BUILD = WORK / 'tree', WORK / 'build'
-TIMEOUT = 600
-HANGS = 150  # seconds; a mutant that runs longer is noticed
+TIMEOUT = 3600
 WANTED = 0.95
 
 
@@ -74,24 +74,26 @@ def prepare():
           f'-DKokkos_ROOT={ROOT}/.deps/kokkos'], ROOT)
 
 
-def check(name):
+def check(name, hangs):
     """None where it passes; else what went wrong: 'build' or the check's name."""
     targets, command = plan.CHECKS[name]
     status, said = run(['ninja', '-j2', *targets], BUILD)
     if status != 0:
         return 'build', said
-    status, said = run([part.replace('{src}', str(SRC)) for part in command], BUILD, HANGS)
+    status, said = run([part.replace('{src}', str(SRC)) for part in command], BUILD, hangs)
+    if status == 124:
+        return f'{name}, which did not end', said
     return (name, said) if status != 0 else (None, said)
 
 
-def judge(where, changed):
+def judge(where, changed, hangs):
     """'killed by CHECK', 'does not compile' or 'survives'."""
     path = SRC / where
     text = path.read_text()
     path.write_text(changed)
     try:
         for name in plan.checks_of(where):
-            verdict, _ = check(name)
+            verdict, _ = check(name, hangs)
             if verdict == 'build':
                 return 'does not compile'
             if verdict:
@@ -135,7 +137,7 @@ def draw(options):
     return mutants, chosen
 
 
-def planted():
+def planted(hangs):
     """The faults of planted.txt; the number that survive."""
     survive = 0
     for line in (pathlib.Path(__file__).parent / 'planted.txt').read_text().splitlines():
@@ -145,7 +147,7 @@ def planted():
         text = (SRC / path).read_text()
         if text.count(before) < 1:
             sys.exit(f'{path} lacks: {before}')
-        verdict = judge(path, text.replace(before, after))
+        verdict = judge(path, text.replace(before, after), hangs)
         survive += not verdict.startswith('killed')
         print(f'{verdict}: {what}', flush=True)
     return survive
@@ -161,17 +163,18 @@ def main():
     parser.add_argument('--minutes', type=float, default=1e9, help='stop drawing after this long')
     parser.add_argument('--no-prepare', action='store_true')
     parser.add_argument('--planted', action='store_true', help='only the faults of planted.txt')
+    parser.add_argument('--hangs', type=float, default=150, help='seconds; a mutant that runs longer is noticed')
     options = parser.parse_args()
     if options.planted:
         if not options.no_prepare:
             prepare()
-        sys.exit(1 if planted() else 0)
+        sys.exit(1 if planted(options.hangs) else 0)
     mutants, chosen = draw(options)
     print(f'{len(mutants)} mutants, {len(chosen)} drawn with seed {options.seed}', flush=True)
     if not options.no_prepare:
         prepare()
         for name in dict.fromkeys(c for m in chosen for c in plan.checks_of(m.path)):
-            verdict, said = check(name)
+            verdict, said = check(name, options.hangs)
             print(f'without a fault: {name} {"fails" if verdict else "passes"}', flush=True)
             if verdict:
                 sys.exit(said)
@@ -195,7 +198,7 @@ def main():
         else:
             lines = (SRC / mutant.path).read_text().split('\n')
             lines[mutant.line - 1] = mutant.after
-            verdict = judge(mutant.path, '\n'.join(lines))
+            verdict = judge(mutant.path, '\n'.join(lines), options.hangs)
         kind = verdict.split(' by ')[0]
         counts[kind] += 1
         by_area[plan.area_of(mutant.path)][kind] += 1

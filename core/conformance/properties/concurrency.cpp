@@ -41,11 +41,16 @@ struct Job {
 
 /// What all threads of a round share.
 struct Round {
-  explicit Round(int calls) : all(calls), inputs(calls), outputs(calls, &inputs) {}
+  /// `held` of the calls stop at the gates.
+  Round(int calls, int held) : all(calls), inputs(held), outputs(held, &inputs) {}
   std::barrier<> all;
   Gate inputs;   // every call is inside the engine when the first one gets past it
   Gate outputs;  // and again when the first one stores
   UnderWay under_way;
+
+  /// An engine that takes its calls one after the other keeps all but one from the gates, although
+  /// all have called it.
+  bool was_serial() const { return inputs.lapsed() || outputs.lapsed(); }
 };
 
 /// One call per thread, all at once: on a host they are held at their first touch of A and of D.
@@ -138,7 +143,8 @@ bool prepare(Case& c, int calls, const Request& shared, const Elements& alone,
 }  // namespace
 
 /// 2 to 16 calls at the same time, on a thread and a stream each, some sharing a plan: every one
-/// gives the bits that it gives alone. The case counts only if that many were under way at once.
+/// gives the bits that it gives alone. The case counts only if that many were under way at once,
+/// and on a host inside the engine, which the gates prove.
 void concurrency(Case& c) {
   const int calls =
       std::min(kCalls[static_cast<std::size_t>(c.index()) % kCalls.size()], kMaxCalls);
@@ -148,19 +154,25 @@ void concurrency(Case& c) {
   std::vector<Job> jobs;
   if (!prepare(c, calls, shared, alone->d, jobs)) return;
   Device& device = c.engine().device();
-  Round held(calls);
+  const auto gated =
+      std::ranges::count_if(jobs, [](const Job& j) { return j.prepared.has_gates(); });
+  Round held(calls, static_cast<int>(gated));
   for (Job& job : jobs) {
     if (!job.prepared.has_gates()) continue;
     if (Status s = job.prepared.close(held.inputs, held.outputs); !s) return c.note(s);
   }
   run_all(jobs, held, [&](Job& job, Round& round) { return run_held(device, job, round); });
   if (!all_right(c, jobs, " at once")) return;
-  Round free(calls);
+  Round free(calls, 0);
   run_all(jobs, free, [&](Job& job, Round& round) { return run_freely(device, job, round); });
   if (!all_right(c, jobs, " again and again")) return;
   if (held.under_way.most() < calls) {
     return c.doubt("only " + std::to_string(held.under_way.most()) + " of " +
                    std::to_string(calls) + " calls were under way at once");
+  }
+  if (held.was_serial()) {
+    return c.doubt("the engine took " + std::to_string(calls) +
+                   " calls one after the other: they never were inside it at once");
   }
   c.check_order_matters(shared, alone->d);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cuda/sample.hpp"
 #include "cuda/sm90/chain/kernel.cuh"
 #include "cuda/sm90/chain/kernels.hpp"
 
@@ -20,10 +21,10 @@ Kernel kernel_of() {
           T::kCluster};
 }
 
-template <DType T, Geometry kG, bool kXMn, bool kYMn>
+template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel compiled() {
-  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
-    return kernel_of<Tile<T, kG, kXMn, kYMn>>();
+  if constexpr (is_built(accumulators_of(kPlainGeometries, kXMn, kYMn), kI, T)) {
+    return kernel_of<Tile<T, kPlainGeometries[kI], kXMn, kYMn>>();
   } else {
     return {};
   }
@@ -32,7 +33,7 @@ Kernel compiled() {
 template <DType T, bool kXMn, bool kYMn>
 Kernel plain_kernel(int geometry) {
   static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Kernel, sizeof...(I)>{compiled<T, kPlainGeometries[I], kXMn, kYMn>()...};
+    return std::array<Kernel, sizeof...(I)>{compiled<T, I, kXMn, kYMn>()...};
   }
   (std::make_index_sequence<kPlainGeometries.size()>());
   return all[static_cast<std::size_t>(geometry)];

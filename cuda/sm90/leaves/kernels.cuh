@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cuda/sample.hpp"
 #include "cuda/sm90/leaves/kernel.cuh"
 #include "cuda/sm90/leaves/kernels.hpp"
 
@@ -14,7 +15,7 @@ namespace detgemm::cuda::sm90 {
 template <DType T, std::size_t kI, bool kXMn, bool kYMn, bool kDeep>
 Kernel compiled_leaf() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
+  if constexpr (is_built(accumulators_of(kLeafGeometries, kXMn, kYMn), kI, T)) {
     using Tile = LeafTile<T, kG, kXMn, kYMn, kDeep && has_deep(kG)>;
     return {reinterpret_cast<const void*>(&leaf_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};

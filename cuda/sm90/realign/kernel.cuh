@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cuda/sample.hpp"
 #include "cuda/sm90/epilogue/general.cuh"
 #include "cuda/sm90/realign/producer.cuh"
 #include "cuda/sm90/realign/realign.hpp"
@@ -64,10 +65,11 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   }
 }
 
-template <DType T, Geometry kG, bool kXMn, bool kYMn, Form kForm>
+template <DType T, std::size_t kI, bool kXMn, bool kYMn, Form kForm>
 Kernel compiled_realign() {
-  constexpr bool kCompiled = kForm != Form::from_c || starts_from_c(kG);
-  if constexpr (kCompiled && (kG.takes_mn_major() || (!kXMn && !kYMn))) {
+  constexpr Geometry kG = kRealignGeometries[kI];
+  constexpr bool kHasForm = kForm != Form::from_c || starts_from_c(kG);
+  if constexpr (kHasForm && is_built(accumulators_of(kRealignGeometries, kXMn, kYMn), kI, T)) {
     using Tile = RealignTile<T, kG, kXMn, kYMn, kForm>;
     return {reinterpret_cast<const void*>(&realign_kernel<Tile>), Tile::kThreads, Tile::kTotalBytes,
             1};
@@ -80,8 +82,8 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel realign_kernel_of(int geometry, Form form) {
   static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<Kernel, 2 * sizeof...(I)>{
-        compiled_realign<T, kRealignGeometries[I], kXMn, kYMn, Form::general>()...,
-        compiled_realign<T, kRealignGeometries[I], kXMn, kYMn, Form::from_c>()...};
+        compiled_realign<T, I, kXMn, kYMn, Form::general>()...,
+        compiled_realign<T, I, kXMn, kYMn, Form::from_c>()...};
   }
   (std::make_index_sequence<kRealignGeometries.size()>());
   const std::size_t first = form == Form::from_c ? kRealignGeometries.size() : 0;

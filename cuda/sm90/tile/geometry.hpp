@@ -50,6 +50,18 @@ struct Geometry {
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
 };
 
+/// Accumulators per thread of every kernel of a table, or 0: there is none for this pair of majors.
+template <std::size_t kCount>
+constexpr std::array<int, kCount> accumulators_of(const std::array<Geometry, kCount>& table,
+                                                  bool x_mn, bool y_mn) {
+  std::array<int, kCount> all{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const Geometry& g = table[i];
+    if (g.takes_mn_major() || (!x_mn && !y_mn)) all[i] = g.blocks * g.n / 2;
+  }
+  return all;
+}
+
 /// For example "128x192", "64x32-load8-depth4", "64x192-pair-y" or "128x96-one-group".
 std::string name(const Geometry& geometry);
 

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "detgemm/types.hpp"
+
+/// Which kernels of a table are compiled. All are, unless DETGEMM_CUDA_KERNELS is `sample`: a
+/// machine without a GPU compiles kernels to hear what the compiler says of them and runs none, and
+/// all of them take it ten minutes. Such a build computes nothing (`whole_build` in launch.hpp).
+namespace detgemm::cuda {
+
+#ifdef DETGEMM_CUDA_SAMPLE
+inline constexpr bool kSampleAlone = true;
+#else
+inline constexpr bool kSampleAlone = false;
+#endif
+
+/// Whether a sample holds entry `index` of a source file's table, given the accumulators per thread
+/// of every entry's kernel (0: the file has no such kernel). It holds the entry with the most,
+/// which is the one that would spill, and every eighth of the others from the first one on. That is
+/// for bf16. fp16 has the same templates with another instruction, and fp32 has short tables: of
+/// these, the first entry and every 24th will do.
+template <std::size_t kCount>
+constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_t index,
+                         DType input) {
+  const int own = accumulators[index];
+  if (own == 0) return false;
+  const std::size_t step = input == DType::bf16 ? 8 : 24;
+  std::size_t before = 0;
+  bool most = input == DType::bf16;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (i < index && accumulators[i] != 0) ++before;
+    if (accumulators[i] > own || (accumulators[i] == own && i < index)) most = false;
+  }
+  return most || before % step == 0;
+}
+
+/// Whether this build has the kernel.
+template <std::size_t kCount>
+constexpr bool is_built(const std::array<int, kCount>& accumulators, std::size_t index,
+                        DType input) {
+  return kSampleAlone ? in_sample(accumulators, index, input) : accumulators[index] != 0;
+}
+
+}  // namespace detgemm::cuda
