@@ -74,7 +74,7 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
       **backend, spec,
       PlanOptions{options.variant, options.max_workers, options.stable, options.serial_launch});
   if (!plan) return plan.status();
-  const Operands operands{a, b, d, options.c, bias};
+  const Operands operands{a, b, d, options.c, bias, options.scale_a, options.scale_b};
   const Workspace& given = options.workspace;
   if (given.data != nullptr || given.bytes != 0 || stream.kind != DeviceKind::host) {
     return plan->run(stream, operands, given);

@@ -60,6 +60,9 @@ std::string parse_choice(std::string_view key, Kind kind, std::string_view value
   }
   const auto contract = Contract::parse(value);
   if (!contract) return std::string(key) + ": " + contract.status().message();
+  if (contract->reduction.kind == ReductionKind::scaled) {
+    return std::string(key) + " is " + quoted(value) + ": calls of a BLAS bring no scales";
+  }
   const DType input = contract->input;
   const bool fits = kind == Kind::bf16   ? input == DType::bf16
                     : kind == Kind::fp16 ? input == DType::fp16

@@ -14,7 +14,9 @@ namespace {
 
 /// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are separate ones: it was not
 /// measured.
-bool computes(const Contract& contract) { return !cuda::kernels(contract).empty(); }
+bool computes(const Contract& contract) {
+  return contract.reduction.kind != ReductionKind::scaled && !cuda::kernels(contract).empty();
+}
 
 /// Computed on CUDA cores, which are the same on every device since compute capability 8.0, or, for
 /// snap, there and on tensor cores alike.
@@ -41,6 +43,10 @@ class CudaBackend final : public Backend {
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
+    if (spec.reads_scales()) {
+      return unsupported("cuda: contract is " + text +
+                         ": this backend has no kernels for scaled yet");
+    }
     if (!computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
                          ": this backend computes hopper/bf16, hopper/fp16, ieee_fma and snap");

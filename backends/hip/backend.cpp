@@ -11,6 +11,7 @@ namespace detgemm {
 namespace {
 
 bool any_chip_computes(const Contract& contract) {
+  if (contract.reduction.kind == ReductionKind::scaled) return false;
   for (const hip::Chip chip : hip::chips()) {
     if (hip::computes(chip, contract)) return true;
   }
@@ -55,6 +56,10 @@ class HipBackend final : public Backend {
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
+    if (spec.reads_scales()) {
+      return unsupported("hip: contract is " + text +
+                         ": this backend has no kernels for scaled yet");
+    }
     if (!any_chip_computes(spec.contract)) {
       return unsupported("hip: contract is " + text +
                          ": this backend computes cdna3 and cdna2 with bf16 and fp16, ieee_fma "

@@ -37,6 +37,12 @@ class ReferenceBackend final : public Backend {
     reference::snap_matrix(spec, from, to);
     return {};
   }
+  Status quantize(Stream, const QuantizeSpec& spec, const ConstMatrix& from, const Matrix& to,
+                  const ScalesOut& scales) const override {
+    if (Status s = reference::started(name()); !s) return s;
+    reference::quantize_matrix(spec, from, to, scales);
+    return {};
+  }
   Status supports_grouped(const GroupedSpec&) const override { return {}; }
   std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
     return reference::grouped_variant_names(spec);

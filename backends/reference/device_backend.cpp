@@ -64,10 +64,11 @@ class DevicePlan final : public PlanImpl {
     return enqueue(info, [&] {
       const DeviceSpace& space = reference::instance_on(stream);
       const GemmArguments g = flatten(spec_, operands);
-      arithmetic::for_step(spec_.contract.arithmetic, spec_.contract.input,
-                           [&]<Arithmetic A, DType T>() {
-                             reference::launch_elements<DeviceSpace, A, T>(space, g, items_);
-                           });
+      const ScalePair scales = flatten_scales(spec_, operands);
+      arithmetic::for_step(
+          spec_.contract.arithmetic, spec_.contract.input, [&]<Arithmetic A, DType T>() {
+            reference::launch_elements<DeviceSpace, A, T>(space, g, scales, items_);
+          });
     });
   }
 

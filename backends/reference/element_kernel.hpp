@@ -52,16 +52,19 @@ void for_each_output(const char* label, const Space& space, std::int64_t total, 
 template <Arithmetic A, DType T>
 struct Element {
   GemmArguments g;
+  ScalePair scales;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    compute_element<A, T>(g, i / g.n, i % g.n);
+    compute_element<A, T>(g, scales, i / g.n, i % g.n);
   }
 };
 
 /// The contract on any Kokkos execution space.
 template <class Space, Arithmetic A, DType T>
-void launch_elements(const Space& space, const GemmArguments& g, std::int64_t items = 0) {
-  for_each_output("detgemm::reference::elements", space, g.m * g.n, items, Element<A, T>{g});
+void launch_elements(const Space& space, const GemmArguments& g, const ScalePair& scales,
+                     std::int64_t items = 0) {
+  for_each_output("detgemm::reference::elements", space, g.m * g.n, items,
+                  Element<A, T>{g, scales});
 }
 
 /// One root of a combine, as a kernel reads it.

@@ -22,16 +22,18 @@ using Space = Kokkos::DefaultHostExecutionSpace;
 /// A group with outputs, and where its tiles begin among those of all groups.
 struct Member {
   GemmArguments gemm;
+  ScalePair scales;
   Grid grid{};
   std::int64_t first = 0;
 };
 
 /// The groups that have outputs. The offsets are read here, each group's once.
-std::vector<Member> members_of(const GroupedArguments& p) {
+std::vector<Member> members_of(const GroupedArguments& p, const ScalePair& scales) {
   std::vector<Member> members;
   for (std::int64_t group = 0; group < p.groups; ++group) {
-    const GemmArguments g = arguments_of_group(p, group);
-    if (g.m > 0) members.push_back({g});
+    const Segment part = part_of_group(p, group);
+    const GemmArguments g = arguments_of_group(p, group, part);
+    if (g.m > 0) members.push_back({g, scales_of_group(scales, p.distance, group, part)});
   }
   return members;
 }
@@ -62,7 +64,7 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
              RunInfo* info) const override {
     if (Status s = started("reference"); !s) return s;
     const GroupedArguments p = flatten(spec_, operands);
-    std::vector<Member> members = members_of(p);
+    std::vector<Member> members = members_of(p, flatten_scales(spec_.gemm, operands.arrays));
     if (set_ != nullptr) {
       run_all(members, static_cast<std::byte*>(workspace.data), bytes_per_worker(p.all.k));
     } else {
@@ -70,7 +72,8 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
       for (const Member& member : members) {
         arithmetic::for_step(spec_.gemm.contract.arithmetic, spec_.gemm.contract.input,
                              [&]<Arithmetic A, DType T>() {
-                               launch_elements<Space, A, T>(space, member.gemm, workers_);
+                               launch_elements<Space, A, T>(space, member.gemm, member.scales,
+                                                            workers_);
                              });
         space.fence();
       }
@@ -107,7 +110,7 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
                     first, first + count, t,
                     [](std::int64_t tile, const Member& each) { return tile < each.first; });
                 const Member& member = *(after - 1);
-                member.grid.place(job, member.gemm, t - member.first);
+                member.grid.place(job, member.gemm, member.scales, t - member.first);
               });
   }
 

@@ -53,17 +53,19 @@ class ReferencePlan final : public PlanImpl {
   Status run(Stream, const Operands& operands, Workspace workspace, RunInfo* info) const override {
     if (Status s = started("reference"); !s) return s;
     GemmArguments g = flatten(spec_, operands);
+    const ScalePair scales = flatten_scales(spec_, operands);
     if (set_ != nullptr) {
       if (spec_.contract.arithmetic == Arithmetic::snap) {
         snap_operands(g, static_cast<std::byte*>(workspace.data) + all_scratch());
       }
-      run_all(g, static_cast<std::byte*>(workspace.data));
+      run_all(g, scales, static_cast<std::byte*>(workspace.data));
     } else {
       const Space space;
       const std::int64_t workers = workers_at_most(g, kScalarCost * static_cast<double>(g.k));
-      arithmetic::for_step(
-          spec_.contract.arithmetic, spec_.contract.input,
-          [&]<Arithmetic A, DType T>() { launch_elements<Space, A, T>(space, g, workers); });
+      arithmetic::for_step(spec_.contract.arithmetic, spec_.contract.input,
+                           [&]<Arithmetic A, DType T>() {
+                             launch_elements<Space, A, T>(space, g, scales, workers);
+                           });
       space.fence();
     }
     if (info != nullptr) info->kernel = kernel(g.m);
@@ -113,11 +115,11 @@ class ReferencePlan final : public PlanImpl {
     if (!spec_.b_snapped) copy(g.b, g.n, g.bs.col, g.bs.row);
   }
 
-  void run_all(const GemmArguments& g, std::byte* scratch) const {
+  void run_all(const GemmArguments& g, const ScalePair& scales, std::byte* scratch) const {
     const std::int64_t max_workers = workers_at_most(g, static_cast<double>(g.k));
     const Grid grid = make_grid(kernel_, g.m, g.n, max_workers);
     run_tiles(kernel_, grid.tiles(), max_workers, scratch, scratch_, "detgemm::reference::tiles",
-              [&](TileJob& job, std::int64_t t) { grid.place(job, g, t); });
+              [&](TileJob& job, std::int64_t t) { grid.place(job, g, scales, t); });
   }
 
   GemmSpec spec_;

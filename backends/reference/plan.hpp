@@ -27,6 +27,10 @@ int workers_of(const PlanOptions& options);
 /// Snaps a matrix with the widest tile set; see Backend::snap. Needs an initialised Kokkos.
 void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to);
 
+/// Quantises a matrix on all threads; see Backend::quantize. Needs an initialised Kokkos.
+void quantize_matrix(const QuantizeSpec& spec, const ConstMatrix& from, const Matrix& to,
+                     const ScalesOut& scales);
+
 /// Needs an initialised Kokkos. An empty variant means the first of `variant_names`.
 std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,
                                                     const PlanOptions& options);

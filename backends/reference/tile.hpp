@@ -13,9 +13,10 @@ namespace detgemm::reference {
 /// One rectangle of D, computed for all of K by one worker.
 struct TileJob {
   const GemmArguments* gemm = nullptr;
-  std::int64_t row = 0, rows = 0;  ///< at most TileKernel::rows
-  std::int64_t col = 0, cols = 0;  ///< at most TileKernel::cols
-  std::byte* scratch = nullptr;    ///< TileKernel::scratch bytes, 256-byte aligned
+  const ScalePair* scales = nullptr;  ///< used under `scaled` alone
+  std::int64_t row = 0, rows = 0;     ///< at most TileKernel::rows
+  std::int64_t col = 0, cols = 0;     ///< at most TileKernel::cols
+  std::byte* scratch = nullptr;       ///< TileKernel::scratch bytes, 256-byte aligned
 };
 
 /// A tile kernel for one (arithmetic, input): SIMD across N, k ascending in every lane.

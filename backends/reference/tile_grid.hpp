@@ -24,8 +24,10 @@ struct Grid {
   std::int64_t tiles() const { return rows * cols; }
 
   /// Tile `index` of these arguments, row by row.
-  void place(TileJob& job, const GemmArguments& g, std::int64_t index) const {
+  void place(TileJob& job, const GemmArguments& g, const ScalePair& scales,
+             std::int64_t index) const {
     job.gemm = &g;
+    job.scales = &scales;
     job.row = index / cols * tile_rows;
     job.rows = std::min(tile_rows, g.m - job.row);
     job.col = index % cols * tile_cols;

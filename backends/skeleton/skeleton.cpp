@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/quantize.hpp"
 
 namespace detgemm {
 namespace {
@@ -21,11 +22,12 @@ class SkeletonPlan final : public PlanImpl {
   // The arguments have been checked. On a GPU this would launch a kernel on `stream` and return.
   Status run(Stream, const Operands& operands, Workspace, RunInfo* info) const override {
     const GemmArguments g = flatten(spec_, operands);
+    const ScalePair scales = flatten_scales(spec_, operands);
     arithmetic::for_step(spec_.contract.arithmetic, spec_.contract.input,
                          [&]<Arithmetic A, DType T>() {
                            for (std::int64_t row = 0; row < g.m; ++row) {
                              for (std::int64_t col = 0; col < g.n; ++col) {
-                               compute_element<A, T>(g, row, col);
+                               compute_element<A, T>(g, scales, row, col);
                              }
                            }
                          });
@@ -93,6 +95,15 @@ class SkeletonBackend final : public Backend {
             [&](std::int64_t i) { return x[(begin + i) * in.col]; },
             [&](std::int64_t i, std::uint16_t bits) { y[(begin + i) * out.col] = bits; });
       }
+    }
+    return {};
+  }
+  // Optional: makes operands and scales for contracts of scaled.
+  Status quantize(Stream, const QuantizeSpec& spec, const ConstMatrix& from, const Matrix& to,
+                  const ScalesOut& scales) const override {
+    const QuantizeArguments q = flatten(spec, from, to, scales);
+    for (std::int64_t block = 0; block < scales.blocks; ++block) {
+      for (std::int64_t leaf = 0; leaf < scales.leaves; ++leaf) quantize_block(q, block, leaf);
     }
     return {};
   }

@@ -39,8 +39,9 @@ class JobPlan final : public PlanImpl {
   Run run_;
 };
 
-/// What backends of a job have in common. They accept every problem here, since a rank that refused
-/// by itself would be waited for: a refusal of `make`, agreed on by all ranks, says the rest.
+/// What backends of a job have in common. They accept every problem without scales here, since a
+/// rank that refused by itself would be waited for: a refusal of `make`, agreed on by all ranks,
+/// says the rest.
 class JobBackend final : public Backend {
  public:
   /// Makes a plan; `turn` counts the plans of this backend, the same on every rank.
@@ -55,7 +56,11 @@ class JobBackend final : public Backend {
   std::string_view name() const noexcept override { return name_; }
   std::string_view description() const noexcept override { return description_; }
   Status available() const override { return {}; }
-  Status supports(const GemmSpec&) const override { return {}; }
+  Status supports(const GemmSpec& spec) const override {
+    if (!spec.reads_scales()) return {};
+    return unsupported(name_ + ": contract is " + spec.contract.text() +
+                       ": jobs do not cut scales into shares");  // all ranks alike
+  }
   Guarantees guarantees(const Contract&) const override { return {}; }
   std::vector<std::string> variants(const GemmSpec&) const override { return {}; }
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,

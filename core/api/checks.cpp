@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "core/api/scale_checks.hpp"
 #include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
@@ -216,7 +217,7 @@ Status validate(const GemmSpec& spec, const Operands& operands) {
   const Extent right = extent_of(operands.b);
   if (out.overlaps(left)) return overlap("d", out, "a", left);
   if (out.overlaps(right)) return overlap("d", out, "b", right);
-  return {};
+  return check_scales(spec, operands, m);
 }
 
 Status check_root_count(const GemmSpec& spec, std::size_t size) {
@@ -294,6 +295,8 @@ Status check_workspace(const Workspace& workspace, std::size_t needed, const Gem
   if (spec.bias) {
     if (Status s = apart("bias", extent_of(operands.bias)); !s) return s;
   }
+  if (Status s = apart("scale_a", extent_of(operands.scale_a)); !s) return s;
+  if (Status s = apart("scale_b", extent_of(operands.scale_b)); !s) return s;
   for (const NamedView& input : inputs) {
     if (Status s = apart(input.what, extent_of(input.view)); !s) return s;
   }

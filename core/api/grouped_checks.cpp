@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "core/api/scale_checks.hpp"
 #include "core/contract/wording.hpp"
 
 namespace detgemm {
@@ -118,6 +119,32 @@ Status check_offsets_form(const GroupedSpec& spec, const Offsets& offsets, Exten
   return {};
 }
 
+/// The scales of all groups, each operand's beside it. A segment of m_grouped begins at any row, so
+/// no block of 128 rows of A belongs to one group.
+Status check_group_scales(const GroupedSpec& spec, const GroupedOperands& operands, bool a_moves,
+                          bool b_moves, GroupExtents& at) {
+  const Operands& x = operands.arrays;
+  const bool used = spec.gemm.reads_scales();
+  if (used && spec.kind == GroupKind::m_grouped && x.scale_a.per != 1) {
+    return invalid("scale_a.per is " + std::to_string(x.scale_a.per) +
+                   ": it must be 1 for m_grouped, whose segments begin at any row");
+  }
+  const auto one = [&](std::string_view what, const BlockScales& scales, std::int64_t distance,
+                       bool moves, Extent& extent) -> Status {
+    if (!used && distance != 0) {
+      return invalid("group." + std::string(what) + " is " + std::to_string(distance) +
+                     ": it must be 0, since only contracts of scaled take scales");
+    }
+    if (Status s = check_distance(what, distance, moves, spec.kind); !s) return s;
+    return span_groups(what, extent_of(scales), distance, spec.groups, size_of(scales.type),
+                       extent);
+  };
+  if (Status s = one("scale_a", x.scale_a, operands.group.scale_a, a_moves, at.scale_a); !s) {
+    return s;
+  }
+  return one("scale_b", x.scale_b, operands.group.scale_b, b_moves, at.scale_b);
+}
+
 Status overlap(std::string_view what, std::string_view other) {
   return invalid(std::string(what) + " with all of its groups overlaps " + std::string(other) +
                  ": it must lie apart");
@@ -162,6 +189,11 @@ Status validate(const GroupedSpec& spec) {
                    ": it must be 0 for k_grouped, where the offsets say how many products a group "
                    "has");
   }
+  if (spec.kind == GroupKind::k_grouped && spec.gemm.reads_scales()) {
+    return unsupported("kind is k_grouped and the contract is " + spec.gemm.contract.text() +
+                       ": where a group's leaves begin, and so their scales, is not defined yet; "
+                       "run a Plan for each group");
+  }
   return {};
 }
 
@@ -205,11 +237,14 @@ Status check_groups(const GroupedSpec& spec, const GroupedOperands& operands, Gr
   if (uses.out) {
     if (Status s = check_groups_of_d(x.d, far.d, spec.groups); !s) return s;
   }
+  if (Status s = check_group_scales(spec, operands, uses.a, uses.b, at); !s) return s;
   if (Status s = check_offsets_form(spec, operands.offsets, at.offsets); !s) return s;
   if (at.d.overlaps(at.a)) return overlap("d", "a");
   if (at.d.overlaps(at.b)) return overlap("d", "b");
   if (at.d.overlaps(at.bias)) return overlap("d", "bias");
   if (at.d.overlaps(at.offsets)) return overlap("d", "offsets");
+  if (at.d.overlaps(at.scale_a)) return overlap("d", "scale_a");
+  if (at.d.overlaps(at.scale_b)) return overlap("d", "scale_b");
   // A group's own C passed the check of one group: it is D or lies apart. If it is D, so are all.
   const bool same = x.c.data == x.d.data && (far.c == far.d || spec.groups == 1);
   if (reads_c && at.d.overlaps(at.c) && !same) {
@@ -252,6 +287,8 @@ Status check_grouped_workspace(const Workspace& workspace, std::size_t needed,
   if (scratch.overlaps(at.c)) return overlap("workspace", "c");
   if (scratch.overlaps(at.bias)) return overlap("workspace", "bias");
   if (scratch.overlaps(at.offsets)) return overlap("workspace", "offsets");
+  if (scratch.overlaps(at.scale_a)) return overlap("workspace", "scale_a");
+  if (scratch.overlaps(at.scale_b)) return overlap("workspace", "scale_b");
   return {};
 }
 

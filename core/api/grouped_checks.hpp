@@ -13,7 +13,7 @@ namespace detgemm {
 
 /// Where the arrays of all groups lie; empty where a problem has none.
 struct GroupExtents {
-  Extent a, b, c, d, bias, offsets;
+  Extent a, b, c, d, bias, offsets, scale_a, scale_b;
 };
 
 /// `validate(spec, operands)`, which also says where everything lies.

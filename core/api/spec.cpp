@@ -47,7 +47,7 @@ Status validate(const GemmSpec& spec) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {
       return unsupported("continue_from_c is set and the contract is " + spec.contract.text() +
                          ": a tree's shape depends on the whole of K, so it cannot continue; use "
-                         "chain or fold");
+                         "chain, fold or scaled");
     }
     if (spec.beta != 0.0F) {
       return invalid("beta is " + std::to_string(spec.beta) +

@@ -44,6 +44,12 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
     if (!bias) return bias.status();
     options.bias = *bias;
   }
+  auto scale_a = scales_of("options.scale_a", c->scale_a);
+  if (!scale_a) return scale_a.status();
+  auto scale_b = scales_of("options.scale_b", c->scale_b);
+  if (!scale_b) return scale_b.status();
+  options.scale_a = *scale_a;
+  options.scale_b = *scale_b;
   if (c->backend != nullptr) options.backend = c->backend;
   if (c->variant != nullptr) options.variant = c->variant;
   options.workspace = {c->workspace, c->workspace_bytes};

@@ -75,7 +75,8 @@ Result<GroupedOperands> grouped_operands_of(const GroupedSpec& spec,
   if (!arrays) return arrays.status();
   GroupedOperands operands;
   operands.arrays = *arrays;
-  operands.group = {c->a_group, c->b_group, c->d_group, c->c_group, c->bias_group};
+  operands.group = {c->a_group,    c->b_group,       c->d_group,      c->c_group,
+                    c->bias_group, c->scale_a_group, c->scale_b_group};
   operands.offsets = {c->offsets, c->offset_count, static_cast<OffsetType>(c->offset_type)};
   return operands;
 }

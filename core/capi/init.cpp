@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/capi/descriptors.hpp"
+#include "detgemm/quantize.hpp"
 #include "detgemm/snap.hpp"
 
 namespace detgemm::capi {
@@ -78,6 +79,26 @@ detgemm_snap_spec_t defaults() {
   return ours;
 }
 template <>
+detgemm_block_scales_t defaults() {
+  auto ours = sized<detgemm_block_scales_t>();
+  ours.per = 1;
+  ours.leaf_stride = 1;
+  return ours;
+}
+template <>
+detgemm_quantize_spec_t defaults() {
+  auto ours = sized<detgemm_quantize_spec_t>();
+  ours.leaf_k = QuantizeSpec{}.leaf_k;
+  ours.per = QuantizeSpec{}.per;
+  return ours;
+}
+template <>
+detgemm_scales_out_t defaults() {
+  auto ours = sized<detgemm_scales_out_t>();
+  ours.leaf_stride = 1;
+  return ours;
+}
+template <>
 detgemm_gemm_options_t defaults() {
   auto ours = sized<detgemm_gemm_options_t>();
   ours.alpha = 1.0F;
@@ -121,6 +142,15 @@ detgemm_status_t detgemm_run_info_init(detgemm_run_info_t* info, size_t struct_s
 }
 detgemm_status_t detgemm_snap_spec_init(detgemm_snap_spec_t* spec, size_t struct_size) {
   return init("spec", spec, struct_size);
+}
+detgemm_status_t detgemm_block_scales_init(detgemm_block_scales_t* scales, size_t struct_size) {
+  return init("scales", scales, struct_size);
+}
+detgemm_status_t detgemm_quantize_spec_init(detgemm_quantize_spec_t* spec, size_t struct_size) {
+  return init("spec", spec, struct_size);
+}
+detgemm_status_t detgemm_scales_out_init(detgemm_scales_out_t* scales, size_t struct_size) {
+  return init("scales", scales, struct_size);
 }
 detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options, size_t struct_size) {
   return init("options", options, struct_size);

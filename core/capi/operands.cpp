@@ -120,6 +120,15 @@ Result<ConstVector> vector_of(std::string_view what, const detgemm_vector_t* giv
   return ConstVector{c->data, c->size, static_cast<DType>(c->dtype)};
 }
 
+Result<BlockScales> scales_of(std::string_view what, const detgemm_block_scales_t* given) {
+  if (given == nullptr) return BlockScales{};
+  auto c = read(what, given);
+  if (!c) return c.status();
+  return BlockScales{
+      c->data,       static_cast<ScaleType>(c->type), c->per, c->blocks, c->leaves, c->stride,
+      c->leaf_stride};
+}
+
 Result<Operands> operands_of(const GemmSpec& spec, const detgemm_operands_t* given, Inputs inputs) {
   auto c = read("operands", given);
   if (!c) return c.status();
@@ -146,6 +155,12 @@ Result<Operands> operands_of(const GemmSpec& spec, const detgemm_operands_t* giv
     if (!bias) return bias.status();
     operands.bias = *bias;
   }
+  auto scale_a = scales_of("operands.scale_a", c->scale_a);
+  if (!scale_a) return scale_a.status();
+  auto scale_b = scales_of("operands.scale_b", c->scale_b);
+  if (!scale_b) return scale_b.status();
+  operands.scale_a = *scale_a;
+  operands.scale_b = *scale_b;
   return operands;
 }
 

@@ -19,6 +19,7 @@ DETGEMM_API Result<Stream> stream_of(const detgemm_stream_t* given);
 DETGEMM_API Result<ConstMatrix> matrix_of(std::string_view what,
                                           const detgemm_const_matrix_t* given);
 Result<Matrix> matrix_of(std::string_view what, const detgemm_matrix_t* given);
+Result<BlockScales> scales_of(std::string_view what, const detgemm_block_scales_t* given);
 Result<ConstVector> vector_of(std::string_view what, const detgemm_vector_t* given);
 
 DETGEMM_API Result<PlanOptions> plan_options_of(std::string_view what,

@@ -86,6 +86,12 @@ Operands imagined(const Problem& problem) {
   all.d = row_major(place(problem.d), problem.d.rows, problem.d.cols, problem.d.dtype);
   if (problem.c.used) all.c = problem.c.view(place(problem.c));
   if (problem.bias.used) all.bias = {place(problem.bias), problem.spec.n, problem.bias.dtype};
+  if (problem.spec.reads_scales()) {  // one number for all of them, behind everything else
+    const std::int64_t leaves = problem.spec.contract.leaves(problem.spec.k);
+    const void* const one = reinterpret_cast<const void*>(next);
+    all.scale_a = {one, ScaleType::fp32, 1, problem.m, leaves, 0, 0};
+    all.scale_b = {one, ScaleType::fp32, 1, problem.spec.n, leaves, 0, 0};
+  }
   return all;
 }
 

@@ -25,8 +25,8 @@ Examples:
   detgemm info --json              the same, for programs
 
 Each base contract is listed with fp32 output and the reduction 'chain'; any of them also takes
-fold:LEAF or tree:LEAF and the output types bf16 and fp16. 'evidence' says whether an arithmetic
-was measured on the hardware it is named after or comes from a published model.
+fold:LEAF, tree:LEAF or scaled:LEAF and the output types bf16 and fp16. 'evidence' says whether an
+arithmetic was measured on the hardware it is named after or comes from a published model.
 
 Exit codes: 0 printed; 1 a backend's runtime failed to start, or stdout could not be written.)";
 

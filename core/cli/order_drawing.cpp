@@ -72,6 +72,24 @@ class TreeDrawing {
   std::string text_;
 };
 
+/// The fold of `scaled` reads from the inside out, so its steps are drawn one below the other.
+std::string draw_scaled(const Contract& contract, std::int64_t k) {
+  const std::int64_t leaves = contract.leaves(k);
+  const bool all = leaves <= kDrawnLeaves;
+  std::string text = "acc = start (+0, or C with continue)\n";
+  for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+    if (!all && leaf == kDrawnLevels) {
+      const std::int64_t skipped = leaves - 1 - leaf;
+      text += "  acc = ... " + std::to_string(skipped) + " leaves ...\n";
+      leaf += skipped;
+    }
+    const std::string i = std::to_string(leaf);
+    text += "  acc = fma(sa[m, " + i + "] * sb[" + i + ", n], leaf, acc)  " +
+            leaf_text(contract, k, leaf) + "\n";
+  }
+  return text;
+}
+
 std::string draw_fold(const Contract& contract, std::int64_t k) {
   const std::int64_t leaves = contract.leaves(k);
   const bool all = leaves <= kDrawnLeaves;
@@ -97,6 +115,8 @@ std::string draw_order(const Contract& contract, std::int64_t k) {
              ", k ascending\n";
     case ReductionKind::fold:
       return draw_fold(contract, k);
+    case ReductionKind::scaled:
+      return draw_scaled(contract, k);
     case ReductionKind::tree:
       return TreeDrawing(contract, k).draw();
   }

@@ -137,6 +137,10 @@ class EngineBackend final : public Backend {
   Status available() const override { return {}; }
 
   Status supports(const GemmSpec& spec) const override {
+    if (spec.reads_scales()) {
+      return unsupported("engine \"" + name_ + "\": contract is " + spec.contract.text() +
+                         ": engines in C are not given scales");
+    }
     const CSpec c(spec, {});
     Sentence sentence{};
     if (engine_.supports(&c.c, sentence.data(), sentence.size()) == 0) return {};

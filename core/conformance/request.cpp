@@ -71,6 +71,7 @@ Status Prepared::place(Request request) {
     if (Status s = hold(bias_, request.bias, false, request.bias_layout); !s) return s;
     operands_.bias = {bias_.data(), spec.n, request.bias.dtype};
   }
+  if (Status s = place_scales(request); !s) return s;
   auto bytes = plan_.workspace_bytes(m);
   if (!bytes) return bytes.status();
   auto scratch = Buffer::scratch(device, *bytes, request.fill);
@@ -78,6 +79,30 @@ Status Prepared::place(Request request) {
   workspace_ = std::move(scratch).value();
   scratch_ = {workspace_.data(), *bytes};
   return {};
+}
+
+Status Prepared::place_scales(const Request& request) {
+  const GemmSpec& spec = plan_.spec();
+  if (!spec.reads_scales()) return {};
+  Elements one(DType::fp32, 1, 1);
+  one.set(0, 0, 0x3f800000U);
+  const auto hold = [&](const ScaleArray& scales, std::int64_t lines, Buffer& buffer,
+                        BlockScales& view) -> Status {
+    const Elements& values = scales.empty() ? one : scales.values;
+    auto held =
+        Buffer::holding(plan_.backend().device(), values, false, scales.layout, request.fill);
+    if (!held) return held.status();
+    buffer = std::move(held).value();
+    const Matrix m = buffer.view();
+    if (scales.empty()) {
+      view = {m.data, ScaleType::fp32, 1, lines, spec.contract.leaves(spec.k), 0, 0};
+    } else {
+      view = {m.data, scales.type, scales.per, m.rows, m.cols, m.row_stride, m.col_stride};
+    }
+    return {};
+  };
+  if (Status s = hold(request.scale_a, request.a.rows, scale_a_, operands_.scale_a); !s) return s;
+  return hold(request.scale_b, spec.n, scale_b_, operands_.scale_b);
 }
 
 Status Prepared::enqueue(Stream stream) {
@@ -105,6 +130,8 @@ Result<std::string> Prepared::changed_surroundings() const {
                           {&b_, false, "in or around B", "B"},
                           {&c_, false, "in or around C", "C"},
                           {&bias_, false, "in or around the bias", "the bias"},
+                          {&scale_a_, false, "in or around A's scales", "an array of scales"},
+                          {&scale_b_, false, "in or around B's scales", "an array of scales"},
                           {&workspace_, true, "around the workspace", "the workspace"}};
   for (const Buffer& root : roots_) {
     parts.push_back({&root, false, "in or around a root", "a root"});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/conformance/buffer.hpp"
+#include "core/conformance/scale_data.hpp"
 #include "detgemm/plan.hpp"
 
 namespace detgemm::conformance {
@@ -16,10 +17,12 @@ namespace detgemm::conformance {
 struct Request {
   GemmSpec spec;  ///< n and k are filled in from the operands
   PlanOptions options;
-  Elements a;     ///< op(A), m x k
-  Elements b;     ///< op(B), k x n
-  Elements c;     ///< m x n if the spec reads it; otherwise passed all the same, if not empty
-  Elements bias;  ///< 1 x n if the spec has one
+  Elements a;          ///< op(A), m x k
+  Elements b;          ///< op(B), k x n
+  Elements c;          ///< m x n if the spec reads it; otherwise passed all the same, if not empty
+  Elements bias;       ///< 1 x n if the spec has one
+  ScaleArray scale_a;  ///< under `scaled`; none: all are 1, and one number is all of them
+  ScaleArray scale_b;
   /// Roots to `combine` in place of a product of A and B (which then only give the shapes).
   std::vector<Elements> roots;
   std::vector<LeafRange> nodes;  ///< whose roots these are; empty: equal shares in rank order
@@ -63,10 +66,11 @@ class Prepared {
  private:
   explicit Prepared(const Plan& plan) : plan_(plan) {}
   Status place(Request request);
+  Status place_scales(const Request& request);
   Result<std::string> changed_surroundings() const;
 
   Plan plan_;
-  Buffer a_, b_, c_, d_, bias_, workspace_;
+  Buffer a_, b_, c_, d_, bias_, workspace_, scale_a_, scale_b_;
   std::vector<Buffer> roots_;
   std::vector<LeafRange> nodes_;
   Operands operands_;

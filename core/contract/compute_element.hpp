@@ -5,6 +5,7 @@
 
 #include "core/arithmetic/step.hpp"
 #include "core/contract/gemm_arguments.hpp"
+#include "core/contract/leaf_scales.hpp"
 
 namespace detgemm {
 
@@ -53,13 +54,23 @@ DETGEMM_HD float chain_element(const GemmArguments& g, std::int64_t row, std::in
   return acc;
 }
 
-/// One output from operands to memory: the contract, executable, one scalar at a time.
+/// One output from operands to memory: the contract, executable, one scalar at a time. The scales
+/// are looked at under `scaled` alone.
 template <Arithmetic A, DType T>
-DETGEMM_HD void compute_element(const GemmArguments& g, std::int64_t row, std::int64_t col) {
+DETGEMM_HD void compute_element(const GemmArguments& g, const ScalePair& scales, std::int64_t row,
+                                std::int64_t col) {
   const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
     return chain_element<A, T>(g, row, col, begin, end, start);
   };
-  finish_element(g, row, col, reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf));
+  const auto scale = [&](std::int64_t i) { return scale_of_leaf(scales, row, col, i); };
+  finish_element(g, row, col,
+                 reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf, scale));
+}
+
+/// The same for reductions without scales.
+template <Arithmetic A, DType T>
+DETGEMM_HD void compute_element(const GemmArguments& g, std::int64_t row, std::int64_t col) {
+  compute_element<A, T>(g, ScalePair{}, row, col);
 }
 
 /// One output of a combine: `count` roots of nodes that follow each other, joined as the tree joins

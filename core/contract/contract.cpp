@@ -120,6 +120,7 @@ Status Contract::validate() const {
       return {};
     case ReductionKind::fold:
     case ReductionKind::tree:
+    case ReductionKind::scaled:
       if (leaf < 1 || leaf > kMaxLeaf || leaf % k_block != 0) {
         return invalid("contract leaf is " + std::to_string(leaf) + ": it must be a multiple of " +
                        pair + "'s k_block " + std::to_string(k_block) + " between " +
@@ -128,7 +129,7 @@ Status Contract::validate() const {
       return {};
   }
   return invalid("contract reduction is " + std::to_string(static_cast<int>(reduction.kind)) +
-                 ": it must be chain (0), fold (1) or tree (2)");
+                 ": it must be chain (0), fold (1), tree (2) or scaled (3)");
 }
 
 std::string Contract::canonical() const {

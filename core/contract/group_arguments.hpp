@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/contract/gemm_arguments.hpp"
+#include "core/contract/leaf_scales.hpp"
 #include "detgemm/grouped.hpp"
 
 namespace detgemm {
@@ -62,31 +63,59 @@ DETGEMM_HD void* moved(void* data, std::int64_t elements, std::int64_t bytes) {
   return data == nullptr ? nullptr : static_cast<char*>(data) + elements * bytes;
 }
 
-/// One group as a GEMM of its own. Its m is 0 where it has no rows to compute.
-DETGEMM_HD GemmArguments arguments_of_group(const GroupedArguments& p, std::int64_t group) {
+/// The part of the shared extent that a group has. The offsets are read here and once, since other
+/// work may be writing them.
+DETGEMM_HD Segment part_of_group(const GroupedArguments& p, std::int64_t group) {
+  switch (p.kind) {
+    case GroupKind::m_masked:
+      return {0, moved_into(load_offset(p.offsets, group, p.offset_type), p.all.m)};
+    case GroupKind::m_grouped:
+      return segment_of(p.offsets, p.offset_type, group, p.all.m);
+    case GroupKind::k_grouped:
+      return segment_of(p.offsets, p.offset_type, group, p.all.k);
+    default:
+      return {0, p.all.m};
+  }
+}
+
+/// One group, of which this is the part, as a GEMM of its own. Its m is 0 where it has no rows to
+/// compute.
+DETGEMM_HD GemmArguments arguments_of_group(const GroupedArguments& p, std::int64_t group,
+                                            const Segment& part) {
   GemmArguments g = p.all;
   g.a = moved(g.a, group * p.distance.a, p.a_bytes);
   g.b = moved(g.b, group * p.distance.b, p.a_bytes);
   g.c = moved(g.c, group * p.distance.c, p.c_bytes);
   g.d = moved(g.d, group * p.distance.d, p.d_bytes);
   g.bias = moved(g.bias, group * p.distance.bias, p.bias_bytes);
-  if (p.kind == GroupKind::m_masked) {
-    g.m = moved_into(load_offset(p.offsets, group, p.offset_type), g.m);
-  } else if (p.kind == GroupKind::m_grouped) {
-    const Segment rows = segment_of(p.offsets, p.offset_type, group, g.m);
-    g.m = rows.count;
-    if (rows.count == 0) return g;
-    g.a = moved(g.a, rows.begin * g.as.row, p.a_bytes);
-    g.c = moved(g.c, rows.begin * g.cs.row, p.c_bytes);
-    g.d = moved(g.d, rows.begin * g.ds.row, p.d_bytes);
-  } else if (p.kind == GroupKind::k_grouped) {
-    const Segment products = segment_of(p.offsets, p.offset_type, group, g.k);
-    g.k = products.count;
-    if (products.count == 0) return g;
-    g.a = moved(g.a, products.begin * g.as.col, p.a_bytes);
-    g.b = moved(g.b, products.begin * g.bs.row, p.a_bytes);
+  if (p.kind == GroupKind::k_grouped) {
+    g.k = part.count;
+    if (part.count == 0) return g;
+    g.a = moved(g.a, part.begin * g.as.col, p.a_bytes);
+    g.b = moved(g.b, part.begin * g.bs.row, p.a_bytes);
+    return g;
   }
+  g.m = part.count;
+  if (part.begin == 0 || part.count == 0) return g;
+  g.a = moved(g.a, part.begin * g.as.row, p.a_bytes);
+  g.c = moved(g.c, part.begin * g.cs.row, p.c_bytes);
+  g.d = moved(g.d, part.begin * g.ds.row, p.d_bytes);
   return g;
+}
+DETGEMM_HD GemmArguments arguments_of_group(const GroupedArguments& p, std::int64_t group) {
+  return arguments_of_group(p, group, part_of_group(p, group));
+}
+
+/// The scales of that group, from those of group 0: its row 0 is row `part.begin` of A.
+DETGEMM_HD ScalePair scales_of_group(const ScalePair& all, const GroupDistances& distance,
+                                     std::int64_t group, const Segment& part) {
+  const auto bytes = [](const LeafScales& s) {
+    return s.type == ScaleType::fp32 ? std::int64_t{4} : std::int64_t{1};
+  };
+  ScalePair s = all;
+  s.a.data = moved(s.a.data, group * distance.scale_a + part.begin * s.a.stride, bytes(s.a));
+  s.b.data = moved(s.b.data, group * distance.scale_b, bytes(s.b));
+  return s;
 }
 
 inline GroupedArguments flatten(const GroupedSpec& spec, const GroupedOperands& operands) {

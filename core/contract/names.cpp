@@ -62,7 +62,7 @@ std::string_view name(DeviceKind kind) noexcept {
   return pick(std::array<std::string_view, 3>{"host", "cuda", "hip"}, kind);
 }
 std::string_view name(ReductionKind kind) noexcept {
-  return pick(std::array<std::string_view, 3>{"chain", "fold", "tree"}, kind);
+  return pick(std::array<std::string_view, 4>{"chain", "fold", "tree", "scaled"}, kind);
 }
 std::string_view evidence(Arithmetic arithmetic) noexcept { return pick(kEvidence, arithmetic); }
 

@@ -46,12 +46,15 @@ Result<Reduction> parse_reduction(std::string_view text) {
   const std::string_view leaf = cut(kind, ":", has_leaf);
   Reduction reduction;
   if (kind == "chain" && !has_leaf) return reduction;
-  if ((kind == "fold" || kind == "tree") && has_leaf && parse_int(leaf, reduction.leaf_k)) {
-    reduction.kind = kind == "fold" ? ReductionKind::fold : ReductionKind::tree;
+  for (const ReductionKind leaves :
+       {ReductionKind::fold, ReductionKind::tree, ReductionKind::scaled}) {
+    if (kind != name(leaves) || !has_leaf || !parse_int(leaf, reduction.leaf_k)) continue;
+    reduction.kind = leaves;
     return reduction;
   }
   return invalid("contract reduction is " + quoted(text) +
-                 ": it must be chain, fold:LEAF or tree:LEAF with LEAF an integer up to 2^31");
+                 ": it must be chain, fold:LEAF, tree:LEAF or scaled:LEAF with LEAF an integer up "
+                 "to 2^31");
 }
 
 }  // namespace

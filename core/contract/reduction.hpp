@@ -59,10 +59,14 @@ DETGEMM_HD int tree_stack_size(std::int64_t count) {
 }
 
 /// One output element, the whole reduction: `leaf(begin, end, start)` returns the chain over
-/// products [begin, end) from `start`. `start` is +0, or C for `continue`.
-template <class Leaf>
-DETGEMM_HD float reduce_leaves(const Reduction& reduction, std::int64_t k, float start,
-                               Leaf&& leaf) {
+/// products [begin, end) from `start`. `start` is +0, or C for `continue`. `scale(i)` is s_i of
+/// leaf i, asked for under `scaled` alone, which is a fold with another join:
+///
+///   fold     (((start + l0) + l1) + l2)
+///   scaled   fma(s2, l2, fma(s1, l1, fma(s0, l0, start)))
+template <class Leaf, class Scale>
+DETGEMM_HD float reduce_leaves(const Reduction& reduction, std::int64_t k, float start, Leaf&& leaf,
+                               Scale&& scale) {
   using arithmetic::add_rn;
   using arithmetic::canonical;
   if (k == 0) return canonical(start);
@@ -82,12 +86,23 @@ DETGEMM_HD float reduce_leaves(const Reduction& reduction, std::int64_t k, float
       folded = add_rn(folded, value);
       continue;
     }
+    if (reduction.kind == ReductionKind::scaled) {
+      folded = arithmetic::fma_rn(scale(i), value, folded);
+      continue;
+    }
     for (int closed = nodes_closed_by(i, count); closed > 0; --closed) {
       value = add_rn(stack[--top], value);
     }
     stack[top++] = value;
   }
-  return canonical(reduction.kind == ReductionKind::fold ? folded : stack[0]);
+  return canonical(reduction.kind == ReductionKind::tree ? stack[0] : folded);
+}
+
+/// The same for reductions without scales.
+template <class Leaf>
+DETGEMM_HD float reduce_leaves(const Reduction& reduction, std::int64_t k, float start,
+                               Leaf&& leaf) {
+  return reduce_leaves(reduction, k, start, leaf, [](std::int64_t) { return 1.0F; });
 }
 
 }  // namespace detgemm

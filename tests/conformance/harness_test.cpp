@@ -223,7 +223,8 @@ TEST(Harness, TheSameSeedDrawsTheSameProblems) {
 
 TEST(Harness, DefaultContractsCoverEveryArithmeticAndReduction) {
   const auto list = default_contracts(controls::honest());
-  EXPECT_EQ(list.size(), 3 * base_contracts().size() + 2);  // snap has no chain
+  EXPECT_EQ(list.size(),
+            3 * base_contracts().size() + 4);  // 2 of snap, which has no chain; 2 of scaled
   std::set<DType> outputs;
   for (const Contract& contract : list) {
     EXPECT_TRUE(contract.validate().ok()) << contract.text();

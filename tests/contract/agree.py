@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py PROGRAM [--outputs N] [--seed S] [--snap]: compares this folder's reading of CONTRACT.md with the product.
+"""agree.py PROGRAM [--outputs N] [--seed S] [--snap | --scaled]: compares this folder's reading of CONTRACT.md with the product.
 
 PROGRAM is the one that compute.cpp makes. Cases are drawn until N outputs were compared and every contract
 was met; each output is compared with every variant of the reference, bit for bit. Exit 1 on the first difference.
@@ -16,7 +16,16 @@ import time
 import cases
 import epilogue
 from formats import TABLE
-from reduction import Contract, accumulator
+from reduction import Contract, accumulator, scale
+
+
+def scales_of(case, row, column, leaves):
+    """A pair of fp32 words for each leaf of an output, or nothing."""
+    if case.scale_a is None:
+        return ()
+    left, a = case.scales(row, leaves, 'a')
+    right, b = case.scales(column, leaves, 'b')
+    return [(scale(left, x), scale(right, y)) for x, y in zip(a, b)]
 
 
 def expected(case):
@@ -29,7 +38,8 @@ def expected(case):
         row = []
         for j in range(case.n):
             start = case.c[i][j] if case.continued else 0
-            acc = accumulator(contract, case.a[i], columns[j], start)
+            acc = accumulator(contract, case.a[i], columns[j], start,
+                              scales_of(case, i, j, contract.leaves(case.k)))
             c = None
             if case.c is not None and not case.continued:
                 c = epilogue.to_fp32(contract.output, case.c[i][j])
@@ -90,17 +100,22 @@ def main():
     parser.add_argument('--outputs', type=int, default=20000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--snap', action='store_true', help='the contracts of snap alone')
+    parser.add_argument('--scaled', action='store_true', help='the contracts of scaled alone')
     options = parser.parse_args()
     program = Program(options.program)
     met, activations, variants = collections.Counter(), collections.Counter(), collections.Counter()
     outputs = nans = index = cases_run = 0
     from_time = time.time()
     contracts = cases.SNAP if options.snap else cases.CONTRACTS
-    while outputs < options.outputs or index < cases.CONTRACTS:
+    draw = cases.case
+    if options.scaled:
+        contracts, draw = cases.SCALED, cases.scaled_case
+    in_a_row = cases.SCALED if options.scaled else cases.CONTRACTS
+    while outputs < options.outputs or index < in_a_row:
         if options.snap and index % cases.CONTRACTS < cases.CHAINED:
             index += 1
             continue
-        case = cases.case(options.seed, index)
+        case = draw(options.seed, index)
         said, wanted, answers = difference(case, program)
         if said:
             print(f'case {index} of seed {options.seed}: {case.contract} {case.m} x {case.n} x '

@@ -15,6 +15,7 @@ ONE = 0x3f800000
 CHAINED = 180  # 20 pairs of arithmetic and input, 3 reductions, 3 outputs
 SNAP = 6       # 2 reductions, 3 outputs
 CONTRACTS = CHAINED + SNAP
+SCALED = 63     # 20 pairs of arithmetic and input, and snap, with 3 outputs
 LARGE = (3, 27, 58)
 NARROW = {12: (9, 1), 74: (1, 1), 96: (70, 1), 133: (1, 2)}
 
@@ -34,6 +35,13 @@ class Case:
     b: list       # k lists of n words
     c: list       # m lists of n words, or None
     bias: list    # n words, or None
+    scale_a: tuple = None  # under scaled: type, per, blocks x leaves
+    scale_b: tuple = None
+
+    def scales(self, line, leaf_count, side):
+        """Those of a row of A ('a') or a column of B ('b'), as they are stored."""
+        kind, per, blocks = self.scale_a if side == 'a' else self.scale_b
+        return kind, blocks[line // per][:leaf_count]
 
     def line(self):
         output = self.contract.split('->')[1]
@@ -42,7 +50,18 @@ class Case:
                          f'{self.beta:08x}', self.activation, self.bias_type,
                          str(int(self.continued)), packed(self.a, fmt), packed(self.b, fmt),
                          packed(self.c, 'fp32' if self.continued else output),
-                         packed(self.bias and [self.bias], self.bias_type)])
+                         packed(self.bias and [self.bias], self.bias_type),
+                         self.packed_scales(self.scale_a), self.packed_scales(self.scale_b)])
+
+    @staticmethod
+    def packed_scales(scales):
+        """TYPE:PER:BLOCKS:LEAVES:HEX, or - for none."""
+        if scales is None:
+            return '-'
+        kind, per, blocks = scales
+        size = {'fp32': 4, 'e8m0': 1}[kind]
+        raw = b''.join(word.to_bytes(size, 'little') for row in blocks for word in row)
+        return f'{kind}:{per}:{len(blocks)}:{len(blocks[0])}:{raw.hex()}'
 
 
 def packed(rows, fmt):
@@ -188,3 +207,48 @@ def case(seed, index):
     activation = 'none' if plain else draw.choice(ACTIVATIONS)
     return Case(f'{arithmetic}/{fmt}/{reduction}->{output}', m, n, k, alpha, beta, activation,
                 bias_type, continued, a, b, c, bias)
+
+
+def scale_word(draw, kind, centre):
+    """A scale as it is stored: around 2^centre, now and then anything."""
+    if kind == 'e8m0':
+        return draw.choice((0, 255, draw.getrandbits(8))) if draw.one_in(40) else min(
+            max(127 + centre + draw.randrange(-6, 7), 0), 254)
+    if draw.one_in(40):
+        return draw.choice((draw.getrandbits(32), draw.special('fp32'), ONE, ONE ^ (1 << 31)))
+    return draw.number('fp32', centre + draw.randrange(-6, 7))
+
+
+def scaled_case(seed, index):
+    """Case `index` of a seed under scaled; contracts take turns, so that 63 in a row have each once."""
+    draw = Draw(seed * 1000003 + index + (1 << 40))
+    turn = index % SCALED
+    pairs = [*K_BLOCK, ('snap', 'bf16')]
+    arithmetic, fmt = pairs[turn % len(pairs)]
+    block = 64 if arithmetic == 'snap' else K_BLOCK[arithmetic, fmt]
+    output = OUTPUTS[turn // len(pairs)]
+    kind = draw.choice(KINDS)
+    m, n = draw.choice(((1, 64), (2, 33), (3, 20), (7, 13), (5, 17), (12, 6), (1, 100), (130, 1),
+                        (1, 131), (66, 2)))
+    leaf = block * draw.choice((1, 1, 2, 3)) if block > 1 else draw.choice((1, 3, 5, 8))
+    k = 0 if draw.one_in(30) else draw.randrange(1, (3 if m * n > 100 else 6) * leaf + 1)
+    leaves = (k + leaf - 1) // leaf
+    a, columns, target = operands(draw, kind, fmt, m, n, k)
+    b = [[columns[j][i] for j in range(n)] for i in range(k)]
+    continued = draw.one_in(3)
+    # Scales that bring tiny products up or large ones down, and some that lead into overflow.
+    centre = draw.choice((0, 0, -target // 2, 20, -20, 55, -55))
+
+    def scales(lines):
+        stored = draw.choice(('fp32', 'fp32', 'e8m0'))
+        per = draw.choice((1, 1, 128))
+        blocks = (lines + per - 1) // per
+        return (stored, per, [[scale_word(draw, stored, centre) for _ in range(leaves)]
+                              for _ in range(blocks)])
+
+    c = [[accumulators(draw, kind, 'fp32', target + 2 * centre) for _ in range(n)]
+         for _ in range(m)] if continued else None
+    alpha = ONE if draw.one_in(2) else scale(draw)
+    return Case(f'{arithmetic}/{fmt}/scaled:{leaf}->{output}', m, n, k, alpha, 0, 'none', 'none',
+                continued, a, b, c, None, scales(m) if leaves else None,
+                scales(n) if leaves else None)

@@ -5,9 +5,10 @@
 //
 //   compute < cases > answers
 //
-// A case is a line of words: CONTRACT M N K ALPHA BETA ACTIVATION BIAS CONTINUE A B C VECTOR. ALPHA
-// and BETA are fp32 words in hexadecimal, BIAS is a type or none, CONTINUE 0 or 1; the arrays are
-// their bytes in hexadecimal, row-major, or - for none. The answer is a line: the contract's
+// A case is a line of words: CONTRACT M N K ALPHA BETA ACTIVATION BIAS CONTINUE A B C VECTOR SA SB.
+// ALPHA and BETA are fp32 words in hexadecimal, BIAS is a type or none, CONTINUE 0 or 1; the arrays
+// are their bytes in hexadecimal, row-major, or - for none. SA and SB, the scales of scaled, read
+// TYPE:PER:BLOCKS:LEAVES:BYTES or -. The answer is a line: the contract's
 // digest, then VARIANT=D for every variant, or ! and the sentence of a refusal.
 
 #include <cstdint>
@@ -78,6 +79,35 @@ Matrix matrix(Data* data, detgemm_dtype_t type, std::int64_t rows, std::int64_t 
   return view;
 }
 
+/// Scales, and the bytes that they are views of.
+struct Scales {
+  Bytes bytes;
+  detgemm_block_scales_t view{};
+
+  explicit Scales(const std::string& text) {
+    if (text == "-") return;
+    std::istringstream words(text);
+    std::string type, per, blocks, leaves, hex;
+    for (std::string* word : {&type, &per, &blocks, &leaves, &hex}) std::getline(words, *word, ':');
+    bytes = bytes_of(hex);
+    ok(detgemm_block_scales_init(&view, sizeof view));
+    view.type = type == "e8m0" ? DETGEMM_SCALE_E8M0 : DETGEMM_SCALE_FP32;
+    view.data = bytes.data();
+    view.per = std::stoll(per);
+    view.blocks = std::stoll(blocks);
+    view.leaves = std::stoll(leaves);
+    view.stride = view.leaves;
+  }
+  /// Those of a problem without products are none, but for their number of blocks.
+  const detgemm_block_scales_t* of(std::int64_t lines) {
+    if (view.struct_size == 0) {
+      ok(detgemm_block_scales_init(&view, sizeof view));
+      view.blocks = lines;
+    }
+    return &view;
+  }
+};
+
 using Plan = std::unique_ptr<detgemm_plan_t, decltype(&detgemm_plan_destroy)>;
 
 Bytes run(const detgemm_backend_t* backend, const detgemm_gemm_spec_t& spec,
@@ -101,11 +131,11 @@ Bytes run(const detgemm_backend_t* backend, const detgemm_gemm_spec_t& spec,
 
 std::string answer(const detgemm_backend_t* backend, const std::string& line) {
   std::istringstream words(line);
-  std::string text, alpha, beta, activation, bias, a, b, c, vector;
+  std::string text, alpha, beta, activation, bias, a, b, c, vector, sa, sb;
   std::int64_t m = 0, n = 0, k = 0;
   int continued = 0;
   words >> text >> m >> n >> k >> alpha >> beta >> activation >> bias >> continued >> a >> b >> c >>
-      vector;
+      vector >> sa >> sb;
   if (!words) throw Refused("a line lacks words: " + line.substr(0, 80));
 
   detgemm_contract_t contract;
@@ -143,6 +173,12 @@ std::string answer(const detgemm_backend_t* backend, const std::string& line) {
   operands.d = &view_d;
   if (c != "-") operands.c = &view_c;
   if (spec.bias != DETGEMM_NONE) operands.bias = &view_bias;
+
+  Scales scale_a(sa), scale_b(sb);
+  if (contract.reduction == DETGEMM_SCALED) {
+    operands.scale_a = scale_a.of(m);
+    operands.scale_b = scale_b.of(n);
+  }
 
   std::uint64_t digest = 0;
   ok(detgemm_contract_digest(&contract, &digest));

@@ -19,6 +19,9 @@ class Contract:
                         steps.K_BLOCK[self.arithmetic, self.input])
         self.text = text
 
+    def leaves(self, k):
+        return -(-k // self.leaf) if self.leaf else min(k, 1)
+
     def digest(self):
         line = (f'detgemm-contract version=1 arithmetic={self.arithmetic} input={self.input} '
                 f'k_block={self.k_block} k_order=ascending reduction={self.kind} '
@@ -43,8 +46,20 @@ def chain(contract, a, b, start):
     return acc
 
 
-def accumulator(contract, a, b, start=0):
-    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue."""
+def scale(kind, word):
+    """A scale as it is stored, as an fp32 word."""
+    if kind == 'fp32':
+        return word
+    if word == 255:
+        return fp32.QUIET
+    return word << 23 if word else 1 << 22  # 2^(word - 127), of which 2^-127 is subnormal
+
+
+def accumulator(contract, a, b, start=0, scales=()):
+    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue.
+
+    scales has a pair for each leaf, that of the row and that of the column, as fp32 words.
+    """
     if contract.kind == 'chain':
         acc = chain(contract, a, b, start)
     else:
@@ -54,6 +69,10 @@ def accumulator(contract, a, b, start=0):
             acc = start
             for leaf in leaves:
                 acc = fp32.add(acc, leaf)
+        elif contract.kind == 'scaled':
+            acc = start
+            for leaf, (left, right) in zip(leaves, scales):
+                acc = fp32.fma(fp32.mul(left, right), leaf, acc)
         else:
             acc = tree(leaves, 0, len(leaves)) if leaves else 0
     return fp32.QUIET if fp32.is_nan(acc) else acc

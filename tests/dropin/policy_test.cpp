@@ -76,6 +76,7 @@ TEST(Policy, FaultsAreSentencesWithLines) {
       {"bf16 = pass\nbf16 = pass", "f:2: \"bf16\" is said twice"},
       {"bf16.tn = pass\nbf16.TN = pass", "is said twice"},
       {"bf16 = hopper/bf16/chain->bf16", "the output type is the call's"},
+      {"bf16 = hopper/bf16/scaled:128", "calls of a BLAS bring no scales"},
       {"bf16 = hopper/fp16/chain", "the input of the contract is fp16, and the calls' is bf16"},
       {"fp32 = hopper/tf32/chain", "the input of the contract is tf32, and the calls' is fp32"},
       {"bf16 = hooper/bf16/chain", "hooper"},

@@ -89,7 +89,7 @@ TEST(CStructs, NewerCallersAreAcceptedWhileTheirTailIsZero) {
   EXPECT_EQ(detgemm_plan_run(f.plan, nullptr, &newer.known, nullptr, 0, nullptr),
             DETGEMM_INVALID_ARGUMENT);
   EXPECT_STREQ(detgemm_last_error(),
-               "operands.struct_size is 56: this library knows 48 bytes, and byte 48 beyond them "
+               "operands.struct_size is 72: this library knows 64 bytes, and byte 64 beyond them "
                "is not 0");
   EXPECT_EQ(f.out[0], 7.0F);
 }

@@ -33,6 +33,9 @@ constexpr Pinned kPinned[] = {
     {"blackwell/fp16/tree:64->fp16", "f5a4a217c311207d"},
     {"cdna3/fp16/tree:2147483648->fp16", "7c182706ba0a6155"},
     {"cdna2/bf16/chain->fp32", "7ceb513355c7c402"},
+    {"hopper/e4m3/scaled:128->bf16", "dcdc56a7a7a964e1"},
+    {"ieee_fma/bf16/scaled:64->fp32", "e5cfdeab9f8249e9"},
+    {"snap/bf16/scaled:128->fp32", "92c212347e7e02c2"},
     {"snap/bf16/fold:128->fp32", "adc8f88d27bd20b9"},
     {"snap/bf16/tree:128->fp32", "dbb20b870f42dc74"},
 };
@@ -56,7 +59,7 @@ TEST(Contract, DifferentContractsHaveDifferentDigests) {
   std::size_t contracts = 0;
   for (const Contract& base : base_contracts()) {
     for (std::int64_t blocks = 1; blocks <= 64; ++blocks) {
-      for (ReductionKind kind : {ReductionKind::fold, ReductionKind::tree}) {
+      for (ReductionKind kind : {ReductionKind::fold, ReductionKind::tree, ReductionKind::scaled}) {
         const auto contract =
             Contract::make(base.arithmetic, base.input, {kind, blocks * base.k_block}, DType::fp32);
         digests.insert(contract->digest());

@@ -26,6 +26,8 @@ constexpr Good kGood[] = {
     {"hopper/fp16/chain", "hopper/fp16/chain->fp16"},
     {"hopper/e4m3/chain", "hopper/e4m3/chain->fp32"},
     {"hopper/tf32/fold:64", "hopper/tf32/fold:64->fp32"},
+    {"hopper/e4m3/scaled:128->bf16", "hopper/e4m3/scaled:128->bf16"},
+    {"snap/bf16/scaled:64", "snap/bf16/scaled:64->bf16"},
     {"ieee_fma/fp32/chain", "ieee_fma/fp32/chain->fp32"},
     {"ieee_fma/bf16/tree:1->fp16", "ieee_fma/bf16/tree:1->fp16"},
     {"ieee_fma/bf16/tree:2147483648->fp16", "ieee_fma/bf16/tree:2147483648->fp16"},
@@ -78,6 +80,8 @@ const Bad kBad[] = {
     {"cdna3/e4m3/chain", Errc::invalid_argument, R"(contract input is e4m3: cdna3 is defined)"},
     {"hopper/bf16/", Errc::invalid_argument, R"(contract reduction is "": it must be chain)"},
     {"hopper/bf16/tree", Errc::invalid_argument, R"(contract reduction is "tree": it must be)"},
+    {"hopper/e4m3/scaled", Errc::invalid_argument, R"(contract reduction is "scaled": it must be)"},
+    {"hopper/e4m3/scaled:48", Errc::invalid_argument, R"(contract leaf is 48: .* k_block 32)"},
     {"hopper/bf16/tree:", Errc::invalid_argument, R"(contract reduction is "tree:": it must be)"},
     {"hopper/bf16/tree:x", Errc::invalid_argument, R"(contract reduction is "tree:x": it must)"},
     {"hopper/bf16/tree:16.", Errc::invalid_argument, R"(contract reduction is "tree:16\.": it)"},
@@ -134,6 +138,7 @@ TEST(ContractText, EveryContractReadsBackFromItsText) {
     for (DType output : {DType::bf16, DType::fp16, DType::fp32}) {
       for (const Reduction reduction : {Reduction{}, Reduction{ReductionKind::fold, base.k_block},
                                         Reduction{ReductionKind::tree, 8 * base.k_block},
+                                        Reduction{ReductionKind::scaled, 4 * base.k_block},
                                         Reduction{ReductionKind::tree, kMaxLeaf}}) {
         const auto contract = Contract::make(base.arithmetic, base.input, reduction, output);
         ASSERT_TRUE(contract) << contract.status().message();
@@ -147,7 +152,7 @@ TEST(ContractText, EveryContractReadsBackFromItsText) {
       }
     }
   }
-  EXPECT_GE(contracts, 12 * 18);
+  EXPECT_GE(contracts, 15 * 18);
 }
 
 }  // namespace

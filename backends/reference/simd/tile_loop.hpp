@@ -28,6 +28,25 @@ DETGEMM_INLINE void add_tiles(float* into, const float* left, const float* right
   for (std::int64_t i = 0; i < count; ++i) into[i] = left[i] + right[i];
 }
 
+/// sum[i] = fma(s, leaf[i], sum[i]) for a tile, with s the scale of the output's row, column and
+/// leaf: sa[row] times sb[col], rounded once. `sb` is scratch for a row of scales. A product that
+/// is rounded by a multiplication and added by an addition would be another function.
+DETGEMM_INLINE void join_scaled(const TileJob& job, std::int64_t leaf_index, int pitch, float* sb,
+                                const float* leaf, float* sum) {
+  const ScalePair& scales = *job.scales;
+  for (std::int64_t j = 0; j < job.cols; ++j) {
+    sb[j] = load_scale(scales.b, job.col + j, leaf_index);
+  }
+  for (std::int64_t i = 0; i < job.rows; ++i) {
+    const float sa = load_scale(scales.a, job.row + i, leaf_index);
+    const float* from = leaf + i * pitch;
+    float* into = sum + i * pitch;
+    for (std::int64_t j = 0; j < job.cols; ++j) {
+      into[j] = __builtin_fmaf(sa * sb[j], from[j], into[j]);
+    }
+  }
+}
+
 /// Epilogue and store of a tile; `acc` has `pitch` floats per row.
 DETGEMM_INLINE void finish_tile(const TileJob& job, const float* acc, int pitch) {
   const GemmArguments& g = *job.gemm;
@@ -85,12 +104,17 @@ void run_tile(const TileJob& job) {
   }
   const std::int64_t step = g.reduction.leaf_k;
   const std::int64_t leaves = (g.k - 1) / step + 1;
-  if (kind == ReductionKind::fold) {
+  if (kind == ReductionKind::fold || kind == ReductionKind::scaled) {
     float* leaf = scratch.take<float>(tile);
+    float* sb = scratch.take<float>(Engine::kCols);
     for (std::int64_t i = 0; i < leaves; ++i) {
       std::memset(leaf, 0, static_cast<std::size_t>(used) * sizeof(float));
       engine.chain(i * step, g.k - i * step < step ? g.k : (i + 1) * step, leaf);
-      add_tiles(acc, acc, leaf, used);
+      if (kind == ReductionKind::fold) {
+        add_tiles(acc, acc, leaf, used);
+      } else {
+        join_scaled(job, i, Engine::kCols, sb, leaf, acc);
+      }
     }
     finish_tile(job, acc, Engine::kCols);
     return;
@@ -119,6 +143,7 @@ std::size_t scratch_bytes(std::int64_t leaves) {
   Engine::reserve(scratch);
   scratch.take<float>(tile);
   scratch.take<float>(tile * tree_stack_size(leaves > 0 ? leaves : 1));
+  scratch.take<float>(Engine::kCols);  // a row of scales
   return scratch.used();
 }
 

@@ -114,9 +114,11 @@ const Backend* make_backend(const Fault& fault) {
 void compute_honestly(const Run& run) { compute_with(run, run.spec.contract.reduction); }
 
 void compute_with(const Run& run, const Reduction& reduction) {
+  const ScalePair scales = flatten_scales(run.spec, run.operands);
   with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
     g.reduction = reduction;
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+    for_outputs(
+        g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, scales, row, col); });
   });
 }
 
@@ -127,6 +129,7 @@ Reduction another(const Contract& contract) {
 }
 
 void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint32_t, DType)) {
+  const ScalePair scales = flatten_scales(run.spec, run.operands);
   with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
     const auto a = changed(g.a, g.as, g.m, g.k, T, change);
     const auto b = changed(g.b, g.bs, g.k, g.n, T, change);
@@ -134,7 +137,8 @@ void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint
     g.b = b.data();
     g.as = {g.k, 1};
     g.bs = {g.n, 1};
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+    for_outputs(
+        g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, scales, row, col); });
   });
 }
 

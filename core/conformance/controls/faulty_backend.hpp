@@ -63,12 +63,15 @@ void switch_if(bool other, const Run& run);
 /// The honest accumulator of every output, handed to `finish(arguments, row, col, acc)`.
 template <class Finish>
 void with_own_epilogue(const Run& run, Finish&& finish) {
+  const ScalePair scales = flatten_scales(run.spec, run.operands);
   with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
-                                      [&](std::int64_t begin, std::int64_t end, float start) {
-                                        return chain_element<A, T>(g, row, col, begin, end, start);
-                                      });
+      const float acc = reduce_leaves(
+          g.reduction, g.k, start_value(g, row, col),
+          [&](std::int64_t begin, std::int64_t end, float start) {
+            return chain_element<A, T>(g, row, col, begin, end, start);
+          },
+          [&](std::int64_t leaf) { return scale_of_leaf(scales, row, col, leaf); });
       finish(g, row, col, acc);
     });
   });
@@ -94,6 +97,7 @@ std::span<const Planted> wrong_zeros();
 std::span<const Planted> stray_accesses();
 std::span<const Planted> crowded_calls();
 std::span<const Planted> snap_faults();
+std::span<const Planted> scale_faults();
 
 // One fault each; control_table.cpp says what they do.
 Fault arrival_order();

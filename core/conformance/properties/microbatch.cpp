@@ -20,13 +20,13 @@ std::vector<std::int64_t> draw_cuts(Random& random, std::int64_t k, std::int64_t
 }  // namespace
 
 /// A weight gradient, dB = A^T*dD: K counts tokens. Accumulated over micro-batches through an
-/// fp32 buffer, cut at steps (chain) or leaves (fold), it equals the uncut product.
+/// fp32 buffer, cut at steps (chain) or leaves (fold, scaled), it equals the uncut product.
 void microbatch(Case& c) {
   const Contract& contract = c.contract();
   if (contract.reduction.kind == ReductionKind::tree) {
     return c.skip("a tree does not continue: its shape depends on the whole of K");
   }
-  const bool fold = contract.reduction.kind == ReductionKind::fold;
+  const bool fold = contract.reduction.kind != ReductionKind::chain;  // scales are 1 here
   Shape shape = c.draw_shape();
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
   shape.k = c.random().between(2 * unit + 1, fold ? 7 * unit : 4 * c.stretch());

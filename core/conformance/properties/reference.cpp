@@ -49,6 +49,13 @@ void reference(Case& c) {
   Request request = c.draw(shape, kind);
   // A bias would hide a residue.
   if (round % 2 == 1 && kind != Distribution::residue) add_epilogue(c, request);
+  if (request.spec.reads_scales()) {
+    const bool any = kind == Distribution::bits || kind == Distribution::specials;
+    const ScaleValues values = any ? ScaleValues::bits : ScaleValues::moderate;
+    const std::int64_t leaves = c.contract().leaves(shape.k);
+    request.scale_a = draw_scales(c.random(), values, shape.m, leaves);
+    request.scale_b = draw_scales(c.random(), values, shape.n, leaves);
+  }
   const auto got = c.run(request);
   if (!got) return;
   const auto expected = c.run_oracle(request);

@@ -13,6 +13,7 @@
 
 #include "detgemm/device.hpp"
 #include "detgemm/gemm_spec.hpp"
+#include "detgemm/quantize.hpp"
 #include "detgemm/snap.hpp"
 #include "detgemm/status.hpp"
 
@@ -162,6 +163,12 @@ class DETGEMM_API Backend {
   /// a copy if it lies elsewhere. Preconditions as above.
   virtual Result<bool> is_snapped(Stream stream, const SnapSpec& spec,
                                   const ConstMatrix& matrix) const;
+
+  /// Quantises a matrix, by default `unsupported`. Preconditions: the arguments passed
+  /// `detgemm::validate`, there are elements, the stream is of the backend's kind, and `available`
+  /// returned ok. Postconditions: those of `detgemm::quantize`.
+  virtual Status quantize(Stream stream, const QuantizeSpec& spec, const ConstMatrix& from,
+                          const Matrix& to, const ScalesOut& scales) const;
 
   /// ok if it computes these products in one call, which passed `validate`; otherwise `unsupported`
   /// and why not, which is the default.

@@ -33,9 +33,10 @@ enum class KOrder : std::int32_t { ascending = 0 };
 
 /// How leaves (ranges of `leaf_k` products) are combined, in fp32 and rounded to nearest even.
 enum class ReductionKind : std::int32_t {
-  chain = 0,  ///< no leaves: one accumulator runs through all of K
-  fold = 1,   ///< leaves are added in ascending order: ((+0 + l0) + l1) + l2 ...
-  tree = 2,   ///< leaves are added in a balanced binary tree, split at the middle leaf index
+  chain = 0,   ///< no leaves: one accumulator runs through all of K
+  fold = 1,    ///< leaves are added in ascending order: ((+0 + l0) + l1) + l2 ...
+  tree = 2,    ///< leaves are added in a balanced binary tree, split at the middle leaf index
+  scaled = 3,  ///< a fold whose join is fma(scale, leaf, sum); operands bring scales (scales.hpp)
 };
 
 /// A reduction and the length of its leaves.
@@ -53,7 +54,8 @@ enum class Rounding : std::int32_t { nearest_even = 0 };
 /// Everything that decides the bits of C = A*B, and nothing else.
 ///
 /// Its text is `ARITHMETIC/INPUT/REDUCTION->OUTPUT`, for example `hopper/bf16/tree:512->bf16`,
-/// where REDUCTION is one of `chain`, `fold:LEAF` and `tree:LEAF`. Spaces around `->` are accepted.
+/// where REDUCTION is one of `chain`, `fold:LEAF`, `tree:LEAF` and `scaled:LEAF`. Spaces around
+/// `->` are accepted.
 /// `->OUTPUT` may be left out: the output is then the input type for bf16 and fp16, and fp32 for
 /// all others. A trailing `@1` names the version.
 struct DETGEMM_API Contract {

@@ -113,7 +113,7 @@ enum {
 };
 
 typedef int32_t detgemm_reduction_t;
-enum { DETGEMM_CHAIN = 0, DETGEMM_FOLD = 1, DETGEMM_TREE = 2 };
+enum { DETGEMM_CHAIN = 0, DETGEMM_FOLD = 1, DETGEMM_TREE = 2, DETGEMM_SCALED = 3 };
 
 /* The lower-case name, for example "bf16"; "unknown" for a value not listed. */
 DETGEMM_API const char* detgemm_status_name(detgemm_status_t status);
@@ -253,6 +253,26 @@ typedef struct detgemm_vector_t {
 } detgemm_vector_t;
 DETGEMM_API detgemm_status_t detgemm_vector_init(detgemm_vector_t* vector, size_t struct_size);
 
+/* How a scale is stored: fp32, or one byte x for 2^(x - 127), of which 255 is NaN. */
+typedef int32_t detgemm_scale_type_t;
+enum { DETGEMM_SCALE_FP32 = 0, DETGEMM_SCALE_E8M0 = 1 };
+
+/* The scales of one operand under `scaled:LEAF`: that of row m of A (column of B) and leaf i lies
+ * at data + (m / per) * stride + i * leaf_stride, counted in elements. Strides of 0 share scales.
+ * Defaults: no scales, fp32, per 1, leaf_stride 1. scales.hpp says more. */
+typedef struct detgemm_block_scales_t {
+  uint32_t struct_size;
+  detgemm_scale_type_t type;
+  const void* data;
+  int64_t per;    /* rows of A, or columns of B, that share a scale: 1 or 128 */
+  int64_t blocks; /* ceil(M / per), or ceil(N / per) for B */
+  int64_t leaves; /* ceil(K / LEAF) */
+  int64_t stride;
+  int64_t leaf_stride;
+} detgemm_block_scales_t;
+DETGEMM_API detgemm_status_t detgemm_block_scales_init(detgemm_block_scales_t* scales,
+                                                       size_t struct_size);
+
 /* A stream, not owned. Every function that takes one accepts NULL for the host. */
 typedef struct detgemm_stream_t {
   uint32_t struct_size;
@@ -294,8 +314,10 @@ typedef struct detgemm_operands_t {
   const detgemm_const_matrix_t* a;
   const detgemm_const_matrix_t* b;
   const detgemm_matrix_t* d;
-  const detgemm_const_matrix_t* c; /* may be NULL where the problem does not read C */
-  const detgemm_vector_t* bias;    /* may be NULL where the problem has none */
+  const detgemm_const_matrix_t* c;       /* may be NULL where the problem does not read C */
+  const detgemm_vector_t* bias;          /* may be NULL where the problem has none */
+  const detgemm_block_scales_t* scale_a; /* contracts of `scaled` need both; NULL for others */
+  const detgemm_block_scales_t* scale_b;
 } detgemm_operands_t;
 DETGEMM_API detgemm_status_t detgemm_operands_init(detgemm_operands_t* operands,
                                                    size_t struct_size);
@@ -449,6 +471,8 @@ typedef struct detgemm_gemm_options_t {
   detgemm_stable_t stable; /* DETGEMM_STABLE_NONE (default) is always right */
   int32_t a_snapped;       /* 0 (default) or 1, as in detgemm_gemm_spec_t */
   int32_t b_snapped;
+  const detgemm_block_scales_t* scale_a; /* as in detgemm_operands_t */
+  const detgemm_block_scales_t* scale_b;
 } detgemm_gemm_options_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options,
                                                        size_t struct_size);
@@ -495,6 +519,42 @@ DETGEMM_API detgemm_status_t detgemm_is_snapped(const detgemm_backend_t* backend
                                                 const detgemm_snap_spec_t* spec,
                                                 const detgemm_const_matrix_t* matrix,
                                                 int32_t* snapped);
+
+/* ---- Quantised operands, for contracts of scaled ------------------------------------------- */
+
+/* How a matrix is cut into blocks of `per` lines by leaf_k numbers along K, each with a scale.
+ * Defaults: 128, 1, columns. */
+typedef struct detgemm_quantize_spec_t {
+  uint32_t struct_size;
+  detgemm_k_dimension_t k;
+  int64_t leaf_k; /* LEAF of the contract */
+  int64_t per;    /* 1 for activations, 128 for weights */
+} detgemm_quantize_spec_t;
+DETGEMM_API detgemm_status_t detgemm_quantize_spec_init(detgemm_quantize_spec_t* spec,
+                                                        size_t struct_size);
+
+/* Where the scales go; the fields mean what they mean in detgemm_block_scales_t, but no two scales
+ * may overlap. Defaults: none, fp32, leaf_stride 1. */
+typedef struct detgemm_scales_out_t {
+  uint32_t struct_size;
+  detgemm_scale_type_t type;
+  void* data;
+  int64_t blocks; /* ceil(lines / per) */
+  int64_t leaves; /* ceil(K / leaf_k) */
+  int64_t stride;
+  int64_t leaf_stride;
+} detgemm_scales_out_t;
+DETGEMM_API detgemm_status_t detgemm_scales_out_init(detgemm_scales_out_t* scales,
+                                                     size_t struct_size);
+
+/* Quantises a bf16, fp16 or fp32 matrix to e4m3, a scale per block; quantize.hpp has the rule. None
+ * of the three arrays overlaps another. On the host it is finished at return. */
+DETGEMM_API detgemm_status_t detgemm_quantize(const detgemm_backend_t* backend,
+                                              const detgemm_stream_t* stream,
+                                              const detgemm_quantize_spec_t* spec,
+                                              const detgemm_const_matrix_t* from,
+                                              const detgemm_matrix_t* to,
+                                              const detgemm_scales_out_t* scales);
 
 /* ---- Digests: FNV-1a, 64 bit ---------------------------------------------------------------- */
 

@@ -19,6 +19,8 @@
 ///   grouped.hpp              GroupedPlan: many products in one call
 ///   backend.hpp              Backend, backends() and find_backend: what they compute with
 ///   snap.hpp                 operands of snap contracts, snapped once
+///   scales.hpp               the scales that contracts of `scaled` bring
+///   quantize.hpp             operands of those, made from wider numbers
 ///   runtime.hpp              Runtime, which starts Kokkos for the reference
 ///   version.hpp              the version of the library
 ///   device.hpp, digest.hpp   for tools
@@ -31,7 +33,9 @@
 #include "detgemm/grouped.hpp"
 #include "detgemm/matrix.hpp"
 #include "detgemm/plan.hpp"
+#include "detgemm/quantize.hpp"
 #include "detgemm/runtime.hpp"
+#include "detgemm/scales.hpp"
 #include "detgemm/snap.hpp"
 #include "detgemm/status.hpp"
 #include "detgemm/types.hpp"

@@ -58,6 +58,8 @@ typedef struct detgemm_grouped_operands_t {
   int64_t d_group;
   int64_t c_group;
   int64_t bias_group;
+  int64_t scale_a_group;
+  int64_t scale_b_group;
 } detgemm_grouped_operands_t;
 DETGEMM_API detgemm_status_t detgemm_grouped_operands_init(detgemm_grouped_operands_t* operands,
                                                            size_t struct_size);

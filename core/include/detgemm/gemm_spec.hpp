@@ -8,6 +8,7 @@
 
 #include "detgemm/contract.hpp"
 #include "detgemm/matrix.hpp"
+#include "detgemm/scales.hpp"
 
 namespace detgemm {
 
@@ -28,8 +29,8 @@ struct GemmSpec {
   std::optional<DType> bias;  ///< the type of the bias (bf16, fp16 or fp32), or none
   Activation activation = Activation::none;
   /// Start the accumulator from fp32 C in place of +0, so that a K that is cut at a multiple of
-  /// k_block (chain) or at the end of a leaf (fold) gives the bits of the uncut one. Needs beta =
-  /// 0; a tree cannot continue, since its shape depends on the whole of K.
+  /// k_block (chain) or at the end of a leaf (fold, scaled) gives the bits of the uncut one. Needs
+  /// beta = 0; a tree cannot continue, since its shape depends on the whole of K.
   bool continue_from_c = false;
   /// Contracts of `snap` only: the caller promises that this operand is snapped already, for leaves
   /// of this contract that begin at its first product (`is_snapped` in snap.hpp tells, `snap`
@@ -39,6 +40,8 @@ struct GemmSpec {
   bool a_snapped = false;
   bool b_snapped = false;
 
+  /// Whether a run reads scales: under `scaled` alone.
+  bool reads_scales() const { return contract.reduction.kind == ReductionKind::scaled; }
   /// Whether a run reads C.
   bool reads_c() const { return continue_from_c || beta != 0.0F; }
 };
@@ -47,14 +50,16 @@ struct GemmSpec {
 DETGEMM_API Status validate(const GemmSpec& spec);
 
 /// The arrays of one run, in memory of the stream's device. C and bias are looked at only where the
-/// spec uses them. D may be C itself (same pointer, strides and type); no other overlap with D is
-/// allowed.
+/// spec uses them. Scales belong to contracts of `scaled`, which need both; others refuse them. D
+/// may be C itself (same pointer, strides and type); no other overlap with D is allowed.
 struct Operands {
   ConstMatrix a;
   ConstMatrix b;
   Matrix d;
   ConstMatrix c{};
   ConstVector bias{};
+  BlockScales scale_a{};
+  BlockScales scale_b{};
 };
 
 /// ok, or the rule that the arrays break: null pointers, shapes, strides, types, alignment, sizes

@@ -77,6 +77,8 @@ struct GroupDistances {
   std::int64_t d = 0;
   std::int64_t c = 0;
   std::int64_t bias = 0;
+  std::int64_t scale_a = 0;
+  std::int64_t scale_b = 0;
 };
 
 /// The arrays of one run. `arrays` holds, in the shapes of GemmSpec:
@@ -86,6 +88,10 @@ struct GroupDistances {
 ///   m_masked    of group 0     of group 0     of group 0     a, b, c, d, bias; M is the capacity
 ///   m_grouped   all R rows     of group 0     all R rows     b, bias
 ///   k_grouped   all R columns  all R rows     of group 0     c, d, bias
+///
+/// Scales (contracts of `scaled`) go with their operand: scale_a has a distance where A has one,
+/// scale_b where B has. For m_grouped scale_a is that of all R rows, one scale per row, since a
+/// segment may begin at any row. k_grouped takes no contract of `scaled` yet.
 ///
 /// Distances not in use are 0, and none is negative. Where D has one, groups of D do not overlap:
 /// the distance is at least what one group spans, or groups interleave, each within the gaps

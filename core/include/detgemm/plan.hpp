@@ -124,6 +124,8 @@ struct GemmOptions {
   bool serial_launch = false;    ///< as in PlanOptions
   bool a_snapped = false;        ///< as in GemmSpec
   bool b_snapped = false;        ///< as in GemmSpec
+  BlockScales scale_a{};         ///< contracts of `scaled` need both, others refuse them
+  BlockScales scale_b{};
 };
 
 /// One call that plans, checks and runs. The contract is part of the call; there is no default one.

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Scales in problems of many groups: each group has the bits of its own Plan on the same memory,
+// with rows that are not aligned to anything and a scale for each.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "detgemm/grouped.hpp"
+
+namespace detgemm {
+namespace {
+
+constexpr std::int64_t kGroups = 4, kRows = 37, kN = 21, kK = 300, kLeaves = 3;
+
+/// Arrays with room for every kind; e4m3 bytes without NaN, scales of a few binades and both signs.
+struct Arrays {
+  std::vector<std::uint8_t> a, b;
+  std::vector<float> sa, sb, d, expected;
+  std::vector<std::int32_t> ends;
+
+  Arrays() : d(kGroups * kRows * kN, 7.0F), expected(d) {
+    std::uint32_t word = 7;
+    const auto next = [&] { return (word = word * 1664525U + 1013904223U) >> 8; };
+    for (std::int64_t i = 0; i < kGroups * kRows * kK; ++i) {
+      a.push_back(static_cast<std::uint8_t>(next() % 0x7fU | (next() & 0x80U)));
+    }
+    for (std::int64_t i = 0; i < kGroups * kK * kN; ++i) {
+      b.push_back(static_cast<std::uint8_t>(next() % 0x7fU | (next() & 0x80U)));
+    }
+    const auto scale = [&] {
+      return (next() % 2 == 0 ? 1.0F : -1.0F) * (0.125F + static_cast<float>(next() % 4096) / 1024);
+    };
+    for (std::int64_t i = 0; i < kGroups * kRows * kLeaves; ++i) sa.push_back(scale());
+    for (std::int64_t i = 0; i < kGroups * kN * kLeaves; ++i) sb.push_back(scale());
+  }
+};
+
+GroupedSpec spec_of(GroupKind kind) {
+  GroupedSpec spec;
+  spec.gemm.contract = *Contract::parse("hopper/e4m3/scaled:128->fp32");
+  spec.gemm.n = kN;
+  spec.gemm.k = kK;
+  spec.kind = kind;
+  spec.groups = kGroups;
+  return spec;
+}
+
+/// `rows` rows from row `at` of all rows on, times the matrix of `group`, by a Plan.
+void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_t rows,
+             std::int64_t group, std::int64_t d_at, std::int64_t per_b) {
+  const auto plan =
+      Plan::create(*find_backend("reference").value(), spec_of(GroupKind::batched).gemm, {variant});
+  ASSERT_TRUE(plan) << plan.status().message();
+  const std::int64_t b_blocks = per_b == 1 ? kN : 1;
+  Operands o;
+  o.a = row_major(static_cast<const void*>(x.a.data() + at * kK), rows, kK, DType::e4m3);
+  o.b = row_major(static_cast<const void*>(x.b.data() + group * kK * kN), kK, kN, DType::e4m3);
+  o.d = row_major(x.expected.data() + d_at * kN, rows, kN, DType::fp32);
+  o.scale_a = {x.sa.data() + at * kLeaves, ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
+  o.scale_b = {
+      x.sb.data() + group * kN * kLeaves, ScaleType::fp32, per_b, b_blocks, kLeaves, kLeaves, 1};
+  std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
+  void* scratch = memory.data();
+  std::size_t room = memory.size();
+  std::align(256, 1, scratch, room);
+  const Status status = plan->run({}, o, {scratch, room / 256 * 256});
+  ASSERT_TRUE(status) << status.message();
+}
+
+void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int64_t per_b) {
+  const auto plan =
+      GroupedPlan::create(*find_backend("reference").value(), spec_of(kind), {variant});
+  ASSERT_TRUE(plan) << plan.status().message();
+  const bool segments = kind == GroupKind::m_grouped;
+  const std::int64_t rows = segments ? kGroups * kRows : kRows;
+  const std::int64_t b_blocks = per_b == 1 ? kN : 1;
+  GroupedOperands o;
+  o.arrays.a = row_major(static_cast<const void*>(x.a.data()), rows, kK, DType::e4m3);
+  o.arrays.b = row_major(static_cast<const void*>(x.b.data()), kK, kN, DType::e4m3);
+  o.arrays.d = row_major(x.d.data(), rows, kN, DType::fp32);
+  o.arrays.scale_a = {x.sa.data(), ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
+  o.arrays.scale_b = {x.sb.data(), ScaleType::fp32, per_b, b_blocks, kLeaves, kLeaves, 1};
+  o.group.b = kK * kN;
+  o.group.scale_b = kN * kLeaves;
+  if (!segments) {
+    o.group.a = kRows * kK;
+    o.group.d = kRows * kN;
+    o.group.scale_a = kRows * kLeaves;
+  }
+  if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
+  std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
+  void* scratch = memory.data();
+  std::size_t room = memory.size();
+  std::align(256, 1, scratch, room);
+  const Status status = plan->run({}, o, {scratch, room / 256 * 256});
+  ASSERT_TRUE(status) << status.message();
+}
+
+TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
+  const auto variants =
+      find_backend("reference").value()->grouped_variants(spec_of(GroupKind::batched));
+  ASSERT_GE(variants.size(), 2U);
+  for (const std::string& variant : variants) {
+    for (const std::int64_t per_b : {1, 128}) {
+      Arrays batched;
+      for (std::int64_t g = 0; g < kGroups; ++g) {
+        by_plan(variant, batched, g * kRows, kRows, g, g * kRows, per_b);
+      }
+      run_groups(variant, GroupKind::batched, batched, per_b);
+      EXPECT_EQ(batched.d, batched.expected) << variant;
+
+      Arrays segments;  // an empty one, and rows behind the last that belong to none
+      segments.ends = {13, 13, 90, 141};
+      std::int64_t begin = 0;
+      for (std::int64_t g = 0; g < kGroups; ++g) {
+        const std::int64_t end = segments.ends[static_cast<std::size_t>(g)];
+        if (end > begin) by_plan(variant, segments, begin, end - begin, g, begin, per_b);
+        begin = end;
+      }
+      run_groups(variant, GroupKind::m_grouped, segments, per_b);
+      EXPECT_EQ(segments.d, segments.expected) << variant;
+
+      Arrays masked;
+      masked.ends = {0, 37, 5, 1};
+      for (std::int64_t g = 0; g < kGroups; ++g) {
+        const std::int64_t rows = masked.ends[static_cast<std::size_t>(g)];
+        if (rows > 0) by_plan(variant, masked, g * kRows, rows, g, g * kRows, per_b);
+      }
+      run_groups(variant, GroupKind::m_masked, masked, per_b);
+      EXPECT_EQ(masked.d, masked.expected) << variant;
+    }
+  }
+}
+
+TEST(ScaledGroups, AnotherGroupsScalesGiveOtherBits) {  // what the comparison would notice
+  Arrays x, y;
+  x.ends = y.ends = {13, 13, 90, 141};
+  run_groups("", GroupKind::m_grouped, x, 1);
+  std::rotate(y.sa.begin(), y.sa.begin() + kLeaves, y.sa.end());
+  run_groups("", GroupKind::m_grouped, y, 1);
+  EXPECT_NE(x.d, y.d);
+}
+
+TEST(ScaledGroups, RefuseWithASentence) {
+  Arrays x;
+  x.ends = {13, 13, 90, 141};
+  const auto says = [&](GroupKind kind, auto&& spoil) {
+    GroupedOperands o;
+    const bool segments = kind == GroupKind::m_grouped;
+    const std::int64_t rows = segments ? kGroups * kRows : kRows;
+    o.arrays.a = row_major(static_cast<const void*>(x.a.data()), rows, kK, DType::e4m3);
+    o.arrays.b = row_major(static_cast<const void*>(x.b.data()), kK, kN, DType::e4m3);
+    o.arrays.d = row_major(x.d.data(), rows, kN, DType::fp32);
+    o.arrays.scale_a = {x.sa.data(), ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
+    o.arrays.scale_b = {x.sb.data(), ScaleType::fp32, 1, kN, kLeaves, kLeaves, 1};
+    o.group.b = kK * kN;
+    if (!segments) o.group.d = kRows * kN;
+    if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
+    GroupedSpec spec = spec_of(kind);
+    spoil(spec, o);
+    return validate(spec, o).message();
+  };
+  EXPECT_EQ(says(GroupKind::m_grouped, [](GroupedSpec&, GroupedOperands&) {}), "");
+  EXPECT_EQ(says(GroupKind::m_grouped,
+                 [](GroupedSpec&, GroupedOperands& o) {
+                   o.arrays.scale_a.per = 128;
+                   o.arrays.scale_a.blocks = 2;
+                 }),
+            "scale_a.per is 128: it must be 1 for m_grouped, whose segments begin at any row");
+  EXPECT_EQ(
+      says(GroupKind::m_grouped, [](GroupedSpec&, GroupedOperands& o) { o.group.scale_a = 3; }),
+      "group.scale_a is 3: it must be 0, since all groups of m_grouped share one array");
+  EXPECT_EQ(
+      says(GroupKind::batched, [](GroupedSpec&, GroupedOperands& o) { o.group.scale_b = -1; }),
+      "group.scale_b is -1: the distance between groups must not be negative");
+  EXPECT_EQ(says(GroupKind::batched,
+                 [](GroupedSpec& spec, GroupedOperands& o) {
+                   spec.gemm.contract.reduction.kind = ReductionKind::fold;
+                   o.arrays.scale_a = o.arrays.scale_b = {};
+                   o.group.scale_b = 4;
+                 }),
+            "group.scale_b is 4: it must be 0, since only contracts of scaled take scales");
+}
+
+}  // namespace
+}  // namespace detgemm

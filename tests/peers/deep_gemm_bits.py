@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeepGEMM's FP8 GEMM on Hopper against the contract hopper/e4m3/scaled:128->bf16, bit for bit.
+
+    PYTHONPATH=wheels python3 tests/peers/deep_gemm_bits.py --library libdetgemm.so -o deep_gemm.json
+
+Two questions, each answered by counts:
+  invariance  are the rows of fp8_gemm_nt at M = 1, 64, 100, 128 those of M = 4096, byte by byte?
+  contract    are sampled rows the bytes that our reference computes on the CPU?
+A peer that differs is a finding. Exit 1 where the control does not show: leaves of 64 in place of
+128, with the same scales, must give other bytes on at least one output of the data that cancels;
+or where nothing was compared. NaN payloads are not compared; NaN are counted.
+"""
+import argparse
+import ctypes
+import json
+import sys
+import time
+from ctypes import byref, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint32, c_void_p, sizeof
+
+import torch
+
+from ours import Contract, Matrix as ViewOfTorch
+
+LEAF = 128
+SIZES = (1, 64, 100, 128, 4096)
+SHAPES = ((4096, 576), (2112, 7168), (7168, 2048), (576, 7168), (4096, 7168), (24576, 1536))
+KINDS = ("normal", "cancel", "bits")
+E4M3, BF16 = 4, 0
+
+
+class View(ctypes.Structure):
+    _fields_ = ViewOfTorch._fields_
+
+
+class Scales(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("type", c_int32), ("data", c_void_p), ("per", c_int64),
+                ("blocks", c_int64), ("leaves", c_int64), ("stride", c_int64),
+                ("leaf_stride", c_int64)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("op_a", c_int32), ("op_b", c_int32),
+                ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
+                ("continue_from_c", c_int32), ("serial_launch", c_int32), ("c", c_void_p),
+                ("bias", c_void_p), ("backend", c_char_p), ("variant", c_char_p),
+                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("max_workers", c_int32),
+                ("stable", c_int32), ("a_snapped", c_int32), ("b_snapped", c_int32),
+                ("scale_a", c_void_p), ("scale_b", c_void_p)]
+
+
+class Reference:
+    """The reference backend of libdetgemm, through the C interface."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.detgemm_last_error.restype = c_char_p
+        self.library.detgemm_version.restype = c_char_p
+        self.check(self.library.detgemm_runtime_start(None))
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.library.detgemm_last_error().decode())
+
+    @staticmethod
+    def view(tensor, dtype, transposed=False):
+        rows, cols = tensor.shape
+        row, col = tensor.stride()
+        if transposed:
+            rows, cols, row, col = cols, rows, col, row
+        return View(sizeof(View), dtype, tensor.data_ptr(), rows, cols, row, col)
+
+    def __call__(self, a, sa, b, sb, leaf=LEAF, per_b=128):
+        """a (m x k, e4m3) times b (n x k, e4m3) transposed; sa (m x leaves), sb (blocks x leaves)."""
+        d = torch.empty((a.shape[0], b.shape[0]), dtype=torch.int16)
+        contract, options = Contract(), Options()
+        self.check(self.library.detgemm_contract_init(byref(contract), c_size_t(sizeof(contract))))
+        self.check(self.library.detgemm_gemm_options_init(byref(options),
+                                                          c_size_t(sizeof(options))))
+        text = f"hopper/e4m3/scaled:{leaf}->bf16".encode()
+        self.check(self.library.detgemm_contract_parse(text, byref(contract)))
+        options.backend = b"reference"
+        scales = [Scales(sizeof(Scales), 0, s.data_ptr(), per, s.shape[0], s.shape[1], *s.stride())
+                  for s, per in ((sa, 1), (sb, per_b))]
+        options.scale_a = ctypes.cast(byref(scales[0]), c_void_p)
+        options.scale_b = ctypes.cast(byref(scales[1]), c_void_p)
+        self.check(self.library.detgemm_gemm(
+            None, byref(self.view(a, E4M3)), byref(self.view(b, E4M3, True)),
+            byref(self.view(d, BF16)), byref(contract), byref(options)))
+        return d
+
+
+def draw(kind, rows, cols, generator):
+    """e4m3 bytes, random, no NaN among them."""
+    device = generator.device
+    if kind == "bits":
+        raw = torch.randint(0, 256, (rows, cols), generator=generator, device=device,
+                            dtype=torch.uint8)
+        return torch.where((raw & 0x7f) == 0x7f, raw - 1, raw).view(torch.float8_e4m3fn)
+    x = torch.randn(rows, cols, generator=generator, device=device) * 64
+    return x.clamp(-448, 448).to(torch.float8_e4m3fn)
+
+
+def cancelled(x):
+    """The second half of K takes the first half away again, but for one number in 64."""
+    half = x.shape[1] // 2 // LEAF * LEAF
+    raw = x.view(torch.uint8).clone()
+    flip = raw[:, :half] ^ 0x80
+    flip[:, ::64] = raw[:, half:2 * half][:, ::64]
+    raw[:, half:2 * half] = flip
+    return raw.view(torch.float8_e4m3fn)
+
+
+def draw_scales(rows, leaves, generator):
+    exponent = torch.randint(-6, 7, (rows, leaves), generator=generator, device=generator.device)
+    fraction = torch.rand(rows, leaves, generator=generator, device=generator.device) + 1
+    return torch.ldexp(fraction, exponent)
+
+
+def problem(kind, n, k, seed, device):
+    generator = torch.Generator(device=device).manual_seed(seed)
+    leaves = (k + LEAF - 1) // LEAF
+    a = draw(kind, SIZES[-1], k, generator)
+    b = draw(kind, n, k, generator)
+    sa = draw_scales(SIZES[-1], leaves, generator)
+    sb = draw_scales((n + 127) // 128, leaves, generator)
+    if kind == "cancel" and k >= 2 * LEAF:
+        half = k // 2 // LEAF
+        a = cancelled(a)
+        raw = b.view(torch.uint8).clone()
+        raw[:, half * LEAF:2 * half * LEAF] = raw[:, :half * LEAF]
+        b = raw.view(torch.float8_e4m3fn)
+        sa[:, half:2 * half] = sa[:, :half]
+        sb[:, half:2 * half] = sb[:, :half]
+    return a, sa, b, sb
+
+
+def differing(x, y):
+    """Outputs that differ (bf16 as int16), where not both are NaN; and NaN in both."""
+    nan_x, nan_y = (x & 0x7fff) > 0x7f80, (y & 0x7fff) > 0x7f80
+    return int(((x != y) & ~(nan_x & nan_y)).sum()), int((nan_x & nan_y).sum())
+
+
+def sampled_rows(seed):
+    generator = torch.Generator().manual_seed(seed)
+    some = torch.randint(0, SIZES[-1], (64,), generator=generator).tolist()
+    return sorted({0, min(99, SIZES[-1] - 1), SIZES[-1] - 1, *some})
+
+
+def gemm_of_peer(deep_gemm):
+    """fp8_gemm_nt, called in the first of these ways that this version takes."""
+    ways = [{"recipe": (1, 128, 128), "disable_ue8m0_cast": True}, {"recipe": (1, 128, 128)}, {}]
+
+    def gemm(a, sa, b, sb):
+        while True:
+            d = torch.full((a.shape[0], b.shape[0]), float("nan"), dtype=torch.bfloat16,
+                           device=a.device)
+            try:
+                deep_gemm.fp8_gemm_nt((a, sa), (b, sb), d, **ways[0])
+                torch.cuda.synchronize()
+                return d.view(torch.int16)
+            except Exception as error:  # whatever a foreign library throws
+                print(f"fp8_gemm_nt with {ways[0]} for M = {a.shape[0]}: {error}", file=sys.stderr)
+                if len(ways) == 1:
+                    raise
+                ways.pop(0)
+    return gemm
+
+
+def measure(gemm, reference, kind, n, k, seed, device):
+    a, sa, b, sb = problem(kind, n, k, seed, device)
+    row = {"kind": kind, "n": n, "k": k}
+    results = {m: gemm(a[:m].contiguous(), sa[:m].contiguous(), b, sb) for m in SIZES}
+    whole = results[SIZES[-1]]
+    row["rows_of_other_m"] = sum(SIZES[:-1])
+    row["invariance_outputs"] = row["rows_of_other_m"] * n
+    row["invariance_differ"] = sum(differing(results[m], whole[:m])[0] for m in SIZES[:-1])
+    row["repeat_differ"] = differing(gemm(a, sa, b, sb), whole)[0]
+    picked = sampled_rows(seed)
+    on_host = [x.cpu() for x in (a[picked].contiguous(), sa[picked].contiguous(), b, sb)]
+    begin = time.time()
+    expected = reference(*on_host)
+    row["reference_seconds"] = round(time.time() - begin, 2)
+    row["contract_outputs"] = expected.numel()
+    row["contract_differ"], row["nan"] = differing(whole[picked].cpu(), expected)
+    if row["contract_differ"]:
+        at = (whole[picked].cpu() != expected).nonzero()[0].tolist()
+        row["first"] = {"row": picked[at[0]], "col": at[1],
+                        "theirs": f"{int(whole[picked][at[0], at[1]]) & 0xffff:04x}",
+                        "ours": f"{int(expected[at[0], at[1]]) & 0xffff:04x}"}
+    if kind == "cancel":  # the control: other leaves, the same scales
+        halves = [s.repeat_interleave(2, 1)[:, :(k + 63) // 64].contiguous()
+                  for s in (on_host[1], on_host[3])]
+        other = reference(on_host[0], halves[0], on_host[2], halves[1], leaf=64)
+        row["control_differ"] = differing(other, whole[picked].cpu())[0]
+    return row
+
+
+def self_test(reference):
+    """Without a GPU: the reference takes the calls that this script makes, and the control shows."""
+    def gemm(a, sa, b, sb):
+        return reference(a, sa, b, sb)
+
+    global SIZES
+    SIZES = (1, 3, 130)
+    return [measure(gemm, reference, kind, 200, 576, 7, "cpu") for kind in KINDS]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--library", required=True, help="libdetgemm.so with the reference")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes")
+    parser.add_argument("--seconds", type=float, default=300, help="begin no shape after this long")
+    parser.add_argument("--self-test", action="store_true", help="ours against ours, on the host")
+    parser.add_argument("-o", "--output", help="a JSON file")
+    options = parser.parse_args()
+    reference = Reference(options.library)
+    report = {"library": reference.library.detgemm_version().decode(), "torch": torch.__version__}
+    begin = time.time()
+    if options.self_test:
+        report["rows"] = self_test(reference)
+    else:
+        import deep_gemm
+        report["peer"] = "DeepGEMM " + str(getattr(deep_gemm, "__version__", "of unknown version"))
+        report["device"] = torch.cuda.get_device_name()
+        report["rows"] = []
+        gemm = gemm_of_peer(deep_gemm)
+        for index, (n, k) in enumerate(SHAPES[:options.shapes]):
+            for kind in KINDS:
+                if time.time() - begin > options.seconds:
+                    continue
+                report["rows"].append(measure(gemm, reference, kind, n, k, 11 + index, "cuda"))
+                print(json.dumps(report["rows"][-1]), flush=True)
+    total = {key: sum(row.get(key, 0) for row in report["rows"])
+             for key in ("invariance_outputs", "invariance_differ", "contract_outputs",
+                         "contract_differ", "repeat_differ", "control_differ", "nan")}
+    report["total"], report["seconds"] = total, round(time.time() - begin, 1)
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+    print(f"{report.get('peer', 'self-test')} on {report.get('device', 'the host')}: "
+          f"{total['invariance_differ']} of {total['invariance_outputs']} outputs change with M; "
+          f"{total['contract_differ']} of {total['contract_outputs']} differ from "
+          f"hopper/e4m3/scaled:128->bf16 ({total['nan']} NaN in both); {total['repeat_differ']} "
+          f"change from call to call; control: {total['control_differ']}; {report['seconds']} s")
+    sys.exit(0 if total["contract_outputs"] and total["control_differ"] else 1)
+
+
+if __name__ == "__main__":
+    main()
