@@ -30,6 +30,8 @@ constexpr FamilyRow kFamilies[] = {
      simt::choose, simt::name, simt::compiled, simt::kernel_of, simt::launch, nullptr, nullptr},
     {Family::snap, Arithmetic::snap, nullptr, nullptr, nullptr, nullptr, snap::name, snap::compiled,
      snap::kernel_of, nullptr, nullptr, nullptr},
+    {Family::split, Arithmetic::snap3, nullptr, nullptr, nullptr, nullptr, snap::split_name,
+     snap::compiled_splits, snap::split_kernel_of, nullptr, nullptr, nullptr},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/arithmetic/step.hpp"
 #include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
 #include "cuda/families.hpp"
@@ -52,7 +53,7 @@ Status whole_build() {
 }
 
 std::span<const KernelInfo> kernels(const Contract& contract) {
-  if (contract.arithmetic == Arithmetic::snap) return snap::kernels(contract);
+  if (arithmetic::is_snap(contract.arithmetic)) return snap::kernels(contract);
   for (const FamilyRow& row : families()) {
     if (row.kernels == nullptr || row.arithmetic != contract.arithmetic) continue;
     if (const auto list = row.kernels(contract); !list.empty()) return list;
@@ -60,7 +61,16 @@ std::span<const KernelInfo> kernels(const Contract& contract) {
   return {};
 }
 
-bool takes(const KernelInfo& kernel, const GemmSpec& spec) {
+bool takes(const KernelInfo& kernel, const GemmSpec& problem) {
+  GemmSpec spec = problem;
+  if (spec.contract.arithmetic == Arithmetic::snap3) {  // what is multiplied
+    const snap::Copied on_copies = snap::copied(Arithmetic::snap3, spec.contract.reduction, spec.k);
+    spec.contract.input = DType::bf16;
+    spec.contract.reduction = on_copies.reduction;
+    spec.k = on_copies.k;
+    spec.op_a = Op::none;
+    spec.op_b = Op::transpose;
+  }
   // A usual number of rows, or so few that CTAs share the leaves of a tile.
   const auto takes_rows = [&](std::int64_t m) {
     Question q = row_of(kernel.family).usual(spec, m);
@@ -73,12 +83,15 @@ bool takes(const KernelInfo& kernel, const GemmSpec& spec) {
 Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
                         const LaunchOptions& options) {
   if (g.m == 0 || g.n == 0) return Decision{};
-  if (arithmetic != Arithmetic::snap) return decide_multiplication(g, arithmetic, input, options);
-  const snap::SnappedCall call(g, options, nullptr);
+  if (!arithmetic::is_snap(arithmetic)) return decide_multiplication(g, arithmetic, input, options);
+  const snap::SnappedCall call(g, arithmetic, input, options, nullptr);
   if (call.why_not() != nullptr) return snap::refusal(options, call.why_not());
-  auto decision = decide_multiplication(call.arguments(), call.arithmetic(), input, call.options());
+  auto decision =
+      decide_multiplication(call.arguments(), call.arithmetic(), DType::bf16, call.options());
   if (decision) {
     decision->snap = true;
+    decision->splits = arithmetic == Arithmetic::snap3;
+    decision->operands = input;
     decision->snaps_a = call.snaps().a;
     decision->snaps_b = call.snaps().b;
   }
@@ -89,15 +102,17 @@ std::string name(const Decision& d) {
   if (d.family == Family::none) return "none (no outputs)";
   const std::string text = row_of(d.family).name(d);
   if (!d.snaps_a && !d.snaps_b) return text;
+  if (d.splits) return text + "/snap3";
   return text + (!d.snaps_b ? "/snap-a" : !d.snaps_a ? "/snap-b" : "/snap");
 }
 
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, const LaunchOptions& options) {
-  const bool snaps = contract.arithmetic == Arithmetic::snap;
-  const std::size_t copies = snaps ? snap::copies_bytes(max_m, n, k, options) : 0;
+  const bool snaps = arithmetic::is_snap(contract.arithmetic);
+  const snap::Copied over = snap::copied(contract.arithmetic, contract.reduction, k);
+  const std::size_t copies = snaps ? snap::copies_bytes(max_m, n, over.k, options) : 0;
   const Arithmetic arithmetic = snaps ? snap::multiplies(options) : contract.arithmetic;
-  return copies + needed_workspace(arithmetic, contract.reduction, max_m, n, k, options.sms);
+  return copies + needed_workspace(arithmetic, over.reduction, max_m, n, over.k, options.sms);
 }
 
 std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
@@ -115,7 +130,7 @@ std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, 
 
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, const LaunchOptions& options) {
-  const bool snaps = contract.arithmetic == Arithmetic::snap;
+  const bool snaps = arithmetic::is_snap(contract.arithmetic);
   const Arithmetic arithmetic = snaps ? snap::multiplies(options) : contract.arithmetic;
   std::size_t packed = 0;
   for (const FamilyRow& row : families()) {
@@ -131,7 +146,7 @@ std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, s
 cudaError_t prepare_kernels(Arithmetic arithmetic, bool wgmma) {
   const std::uint64_t context = current_context();
   if (const auto e = prepare_in(context, arithmetic); e != cudaSuccess) return e;
-  if (arithmetic != Arithmetic::snap) return cudaSuccess;
+  if (!arithmetic::is_snap(arithmetic)) return cudaSuccess;
   return prepare_in(context, wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma);
 }
 
@@ -174,8 +189,10 @@ cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOpti
     const auto nothing = [](const FamilyRow&) { return cudaSuccess; };
     return enqueue_multiplication(decision, {g, options, workspace}, context, nothing);
   }
-  const snap::SnappedCall call(g, options, workspace);
-  if (const auto e = prepare_in(context, Arithmetic::snap); e != cudaSuccess) return e;
+  const Arithmetic arithmetic = decision.splits ? Arithmetic::snap3 : Arithmetic::snap;
+  const DType operands = decision.operands;
+  const snap::SnappedCall call(g, arithmetic, operands, options, workspace);
+  if (const auto e = prepare_in(context, arithmetic); e != cudaSuccess) return e;
   const auto snaps = [&](const FamilyRow& row) {
     // Kernels of CUDA cores are launched when all before them has ended.
     return call.snap(row.arithmetic == Arithmetic::hopper);
@@ -186,6 +203,8 @@ cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOpti
   decision.snap = true;
   decision.snaps_a = a;
   decision.snaps_b = b;
+  decision.splits = arithmetic == Arithmetic::snap3;
+  decision.operands = operands;
   return error;
 }
 

@@ -20,8 +20,8 @@
 ///                                            `-> name: what RunInfo::kernel reports
 ///
 /// The kernels compute hopper/{bf16,fp16} (compute capability 9.0) and ieee_fma/{bf16,fp16,fp32}
-/// (8.0 and above), each under chain, fold and tree. Under snap/bf16 a kernel of its own snaps the
-/// operands into the workspace, and then those of hopper or ieee_fma multiply.
+/// (8.0 and above), each under chain, fold and tree. Under snap/bf16 and snap3/{bf16,fp32} a kernel
+/// of its own snaps the operands into the workspace, and then those of hopper or ieee_fma multiply.
 namespace detgemm::cuda {
 
 /// No error where all kernels are compiled. Otherwise `unavailable`, with a sentence: a build with
@@ -37,6 +37,7 @@ enum class Family : std::uint8_t {
   gather,   ///< mma.sync on ordinary loads, for arrays that the others do not take
   simt,     ///< fma on CUDA cores
   snap,     ///< snaps operands, ahead of a kernel of another family or by itself
+  split,    ///< splits operands into the parts of snap3, ahead of a kernel of another family
 };
 
 /// How one call is launched. Nothing in it changes a bit of the result.
@@ -90,6 +91,8 @@ struct Decision {
   std::size_t packed_bytes = 0;           ///< ... in workspace behind what every call may use
   bool snap = false;                      ///< under the arithmetic snap, and then whether ...
   bool snaps_a = false, snaps_b = false;  ///< ... the operand is snapped first, into workspace
+  bool splits = false;                    ///< under snap3 ...
+  DType operands = DType::bf16;           ///< ... whose operands have this type
 };
 
 /// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a

@@ -86,6 +86,7 @@ if asked sweep; then
   swept chains
   swept fma --arithmetic ieee_fma
   swept snap --arithmetic snap
+  swept snap3 --arithmetic snap3 --largest 3e8
   program plant tests/cuda/detgemm_cuda_sweep --plant bit --outputs 3e6 --largest 1e7 --seed 2
 fi
 if asked device; then

@@ -18,16 +18,20 @@ bool computes(const Contract& contract) {
   return contract.reduction.kind != ReductionKind::scaled && !cuda::kernels(contract).empty();
 }
 
-/// Computed on CUDA cores, which are the same on every device since compute capability 8.0, or, for
-/// snap, there and on tensor cores alike.
-bool is_portable(const Contract& contract) {
-  return contract.arithmetic == Arithmetic::ieee_fma || contract.arithmetic == Arithmetic::snap;
+bool snaps(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::snap || contract.arithmetic == Arithmetic::snap3;
 }
 
-/// Whether the current device has the tensor cores that snap may use; without a device the answer
-/// is for one that has them.
+/// Computed on CUDA cores, which are the same on every device since compute capability 8.0, or, for
+/// snap and snap3, there and on tensor cores alike.
+bool is_portable(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::ieee_fma || snaps(contract);
+}
+
+/// Whether the current device has the tensor cores that snap and snap3 may use; without a device
+/// the answer is for one that has them.
 bool has_wgmma(const Contract& contract) {
-  if (contract.arithmetic != Arithmetic::snap) return true;
+  if (!snaps(contract)) return true;
   const auto device = cuda::current_device();
   return !device || device->has_wgmma();
 }
@@ -37,7 +41,7 @@ class CudaBackend final : public Backend {
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
     return "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, ieee_fma on "
-           "CUDA cores of 8.0 and above, snap/bf16 on either";
+           "CUDA cores of 8.0 and above, snap/bf16 and snap3/{bf16,fp32} on either";
   }
   Status available() const override { return cuda::driver_status(); }
 
@@ -48,8 +52,9 @@ class CudaBackend final : public Backend {
                          ": this backend has no kernels for scaled yet");
     }
     if (!computes(spec.contract)) {
-      return unsupported("cuda: contract is " + text +
-                         ": this backend computes hopper/bf16, hopper/fp16, ieee_fma and snap");
+      return unsupported(
+          "cuda: contract is " + text +
+          ": this backend computes hopper/bf16, hopper/fp16, ieee_fma, snap and snap3");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();

@@ -123,7 +123,7 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
 /// Whether operands must be snapped first. The scalar definition does so as it reads them; the tile
 /// kernels take operands that are snapped already.
 bool must_snap(const GemmSpec& spec) {
-  return spec.contract.arithmetic == Arithmetic::snap && !(spec.a_snapped && spec.b_snapped);
+  return arithmetic::is_snap(spec.contract.arithmetic) && !(spec.a_snapped && spec.b_snapped);
 }
 
 }  // namespace

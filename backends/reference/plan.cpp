@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backends/reference/element_kernel.hpp"
-#include "backends/reference/snap.hpp"
+#include "backends/reference/snap3.hpp"
 #include "backends/reference/started.hpp"
 #include "backends/reference/tile_grid.hpp"
 #include "backends/reference/tile_queue.hpp"
@@ -33,17 +33,21 @@ class ReferencePlan final : public PlanImpl {
       : spec_(spec), set_(set), workers_(workers) {
     if (set_ != nullptr) {
       kernel_ = set_->kernel(spec.contract.arithmetic, spec.contract.input);
-      scratch_ = kernel_.scratch(spec.contract.leaves(spec.k));
+      scratch_ = kernel_.scratch(spec.contract.leaves(spec.k) *
+                                 arithmetic::sums_per_leaf(spec.contract.arithmetic));
     }
   }
 
   /// Scratch of the workers, then the snapped copies of A (M x K) and B (N x K), where they are
-  /// made.
+  /// made; under snap3 with three times the leaves.
   std::size_t workspace_bytes(std::int64_t max_m) const override {
     std::size_t bytes = max_m == 0 ? 0 : all_scratch();
-    if (max_m == 0 || bytes == 0 || spec_.contract.arithmetic != Arithmetic::snap) return bytes;
-    const std::size_t a = spec_.a_snapped ? 0 : copy_bytes(max_m, spec_.k);
-    const std::size_t b = spec_.b_snapped ? 0 : copy_bytes(spec_.n, spec_.k);
+    const Contract& contract = spec_.contract;
+    if (max_m == 0 || bytes == 0 || !arithmetic::is_snap(contract.arithmetic)) return bytes;
+    const bool snap3 = contract.arithmetic == Arithmetic::snap3;
+    const std::int64_t k = snap3 ? snap3_copies(spec_.k, contract.reduction.leaf_k).k : spec_.k;
+    const std::size_t a = spec_.a_snapped ? 0 : copy_bytes(max_m, k);
+    const std::size_t b = spec_.b_snapped ? 0 : copy_bytes(spec_.n, k);
     if (__builtin_add_overflow(bytes, a, &bytes) || __builtin_add_overflow(bytes, b, &bytes)) {
       return std::numeric_limits<std::size_t>::max();
     }
@@ -57,6 +61,8 @@ class ReferencePlan final : public PlanImpl {
     if (set_ != nullptr) {
       if (spec_.contract.arithmetic == Arithmetic::snap) {
         snap_operands(g, static_cast<std::byte*>(workspace.data) + all_scratch());
+      } else if (spec_.contract.arithmetic == Arithmetic::snap3) {
+        split_operands(g, static_cast<std::byte*>(workspace.data) + all_scratch());
       }
       run_all(g, scales, static_cast<std::byte*>(workspace.data));
     } else {
@@ -115,7 +121,23 @@ class ReferencePlan final : public PlanImpl {
     if (!spec_.b_snapped) copy(g.b, g.n, g.bs.col, g.bs.row);
   }
 
-  void run_all(const GemmArguments& g, const ScalePair& scales, std::byte* scratch) const {
+  /// Puts copies of three times the leaves in the place of both operands.
+  void split_operands(GemmArguments& g, std::byte* copies) const {
+    const Snap3Copies shape = snap3_copies(g.k, g.reduction.leaf_k);
+    const DType type = spec_.contract.input;
+    auto* a = reinterpret_cast<std::uint16_t*>(copies);
+    auto* b = reinterpret_cast<std::uint16_t*>(copies + copy_bytes(g.m, shape.k));
+    snap3_lines(*set_, {g.a, type, g.as.row, g.as.col, g.m, g.k}, true, shape, a, workers_);
+    snap3_lines(*set_, {g.b, type, g.bs.col, g.bs.row, g.n, g.k}, false, shape, b, workers_);
+    g.a = a;
+    g.b = b;
+    g.as = {shape.k, 1};
+    g.bs = {1, shape.k};
+    g.k = shape.k;
+    g.reduction.leaf_k = shape.leaf_k;
+  }
+
+  void run_all(const GemmArguments& g, std::byte* scratch) const {
     const std::int64_t max_workers = workers_at_most(g, static_cast<double>(g.k));
     const Grid grid = make_grid(kernel_, g.m, g.n, max_workers);
     run_tiles(kernel_, grid.tiles(), max_workers, scratch, scratch_, "detgemm::reference::tiles",

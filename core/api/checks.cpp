@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "core/api/scale_checks.hpp"
+#include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
@@ -234,6 +234,7 @@ Status check_root_count(const GemmSpec& spec, std::size_t size) {
 }
 
 Status check_nodes(const GemmSpec& spec, std::span<const LeafRange> nodes) {
+  const std::int64_t sums = arithmetic::sums_per_leaf(spec.contract.arithmetic);
   const std::int64_t count = spec.contract.leaves(spec.k);
   const auto all = std::to_string(count) + " leaves of k = " + std::to_string(spec.k);
   if (nodes.size() > kMaxNodeRoots) {
@@ -249,7 +250,8 @@ Status check_nodes(const GemmSpec& spec, std::span<const LeafRange> nodes) {
       return invalid(what + ": it must begin at " + std::to_string(at) +
                      ", where the one before it ends");
     }
-    if (!is_node(node, count)) return invalid(what + ": it is no node of the tree over " + all);
+    if (!is_node({node.begin * sums, node.end * sums}, count * sums))
+      return invalid(what + ": it is no node of the tree over " + all);
     at = node.end;
   }
   if (at == count && count > 0) return {};

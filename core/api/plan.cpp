@@ -12,6 +12,7 @@
 
 #include "core/api/checks.hpp"
 #include "core/api/plan_checks.hpp"
+#include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
 
 namespace detgemm {
@@ -145,8 +146,11 @@ Status Plan::combine(Stream stream, std::span<const NodeRoot> roots, const Opera
   for (const NodeRoot& root : roots) nodes.push_back(root.leaves);
   if (Status s = check_nodes(spec, nodes); !s) return s;
   std::vector<TreeRoot> list;
+  const std::int64_t sums = arithmetic::sums_per_leaf(spec.contract.arithmetic);
+  const std::int64_t all = spec.contract.leaves(spec.k) * sums;
   for (const NodeRoot& root : roots) {
-    list.push_back({root.root, nodes_closed_by(root.leaves, spec.contract.leaves(spec.k))});
+    const LeafRange node{root.leaves.begin * sums, root.leaves.end * sums};
+    list.push_back({root.root, nodes_closed_by(node, all)});
   }
   return join(stream, list, operands, workspace, info);
 } catch (const std::bad_alloc&) {

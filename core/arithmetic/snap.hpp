@@ -101,19 +101,16 @@ DETGEMM_HD void snap_leaf(std::int64_t count, Load&& load, Store&& store) {
   for (std::int64_t i = 0; i < count; ++i) store(i, snapped(load(i), t));
 }
 
-/// The sum of the products of one leaf by its definition: integers, in units of both grids. a(i)
-/// and b(i) give the operands, not snapped yet, for i = 0 .. count - 1.
+/// The sum of the products of one leaf on the grids 2^ta and 2^tb, of integers in units of both.
+/// a(i) and b(i) give the snapped operands, for i = 0 .. count - 1.
 template <class LoadA, class LoadB>
-DETGEMM_HD float snap_sum(std::int64_t count, LoadA&& a, LoadB&& b) {
-  const int ta = snap_grid(count, a);
-  const int tb = snap_grid(count, b);
-  if ((ta == kSnapNone || tb == kSnapNone) && count > 0) return float_of(kNaNBits);
+DETGEMM_HD float snapped_sum(std::int64_t count, int ta, int tb, LoadA&& a, LoadB&& b) {
   std::int64_t sum = 0;  // |sum| <= 2^24
   bool nan = false;
   bool infinite[2] = {false, false};  // +Inf, -Inf
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint16_t x = snapped(a(i), ta);
-    const std::uint16_t y = snapped(b(i), tb);
+    const std::uint16_t x = a(i);
+    const std::uint16_t y = b(i);
     const std::uint32_t high = x & 0x7fffU;
     const std::uint32_t wide = y & 0x7fffU;
     const bool negative = ((x ^ y) & 0x8000U) != 0;
@@ -127,8 +124,18 @@ DETGEMM_HD float snap_sum(std::int64_t count, LoadA&& a, LoadB&& b) {
   }
   if (nan || (infinite[0] && infinite[1])) return float_of(kNaNBits);
   if (infinite[0] || infinite[1]) return float_of(kInfBits | (infinite[1] ? 0x80000000U : 0U));
-  // The power of two is an fp32 number from 2^-124 to 2^102, so the product is exact.
+  // The power of two is an fp32 number from 2^-124 to 2^103, so the product is exact.
   return mul_rn(static_cast<float>(sum), float_of(static_cast<std::uint32_t>(ta + tb + 127) << 23));
+}
+
+/// The same by its definition: a(i) and b(i) give the operands, not snapped yet.
+template <class LoadA, class LoadB>
+DETGEMM_HD float snap_sum(std::int64_t count, LoadA&& a, LoadB&& b) {
+  const int ta = snap_grid(count, a);
+  const int tb = snap_grid(count, b);
+  return snapped_sum(
+      count, ta, tb, [&](std::int64_t i) { return snapped(a(i), ta); },
+      [&](std::int64_t i) { return snapped(b(i), tb); });
 }
 
 /// Whether two bf16 words hold the same value: zeros of both signs are one, and so are all NaN.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/arithmetic/cdna_step.hpp"
-#include "core/arithmetic/snap.hpp"
+#include "core/arithmetic/snap3.hpp"
 #include "core/arithmetic/tensor_step.hpp"
 #include "detgemm/contract.hpp"
 
@@ -75,6 +75,20 @@ struct Step<Arithmetic::snap, T> {
   }
 };
 
+/// On the parts of operands (core/arithmetic/snap3.hpp) the same.
+template <DType T>
+struct Step<Arithmetic::snap3, T> : Step<Arithmetic::snap, T> {};
+
+/// Whether operands are rounded to a grid per leaf, so that there is no chain.
+constexpr bool is_snap(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::snap || arithmetic == Arithmetic::snap3;
+}
+
+/// Leaves of the reduction that a leaf of K becomes.
+constexpr std::int64_t sums_per_leaf(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::snap3 ? kSnap3Sums : 1;
+}
+
 /// Calls `fn.template operator()<A, T>()` for the pair and returns true, or returns false where
 /// the pair has no step. The only list of the pairs that exist.
 template <class Fn>
@@ -105,6 +119,8 @@ bool for_step(Arithmetic arithmetic, DType input, Fn&& fn) {
   DETGEMM_STEP(cdna2, bf16)
   DETGEMM_STEP(cdna2, fp16)
   DETGEMM_STEP(snap, bf16)
+  DETGEMM_STEP(snap3, bf16)
+  DETGEMM_STEP(snap3, fp32)
 #undef DETGEMM_STEP
   return false;
 }

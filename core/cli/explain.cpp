@@ -52,7 +52,8 @@ void add_contract(Report& report, const Problem& problem) {
   report.line("digest", hex(contract.digest()));
   report.line("evidence", evidence(contract.arithmetic));
   report.line("k_block",
-              std::to_string(contract.k_block) + (contract.arithmetic == Arithmetic::snap
+              std::to_string(contract.k_block) + (contract.arithmetic == Arithmetic::snap ||
+                                                          contract.arithmetic == Arithmetic::snap3
                                                       ? " products, of which leaves are multiples"
                                                       : " products in one fused step"));
   report.line("leaves", std::to_string(leaves));

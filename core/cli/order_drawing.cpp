@@ -17,6 +17,14 @@ std::string range(std::int64_t begin, std::int64_t end) {
   return "k [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
 }
 
+/// Leaves of the reduction that a leaf of K becomes: its three sums under snap3.
+std::int64_t sums_of(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::snap3 ? 3 : 1;
+}
+std::int64_t leaves_of(const Contract& contract, std::int64_t k) {
+  return contract.leaves(k) * sums_of(contract);
+}
+
 std::string steps_of(const Contract& contract, std::int64_t length) {
   if (contract.arithmetic == Arithmetic::snap) {
     return std::to_string(length) + " snapped products, exact in any order";
@@ -31,20 +39,26 @@ std::string steps_of(const Contract& contract, std::int64_t length) {
 }
 
 std::string leaf_text(const Contract& contract, std::int64_t k, std::int64_t leaf) {
-  const std::int64_t begin = leaf * contract.reduction.leaf_k;
+  const std::int64_t sums = sums_of(contract);
+  const std::int64_t begin = leaf / sums * contract.reduction.leaf_k;
   const std::int64_t length = std::min(k - begin, contract.reduction.leaf_k);
-  return "leaf " + std::to_string(leaf) + "  " + range(begin, begin + length) + "  " +
-         steps_of(contract, length);
+  const std::string text =
+      "leaf " + std::to_string(leaf) + "  " + range(begin, begin + length) + "  ";
+  if (sums == 1) return text + steps_of(contract, length);
+  constexpr const char* kParts[] = {"first parts of A and B", "first part of A, second of B",
+                                    "second part of A, first of B"};
+  return text + std::to_string(length) + " products, " + kParts[leaf % sums] +
+         ", exact in any order";
 }
 
 /// Draws leaves [lo, hi) with the split the contract prescribes: at lo + (hi - lo) / 2.
 class TreeDrawing {
  public:
   TreeDrawing(const Contract& contract, std::int64_t k)
-      : contract_(contract), k_(k), all_(contract.leaves(k) <= kDrawnLeaves) {}
+      : contract_(contract), k_(k), all_(leaves_of(contract, k) <= kDrawnLeaves) {}
 
   std::string draw() {
-    node(0, contract_.leaves(k_), "", "", 0);
+    node(0, leaves_of(contract_, k_), "", "", 0);
     return text_;
   }
 
@@ -91,7 +105,7 @@ std::string draw_scaled(const Contract& contract, std::int64_t k) {
 }
 
 std::string draw_fold(const Contract& contract, std::int64_t k) {
-  const std::int64_t leaves = contract.leaves(k);
+  const std::int64_t leaves = leaves_of(contract, k);
   const bool all = leaves <= kDrawnLeaves;
   std::string text = "start (+0, or C with continue)\n";
   for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {

@@ -4,6 +4,7 @@
 #include "core/conformance/error_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -72,7 +73,8 @@ Partial after_step(const Contract& contract, const Partial& before, std::span<co
       p.error += kUnit * (p.magnitude + p.error) + kMinNormal;
       break;
     case Arithmetic::snap:
-      break;  // exact once the operands are snapped: see snapped_leaf
+    case Arithmetic::snap3:
+      break;  // exact once the operands are snapped: see snapped_leaf, snap3_leaf
   }
   return p;
 }
@@ -97,6 +99,45 @@ Partial snapped_leaf(std::span<const Term> terms) {
   const double right = rounding(std::sqrt(b));
   p.error = (left * std::sqrt(b) + (std::sqrt(a) + left) * right) * (1.0 + 0x1p-40);
   return p;
+}
+
+/// A number's two parts in a leaf of snap3: `norm` is that of the numbers, `first` bounds what the
+/// first parts leave, `second` what both leave.
+struct Parts {
+  double norm, first, second;
+};
+
+/// `unit`: what rounding to bf16 changes, relative to a number: 0 for bf16 itself.
+Parts parts_of(double norm, double root, double unit) {
+  const auto left = [&](double of) {
+    const double grid = std::max(root / (0x1p12 - 0.5 * root) * of * (1.0 + unit), root * 0x1p-63);
+    return (unit * of + grid + root * 0x1p-133) * (1.0 + 0x1p-40);
+  };
+  const double first = left(norm);
+  return {norm, first, left(first)};
+}
+
+/// The three leaves of the reduction that a leaf of snap3 becomes. The sums are exact, so the error
+/// is that of the parts: with a = a' - e the product differs from (a'1 + a'2)(b'1 + b'2) by e, and
+/// a'2 b'2 is left out. It all counts at the first of the three.
+std::array<Partial, 3> snap3_leaf(std::span<const Term> terms, DType input) {
+  Partial p;
+  double a = 0.0;
+  double b = 0.0;
+  for (const Term& term : terms) {
+    p.sum += term.product;
+    a += term.a * term.a;
+    b += term.b * term.b;
+  }
+  const double root = std::sqrt(static_cast<double>(terms.size()));
+  const double unit = input == DType::bf16 ? 0.0 : 0x1p-8;
+  const Parts x = parts_of(std::sqrt(a), root, unit);
+  const Parts y = parts_of(std::sqrt(b), root, unit);
+  const double left_out = (x.first + x.second) * (y.first + y.second);
+  p.magnitude = (x.norm + x.first) * (y.norm + y.first);
+  p.error = (x.second * y.norm + (x.norm + x.second) * y.second + left_out) * (1.0 + 0x1p-40);
+  return {p, Partial{0.0, (x.norm + x.first) * (y.first + y.second), 0.0},
+          Partial{0.0, (x.first + x.second) * (y.norm + y.first), 0.0}};
 }
 
 Partial chain(const Contract& contract, std::span<const Term> terms) {
@@ -128,7 +169,13 @@ Partial reduced(const Contract& contract, const std::vector<Term>& terms) {
   std::vector<Partial> leaves;
   const auto leaf = static_cast<std::size_t>(contract.reduction.leaf_k);
   for (std::size_t begin = 0; begin < all.size(); begin += leaf) {
-    leaves.push_back(chain(contract, all.subspan(begin, std::min(leaf, all.size() - begin))));
+    const auto terms_of_leaf = all.subspan(begin, std::min(leaf, all.size() - begin));
+    if (contract.arithmetic == Arithmetic::snap3) {
+      const auto sums = snap3_leaf(terms_of_leaf, contract.input);
+      leaves.insert(leaves.end(), sums.begin(), sums.end());
+      continue;
+    }
+    leaves.push_back(chain(contract, terms_of_leaf));
   }
   if (leaves.empty()) return {};
   if (contract.reduction.kind == ReductionKind::tree) return tree(leaves);

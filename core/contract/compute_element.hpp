@@ -34,7 +34,20 @@ DETGEMM_HD float chain_element(const GemmArguments& g, std::int64_t row, std::in
   using arithmetic::Storage;
   const auto* a = static_cast<const Storage<T>*>(g.a) + row * g.as.row;
   const auto* b = static_cast<const Storage<T>*>(g.b) + col * g.bs.col;
-  if constexpr (A == Arithmetic::snap) {  // [begin, end) is a leaf; operands are not snapped yet
+  if constexpr (A == Arithmetic::snap3) {  // the fold over the three sums of a leaf
+    const auto x = [&](std::int64_t i) {
+      return arithmetic::to_float<T>(a[(begin + i) * g.as.col]);
+    };
+    const auto y = [&](std::int64_t i) {
+      return arithmetic::to_float<T>(b[(begin + i) * g.bs.row]);
+    };
+    const auto ga = arithmetic::snap3_grids(end - begin, x);
+    const auto gb = arithmetic::snap3_grids(end - begin, y);
+    for (int sum = 0; sum < arithmetic::kSnap3Sums; ++sum) {
+      acc = arithmetic::add_rn(acc, arithmetic::snap3_sum(sum, end - begin, ga, gb, x, y));
+    }
+  } else if constexpr (A ==
+                       Arithmetic::snap) {  // [begin, end) is a leaf; operands are not snapped yet
     const auto x = [&](std::int64_t i) { return a[(begin + i) * g.as.col]; };
     const auto y = [&](std::int64_t i) { return b[(begin + i) * g.bs.row]; };
     acc = arithmetic::add_rn(acc, arithmetic::snap_sum(end - begin, x, y));
@@ -54,23 +67,43 @@ DETGEMM_HD float chain_element(const GemmArguments& g, std::int64_t row, std::in
   return acc;
 }
 
-/// One output from operands to memory: the contract, executable, one scalar at a time. The scales
-/// are looked at under `scaled` alone.
+/// The three sums of every leaf of K, which are leaves of the reduction here: 3 i + sum.
+template <Arithmetic A, DType T>
+DETGEMM_HD float reduce_snap3(const GemmArguments& g, std::int64_t row, std::int64_t col) {
+  using arithmetic::Storage;
+  using arithmetic::to_float;
+  const auto* a = static_cast<const Storage<T>*>(g.a) + row * g.as.row;
+  const auto* b = static_cast<const Storage<T>*>(g.b) + col * g.bs.col;
+  const std::int64_t length = g.reduction.leaf_k;
+  arithmetic::Snap3Grids ga{}, gb{};  // of the leaf whose sums come next
+  const auto sum_of = [&](std::int64_t index, std::int64_t, float) {
+    const std::int64_t begin = index / arithmetic::kSnap3Sums * length;
+    const auto sum = static_cast<int>(index % arithmetic::kSnap3Sums);
+    const std::int64_t count = g.k - begin < length ? g.k - begin : length;
+    const auto x = [&](std::int64_t i) { return to_float<T>(a[(begin + i) * g.as.col]); };
+    const auto y = [&](std::int64_t i) { return to_float<T>(b[(begin + i) * g.bs.row]); };
+    if (sum == 0) {
+      ga = arithmetic::snap3_grids(count, x);
+      gb = arithmetic::snap3_grids(count, y);
+    }
+    return arithmetic::snap3_sum(sum, count, ga, gb, x, y);
+  };
+  const std::int64_t sums = g.k == 0 ? 0 : leaves_of(g.k, length) * arithmetic::kSnap3Sums;
+  return reduce_leaves({g.reduction.kind, 1}, sums, start_value(g, row, col), sum_of);
+}
+
+/// One output from operands to memory: the contract, executable, one scalar at a time.
 template <Arithmetic A, DType T>
 DETGEMM_HD void compute_element(const GemmArguments& g, const ScalePair& scales, std::int64_t row,
                                 std::int64_t col) {
   const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
     return chain_element<A, T>(g, row, col, begin, end, start);
   };
-  const auto scale = [&](std::int64_t i) { return scale_of_leaf(scales, row, col, i); };
-  finish_element(g, row, col,
-                 reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf, scale));
-}
-
-/// The same for reductions without scales.
-template <Arithmetic A, DType T>
-DETGEMM_HD void compute_element(const GemmArguments& g, std::int64_t row, std::int64_t col) {
-  compute_element<A, T>(g, ScalePair{}, row, col);
+  if constexpr (A == Arithmetic::snap3) {
+    finish_element(g, row, col, reduce_snap3<A, T>(g, row, col));
+  } else {
+    finish_element(g, row, col, reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf));
+  }
 }
 
 /// One output of a combine: `count` roots of nodes that follow each other, joined as the tree joins

@@ -11,11 +11,15 @@
 #include "detgemm/digest.hpp"
 
 namespace detgemm {
+
+using arithmetic::is_snap;
+using arithmetic::sums_per_leaf;
+
 namespace {
 
 constexpr std::array kArithmetics{Arithmetic::ieee_fma,  Arithmetic::hopper, Arithmetic::ampere,
                                   Arithmetic::blackwell, Arithmetic::cdna3,  Arithmetic::cdna2,
-                                  Arithmetic::snap};
+                                  Arithmetic::snap,      Arithmetic::snap3};
 constexpr std::array kInputs{DType::bf16, DType::fp16, DType::fp32,
                              DType::tf32, DType::e4m3, DType::e5m2};
 
@@ -33,7 +37,7 @@ std::span<const Contract> base_contracts() noexcept {
   static const List all = [] {
     List list;
     for (Arithmetic arithmetic : kArithmetics) {
-      if (arithmetic == Arithmetic::snap) continue;  // has no chain
+      if (is_snap(arithmetic)) continue;  // has no chain
       for (DType input : kInputs) {
         arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
           Contract& contract = list.entries[list.count++];
@@ -113,7 +117,7 @@ Status Contract::validate() const {
       if (leaf != 0) {
         return invalid("contract leaf is " + std::to_string(leaf) + ": chain has no leaves");
       }
-      if (arithmetic == Arithmetic::snap) {
+      if (is_snap(arithmetic)) {
         return invalid("contract reduction is chain: " + pair +
                        " rounds operands to a grid per leaf, so it needs fold or tree");
       }
@@ -201,9 +205,21 @@ Status check_leaf_range(const Contract& contract, std::int64_t k, LeafRange leav
 
 Result<std::vector<LeafRange>> cover(const Contract& contract, std::int64_t k, LeafRange leaves) {
   if (Status status = check_leaf_range(contract, k, leaves); !status) return status;
+  // The tree is over the leaves of the reduction.
+  const std::int64_t sums = sums_per_leaf(contract.arithmetic);
+  const std::int64_t all = contract.leaves(k) * sums;
+  const LeafRange whole = leaves;
   std::vector<LeafRange> nodes;
   while (leaves.begin < leaves.end) {
-    nodes.push_back(first_node_of(leaves, contract.leaves(k)));
+    const LeafRange node = first_node_of({leaves.begin * sums, leaves.end * sums}, all);
+    if (node.end % sums != 0) {
+      return unsupported("leaves is [" + std::to_string(whole.begin) + ", " +
+                         std::to_string(whole.end) + "): " + contract.text() + " has a tree over " +
+                         std::to_string(all) +
+                         " sums, three for each leaf of k = " + std::to_string(k) +
+                         ", whose nodes cut within leaf " + std::to_string(node.end / sums));
+    }
+    nodes.push_back({node.begin / sums, node.end / sums});
     leaves.begin = nodes.back().end;
   }
   return nodes;

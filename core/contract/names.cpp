@@ -20,9 +20,9 @@ constexpr std::string_view pick(const std::array<std::string_view, N>& names, E 
 constexpr std::array<std::string_view, 6> kTypes{"bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 5> kActivations{"none", "relu", "gelu", "gelu_tanh", "silu"};
 constexpr std::array<std::string_view, 3> kStable{"none", "a", "b"};
-constexpr std::array<std::string_view, 7> kArithmeticNames{
-    "ieee_fma", "hopper", "ampere", "blackwell", "cdna3", "cdna2", "snap"};
-constexpr std::array<std::string_view, 7> kEvidence{
+constexpr std::array<std::string_view, 8> kArithmeticNames{
+    "ieee_fma", "hopper", "ampere", "blackwell", "cdna3", "cdna2", "snap", "snap3"};
+constexpr std::array<std::string_view, 8> kEvidence{
     "IEEE 754 fp32 fused multiply-add, k ascending",
     "measured on an NVIDIA H200",
     "published model of NVIDIA A100, not run on that hardware here",
@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, 7> kEvidence{
     "on that hardware here",
     "published model, not run on AMD hardware",
     "published model, not run on AMD hardware",
-    "exact sums of operands rounded to a grid, which every unit that accumulates in fp32 returns"};
+    "exact sums of operands rounded to a grid, which every unit that accumulates in fp32 returns",
+    "three sums of snap per leaf, for operands in two parts: the same on every unit, near fp32"};
 constexpr std::array<std::string_view, 8> kCodes{
     "ok", "invalid_argument", "unsupported", "not_found", "unavailable", "io", "internal", "peer"};
 

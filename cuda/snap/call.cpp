@@ -75,8 +75,16 @@ const std::vector<KernelInfo>& all_kernels() {
 
 }  // namespace
 
+Copied copied(Arithmetic arithmetic, const Reduction& reduction, std::int64_t k) {
+  if (arithmetic != Arithmetic::snap3) return {k, reduction};
+  const Snap3Copies copies = snap3_copies(k, reduction.leaf_k);
+  return {copies.k, {reduction.kind, copies.leaf_k}};
+}
+
 std::span<const KernelInfo> kernels(const Contract& contract) {
-  if (contract.input != DType::bf16 || contract.reduction.kind == ReductionKind::chain) return {};
+  const bool wide = contract.arithmetic == Arithmetic::snap3 && contract.input == DType::fp32;
+  if ((contract.input != DType::bf16 && !wide) || contract.reduction.kind == ReductionKind::chain)
+    return {};
   return all_kernels();
 }
 
@@ -92,9 +100,15 @@ Arithmetic multiplies(const LaunchOptions& options) {
   return row_of(all_kernels()[static_cast<std::size_t>(options.forced)].family).arithmetic;
 }
 
-SnappedCall::SnappedCall(const GemmArguments& g, const LaunchOptions& options, void* workspace)
-    : g_(g), options_(options), workspace_(workspace), arithmetic_(multiplies(options)) {
-  const std::size_t copies = copies_bytes(g.m, g.n, g.k, options);
+SnappedCall::SnappedCall(const GemmArguments& g, Arithmetic arithmetic, DType input,
+                         const LaunchOptions& options, void* workspace)
+    : g_(g),
+      options_(options),
+      workspace_(workspace),
+      arithmetic_(multiplies(options)),
+      input_(input) {
+  const Copied on_copies = copied(arithmetic, g.reduction, g.k);
+  const std::size_t copies = copies_bytes(g.m, g.n, on_copies.k, options);
   if (options.forced >= 0) {
     options_.forced = all_kernels()[static_cast<std::size_t>(options.forced)].index;
   }
@@ -102,6 +116,20 @@ SnappedCall::SnappedCall(const GemmArguments& g, const LaunchOptions& options, v
   workspace_ = at(workspace, copies);
   if (g.m == 0 || g.n == 0 || g.k == 0) return;
   snaps_ = snaps_of(options);
+  if (arithmetic == Arithmetic::snap3) {
+    const Snap3Copies shape = snap3_copies(g.k, g.reduction.leaf_k);
+    char* const b = at(workspace, copy_bytes(g.m, shape.k));
+    splits_[0] = split_operand(g.a, input, g.as.row, g.as.col, workspace, g.m, g.k, shape, true);
+    splits_[1] = split_operand(g.b, input, g.bs.col, g.bs.row, b, g.n, g.k, shape, false);
+    g_.a = workspace;
+    g_.b = b;
+    g_.as = {g.m > 1 ? shape.k : 0, 1};
+    g_.bs = {1, g.n > 1 ? shape.k : 0};
+    g_.k = on_copies.k;
+    g_.reduction = on_copies.reduction;
+    options_.a_is_stable = options_.b_is_stable = false;
+    return;
+  }
   if (snaps_.a) {
     operands_[0] = move(g_.a, g_.as.row, g_.as.col, g.m, g, at(workspace, 0));
     options_.a_is_stable = false;  // the copy has just been written
@@ -117,6 +145,9 @@ cudaError_t SnappedCall::snap(bool overlap) const {
   const Queue queue{options_.stream, options_.overlap && overlap};
   for (const Operand& o : operands_) {
     if (const auto e = enqueue(o, options_.sms, queue); e != cudaSuccess) return e;
+  }
+  for (const SplitOperand& o : splits_) {
+    if (const auto e = enqueue(o, input_, options_.sms, queue); e != cudaSuccess) return e;
   }
   return cudaSuccess;
 }
@@ -148,6 +179,28 @@ std::string name(const Decision& d) {
   return std::string("snap/") + (v.along_k ? "along-k" : "across-k") +
          (v.longest == 0 ? "/any" : "/" + std::to_string(v.longest)) +
          (v.at_once == 1 ? "" : "x" + std::to_string(v.at_once));
+}
+
+std::vector<Decision> compiled_splits(Family family) {
+  std::vector<Decision> all;
+  for (const DType input : {DType::bf16, DType::fp32}) {
+    for (int i = 0; i < kSplitCount; ++i) {
+      Decision d;
+      d.family = family;
+      d.kernel = i;
+      d.input = input;
+      all.push_back(d);
+    }
+  }
+  return all;
+}
+
+Kernel split_kernel_of(const Decision& d) { return split_kernel(d.kernel, d.input == DType::fp32); }
+
+std::string split_name(const Decision& d) {
+  const int longest = kSplitLeaves[d.kernel];
+  return std::string("snap3/") + (d.input == DType::fp32 ? "fp32/" : "bf16/") +
+         (longest == 0 ? "any" : std::to_string(longest));
 }
 
 }  // namespace detgemm::cuda::snap

@@ -116,6 +116,23 @@ class Explain(command.CommandTest):
         _, fold = self.explain("hopper/bf16/fold:16", 1600)
         self.assertIn("+ ... 96 leaves ...\n  + leaf 99  k [1584, 1600)", fold["contract"]["order"])
 
+    def test_snap3(self):
+        text, answer = self.explain("snap3/fp32/tree:128->fp32", 200)
+        self.assertIn("64 products, of which leaves are multiples", text)
+        self.assertEqual(answer["contract"]["leaves"], 2)
+        self.assertEqual(answer["contract"]["order"],
+                         "+  leaves 0 to 5\n"
+                         "|-- +  leaves 0 to 2\n"
+                         "|   |-- leaf 0  k [0, 128)  128 products, first parts of A and B, exact in any order\n"
+                         "|   `-- +  leaves 1 to 2\n"
+                         "|       |-- leaf 1  k [0, 128)  128 products, first part of A, second of B, exact in any order\n"
+                         "|       `-- leaf 2  k [0, 128)  128 products, second part of A, first of B, exact in any order\n"
+                         "`-- +  leaves 3 to 5\n"
+                         "    |-- leaf 3  k [128, 200)  72 products, first parts of A and B, exact in any order\n"
+                         "    `-- +  leaves 4 to 5\n"
+                         "        |-- leaf 4  k [128, 200)  72 products, first part of A, second of B, exact in any order\n"
+                         "        `-- leaf 5  k [128, 200)  72 products, second part of A, first of B, exact in any order\n")
+
     def test_snap(self):
         text, answer = self.explain("snap/bf16/fold:128->fp32", 300)
         self.assertEqual(answer["contract"]["order"],

@@ -223,8 +223,7 @@ TEST(Harness, TheSameSeedDrawsTheSameProblems) {
 
 TEST(Harness, DefaultContractsCoverEveryArithmeticAndReduction) {
   const auto list = default_contracts(controls::honest());
-  EXPECT_EQ(list.size(),
-            3 * base_contracts().size() + 4);  // 2 of snap, which has no chain; 2 of scaled
+  EXPECT_EQ(list.size(), 3 * base_contracts().size() + 6);  // snap, snap3: no chain
   std::set<DType> outputs;
   for (const Contract& contract : list) {
     EXPECT_TRUE(contract.validate().ok()) << contract.text();

@@ -14,8 +14,8 @@ ACTIVATIONS = ('none', 'none', 'relu', 'silu', 'gelu', 'gelu_tanh')
 ONE = 0x3f800000
 CHAINED = 180  # 20 pairs of arithmetic and input, 3 reductions, 3 outputs
 SNAP = 6       # 2 reductions, 3 outputs
-CONTRACTS = CHAINED + SNAP
-SCALED = 63     # 20 pairs of arithmetic and input, and snap, with 3 outputs
+SNAP3 = 12     # the same for both inputs
+CONTRACTS = CHAINED + SNAP + SNAP3
 LARGE = (3, 27, 58)
 NARROW = {12: (9, 1), 74: (1, 1), 96: (70, 1), 133: (1, 2)}
 
@@ -162,13 +162,15 @@ def scale(draw):
 
 
 def case(seed, index):
-    """Case `index` of a seed; contracts take turns, so that 186 in a row have each once."""
+    """Case `index` of a seed; contracts take turns, so that 198 in a row have each once."""
     draw = Draw(seed * 1000003 + index)
     turn = index % CONTRACTS
     if turn >= CHAINED:
-        arithmetic, fmt, block = 'snap', 'bf16', 64
+        at = turn - CHAINED
+        arithmetic, fmt = [('snap', 'bf16'), ('snap3', 'bf16'), ('snap3', 'fp32')][at // SNAP]
+        block = 64
         reduction = ('fold', 'tree')[turn % 2]
-        output = OUTPUTS[(turn - CHAINED) // 2]
+        output = OUTPUTS[at % SNAP // 2]
     else:
         pairs = list(K_BLOCK)
         arithmetic, fmt = pairs[turn % len(pairs)]

@@ -4,6 +4,7 @@
 
 import fp32
 import snap
+import snap3
 import steps
 
 
@@ -15,7 +16,7 @@ class Contract:
         self.arithmetic, self.input, reduction = left.split('/')
         self.kind, _, leaf = reduction.partition(':')
         self.leaf = int(leaf or 0)
-        self.k_block = (64 if self.arithmetic == 'snap' else
+        self.k_block = (64 if self.arithmetic in ('snap', 'snap3') else
                         steps.K_BLOCK[self.arithmetic, self.input])
         self.text = text
 
@@ -46,25 +47,20 @@ def chain(contract, a, b, start):
     return acc
 
 
-def scale(kind, word):
-    """A scale as it is stored, as an fp32 word."""
-    if kind == 'fp32':
-        return word
-    if word == 255:
-        return fp32.QUIET
-    return word << 23 if word else 1 << 22  # 2^(word - 127), of which 2^-127 is subnormal
+def sums(contract, a, b):
+    """The leaves of the reduction that one leaf of K becomes: section 3.6, rule 4."""
+    if contract.arithmetic == 'snap3':
+        return snap3.sums(contract.input, a, b)
+    return [chain(contract, a, b, 0)]
 
 
-def accumulator(contract, a, b, start=0, scales=()):
-    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue.
-
-    scales has a pair for each leaf, that of the row and that of the column, as fp32 words.
-    """
+def accumulator(contract, a, b, start=0):
+    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue."""
     if contract.kind == 'chain':
         acc = chain(contract, a, b, start)
     else:
-        leaves = [chain(contract, a[k:k + contract.leaf], b[k:k + contract.leaf], 0)
-                  for k in range(0, len(a), contract.leaf)]
+        leaves = [leaf for k in range(0, len(a), contract.leaf)
+                  for leaf in sums(contract, a[k:k + contract.leaf], b[k:k + contract.leaf])]
         if contract.kind == 'fold':
             acc = start
             for leaf in leaves:

@@ -65,6 +65,10 @@ cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
     return input == bf16 ? launch<Arithmetic::ieee_fma, bf16>(g, stream)
                          : launch<Arithmetic::ieee_fma, fp16>(g, stream);
   }
+  if (arithmetic == Arithmetic::snap3) {
+    return input == fp32 ? launch<Arithmetic::snap3, fp32>(g, stream)
+                         : launch<Arithmetic::snap3, bf16>(g, stream);
+  }
   if (arithmetic == Arithmetic::snap) return launch<Arithmetic::snap, bf16>(g, stream);
   return input == bf16 ? launch<Arithmetic::hopper, bf16>(g, stream)
                        : launch<Arithmetic::hopper, fp16>(g, stream);

@@ -22,4 +22,13 @@ Problem draw_snap_problem(std::uint64_t seed, std::uint64_t index, bool misalign
   return p;
 }
 
+Problem draw_snap3_problem(std::uint64_t seed, std::uint64_t index, bool misaligned) {
+  Problem p = draw_snap_problem(seed, index, misaligned);
+  const Contract& of_snap = p.spec.contract;
+  const DType input = mix(seed ^ index) % 2 != 0 ? DType::fp32 : DType::bf16;
+  p.spec.contract = *Contract::make(Arithmetic::snap3, input, of_snap.reduction, of_snap.output);
+  p.spec.a_snapped = p.spec.b_snapped = false;
+  return p;
+}
+
 }  // namespace detgemm::test

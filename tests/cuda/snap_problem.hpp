@@ -12,4 +12,7 @@ namespace detgemm::test {
 /// `misaligned`: operands at any address, as misalign_operands places them.
 Problem draw_snap_problem(std::uint64_t seed, std::uint64_t index, bool misaligned = false);
 
+/// The same under snap3, bf16 or fp32 inputs, without promises.
+Problem draw_snap3_problem(std::uint64_t seed, std::uint64_t index, bool misaligned = false);
+
 }  // namespace detgemm::test

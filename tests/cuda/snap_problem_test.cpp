@@ -43,5 +43,19 @@ TEST(SnapProblem, CoversWhatItSays) {
   for (const int count : {continues, long_leaves, short_tails, many_leaves}) EXPECT_GE(count, 30);
 }
 
+TEST(Snap3Problem, IsValidAndHasBothInputs) {
+  const auto at = [](std::uintptr_t place) { return reinterpret_cast<void*>(place << 40); };
+  int wide = 0;
+  for (std::uint64_t i = 0; i < 10000; ++i) {
+    const Problem p = draw_snap3_problem(7, i, i % 3 == 0);
+    ASSERT_TRUE(validate(p.spec)) << p.text();
+    const Status valid = validate(p.spec, operands_of(p, {at(1), at(2), at(3), at(4), at(5)}));
+    ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
+    wide += p.spec.contract.input == DType::fp32;
+  }
+  EXPECT_GE(wide, 4000);
+  EXPECT_LE(wide, 6000);
+}
+
 }  // namespace
 }  // namespace detgemm::test

@@ -28,7 +28,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
-  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, or snap
+  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, snap, or snap3
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
@@ -77,7 +77,7 @@ Settings parse(int argc, char** argv) {
                                          : Reductions::all;
       s.reduction = value;
     } else if (option == "--arithmetic" &&
-               (value == "hopper" || value == "ieee_fma" || value == "snap")) {
+               (value == "hopper" || value == "ieee_fma" || value == "snap" || value == "snap3")) {
       s.arithmetic = value;
     } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
       s.odd = value == "odd";
@@ -97,6 +97,7 @@ Settings parse(int argc, char** argv) {
 
 Problem draw(const Settings& s, std::uint64_t index) {
   if (s.arithmetic == "snap") return draw_snap_problem(s.seed, index, s.odd);
+  if (s.arithmetic == "snap3") return draw_snap3_problem(s.seed, index, s.odd);
   Problem problem = s.arithmetic == "ieee_fma" ? draw_fma_problem(s.seed, index)
                                                : draw_problem(s.seed, index, s.reductions);
   if (s.odd) misalign_operands(problem);
@@ -104,6 +105,7 @@ Problem draw(const Settings& s, std::uint64_t index) {
 }
 
 const char* oracle_of(const Settings& s) {
+  if (s.arithmetic == "snap3") return "one thread an output, split and added in integers";
   if (s.arithmetic == "snap") return "one thread an output, snapped and added in integers";
   return s.arithmetic == "ieee_fma" ? "one thread an output, fp32 fma in a loop"
                                     : "one thread an output, integer model of hopper";

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""snap.py PROGRAM [--backend NAME] [--write]: compares the digests of snap.txt with those of `PROGRAM run`.
+"""snap.py PROGRAM [--backend NAME] [--file NAME] [--write]: compares the digests of snap.txt with those of `PROGRAM run`.
 
-PROGRAM is the detgemm command. Each line of snap.txt is a product of random operands, which the command makes
+PROGRAM is the detgemm command. Each line of snap.txt, or of the snap3.txt beside it, is a product of random operands, which the command makes
 alike on every machine: CONTRACT M N K DISTRIBUTION SEED DIGEST. Any backend on any vendor's device must print
 the same digests; the last line printed is one digest over all of them.
 """
@@ -13,7 +13,6 @@ import pathlib
 import subprocess
 import sys
 
-FILE = pathlib.Path(__file__).with_name('snap.txt')
 
 
 def digest_of(program, backend, contract, m, n, k, dist, seed):
@@ -30,11 +29,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('program')
     parser.add_argument('--backend', default='')
-    parser.add_argument('--write', action='store_true', help='write the digests found into snap.txt')
+    parser.add_argument('--file', default='snap.txt', help='beside this program')
+    parser.add_argument('--write', action='store_true', help='write the digests found into the file')
     options = parser.parse_args()
+    file = pathlib.Path(__file__).with_name(options.file)
     lines, wrong, count, whole = [], 0, 0, 0xcbf29ce484222325
     who = set()
-    for line in FILE.read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line.startswith('#') or not line.strip():
             lines.append(line)
             continue
@@ -49,9 +50,9 @@ def main():
         for byte in found.encode('ascii'):
             whole = ((whole ^ byte) * 0x100000001b3) % 2**64
     if options.write:
-        FILE.write_text('\n'.join(lines) + '\n')
+        file.write_text('\n'.join(lines) + '\n')
         wrong = 0
-    print(f'{count} products of snap on {", ".join(sorted(who))}, {wrong} with another digest, all: {whole:016x}')
+    print(f'{count} products of {file.stem} on {", ".join(sorted(who))}, {wrong} with another digest, all: {whole:016x}')
     sys.exit(1 if wrong or not count else 0)
 
 

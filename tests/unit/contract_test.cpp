@@ -38,6 +38,8 @@ constexpr Pinned kPinned[] = {
     {"snap/bf16/scaled:128->fp32", "92c212347e7e02c2"},
     {"snap/bf16/fold:128->fp32", "adc8f88d27bd20b9"},
     {"snap/bf16/tree:128->fp32", "dbb20b870f42dc74"},
+    {"snap3/bf16/fold:128->bf16", "5cd0fb55c95be764"},
+    {"snap3/fp32/tree:128->fp32", "2f205be17288b91d"},
 };
 
 TEST(Contract, DigestsArePinned) {

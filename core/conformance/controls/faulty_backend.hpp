@@ -97,7 +97,7 @@ std::span<const Planted> wrong_zeros();
 std::span<const Planted> stray_accesses();
 std::span<const Planted> crowded_calls();
 std::span<const Planted> snap_faults();
-std::span<const Planted> scale_faults();
+std::span<const Planted> split_faults();
 
 // One fault each; control_table.cpp says what they do.
 Fault arrival_order();

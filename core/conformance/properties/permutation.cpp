@@ -52,11 +52,11 @@ float plain_chain(const Request& request, std::int64_t leaf, DType input) {
 
 }  // namespace
 
-/// Under snap the sum of a leaf is exact, so the order of its products does not enter.
+/// Under snap and snap3 the sums of a leaf are exact, so the order of its products does not enter.
 void permutation(Case& c) {
   const Contract& contract = c.contract();
-  if (contract.arithmetic != Arithmetic::snap) {
-    return c.skip("only contracts of snap promise it");
+  if (contract.arithmetic != Arithmetic::snap && contract.arithmetic != Arithmetic::snap3) {
+    return c.skip("only contracts of snap and snap3 promise it");
   }
   Shape shape = c.draw_shape();
   shape.k = std::max<std::int64_t>(shape.k, 40);

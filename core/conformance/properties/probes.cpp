@@ -87,12 +87,33 @@ std::vector<std::int64_t> draw_units(Case& c, std::int64_t k, bool by_leaf) {
   return units;
 }
 
+/// What a product of snap3 adds: three sums per leaf of K, padded to `part` products each.
+/// `coarse_a`, `coarse_b`: whether a huge element of the operand shares the leaf, so that its tiny
+/// ones are second parts there.
+struct Sums {
+  std::vector<ProbeProduct> products;
+  std::int64_t part;
+
+  void add(std::int64_t at, const ProbeProduct& product, bool coarse_a, bool coarse_b) {
+    if (product.units != 0 && coarse_a && coarse_b) return;  // two second parts
+    const std::int64_t sum = product.units == 0 ? 0 : coarse_b ? 1 : coarse_a ? 2 : 0;
+    products[static_cast<std::size_t>((at / part * 3 + sum) * part + at % part)] = product;
+  }
+};
+
+/// The contract whose leaves are those sums.
+Contract of_sums(const Contract& contract, std::int64_t part) {
+  return *Contract::make(Arithmetic::snap, DType::bf16, {contract.reduction.kind, part},
+                         contract.output);
+}
+
 /// +X and -X somewhere and units elsewhere: the units that survive are compared with the model's.
 void survivors(Case& c, DType output, bool by_leaf) {
   const Contract& contract = c.contract();
   const DType input = contract.input;
   const std::int64_t part = std::max<std::int64_t>(contract.reduction.leaf_k, contract.k_block);
-  const bool snap = contract.arithmetic == Arithmetic::snap;
+  const bool snap3 = contract.arithmetic == Arithmetic::snap3;
+  const bool snap = contract.arithmetic == Arithmetic::snap || snap3;
   const std::int64_t k = std::max<std::int64_t>(
       c.random().between(2 * part + 1, (snap ? 24 : 8) * part), 4 * kRows + 4 * contract.k_block);
   Request request = c.draw({kRows, kCols, 1}, Distribution::normal);
@@ -111,7 +132,8 @@ void survivors(Case& c, DType output, bool by_leaf) {
       b_line[static_cast<std::size_t>(at)] = encode(std::ldexp(1.0, scale.huge), input);
     }
   }
-  // Snap rounds a leaf to a grid, on which nothing is left of the units beside a huge element of B.
+  // Snap rounds a leaf to a grid (snap3 the first parts), on which nothing is left of the units
+  // beside a huge element of B.
   std::vector<bool> coarse(static_cast<std::size_t>(k), false);
   for (const HugePair& pair : pairs) {
     for (const std::int64_t at : {pair.plus, pair.minus}) {
@@ -125,23 +147,29 @@ void survivors(Case& c, DType output, bool by_leaf) {
   bool discriminating = false;
   for (std::int64_t row = 0; row < kRows; ++row) {
     std::vector<ProbeProduct> products(static_cast<std::size_t>(k));
+    Sums sums{std::vector<ProbeProduct>(static_cast<std::size_t>(3 * ((k - 1) / part + 1) * part)),
+              part};
+    const HugePair& pair = pairs[static_cast<std::size_t>(row)];
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < k; ++i) {
       auto& product = products[static_cast<std::size_t>(i)];
       product.units = units[static_cast<std::size_t>(i)];
       total += product.units;
-      const HugePair& pair = pairs[static_cast<std::size_t>(row)];
       product.huge = i == pair.plus ? 1 : i == pair.minus ? -1 : 0;
       const double value = product.huge != 0
                                ? product.huge * std::ldexp(1.0, scale.huge)
                                : std::ldexp(static_cast<double>(product.units), scale.tiny);
-      if (coarse[static_cast<std::size_t>(i)]) product.units = 0;
+      const bool coarse_b = coarse[static_cast<std::size_t>(i)];
+      const bool coarse_a = i / part == pair.plus / part || i / part == pair.minus / part;
+      sums.add(i, product, coarse_a, coarse_b);
+      if (coarse_b) product.units = 0;
       request.a.set(row, i, encode(value, input));
       for (std::int64_t col = 0; col < kCols; ++col) {
         request.b.set(i, col, b_line[static_cast<std::size_t>(i)]);
       }
     }
-    const std::int64_t left = predict(contract, products).units;
+    const std::int64_t left = snap3 ? predict(of_sums(contract, part), sums.products).units
+                                    : predict(contract, products).units;
     discriminating = discriminating || (left > 0 && left < total);
     for (std::int64_t col = 0; col < kCols; ++col) {
       expected.set(row, col, encode(std::ldexp(static_cast<double>(left), 2 * scale.tiny), output));

@@ -96,7 +96,10 @@ void shares(Case& c) {
     return c.skip("only a tree can be shared between ranks");
   }
   const std::int64_t ranks = 1 + c.index() % 9;
-  const std::int64_t leaves = c.random().between(2, c.full() ? 40 : 14);
+  // Under snap3 a leaf becomes three, and all cuts are between them where there are 2^i.
+  const std::int64_t leaves = c.contract().arithmetic == Arithmetic::snap3
+                                  ? std::int64_t{2} << c.random().below(c.full() ? 5 : 3)
+                                  : c.random().between(2, c.full() ? 40 : 14);
   const std::int64_t k = leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);
   Request request = c.draw({c.random().between(1, 7), c.random().between(3, 10), k});
   const auto nodes = draw_nodes(c, k, ranks);

@@ -17,17 +17,21 @@ std::uint32_t expected_bits(double value, DType output) {
   return accumulator == 0.0 ? 0U : encode(accumulator, output);
 }
 
-/// By contract cdna2 flushes subnormal operands to zero, and snap rounds them to it; the others
-/// keep them.
-bool keeps_subnormals(const Contract& contract) {
-  return contract.arithmetic != Arithmetic::cdna2 && contract.arithmetic != Arithmetic::snap;
+bool snaps(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::snap || contract.arithmetic == Arithmetic::snap3;
 }
 
-/// What an operand counts as. Snap has no grid for a leaf whose largest number is beyond 2^63,
-/// which then is NaN, and rounds what is below 2^-63 to zero; special values are beyond both.
+/// By contract cdna2 flushes subnormal operands to zero, and snap and snap3 round them to it; the
+/// others keep them.
+bool keeps_subnormals(const Contract& contract) {
+  return contract.arithmetic != Arithmetic::cdna2 && !snaps(contract);
+}
+
+/// What an operand counts as. Snap and snap3 have no grid for a leaf whose largest number is beyond
+/// 2^63, which then is NaN, and round what is below 2^-63 to zero; special values are beyond both.
 double operand(std::uint32_t bits, const Contract& contract) {
   const double value = decode(bits, contract.input);
-  if (contract.arithmetic != Arithmetic::snap || !std::isfinite(value)) return value;
+  if (!snaps(contract) || !std::isfinite(value)) return value;
   if (std::fabs(value) > 0x1p64) return std::nan("");
   return std::fabs(value) < 0x1p-64 ? 0.0 : value;
 }

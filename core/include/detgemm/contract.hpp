@@ -26,6 +26,7 @@ enum class Arithmetic : std::int32_t {
   cdna3 = 4,      ///< AMD gfx942 matrix cores; published model, not run on AMD hardware
   cdna2 = 5,      ///< AMD gfx90a matrix cores; published model, not run on AMD hardware
   snap = 6,       ///< exact sums of leaves whose operands are rounded to a grid: any unit's bits
+  snap3 = 7,      ///< three sums of snap per leaf: fp32's accuracy, from any unit
 };
 
 /// The order in which k-blocks enter the accumulator.
@@ -84,6 +85,7 @@ struct DETGEMM_API Contract {
   Status validate() const;
 
   /// The number of leaves for k products: 1 for chain, ceil(k / leaf_k) otherwise; 0 for k = 0.
+  /// Under snap3 each of them becomes three leaves of the reduction.
   std::int64_t leaves(std::int64_t k) const;
 
   /// Same contract: the same bits are promised.
@@ -103,8 +105,8 @@ DETGEMM_API std::string_view name(ReductionKind kind) noexcept;
 
 /// Every arithmetic, in the order of the enumeration.
 DETGEMM_API std::span<const Arithmetic> arithmetics() noexcept;
-/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output; but snap,
-/// which has no chain.
+/// Every (arithmetic, input) pair that has a step, as `chain` contracts with fp32 output; but snap
+/// and snap3, which have no chain.
 DETGEMM_API std::span<const Contract> base_contracts() noexcept;
 
 /// The digest as 16 lower-case hexadecimal digits.
@@ -136,7 +138,8 @@ DETGEMM_API Result<KRange> rank_share(const Contract& contract, std::int64_t k, 
 /// The nodes of the tree over all leaves of k products that a range of leaves consists of, in
 /// order: the fewest there are. One rank computes the root of each (a plan of fp32 output whose k
 /// is `k_of(node)`), and `Plan::combine` joins the roots of all ranks. Refused with a sentence: a
-/// contract without a tree, and a range that is not inside of the leaves. An empty range has none.
+/// contract without a tree, a range that is not inside of the leaves, and under snap3 one that no
+/// node begins or ends with. An empty range has none.
 DETGEMM_API Result<std::vector<LeafRange>> cover(const Contract& contract, std::int64_t k,
                                                  LeafRange leaves);
 /// The products of a range of leaves of k products; the last leaf may be short. Same refusals.

@@ -109,7 +109,8 @@ enum {
   DETGEMM_BLACKWELL = 3,
   DETGEMM_CDNA3 = 4,
   DETGEMM_CDNA2 = 5,
-  DETGEMM_SNAP = 6
+  DETGEMM_SNAP = 6,
+  DETGEMM_SNAP3 = 7
 };
 
 typedef int32_t detgemm_reduction_t;
@@ -211,7 +212,7 @@ DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, de
                                              int32_t* k_block);
 
 /* The pairs of arithmetic and input that have a step, as chain contracts with fp32 output; but
- * snap, which has no chain. */
+ * snap and snap3, which have no chain. */
 DETGEMM_API size_t detgemm_contract_count(void);
 DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_t* out);
 

@@ -39,6 +39,7 @@ cuda::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
 std::string FakeKernel::text() const {
   if (pack) return "pack";
   if (snap >= 0) return "snap " + std::to_string(snap);
+  if (split >= 0) return "split " + std::string(name(input)) + " " + std::to_string(split);
   if (simt)
     return "simt " + std::string(name(input)) + " " + std::to_string(geometry) +
            (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "");
@@ -202,6 +203,14 @@ Kernel kernel(int variant) {
   return {test::address_of(kernel), kThreads, 0, 1};
 }
 
+Kernel split_kernel(int index, bool wide) {
+  if (index < 0 || index >= kSplitCount) return {};
+  test::FakeKernel kernel;
+  kernel.split = index;
+  kernel.input = wide ? DType::fp32 : DType::bf16;
+  return {test::address_of(kernel), kThreads, 0, 1};
+}
+
 }  // namespace detgemm::cuda::snap
 
 // The calls of the CUDA runtime that a launch makes; the runtime itself is not linked.
@@ -297,6 +306,11 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
     recorded.snap_variants.push_back(kernel.snap);
     recorded.snap_grids.push_back(config->gridDim.x);
     recorded.snaps_overlapping += overlap;
+    return cudaSuccess;
+  }
+  if (kernel.split >= 0) {
+    recorded.splits.push_back(*static_cast<const detgemm::cuda::snap::SplitOperand*>(arguments[0]));
+    recorded.split_kernels.push_back(kernel);
     return cudaSuccess;
   }
   if (kernel.pack) {

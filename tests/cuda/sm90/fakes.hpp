@@ -16,6 +16,7 @@
 #include "cuda/sm90/realign/tile.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 #include "cuda/snap/snap.hpp"
+#include "cuda/snap/split.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 
 namespace detgemm::test {
@@ -31,6 +32,7 @@ struct FakeKernel {
   bool simt = false;  ///< of ieee_fma; `geometry` is then the tile
   bool pack = false;  ///< copies operands
   int snap = -1;      ///< snaps an operand: its variant
+  int split = -1;     ///< splits an operand: its kernel; `input` is then the operand's type
 
   std::string text() const;
 };
@@ -58,6 +60,8 @@ struct Recorded {
   std::vector<cuda::snap::Operand> snaps;  ///< launches that snapped an operand, counted apart
   std::vector<int> snap_variants;
   std::vector<unsigned> snap_grids;
+  std::vector<cuda::snap::SplitOperand> splits;  ///< the same for snap3
+  std::vector<FakeKernel> split_kernels;
   int snaps_overlapping = 0;  ///< of these, with programmatic dependent launch
   int overlapping = 0;        ///< launches, of all kinds, with programmatic dependent launch
 

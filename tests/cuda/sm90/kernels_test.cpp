@@ -92,7 +92,7 @@ TEST(CudaKernels, ListsAgreeWithDecisions) {
   for (const char* contract :
        {"hopper/bf16/chain->bf16", "hopper/fp16/fold:512->fp16", "hopper/bf16/tree:64->fp32",
         "ieee_fma/fp32/tree:512->fp32", "ieee_fma/bf16/chain->bf16", "snap/bf16/fold:128->bf16",
-        "snap/bf16/tree:256->fp32"}) {
+        "snap/bf16/tree:256->fp32", "snap3/bf16/tree:64->fp32", "snap3/fp32/fold:128->fp32"}) {
     for (const std::int64_t n : {8, 33, 256, 4096}) {
       const GemmSpec spec = spec_of(contract, n, 2048);
       const auto all = kernels(spec.contract);

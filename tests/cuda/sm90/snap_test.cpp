@@ -133,7 +133,8 @@ TEST(CudaSnap, CopiesAreMultipliedAsAlignedOperandsAre) {
       expect_snapped(r.snaps[next++], g.b, g.n, g.bs.col, g.bs.row, g, of_a, copies);
     }
     // The multiplication is that of hopper or ieee_fma on arrays that lie like the copies.
-    const snap::SnappedCall call(g, o, reinterpret_cast<void*>(kBase));
+    const snap::SnappedCall call(g, Arithmetic::snap, DType::bf16, o,
+                                 reinterpret_cast<void*>(kBase));
     const auto plain = decide(call.arguments(), o.wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma,
                               DType::bf16, call.options());
     ASSERT_TRUE(plain.ok());

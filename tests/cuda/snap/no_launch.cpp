@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cuda/snap/snap.hpp"
+#include "cuda/snap/split.hpp"
 
 // What a launch would need: nothing here may reach it.
 
@@ -13,6 +14,7 @@ namespace detgemm::cuda {
 LaunchConfig::LaunchConfig(const Kernel&, int, const Queue&) { std::abort(); }
 namespace snap {
 Kernel kernel(int) { std::abort(); }
+Kernel split_kernel(int, bool) { std::abort(); }
 }  // namespace snap
 }  // namespace detgemm::cuda
 

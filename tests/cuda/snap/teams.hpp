@@ -15,9 +15,9 @@ namespace detgemm::test {
 /// What may be planted: the last lane, or warp, is left out of a sum; or of the largest number.
 enum class SnapFault { none, sum_without_last, largest_without_last };
 
-template <int kWords>
+template <int kWords, class Lane = cuda::snap::LaneWords<kWords>>
 struct HostWarp {
-  cuda::snap::LaneWords<kWords> lanes[32];
+  Lane lanes[32];
   SnapFault fault = SnapFault::none;
 
   template <class F>
