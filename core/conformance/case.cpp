@@ -103,8 +103,16 @@ std::optional<Output> Case::noted(Result<Output> output) {
 }
 
 std::optional<Output> Case::run(Request request) {
+  return ran(run_once(engine(), std::move(request)));
+}
+
+std::optional<Output> Case::run(GroupedRequest request) {
+  return ran(run_once(engine(), std::move(request)));
+}
+
+std::optional<Output> Case::ran(Result<Output> result) {
   ++cell_.runs;
-  auto output = noted(run_once(engine(), std::move(request)));
+  auto output = noted(std::move(result));
   if (!output) return output;
   if (!output->violation.empty()) fail(output->violation);
   if (output->kernel.empty()) fail("the run did not record its kernel");

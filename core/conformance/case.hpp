@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/conformance/data.hpp"
+#include "core/conformance/grouped_request.hpp"
 #include "core/conformance/report.hpp"
 #include "core/conformance/request.hpp"
 
@@ -77,6 +78,7 @@ class Case {
 
   /// Runs on the engine. Nothing is returned when it refuses or fails, which is noted.
   std::optional<Output> run(Request request);
+  std::optional<Output> run(GroupedRequest request);
   std::optional<Output> run_oracle(Request request);
 
   /// Whether both are equal byte by byte; the first difference is recorded as a failure.
@@ -101,6 +103,7 @@ class Case {
  private:
   std::int64_t budget() const;
   std::optional<Output> noted(Result<Output> output);
+  std::optional<Output> ran(Result<Output> output);
 
   const Setting& setting_;
   std::int64_t index_;

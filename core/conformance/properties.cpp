@@ -68,6 +68,18 @@ constexpr std::array kProperties{
     Property{"error_bound", "no further from the exact result than the derived bound", fixed<6, 24>,
              error_bound, false},
     Property{"bad_input", "a refused call writes nothing", fixed<3, 3>, bad_input, false},
+    Property{"group_neighbours", "a row of a group does not depend on the group's other rows",
+             fixed<3, 9>, group_neighbours},
+    Property{"group_order", "nor on which of the groups its own is", fixed<3, 9>, group_order},
+    Property{"group_count", "nor on how many groups there are", fixed<3, 9>, group_count},
+    Property{"group_padding", "nor on padding within and behind groups, nor on their capacity",
+             fixed<3, 9>, group_padding},
+    Property{"group_ranks", "experts on 1, 2, 4 and 8 ranks give each row the bits of its own plan",
+             fixed<3, 9>, group_ranks},
+    Property{"group_cuts", "K of groups cut into micro-batches gives the bits of the uncut K",
+             fixed<3, 12>, group_cuts},
+    Property{"group_empty", "groups without rows write nothing, groups without products the start",
+             fixed<3, 6>, group_empty, false},
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ library and needs neither PyTorch nor NumPy.
 from detgemm._library import DetgemmError, start
 from detgemm.arrays import digest, gemm
 from detgemm.contract import Contract
+from detgemm.grouping import grouped_gemm
 from detgemm.info import info, version
 from detgemm.snapping import is_snapped, snap
 
-__all__ = ["Contract", "DetgemmError", "digest", "gemm", "info", "is_snapped", "snap", "start", "version"]
+__all__ = ["Contract", "DetgemmError", "digest", "gemm", "grouped_gemm", "info", "is_snapped", "snap", "start", "version"]

@@ -13,6 +13,7 @@ HOST, CUDA, HIP = 0, 1, 2
 # The names of the C interface's number formats, in the order of its enumeration.
 DTYPES = ("bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2")
 NONE = -1
+ALIGNMENT = 256  # of workspaces, in bytes: DETGEMM_WORKSPACE_ALIGNMENT
 
 
 class DetgemmError(RuntimeError):
@@ -80,6 +81,32 @@ class SpecStruct(Struct):
                 ("beta", ctypes.c_float), ("bias", ctypes.c_int32),
                 ("continue_from_c", ctypes.c_int32), ("a_snapped", ctypes.c_int32),
                 ("b_snapped", ctypes.c_int32)]
+
+
+class OperandsStruct(Struct):
+    """detgemm_operands_t."""
+
+    _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                *((name, ctypes.POINTER(MatrixStruct)) for name in "abdc"), ("bias", ctypes.POINTER(VectorStruct))]
+
+
+class PlanOptionsStruct(Struct):
+    """detgemm_plan_options_t."""
+
+    _fields_ = [("struct_size", ctypes.c_uint32), ("max_workers", ctypes.c_int32), ("variant", ctypes.c_char_p),
+                ("stable", ctypes.c_int32), ("serial_launch", ctypes.c_int32)]
+
+
+class GroupedSpecStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("kind", ctypes.c_int32), ("gemm", ctypes.POINTER(SpecStruct)),
+                ("groups", ctypes.c_int64)]
+
+
+class GroupedOperandsStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("offset_type", ctypes.c_int32),
+                ("arrays", ctypes.POINTER(OperandsStruct)), ("offsets", ctypes.c_void_p), ("offset_count", ctypes.c_int64),
+                ("a_group", ctypes.c_int64), ("b_group", ctypes.c_int64), ("d_group", ctypes.c_int64),
+                ("c_group", ctypes.c_int64), ("bias_group", ctypes.c_int64)]
 
 
 class SnapSpecStruct(Struct):

@@ -115,14 +115,17 @@ def _workspace(first, result, views, wanted, options):
         lib.library().detgemm_plan_destroy(plan)
         most = max(most, needed.value)
         break
-    if most == 0:
-        return None
+    return device_scratch(most, wanted) if most > 0 else None
+
+
+def device_scratch(size, wanted):
+    """Memory from CuPy's pool, on its current device and in the order of its current stream."""
     try:
         import cupy
     except ImportError:
-        raise lib.DetgemmError(f"contract is {wanted.text}: it needs {most} bytes of scratch memory on the device, which "
+        raise lib.DetgemmError(f"contract is {wanted.text}: it needs {size} bytes of scratch memory on the device, which "
                                "are taken from CuPy, and that is not installed; detgemm.torch needs no CuPy") from None
-    return cupy.empty(most, cupy.uint8)
+    return cupy.empty(size, cupy.uint8)
 
 
 def digest(array, dtype=None):

@@ -55,6 +55,21 @@ class View:
         return lib.MatrixStruct(dtype=lib.DTYPES.index(self.dtype), data=self.data or None, rows=self.shape[0],
                                 cols=self.shape[1], row_stride=self.strides[0], col_stride=self.strides[1])
 
+    def group_matrix(self):
+        """A matrix, or the first of several, and how far it is to the next one."""
+        if len(self.shape) == 2:
+            return self.matrix(), 0
+        rows, cols = self.shape[1:]
+        return lib.MatrixStruct(dtype=lib.DTYPES.index(self.dtype), data=self.data or None, rows=rows, cols=cols,
+                                row_stride=self.strides[1], col_stride=self.strides[2]), self.strides[0]
+
+    def first_row(self):
+        """The first row of a matrix, whose rows lie as they do."""
+        if len(self.shape) != 2 or (self.shape[1] > 1 and self.strides[1] != 1):
+            raise lib.DetgemmError(f"{self.name} has the shape {self.shape} and the strides {self.strides}: its rows must "
+                                   "have stride 1")
+        return lib.VectorStruct(dtype=lib.DTYPES.index(self.dtype), data=self.data or None, size=self.shape[1])
+
     def vector(self):
         if len(self.shape) != 1 or (self.shape[0] > 1 and self.strides[0] != 1):
             raise lib.DetgemmError(f"{self.name} has the shape {self.shape} and the strides {self.strides}: it must "

@@ -20,6 +20,9 @@ Boxed accumulate;
 Boxed linear;
 Boxed bmm;
 Boxed bmm_out;
+Boxed grouped_gemm;
+Boxed grouped_gemm_out;
+Boxed grouped_accumulate;
 Boxed snap;
 
 }  // namespace detgemm::torch_ops

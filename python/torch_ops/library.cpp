@@ -55,6 +55,20 @@ constexpr Operator kOperators[] = {
      "float beta=0.0, int stable=0, bool a_snapped=False, bool b_snapped=False, "
      "Tensor(a!) out) -> ()",
      bmm_out},
+    {"grouped_gemm",
+     "grouped_gemm(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, "
+     "Tensor? counts=None, *, str? activation=None, int stable=0, str? backend=None, "
+     "str? variant=None, bool a_snapped=False, bool b_snapped=False) -> Tensor",
+     grouped_gemm},
+    {"grouped_gemm.out",
+     "grouped_gemm.out(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, "
+     "Tensor? counts=None, *, str? activation=None, int stable=0, str? backend=None, "
+     "str? variant=None, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
+     grouped_gemm_out},
+    {"grouped_accumulate_",
+     "grouped_accumulate_(Tensor(a!) acc, Tensor a, Tensor b, Tensor? offs, str contract, *, "
+     "int stable=0, bool a_snapped=False, bool b_snapped=False) -> ()",
+     grouped_accumulate},
     {"snap", "snap(Tensor x, int leaf, str k=\"cols\") -> Tensor", snap},
 };
 

@@ -66,12 +66,18 @@ struct KeyHash {
     mix(reinterpret_cast<std::uintptr_t>(key.variant));
     return hash ^ hash >> 32;
   }
+  std::size_t operator()(const GroupedKey& key) const {
+    const auto groups = static_cast<std::size_t>(key.groups) << 2 | static_cast<unsigned>(key.kind);
+    return (*this)(key.one) ^ groups * std::size_t{0x9e3779b97f4a7c15};
+  }
 };
 
 std::string last_error() { return detgemm_last_error(); }
 
-/// The named backend, or the first one for this kind of device that computes the problem.
-const detgemm_backend_t* backend_of(const PlanKey& key, const detgemm_gemm_spec_t& spec) {
+/// The named backend, or the first one for this kind of device that computes the problem, which
+/// `supports` says.
+template <class Supports>
+const detgemm_backend_t* backend_of(const PlanKey& key, Supports&& supports) {
   if (!key.backend->empty()) {
     const detgemm_backend_t* backend = nullptr;
     if (detgemm_backend_find(key.backend->c_str(), &backend) != DETGEMM_OK) refuse(last_error());
@@ -89,8 +95,7 @@ const detgemm_backend_t* backend_of(const PlanKey& key, const detgemm_gemm_spec_
     detgemm_device_kind_t kind = DETGEMM_HOST;
     detgemm_backend_device_kind(backend, &kind);
     if (kind != key.place.kind) continue;
-    if (detgemm_backend_available(backend) == DETGEMM_OK &&
-        detgemm_backend_supports(backend, &spec) == DETGEMM_OK) {
+    if (detgemm_backend_available(backend) == DETGEMM_OK && supports(backend) == DETGEMM_OK) {
       return backend;
     }
     const std::string who = std::string(detgemm_backend_name(backend)) + ": ";
@@ -101,7 +106,7 @@ const detgemm_backend_t* backend_of(const PlanKey& key, const detgemm_gemm_spec_
   refuse("no backend on " + name_of(key.place) + " computes " + key.contract->text + refusals);
 }
 
-Plan make(const PlanKey& key) {
+detgemm_gemm_spec_t spec_of(const PlanKey& key) {
   detgemm_gemm_spec_t spec{};
   detgemm_gemm_spec_init(&spec, sizeof spec);
   spec.n = key.n;
@@ -114,21 +119,50 @@ Plan make(const PlanKey& key) {
   spec.continue_from_c = key.continue_from_c ? 1 : 0;
   spec.a_snapped = key.a_snapped ? 1 : 0;
   spec.b_snapped = key.b_snapped ? 1 : 0;
-  if (detgemm_gemm_spec_validate(&spec) != DETGEMM_OK) refuse(last_error());
+  return spec;
+}
+
+detgemm_plan_options_t options_of(const PlanKey& key) {
   detgemm_plan_options_t options{};
   detgemm_plan_options_init(&options, sizeof options);
   options.variant = key.variant->c_str();
   options.stable = key.stable;
+  return options;
+}
+
+Plan make(const PlanKey& key) {
+  const detgemm_gemm_spec_t spec = spec_of(key);
+  if (detgemm_gemm_spec_validate(&spec) != DETGEMM_OK) refuse(last_error());
+  const detgemm_plan_options_t options = options_of(key);
+  const auto* backend =
+      backend_of(key, [&](auto* each) { return detgemm_backend_supports(each, &spec); });
   detgemm_plan_t* plan = nullptr;
-  if (detgemm_plan_create(backend_of(key, spec), &spec, &options, &plan) != DETGEMM_OK) {
-    refuse(last_error());
-  }
+  if (detgemm_plan_create(backend, &spec, &options, &plan) != DETGEMM_OK) refuse(last_error());
   return {plan, detgemm_plan_destroy};
 }
 
+GroupedPlan make(const GroupedKey& key) {
+  const detgemm_gemm_spec_t one = spec_of(key.one);
+  detgemm_grouped_spec_t spec{};
+  detgemm_grouped_spec_init(&spec, sizeof spec);
+  spec.kind = key.kind;
+  spec.gemm = &one;
+  spec.groups = key.groups;
+  if (detgemm_grouped_spec_validate(&spec) != DETGEMM_OK) refuse(last_error());
+  const detgemm_plan_options_t options = options_of(key.one);
+  const auto* backend = backend_of(
+      key.one, [&](auto* each) { return detgemm_backend_supports_grouped(each, &spec); });
+  detgemm_grouped_plan_t* plan = nullptr;
+  if (detgemm_grouped_plan_create(backend, &spec, &options, &plan) != DETGEMM_OK) {
+    refuse(last_error());
+  }
+  return {plan, detgemm_grouped_plan_destroy};
+}
+
+template <class Key, class Plan>
 class Cache {
  public:
-  Plan get(const PlanKey& key) {
+  Plan get(const Key& key) {
     {
       const std::lock_guard lock(mutex_);
       if (const auto at = index_.find(key); at != index_.end()) {
@@ -167,17 +201,21 @@ class Cache {
   }
 
  private:
-  using Recent = std::list<std::pair<PlanKey, Plan>>;
+  using Recent = std::list<std::pair<Key, Plan>>;
   std::mutex mutex_;
   Recent recent_;  // the latest first
-  std::unordered_map<PlanKey, Recent::iterator, KeyHash> index_;
+  std::unordered_map<Key, typename Recent::iterator, KeyHash> index_;
   std::vector<Plan> parked_;
   PlanCounts counts_;
 };
 
 // Never destroyed: threads of autograd may outlive the destructors of a process.
-Cache& cache() {
-  static auto* const the_cache = new Cache;
+auto& cache() {
+  static auto* const the_cache = new Cache<PlanKey, Plan>;
+  return *the_cache;
+}
+auto& grouped_cache() {
+  static auto* const the_cache = new Cache<GroupedKey, GroupedPlan>;
   return *the_cache;
 }
 
@@ -207,7 +245,18 @@ const std::string& interned(std::string_view text) {
 }
 
 Plan plan_of(const PlanKey& key) { return cache().get(key); }
-PlanCounts plan_counts() { return cache().counts(); }
-void clear_plans() { cache().clear(); }
+GroupedPlan plan_of(const GroupedKey& key) { return grouped_cache().get(key); }
+
+PlanCounts plan_counts() {
+  const PlanCounts one = cache().counts();
+  const PlanCounts many = grouped_cache().counts();
+  return {one.hits + many.hits, one.made + many.made, one.cached + many.cached,
+          one.parked + many.parked};
+}
+
+void clear_plans() {
+  cache().clear();
+  grouped_cache().clear();
+}
 
 }  // namespace detgemm::torch_ops

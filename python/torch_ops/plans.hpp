@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "detgemm/detgemm.h"
+#include "detgemm/detgemm_grouped.h"
 #include "python/torch_ops/views.hpp"
 
 namespace detgemm::torch_ops {
@@ -48,10 +48,20 @@ struct PlanKey {
 
 using Plan = std::shared_ptr<detgemm_plan_t>;
 
-/// The plan of a key: the cached one, or a new one. The cache keeps the 4096 plans that were used
-/// last and parks those that it drops, because work on a device, or a captured graph, may still use
-/// them. The device of `key.place` must be current.
+/// The same for many products in one call. Offsets are not in it either.
+struct GroupedKey {
+  PlanKey one;  ///< of one product; its k is 0 for k_grouped
+  detgemm_group_kind_t kind = DETGEMM_BATCHED;
+  std::int64_t groups = 1;
+  bool operator==(const GroupedKey&) const = default;
+};
+using GroupedPlan = std::shared_ptr<detgemm_grouped_plan_t>;
+
+/// The plan of a key: the cached one, or a new one. A cache for each kind of plan keeps the 4096
+/// that were used last and parks those that it drops, because work on a device, or a captured
+/// graph, may still use them. The device of `key.place` must be current.
 Plan plan_of(const PlanKey& key);
+GroupedPlan plan_of(const GroupedKey& key);
 
 struct PlanCounts {
   std::int64_t hits = 0;

@@ -40,12 +40,6 @@ void check_c(const Problem& problem, bool given) {
                               : "beta is " + std::to_string(problem.beta) + ", which reads it"));
 }
 
-/// B as K x N.
-void transpose(detgemm_const_matrix_t& b) {
-  std::swap(b.rows, b.cols);
-  std::swap(b.row_stride, b.col_stride);
-}
-
 void check_k(std::int64_t of_a, std::int64_t of_b, bool rows_of_b) {
   if (of_a == of_b) return;
   refuse("a has " + std::to_string(of_a) + " columns and b has " + std::to_string(of_b) +
@@ -85,9 +79,20 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
   return key;
 }
 
-Workspace::Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place) {
+namespace {
+
+std::size_t scratch_of(const detgemm_plan_t* plan, std::int64_t m) {
   std::size_t bytes = 0;
   if (detgemm_plan_workspace_size(plan, m, &bytes) != DETGEMM_OK) refuse(detgemm_last_error());
+  return bytes;
+}
+
+}  // namespace
+
+Workspace::Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place)
+    : Workspace(scratch_of(plan, m), place) {}
+
+Workspace::Workspace(std::size_t bytes, const Place& place) {
   if (bytes == 0) return;
   constexpr std::uintptr_t kAlignment = DETGEMM_WORKSPACE_ALIGNMENT;
   memory_ = empty_bytes(bytes + kAlignment, place);
@@ -128,7 +133,7 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   }
   detgemm_const_matrix_t factor = right.input();
   check_c(problem, static_cast<bool>(c) || meaning.out_is_c);
-  if (meaning.rows_of_b) transpose(factor);
+  if (meaning.rows_of_b) transpose(factor);  // B as K x N
   check_k(left.cols(), factor.rows, meaning.rows_of_b);
 
   std::optional<VectorOf> addend;

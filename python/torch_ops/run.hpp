@@ -34,6 +34,7 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
 class Workspace {
  public:
   Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place);
+  Workspace(std::size_t bytes, const Place& place);
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
 

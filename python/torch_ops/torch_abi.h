@@ -52,6 +52,7 @@ AOTITorchError aoti_torch_copy_(AtenTensorHandle to, AtenTensorHandle from, int3
 AOTITorchError aoti_torch_empty_strided(int64_t dim, const int64_t* sizes, const int64_t* strides,
                                         int32_t dtype, int32_t device_type, int32_t device_index,
                                         AtenTensorHandle* tensor);
+AOTITorchError aoti_torch_zero_(AtenTensorHandle tensor);
 
 /* Text on the stack. */
 AOTITorchError torch_string_length(StringHandle text, size_t* length);
@@ -66,6 +67,8 @@ int32_t aoti_torch_dtype_float16();
 int32_t aoti_torch_dtype_float32();
 int32_t aoti_torch_dtype_float8_e4m3fn();
 int32_t aoti_torch_dtype_float8_e5m2();
+int32_t aoti_torch_dtype_int32();
+int32_t aoti_torch_dtype_int64();
 int32_t aoti_torch_dtype_uint8();
 
 /* The current device of the calling thread. */

@@ -52,6 +52,24 @@ std::string list(std::span<const std::int64_t> numbers) {
   return text + ")";
 }
 
+/// A new tensor with row-major strides, of a type by torch's number.
+Tensor empty_of(std::span<const std::int64_t> sizes, std::int32_t code, const Place& place) {
+  std::vector<std::int64_t> strides(sizes.size(), 1);
+  for (std::size_t i = sizes.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(sizes[i], 1);
+  }
+  AtenTensorHandle handle = nullptr;
+  const bool host = place.kind == DETGEMM_HOST;
+  const std::int32_t device = host ? aoti_torch_device_type_cpu() : aoti_torch_device_type_cuda();
+  if (aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(),
+                               strides.data(), code, device, host ? -1 : place.index,
+                               &handle) != 0) {
+    refuse("a result with the shape " + list(sizes) + " could not be allocated on " +
+           name_of(place));
+  }
+  return Tensor(handle);
+}
+
 std::string label(std::string_view name) { return std::string(name); }
 
 /// A row-major copy.
@@ -121,18 +139,6 @@ detgemm_const_matrix_t matrix_of(const Description& d, const Rows& rows) {
   return m;
 }
 
-detgemm_matrix_t writable(const detgemm_const_matrix_t& view) {
-  detgemm_matrix_t m{};
-  detgemm_matrix_init(&m, sizeof m);
-  m.dtype = view.dtype;
-  m.data = const_cast<void*>(view.data);  // torch's tensors are writable; the schema says which
-  m.rows = view.rows;
-  m.cols = view.cols;
-  m.row_stride = view.row_stride;
-  m.col_stride = view.col_stride;
-  return m;
-}
-
 [[noreturn]] void refuse_strides(std::string_view name, const Description& d) {
   refuse(label(name) + " has the shape " + list(d.sizes) + " and the strides " + list(d.strides) +
          ": it must be a matrix with one stride of 1 whose rows do not overlap, since results are "
@@ -141,14 +147,33 @@ detgemm_matrix_t writable(const detgemm_const_matrix_t& view) {
 
 }  // namespace
 
+detgemm_matrix_t writable(const detgemm_const_matrix_t& view) {
+  detgemm_matrix_t m{};
+  detgemm_matrix_init(&m, sizeof m);
+  m.dtype = view.dtype;
+  m.data = const_cast<void*>(view.data);  // tensors of torch are writable
+  m.rows = view.rows;
+  m.cols = view.cols;
+  m.row_stride = view.row_stride;
+  m.col_stride = view.col_stride;
+  return m;
+}
+
+void transpose(detgemm_const_matrix_t& m) {
+  std::swap(m.rows, m.cols);
+  std::swap(m.row_stride, m.col_stride);
+}
+
 std::int64_t copies() { return copy_count.load(std::memory_order_relaxed); }
 
 std::string name_of(const Place& place) {
   return place.kind == DETGEMM_HOST ? "cpu" : "cuda:" + std::to_string(place.index);
 }
 
-Description describe(const Tensor& tensor, std::string_view name) {
-  Description d;
+namespace {
+
+/// Everything but the type, of which torch's number is returned.
+std::int32_t describe_without_type(const Tensor& tensor, std::string_view name, Description& d) {
   std::int64_t dim = 0;
   std::int64_t* sizes = nullptr;
   std::int64_t* strides = nullptr;
@@ -168,16 +193,46 @@ Description describe(const Tensor& tensor, std::string_view name) {
   } else if (device != cpu) {
     refuse(label(name) + " is neither on a CPU nor on a CUDA device: only these are computed on");
   }
-  d.dtype = dtype_of(code);
+  check(aoti_torch_get_data_ptr(handle, &d.data), "describe an operand");
+  d.sizes = {sizes, static_cast<std::size_t>(dim)};
+  d.strides = {strides, static_cast<std::size_t>(dim)};
+  return code;
+}
+
+}  // namespace
+
+Description describe(const Tensor& tensor, std::string_view name) {
+  Description d;
+  d.dtype = dtype_of(describe_without_type(tensor, name, d));
   if (d.dtype == DETGEMM_NONE) {
     refuse(label(name) +
            ".dtype is a type that no contract has: it must be torch.bfloat16, float16, float32, "
            "float8_e4m3fn or float8_e5m2");
   }
-  check(aoti_torch_get_data_ptr(handle, &d.data), "describe an operand");
-  d.sizes = {sizes, static_cast<std::size_t>(dim)};
-  d.strides = {strides, static_cast<std::size_t>(dim)};
   return d;
+}
+
+OffsetsOf::OffsetsOf(const Tensor& tensor, std::string_view name) {
+  Description d;
+  const std::int32_t code = describe_without_type(tensor, name, d);
+  static const std::int32_t narrow = aoti_torch_dtype_int32();
+  static const std::int32_t wide = aoti_torch_dtype_int64();
+  if (code != narrow && code != wide) {
+    refuse(label(name) + ".dtype is not an integer's: it must be torch.int32 or torch.int64");
+  }
+  if (d.sizes.size() != 1) {
+    refuse(label(name) + " has the shape " + list(d.sizes) + ": it must have one dimension");
+  }
+  if (d.sizes[0] > 1 && d.strides[0] != 1) {
+    copy_ = empty_of(d.sizes, code, d.place);
+    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an operand");
+    copy_count.fetch_add(1, std::memory_order_relaxed);
+    check(aoti_torch_get_data_ptr(copy_.get(), &d.data), "describe an operand");
+  }
+  data_ = d.data;
+  count_ = d.sizes[0];
+  type_ = code == narrow ? DETGEMM_I32 : DETGEMM_I64;
+  place_ = d.place;
 }
 
 MatrixOf::MatrixOf(const Tensor& tensor, std::string_view name, Copies copies)
@@ -249,20 +304,7 @@ VectorOf::VectorOf(const Tensor& tensor, std::string_view name)
 }
 
 Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const Place& place) {
-  std::vector<std::int64_t> strides(sizes.size(), 1);
-  for (std::size_t i = sizes.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<std::int64_t>(sizes[i], 1);
-  }
-  AtenTensorHandle handle = nullptr;
-  const bool host = place.kind == DETGEMM_HOST;
-  const std::int32_t device = host ? aoti_torch_device_type_cpu() : aoti_torch_device_type_cuda();
-  if (aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(),
-                               strides.data(), torch_code_of(dtype), device,
-                               host ? -1 : place.index, &handle) != 0) {
-    refuse("a result with the shape " + list(sizes) + " could not be allocated on " +
-           name_of(place));
-  }
-  return Tensor(handle);
+  return empty_of(sizes, torch_code_of(dtype), place);
 }
 
 Tensor empty_bytes(std::size_t bytes, const Place& place) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "detgemm/detgemm.h"
+#include "detgemm/detgemm_grouped.h"
 #include "python/torch_ops/stack.hpp"
 
 /// Tensors as the matrices and vectors of the C interface.
@@ -32,6 +32,24 @@ struct Description {
 /// Refuses a type that no contract reads or writes, and a device that is neither a CPU nor CUDA;
 /// the sentence calls the tensor `name`.
 Description describe(const Tensor& tensor, std::string_view name);
+
+/// Ends of groups, or counts: one dimension of int32 or int64. Where its stride is not 1 it is a
+/// copy, which it owns and which `copies()` counts.
+class OffsetsOf {
+ public:
+  OffsetsOf(const Tensor& tensor, std::string_view name);
+  const void* data() const { return data_; }
+  std::int64_t count() const { return count_; }
+  detgemm_offset_type_t type() const { return type_; }
+  const Place& place() const { return place_; }
+
+ private:
+  Tensor copy_;
+  void* data_ = nullptr;
+  std::int64_t count_ = 0;
+  detgemm_offset_type_t type_ = DETGEMM_I32;
+  Place place_;
+};
 
 /// How a copy of an operand is allowed: outputs are never copied.
 enum class Copies { allowed, refused };
@@ -63,6 +81,7 @@ class BatchOf {
 
   const Description& description() const { return description_; }
   std::int64_t count() const { return count_; }
+  std::int64_t batch_stride() const { return batch_stride_; }
   detgemm_const_matrix_t input(std::int64_t index) const;
   detgemm_matrix_t output(std::int64_t index) const;
   std::int64_t rows() const { return matrix_.rows; }
@@ -88,6 +107,11 @@ class VectorOf {
   Description description_;
   detgemm_vector_t vector_{};
 };
+
+/// The same matrix to write into: the operator's schema says which of its tensors are written.
+detgemm_matrix_t writable(const detgemm_const_matrix_t& view);
+/// Rows for columns, in place.
+void transpose(detgemm_const_matrix_t& m);
 
 /// A new tensor with row-major strides.
 Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const Place& place);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <string>
 
+#include "detgemm/conformance.hpp"
 #include "tests/grouped/arrays.hpp"
 #include "tests/grouped/properties.hpp"
 
@@ -38,6 +39,35 @@ TEST(Grouped, PropertiesHold) {
         ADD_FAILURE() << backend->name() << ", " << property.name << " (" << property.claim
                       << "): " << failure.what();
       }
+    }
+  }
+}
+
+/// What must not enter is asked by the conformance harness, of few contracts here.
+TEST(Grouped, TheHarnessFindsNothing) {
+  for (const Backend* backend : computing()) {
+    conformance::Options options;
+    options.engine = backend;
+    for (const char* contract : {"hopper/bf16/chain->bf16", "hopper/e4m3/fold:64->fp32",
+                                 "hopper/e4m3/fold:32->fp32", "hopper/bf16/fold:32->fp32",
+                                 "ieee_fma/fp32/tree:16->fp32", "ieee_fma/bf16/chain->fp32"}) {
+      options.contracts.push_back(*Contract::parse(contract));
+    }
+    for (const conformance::PropertyName& property : conformance::property_names()) {
+      const std::string name(property.name);
+      if (name.starts_with("group_")) options.properties.push_back(name);
+    }
+    ASSERT_GE(options.properties.size(), 7U);
+    const auto report = conformance::run_conformance(options);
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_TRUE(report->passed()) << conformance::render_text({&*report, 1});
+    for (const conformance::Cell& cell : report->cells) {
+      const bool cut_tree =
+          cell.property == "group_cuts" && cell.contract.find("/tree:") != std::string::npos;
+      EXPECT_EQ(cell.verdict,
+                cut_tree ? conformance::Verdict::skipped : conformance::Verdict::passed)
+          << backend->name() << ", " << cell.property << ", " << cell.contract << ": "
+          << cell.reason;
     }
   }
 }
@@ -80,6 +110,17 @@ TEST(Grouped, BackendsWithoutGroupsRefuse) {
     EXPECT_EQ(s.code(), Errc::unsupported);
     EXPECT_NE(s.message().find(backend->name()), std::string::npos) << s.message();
     if (backend->available()) {
+      // The harness skips it with that sentence, and passes nothing.
+      conformance::Options options;
+      options.engine = backend;
+      options.contracts = {spec.gemm.contract};
+      options.properties = {"group_order"};
+      const auto report = conformance::run_conformance(options);
+      ASSERT_TRUE(report.ok());
+      if (backend->supports(spec.gemm)) {
+        EXPECT_EQ(report->cells.front().verdict, conformance::Verdict::skipped);
+        EXPECT_EQ(report->cells.front().reason, s.message());
+      }
       EXPECT_EQ(GroupedPlan::create(*backend, spec).status().message(), s.message());
     }
   }

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     # Stand-ins are programs on the public interface; alpha may be fp16, which is decoded.
     "dropin": ["dropin/", "detgemm/", "core/arithmetic/formats.hpp"],
     # PyTorch's operators stand on the C interface, as any program would.
-    "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/export.hpp"],
+    "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/detgemm_grouped.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
     "bench/common": ["bench/common/", "detgemm/"],
     "bench/suite": ["bench/common/", "bench/suite/", "detgemm/"],

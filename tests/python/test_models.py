@@ -86,6 +86,44 @@ def test_experts_do_not_depend_on_the_batch(config, more, policy):
         model(ids)
 
 
+@pytest.mark.parametrize("config, more", [
+    (transformers.MixtralConfig, dict(num_local_experts=4)),
+    (transformers.Qwen3MoeConfig, dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32))])
+def test_grouped_experts_have_gradients_and_do_not_depend_on_the_batch(config, more, policy):
+    model, stock = model_of(config, **more), model_of(config, **more)
+    names = hooks.use_experts(model, policy)
+    assert len(names) == 2 and model.config._experts_implementation == "detgemm"
+    layer, theirs = model.get_submodule(names[0]), stock.get_submodule(names[0])
+    source = torch.Generator().manual_seed(1)
+    x = torch.randn(9, 64, generator=source).bfloat16()
+    index = torch.stack([torch.randperm(4, generator=source)[:2] for _ in range(9)])
+    weights = torch.rand(9, 2, generator=source).bfloat16()
+    with torch.no_grad(), detgemm.torch.audit() as report:
+        whole = layer(x, index, weights)
+        report.require_clean()
+        assert all(same(layer(x[i:i + 1], index[i:i + 1], weights[i:i + 1]), whole[i:i + 1]) for i in range(9))
+        assert (whole - theirs(x, index, weights)).abs().max() < 0.05
+        gate, up = detgemm.torch.gemm(x[:1], layer.gate_up_proj[index[0, 0]].t(), policy.forward).chunk(2, -1)
+        first = detgemm.torch.gemm(layer.act_fn(gate) * up, layer.down_proj[index[0, 0]].t(), policy.forward)
+        weights[0, 1] = 0
+        assert same(layer(x[:1], index[:1], weights[:1]), first * weights[0, 0])
+    layer.down_proj.main_grad = torch.zeros(layer.down_proj.shape)
+    for each in (layer, theirs):
+        each(x, index, weights).float().square().sum().backward()
+    assert layer.down_proj.grad is None
+    for ours, wanted in ((layer.gate_up_proj.grad, theirs.gate_up_proj.grad), (layer.down_proj.main_grad, theirs.down_proj.grad)):
+        assert (ours - wanted).abs().max() < 0.02 * wanted.abs().max() and ours.any()
+
+
+def test_experts_that_cannot_be_grouped_are_refused(policy):
+    for config, more, said in ((transformers.GptOssConfig, dict(num_local_experts=4, num_experts_per_tok=2), "with biases"),
+                               (transformers.LlamaConfig, {}, "no layer of experts")):
+        with pytest.raises(RuntimeError, match=said):
+            hooks.use_experts(model_of(config, **more), policy)
+    with pytest.raises(RuntimeError, match="it must be a detgemm.torch.Policy"):
+        hooks.use_experts(model_of(transformers.MixtralConfig, num_local_experts=4), None)
+
+
 def test_masks_that_are_not_causal_are_refused():
     model = model_of(transformers.LlamaConfig)
     hooks.use(model, None)

@@ -61,7 +61,8 @@ def test_schemas_are_an_interface():
     """A schema may gain arguments with a default; nothing else may change."""
     schemas = {str(getattr(getattr(torch.ops.detgemm, name), overload)._schema)
                for name, overload in (("gemm", "default"), ("gemm", "out"), ("accumulate_", "default"), ("linear", "default"),
-                                      ("bmm", "default"), ("bmm", "out"), ("snap", "default"))}
+                                      ("bmm", "default"), ("bmm", "out"), ("snap", "default"), ("grouped_gemm", "default"),
+                                      ("grouped_gemm", "out"), ("grouped_accumulate_", "default"))}
     assert schemas == {
         "detgemm::gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
         "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
@@ -77,4 +78,12 @@ def test_schemas_are_an_interface():
         "bool a_snapped=False, bool b_snapped=False) -> Tensor",
         "detgemm::bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., "
         "int stable=0, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
+        "detgemm::grouped_gemm(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, *, "
+        "str? activation=None, int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
+        "bool b_snapped=False) -> Tensor",
+        "detgemm::grouped_gemm.out(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, *, "
+        "str? activation=None, int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
+        "bool b_snapped=False, Tensor(a!) out) -> ()",
+        "detgemm::grouped_accumulate_(Tensor(a!) acc, Tensor a, Tensor b, Tensor? offs, str contract, *, int stable=0, "
+        "bool a_snapped=False, bool b_snapped=False) -> ()",
         "detgemm::snap(Tensor x, int leaf, str k=\"cols\") -> Tensor"}

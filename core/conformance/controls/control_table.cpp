@@ -90,6 +90,11 @@ std::span<const Control> controls() {
                        make_backend({one.name, one.run}), one.full});
       }
     }
+    for (const PlantedInGroups& one : group_faults()) {
+      Fault fault{one.name, compute_honestly};
+      fault.groups = one.change;
+      all.push_back({one.name, one.fault, one.property, one.contract, make_backend(fault)});
+    }
     return all;
   }();
   return table;

@@ -56,6 +56,31 @@ class FaultyPlan final : public PlanImpl {
   PlanOptions options_;
 };
 
+class FaultyGroupedPlan final : public GroupedPlanImpl {
+ public:
+  FaultyGroupedPlan(const GroupedSpec& spec, GroupChange change) : spec_(spec), change_(change) {}
+  std::size_t workspace_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  Status run(Stream, const GroupedOperands& operands, Workspace, RunInfo* info) const override {
+    const GroupedArguments p = flatten(spec_, operands);
+    const Contract& contract = spec_.gemm.contract;
+    arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
+      for (std::int64_t group = 0; group < p.groups; ++group) {
+        GemmArguments g = arguments_of_group(p, group);
+        if (change_ != nullptr) change_(p, group, g);
+        for_outputs(
+            g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+      }
+    });
+    if (info != nullptr) info->kernel = kernel(p.all.m);
+    return {};
+  }
+  std::string kernel(std::int64_t) const override { return "scalar"; }
+
+ private:
+  GroupedSpec spec_;
+  GroupChange change_;
+};
+
 class FaultyBackend final : public Backend {
  public:
   explicit FaultyBackend(const Fault& fault)
@@ -70,6 +95,12 @@ class FaultyBackend final : public Backend {
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     return std::shared_ptr<const PlanImpl>(std::make_shared<FaultyPlan>(fault_, spec, options));
+  }
+  Status supports_grouped(const GroupedSpec&) const override { return {}; }
+  Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions&) const override {
+    return std::shared_ptr<const GroupedPlanImpl>(
+        std::make_shared<FaultyGroupedPlan>(spec, fault_.groups));
   }
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/group_arguments.hpp"
 #include "detgemm/backend.hpp"
 
 namespace detgemm::controls {
@@ -20,6 +21,9 @@ struct Run {
   Workspace workspace;
 };
 
+/// Changes one group of a problem of many, on its way to the honest scalar code.
+using GroupChange = void (*)(const GroupedArguments& all, std::int64_t group, GemmArguments& g);
+
 /// The difference between an engine and the honest scalar one.
 struct Fault {
   std::string_view name;
@@ -28,7 +32,8 @@ struct Fault {
       nullptr;  ///< joins the roots of one output, for combine
   std::size_t workspace = 0;
   std::vector<std::string> variants{"scalar"};
-  Device* device = nullptr;  ///< the host's if null
+  Device* device = nullptr;      ///< the host's if null
+  GroupChange groups = nullptr;  ///< what happens to groups; they are right if null
 };
 
 /// An engine with the fault; it lives as long as the program.
@@ -98,6 +103,16 @@ std::span<const Planted> stray_accesses();
 std::span<const Planted> crowded_calls();
 std::span<const Planted> snap_faults();
 std::span<const Planted> split_faults();
+
+/// A fault in problems of many groups alone.
+struct PlantedInGroups {
+  std::string_view name;
+  std::string_view fault;
+  std::string_view property;
+  std::string_view contract;
+  GroupChange change;
+};
+std::span<const PlantedInGroups> group_faults();
 
 // One fault each; control_table.cpp says what they do.
 Fault arrival_order();

@@ -38,6 +38,13 @@ void specials(Case& c);
 void epilogue(Case& c);
 void error_bound(Case& c);
 void bad_input(Case& c);
+void group_neighbours(Case& c);
+void group_order(Case& c);
+void group_count(Case& c);
+void group_padding(Case& c);
+void group_ranks(Case& c);
+void group_cuts(Case& c);
+void group_empty(Case& c);
 
 /// The rows of the covering design, and a few more.
 std::int64_t combination_cases(const Contract& contract, Level level);

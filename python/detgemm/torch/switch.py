@@ -28,7 +28,7 @@ class Used(collections.Counter):
 
 
 class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
-    """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot and vdot under contracts while it is entered.
+    """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot, vdot and _grouped_mm under contracts while it is entered.
 
     contracts  a dictionary from torch types to contracts (texts, or a Policy, whose `forward` is used). The
                contract's output must be the type itself: that is what aten returns
@@ -37,8 +37,8 @@ class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
                counts it
 
     Forward and backward, eager and compiled: forms that write into `out` and those with `out_dtype` are covered
-    too. `linear`, `matmul` and `einsum` arrive here as the products above. Convolutions, attention kernels,
-    scaled and grouped products do not; `audit` lists them. The scope holds for all threads; it may be nested,
+    too. `linear`, `matmul` and `einsum` arrive here as the products above. Convolutions, attention kernels and scaled
+    products do not; `audit` lists them. The scope holds for all threads; it may be nested,
     and what was there before is restored when it ends.
     """
 
@@ -181,6 +181,10 @@ def _dot(text, x, y, *, out=None):
     return result if out is None else _into(out, result)
 
 
+def _grouped(text, a, b, offs=None, bias=None, out_dtype=None):
+    return OPS.grouped_gemm(a, b, offs, text, bias)
+
+
 # Operator: how to compute it and which argument has the type that decides. Forms with "dtype" take the type
 # of the result as their last positional argument.
 _TABLE = {
@@ -193,6 +197,7 @@ _TABLE = {
     "mv": (_mv, 0), "mv.out": (_mv, 0),
     "addmv": (_addmv, 1), "addmv.out": (_addmv, 1), "addmv_": (_addmv, 1),
     "dot": (_dot, 0), "dot.out": (_dot, 0), "vdot": (_dot, 0), "vdot.out": (_dot, 0),
+    "_grouped_mm": (_grouped, 0),
 }
 
 
@@ -225,6 +230,10 @@ def _override(name, device, original):
             if result_type is None:
                 result_type = operands.pop(which + 2)
             text = parsed(text).with_output(NAMES.get(result_type, str(result_type))).text
+        elif name == "_grouped_mm" and (args[4:] or options.get("out_dtype")):
+            result_type = args[4] if args[4:] else options["out_dtype"]
+            if result_type is not None:
+                text = parsed(text).with_output(NAMES.get(result_type, str(result_type))).text
         if in_place:
             options["out"] = operands[0]
         scope.used[name, deciding.dtype, text] += 1

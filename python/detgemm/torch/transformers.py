@@ -14,8 +14,9 @@ import torch
 from detgemm.torch.attend import attention, dense
 from detgemm.torch.dispatch import refuse
 from detgemm.torch.embeddings import Embedding
-from detgemm.torch.experts import KINDS, convert_experts
+from detgemm.torch.experts import KINDS, convert_experts, grouped_experts
 from detgemm.torch.layers import convert
+from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm
 
 NAME = "detgemm"
@@ -135,6 +136,28 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
     register()
     model.set_attn_implementation(NAME)
     return done
+
+
+def use_experts(model, policy):
+    """Computes all layers of experts of a model that transformers dispatches by grouped products under a policy, forward and
+    backward, and nothing else of it; returns their names.
+
+    A token's result depends on the token and its experts alone. Gradients of weights add tokens in the order of the call, and
+    go to `main_grad` where a weight has one; samples are not padded, so they depend on the cut into micro-batches.
+    """
+    from transformers.integrations.moe import ExpertsInterface
+    refuse(not isinstance(policy, Policy), f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    layers = {name: module for name, module in model.named_modules()
+              if hasattr(module, "is_transposed") and hasattr(module, "down_proj")}
+    refuse(not layers, "the model has no layer of experts that transformers dispatches")
+    for name, module in layers.items():
+        refuse(module.has_bias, f"{name} is a {type(module).__name__} with biases: grouped layers have none")
+        refuse(getattr(module, "has_post_expert_norm", False), f"{name} has a norm behind its experts, which is not covered")
+    ExpertsInterface.register(NAME, grouped_experts)
+    model.set_experts_implementation(NAME)
+    for module in layers.values():
+        module.policy = policy
+    return list(layers)
 
 
 class Slots:

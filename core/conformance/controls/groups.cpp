@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <array>
+
+#include "core/conformance/controls/faulty_backend.hpp"
+
+// Engines whose single products are right, and whose problems of many groups are not.
+
+namespace detgemm::controls {
+namespace {
+
+constexpr std::string_view kFold = "hopper/bf16/fold:32->fp32";
+constexpr std::string_view kWideChainOut = "hopper/bf16/chain->fp32";
+constexpr std::string_view kTree = "ieee_fma/fp32/tree:16->fp32";
+
+bool by_rows(const GroupedArguments& p) { return p.kind == GroupKind::m_grouped; }
+
+/// A chain in place of the contract's reduction, or leaves in place of its chain.
+void other_reduction(GemmArguments& g) {
+  g.reduction =
+      g.reduction.kind == ReductionKind::chain ? Reduction{ReductionKind::fold, 32} : Reduction{};
+}
+
+// What must not enter.
+void by_size(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && g.m > 2) other_reduction(g);
+}
+void by_index(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (by_rows(p) && group == p.groups / 2) other_reduction(g);
+}
+void by_count(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && p.groups >= 128) other_reduction(g);
+}
+void by_all_rows(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && p.all.m > 200) other_reduction(g);
+}
+void ignores_count(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::m_masked) g.m = p.all.m;
+}
+void by_share(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && p.groups == 4) other_reduction(g);
+}
+
+// Segments of products.
+void adds_to_c(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind != GroupKind::k_grouped || !g.continue_from_c) return;
+  g.continue_from_c = false;  // D = C + (the finished sum), as a reducing store does it
+  g.epilogue.beta = 1.0F;
+}
+void blocks_from_start(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (p.kind != GroupKind::k_grouped || group == 0 || g.k == 0) return;
+  const Segment s = segment_of(p.offsets, p.offset_type, group, p.all.k);
+  const std::int64_t into = s.begin % 16;
+  if (into == 0 || into >= g.k) return;
+  // The products before the group come first, so its own blocks begin `into` products late.
+  g.a = moved(g.a, -into * g.as.col, p.a_bytes);
+  g.b = moved(g.b, -into * g.bs.row, p.a_bytes);
+  g.k += into;
+}
+void skips_empty(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::k_grouped && g.k == 0) g.m = 0;
+}
+void writes_nobodys(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (!by_rows(p) || group != p.groups - 1) return;
+  const Segment s = segment_of(p.offsets, p.offset_type, group, p.all.m);
+  g.a = moved(p.all.a, s.begin * g.as.row, p.a_bytes);
+  g.d = moved(p.all.d, s.begin * g.ds.row, p.d_bytes);
+  g.m = p.all.m - s.begin;
+}
+
+constexpr std::array kGroupFaults{
+    PlantedInGroups{"group_size_switch", "groups of more than 2 rows are added in another order",
+                    "group_neighbours", kNarrowChain, by_size},
+    PlantedInGroups{"group_index_switch", "the group in the middle is added in another order",
+                    "group_order", kTree, by_index},
+    PlantedInGroups{"group_count_switch", "128 groups and more are added in another order",
+                    "group_count", kFold, by_count},
+    PlantedInGroups{"all_rows_switch", "more than 200 rows of all groups mean another order",
+                    "group_padding", kNarrowChain, by_all_rows},
+    PlantedInGroups{"ignores_count", "rows beyond a group's count are written", "group_padding",
+                    kWideChain, ignores_count},
+    PlantedInGroups{"share_switch", "four groups are added in another order", "group_ranks", kFold,
+                    by_share},
+    PlantedInGroups{"adds_to_c", "a group's C is added to its finished sum", "group_cuts",
+                    kWideChainOut, adds_to_c},
+    PlantedInGroups{"blocks_from_start", "steps are counted from the arrays' start", "group_cuts",
+                    kWideChainOut, blocks_from_start},
+    PlantedInGroups{"skips_empty", "a group without products is not written", "group_empty", kFold,
+                    skips_empty},
+    PlantedInGroups{"writes_nobodys_rows", "rows behind the last group are computed", "group_empty",
+                    kNarrowChain, writes_nobodys},
+};
+
+}  // namespace
+
+std::span<const PlantedInGroups> group_faults() { return kGroupFaults; }
+
+}  // namespace detgemm::controls

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Gradients of experts' weights: groups are segments of the products.
+
+#include <algorithm>
+
+#include "core/conformance/properties/experts.hpp"
+#include "core/conformance/properties/list.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+Elements rows_of_zeros(DType type, std::int64_t rows, std::int64_t cols) {
+  return Elements(type, rows, cols);
+}
+
+void append(Elements& below, const Elements& part) {
+  below.bytes.insert(below.bytes.end(), part.bytes.begin(), part.bytes.end());
+  below.rows += part.rows;
+}
+
+/// Segments of products in the making: A^T and B, and where groups end.
+struct Products {
+  Elements a, b;  // a holds A's columns as rows
+  std::vector<std::int64_t> ends;
+
+  Products(const Request& like)
+      : a(like.a.dtype, 0, like.a.rows), b(like.b.dtype, 0, like.b.cols) {}
+  void add(const Request& from, std::int64_t begin, std::int64_t end) {
+    append(a, transposed(col_slice(from.a, begin, end)));
+    append(b, row_slice(from.b, begin, end));
+  }
+  void add_zeros(std::int64_t count) {
+    append(a, rows_of_zeros(a.dtype, count, a.cols));
+    append(b, rows_of_zeros(b.dtype, count, b.cols));
+  }
+  void end_group() { ends.push_back(a.rows); }
+
+  GroupedRequest request(Case& c) const {
+    GroupedRequest r;
+    r.spec.gemm.contract = c.contract();
+    r.spec.gemm.op_a = Op::transpose;
+    r.spec.kind = GroupKind::k_grouped;
+    r.a = transposed(a);
+    r.b = b;
+    r.offsets = ends;
+    r.type = c.random().one_in(2) ? OffsetType::i32 : OffsetType::i64;
+    return r;
+  }
+};
+
+/// A step of zeros changes no accumulator that these data give, except one that is subnormal, which
+/// cdna2 flushes.
+bool zeros_change_nothing(const Contract& contract) {
+  return contract.arithmetic != Arithmetic::cdna2;
+}
+
+}  // namespace
+
+/// K of each group, continued over micro-batches that are cut at steps (chain) or leaves (fold)
+/// from the group's first product, with steps or leaves of zeros between them: the bits of each
+/// group's uncut product.
+///
+///   group         0                1           a product, z a step or leaf of zeros
+///   call 1        a a | a a z z    b b         every group continues its D
+///   call 2        a a              (none)
+///   call 3        a                b b | b
+void group_cuts(Case& c) {
+  const Contract& contract = c.contract();
+  if (contract.reduction.kind == ReductionKind::tree) {
+    return c.skip("a tree does not continue: its shape depends on the whole of K");
+  }
+  if (!computes_groups(c, GroupKind::k_grouped, true)) return;
+  const bool fold = contract.reduction.kind == ReductionKind::fold;
+  const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
+  const std::int64_t m = c.random().between(2, 6), n = c.random().between(2, 7);
+  constexpr int kGroups = 3, kCalls = 3;
+  std::vector<Request> groups;
+  Elements whole(contract.output, 0, n);
+  for (int g = 0; g < kGroups; ++g) {
+    const std::int64_t units = std::max<std::int64_t>(5, 2 * c.stretch() / unit);
+    Request request = c.draw({m, n, c.random().between(2 * unit + 1, units * unit)});
+    request.spec.op_a = Op::transpose;
+    const auto alone = c.run(request);
+    if (!alone) return;
+    append(whole, alone->d);
+    if (g == 0) c.check_order_matters(request, alone->d);
+    groups.push_back(std::move(request));
+  }
+  std::vector<std::int64_t> done(kGroups, 0);
+  Elements sum(DType::fp32, kGroups * m, n);  // +0, from which an uncut product starts
+  for (int call = 0; call < kCalls; ++call) {
+    const bool last = call + 1 == kCalls;
+    Products x(groups.front());
+    for (std::size_t g = 0; g < kGroups; ++g) {
+      const std::int64_t k = groups[g].a.cols;
+      const std::int64_t left = (k - done[g] + unit - 1) / unit;
+      const std::int64_t end = last ? k : std::min(k, done[g] + c.random().between(0, left) * unit);
+      x.add(groups[g], done[g], end);
+      done[g] = end;
+      if (end < k && zeros_change_nothing(contract)) x.add_zeros(unit * c.random().below(3));
+      x.end_group();
+    }
+    GroupedRequest request = x.request(c);
+    request.options = groups.front().options;
+    request.spec.gemm.contract = last ? contract : c.with_output(DType::fp32);
+    request.spec.gemm.continue_from_c = true;
+    request.c = sum;
+    request.in_place = request.spec.gemm.contract.output == DType::fp32 && c.random().one_in(2);
+    const auto output = c.run(request);
+    if (!output) return;
+    sum = output->d;
+  }
+  c.same(whole, sum,
+         std::to_string(kCalls) + " micro-batches of " + std::to_string(kGroups) + " groups");
+}
+
+/// Groups without rows write nothing, and groups without products give what K = 0 gives.
+void group_empty(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, 3);
+  if (!experts) return;
+  Arrangement x;
+  x.groups = {{0, {}}, {1, {}}, {0, {}}};
+  x.spare = 5;  // of nobody: must stay as they are
+  if (!same_rows(c, *experts, x, "groups without rows")) return;
+  x.groups = {{0, {}}, whole_group(*experts, 0), {1, {}}, whole_group(*experts, 1), {0, {}}};
+  if (!same_rows(c, *experts, x, "groups without rows between others")) return;
+  if (!computes_groups(c, GroupKind::k_grouped)) return;
+  const std::int64_t m = 3, n = 4;
+  Request full = c.draw({m, n, c.stretch() + 3});
+  full.spec.op_a = Op::transpose;
+  Request none = full;
+  none.a = col_slice(full.a, 0, 0);
+  none.b = row_slice(full.b, 0, 0);
+  const auto something = c.run(full);
+  const auto nothing = c.run(none);
+  if (!something || !nothing) return;
+  Products products(full);
+  Elements expected(c.contract().output, 0, n);
+  for (int g = 0; g < 4; ++g) {
+    const bool empty = g != 2;
+    if (!empty) products.add(full, 0, full.a.cols);
+    products.end_group();
+    append(expected, empty ? nothing->d : something->d);
+  }
+  const auto got = c.run(products.request(c));
+  if (!got || !c.same(expected, got->d, "groups without products")) return;
+  c.count_discriminating();  // D was filled with NaN
+}
+
+}  // namespace detgemm::conformance

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Forward passes of a mixture of experts: what must not enter a row of D.
+
+#include <algorithm>
+
+#include "core/conformance/properties/experts.hpp"
+#include "core/conformance/properties/list.hpp"
+
+namespace detgemm::conformance {
+namespace {
+
+constexpr std::size_t kExperts = 8;
+
+OffsetType any_type(Case& c) { return c.random().one_in(2) ? OffsetType::i32 : OffsetType::i64; }
+
+template <class T>
+void shuffle(Case& c, std::vector<T>& list) {
+  for (std::size_t i = list.size(); i > 1; --i) {
+    std::swap(list[i - 1],
+              list[static_cast<std::size_t>(c.random().below(static_cast<std::int64_t>(i)))]);
+  }
+}
+
+}  // namespace
+
+/// Rows of a group in another order, and some of them alone.
+void group_neighbours(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, 4);
+  if (!experts) return;
+  for (const std::int64_t keep : {1, 2, 3, 1000}) {
+    Arrangement x{whole_groups(*experts)};
+    for (Group& group : x.groups) {
+      shuffle(c, group.rows);
+      if (static_cast<std::int64_t>(group.rows.size()) > keep) {
+        group.rows.resize(static_cast<std::size_t>(keep));
+      }
+    }
+    x.type = any_type(c);
+    if (!same_rows(c, *experts, x, "at most " + std::to_string(keep) + " rows per group")) return;
+  }
+  check_order_matters(c, *experts);
+}
+
+/// Groups in other places.
+void group_order(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, kExperts);
+  if (!experts) return;
+  Arrangement x{whole_groups(*experts)};
+  for (int turn = 0; turn < 4; ++turn) {
+    x.type = any_type(c);
+    if (!same_rows(c, *experts, x, turn == 0 ? "in order" : "in another order")) return;
+    shuffle(c, x.groups);
+    // The group with most rows once at each end, too.
+    const auto first = std::find_if(x.groups.begin(), x.groups.end(),
+                                    [](const Group& group) { return group.expert == 0; });
+    if (turn > 0) std::swap(*first, turn == 1 ? x.groups.front() : x.groups.back());
+  }
+  check_order_matters(c, *experts);
+}
+
+/// One expert among 1 to 1000 groups, of which the others are empty.
+void group_count(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, 2);
+  if (!experts) return;
+  for (const std::size_t count : {1, 2, 3, 8, 64, 130, 1000}) {
+    if (count == 1000 && !c.full()) break;
+    Arrangement x;
+    x.groups.assign(count, Group{1, {}});
+    x.groups[count / 2] = whole_group(*experts, 0);
+    x.type = any_type(c);
+    if (!same_rows(c, *experts, x, std::to_string(count) + " groups")) return;
+  }
+  check_order_matters(c, *experts);
+}
+
+/// Rows of noise within segments, behind the last one, and beyond the count of a masked group.
+void group_padding(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, 4);
+  if (!experts) return;
+  for (const std::int64_t rows : {0, 1, 3, 64, 100}) {
+    Arrangement x{whole_groups(*experts), rows, rows / 2};
+    x.type = any_type(c);
+    if (!same_rows(c, *experts, x, std::to_string(rows) + " rows of padding")) return;
+    if (!computes_groups(c, GroupKind::m_masked)) return;
+    x.kind = GroupKind::m_masked;
+    if (!same_rows(c, *experts, x, "masked, " + std::to_string(rows) + " rows of room")) return;
+  }
+  check_order_matters(c, *experts);
+}
+
+/// Eight experts on 1, 2, 4 and 8 ranks, each with the rows that were sent to it, in another order.
+void group_ranks(Case& c) {
+  if (!computes_groups(c, GroupKind::m_grouped)) return;
+  const auto experts = draw_experts(c, kExperts);
+  if (!experts) return;
+  for (const std::size_t ranks : {1, 2, 4, 8}) {
+    const std::size_t share = kExperts / ranks;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      Arrangement x;
+      for (std::size_t i = 0; i < share; ++i) {
+        x.groups.push_back(whole_group(*experts, rank * share + i));
+        shuffle(c, x.groups.back().rows);
+      }
+      x.type = any_type(c);
+      if (!same_rows(c, *experts, x,
+                     "rank " + std::to_string(rank) + " of " + std::to_string(ranks))) {
+        return;
+      }
+    }
+  }
+  check_order_matters(c, *experts);
+}
+
+}  // namespace detgemm::conformance
