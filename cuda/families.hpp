@@ -66,9 +66,10 @@ struct Call {
 };
 
 /// A family of kernels is one row of the table in families.cpp, in the order of Family. To add a
-/// family, say a grouped GEMM, add a value to Family (launch.hpp), write these functions, add a
-/// row, and let `question_of`, or what it calls, say which problems are the family's; decide, name,
-/// enqueue, preparation, forced kernels and the memory of decisions then work for it.
+/// family, say for another tensor core, add a value to Family (launch.hpp), write these functions,
+/// add a row, and let `question_of`, or what it calls, say which problems are the family's; decide,
+/// name, enqueue, preparation, forced kernels and the memory of decisions then work for it.
+/// (Kernels over groups have an entry of their own, grouped/launch.hpp.)
 struct FamilyRow {
   Family family;
   /// The arithmetic whose contracts its kernels compute; they are prepared together.

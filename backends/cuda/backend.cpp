@@ -4,8 +4,10 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/grouped_plan.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
+#include "cuda/grouped/launch.hpp"
 #include "cuda/launch.hpp"
 #include "detgemm/cuda.hpp"
 
@@ -118,6 +120,35 @@ class CudaBackend final : public Backend {
         from.data, strides(from), to.data, strides(to), along ? from.rows : from.cols,
         along ? from.cols : from.rows, spec.leaf_k, options);
     return error == cudaSuccess ? Status{} : cuda::failed("launching a kernel that snaps", error);
+  }
+
+  Status supports_grouped(const GroupedSpec& spec) const override {
+    if (Status s = supports(spec.gemm); !s) return s;
+    const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
+                       !(spec.gemm.a_snapped && spec.gemm.b_snapped);
+    if (!snaps || (spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop)) return {};
+    return unsupported(
+        "cuda: contract is " + spec.gemm.contract.text() + " for " + std::to_string(spec.groups) +
+        (spec.groups == 1 ? " group" : " groups") + " of " + std::string(detgemm::name(spec.kind)) +
+        ": this backend does not snap operands in groups; snap them first and set a_snapped and "
+        "b_snapped, or run a Plan for each group");
+  }
+  std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
+    const auto device = cuda::current_device();
+    return cuda::grouped_variant_names(spec, !device || device->has_wgmma());
+  }
+  Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions& options) const override {
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    const Arithmetic arithmetic = spec.gemm.contract.arithmetic;
+    cudaError_t error = cuda::prepare_group_kernels(arithmetic, device->has_wgmma());
+    if (error == cudaSuccess && spec.kind == GroupKind::batched) {
+      error = cuda::prepare_kernels(arithmetic, device->has_wgmma());
+    }
+    if (error == cudaSuccess) return cuda::make_grouped_plan(spec, options, *device);
+    return cuda::failed(
+        "preparing the kernels over groups on device " + std::to_string(device->ordinal), error);
   }
 };
 

@@ -194,6 +194,7 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
   const std::vector<std::byte> wanted = by_slices(backend, expected);
   std::vector<std::string> variants = backend.grouped_variants(expected.spec);
   variants.emplace_back();
+  std::int64_t compared = 0;
   for (const std::string& variant : variants) {
     Arrays arrays(backend, setup);
     PlanOptions options;
@@ -203,7 +204,10 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
     const std::int64_t k = setup.kind == GroupKind::k_grouped ? arrays.k : 0;
     const Scratch scratch(arrays.device, ok(plan.workspace_bytes(arrays.m, k)));
     ok(plan.check(stream, arrays.x));
-    ok(plan.run(stream, arrays.x, scratch.get()));
+    const Status ran = plan.run(stream, arrays.x, scratch.get());
+    if (!variant.empty() && ran.code() == Errc::unsupported) continue;  // it takes other arrays
+    ok(ran);
+    ++compared;
     ok(arrays.device.synchronize(stream));
     arrays.d->array.download();
     const auto& got = arrays.d->array.image();
@@ -213,7 +217,7 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
                     " of D's memory differs from that of the slices");
     }
   }
-  return rows * setup.n * static_cast<std::int64_t>(variants.size());
+  return rows * setup.n * compared;
 }
 
 }  // namespace detgemm::grouped_tests

@@ -145,7 +145,7 @@ class DETGEMM_API GroupedPlan {
   /// All groups. Everything but the values of offsets is checked before anything is written or
   /// enqueued. On a GPU the work is enqueued on the stream and the call returns without waiting;
   /// it may be captured into a graph, whose replays read the offsets anew. Rows of D that belong to
-  /// no group keep their bytes, and rows of A and C that belong to none are not read. A group of
+  /// no group keep their bytes, and rows of A and C that belong to none do not enter. A group of
   /// k_grouped without products gives D[g] what K = 0 gives: the epilogue of +0, or of C.
   ///
   /// Offsets that break their rule are not noticed here, since that would mean waiting for them:

@@ -24,4 +24,7 @@ inline constexpr std::size_t kGatherSlotBytes = 4 * kGatherTile * kGatherTile;
 /// GatherLeaves.
 Kernel gather_kernel(DType type, bool leaves);
 
+/// The same over groups. Its arguments are GroupedArguments and GatherLeaves.
+Kernel grouped_gather_kernel(DType type, bool leaves);
+
 }  // namespace detgemm::cuda::sm90

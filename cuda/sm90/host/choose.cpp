@@ -114,12 +114,12 @@ double cache_time(double bytes, double readers) {
 }  // namespace
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped, int parts) {
+                      int sms, bool swapped, int parts, double groups) {
   using namespace model;
   const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
   const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
   const double waves =
-      std::max(1.0, std::ceil(tiles_x * tiles_y * parts / (sms * t.ctas / t.cluster)));
+      std::max(1.0, std::ceil(groups * tiles_x * tiles_y * parts / (sms * t.ctas / t.cluster)));
   const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
   const auto together = [](double a, double b) {
     return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
@@ -136,11 +136,13 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   // What they share: device memory, L2, power.
   const double x_bytes = static_cast<double>(x_rows) * k * 2;
   const double y_bytes = static_cast<double>(y_rows) * k * 2;
-  const double memory = (x_bytes + y_bytes) / kMemoryRate + kMemoryStart -
+  const double memory = groups * (x_bytes + y_bytes) / kMemoryRate + kMemoryStart -
                         kSharedStart * (1 - 1.0 / parts) +
-                        static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
-  const double cache = cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x) + kCacheStart;
-  const double flops = 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
+                        groups * static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
+  const double cache =
+      groups * (cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x)) + kCacheStart;
+  const double flops =
+      groups * 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
   const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
   const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *

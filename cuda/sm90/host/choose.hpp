@@ -38,9 +38,9 @@ const char* why_not(const Question& q);
 Choice choose(const Question& q);
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share
-/// the k of a tile.
+/// the k of a tile. `groups`: problems of this size in one launch.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped, int parts = 1);
+                      int sms, bool swapped, int parts = 1, double groups = 1);
 
 /// The raster of an output of x_rows by y_rows in tiles of `t`, of which `ctas` run at a time.
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);

@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 
+#include "cuda/simt/grouped.hpp"
 #include "cuda/simt/kernels.hpp"
 #include "cuda/sm90/chain/kernels.hpp"
 #include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/grouped/kernels.hpp"
 #include "cuda/sm90/leaves/geometry.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/realign/realign.hpp"
@@ -37,6 +39,11 @@ cuda::Kernel fake(const FakeKernel& kernel, int threads, int cluster) {
 }  // namespace
 
 std::string FakeKernel::text() const {
+  if (grouped) {
+    FakeKernel single = *this;
+    single.grouped = false;
+    return "grouped " + single.text();
+  }
   if (pack) return "pack";
   if (snap >= 0) return "snap " + std::to_string(snap);
   if (split >= 0) return "split " + std::string(name(input)) + " " + std::to_string(split);
@@ -129,6 +136,27 @@ Kernel gather_kernel(DType type, bool leaves) {
   kernel.shared_bytes = 0;
   return kernel;
 }
+Kernel grouped_gather_kernel(DType type, bool leaves) {
+  test::FakeKernel fake{Path::gather, type, -1, false, false, Form::general, leaves};
+  fake.grouped = true;
+  return {test::address_of(fake), 256, 0, 1};
+}
+template <DType T, bool kXMn, bool kYMn>
+Kernel grouped_kernel_of(int geometry) {
+  const Geometry& t = kGroupedGeometries.at(static_cast<std::size_t>(geometry));
+  if ((kXMn || kYMn) && !t.takes_mn_major()) return {};
+  test::FakeKernel fake{Path::plain, T, geometry, kXMn, kYMn};
+  fake.grouped = true;
+  return {test::address_of(fake), 128 * (t.groups + 1), 1024, 1};
+}
+template Kernel grouped_kernel_of<DType::bf16, false, false>(int);
+template Kernel grouped_kernel_of<DType::bf16, false, true>(int);
+template Kernel grouped_kernel_of<DType::bf16, true, false>(int);
+template Kernel grouped_kernel_of<DType::bf16, true, true>(int);
+template Kernel grouped_kernel_of<DType::fp16, true, true>(int);
+template Kernel grouped_kernel_of<DType::fp16, false, false>(int);
+template Kernel grouped_kernel_of<DType::fp16, false, true>(int);
+template Kernel grouped_kernel_of<DType::fp16, true, false>(int);
 Kernel pack_kernel() {
   test::FakeKernel kernel;
   kernel.pack = true;
@@ -178,6 +206,13 @@ const void* kernel_of_type(int tile) {
 template const void* kernel_of_type<DType::bf16>(int);
 template const void* kernel_of_type<DType::fp16>(int);
 template const void* kernel_of_type<DType::fp32>(int);
+
+Kernel grouped_kernel(DType type) {
+  test::FakeKernel kernel;
+  kernel.simt = kernel.grouped = true;
+  kernel.input = type;
+  return {test::address_of(kernel), 64, kMaxShared, 1};
+}
 
 template <int kPart>
 const void* line_kernel(int tile) {
@@ -325,6 +360,17 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
   recorded.grid = config->gridDim.x;
   recorded.cluster = cluster_of(config);
   recorded.shared_bytes = config->dynamicSmemBytes;
+  if (kernel.grouped) {
+    const bool tiles = !kernel.simt && kernel.path != Path::gather;
+    void** at = arguments + (tiles ? 2 : 0);
+    if (tiles) recorded.shape = *static_cast<const LaunchShape*>(arguments[1]);
+    recorded.groups = *static_cast<const detgemm::GroupedArguments*>(*at++);
+    if (tiles) recorded.grouped_shape = *static_cast<const GroupedShape*>(*at);
+    if (kernel.path == Path::gather && !kernel.simt) {
+      recorded.gather_leaves = *static_cast<const GatherLeaves*>(*at);
+    }
+    return cudaSuccess;
+  }
   if (kernel.simt) {
     recorded.params = *static_cast<const detgemm::cuda::simt::Params*>(arguments[0]);
     return cudaSuccess;

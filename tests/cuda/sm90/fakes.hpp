@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "core/contract/group_arguments.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/simt/params.hpp"
 #include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/grouped/tile.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 #include "cuda/sm90/pack/pack.hpp"
@@ -29,10 +31,10 @@ struct FakeKernel {
   bool x_mn = false, y_mn = false;
   cuda::sm90::Form form = cuda::sm90::Form::plain;
   bool leaves = false, deep = false;
-  bool simt = false;  ///< of ieee_fma; `geometry` is then the tile
-  bool pack = false;  ///< copies operands
-  int snap = -1;      ///< snaps an operand: its variant
-  int split = -1;     ///< splits an operand: its kernel; `input` is then the operand's type
+  bool simt = false;     ///< of ieee_fma; `geometry` is then the tile
+  bool pack = false;     ///< copies operands
+  int snap = -1;         ///< snaps an operand: its variant
+  bool grouped = false;  ///< over groups; `geometry` counts in kGroupedGeometries
 
   std::string text() const;
 };
@@ -60,10 +62,10 @@ struct Recorded {
   std::vector<cuda::snap::Operand> snaps;  ///< launches that snapped an operand, counted apart
   std::vector<int> snap_variants;
   std::vector<unsigned> snap_grids;
-  std::vector<cuda::snap::SplitOperand> splits;  ///< the same for snap3
-  std::vector<FakeKernel> split_kernels;
-  int snaps_overlapping = 0;  ///< of these, with programmatic dependent launch
-  int overlapping = 0;        ///< launches, of all kinds, with programmatic dependent launch
+  int snaps_overlapping = 0;               ///< of these, with programmatic dependent launch
+  GroupedArguments groups;                 ///< of launches over groups ...
+  cuda::sm90::GroupedShape grouped_shape;  ///< ... and of those by tiles
+  int overlapping = 0;  ///< launches, of all kinds, with programmatic dependent launch
 
   int fail_map = -1;       ///< index of a map whose encoding fails
   bool refuse_3d = false;  ///< the encoder takes no map of three dimensions

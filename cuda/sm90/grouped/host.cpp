@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/sm90/grouped/host.hpp"
+
+#include <algorithm>
+
+#include "cuda/sm90/grouped/kernels.hpp"
+#include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/launch.hpp"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
+
+constexpr const char* kNeedsChain = "it computes chains";
+constexpr const char* kNeedsLines =
+    "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
+    "op_b none, with lines at multiples of 16 bytes";
+constexpr const char* kNeedsStack =
+    "it reads rows through TMA: A and B need rows of products at multiples of 16 bytes, all arrays "
+    "extents below 2^30, and groups of A, C and D a whole number of rows between them";
+
+/// Arrays of groups that are one array, whose row g * step + i is row i of group g.
+struct Stack {
+  std::int64_t stride = 0, step = 0;
+  bool ok = true;
+
+  Stack(std::int64_t row_stride, std::int64_t rows, std::int64_t distance, std::int64_t groups)
+      : stride(row_stride) {
+    if (groups == 1 || distance == 0) return;
+    if (rows == 1) stride = distance;
+    ok = stride > 0 && distance % stride == 0;
+    if (ok) step = distance / stride;
+  }
+  /// Rows of all groups; at least kMaxRows where that many do not fit.
+  std::int64_t rows(std::int64_t of_one, std::int64_t groups) const {
+    if (step >= kMaxRows || of_one >= kMaxRows) return kMaxRows;
+    return (groups - 1) * step + of_one;
+  }
+};
+
+bool aligned16(const void* pointer, std::int64_t elements) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && elements * 2 % 16 == 0;
+}
+
+bool reads_c(const GemmArguments& g) { return g.continue_from_c || g.epilogue.beta != 0.0F; }
+
+/// Fold and tree of a single leaf from +0 are the chain.
+bool is_chain(const GemmArguments& g) {
+  if (g.reduction.kind == ReductionKind::chain) return true;
+  const bool single = g.k == 0 || leaves_of(g.reduction, g.k) == 1;
+  return single && (g.k == 0 || !g.continue_from_c);
+}
+
+/// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
+Roles roles_of(const GemmArguments& g, const Problem& p, const Geometry& t) {
+  const RingC c = ring_c(g, p, t);
+  const bool ring_32 = c.stages > 0 && !c.is_16;
+  const bool by_tma = lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+  if ((by_tma && !ring_32) || g.n == 1) return Roles::any;
+  return g.ds.col == 1 ? Roles::straight : Roles::any;
+}
+
+Problem problem_of(const StackedGroups& all, bool swapped) {
+  Problem p = make_problem(all.g, swapped, false, false);
+  p.x = swapped ? all.b : all.a;
+  p.y = swapped ? all.a : all.b;
+  (swapped ? p.y : p.x).rows = all.g.m;  // as D counts them
+  return p;
+}
+
+template <DType T>
+Kernel kernel_for(const Decision& d, int geometry) {
+  if (d.x_mn && d.y_mn) return grouped_kernel_of<T, true, true>(geometry);
+  if (d.x_mn) return grouped_kernel_of<T, true, false>(geometry);
+  return d.y_mn ? grouped_kernel_of<T, false, true>(geometry)
+                : grouped_kernel_of<T, false, false>(geometry);
+}
+
+/// The map of an operand: vectors of k, one matrix per group where `count` is more than 1.
+cudaError_t make_group_map(const Operand& o, DType type, std::int64_t k, std::int64_t rows,
+                           std::int64_t count, std::int64_t distance, int box_rows,
+                           CUtensorMap* map) {
+  TensorShape s;
+  s.data = o.data;
+  s.type = type;
+  s.rank = 3;
+  s.extent[o.mn_major ? 1 : 0] = static_cast<std::uint64_t>(k);
+  s.extent[o.mn_major ? 0 : 1] = static_cast<std::uint64_t>(rows);
+  s.extent[2] = static_cast<std::uint64_t>(count);
+  s.stride[0] = static_cast<std::uint64_t>(o.ld) * 2;
+  // A matrix by itself has no distance to another; any that is legal and far enough will do.
+  const std::int64_t lines = o.mn_major ? k : rows;
+  s.stride[1] =
+      static_cast<std::uint64_t>(count > 1 ? distance : std::min(o.ld * lines, kMaxStride / 2)) * 2;
+  s.box[0] = kBlockK;  // also 64 rows of an MN-major operand
+  s.box[1] = o.mn_major ? kBlockK : static_cast<std::uint32_t>(box_rows);
+  return encode(s, map);
+}
+
+}  // namespace
+
+StackedGroups stack_groups(const GroupedArguments& p) {
+  StackedGroups all;
+  all.g = p.all;
+  const GemmArguments& one = p.all;
+  const Stack a(one.as.row, one.m, p.distance.a, p.groups);
+  const Stack d(one.ds.row, one.m, p.distance.d, p.groups);
+  const Stack c(one.cs.row, one.m, p.distance.c, p.groups);
+  all.g.m = d.rows(one.m, p.groups);
+  all.g.as.row = a.stride;
+  all.g.ds.row = d.stride;
+  all.g.cs.row = c.stride;
+  all.g.reduction = {};
+  const std::int64_t a_rows = a.rows(one.m, p.groups);
+  all.a = make_operand(one.a, a_rows, one.k, a.stride, one.as.col);
+  all.b = make_operand(one.b, one.n, one.k, one.bs.col, one.bs.row);
+  all.b_distance = p.distance.b;
+  all.b_count = p.distance.b > 0 ? p.groups : 1;
+  const bool by_offsets = p.kind == GroupKind::m_grouped;
+  all.average = std::max<std::int64_t>(1, by_offsets ? ceil_div(one.m, p.groups) : one.m);
+  all.expected = by_offsets ? one.m + p.groups : one.m * p.groups;
+  const bool by_k = p.kind == GroupKind::k_grouped;
+  if (by_k ? one.reduction.kind != ReductionKind::chain : !is_chain(one)) {
+    all.why_not = kNeedsChain;
+    return all;
+  }
+  const auto fits = [&](const Operand& o) {
+    return aligned16(o.data, o.ld) && o.rows < kMaxRows && o.ld > 0 && o.ld < kMaxStride;
+  };
+  const bool stacks =
+      a.ok && d.ok && (!reads_c(one) || (c.ok && (c.step == d.step || p.groups == 1)));
+  const bool small = one.k < kMaxRows && one.n < kMaxRows && all.g.m < kMaxRows && one.m > 0 &&
+                     p.groups < kMaxRows / ceil_div(one.n, 8) &&
+                     ceil_div(all.g.m, 8) + p.groups < kMaxRows / ceil_div(one.n, 8);
+  const bool reads = one.k > 0;
+  // TMA wants strides that grow from dimension to dimension.
+  const std::int64_t b_lines = all.b.mn_major ? one.k : one.n;
+  const bool apart = all.b_count == 1 || all.b_distance >= all.b.ld * b_lines - all.b.ld;
+  all.by_k = by_k;
+  all.k = by_k ? ceil_div(one.k, p.groups) : one.k;
+  if (by_k) {
+    const bool lines = all.a.mn_major && all.b.mn_major && fits(all.a) && fits(all.b) &&
+                       one.as.row <= 1 && one.bs.col <= 1;
+    all.why_not = !stacks || !small ? kNeedsStack : !lines ? kNeedsLines : nullptr;
+    all.shape.d_step = static_cast<int>(d.step);
+    return all;
+  }
+  const bool lies = !reads || (!all.a.mn_major && fits(all.a) && fits(all.b) && apart &&
+                               all.b_distance % 8 == 0 && all.b_distance < kMaxStride);
+  if (!stacks || !small || !lies) {
+    all.why_not = kNeedsStack;
+    return all;
+  }
+  all.shape.a_step = static_cast<int>(a.step);
+  all.shape.d_step = static_cast<int>(d.step);
+  all.shape.b_step = all.b_count > 1 ? 1 : 0;
+  return all;
+}
+
+bool takes_grouped(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn) {
+  if (kind == GroupKind::k_grouped) return a_mn && b_mn && t.takes_mn_major();
+  return !a_mn && (!b_mn || t.takes_mn_major());
+}
+
+Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions& options,
+                      int forced) {
+  Choice best;
+  best.why_not = all.why_not;
+  if (best.why_not != nullptr) return best;
+  best.why_not = "it takes no operand whose M or N runs along memory";
+  const std::int64_t rows = all.average;
+  const std::int64_t n = all.g.n;
+  const auto groups = static_cast<double>(all.expected) / static_cast<double>(rows);
+  for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
+    if (forced >= 0 && static_cast<int>(i) != forced) continue;
+    const Geometry& t = kGroupedGeometries[i];
+    const GroupKind kind = all.by_k ? GroupKind::k_grouped : GroupKind::m_grouped;
+    if (!takes_grouped(t, kind, all.by_k, all.b.mn_major)) continue;
+    for (const bool swapped : {false, true}) {
+      if (swapped && all.by_k) continue;  // D and C are rows of fp32, as a rule
+      const Problem p = problem_of(all, swapped);
+      if (swapped && roles_of(all.g, p, t) == Roles::straight) continue;
+      const std::int64_t x = swapped ? n : rows;
+      const std::int64_t y = swapped ? rows : n;
+      // Boxes are as high as tiles, also where a group has fewer rows.
+      const std::int64_t loaded = std::max<std::int64_t>(x, t.load);
+      const double time =
+          predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, std::max(1.0, groups));
+      if (best.why_not == nullptr && time >= best.us) continue;
+      best.why_not = nullptr;
+      best.us = time;
+      Decision& d = best.decision;
+      d = {};
+      d.family = Family::chain;
+      d.input = input;
+      d.kernel = plain_index(i);
+      d.swapped = swapped;
+      d.x_mn = all.by_k || (swapped && all.b.mn_major);
+      d.y_mn = !swapped && all.b.mn_major;
+      const int at_once = options.sms * t.ctas;
+      d.raster = raster_of(t, x, y, at_once);
+      const std::int64_t tokens = swapped ? t.n : t.x();
+      const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
+      const std::int64_t tiles = (all.expected / tokens + all.expected / rows + 1) * across;
+      d.grid = static_cast<int>(std::min<std::int64_t>(tiles, at_once));
+    }
+  }
+  return best;
+}
+
+Kernel grouped_kernel(const Decision& d) {
+  int geometry = 0;
+  while (plain_index(static_cast<std::size_t>(geometry)) != d.kernel) ++geometry;
+  return d.input == DType::bf16 ? kernel_for<DType::bf16>(d, geometry)
+                                : kernel_for<DType::fp16>(d, geometry);
+}
+
+std::vector<Kernel> grouped_kernels() {
+  std::vector<Kernel> all;
+  for (const DType input : {DType::bf16, DType::fp16}) {
+    for (const int majors : {0, 1, 2, 3}) {
+      for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
+        Decision d;
+        d.input = input;
+        d.kernel = plain_index(i);
+        d.x_mn = majors % 2 == 1;
+        d.y_mn = majors / 2 == 1;
+        const Kernel kernel = grouped_kernel(d);
+        if (kernel.function != nullptr) all.push_back(kernel);
+      }
+    }
+  }
+  return all;
+}
+
+cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
+                           const LaunchOptions& options) {
+  const StackedGroups all = stack_groups(arguments);
+  const Geometry& t = geometry_of(d);
+  const Problem p = problem_of(all, d.swapped);
+  const Call call{all.g, options, nullptr};
+  LaunchShape shape = shape_of(d, p, call);
+  LaunchMaps maps;
+  if (all.g.k > 0) {
+    const auto make = [&](bool tokens, int box_rows, CUtensorMap* map) {
+      return tokens ? make_group_map(all.a, d.input, all.g.k, all.a.rows, 1, 0, box_rows, map)
+                    : make_group_map(all.b, d.input, all.g.k, all.b.rows, all.b_count,
+                                     all.b_distance, box_rows, map);
+    };
+    if (const auto e = make(!d.swapped, t.load, &maps.x); e != cudaSuccess) return e;
+    if (const auto e = make(d.swapped, t.n, &maps.y); e != cudaSuccess) return e;
+  }
+  if (shape.c.stages > 0 && !shape.c.copied) {
+    const auto e = make_ring_map(all.g, p, t, shape.c, &maps.c);
+    if (e != cudaSuccess) return e;
+  }
+  if (shape.d_by_tma) {
+    const auto e = make_output_map(all.g, p, t, &maps.d);
+    if (e != cudaSuccess) return e;
+  }
+  // A group may have no products, and then a NaN of C becomes canonical by a multiplication by 1.
+  if (all.by_k && all.g.continue_from_c && shape.in_registers) shape.finishes = true;
+  GroupedShape groups = all.shape;
+  groups.lags = !all.by_k && d.raster.tiles() * ceil_div(all.expected, all.average) > d.grid;
+  GroupedArguments device = arguments;
+  device.all.reduction = {};
+  device.all.cs.row = all.g.cs.row;  // of one row per group, too
+  device.all.ds.row = all.g.ds.row;
+  void* parameters[] = {&maps, &shape, &device, &groups};
+  return launch(grouped_kernel(d), d.grid, call.queue(), parameters);
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/contract/group_arguments.hpp"
+#include "cuda/families.hpp"
+#include "cuda/sm90/grouped/tile.hpp"
+#include "cuda/sm90/tile/problem.hpp"
+
+/// The host half of the tiled kernels over groups.
+namespace detgemm::cuda::sm90 {
+
+/// The arrays of all groups as the kernel sees them: those of A, C and D stacked into one array
+/// each, and B as a matrix per group.
+struct StackedGroups {
+  GemmArguments g;  ///< m: rows of D, stacked; row strides also where groups have one row
+  Operand a, b;     ///< a.rows: rows of A, stacked; b.rows: N
+  std::int64_t b_distance = 0;  ///< elements from a group's B to the next; 0: there is one B
+  std::int64_t b_count = 1;
+  GroupedShape shape;
+  std::int64_t average = 0;       ///< rows per group that are expected
+  std::int64_t expected = 0;      ///< rows of all groups, with one more for each that may be cut
+  bool by_k = false;              ///< groups are segments of products
+  std::int64_t k = 0;             ///< products per group that are expected
+  const char* why_not = nullptr;  ///< the rule by which the kernels do not take the arrays, or null
+};
+StackedGroups stack_groups(const GroupedArguments& p);
+
+/// The cheapest geometry, or the forced one (an index of kGroupedGeometries, else -1). A pure
+/// function of extents, strides and alignment: no offset is read. The Decision is that of a chain
+/// over a group of average size, with a grid for all groups.
+Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions& options,
+                      int forced);
+
+/// Whether a geometry takes a problem whose operands lie as the spec says.
+bool takes_grouped(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn);
+
+/// The compiled kernel of a decision of choose_grouped, and all of them.
+Kernel grouped_kernel(const Decision& d);
+std::vector<Kernel> grouped_kernels();
+
+cudaError_t launch_grouped(const Decision& d, const GroupedArguments& p,
+                           const LaunchOptions& options);
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/grouped/walk.cuh"
+#include "cuda/sm90/grouped/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// The job of a tile. Its rows begin where the group begins, at any row of A and D; the last tile
+/// of a group reads rows of the next one too, which no output of this group sees, and does not
+/// store them.
+///
+/// Where groups are segments of products, all of them have the same rows, and the tile of a group
+/// has bounds of k.
+template <class T>
+__device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const GroupedShape& s,
+                                          const LaunchShape& shape,
+                                          const grouped::GroupTile& tile) {
+  const int group = static_cast<int>(tile.group);
+  const bool in_offsets = p.kind == GroupKind::m_grouped;
+  const Segment rows = in_offsets ? segment_of(p.offsets, p.offset_type, tile.group, p.all.m)
+                                  : Segment{0, grouped::rows_of(p, tile.group)};
+  const int begin = static_cast<int>(rows.begin);
+  const int count = static_cast<int>(rows.count);
+  const int n = static_cast<int>(p.all.n);
+  Raster raster;
+  raster.tiles_x = ((shape.swapped ? n : count) + T::kX - 1) / T::kX;
+  raster.tiles_y = ((shape.swapped ? count : n) + T::kN - 1) / T::kN;
+  raster.group = shape.raster.group;
+  TileJob job;
+  job.group = group;
+  job.exists = 1;
+  if (tile.inside >= raster.tiles())
+    return job;  // the offsets have changed since: nothing is stored
+  int tile_x, tile_y;
+  raster.locate(static_cast<int>(tile.inside), tile_x, tile_y);
+  if constexpr (T::kByK) {
+    const Segment products = segment_of(p.offsets, p.offset_type, tile.group, p.all.k);
+    job.k_begin = static_cast<int>(products.begin);
+    job.k_end = static_cast<int>(products.begin + products.count);
+  }
+  const int from = begin + group * s.a_step;
+  const int to = begin + group * s.d_step;
+  if (shape.swapped) {
+    job.x_from = job.x = min(tile_x * T::kX, shape.x_last);
+    job.y_from = from + tile_y * T::kN;
+    job.y = to + tile_y * T::kN;
+    job.x_end = n;
+    job.y_end = to + count;
+  } else {
+    job.x_from = from + tile_x * T::kX;
+    job.x = to + tile_x * T::kX;
+    job.y_from = job.y = min(tile_y * T::kN, shape.y_last);
+    job.x_end = to + count;
+    job.y_end = n;
+  }
+  return job;
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+
+#include "cuda/sm90/tile/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+/// Geometries of kPlainGeometries that are compiled for groups: from few tokens per group, which
+/// take the narrow side, to many.
+inline constexpr auto kGroupedGeometries = [] {
+  using namespace geometry;
+  return std::array<Geometry, 8>{narrow(8, 4, 1), narrow(16, 4, 1), narrow(32, 4, 1),
+                                 tile(1, 1, 64),  tile(2, 1, 64),   tile(2, 1, 128),
+                                 tile(2, 1, 256), tile(2, 2, 128)};
+}();
+
+/// Where a grouped geometry stands in kPlainGeometries.
+constexpr int plain_index(std::size_t grouped) {
+  const auto same = [](const Geometry& a, const Geometry& b) {
+    return a.groups == b.groups && a.blocks == b.blocks && a.n == b.n && a.depth == b.depth &&
+           a.ctas == b.ctas && a.load == b.load && a.cluster == b.cluster;
+  };
+  for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
+    if (same(kPlainGeometries[i], kGroupedGeometries[grouped])) return static_cast<int>(i);
+  }
+  return -1;
+}
+constexpr bool all_are_plain() {
+  for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
+    if (plain_index(i) < 0) return false;
+  }
+  return true;
+}
+static_assert(all_are_plain(), "Every geometry of groups is one of the plain kernels.");
+
+/// A tile of D that one CTA computes next: what the warp that reads the offsets tells the others.
+struct TileJob {
+  int x_from = 0, y_from = 0;  ///< first rows in the arrays of X and Y
+  int x = 0, y = 0;            ///< the same in D, and in C
+  int x_end = 0, y_end = 0;    ///< of D, behind the last row of the group
+  int group = 0;
+  int exists = 0;              ///< 0: there is no further tile
+  int k_begin = 0, k_end = 0;  ///< products of the group, where groups are segments of them
+  int unused[2] = {};
+};
+static_assert(sizeof(TileJob) == 48, "A job is stored and loaded as three pieces of 16 bytes.");
+
+/// What a launch over groups adds to LaunchShape. Groups are stacked: group g begins at row
+/// g * step of an array, or, where its segment is in the offsets, at its beginning.
+struct GroupedShape {
+  int a_step = 0;     ///< rows of A from a group to the next
+  int d_step = 0;     ///< the same of D and C
+  int b_step = 0;     ///< 1: every group has a B, 0: they share one
+  bool lags = false;  ///< CTAs are expected to have several tiles (see Stagger)
+};
+
+/// A kernel over groups at compile time: a Tile whose ring is smaller by a few jobs.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
+struct GroupedTile : Tile<kT, kG, kXMnT, kYMnT> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+  /// Groups are segments of the products, k, of two operands whose M and N run along memory; else
+  /// of rows.
+  static constexpr bool kByK = kXMnT && kYMnT;
+  static constexpr int kJobs = 4;
+  /// Jobs, and two barriers for each.
+  static constexpr int kJobBytes = kJobs * (static_cast<int>(sizeof(TileJob)) + 16);
+  static constexpr int kStagingBytes = Base::kEpilogueBytes;
+  static constexpr int kEpilogueBytes = kStagingBytes + kJobBytes;
+  static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
+  static constexpr int kLag = kStages >= 6 ? 2 : 0;
+  static constexpr int kSharedBytes =
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
+  static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
+  static_assert(kG.cluster == 1, "A CTA has a tile of a group to itself.");
+};
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include "cuda/grouped/launch.hpp"
+#include "cuda/simt/tile.hpp"
+#include "tests/cuda/sm90/fakes.hpp"
+
+// The host half of launches over groups, on the fake runtime: what is decided, what is launched and
+// with which maps and shapes, how much workspace is asked for, and what is refused.
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda;
+using namespace cuda::sm90;
+
+constexpr auto kBf16 = DType::bf16;
+
+LaunchOptions options() {
+  LaunchOptions o;
+  o.sms = 132;
+  return o;
+}
+
+/// Packed groups, one behind the other: weights n x k (the columns of B run along k), or k x n.
+GroupedArguments groups_of(GroupKind kind, std::int64_t groups, std::int64_t m, std::int64_t n,
+                           std::int64_t k, bool b_mn = false) {
+  Layout l;
+  l.m = m, l.n = n, l.k = k, l.b_mn = b_mn;
+  GroupedArguments p;
+  p.all = arguments(l);
+  p.kind = kind;
+  p.groups = groups;
+  p.a_bytes = p.d_bytes = p.c_bytes = p.bias_bytes = 2;
+  p.offsets = kind == GroupKind::batched ? nullptr : reinterpret_cast<const void*>(4096);
+  if (kind == GroupKind::batched || kind == GroupKind::m_masked) p.distance.a = m * k;
+  if (kind != GroupKind::k_grouped) p.distance.b = n * k;
+  if (kind != GroupKind::m_grouped) p.distance.d = m * n;
+  return p;
+}
+
+struct RanGroups {
+  Status refusal;
+  cudaError_t error = cudaSuccess;
+  GroupedDecision decision;
+  std::string name;
+};
+RanGroups run_groups(const GroupedArguments& p, const GroupKernel* forced = nullptr,
+                     Arithmetic arithmetic = Arithmetic::hopper, DType input = kBf16,
+                     void* workspace = nullptr) {
+  RanGroups ran;
+  auto decision = decide_groups(p, arithmetic, input, options(), forced);
+  ran.refusal = decision.status();
+  if (!decision) return ran;
+  ran.decision = *decision;
+  ran.error = enqueue_groups(ran.decision, p, arithmetic, input, options(), workspace);
+  ran.name = name(ran.decision);
+  return ran;
+}
+
+TEST(Grouped, SegmentsOfRowsAreOneLaunchByTiles) {
+  Recorded& r = record();
+  const GroupedArguments p = groups_of(GroupKind::m_grouped, 8, 8192, 4096, 7168);
+  const RanGroups ran = run_groups(p);
+  ASSERT_TRUE(ran.refusal.ok()) << ran.refusal.message();
+  EXPECT_EQ(ran.error, cudaSuccess);
+  EXPECT_EQ(ran.decision.way, GroupWay::tiles);
+  EXPECT_NE(ran.name.find("/grouped"), std::string::npos) << ran.name;
+  EXPECT_EQ(r.launches, 1);
+  EXPECT_TRUE(r.kernel.grouped);
+  EXPECT_TRUE(r.overlap);
+  EXPECT_EQ(r.grid, 132U);
+  EXPECT_EQ(r.groups.offsets, p.offsets);
+  EXPECT_EQ(r.grouped_shape.a_step, 0);
+  EXPECT_EQ(r.grouped_shape.d_step, 0);
+  EXPECT_EQ(r.grouped_shape.b_step, 1);
+  ASSERT_EQ(r.maps.size(), 3U);  // X, Y, D
+  const TensorShape& weights = r.maps[r.shape.swapped ? 0 : 1];
+  const TensorShape& tokens = r.maps[r.shape.swapped ? 1 : 0];
+  EXPECT_EQ(weights.rank, 3);
+  EXPECT_EQ(weights.extent[2], 8U);
+  EXPECT_EQ(weights.stride[1], 4096U * 7168U * 2U);
+  EXPECT_EQ(weights.extent[0], 7168U);
+  EXPECT_EQ(weights.extent[1], 4096U);
+  EXPECT_EQ(tokens.extent[1], 8192U);
+  EXPECT_EQ(tokens.extent[2], 1U);
+  EXPECT_EQ(r.maps[2].extent[0], 4096U);
+  EXPECT_EQ(r.maps[2].extent[1], 8192U);
+}
+
+TEST(Grouped, AChoiceDependsOnExtentsAlone) {
+  // As few tokens per expert as a step of decoding has: they take the narrow side.
+  const auto few = run_groups(groups_of(GroupKind::m_grouped, 128, 512, 2048, 768));
+  EXPECT_EQ(few.decision.way, GroupWay::tiles);
+  EXPECT_TRUE(few.decision.one.swapped) << few.name;
+  const auto many = run_groups(groups_of(GroupKind::m_grouped, 4, 32768, 4096, 7168));
+  EXPECT_GE(geometry_of(many.decision.one).x() * geometry_of(many.decision.one).n, 128 * 256)
+      << many.name;
+  // Neither the addresses of the offsets nor their type.
+  GroupedArguments p = groups_of(GroupKind::m_grouped, 128, 512, 2048, 768);
+  p.offsets = reinterpret_cast<const void*>(1 << 20);
+  p.offset_type = OffsetType::i64;
+  EXPECT_EQ(run_groups(p).name, few.name);
+}
+
+TEST(Grouped, GroupsOfRowsAreStacked) {
+  Recorded& r = record();
+  GroupedArguments p = groups_of(GroupKind::m_masked, 5, 300, 512, 256, true);
+  p.distance.a = 310 * 256;  // ten rows of padding
+  p.distance.d = 305 * 512;
+  const RanGroups ran = run_groups(p);
+  EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+  EXPECT_EQ(r.grouped_shape.a_step, 310);
+  EXPECT_EQ(r.grouped_shape.d_step, 305);
+  const TensorShape& tokens = r.maps[r.shape.swapped ? 1 : 0];
+  const TensorShape& weights = r.maps[r.shape.swapped ? 0 : 1];
+  EXPECT_EQ(tokens.extent[1], 4U * 310U + 300U);
+  EXPECT_EQ(r.maps[2].extent[1], 4U * 305U + 300U);
+  EXPECT_EQ(weights.extent[0], 512U);  // N runs along memory
+  EXPECT_EQ(weights.extent[1], 256U);  // and K ends where the matrix ends
+  EXPECT_EQ(weights.box[1], 64U);
+  EXPECT_TRUE(r.kernel.x_mn || r.kernel.y_mn);
+}
+
+TEST(Grouped, OneRowPerGroupHasTheDistanceAsItsStride) {
+  Recorded& r = record();
+  const RanGroups ran = run_groups(groups_of(GroupKind::batched, 64, 1, 512, 256));
+  EXPECT_EQ(ran.decision.way, GroupWay::tiles);
+  EXPECT_EQ(r.grouped_shape.a_step, 1);
+  EXPECT_EQ(r.grouped_shape.d_step, 1);
+  EXPECT_EQ(r.groups.all.ds.row, 512);
+  EXPECT_EQ(r.maps[2].extent[1], 64U);
+}
+
+TEST(Grouped, SharedOperandsHaveNoDistance) {
+  Recorded& r = record();
+  GroupedArguments p = groups_of(GroupKind::batched, 6, 128, 512, 256);
+  p.distance.a = p.distance.b = 0;
+  EXPECT_EQ(run_groups(p).decision.way, GroupWay::tiles);
+  EXPECT_EQ(r.grouped_shape.a_step, 0);
+  EXPECT_EQ(r.grouped_shape.b_step, 0);
+  EXPECT_EQ(r.maps[r.shape.swapped ? 0 : 1].extent[2], 1U);
+}
+
+TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
+  struct Row {
+    const char* what;
+    void (*change)(GroupedArguments&);
+    GroupKind kind;
+    GroupWay way;
+  };
+  const Row rows[] = {
+      {"fold",
+       [](GroupedArguments& p) {
+         p.all.reduction = {ReductionKind::fold, 128};
+       },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"a fold of one leaf",
+       [](GroupedArguments& p) {
+         p.all.reduction = {ReductionKind::fold, 512};
+       },
+       GroupKind::m_grouped, GroupWay::tiles},
+      {"tree, batched",
+       [](GroupedArguments& p) {
+         p.all.reduction = {ReductionKind::tree, 128};
+       },
+       GroupKind::batched, GroupWay::loop},
+      {"k_grouped along k", [](GroupedArguments&) {}, GroupKind::k_grouped, GroupWay::gather},
+      {"k_grouped along M and N",
+       [](GroupedArguments& p) {
+         p.all.as = {1, 256}, p.all.bs = {512, 1};
+       },
+       GroupKind::k_grouped, GroupWay::tiles},
+      {"k_grouped fold",
+       [](GroupedArguments& p) {
+         p.all.as = {1, 256}, p.all.bs = {512, 1};
+         p.all.reduction = {ReductionKind::fold, 1024};
+       },
+       GroupKind::k_grouped, GroupWay::gather},
+      {"k_grouped at an odd address",
+       [](GroupedArguments& p) {
+         p.all.as = {1, 256}, p.all.bs = {512, 1};
+         p.all.b = reinterpret_cast<const void*>(4098);
+       },
+       GroupKind::k_grouped, GroupWay::gather},
+      {"A at an odd address",
+       [](GroupedArguments& p) { p.all.a = reinterpret_cast<const void*>(4098); },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"A whose rows run across memory",
+       [](GroupedArguments& p) {
+         p.all.as = {1, p.all.m};
+       },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"B at odd distances", [](GroupedArguments& p) { p.distance.b += 1; }, GroupKind::m_grouped,
+       GroupWay::gather},
+      {"interleaved D, masked",
+       [](GroupedArguments& p) { p.all.ds.row = 512 * 4, p.distance.d = 512; }, GroupKind::m_masked,
+       GroupWay::gather},
+      {"interleaved B", [](GroupedArguments& p) { p.all.bs.col = 256 * 4, p.distance.b = 256; },
+       GroupKind::m_masked, GroupWay::gather},
+      {"interleaved D, batched",
+       [](GroupedArguments& p) { p.all.ds.row = 512 * 4, p.distance.d = 512; }, GroupKind::batched,
+       GroupWay::loop},
+      {"D at an odd address",  // ordinary stores
+       [](GroupedArguments& p) { p.all.d = reinterpret_cast<void*>(4098); }, GroupKind::m_grouped,
+       GroupWay::tiles},
+      {"gelu", [](GroupedArguments& p) { p.all.epilogue.activation = Activation::gelu; },
+       GroupKind::m_grouped, GroupWay::tiles},
+  };
+  for (const Row& row : rows) {
+    Recorded& r = record();
+    GroupedArguments p = groups_of(row.kind, 4, 256, 512, 256);
+    row.change(p);
+    const RanGroups ran = run_groups(p);
+    ASSERT_TRUE(ran.refusal.ok()) << row.what << ran.refusal.message();
+    EXPECT_EQ(ran.error, cudaSuccess) << row.what;
+    EXPECT_EQ(ran.decision.way, row.way) << row.what << ": " << ran.name;
+    EXPECT_EQ(r.launches, row.way == GroupWay::loop ? 4 : 1) << row.what;
+    EXPECT_EQ(r.kernel.grouped, row.way != GroupWay::loop) << row.what;
+  }
+}
+
+TEST(Grouped, TreesWaitInTheWorkspaceOfGather) {
+  GroupedSpec spec;
+  spec.kind = GroupKind::m_grouped;
+  spec.groups = 4;
+  spec.gemm.n = 512, spec.gemm.k = 4096;
+  spec.gemm.contract = *Contract::parse("hopper/bf16/tree:64->bf16");
+  const std::size_t bytes = grouped_workspace_bytes(spec, 256, 0, options());
+  GroupedArguments p = groups_of(GroupKind::m_grouped, 4, 256, 512, 4096);
+  p.all.reduction = spec.gemm.contract.reduction;
+  Recorded& r = record();
+  char workspace = 0;
+  const RanGroups ran = run_groups(p, nullptr, Arithmetic::hopper, kBf16, &workspace);
+  EXPECT_EQ(ran.decision.way, GroupWay::gather);
+  EXPECT_EQ(reinterpret_cast<char*>(r.gather_leaves.waiting), &workspace);
+  EXPECT_GT(r.gather_leaves.levels, 0);
+  EXPECT_EQ(bytes, r.grid * static_cast<std::size_t>(r.gather_leaves.levels) * kGatherSlotBytes);
+  // It grows with the rows and, for k_grouped, with the products.
+  std::size_t last = 0;
+  for (std::int64_t m : {0, 1, 100, 1000, 100000}) {
+    const std::size_t now = grouped_workspace_bytes(spec, m, 0, options());
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  spec.kind = GroupKind::k_grouped;
+  spec.gemm.k = 0;
+  last = 0;
+  for (std::int64_t k : {0, 64, 1000, 100000}) {
+    const std::size_t now = grouped_workspace_bytes(spec, 100, k, options());
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  EXPECT_GT(last, 0U);
+}
+
+TEST(Grouped, OrdinaryCoresComputeIeeeFma) {
+  Recorded& r = record();
+  GroupedArguments p = groups_of(GroupKind::k_grouped, 4, 64, 512, 4096);
+  p.all.reduction = {ReductionKind::tree, 16};
+  const RanGroups ran = run_groups(p, nullptr, Arithmetic::ieee_fma, DType::fp32);
+  EXPECT_EQ(ran.decision.way, GroupWay::simt);
+  EXPECT_EQ(ran.error, cudaSuccess);
+  EXPECT_TRUE(r.kernel.simt && r.kernel.grouped);
+  EXPECT_FALSE(r.overlap);  // its kernels do not wait by themselves
+  EXPECT_GT(ran.decision.levels, 1);
+  p.all.k = std::int64_t{1} << 32;
+  p.all.reduction.leaf_k = 1;
+  const RanGroups deep = run_groups(p, nullptr, Arithmetic::ieee_fma, DType::fp32);
+  EXPECT_EQ(deep.refusal.code(), Errc::unsupported);
+  EXPECT_NE(deep.refusal.message().find("so many leaves"), std::string::npos);
+}
+
+TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
+  for (const char* contract :
+       {"hopper/bf16/chain->bf16", "hopper/bf16/tree:64->bf16", "ieee_fma/bf16/chain->bf16"}) {
+    for (GroupKind kind :
+         {GroupKind::batched, GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
+      for (bool b_mn : {false, true}) {
+        GroupedSpec spec;
+        spec.kind = kind;
+        spec.groups = 3;
+        spec.gemm.n = 512;
+        spec.gemm.k = kind == GroupKind::k_grouped ? 0 : 256;
+        spec.gemm.op_b = b_mn ? Op::none : Op::transpose;
+        spec.gemm.op_a = kind == GroupKind::k_grouped ? Op::transpose : Op::none;
+        spec.gemm.contract = *Contract::parse(contract);
+        GroupedArguments p = groups_of(kind, 3, 200, 512, 256, b_mn);
+        p.all.reduction = spec.gemm.contract.reduction;
+        if (kind == GroupKind::k_grouped) p.all.as = {1, 200};
+        const auto kernels = group_kernels(spec, true);
+        ASSERT_FALSE(kernels.empty());
+        for (const GroupKernel& kernel : kernels) {
+          record();
+          const RanGroups ran = run_groups(p, &kernel, spec.gemm.contract.arithmetic);
+          EXPECT_TRUE(ran.refusal.ok()) << kernel.name << ": " << ran.refusal.message();
+          EXPECT_EQ(ran.error, cudaSuccess) << kernel.name;
+          EXPECT_EQ(ran.decision.way, kernel.way);
+          EXPECT_NE(ran.name.find(kernel.way == GroupWay::loop ? "loop of 3" : kernel.name),
+                    std::string::npos)
+              << ran.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Grouped, AForcedKernelNeverHandsOver) {
+  GroupedArguments p = groups_of(GroupKind::m_grouped, 4, 256, 512, 256);
+  p.all.a = reinterpret_cast<const void*>(4098);
+  const GroupKernel forced{"128x128", GroupWay::tiles, 5};
+  Recorded& r = record();
+  const RanGroups ran = run_groups(p, &forced);
+  EXPECT_EQ(ran.refusal.code(), Errc::unsupported);
+  EXPECT_NE(ran.refusal.message().find("128x128"), std::string::npos);
+  EXPECT_EQ(r.launches, 0);
+}
+
+TEST(Grouped, AMapThatIsRefusedEndsTheCall) {
+  for (int map : {0, 1, 2}) {
+    Recorded& r = record();
+    r.fail_map = map;
+    const RanGroups ran = run_groups(groups_of(GroupKind::m_grouped, 4, 256, 512, 256));
+    EXPECT_NE(ran.error, cudaSuccess);
+    EXPECT_EQ(r.launches, 0);
+  }
+}
+
+TEST(Grouped, NothingToComputeIsNothingToLaunch) {
+  Recorded& r = record();
+  EXPECT_EQ(run_groups(groups_of(GroupKind::m_grouped, 4, 0, 512, 256)).name, "none (no outputs)");
+  EXPECT_EQ(r.launches, 0);
+}
+
+}  // namespace
+}  // namespace detgemm::test
