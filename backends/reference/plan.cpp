@@ -137,7 +137,7 @@ class ReferencePlan final : public PlanImpl {
     g.reduction.leaf_k = shape.leaf_k;
   }
 
-  void run_all(const GemmArguments& g, std::byte* scratch) const {
+  void run_all(const GemmArguments& g, const ScalePair& scales, std::byte* scratch) const {
     const std::int64_t max_workers = workers_at_most(g, static_cast<double>(g.k));
     const Grid grid = make_grid(kernel_, g.m, g.n, max_workers);
     run_tiles(kernel_, grid.tiles(), max_workers, scratch, scratch_, "detgemm::reference::tiles",

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "core/api/scale_checks.hpp"
 #include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
 #include "core/contract/wording.hpp"

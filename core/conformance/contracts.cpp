@@ -48,6 +48,11 @@ std::vector<Contract> default_contracts(const Backend& engine) {
                                         DType::fp32);  // has no chain
   list.push_back(with_leaf(engine, snap, ReductionKind::fold, DType::fp32));
   list.push_back(with_leaf(engine, snap, ReductionKind::tree, DType::bf16));
+  // Scales join leaves of any arithmetic in the same way: the one they are made for, and one other.
+  const Contract fp8 = *Contract::make(Arithmetic::hopper, DType::e4m3, {}, DType::bf16);
+  const Contract plain = *Contract::make(Arithmetic::ieee_fma, DType::bf16, {}, DType::fp32);
+  list.push_back(with_leaf(engine, fp8, ReductionKind::scaled, DType::bf16));
+  list.push_back(with_leaf(engine, plain, ReductionKind::scaled, DType::fp32));
   for (const DType input : {DType::bf16, DType::fp32}) {
     const Contract snap3 =
         *Contract::make(Arithmetic::snap3, input, {ReductionKind::fold, 128}, DType::fp32);

@@ -92,18 +92,27 @@ DETGEMM_HD float reduce_snap3(const GemmArguments& g, std::int64_t row, std::int
   return reduce_leaves({g.reduction.kind, 1}, sums, start_value(g, row, col), sum_of);
 }
 
-/// One output from operands to memory: the contract, executable, one scalar at a time.
+/// One output from operands to memory: the contract, executable, one scalar at a time. The scales
+/// are looked at under `scaled` alone.
 template <Arithmetic A, DType T>
 DETGEMM_HD void compute_element(const GemmArguments& g, const ScalePair& scales, std::int64_t row,
                                 std::int64_t col) {
   const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
     return chain_element<A, T>(g, row, col, begin, end, start);
   };
+  const auto scale = [&](std::int64_t i) { return scale_of_leaf(scales, row, col, i); };
   if constexpr (A == Arithmetic::snap3) {
     finish_element(g, row, col, reduce_snap3<A, T>(g, row, col));
   } else {
-    finish_element(g, row, col, reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf));
+    finish_element(g, row, col,
+                   reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf, scale));
   }
+}
+
+/// The same for reductions without scales.
+template <Arithmetic A, DType T>
+DETGEMM_HD void compute_element(const GemmArguments& g, std::int64_t row, std::int64_t col) {
+  compute_element<A, T>(g, ScalePair{}, row, col);
 }
 
 /// One output of a combine: `count` roots of nodes that follow each other, joined as the tree joins

@@ -122,9 +122,14 @@ Status Contract::validate() const {
                        " rounds operands to a grid per leaf, so it needs fold or tree");
       }
       return {};
+    case ReductionKind::scaled:
+      if (arithmetic == Arithmetic::snap3) {
+        return invalid("contract reduction is scaled: " + pair +
+                       " makes three sums of a leaf, so it needs fold or tree");
+      }
+      [[fallthrough]];
     case ReductionKind::fold:
     case ReductionKind::tree:
-    case ReductionKind::scaled:
       if (leaf < 1 || leaf > kMaxLeaf || leaf % k_block != 0) {
         return invalid("contract leaf is " + std::to_string(leaf) + ": it must be a multiple of " +
                        pair + "'s k_block " + std::to_string(k_block) + " between " +

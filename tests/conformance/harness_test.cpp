@@ -223,7 +223,8 @@ TEST(Harness, TheSameSeedDrawsTheSameProblems) {
 
 TEST(Harness, DefaultContractsCoverEveryArithmeticAndReduction) {
   const auto list = default_contracts(controls::honest());
-  EXPECT_EQ(list.size(), 3 * base_contracts().size() + 6);  // snap, snap3: no chain
+  // 2 of snap and 4 of snap3, which have no chain; 2 of scaled.
+  EXPECT_EQ(list.size(), 3 * base_contracts().size() + 8);
   std::set<DType> outputs;
   for (const Contract& contract : list) {
     EXPECT_TRUE(contract.validate().ok()) << contract.text();

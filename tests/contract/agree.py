@@ -100,13 +100,18 @@ def main():
     parser.add_argument('--outputs', type=int, default=20000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--snap', action='store_true', help='the contracts of snap and snap3 alone')
+    parser.add_argument('--scaled', action='store_true', help='the contracts of scaled alone')
     options = parser.parse_args()
     program = Program(options.program)
     met, activations, variants = collections.Counter(), collections.Counter(), collections.Counter()
     outputs = nans = index = cases_run = 0
     from_time = time.time()
     contracts = cases.SNAP + cases.SNAP3 if options.snap else cases.CONTRACTS
-    while outputs < options.outputs or index < cases.CONTRACTS:
+    draw = cases.case
+    if options.scaled:
+        contracts, draw = cases.SCALED, cases.scaled_case
+    in_a_row = cases.SCALED if options.scaled else cases.CONTRACTS
+    while outputs < options.outputs or index < in_a_row:
         if options.snap and index % cases.CONTRACTS < cases.CHAINED:
             index += 1
             continue

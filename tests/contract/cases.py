@@ -16,6 +16,7 @@ CHAINED = 180  # 20 pairs of arithmetic and input, 3 reductions, 3 outputs
 SNAP = 6       # 2 reductions, 3 outputs
 SNAP3 = 12     # the same for both inputs
 CONTRACTS = CHAINED + SNAP + SNAP3
+SCALED = 63     # 20 pairs of arithmetic and input, and snap, with 3 outputs
 LARGE = (3, 27, 58)
 NARROW = {12: (9, 1), 74: (1, 1), 96: (70, 1), 133: (1, 2)}
 

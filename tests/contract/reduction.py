@@ -54,8 +54,20 @@ def sums(contract, a, b):
     return [chain(contract, a, b, 0)]
 
 
-def accumulator(contract, a, b, start=0):
-    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue."""
+def scale(kind, word):
+    """A scale as it is stored, as an fp32 word."""
+    if kind == 'fp32':
+        return word
+    if word == 255:
+        return fp32.QUIET
+    return word << 23 if word else 1 << 22  # 2^(word - 127), of which 2^-127 is subnormal
+
+
+def accumulator(contract, a, b, start=0, scales=()):
+    """acc[m,n] of a row of A and a column of B; start is +0, or C for continue.
+
+    scales has a pair for each leaf, that of the row and that of the column, as fp32 words.
+    """
     if contract.kind == 'chain':
         acc = chain(contract, a, b, start)
     else:

@@ -101,6 +101,8 @@ const Bad kBad[] = {
     {"snap/bf16/chain", Errc::invalid_argument,
      R"(contract reduction is chain: snap/bf16 rounds operands to a grid per leaf, so it needs)"},
     {"snap/bf16/fold:96", Errc::invalid_argument, R"(contract leaf is 96: .* k_block 64)"},
+    {"snap3/bf16/scaled:128", Errc::invalid_argument,
+     R"(contract reduction is scaled: snap3/bf16 makes three sums of a leaf, so it needs)"},
     {"snap3/fp32/chain", Errc::invalid_argument,
      R"(contract reduction is chain: snap3/fp32 rounds operands to a grid per leaf, so it needs)"},
     {"snap3/fp32/fold:96", Errc::invalid_argument, R"(contract leaf is 96: .* k_block 64)"},

@@ -102,6 +102,7 @@ std::span<const Planted> wrong_zeros();
 std::span<const Planted> stray_accesses();
 std::span<const Planted> crowded_calls();
 std::span<const Planted> snap_faults();
+std::span<const Planted> scale_faults();
 std::span<const Planted> split_faults();
 
 /// A fault in problems of many groups alone.

@@ -34,6 +34,7 @@ struct FakeKernel {
   bool simt = false;     ///< of ieee_fma; `geometry` is then the tile
   bool pack = false;     ///< copies operands
   int snap = -1;         ///< snaps an operand: its variant
+  int split = -1;        ///< splits an operand: its kernel; `input` is then the operand's type
   bool grouped = false;  ///< over groups; `geometry` counts in kGroupedGeometries
 
   std::string text() const;
@@ -62,6 +63,8 @@ struct Recorded {
   std::vector<cuda::snap::Operand> snaps;  ///< launches that snapped an operand, counted apart
   std::vector<int> snap_variants;
   std::vector<unsigned> snap_grids;
+  std::vector<cuda::snap::SplitOperand> splits;  ///< the same for snap3
+  std::vector<FakeKernel> split_kernels;
   int snaps_overlapping = 0;               ///< of these, with programmatic dependent launch
   GroupedArguments groups;                 ///< of launches over groups ...
   cuda::sm90::GroupedShape grouped_shape;  ///< ... and of those by tiles
