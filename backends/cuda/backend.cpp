@@ -125,8 +125,9 @@ class CudaBackend final : public Backend {
   Status supports_grouped(const GroupedSpec& spec) const override {
     if (Status s = supports(spec.gemm); !s) return s;
     if (spec.gemm.contract.arithmetic == Arithmetic::snap3) {
-      return unsupported("cuda: contract is " + spec.gemm.contract.text() +
-                         ": this backend does not split operands in groups; run a Plan for each group");
+      return unsupported(
+          "cuda: contract is " + spec.gemm.contract.text() +
+          ": this backend does not split operands in groups; run a Plan for each group");
     }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);

@@ -94,6 +94,14 @@ def tables(document, models):
             *(model_table(model) for model in models["models"])]
 
 
+def snap3_table(document, inputs):
+    """Errors of snap3 for one type of operands, from what accuracy3.py wrote."""
+    cells = {(cell["data"], cell["arm"]): cell["error"] for cell in document["cells"] if cell["inputs"] == inputs}
+    kinds, arms = (list(dict.fromkeys(key[i] for key in cells)) for i in (0, 1))
+    return [row([f"{inputs} operands, K = {document['cells'][0]['k']}", *kinds]), row(["---"] * (1 + len(kinds))),
+            *(row([arm, *(number(cells[kind, arm]) for kind in kinds)]) for arm in arms)]
+
+
 def read(path):
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 

@@ -78,3 +78,20 @@ def fold(a, b, leaf):
     for each in leaf_sums(snap(a, leaf), snap(b, leaf), leaf):
         total += each
     return total
+
+
+def split(x, leaf):
+    """Rows x K of fp32 numbers, as float64, in the two snapped parts of `snap3`. They must be finite, and far from fp32's
+    limits."""
+    first = snap(to_bf16(x), leaf)
+    return first, snap(to_bf16(x - first), leaf)
+
+
+def fold3(a, b, leaf):
+    """A.B^T under snap3/fp32/fold:LEAF->fp32, and for bf16 numbers under snap3/bf16: three sums per leaf, one by one."""
+    (p, q), (first, second) = split(a, leaf), split(b, leaf)
+    total = numpy.zeros((a.shape[0], b.shape[0]), numpy.float32)
+    for sums in zip(leaf_sums(p, first, leaf), leaf_sums(p, second, leaf), leaf_sums(q, first, leaf)):
+        for each in sums:
+            total += each
+    return total

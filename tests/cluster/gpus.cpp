@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
+//      [--trace] [--one-chunk]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
-// than P GPUs. With --plant roots are mixed up on their way, and the run must fail. Compiled with
-// GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
+// than P GPUs. With --plant roots are mixed up on their way, and the run must fail. To find what
+// hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
+// moves nothing beside a product. Compiled with GPUS_STAND_IN it runs on the stand-ins of
+// tests/cluster/fake_nccl.
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bench/cluster/nccl.hpp"
@@ -35,7 +39,7 @@ using bench::Ranks;
 
 struct Settings {
   int ranks = 2;
-  bool threads = false, plant = false;
+  bool threads = false, plant = false, trace = false, one_chunk = false;
   std::string nccl, json;
   std::uint64_t seeds = 40;
   int replays = 1000;
@@ -168,13 +172,18 @@ class Run {
                           seed);
       RowParallelOptions options;
       options.output = seed % 3 == 0 ? Placement::rows : Placement::replicated;
-      options.chunks = static_cast<std::int32_t>(seed % 4);
+      options.chunks = static_cast<std::int32_t>(settings_.one_chunk ? 1 : seed % 4);
       if (options.output == Placement::replicated) {
         options.algorithm =
             std::array{Algorithm::automatic, Algorithm::gather, Algorithm::scatter}[seed / 3 % 3];
       }
       if (seed % 5 == 4) options.shares = lopsided(sample.spec);
-      const int replays = seed % 4 == 1 ? 10 : 0;
+      const int replays = seed % 4 == 1 && settings_.replays > 0 ? 10 : 0;
+      if (settings_.trace) {
+        std::fprintf(stderr, "rank %d: seed %llu, %d chunks, %d replays\n", ranks_.rank(),
+                     static_cast<unsigned long long>(seed), static_cast<int>(options.chunks),
+                     replays);
+      }
       const std::string wrong =
           run_on_device(communicator, gpu_backend(), sample, options, replays);
       note(replays > 0 ? "random problems from graphs" : "random problems", wrong,
@@ -197,6 +206,7 @@ class Run {
 
   void one_graph(const Communicator& communicator) {
     const Sample sample("hopper/bf16/tree:64->fp32", 5);
+    if (settings_.replays == 0) return;
     note("one graph replayed " + std::to_string(settings_.replays) + " times",
          run_on_device(communicator, gpu_backend(), sample, {}, settings_.replays),
          sample.m * sample.spec.n);
@@ -364,8 +374,12 @@ int run(const std::vector<std::string>& words) {
   Settings settings;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (word == "--threads" || word == "--plant") {
-      (word == "--plant" ? settings.plant : settings.threads) = true;
+    const std::map<std::string, bool*> switches{{"--threads", &settings.threads},
+                                                {"--plant", &settings.plant},
+                                                {"--trace", &settings.trace},
+                                                {"--one-chunk", &settings.one_chunk}};
+    if (const auto at = switches.find(word); at != switches.end()) {
+      *at->second = true;
       continue;
     }
     if (i + 1 == words.size()) throw std::invalid_argument(word + " needs a value");

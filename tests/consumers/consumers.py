@@ -66,6 +66,12 @@ class Workbench:
         """Whether the installation carries the Kokkos of its static library."""
         return any(self.prefix.glob("lib*/detgemm/libkokkos*"))
 
+    def beside(self, name):
+        """A build folder. Beside the one under test where that is a preset's: the sources then have the same
+        relative paths, by which the compiler's cache knows them."""
+        is_presets = self.build.parent == self.source / "build"
+        return self.build.with_name(f"{self.build.name}-{name}") if is_presets else self.work / f"build-{name}"
+
     def toolchain(self):
         """What a fresh configure must share with the build under test."""
         names = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_CXX_COMPILER_LAUNCHER",
@@ -118,19 +124,21 @@ def prepare(bench):
     shutil.rmtree(bench.prefix, ignore_errors=True)
     shared = bench.flavour == "shared"
     tree = bench.build
+    # As many sources at a time as the build under test, so that the compiler's cache has them.
+    together = "-DCMAKE_UNITY_BUILD=" + bench.cache.get("CMAKE_UNITY_BUILD", "OFF")
     if shared and not bench.built_shared():  # as README says
-        tree = bench.work / "build-shared"
+        tree = bench.beside("shared")
         shutil.rmtree(tree, ignore_errors=True)
         for words in readme_commands(bench, "cmake"):
             words = [word.replace("build/install", str(tree)).replace("$HOME/detgemm", str(bench.prefix))
                      for word in words[1:]]
             if "--preset" in words:  # the command and the examples of this build are tested already
                 words += [*bench.toolchain(), "-DCMAKE_BUILD_TYPE=" + bench.cache.get("CMAKE_BUILD_TYPE", ""),
-                          "-DDETGEMM_BUILD_CLI=OFF", "-DDETGEMM_BUILD_EXAMPLES=OFF"]
+                          "-DDETGEMM_BUILD_CLI=OFF", "-DDETGEMM_BUILD_EXAMPLES=OFF", together]
             run(bench.cmake_command, *words, cwd=bench.source)
     elif shared != bench.built_shared():
         tree = bench.work / f"build-{bench.flavour}"
-        bench.configure(bench.source, tree.name, *bench.toolchain(),
+        bench.configure(bench.source, tree.name, *bench.toolchain(), together,
                         f"-DBUILD_SHARED_LIBS={'ON' if shared else 'OFF'}",
                         "-DCMAKE_BUILD_TYPE=" + bench.cache.get("CMAKE_BUILD_TYPE", ""),
                         "-DDETGEMM_BUILD_TESTS=OFF", "-DDETGEMM_BUILD_BENCH=OFF",

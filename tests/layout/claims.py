@@ -18,6 +18,7 @@ import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
 SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json")
+SNAP3 = "bench/results/2026-11-22-snap-accuracy3.json"
 SNAP_PAGES = ("docs/snap-accuracy.md", "docs/images/snap-accuracy.svg")
 TARGETS = "docs/bench/targets.md"
 # README's name of a library: its arms in the result file.
@@ -128,6 +129,9 @@ def snap_accuracy(root, page, image):
     for table in plot.tables(document, models):
         if "\n".join(table) not in page:
             yield f"docs/snap-accuracy.md does not have the table that begins {table[0]}, as {' and '.join(SNAP)} give it"
+    for inputs in ("bf16", "fp32"):
+        if "\n".join(plot.snap3_table(plot.read(root / SNAP3), inputs)) not in page:
+            yield f"docs/snap-accuracy.md does not have the table of snap3 with {inputs} operands, as {SNAP3} gives it"
     if image != plot.drawing(document):
         yield "docs/images/snap-accuracy.svg is not what bench/snap/plot.py draws"
 

@@ -83,9 +83,9 @@ std::vector<Control> by_hand() {
 std::span<const Control> controls() {
   static const std::vector<Control> table = [] {
     std::vector<Control> all = by_hand();
-    for (const auto planted : {crossed_switches(), large_switches(), wrong_zeros(),
-                               stray_accesses(), crowded_calls(), snap_faults(), split_faults(),
-                               scale_faults()}) {
+    for (const auto planted :
+         {crossed_switches(), large_switches(), wrong_zeros(), stray_accesses(), crowded_calls(),
+          snap_faults(), split_faults(), scale_faults()}) {
       for (const Planted& one : planted) {
         all.push_back({one.name, one.fault, one.property, one.contract,
                        make_backend({one.name, one.run}), one.full});

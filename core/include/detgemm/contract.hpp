@@ -26,7 +26,7 @@ enum class Arithmetic : std::int32_t {
   cdna3 = 4,      ///< AMD gfx942 matrix cores; published model, not run on AMD hardware
   cdna2 = 5,      ///< AMD gfx90a matrix cores; published model, not run on AMD hardware
   snap = 6,       ///< exact sums of leaves whose operands are rounded to a grid: any unit's bits
-  snap3 = 7,      ///< three sums of snap per leaf: fp32's accuracy, from any unit
+  snap3 = 7,      ///< three sums of snap per leaf: near fp32's accuracy, any unit's bits
 };
 
 /// The order in which k-blocks enter the accumulator.
