@@ -19,7 +19,7 @@ using arithmetic::snap3_rest;
 /// Longer leaves go by the definition.
 constexpr std::int64_t kShort = 4096;
 /// Waking a worker costs more than splitting this many numbers.
-constexpr std::int64_t kNumbersAWorker = 8192;
+constexpr std::int64_t kSplitNumbersAWorker = 8192;
 
 /// A leaf of one line, and where its three parts go.
 struct Leaf {
@@ -76,7 +76,7 @@ void split(const TileSet& set, const Leaf& leaf) {
 void snap3_lines(const TileSet& set, const WideLines& from, bool of_a, const Snap3Copies& copies,
                  std::uint16_t* to, std::int64_t workers) {
   if (from.lines == 0 || from.k == 0) return;
-  const std::int64_t needed = ceil_div(from.lines * from.k, kNumbersAWorker);
+  const std::int64_t needed = ceil_div(from.lines * from.k, kSplitNumbersAWorker);
   const auto size = static_cast<std::int64_t>(size_of(from.type));
   const auto work = [=, &set](std::int64_t i) {
     const std::int64_t line = i / copies.leaves;

@@ -38,7 +38,7 @@ Status check_apart(const BlockScales& s) {
                  std::to_string(s.leaf_stride) + "): no two scales may overlap");
 }
 
-Status overlap(std::string_view what, std::string_view other) {
+Status shares_memory(std::string_view what, std::string_view other) {
   return invalid(std::string(what) + " overlaps " + std::string(other) + ": it must lie apart");
 }
 
@@ -73,9 +73,9 @@ Status validate(const QuantizeSpec& spec, const ConstMatrix& from, const Matrix&
   if (Status s = check_apart(blocks); !s) return s;
   const Extent in = extent_of(from);
   const Extent out = extent_of(ConstMatrix(to));
-  if (out.overlaps(in)) return overlap("to", "from");
-  if (out.overlaps(extent_of(blocks))) return overlap("to", "scales");
-  if (in.overlaps(extent_of(blocks))) return overlap("from", "scales");
+  if (out.overlaps(in)) return shares_memory("to", "from");
+  if (out.overlaps(extent_of(blocks))) return shares_memory("to", "scales");
+  if (in.overlaps(extent_of(blocks))) return shares_memory("from", "scales");
   return {};
 }
 

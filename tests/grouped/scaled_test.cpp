@@ -16,7 +16,7 @@
 namespace detgemm {
 namespace {
 
-constexpr std::int64_t kGroups = 4, kRows = 37, kN = 21, kK = 300, kLeaves = 3;
+constexpr std::int64_t kGroups = 4, kScaledRows = 37, kN = 21, kK = 300, kLeaves = 3;
 
 /// Arrays with room for every kind; e4m3 bytes without NaN, scales of a few binades and both signs.
 struct Arrays {
@@ -24,10 +24,10 @@ struct Arrays {
   std::vector<float> sa, sb, d, expected;
   std::vector<std::int32_t> ends;
 
-  Arrays() : d(kGroups * kRows * kN, 7.0F), expected(d) {
+  Arrays() : d(kGroups * kScaledRows * kN, 7.0F), expected(d) {
     std::uint32_t word = 7;
     const auto next = [&] { return (word = word * 1664525U + 1013904223U) >> 8; };
-    for (std::int64_t i = 0; i < kGroups * kRows * kK; ++i) {
+    for (std::int64_t i = 0; i < kGroups * kScaledRows * kK; ++i) {
       a.push_back(static_cast<std::uint8_t>(next() % 0x7fU | (next() & 0x80U)));
     }
     for (std::int64_t i = 0; i < kGroups * kK * kN; ++i) {
@@ -36,7 +36,7 @@ struct Arrays {
     const auto scale = [&] {
       return (next() % 2 == 0 ? 1.0F : -1.0F) * (0.125F + static_cast<float>(next() % 4096) / 1024);
     };
-    for (std::int64_t i = 0; i < kGroups * kRows * kLeaves; ++i) sa.push_back(scale());
+    for (std::int64_t i = 0; i < kGroups * kScaledRows * kLeaves; ++i) sa.push_back(scale());
     for (std::int64_t i = 0; i < kGroups * kN * kLeaves; ++i) sb.push_back(scale());
   }
 };
@@ -78,7 +78,7 @@ void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int6
       GroupedPlan::create(*find_backend("reference").value(), spec_of(kind), {variant});
   ASSERT_TRUE(plan) << plan.status().message();
   const bool segments = kind == GroupKind::m_grouped;
-  const std::int64_t rows = segments ? kGroups * kRows : kRows;
+  const std::int64_t rows = segments ? kGroups * kScaledRows : kScaledRows;
   const std::int64_t b_blocks = per_b == 1 ? kN : 1;
   GroupedOperands o;
   o.arrays.a = row_major(static_cast<const void*>(x.a.data()), rows, kK, DType::e4m3);
@@ -89,9 +89,9 @@ void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int6
   o.group.b = kK * kN;
   o.group.scale_b = kN * kLeaves;
   if (!segments) {
-    o.group.a = kRows * kK;
-    o.group.d = kRows * kN;
-    o.group.scale_a = kRows * kLeaves;
+    o.group.a = kScaledRows * kK;
+    o.group.d = kScaledRows * kN;
+    o.group.scale_a = kScaledRows * kLeaves;
   }
   if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
   std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
@@ -110,7 +110,7 @@ TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
     for (const std::int64_t per_b : {1, 128}) {
       Arrays batched;
       for (std::int64_t g = 0; g < kGroups; ++g) {
-        by_plan(variant, batched, g * kRows, kRows, g, g * kRows, per_b);
+        by_plan(variant, batched, g * kScaledRows, kScaledRows, g, g * kScaledRows, per_b);
       }
       run_groups(variant, GroupKind::batched, batched, per_b);
       EXPECT_EQ(batched.d, batched.expected) << variant;
@@ -130,7 +130,7 @@ TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
       masked.ends = {0, 37, 5, 1};
       for (std::int64_t g = 0; g < kGroups; ++g) {
         const std::int64_t rows = masked.ends[static_cast<std::size_t>(g)];
-        if (rows > 0) by_plan(variant, masked, g * kRows, rows, g, g * kRows, per_b);
+        if (rows > 0) by_plan(variant, masked, g * kScaledRows, rows, g, g * kScaledRows, per_b);
       }
       run_groups(variant, GroupKind::m_masked, masked, per_b);
       EXPECT_EQ(masked.d, masked.expected) << variant;
@@ -153,14 +153,14 @@ TEST(ScaledGroups, RefuseWithASentence) {
   const auto says = [&](GroupKind kind, auto&& spoil) {
     GroupedOperands o;
     const bool segments = kind == GroupKind::m_grouped;
-    const std::int64_t rows = segments ? kGroups * kRows : kRows;
+    const std::int64_t rows = segments ? kGroups * kScaledRows : kScaledRows;
     o.arrays.a = row_major(static_cast<const void*>(x.a.data()), rows, kK, DType::e4m3);
     o.arrays.b = row_major(static_cast<const void*>(x.b.data()), kK, kN, DType::e4m3);
     o.arrays.d = row_major(x.d.data(), rows, kN, DType::fp32);
     o.arrays.scale_a = {x.sa.data(), ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
     o.arrays.scale_b = {x.sb.data(), ScaleType::fp32, 1, kN, kLeaves, kLeaves, 1};
     o.group.b = kK * kN;
-    if (!segments) o.group.d = kRows * kN;
+    if (!segments) o.group.d = kScaledRows * kN;
     if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
     GroupedSpec spec = spec_of(kind);
     spoil(spec, o);

@@ -92,7 +92,7 @@ std::vector<float> on_space(const Problem& p) {
   Operands operands{row_major(a.data(), kM, kK, p.stored), row_major(b.data(), kN, kK, p.stored),
                     row_major(static_cast<void*>(out.data()), kM, kN, DType::fp32)};
   operands.bias = {bias.data(), kN, DType::fp32};
-  reference::launch_elements<Space, A, T>(Space(), flatten(p.spec, operands));
+  reference::launch_elements<Space, A, T>(Space(), flatten(p.spec, operands), ScalePair{});
   Space().fence();
   Kokkos::View<unsigned char*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(
       reinterpret_cast<unsigned char*>(d.data()), d.size() * sizeof(float));

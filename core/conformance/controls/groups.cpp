@@ -10,9 +10,9 @@
 namespace detgemm::controls {
 namespace {
 
-constexpr std::string_view kFold = "hopper/bf16/fold:32->fp32";
+constexpr std::string_view kGroupFold = "hopper/bf16/fold:32->fp32";
 constexpr std::string_view kWideChainOut = "hopper/bf16/chain->fp32";
-constexpr std::string_view kTree = "ieee_fma/fp32/tree:16->fp32";
+constexpr std::string_view kGroupTree = "ieee_fma/fp32/tree:16->fp32";
 
 bool by_rows(const GroupedArguments& p) { return p.kind == GroupKind::m_grouped; }
 
@@ -73,21 +73,21 @@ constexpr std::array kGroupFaults{
     PlantedInGroups{"group_size_switch", "groups of more than 2 rows are added in another order",
                     "group_neighbours", kNarrowChain, by_size},
     PlantedInGroups{"group_index_switch", "the group in the middle is added in another order",
-                    "group_order", kTree, by_index},
+                    "group_order", kGroupTree, by_index},
     PlantedInGroups{"group_count_switch", "128 groups and more are added in another order",
-                    "group_count", kFold, by_count},
+                    "group_count", kGroupFold, by_count},
     PlantedInGroups{"all_rows_switch", "more than 200 rows of all groups mean another order",
                     "group_padding", kNarrowChain, by_all_rows},
     PlantedInGroups{"ignores_count", "rows beyond a group's count are written", "group_padding",
                     kWideChain, ignores_count},
-    PlantedInGroups{"share_switch", "four groups are added in another order", "group_ranks", kFold,
-                    by_share},
+    PlantedInGroups{"share_switch", "four groups are added in another order", "group_ranks",
+                    kGroupFold, by_share},
     PlantedInGroups{"adds_to_c", "a group's C is added to its finished sum", "group_cuts",
                     kWideChainOut, adds_to_c},
     PlantedInGroups{"blocks_from_start", "steps are counted from the arrays' start", "group_cuts",
                     kWideChainOut, blocks_from_start},
-    PlantedInGroups{"skips_empty", "a group without products is not written", "group_empty", kFold,
-                    skips_empty},
+    PlantedInGroups{"skips_empty", "a group without products is not written", "group_empty",
+                    kGroupFold, skips_empty},
     PlantedInGroups{"writes_nobodys_rows", "rows behind the last group are computed", "group_empty",
                     kNarrowChain, writes_nobodys},
 };

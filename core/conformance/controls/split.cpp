@@ -22,7 +22,7 @@ constexpr std::string_view kSplitFold = "snap3/bf16/fold:64->fp32";
 constexpr std::string_view kSplitTree = "snap3/fp32/tree:64->fp32";
 
 /// How a leaf becomes three.
-struct Rule {
+struct SplitRule {
   bool one_sum = false;         ///< the second parts are left out
   bool swapped = false;         ///< the second sum comes last
   bool first_grid = false;      ///< second parts are on the grid of the first ones
@@ -33,7 +33,7 @@ struct Rule {
 
 /// A number as it is read.
 template <DType T>
-float number(arithmetic::Storage<T> raw, const Rule& rule) {
+float number(arithmetic::Storage<T> raw, const SplitRule& rule) {
   const float value = arithmetic::to_float<T>(raw);
   const bool cut = rule.unrounded_bf16 && value == value;
   return cut ? arithmetic::float_of(arithmetic::bits_of(value) & 0xffff0000U) : value;
@@ -43,7 +43,7 @@ float number(arithmetic::Storage<T> raw, const Rule& rule) {
 template <DType T>
 std::vector<std::uint16_t> copied(const void* data, std::int64_t line, std::int64_t step,
                                   std::int64_t lines, std::int64_t k, const Snap3Copies& copies,
-                                  bool of_a, const Rule& rule) {
+                                  bool of_a, const SplitRule& rule) {
   std::vector<std::uint16_t> copy(static_cast<std::size_t>(lines * copies.k));
   for (std::int64_t i = 0; i < lines; ++i) {
     for (std::int64_t leaf = 0; leaf < copies.leaves; ++leaf) {
@@ -70,7 +70,7 @@ std::vector<std::uint16_t> copied(const void* data, std::int64_t line, std::int6
 }
 
 /// The contract's reduction over fp32 chains of what the rule makes of the operands.
-void compute_by(const Run& run, const Rule& rule) {
+void split_by(const Run& run, const SplitRule& rule) {
   const Contract& contract = run.spec.contract;
   if (contract.arithmetic != Arithmetic::snap3) return compute_honestly(run);
   GemmArguments g = flatten(run.spec, run.operands);
@@ -94,25 +94,26 @@ void compute_by(const Run& run, const Rule& rule) {
   });
 }
 
-template <bool Rule::*kFault>
+template <bool SplitRule::*kFault>
 void with(const Run& run) {
-  Rule rule;
+  SplitRule rule;
   rule.*kFault = true;
-  compute_by(run, rule);
+  split_by(run, rule);
 }
 
 constexpr std::array kSplitFaults{
-    Planted{"one_sum", "second parts are left out", "reference", kSplitFold, with<&Rule::one_sum>},
+    Planted{"one_sum", "second parts are left out", "reference", kSplitFold,
+            with<&SplitRule::one_sum>},
     Planted{"sums_swapped", "the sum of A's second parts comes before that of B's", "reference",
-            kSplitTree, with<&Rule::swapped>},
+            kSplitTree, with<&SplitRule::swapped>},
     Planted{"first_grid", "second parts have the grid of the first ones", "reference", kSplitFold,
-            with<&Rule::first_grid>},
+            with<&SplitRule::first_grid>},
     Planted{"inf_thrice", "Inf meets the zeros among second parts", "specials", kSplitTree,
-            with<&Rule::keeps_inf>},
+            with<&SplitRule::keeps_inf>},
     Planted{"split_not_snapped", "first parts are not snapped", "permutation", kSplitFold,
-            with<&Rule::not_snapped>},
+            with<&SplitRule::not_snapped>},
     Planted{"split_truncates", "fp32 numbers are cut to bf16 before anything else", "reference",
-            kSplitTree, with<&Rule::unrounded_bf16>},
+            kSplitTree, with<&SplitRule::unrounded_bf16>},
 };
 
 }  // namespace

@@ -169,8 +169,9 @@ class DETGEMM_API Communicator {
 ///   gather   every rank receives all roots and joins all of D: few rows
 ///   scatter  rank r receives its rows of all roots, joins them, and sends its rows of D to all
 ///
-/// Automatic takes scatter where every rank has 8 rows and more. Rows of a D with gaps are packed
-/// by copies on the stream before they travel.
+/// Automatic takes scatter where every rank has 8 rows and more, and where a rank has none it is
+/// gather, whatever is asked. Rows of a D with gaps are packed by copies on the stream before they
+/// travel.
 enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
 
 /// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
