@@ -204,7 +204,8 @@ def gradient(library, sizes, n, k):
     run, kernel = library.grouped(contract, K_GROUPED, a, b, d[0], offs, c=c[0], op_a=1, d_group=n * k,
                                   c_group=n * k)
     loop = [library.plan(contract, a[s], b[s], wanted[g], c=c[g], op_a=1) for g, s in pieces(sizes)]
-    arms = {"grouped": run, "plans": lambda: [each() for each in loop],
+    held = a, b, c  # their addresses are in the plans' arguments
+    arms = {"grouped": run, "plans": lambda held=held: [each() for each in loop],
             "torch": lambda: rival.add_(torch_grouped(a.t(), b, offs)),
             "cublas": lambda: [rival[g].add_(torch.mm(a[s].t(), b[s])) for g, s in pieces(sizes)]}
     return arms, kernel, d, wanted, 2 * rows * n * k
