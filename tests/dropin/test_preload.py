@@ -164,7 +164,7 @@ class Preload(unittest.TestCase):
                  "--contract", "hopper/bf16/chain->bf16", "--contract", "ieee_fma/fp32/chain->fp32"]
         done = self.preload(*words, config=HOST + "others = refuse\n")
         self.assertEqual(done.exit, 0, done)
-        self.assertRegex(done.out, r"PASSED: 3\d of 62 cells passed, 0 failed")
+        self.assertRegex(done.out, r"PASSED: 3\d of \d+ cells passed, 0 failed")
         done = run(*words)
         self.assertEqual(done.exit, 1, done)
         self.assertRegex(done.out, r"\bbatch +\d* ?.*failed", done)
