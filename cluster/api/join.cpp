@@ -126,10 +126,11 @@ std::size_t Join::workspace_bytes(std::int64_t max_m) const {
   };
   // The algorithm may be another one for fewer rows.
   std::size_t bytes = received_bytes(rows_of(max_m, 0, ranks()).size());
-  const std::int64_t gathered = output_ == Placement::rows || algorithm_ == Algorithm::scatter ? 0
-                                : algorithm_ == Algorithm::gather
-                                    ? max_m
-                                    : std::min<std::int64_t>(max_m, 8 * ranks() - 1);
+  const std::int64_t most_gathered = output_ == Placement::rows         ? 0
+                                     : algorithm_ == Algorithm::gather  ? max_m
+                                     : algorithm_ == Algorithm::scatter ? 8 * (ranks() - 1)
+                                                                        : 8 * ranks() - 1;
+  const std::int64_t gathered = std::min(max_m, most_gathered);
   bytes = std::max(bytes, received_bytes(gathered));
   // Rows of a D with gaps lie packed while they travel, where the roots were.
   const bool shares_rows = output_ == Placement::replicated && ranks() > 1;

@@ -51,7 +51,10 @@ struct Tables {
 
   Tables() {
     for (const FamilyRow& row : families()) {
-      if (row.family == Family::snap || row.family == Family::gather) continue;  // always whole
+      if (row.family == Family::snap || row.family == Family::split ||
+          row.family == Family::gather) {
+        continue;  // always whole
+      }
       for (Decision d : row.compiled(row.family)) {
         d.family = row.family;
         if (!exists(d)) continue;
