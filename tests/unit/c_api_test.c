@@ -15,18 +15,7 @@
 
 #include "detgemm/detgemm.h"
 #include "tests/support/c_backend.h"
-
-static int failures = 0;
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      ++failures;                                                                     \
-      printf("%d: %s; last error: %s\n", __LINE__, #condition, detgemm_last_error()); \
-    }                                                                                 \
-  } while (0)
-#define OK(call) EXPECT((call) == DETGEMM_OK)
-#define REFUSED(call, code, part) \
-  EXPECT((call) == (code) && strstr(detgemm_last_error(), (part)) != NULL)
+#include "tests/support/c_expect.h"
 
 static const float kA[4] = {1, 2, 3, 4};
 static const float kB[6] = {1, 0, 2, 0, 1, 0};

@@ -11,18 +11,7 @@
 #include <string.h>
 
 #include "detgemm/detgemm_grouped.h"
-
-static int failures = 0;
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      ++failures;                                                                     \
-      printf("%d: %s; last error: %s\n", __LINE__, #condition, detgemm_last_error()); \
-    }                                                                                 \
-  } while (0)
-#define OK(call) EXPECT((call) == DETGEMM_OK)
-#define REFUSED(call, code, part) \
-  EXPECT((call) == (code) && strstr(detgemm_last_error(), (part)) != NULL)
+#include "tests/support/c_expect.h"
 
 static const float kA[6] = {1, 2, 3, 4, 5, 6};       /* 3 rows */
 static const float kB[8] = {1, 0, 0, 1, 2, 0, 0, 3}; /* the identity, and diag(2, 3) */

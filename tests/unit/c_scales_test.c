@@ -10,18 +10,7 @@
 
 #include "detgemm/detgemm.h"
 #include "tests/support/c_backend.h"
-
-static int failures = 0;
-#define EXPECT(condition)                                                             \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      ++failures;                                                                     \
-      printf("%d: %s; last error: %s\n", __LINE__, #condition, detgemm_last_error()); \
-    }                                                                                 \
-  } while (0)
-#define OK(call) EXPECT((call) == DETGEMM_OK)
-#define REFUSED(call, code, part) \
-  EXPECT((call) == (code) && strstr(detgemm_last_error(), (part)) != NULL)
+#include "tests/support/c_expect.h"
 
 enum { M = 2, N = 2, K = 64, LEAVES = 2 };
 

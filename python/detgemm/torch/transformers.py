@@ -20,6 +20,9 @@ from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm
 
 NAME = "detgemm"
+# Handed through a model to its attention: the most queries that a segment has. A name of our own, since
+# transformers' max_length_q bounds segments that are not ours, and a bound too small leaves queries out.
+MOST_QUERIES = "detgemm_most_queries"
 
 
 def table(rows, device):
@@ -67,7 +70,7 @@ def attention_forward(module, query, key, value, attention_mask=None, scaling=No
            f"attention_mask has the shape {tuple(getattr(attention_mask, 'shape', ()))}: it must be two-dimensional "
            "(batch x keys) or segments")
     segments = None if attention_mask is None else attention_mask.reshape(-1, 6)
-    most = options.get("max_length_q") or 0
+    most = options.get(MOST_QUERIES) or 0
     return attention(query, key, value, segments, scale=scaling, max_q=most).transpose(1, 2), None
 
 
@@ -218,4 +221,4 @@ class Slots:
     def run(self, model, **options):
         """model's outputs for the step that was loaded."""
         given = {name: self.inputs[name] for name in ("input_ids", "position_ids", "attention_mask")}
-        return model(**given, past_key_values=self, use_cache=True, max_length_q=self.most, **options)
+        return model(**given, past_key_values=self, use_cache=True, **{MOST_QUERIES: self.most}, **options)

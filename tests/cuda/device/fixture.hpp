@@ -10,6 +10,7 @@
 
 #include "detgemm/cuda.hpp"
 #include "detgemm/plan.hpp"
+#include "tests/cuda/device/own_stream.hpp"
 #include "tests/cuda/kernels.hpp"
 
 namespace detgemm::test {
@@ -41,23 +42,6 @@ class Array {
  private:
   void* data_ = nullptr;
   std::size_t bytes_;
-};
-
-/// A stream that no other one waits for.
-class OwnStream {
- public:
-  OwnStream() {
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-  }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  ~OwnStream() { cudaStreamDestroy(stream_); }
-  cudaStream_t get() const { return stream_; }
-  operator Stream() const { return {DeviceKind::cuda, stream_}; }
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
-
- private:
-  cudaStream_t stream_ = nullptr;
 };
 
 inline GemmSpec spec_of(const char* contract, std::int64_t n, std::int64_t k) {

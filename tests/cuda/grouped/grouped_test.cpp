@@ -18,6 +18,7 @@
 #include <string>
 
 #include "detgemm/cuda.hpp"
+#include "tests/cuda/device/own_stream.hpp"
 #include "tests/grouped/arrays.hpp"
 #include "tests/grouped/slices.hpp"
 
@@ -27,22 +28,7 @@ namespace {
 constexpr GroupKind kKinds[] = {GroupKind::batched, GroupKind::m_grouped, GroupKind::m_masked,
                                 GroupKind::k_grouped};
 
-/// A stream that no other one waits for.
-class OwnStream {
- public:
-  OwnStream() {
-    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-  }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  ~OwnStream() { cudaStreamDestroy(stream_); }
-  cudaStream_t get() const { return stream_; }
-  operator Stream() const { return {DeviceKind::cuda, stream_}; }
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
+using test::OwnStream;
 
 /// A problem whose rows lie at multiples of 16 bytes.
 Setup aligned(const std::string& contract, GroupKind kind, std::uint64_t seed) {
