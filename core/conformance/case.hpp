@@ -97,6 +97,8 @@ class Case {
   void skip(std::string reason);
   /// The case ran and shows nothing, for this reason.
   void doubt(std::string reason);
+  /// Whether this case or one before it in the cell showed nothing.
+  bool doubted() const { return !evidence_.doubt.empty(); }
   void note(const Status& refusal);
   void log(const std::string& line);
 

@@ -40,8 +40,7 @@ struct Region {
 namespace {
 
 constexpr int kMaxSpurious = 10'000;
-constexpr std::int64_t kPatience = 50'000'000;  // ns without a further arrival
-constexpr std::int64_t kMaxWait = 20'000'000'000;
+constexpr std::int64_t kMaxWait = 20'000'000'000;  // ns
 constexpr std::size_t kMaxKept = std::size_t{1} << 28;  // bytes
 
 std::array<Region, 8192> regions;
@@ -165,7 +164,7 @@ void Gate::wait(bool counts) noexcept {
       change = time;
     }
     const bool all_started = started_.load() >= expected_;
-    if ((all_started && time - change > kPatience) || time - first > kMaxWait) open_ = true;
+    if ((all_started && time - change > patience_) || time - first > kMaxWait) open_ = true;
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,12 +14,16 @@ namespace detgemm::conformance {
 
 /// Holds every thread that touches a closed array until as many have come as are expected, so that
 /// calls are under way at the same time for certain, on any machine. When all callers have
-/// started and no more have come for a while (an engine may serialise its calls), it opens.
+/// started and no more have come for `patience` (an engine may serialise its calls), it opens.
 class Gate {
  public:
+  /// On a busy machine a thread may not run for a tenth of a second.
+  static constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds{3};
+
   /// If those who came to `before` did not all come, nobody waits here.
-  explicit Gate(int expected, const Gate* before = nullptr)
-      : expected_(expected), before_(before) {}
+  explicit Gate(int expected, std::chrono::nanoseconds patience = kPatience,
+                const Gate* before = nullptr)
+      : expected_(expected), patience_(patience.count()), before_(before) {}
   Gate(const Gate&) = delete;
 
   /// A caller says that it is about to call the engine.
@@ -33,6 +38,7 @@ class Gate {
 
  private:
   const int expected_;
+  const std::int64_t patience_;  // ns without a further arrival
   const Gate* before_;
   std::atomic<int> started_{0};
   std::atomic<int> arrived_{0};

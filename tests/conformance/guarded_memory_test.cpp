@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -80,7 +82,7 @@ TEST(Gate, HoldsEveryThreadUntilAllHaveCome) {
 }
 
 TEST(Gate, OpensWhereCallsWaitForEachOther) {
-  Gate gate(2);
+  Gate gate(2, std::chrono::milliseconds{20});
   auto first = GuardedMemory::map(64);
   auto second = GuardedMemory::map(64);
   ASSERT_TRUE(first->close(gate).ok());
@@ -94,7 +96,25 @@ TEST(Gate, OpensWhereCallsWaitForEachOther) {
   std::thread other([&] { call(*second); });
   call(*first);
   other.join();
-  EXPECT_LE(gate.held(), 2);
+  EXPECT_TRUE(gate.lapsed());
+}
+
+TEST(Gate, WaitsForOneThatTheMachineHasNoTimeFor) {
+  Gate gate(2);
+  auto prompt = GuardedMemory::map(64);
+  auto late = GuardedMemory::map(64);
+  ASSERT_TRUE(prompt->close(gate).ok());
+  ASSERT_TRUE(late->close(gate).ok());
+  std::thread other([&] {
+    gate.start();
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    read_at(late->data());
+  });
+  gate.start();
+  read_at(prompt->data());
+  other.join();
+  EXPECT_FALSE(gate.lapsed());
+  EXPECT_EQ(gate.held(), 2);
 }
 
 TEST(Buffer, SaysHowFarOutsideAGuardWasTouched) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr int kMaxCalls = 16;
 constexpr std::array kCalls{16, 3, 9, 5, 2, 12, 4, 7};
 constexpr int kFreeRounds = 3;
+/// Of the gates, once the engine has kept calls from them.
+constexpr std::chrono::milliseconds kShortPatience{50};
 
 /// How many calls are under way, from just before the engine is called until it has returned and,
 /// on a GPU, its stream has finished.
@@ -42,7 +45,8 @@ struct Job {
 /// What all threads of a round share.
 struct Round {
   /// `held` of the calls stop at the gates.
-  Round(int calls, int held) : all(calls), inputs(held), outputs(held, &inputs) {}
+  Round(int calls, int held, std::chrono::nanoseconds patience)
+      : all(calls), inputs(held, patience), outputs(held, patience, &inputs) {}
   std::barrier<> all;
   Gate inputs;   // every call is inside the engine when the first one gets past it
   Gate outputs;  // and again when the first one stores
@@ -156,14 +160,14 @@ void concurrency(Case& c) {
   Device& device = c.engine().device();
   const auto gated =
       std::ranges::count_if(jobs, [](const Job& j) { return j.prepared.has_gates(); });
-  Round held(calls, static_cast<int>(gated));
+  Round held(calls, static_cast<int>(gated), c.doubted() ? kShortPatience : Gate::kPatience);
   for (Job& job : jobs) {
     if (!job.prepared.has_gates()) continue;
     if (Status s = job.prepared.close(held.inputs, held.outputs); !s) return c.note(s);
   }
   run_all(jobs, held, [&](Job& job, Round& round) { return run_held(device, job, round); });
   if (!all_right(c, jobs, " at once")) return;
-  Round free(calls, 0);
+  Round free(calls, 0, Gate::kPatience);
   run_all(jobs, free, [&](Job& job, Round& round) { return run_freely(device, job, round); });
   if (!all_right(c, jobs, " again and again")) return;
   if (held.under_way.most() < calls) {
