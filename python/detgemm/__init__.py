@@ -11,6 +11,8 @@ from detgemm.arrays import digest, gemm
 from detgemm.contract import Contract
 from detgemm.grouping import grouped_gemm
 from detgemm.info import info, version
+from detgemm.scaling import quantize, scaled_gemm
 from detgemm.snapping import is_snapped, snap
 
-__all__ = ["Contract", "DetgemmError", "digest", "gemm", "grouped_gemm", "info", "is_snapped", "snap", "start", "version"]
+__all__ = ["Contract", "DetgemmError", "digest", "gemm", "grouped_gemm", "info", "is_snapped", "quantize", "scaled_gemm",
+           "snap", "start", "version"]

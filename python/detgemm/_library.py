@@ -13,6 +13,7 @@ HOST, CUDA, HIP = 0, 1, 2
 # The names of the C interface's number formats, in the order of its enumeration.
 DTYPES = ("bf16", "fp16", "fp32", "tf32", "e4m3", "e5m2")
 NONE = -1
+UNSUPPORTED, UNAVAILABLE = 2, 4  # statuses of a backend that cannot, now or at all
 ALIGNMENT = 256  # of workspaces, in bytes: DETGEMM_WORKSPACE_ALIGNMENT
 
 
@@ -58,6 +59,15 @@ class StreamStruct(Struct):
                 ("handle", ctypes.c_void_p)]
 
 
+SCALE_TYPES = ("fp32", "e8m0")  # the names of the enumeration of scales, in its order
+
+
+class BlockScalesStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("type", ctypes.c_int32), ("data", ctypes.c_void_p),
+                ("per", ctypes.c_int64), ("blocks", ctypes.c_int64), ("leaves", ctypes.c_int64),
+                ("stride", ctypes.c_int64), ("leaf_stride", ctypes.c_int64)]
+
+
 class OptionsStruct(Struct):
     """detgemm_gemm_options_t."""
 
@@ -69,7 +79,8 @@ class OptionsStruct(Struct):
                 ("backend", ctypes.c_char_p), ("variant", ctypes.c_char_p),
                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_size_t),
                 ("max_workers", ctypes.c_int32), ("stable", ctypes.c_int32),
-                ("a_snapped", ctypes.c_int32), ("b_snapped", ctypes.c_int32)]
+                ("a_snapped", ctypes.c_int32), ("b_snapped", ctypes.c_int32),
+                ("scale_a", ctypes.POINTER(BlockScalesStruct)), ("scale_b", ctypes.POINTER(BlockScalesStruct))]
 
 
 class SpecStruct(Struct):
@@ -111,6 +122,17 @@ class GroupedOperandsStruct(Struct):
 
 class SnapSpecStruct(Struct):
     _fields_ = [("struct_size", ctypes.c_uint32), ("k", ctypes.c_int32), ("leaf_k", ctypes.c_int64)]
+
+
+class QuantizeSpecStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("k", ctypes.c_int32), ("leaf_k", ctypes.c_int64),
+                ("per", ctypes.c_int64)]
+
+
+class ScalesOutStruct(Struct):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("type", ctypes.c_int32), ("data", ctypes.c_void_p),
+                ("blocks", ctypes.c_int64), ("leaves", ctypes.c_int64), ("stride", ctypes.c_int64),
+                ("leaf_stride", ctypes.c_int64)]
 
 
 class RuntimeStruct(Struct):
@@ -192,14 +214,14 @@ def start(threads=1):
     process may still fork; with more, products on a CPU are refused in the child, which lacks the threads.
     """
     global _threads
+    if not isinstance(threads, int) or isinstance(threads, bool):
+        raise DetgemmError(f"threads is {threads!r}: it must be an integer, 0 for all")
     with _lock:
         if _threads is not None:
             if _threads != threads:
                 raise DetgemmError(f"threads is {threads}: the reference was started with {_threads} "
                                    "in this process, which cannot be changed")
             return
-        if not isinstance(threads, int) or isinstance(threads, bool):
-            raise DetgemmError(f"threads is {threads!r}: it must be an integer, 0 for all")
         check("runtime_start", ctypes.byref(RuntimeStruct(threads=threads)))
         _threads = threads
         if threads != 1:

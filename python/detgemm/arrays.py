@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of NumPy, CuPy and JAX arrays, and of whatever exports DLPack, without PyTorch."""
 import ctypes
+from numbers import Integral, Real
 
 from detgemm import _library as lib
 from detgemm.contract import Contract, contract as parsed
@@ -11,7 +12,24 @@ ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
 
 
 def _contract(given):
+    if not isinstance(given, (str, Contract)):
+        raise lib.DetgemmError(f'contract is {given!r}: it must be text such as "hopper/bf16/chain->bf16"')
     return given if isinstance(given, Contract) else parsed(given)
+
+
+def check_options(numbers=(), integers=(), texts=(), dtypes=None):
+    """Refuses options of the wrong kind; each is a pair of a name and what was given."""
+    for name, value in numbers:
+        if not isinstance(value, Real):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
+    for name, value in integers:
+        if not isinstance(value, Integral):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be an integer")
+    for name, value in texts:
+        if not isinstance(value, str):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be text, empty for the library's own choice")
+    if dtypes is not None and not isinstance(dtypes, dict):
+        raise lib.DetgemmError(f"dtypes is {dtypes!r}: it must be a dictionary from names of arguments to number formats")
 
 
 def _check_place(view, first):
@@ -53,8 +71,20 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
 
     Errors: DetgemmError with a sentence that names the argument; then nothing was written.
     """
+    return multiply(a, b, contract, out=out, c=c, bias=bias, alpha=alpha, beta=beta, activation=activation,
+                    continue_from_c=continue_from_c, stable=stable, a_snapped=a_snapped, b_snapped=b_snapped, stream=stream,
+                    backend=backend, variant=variant, dtypes=dtypes)
+
+
+def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_from_c, stable, stream, backend, variant,
+             dtypes, a_snapped=False, b_snapped=False, scales=None):
+    """`gemm`; with `scales`, those of a and of b, it is `scaled_gemm`."""
+    check_options((("alpha", alpha), ("beta", beta)), [("stable", stable)], (("backend", backend), ("variant", variant)), dtypes)
     wanted = _contract(contract)
     dtypes = dtypes or {}
+    if scales is not None and wanted.reduction != "scaled":
+        raise lib.DetgemmError(f'contract is "{wanted.text}": scaled_gemm needs a reduction of scaled:LEAF, such as '
+                               "hopper/e4m3/scaled:128->bf16")
     views = {name: describe(array, name, dtypes.get(name))
              for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None}
     first = views["a"]
@@ -64,6 +94,13 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
     if views["a"].shape[1] != views["b"].shape[0]:
         raise lib.DetgemmError(f"a has {views['a'].shape[1]} columns and b has {views['b'].shape[0]} rows: both are K "
                                "and must be equal")
+    factors = {}
+    if scales is not None:
+        leaves = -(-first.shape[1] // wanted.leaf_k)
+        for name, array, lines in zip(("scale_a", "scale_b"), scales, (first.shape[0], views["b"].shape[1])):
+            view = describe(array, name, dtypes.get(name), scales=True)
+            _check_place(view, first)
+            factors[name] = ctypes.pointer(view.scales(lines, leaves, name == "scale_a"))
     if out is None:
         out, finish = new_like(a, first, (first.shape[0], views["b"].shape[1]), wanted.output)
     else:
@@ -76,7 +113,7 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
     options = lib.OptionsStruct(alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),
                                 continue_from_c=int(bool(continue_from_c)), stable=stable,
                                 a_snapped=int(bool(a_snapped)), b_snapped=int(bool(b_snapped)),
-                                backend=backend.encode(), variant=variant.encode())
+                                backend=backend.encode(), variant=variant.encode(), **factors)
     if c is not None:
         options.c = ctypes.pointer(views["c"].matrix())
     if bias is not None:

@@ -4,7 +4,7 @@
 import ctypes
 
 from detgemm import _library as lib
-from detgemm.arrays import ACTIVATIONS, _check_place, _contract, _stream, device_scratch
+from detgemm.arrays import ACTIVATIONS, _check_place, _contract, _stream, check_options, device_scratch
 from detgemm.views import describe, new_like
 
 BATCHED, M_GROUPED, M_MASKED, K_GROUPED = range(4)
@@ -71,6 +71,7 @@ def grouped_gemm(a, b, offs, contract, *, counts=None, out=None, bias=None, acti
 
     Errors: DetgemmError with a sentence; then nothing was written. docs/moe.md says what does not change a bit.
     """
+    check_options((), [("stable", stable)], (("backend", backend), ("variant", variant)), dtypes)
     wanted = _contract(contract)
     dtypes = dtypes or {}
     views = {name: describe(array, name, dtypes.get(name))

@@ -9,8 +9,9 @@ from detgemm import _library as lib
 
 # Names of number formats by the names that array libraries give their types.
 FORMATS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "e4m3",
-           "float8_e5m2": "e5m2"}
-SIZES = {"bf16": 2, "fp16": 2, "fp32": 4, "e4m3": 1, "e5m2": 1}
+           "float8_e5m2": "e5m2", "float8_e8m0fnu": "e8m0"}
+SIZES = {"bf16": 2, "fp16": 2, "fp32": 4, "e4m3": 1, "e5m2": 1, "e8m0": 1}
+SCALES = lib.SCALE_TYPES  # of which e8m0 is a format of scales alone
 
 
 class DLDevice(ctypes.Structure):
@@ -31,7 +32,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
                 ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", DLTensor)]
 
 
-DL_FORMATS = {(2, 16): "fp16", (2, 32): "fp32", (4, 16): "bf16", (10, 8): "e4m3", (12, 8): "e5m2"}
+DL_FORMATS = {(2, 16): "fp16", (2, 32): "fp32", (4, 16): "bf16", (10, 8): "e4m3", (12, 8): "e5m2", (14, 8): "e8m0"}
 DL_PLACES = {1: lib.HOST, 2: lib.CUDA, 3: lib.HOST, 10: lib.HIP, 13: lib.CUDA}
 DL_READ_ONLY = 1
 
@@ -75,6 +76,20 @@ class View:
             raise lib.DetgemmError(f"{self.name} has the shape {self.shape} and the strides {self.strides}: it must "
                                    "have one dimension and stride 1")
         return lib.VectorStruct(dtype=lib.DTYPES.index(self.dtype), data=self.data or None, size=self.shape[0])
+
+    def scales(self, lines, leaves, of_a):
+        """The scales of `lines` rows of A, by leaves, or of leaves by columns of B; the shape says whether a scale is that
+        of one line or of 128."""
+        blocks = -(-lines // 128)
+        kinds = "rows of a, one by one or in blocks of 128, by leaves of K" if of_a else \
+            "leaves of K by columns of b, one by one or in blocks of 128"
+        shapes = [(count, leaves) if of_a else (leaves, count) for count in (lines, blocks)]
+        if self.shape not in shapes:
+            raise lib.DetgemmError(f"{self.name} has the shape {self.shape}: it must be "
+                                   + " or ".join(f"{rows} x {cols}" for rows, cols in shapes) + f", {kinds}")
+        found, at = (self.shape[0], 0) if of_a else (self.shape[1], 1)
+        return lib.BlockScalesStruct(type=SCALES.index(self.dtype), data=self.data or None, per=1 if found == lines else 128,
+                                     blocks=found, leaves=leaves, stride=self.strides[at], leaf_stride=self.strides[1 - at])
 
     def packed(self):
         """The bytes of a row-major array; one that is not is refused."""
@@ -167,8 +182,9 @@ def _dlpack(array, name):
                 (kind, 0 if kind == lib.HOST else tensor.device.id), (array, capsule), read_only)
 
 
-def describe(array, name, dtype=None, *, writable=False, any_type=False):
-    """The view of an array. `dtype` names the number format that plain integers hold."""
+def describe(array, name, dtype=None, *, writable=False, any_type=False, scales=False):
+    """The view of an array. `dtype` names the number format that plain integers hold. `scales` says that the array holds
+    scales, which have formats of their own."""
     library = type(array).__module__.partition(".")[0]
     if library == "numpy" and hasattr(array, "__array_interface__"):
         view = _numpy(array, name)
@@ -182,10 +198,16 @@ def describe(array, name, dtype=None, *, writable=False, any_type=False):
         if SIZES.get(dtype) != view.itemsize:
             raise lib.DetgemmError(f'{name} is to be read as "{dtype}": its elements have {view.itemsize} bytes')
         view.dtype = dtype
-    if view.dtype is None and not any_type:
+    if scales and view.dtype not in SCALES:
+        given = getattr(array, "dtype", "unknown")
+        raise lib.DetgemmError(f'{name}.dtype is {given}: a scale is float32 or float8_e8m0fnu, or `dtypes` must name "fp32" '
+                               'or "e8m0" for plain integers')
+    if not scales and not any_type and (view.dtype is None or view.dtype == "e8m0"):
         given = getattr(array, "dtype", "unknown")
         raise lib.DetgemmError(f"{name}.dtype is {given}: it must be bfloat16, float16, float32, float8_e4m3fn or "
                                "float8_e5m2, or `dtypes` must name the format of plain integers")
+    if any_type and view.dtype == "e8m0":
+        view.dtype = None
     if writable and view.read_only:
         raise lib.DetgemmError(f"{name} is read-only: a result cannot be written into it")
     return view

@@ -24,5 +24,8 @@ Boxed grouped_gemm;
 Boxed grouped_gemm_out;
 Boxed grouped_accumulate;
 Boxed snap;
+Boxed scaled_gemm;
+Boxed scaled_gemm_out;
+Boxed quantize;
 
 }  // namespace detgemm::torch_ops

@@ -70,6 +70,22 @@ constexpr Operator kOperators[] = {
      "int stable=0, bool a_snapped=False, bool b_snapped=False) -> ()",
      grouped_accumulate},
     {"snap", "snap(Tensor x, int leaf, str k=\"cols\") -> Tensor", snap},
+    {"scaled_gemm",
+     "scaled_gemm(Tensor a, Tensor scale_a, Tensor b, Tensor scale_b, str contract, "
+     "Tensor? c=None, Tensor? bias=None, *, float alpha=1.0, float beta=0.0, "
+     "str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
+     "str? variant=None) -> Tensor",
+     scaled_gemm},
+    {"scaled_gemm.out",
+     "scaled_gemm.out(Tensor a, Tensor scale_a, Tensor b, Tensor scale_b, str contract, "
+     "Tensor? c=None, Tensor? bias=None, *, float alpha=1.0, float beta=0.0, "
+     "str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
+     "str? variant=None, Tensor(a!) out) -> ()",
+     scaled_gemm_out},
+    {"quantize",
+     "quantize(Tensor x, int leaf=128, *, int per=1, str k=\"cols\", str scale_type=\"fp32\", "
+     "str? backend=None) -> (Tensor, Tensor)",
+     quantize},
 };
 
 /// The handles of torch's libraries live as long as the process.

@@ -46,6 +46,17 @@ void check_k(std::int64_t of_a, std::int64_t of_b, bool rows_of_b) {
          (rows_of_b ? " columns" : " rows") + ": both are K and must be equal");
 }
 
+/// Leaves of K under a contract of scaled; another one is refused.
+std::int64_t leaves_of(const Problem& problem, std::int64_t k) {
+  const detgemm_contract_t& contract = parsed(problem.contract).contract;
+  if (contract.reduction != DETGEMM_SCALED) {
+    refuse("contract is \"" + problem.contract +
+           "\": scaled_gemm needs a reduction of scaled:LEAF, such as "
+           "hopper/e4m3/scaled:128->bf16");
+  }
+  return k / contract.leaf_k + (k % contract.leaf_k == 0 ? 0 : 1);
+}
+
 detgemm_dtype_t output_of(const Problem& problem) {
   return parsed(problem.contract).contract.output;
 }
@@ -122,7 +133,7 @@ void run(const detgemm_plan_t* plan, const CurrentStream& stream,
 }
 
 Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,
-                const Tensor& bias, Tensor out, Meaning meaning) {
+                const Tensor& bias, Tensor out, Meaning meaning, const ScaleTensors* scales) {
   const MatrixOf left(a, "a", Copies::allowed);
   const MatrixOf right(b, "b", Copies::allowed);
   const Place place = left.description().place;
@@ -136,6 +147,15 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   if (meaning.rows_of_b) transpose(factor);  // B as K x N
   check_k(left.cols(), factor.rows, meaning.rows_of_b);
 
+  std::optional<ScalesOf> of_a;
+  std::optional<ScalesOf> of_b;
+  if (scales != nullptr) {
+    const std::int64_t leaves = leaves_of(problem, factor.rows);
+    of_a.emplace(scales->a, "scale_a", left.rows(), leaves, Lines::first);
+    of_b.emplace(scales->b, "scale_b", factor.cols, leaves, Lines::last);
+    check_same_place(of_a->place(), "scale_a", place, "a");
+    check_same_place(of_b->place(), "scale_b", place, "a");
+  }
   std::optional<VectorOf> addend;
   if (bias) {
     addend.emplace(bias, "bias");
@@ -173,6 +193,8 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   if (start) operands.c = &start->input();
   if (meaning.out_is_c) operands.c = &result.input();
   if (addend) operands.bias = &addend->vector();
+  if (of_a) operands.scale_a = &of_a->scales();
+  if (of_b) operands.scale_b = &of_b->scales();
   if (place.kind != DETGEMM_HOST) {
     run(plan.get(), stream, operands, workspace);
     return out;

@@ -59,10 +59,16 @@ struct Meaning {
   bool out_is_c = false;   ///< the sum starts from what `out` holds
 };
 
+/// The scales of both operands, for contracts of scaled.
+struct ScaleTensors {
+  Tensor a, b;
+};
+
 /// D = act(alpha * A.B + beta * C + bias). Where `out` is not given it is made, with the contract's
 /// type and A's leading dimensions.
 Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,
-                const Tensor& bias, Tensor out, Meaning meaning = {});
+                const Tensor& bias, Tensor out, Meaning meaning = {},
+                const ScaleTensors* scales = nullptr);
 
 /// The same for a list of matrices, one after the other on the current stream.
 Tensor multiply_batch(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,

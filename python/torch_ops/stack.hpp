@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -96,10 +97,10 @@ class Arguments {
   StableIValue* next_;
 };
 
-/// Puts a tensor into the first place of the stack, where torch looks for the result.
-inline void give(StableIValue* stack, Tensor tensor) {
+/// Puts a tensor into a place of the stack; torch looks for results from the first place on.
+inline void give(StableIValue* stack, Tensor tensor, std::size_t place = 0) {
   AtenTensorHandle handle = tensor.release();
-  std::memcpy(stack, &handle, sizeof handle);
+  std::memcpy(stack + place, &handle, sizeof handle);
 }
 
 }  // namespace detgemm::torch_ops

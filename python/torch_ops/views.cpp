@@ -3,6 +3,8 @@
 
 #include "python/torch_ops/views.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,6 +15,9 @@ namespace detgemm::torch_ops {
 namespace {
 
 std::atomic<std::int64_t> copy_count{0};
+
+/// Lines that may share a scale.
+constexpr std::int64_t kBlock = 128;
 
 /// torch's numbers are read once: they are constant in a process.
 detgemm_dtype_t dtype_of(std::int32_t code) {
@@ -42,6 +47,19 @@ std::int32_t torch_code_of(detgemm_dtype_t dtype) {
     default:
       return aoti_torch_dtype_float32();
   }
+}
+
+/// torch's number of float8_e8m0fnu, which its stable interface has from release 2.11 on; -1
+/// before.
+std::int32_t e8m0_code() {
+  static const std::int32_t code = [] {
+    void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) return -1;
+    const auto number =
+        reinterpret_cast<std::int32_t (*)()>(dlsym(library, "torch_dtype_float8_e8m0fnu"));
+    return number == nullptr ? -1 : number();
+  }();
+  return code;
 }
 
 std::string list(std::span<const std::int64_t> numbers) {
@@ -235,6 +253,49 @@ OffsetsOf::OffsetsOf(const Tensor& tensor, std::string_view name) {
   place_ = d.place;
 }
 
+ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lines,
+                   std::int64_t leaves, Lines where) {
+  Description d;
+  const std::int32_t code = describe_without_type(tensor, name, d);
+  if (code != aoti_torch_dtype_float32() && code != e8m0_code()) {
+    refuse(label(name) + ".dtype is no scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
+                         "PyTorch 2.11 and newer");
+  }
+  const bool of_a = where == Lines::first;
+  const std::int64_t blocks = (lines + kBlock - 1) / kBlock;
+  const auto wanted = [&](std::int64_t count) {
+    return of_a ? std::to_string(count) + " x " + std::to_string(leaves)
+                : std::to_string(leaves) + " x " + std::to_string(count);
+  };
+  const std::string given = label(name) + " has the shape " + list(d.sizes);
+  if (d.sizes.size() < 2 || (!of_a && d.sizes.size() != 2)) {
+    refuse(given + ": it must have two dimensions" + (of_a ? " or more" : ""));
+  }
+  Rows rows = flatten(d.sizes.first(d.sizes.size() - 1), d.strides.first(d.strides.size() - 1));
+  const std::int64_t found = of_a ? rows.count : d.sizes.back();
+  if ((of_a ? d.sizes.back() : rows.count) != leaves || (found != lines && found != blocks)) {
+    refuse(given + ": it must be " + wanted(lines) + " or " + wanted(blocks) + ", " +
+           (of_a ? "rows of a, one by one or in blocks of 128, by leaves of K"
+                 : "leaves of K by columns of b, one by one or in blocks of 128"));
+  }
+  if (!rows.one_stride && rows.count > 0 && leaves > 0) {
+    copy_ = empty_of(d.sizes, code, d.place);
+    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an operand");
+    copy_count.fetch_add(1, std::memory_order_relaxed);
+    describe_without_type(copy_, name, d);
+    rows = flatten(d.sizes.first(d.sizes.size() - 1), d.strides.first(d.strides.size() - 1));
+  }
+  detgemm_block_scales_init(&scales_, sizeof scales_);
+  scales_.type = code == aoti_torch_dtype_float32() ? DETGEMM_SCALE_FP32 : DETGEMM_SCALE_E8M0;
+  scales_.data = d.data;
+  scales_.per = found == lines ? 1 : kBlock;
+  scales_.blocks = found;
+  scales_.leaves = leaves;
+  scales_.stride = of_a ? rows.stride : d.strides.back();
+  scales_.leaf_stride = of_a ? d.strides.back() : rows.stride;
+  place_ = d.place;
+}
+
 MatrixOf::MatrixOf(const Tensor& tensor, std::string_view name, Copies copies)
     : description_(describe(tensor, name)) {
   if (description_.sizes.size() < 2) {
@@ -305,6 +366,15 @@ VectorOf::VectorOf(const Tensor& tensor, std::string_view name)
 
 Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const Place& place) {
   return empty_of(sizes, torch_code_of(dtype), place);
+}
+
+Tensor empty_scales(std::span<const std::int64_t> sizes, detgemm_scale_type_t type,
+                    const Place& place) {
+  if (type == DETGEMM_SCALE_FP32) return empty(sizes, DETGEMM_FP32, place);
+  if (e8m0_code() < 0) {
+    refuse("scale_type is \"e8m0\": this PyTorch does not tell its number, 2.11 and newer do");
+  }
+  return empty_of(sizes, e8m0_code(), place);
 }
 
 Tensor empty_bytes(std::size_t bytes, const Place& place) {

@@ -51,6 +51,26 @@ class OffsetsOf {
   Place place_;
 };
 
+/// Which dimension of a tensor of scales counts lines (rows of A, columns of B); the other one
+/// counts leaves of K.
+enum class Lines { first, last };
+
+/// The scales of one operand: fp32 or e8m0, for lines one by one or in blocks of 128, which the
+/// shape says. Strides of 0 are fine; leading dimensions that no stride flattens make a copy, which
+/// `copies()` counts.
+class ScalesOf {
+ public:
+  ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lines, std::int64_t leaves,
+           Lines where);
+  const detgemm_block_scales_t& scales() const { return scales_; }
+  const Place& place() const { return place_; }
+
+ private:
+  Tensor copy_;
+  detgemm_block_scales_t scales_{};
+  Place place_;
+};
+
 /// How a copy of an operand is allowed: outputs are never copied.
 enum class Copies { allowed, refused };
 
@@ -115,6 +135,9 @@ void transpose(detgemm_const_matrix_t& m);
 
 /// A new tensor with row-major strides.
 Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const Place& place);
+/// The same for scales. Refuses e8m0 where this PyTorch has no number for its type.
+Tensor empty_scales(std::span<const std::int64_t> sizes, detgemm_scale_type_t type,
+                    const Place& place);
 /// A new tensor of bytes.
 Tensor empty_bytes(std::size_t bytes, const Place& place);
 

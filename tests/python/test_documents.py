@@ -12,7 +12,7 @@ import torch
 import detgemm.torch as dt
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE = ROOT / "docs/python.md"
+PAGE, SCALED = ROOT / "docs/python.md", ROOT / "docs/scaled.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="docs/python.md is not beside these tests")
 
 
@@ -23,6 +23,13 @@ def test_the_first_program():
     assert len(program.splitlines()) <= 12
     said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert said == printed
+
+
+def test_the_program_with_block_scales(capsys):
+    text = SCALED.read_text(encoding="utf-8")
+    program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()
+    exec(program, {})  # noqa: S102 - the page's own lines
+    assert capsys.readouterr().out == printed
 
 
 def test_the_lines_of_the_readme():

@@ -14,7 +14,7 @@ from detgemm import _library
 
 
 HEADER = pathlib.Path(__file__).parents[2] / "python/torch_ops/torch_abi.h"
-LOOKED_UP = {"aoti_torch_get_current_cuda_stream"}  # by dlsym
+LOOKED_UP = {"aoti_torch_get_current_cuda_stream", "torch_dtype_float8_e8m0fnu"}  # by dlsym
 
 
 def declared(text):
@@ -62,7 +62,8 @@ def test_schemas_are_an_interface():
     schemas = {str(getattr(getattr(torch.ops.detgemm, name), overload)._schema)
                for name, overload in (("gemm", "default"), ("gemm", "out"), ("accumulate_", "default"), ("linear", "default"),
                                       ("bmm", "default"), ("bmm", "out"), ("snap", "default"), ("grouped_gemm", "default"),
-                                      ("grouped_gemm", "out"), ("grouped_accumulate_", "default"))}
+                                      ("grouped_gemm", "out"), ("grouped_accumulate_", "default"), ("scaled_gemm", "default"),
+                                      ("scaled_gemm", "out"), ("quantize", "default"))}
     assert schemas == {
         "detgemm::gemm(Tensor a, Tensor b, str contract, Tensor? c=None, Tensor? bias=None, *, float alpha=1., "
         "float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, str? backend=None, "
@@ -86,4 +87,12 @@ def test_schemas_are_an_interface():
         "bool b_snapped=False, Tensor(a!) out) -> ()",
         "detgemm::grouped_accumulate_(Tensor(a!) acc, Tensor a, Tensor b, Tensor? offs, str contract, *, int stable=0, "
         "bool a_snapped=False, bool b_snapped=False) -> ()",
-        "detgemm::snap(Tensor x, int leaf, str k=\"cols\") -> Tensor"}
+        "detgemm::snap(Tensor x, int leaf, str k=\"cols\") -> Tensor",
+        "detgemm::scaled_gemm(Tensor a, Tensor scale_a, Tensor b, Tensor scale_b, str contract, Tensor? c=None, "
+        "Tensor? bias=None, *, float alpha=1., float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, "
+        "str? backend=None, str? variant=None) -> Tensor",
+        "detgemm::scaled_gemm.out(Tensor a, Tensor scale_a, Tensor b, Tensor scale_b, str contract, Tensor? c=None, "
+        "Tensor? bias=None, *, float alpha=1., float beta=0., str? activation=None, bool continue_from_c=False, int stable=0, "
+        "str? backend=None, str? variant=None, Tensor(a!) out) -> ()",
+        "detgemm::quantize(Tensor x, int leaf=128, *, int per=1, str k=\"cols\", str scale_type=\"fp32\", "
+        "str? backend=None) -> (Tensor, Tensor)"}

@@ -4,7 +4,8 @@
 
 Operators `torch.ops.detgemm.*`; `linear` and `Linear` with gradients under contracts; `convert` for a whole
 model; `aten`, a switch for a whole program; `audit`, which says what a switch did not cover; `bisect` and
-`digest` to compare two runs. `grouped_gemm` and `grouped_linear` for mixtures of experts. Beside products: `rms_norm`, `softmax`, `log_softmax`, `attention` and
+`digest` to compare two runs. `grouped_gemm` and `grouped_linear` for mixtures of experts; `scaled_gemm` and
+`quantize` for fp8 with block scales. Beside products: `rms_norm`, `softmax`, `log_softmax`, `attention` and
 `embedding` in written orders, and `detgemm.torch.transformers`, which puts a model on all of them.
 """
 from detgemm.torch.switch import aten
@@ -19,9 +20,11 @@ from detgemm.torch.ops import bmm, clear_plans, gemm, stats, sum_rows_
 from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm, log_softmax, rms_norm, softmax, token_log_probs
 from detgemm.torch.routing import gather_rows, segment_offsets, segments
+from detgemm.torch.scaled import quantize, scaled_gemm
 from detgemm.torch.snapping import is_snapped, snap, snap_weights
 
 __all__ = ["Embedding", "Linear", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
            "clear_plans", "convert", "digest", "embedding", "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm",
-           "grouped_linear", "linear", "log_softmax", "main_grads", "is_snapped", "rms_norm", "same_bits", "segment_offsets",
-           "segments", "snap", "snap_weights", "softmax", "stats", "sum_rows_", "token_log_probs"]
+           "grouped_linear", "linear", "log_softmax", "main_grads", "is_snapped", "quantize", "rms_norm", "same_bits",
+           "scaled_gemm", "segment_offsets", "segments", "snap", "snap_weights", "softmax", "stats", "sum_rows_",
+           "token_log_probs"]

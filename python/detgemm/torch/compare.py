@@ -6,6 +6,7 @@ import contextlib
 import torch
 
 from detgemm import arrays
+from detgemm.torch.dispatch import check_model, check_tensor, refuse
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -17,12 +18,15 @@ def as_integers(tensor):
 
 def same_bits(x, y):
     """Whether two tensors have the same shape, type and bytes."""
+    check_tensor("x", x)
+    check_tensor("y", y)
     return (x.shape == y.shape and x.dtype == y.dtype
             and torch.equal(as_integers(x), as_integers(y.to(x.device))))
 
 
 def digest(tensor):
     """64 bits, as 16 hexadecimal digits, of a tensor's type, shape and elements; `detgemm run` prints the same."""
+    check_tensor("tensor", tensor)
     matrix = tensor.detach().reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
     return arrays.digest(matrix.contiguous().cpu())
 
@@ -64,6 +68,9 @@ def bisect(model, first, second, select=lambda tensor: tensor):
     Returns (name, class, number of elements that differ). Modules are compared in the order in which they
     return, so inner ones come before those that hold them. The outputs of the first run are kept in memory.
     """
+    check_model(model)
+    for name, given in (("first", first), ("second", second), ("select", select)):
+        refuse(not callable(given), f"{name} is a {type(given).__name__}: it must be a function")
     with _recorded(model, lambda t: select(t).detach().clone()) as before:
         first()
     with _recorded(model, lambda t: select(t).detach().clone()) as after:

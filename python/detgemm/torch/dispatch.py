@@ -14,6 +14,14 @@ def refuse(condition, sentence):
         raise lib.DetgemmError(sentence)
 
 
+def check_tensor(name, x):
+    refuse(not isinstance(x, torch.Tensor), f"{name} is a {type(x).__name__}: it must be a tensor")
+
+
+def check_model(model):
+    refuse(not isinstance(model, torch.nn.Module), f"model is a {type(model).__name__}: it must be a torch.nn.Module")
+
+
 def chosen(tensor, name):
     """The module `name` of kernels for CUDA tensors, of plain for CPU tensors."""
     kind = tensor.device.type

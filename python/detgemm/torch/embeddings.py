@@ -62,9 +62,16 @@ embedding_op.register_autograd(_backward, setup_context=_context)
 
 
 def embedding(ids, weight, padding_idx=None):
-    """weight[ids]. The gradient goes to weight.main_grad (fp32) where that exists."""
+    """weight[ids]. The gradient goes to weight.main_grad (fp32) where that exists.
+
+    ids: integers of any shape; weight: vocabulary x n. Row `padding_idx` gets no gradient; negative numbers count from the end.
+    """
     refuse(ids.dtype not in (torch.int64, torch.int32), f"ids.dtype is {ids.dtype}: it must be int64 or int32")
     refuse(weight.dim() != 2, f"weight has {weight.dim()} dimensions: it must have two")
+    refuse(not weight.is_floating_point(), f"weight.dtype is {weight.dtype}: it must be a floating-point type")
+    rows = weight.shape[0]
+    refuse(padding_idx is not None and not -rows <= padding_idx < rows,
+           f"padding_idx is {padding_idx}: weight has {rows} rows")
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     main_grad, flagged = gradient_of(weight, "weight")
     return embedding_op(ids, weight, main_grad, padding, flagged)
@@ -80,6 +87,8 @@ class Embedding(torch.nn.Embedding):
 
     @classmethod
     def converted(cls, module):
+        refuse(not isinstance(module, torch.nn.Embedding),
+               f"module is a {type(module).__name__}: it must be a torch.nn.Embedding")
         refuse(module.max_norm is not None or module.scale_grad_by_freq or module.sparse,
                "the embedding has max_norm, scale_grad_by_freq or sparse: these are not supported")
         made = cls(module.num_embeddings, module.embedding_dim, module.padding_idx, _weight=module.weight,

@@ -6,6 +6,7 @@ import fnmatch
 import torch
 
 from detgemm import _library as lib
+from detgemm.torch.dispatch import check_model
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import OPS
 from detgemm.torch.policy import Policy
@@ -15,6 +16,11 @@ from detgemm.torch.snapping import snap_weights as snap_all
 
 def _cast(tensor, dtype):
     return tensor if tensor is None or tensor.dtype == dtype else tensor.to(dtype)
+
+
+def _check_policy(policy):
+    if not isinstance(policy, Policy):
+        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
 
 
 def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=False):
@@ -29,8 +35,7 @@ def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=Fa
     `main_grad` sets it to zero. The parameter's own gradient is then None, or zeros where the parameter has
     Megatron's flag `grad_added_to_main_grad`, which is set and never read.
     """
-    if not isinstance(policy, Policy):
-        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    _check_policy(policy)
     main_grad, flagged = gradient_of(weight, "weight")
     bias_main_grad, _ = gradient_of(bias, "bias")
     if torch.is_autocast_enabled(x.device.type):
@@ -52,6 +57,7 @@ class Linear(torch.nn.Linear):
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, policy,
                  weights_are_stable=False):
+        _check_policy(policy)
         super().__init__(in_features, out_features, bias, device, dtype)
         self.policy = policy
         self.weights_are_stable = weights_are_stable
@@ -81,8 +87,8 @@ def convert(model, policy, skip=(), *, weights_are_stable=False, snap_weights=Fa
     Returns two lists of names: the layers that were converted, and other modules with a two-dimensional
     weight, which compute as before (subclasses of Linear such as quantised or adapter layers, embeddings).
     """
-    if not isinstance(policy, Policy):
-        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    _check_policy(policy)
+    check_model(model)
     plain = {name: module for name, module in model.named_modules() if type(module) is torch.nn.Linear}
     skipped = set()
     for pattern in [skip] if isinstance(skip, str) else skip:

@@ -4,6 +4,7 @@
 import torch
 
 from detgemm import _library as lib
+from detgemm.torch.dispatch import check_model
 
 
 def gradient_of(parameter, name):
@@ -30,6 +31,7 @@ def main_grads(model):
     Returns a dictionary from parameter names to these tensors. Add to them in backward passes, hand them to the
     optimizer, and set them to zero after each step: `for g in grads.values(): g.zero_()`.
     """
+    check_model(model)
     grads = {}
     for prefix, module in model.named_modules():
         if getattr(module, "accumulates_in_main_grad", False):
@@ -50,7 +52,13 @@ def check_cuts(lengths, policy):
     Every length but the last must be a multiple of the policy's step: LEAF rows under `fold:LEAF`, the k block
     under `chain`. A shorter sample can be padded with rows of zeros.
     """
-    for index, length in enumerate(list(lengths)[:-1]):
+    if not hasattr(policy, "wgrad"):
+        raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy")
+    lengths = list(lengths)
+    for index, length in enumerate(lengths):
+        if not hasattr(length, "__index__") or length < 0:
+            raise lib.DetgemmError(f"lengths[{index}] is {length!r}: it must be a number of rows")
+    for index, length in enumerate(lengths[:-1]):
         if length % policy.step:
             raise lib.DetgemmError(f"lengths[{index}] is {length}: under {policy.wgrad} every micro-batch but "
                                    f"the last must have a multiple of {policy.step} rows")

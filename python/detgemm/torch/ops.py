@@ -47,6 +47,9 @@ def sum_rows_(acc, x, contract):
     It is the product of a row of ones with x, continued from acc: micro-batches that are cut where the
     contract allows it give the bits of the uncut sum. For fp32 x use an `ieee_fma/fp32` contract.
     """
+    if x.dim() < 2 or acc.dim() != 1:
+        raise RuntimeError(f"detgemm: acc has the shape {tuple(acc.shape)} and x {tuple(x.shape)}: acc must have one dimension "
+                           "and x two or more")
     rows = x.flatten(0, -2)
     OPS.accumulate_(acc.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
     return acc

@@ -32,6 +32,10 @@ class Policy:
 
     def __post_init__(self):
         inputs = {name: parsed(getattr(self, name)).input for name in ("forward", "dgrad", "wgrad")}
+        for name in inputs:
+            if parsed(getattr(self, name)).reduction == "scaled":
+                raise lib.DetgemmError(f'policy: {name} is "{getattr(self, name)}": a layer has no scales; use chain, fold or '
+                                       "tree, or call scaled_gemm")
         if len(set(inputs.values())) != 1:
             said = ", ".join(f"{name} reads {dtype}" for name, dtype in inputs.items())
             raise lib.DetgemmError(f"policy: {said}: all three must read the same number format")

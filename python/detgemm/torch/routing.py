@@ -31,6 +31,9 @@ def segments(keys, groups, multiple=1, *, rows=None):
     places  the place of each row, -1 for a row that is left out: `gather_rows(y, places, index)` brings rows back
     """
     refuse(keys.dim() != 1, f"keys has {keys.dim()} dimensions: it must have one")
+    refuse(keys.dtype.is_floating_point or keys.dtype.is_complex or keys.dtype == torch.bool,
+           f"keys.dtype is {keys.dtype}: it must be an integer type")
+    refuse(groups < 0, f"groups is {groups}: it must not be negative")
     keys = keys.to(torch.int64)
     inside = (keys >= 0) & (keys < groups)
     # The last group is that of rows that are left out.
@@ -89,6 +92,8 @@ def gather_rows(x, index, places, copies=1):
     it chose; its gradient is then the sum over them, ascending, in fp32, rounded once.
     """
     refuse(x.dim() < 1 or index.dim() != 1 or places.dim() != 1, "index and places must have one dimension")
+    for name, given in (("index", index), ("places", places)):
+        refuse(given.dtype not in (torch.int32, torch.int64), f"{name}.dtype is {given.dtype}: it must be int32 or int64")
     refuse(copies < 1, f"copies is {copies}: it must be positive")
     refuse(copies > 1 and places.shape[0] != x.shape[0] * copies,
            f"places has {places.shape[0]} elements: it must have {x.shape[0]} x {copies} (rows of x, times copies)")

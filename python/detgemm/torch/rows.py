@@ -10,7 +10,7 @@ import torch
 
 
 from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.sums import SUMS, sum_into
 
@@ -25,6 +25,7 @@ FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def _check(name, x):
+    check_tensor(name, x)
     refuse(x.dtype not in FLOATS, f"{name}.dtype is {x.dtype}: it must be bfloat16, float16 or float32")
     refuse(x.dim() < 1, f"{name} has no dimension: it must have one or more")
     refuse(x.shape[-1] < 1, f"{name} has rows of {x.shape[-1]} elements: rows must not be empty")
@@ -143,6 +144,7 @@ def _softmax(operator, x, dim, dtype):
     _check("x", x)
     dtype = x.dtype if dtype is None else dtype
     refuse(dtype not in FLOATS, f"dtype is {dtype}: it must be bfloat16, float16 or float32")
+    refuse(not -x.dim() <= dim < x.dim(), f"dim is {dim}: x has {x.dim()} dimensions")
     last = dim in (-1, x.dim() - 1)
     return operator(x, dtype) if last else operator(x.transpose(dim, -1), dtype).transpose(dim, -1)
 

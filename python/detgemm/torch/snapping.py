@@ -6,6 +6,7 @@ import torch
 from detgemm import _library as lib
 from detgemm import snapping
 from detgemm.contract import contract as parsed
+from detgemm.torch.dispatch import check_model
 from detgemm.torch.operators import OPS
 
 
@@ -49,6 +50,7 @@ def snap_weights(model):
     Forward passes then promise that the weight is snapped, and have the bits that they had before. A layer whose weight
     was written since, by an optimiser or by loading a checkpoint, refuses to run until this is called again.
     """
+    check_model(model)
     layers = {name: module for name, module in model.named_modules() if hasattr(module, "weight_snapped_at")}
     if not layers:
         raise lib.DetgemmError("the model has no detgemm.torch.Linear: convert it first")

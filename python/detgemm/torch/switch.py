@@ -12,6 +12,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.operators import NAMES, OPS, input_type
+from detgemm.torch import switch_scaled
 from detgemm.torch.policy import Policy
 
 _lock = threading.RLock()
@@ -28,17 +29,19 @@ class Used(collections.Counter):
 
 
 class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
-    """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot, vdot and _grouped_mm under contracts while it is entered.
+    """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot, vdot, _grouped_mm and scaled products under contracts while
+    it is entered.
 
     contracts  a dictionary from torch types to contracts (texts, or a Policy, whose `forward` is used). The
-               contract's output must be the type itself: that is what aten returns
+               contract's output is the type itself: that is what aten returns. For float8_e4m3fn and float8_e5m2 it is
+               one of scaled:LEAF, whose output is what the call asks for
     devices    "cuda", or a list that may also have "cpu", where products are exact and slow
     others     what happens to types without a contract: "refuse", or "pass", which runs aten's own kernel and
                counts it
 
     Forward and backward, eager and compiled: forms that write into `out` and those with `out_dtype` are covered
-    too. `linear`, `matmul` and `einsum` arrive here as the products above. Convolutions, attention kernels and scaled
-    products do not; `audit` lists them. The scope holds for all threads; it may be nested,
+    too. `linear`, `matmul` and `einsum` arrive here as the products above, `torch.nn.functional.scaled_mm` as a scaled
+    product. Convolutions, attention kernels and grouped scaled products do not; `audit` lists them. The scope holds for all threads; it may be nested,
     and what was there before is restored when it ends.
     """
 
@@ -52,13 +55,15 @@ class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
         self.others = others
         self.used = Used()
         self.contracts = {}
+        if not isinstance(contracts, dict):
+            raise lib.DetgemmError(f"contracts is {contracts!r}: it must be a dictionary from torch types to contracts")
         for dtype, text in contracts.items():
             text = text.forward if isinstance(text, Policy) else text
             if input_type(text) != dtype:
                 raise lib.DetgemmError(f"contracts[{dtype}] is {text}: it reads {input_type(text)}")
-            if dtype not in (torch.bfloat16, torch.float16, torch.float32):
-                raise lib.DetgemmError(f"contracts[{dtype}]: aten multiplies bfloat16, float16 and float32 alone")
-            self.contracts[dtype] = parsed(text).with_output(NAMES[dtype]).text
+            switch_scaled.check_contract(dtype, text)
+            narrow = dtype in switch_scaled.OUTPUTS
+            self.contracts[dtype] = parsed(text).with_output(NAMES[dtype]).text if narrow else parsed(text).text
         self._thread = None
 
     def __enter__(self):
@@ -198,6 +203,8 @@ _TABLE = {
     "addmv": (_addmv, 1), "addmv.out": (_addmv, 1), "addmv_": (_addmv, 1),
     "dot": (_dot, 0), "dot.out": (_dot, 0), "vdot": (_dot, 0), "vdot.out": (_dot, 0),
     "_grouped_mm": (_grouped, 0),
+    "_scaled_mm": (switch_scaled.scaled_mm, 0), "_scaled_mm.out": (switch_scaled.scaled_mm, 0),
+    "_scaled_mm_v2": (switch_scaled.scaled_mm_v2, 0), "_scaled_mm_v2.out": (switch_scaled.scaled_mm_v2, 0),
 }
 
 
@@ -221,10 +228,15 @@ def _override(name, device, original):
                     f"detgemm: aten::{name} was called with {deciding.dtype}: the switch has contracts for "
                     + ", ".join(str(dtype) for dtype in scope.contracts)
                     + '; add one, or pass others="pass" to leave such calls to PyTorch')
+            if original is None:
+                raise RuntimeError(f"detgemm: aten::{name} was called with {deciding.dtype}: the switch has no contract for "
+                                   f"it, and PyTorch has no kernel for it on {device}")
             if scope is not None:
                 scope.used[name, deciding.dtype, "aten"] += 1
             return original.call_boxed(keys, *args, **options)
         operands = list(args)
+        if name.startswith("_scaled"):
+            text = switch_scaled.contract_of(text, name, args, options)
         if takes_type:
             result_type = options.pop("out_dtype", None)
             if result_type is None:
@@ -255,7 +267,9 @@ def _register(device):
             try:
                 original = torch.library.get_kernel(found, key)
             except RuntimeError:
-                continue  # and one that it does not have on this device
+                if not base.startswith("_scaled"):
+                    continue  # and one that it does not have on this device
+                original = None  # scaled products by recipe are for CUDA alone, and on a CPU the reference computes them
             with warnings.catch_warnings():  # torch says that a kernel is replaced, which is what is wanted
                 warnings.simplefilter("ignore", UserWarning)
                 library.impl(name, _override(name, device, original), key, with_keyset=True, **override)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong calls of the public functions that no other file asks: a sentence each, that names the argument and the rule.
+
+`test_every_public_function_is_refused_something` compares with the list of public names, so a new function comes with a row
+here or says where its rows are.
+"""
+import pathlib
+import re
+
+import pytest
+import torch
+from conftest import BF16, bits
+
+import detgemm
+import detgemm.torch as dt
+
+WGRAD = "hopper/bf16/fold:64->fp32"
+POLICY = dt.Policy(BF16, BF16, WGRAD)
+X, Y = bits((4, 8), torch.bfloat16), bits((4, 8), torch.float32, 1)
+MODEL = torch.nn.Sequential(torch.nn.Linear(8, 8))
+SQUARE = torch.ones(2, 2)
+KEYS = torch.zeros(4, dtype=torch.int64)
+
+WRONG = {
+    "start: text": (lambda: detgemm.start("x"), "threads is 'x': it must be an integer, 0 for all"),
+    "start: a truth value": (lambda: detgemm.start(True), "threads is True: it must be an integer"),
+    "start: twice": (lambda: detgemm.start(2), "threads is 2: the reference was started with 1 in this process"),
+    "Contract: none": (lambda: detgemm.Contract(None), "contract is None: it must be text such as"),
+    "Contract: output": (lambda: detgemm.Contract(BF16).with_output("int8"), 'contract output is "int8": it must be one of'),
+    "digest: a list": (lambda: detgemm.digest([1.0]), "array is a list: it must be a NumPy or CuPy array"),
+    "digest: strides": (lambda: detgemm.digest(torch.ones(4, 6, dtype=torch.float64)[:, ::2]), "it must be row-major"),
+    "digest: size": (lambda: detgemm.digest(torch.ones(4, 6, dtype=torch.int32), "bf16"), "its elements have 4 bytes"),
+    "gemm: contract": (lambda: detgemm.gemm(SQUARE, SQUARE, []), r"contract is \[\]: it must be text"),
+    "gemm: alpha": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", alpha="2"), "alpha is '2': it must be a number"),
+    "gemm: beta": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", beta=None), "beta is None: it must be a number"),
+    "gemm: stable": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", stable="b"), "stable is 'b': it must be an integer"),
+    "gemm: backend": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", backend=None), "backend is None: it must be text"),
+    "gemm: variant": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", variant=1), "variant is 1: it must be text"),
+    "gemm: dtypes": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", dtypes="bf16"), "dtypes is 'bf16': it must be a dict"),
+    "grouped_gemm: stable": (lambda: detgemm.grouped_gemm(SQUARE[None], SQUARE[None], None, "ieee_fma/fp32/chain", stable="b"),
+                             "stable is 'b': it must be an integer"),
+    "quantize: backend": (lambda: detgemm.quantize(SQUARE, backend=0), "backend is 0: it must be text"),
+    "dt.digest": (lambda: dt.digest([1.0]), "tensor is a list: it must be a tensor"),
+    "same_bits": (lambda: dt.same_bits(X, [1.0]), "y is a list: it must be a tensor"),
+    "bisect: model": (lambda: dt.bisect(None, print, print), "model is a NoneType: it must be a torch.nn.Module"),
+    "bisect: run": (lambda: dt.bisect(MODEL, print, X), "second is a Tensor: it must be a function"),
+    "bisect: select": (lambda: dt.bisect(MODEL, print, print, 0), "select is a int: it must be a function"),
+    "embedding: padding_idx": (lambda: dt.embedding(KEYS, Y, 4), "padding_idx is 4: weight has 4 rows"),
+    "embedding: dimensions": (lambda: dt.embedding(KEYS, Y[0]), "weight has 1 dimensions: it must have two"),
+    "embedding: weight": (lambda: dt.embedding(KEYS, Y.int()), "weight.dtype is torch.int32: it must be a floating-point type"),
+    "Embedding: module": (lambda: dt.Embedding.converted(MODEL), "module is a Sequential: it must be a torch.nn.Embedding"),
+    "Embedding: max_norm": (lambda: dt.Embedding.converted(torch.nn.Embedding(3, 4, max_norm=1.0)), "has max_norm"),
+    "RMSNorm: eps": (lambda: dt.RMSNorm(Y[0], 0.0)(X), "eps is 0.0: it must be a normal number above zero"),
+    "RMSNorm: weight": (lambda: dt.RMSNorm(Y[0, :3], 1e-6)(X), r"weight has the shape \(3,\): x has rows of 8 elements"),
+    "rms_norm: a list": (lambda: dt.rms_norm([1.0], Y[0]), "x is a list: it must be a tensor"),
+    "softmax: dim": (lambda: dt.softmax(Y, 2), "dim is 2: x has 2 dimensions"),
+    "softmax: dtype": (lambda: dt.softmax(Y, dtype=torch.int32), "dtype is torch.int32: it must be bfloat16"),
+    "log_softmax: dim": (lambda: dt.log_softmax(Y, -3), "dim is -3: x has 2 dimensions"),
+    "token_log_probs: tokens": (lambda: dt.token_log_probs(Y, KEYS.int()), "of torch.int32: it must be int64"),
+    "main_grads: model": (lambda: dt.main_grads(5), "model is a int: it must be a torch.nn.Module"),
+    "main_grads: no layer": (lambda: dt.main_grads(MODEL), "the model has no layer that adds to main_grad"),
+    "check_cuts: policy": (lambda: dt.check_cuts([64], WGRAD), "policy is 'hopper/bf16/fold:64->fp32': it must be a detgemm"),
+    "check_cuts: below zero": (lambda: dt.check_cuts([-64, 3], POLICY), r"lengths\[0\] is -64: it must be a number of rows"),
+    "check_cuts: a fraction": (lambda: dt.check_cuts([64, 1.5], POLICY), r"lengths\[1\] is 1.5: it must be a number of rows"),
+    "sum_rows_: acc": (lambda: dt.sum_rows_(torch.zeros(2, 4), X, WGRAD), r"acc has the shape \(2, 4\) and x \(4, 8\): acc must have one"),
+    "sum_rows_: x": (lambda: dt.sum_rows_(torch.zeros(8), X[0], WGRAD), r"acc has the shape \(8,\) and x \(8,\)"),
+    "sum_rows_: columns": (lambda: dt.sum_rows_(torch.zeros(3), X, WGRAD), "out is 1 x 3: it must be 1 x 8"),
+    "sum_rows_: type": (lambda: dt.sum_rows_(torch.zeros(8).bfloat16(), X, WGRAD), "bf16: the contract needs fp32"),
+    "sum_rows_: tree": (lambda: dt.sum_rows_(torch.zeros(8), X, "hopper/bf16/tree:16->fp32"), "continue_from_c is set"),
+    "Linear: policy": (lambda: dt.Linear(3, 4, policy="x"), "policy is 'x': it must be a detgemm.torch.Policy"),
+    "convert: model": (lambda: dt.convert(5, POLICY), "model is a int: it must be a torch.nn.Module"),
+    "snap_weights: model": (lambda: dt.snap_weights([]), "model is a list: it must be a torch.nn.Module"),
+    "Policy: scaled": (lambda: dt.Policy("hopper/bf16/scaled:64->bf16", BF16, WGRAD), "policy: forward is .* a layer has no scales"),
+    "segments: keys": (lambda: dt.segments(torch.zeros(4), 2), "keys.dtype is torch.float32: it must be an integer type"),
+    "segments: groups": (lambda: dt.segments(KEYS, -2), "groups is -2: it must not be negative"),
+    "segment_offsets: counts": (lambda: dt.segment_offsets(torch.zeros(2), 2), "counts is torch.float32"),
+    "gather_rows: index": (lambda: dt.gather_rows(X, torch.zeros(2), KEYS), "index.dtype is torch.float32: it must be int32 or int64"),
+    "gather_rows: copies": (lambda: dt.gather_rows(X, KEYS, KEYS, 0), "copies is 0: it must be positive"),
+    "aten: contracts": (lambda: dt.aten(BF16), "contracts is 'hopper/bf16/chain->bf16': it must be a dictionary"),
+    "aten: no text": (lambda: dt.aten({torch.bfloat16: None}), "contract is None: it must be text"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_call_gets_a_sentence(case):
+    call, said = WRONG[case]
+    with pytest.raises(RuntimeError, match=said) as caught:
+        call()
+    assert isinstance(caught.value, detgemm.DetgemmError) or str(caught.value).startswith("detgemm: ")
+
+
+# What takes nothing that could be wrong, and where the wrong calls of the other functions are.
+NOTHING_TO_REFUSE = {"DetgemmError", "clear_plans", "info", "stats", "version"}
+ELSEWHERE = {
+    "test_attention.py": {"attention"}, "test_audit.py": {"audit"}, "test_bad_input.py": {"bmm", "linear"},
+    "test_grouped.py": {"grouped_accumulate_", "grouped_linear"}, "test_scaled.py": {"scaled_gemm"},
+    "test_snap.py": {"is_snapped", "snap"}}
+
+
+def test_every_public_function_is_refused_something():
+    """A new function comes with a row above, or says here where its rows are."""
+    here = {case.split(":")[0].removeprefix("dt.") for case in WRONG}
+    folder = pathlib.Path(__file__).parent
+    for name, names in ELSEWHERE.items():
+        text = (folder / name).read_text(encoding="utf-8")
+        assert "pytest.raises" in text and not [each for each in names if not re.search(rf"\b{each}\b", text)]
+    public = {*detgemm.__all__, *dt.__all__}
+    assert public == here | NOTHING_TO_REFUSE | set().union(*ELSEWHERE.values())
