@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""grouped_mm.py LIBRARY [--json FILE] [--only TEXT]: experts in one call, beside PyTorch and beside loops.
+"""grouped_mm.py LIBRARY [--json FILE] [--only TEXT] [--variants]: experts in one call, beside PyTorch and beside loops.
 
 LIBRARY is libdetgemm.so of a shared build. For each case, the median microseconds over alternated blocks of
 CUDA graphs, so that no host time counts:
@@ -11,7 +11,7 @@ CUDA graphs, so that no host time counts:
   torch     torch.nn.functional.grouped_mm (torch._grouped_mm before 2.10)
   cublas    torch.mm for each group
 
-and whether `grouped` has the bits of `plans`: a case in which it has not ends the program with status 1.
+with --variants also every tile of the grouped kernels by its name, and whether `grouped` has the bits of `plans`: a case in which it has not ends the program with status 1.
 """
 import argparse
 import ctypes
@@ -24,6 +24,7 @@ import torch
 I32, I64, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_size_t
 BF16, FP32, DEVICE_CUDA = 0, 2, 1
 M_GROUPED, K_GROUPED = 1, 3
+VARIANTS = ("64x8-depth4", "64x16-depth4", "64x32-depth4", "64x64", "128x64", "128x128", "128x256", "256x128")
 
 
 def struct(name, fields):
@@ -46,9 +47,11 @@ GroupedSpec = struct("GroupedSpec", [("kind", I32), ("gemm", PTR), ("groups", I6
 GroupedOperands = struct("GroupedOperands", [("offset_type", I32), ("arrays", PTR), ("offsets", PTR),
                                              ("offset_count", I64), ("a_group", I64), ("b_group", I64),
                                              ("d_group", I64), ("c_group", I64), ("bias_group", I64)])
+PlanOptions = struct("PlanOptions", [("max_workers", I32), ("variant", ctypes.c_char_p), ("stable", I32),
+                                     ("serial_launch", I32)])
 RunInfo = struct("RunInfo", [("reserved", ctypes.c_uint32), ("kernel", ctypes.c_char * 248)])
 INITS = {Contract: "contract", Spec: "gemm_spec", GroupedSpec: "grouped_spec", GroupedOperands: "grouped_operands",
-         Operands: "operands", Matrix: "matrix", Stream: "stream", RunInfo: "run_info"}
+         Operands: "operands", PlanOptions: "plan_options", Matrix: "matrix", Stream: "stream", RunInfo: "run_info"}
 
 
 class Library:
@@ -109,13 +112,15 @@ class Library:
         return lambda: self.call("plan_run", plan, ctypes.byref(self.stream()), ctypes.byref(operands), PTR(room),
                                  size, None)
 
-    def grouped(self, contract, kind, a, b, d, offs, c=None, op_a=0, op_b=0, **distances):
+    def grouped(self, contract, kind, a, b, d, offs, c=None, op_a=0, op_b=0, variant=None,
+                **distances):
         """The same for all groups, and the name of the kernel."""
         by_k = kind == K_GROUPED
         n, k = d.shape[1], 0 if by_k else a.shape[1]
         one, plan, size = self.spec(contract, n, k, c is not None, op_a, op_b), PTR(), SIZE()
         spec = self.make(GroupedSpec, kind=kind, gemm=ctypes.addressof(one), groups=len(offs))
-        self.call("grouped_plan_create", self.backend, ctypes.byref(spec), None, ctypes.byref(plan))
+        options = self.make(PlanOptions, variant=variant)
+        self.call("grouped_plan_create", self.backend, ctypes.byref(spec), ctypes.byref(options), ctypes.byref(plan))
         arrays = self.operands(a, b, d, c)
         x = self.make(GroupedOperands, arrays=ctypes.addressof(arrays), offsets=offs.data_ptr(),
                       offset_count=len(offs), **distances)
@@ -177,23 +182,40 @@ def pieces(sizes):
         begin += size
 
 
-def forward(library, sizes, n, k):
+def forced(make):
+    """An arm for each tile of the grouped kernels that takes the problem: `make(variant)` runs it."""
+    arms = {}
+    for name in VARIANTS:
+        try:
+            arms[name] = make(name.encode())[0]
+        except RuntimeError as refusal:
+            print(f"  {name}: {refusal}")
+    return arms
+
+
+def forward(library, sizes, n, k, variants):
     """D[r] = A[r] W[g]^T, bf16: the forward pass of experts whose weights are n x k each."""
     contract, rows = "hopper/bf16/chain->bf16", sum(sizes)
     a = torch.randn(rows, k, device="cuda").bfloat16()
     w = torch.randn(len(sizes), n, k, device="cuda").bfloat16()
     offs = ends_of(sizes)
     d, wanted, rival = (torch.zeros(rows, n, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-    run, kernel = library.grouped(contract, M_GROUPED, a, w[0], d, offs, op_b=1, b_group=n * k)
+    def grouped(variant=None, into=d):
+        return library.grouped(contract, M_GROUPED, a, w[0], into, offs, op_b=1, b_group=n * k, variant=variant)
+
+    run, kernel = grouped()
     loop = [library.plan(contract, a[s], w[g], wanted[s], op_b=1) for g, s in pieces(sizes) if s.stop > s.start]
     single = [(a[s], w[g].t(), rival[s]) for g, s in pieces(sizes) if s.stop > s.start]
     arms = {"grouped": run, "plans": lambda: [each() for each in loop],
             "torch": lambda: torch_grouped(a, w.transpose(1, 2), offs),
             "cublas": lambda: [torch.mm(x, y, out=z) for x, y, z in single]}
+    if variants:
+        other = torch.zeros_like(d)
+        arms.update(forced(lambda variant: grouped(variant, other)))
     return arms, kernel, d, wanted, 2 * rows * n * k
 
 
-def gradient(library, sizes, n, k):
+def gradient(library, sizes, n, k, variants):
     """dW[g] = dW[g] + A[s]^T B[s] in fp32, n x k each, over the rows of each expert."""
     contract, rows, groups = "hopper/bf16/chain->fp32", sum(sizes), len(sizes)
     a = torch.randn(rows, n, device="cuda").bfloat16()
@@ -201,13 +223,19 @@ def gradient(library, sizes, n, k):
     offs = ends_of(sizes)
     d, wanted, rival = (torch.zeros(groups, n, k, device="cuda") for _ in range(3))
     c = torch.randn(groups, n, k, device="cuda")
-    run, kernel = library.grouped(contract, K_GROUPED, a, b, d[0], offs, c=c[0], op_a=1, d_group=n * k,
-                                  c_group=n * k)
+    def grouped(variant=None, into=d):
+        return library.grouped(contract, K_GROUPED, a, b, into[0], offs, c=c[0], op_a=1, variant=variant,
+                               d_group=n * k, c_group=n * k)
+
+    run, kernel = grouped()
     loop = [library.plan(contract, a[s], b[s], wanted[g], c=c[g], op_a=1) for g, s in pieces(sizes)]
     held = a, b, c  # their addresses are in the plans' arguments
     arms = {"grouped": run, "plans": lambda held=held: [each() for each in loop],
             "torch": lambda: rival.add_(torch_grouped(a.t(), b, offs)),
             "cublas": lambda: [rival[g].add_(torch.mm(a[s].t(), b[s])) for g, s in pieces(sizes)]}
+    if variants:
+        other = torch.zeros_like(d)
+        arms.update(forced(lambda variant: grouped(variant, other)))
     return arms, kernel, d, wanted, 2 * rows * n * k
 
 
@@ -228,6 +256,7 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--json")
     parser.add_argument("--only", default="")
+    parser.add_argument("--variants", action="store_true")
     given = parser.parse_args()
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
@@ -237,7 +266,7 @@ def main():
         if given.only not in name:
             continue
         library = Library(given.library)
-        arms, kernel, d, wanted, flops = make(library, sizes, n, k)
+        arms, kernel, d, wanted, flops = make(library, sizes, n, k, given.variants)
         arms["plans"]()
         torch.cuda.synchronize()
         same = torch.equal(d.view(torch.int16 if d.dtype == torch.bfloat16 else torch.int32),

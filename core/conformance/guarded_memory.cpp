@@ -40,7 +40,7 @@ struct Region {
 namespace {
 
 constexpr int kMaxSpurious = 10'000;
-constexpr std::int64_t kMaxWait = 20'000'000'000;  // ns
+constexpr std::int64_t kMaxWait = 20'000'000'000;       // ns
 constexpr std::size_t kMaxKept = std::size_t{1} << 28;  // bytes
 
 std::array<Region, 8192> regions;

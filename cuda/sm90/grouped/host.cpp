@@ -4,6 +4,7 @@
 #include "cuda/sm90/grouped/host.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/sm90/grouped/kernels.hpp"
 #include "cuda/sm90/host/choose.hpp"
@@ -122,6 +123,8 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   const bool by_offsets = p.kind == GroupKind::m_grouped;
   all.average = std::max<std::int64_t>(1, by_offsets ? ceil_div(one.m, p.groups) : one.m);
   all.expected = by_offsets ? one.m + p.groups : one.m * p.groups;
+  all.groups = p.groups;
+  all.spread = by_offsets;
   const bool by_k = p.kind == GroupKind::k_grouped;
   if (by_k ? one.reduction.kind != ReductionKind::chain : !is_chain(one)) {
     all.why_not = kNeedsChain;
@@ -165,6 +168,42 @@ bool takes_grouped(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn) {
   return !a_mn && (!b_mn || t.takes_mn_major());
 }
 
+namespace {
+
+/// What the model is told of groups, whose tokens run along tiles of `tokens` and are loaded in
+/// boxes of `box` rows. Nobody knows how tokens are spread: where offsets say it, groups of half
+/// to one and a half times the average are taken to be equally likely, one behind the other.
+///
+///   array   |aaa|bb|cccc|dd|        box of 4 for d: two of its rows are missing, which
+///                        [....]     takes longer than to read rows of another group
+Many many_of(const StackedGroups& all, int tokens, int box) {
+  constexpr int kSizes = 16;
+  constexpr std::int64_t kPlaces = 64;
+  const auto average = static_cast<double>(all.average);
+  Many many;
+  many.groups = static_cast<double>(all.groups);
+  if (all.by_k) return many;
+  const auto tiles = static_cast<double>(ceil_div(all.average, std::int64_t{tokens}));
+  if (all.spread) {
+    double sum = 0;
+    for (int i = 0; i < kSizes; ++i) {
+      sum += std::ceil(std::max(1.0, average * (0.5 + (i + 0.5) / kSizes)) / tokens);
+    }
+    many.cut = sum / kSizes / tiles;
+  }
+  // The last tile of each group; others lie further in front.
+  const auto places = std::min(all.groups, kPlaces);
+  const auto rows = static_cast<double>(all.a.rows);
+  for (std::int64_t i = 1; i <= places; ++i) {
+    const double behind = rows * static_cast<double>(i) / static_cast<double>(places);
+    many.missing += std::max(0.0, box - behind + (tiles - 1) * tokens);
+  }
+  many.missing /= static_cast<double>(places) * tiles * many.cut;
+  return many;
+}
+
+}  // namespace
+
 Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions& options,
                       int forced) {
   Choice best;
@@ -173,7 +212,6 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
   best.why_not = "it takes no operand whose M or N runs along memory";
   const std::int64_t rows = all.average;
   const std::int64_t n = all.g.n;
-  const auto groups = static_cast<double>(all.expected) / static_cast<double>(rows);
   for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
     if (forced >= 0 && static_cast<int>(i) != forced) continue;
     const Geometry& t = kGroupedGeometries[i];
@@ -187,8 +225,9 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
       const std::int64_t y = swapped ? rows : n;
       // Boxes are as high as tiles, also where a group has fewer rows.
       const std::int64_t loaded = std::max<std::int64_t>(x, t.load);
-      const double time =
-          predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, std::max(1.0, groups));
+      const int tokens = swapped ? t.n : t.x();
+      const Many many = many_of(all, tokens, swapped ? t.n : t.load);
+      const double time = predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, many);
       if (best.why_not == nullptr && time >= best.us) continue;
       best.why_not = nullptr;
       best.us = time;
@@ -201,8 +240,10 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
       d.x_mn = all.by_k || (swapped && all.b.mn_major);
       d.y_mn = !swapped && all.b.mn_major;
       const int at_once = options.sms * t.ctas;
-      d.raster = raster_of(t, x, y, at_once);
-      const std::int64_t tokens = swapped ? t.n : t.x();
+      // Of a larger group than the average: two tiles of tokens read the same weights, so they
+      // come one after the other. Smaller groups take what they need of it.
+      const std::int64_t most = all.spread ? rows + rows / 2 : rows;
+      d.raster = raster_of(t, swapped ? n : most, swapped ? most : n, at_once);
       const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
       const std::int64_t tiles = (all.expected / tokens + all.expected / rows + 1) * across;
       d.grid = static_cast<int>(std::min<std::int64_t>(tiles, at_once));

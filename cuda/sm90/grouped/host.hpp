@@ -19,8 +19,10 @@ struct StackedGroups {
   std::int64_t b_distance = 0;  ///< elements from a group's B to the next; 0: there is one B
   std::int64_t b_count = 1;
   GroupedShape shape;
-  std::int64_t average = 0;       ///< rows per group that are expected
-  std::int64_t expected = 0;      ///< rows of all groups, with one more for each that may be cut
+  std::int64_t average = 0;   ///< rows per group that are expected
+  std::int64_t expected = 0;  ///< rows of all groups, with one more for each that may be cut
+  std::int64_t groups = 0;
+  bool spread = false;            ///< offsets say how rows are spread
   bool by_k = false;              ///< groups are segments of products
   std::int64_t k = 0;             ///< products per group that are expected
   const char* why_not = nullptr;  ///< the rule by which the kernels do not take the arrays, or null

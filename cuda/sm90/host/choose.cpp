@@ -79,6 +79,7 @@ constexpr double kSharp = 5.77;         // how sharply the slowest resource domi
 constexpr double kFloorOne = 17.9;      // clocks of a k16 step in the chain of one group, at least
 constexpr double kFloorTwo = 28.1;      // in those of more groups
 constexpr double kFillBytes = 74.4;     // per clock into one multiprocessor's shared memory
+constexpr double kMissing = 6;          // rows that fill in the time of one behind an array's end
 constexpr double kTileClocks = 260;     // per tile, whatever it holds
 constexpr double kBoxClocks = 341;      // per epilogue box
 constexpr double kStart = 0.73;         // us per launch
@@ -114,10 +115,13 @@ double cache_time(double bytes, double readers) {
 }  // namespace
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped, int parts, double groups) {
+                      int sms, bool swapped, int parts, const Many& many) {
   using namespace model;
-  const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
-  const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
+  const double groups = many.groups;
+  const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x())) *
+                       (swapped ? 1 : many.cut);
+  const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y())) *
+                       (swapped ? many.cut : 1);
   const double waves =
       std::max(1.0, std::ceil(groups * tiles_x * tiles_y * parts / (sms * t.ctas / t.cluster)));
   const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
@@ -128,7 +132,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const bool pair = t.cluster > 1;
   const double tensor =
       std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? kFloorTwo : kFloorOne);
-  const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n;
+  const double rows =
+      static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n + kMissing * many.missing;
   const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
   const double tile = steps * together(tensor, fill) * (pair ? kPairSteps : 1) + kTileClocks +
                       kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());

@@ -37,10 +37,18 @@ Question usual_question(const GemmSpec& spec, std::int64_t m);
 const char* why_not(const Question& q);
 Choice choose(const Question& q);
 
+/// Many problems in one launch, of which the model is told the average.
+struct Many {
+  double groups = 1;
+  double cut = 1;      ///< tiles along the tokens per tile of the average, as groups differ in size
+  double missing = 0;  ///< rows of a box of tokens that lie behind the array, on average
+};
+
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share
-/// the k of a tile. `groups`: problems of this size in one launch.
+/// the k of a tile. With `many` it is the time of all groups, and tokens run along x, or, if
+/// swapped, along y.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
-                      int sms, bool swapped, int parts = 1, double groups = 1);
+                      int sms, bool swapped, int parts = 1, const Many& many = {});
 
 /// The raster of an output of x_rows by y_rows in tiles of `t`, of which `ctas` run at a time.
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);

@@ -105,6 +105,28 @@ TEST(Grouped, AChoiceDependsOnExtentsAlone) {
   EXPECT_EQ(run_groups(p).name, few.name);
 }
 
+TEST(Grouped, RowsBehindTheArrayAreDear) {
+  // 32 tokens in all: boxes of 64 of them would mostly be read behind the end.
+  for (const std::int64_t tokens : {8, 32}) {
+    const auto few = run_groups(groups_of(GroupKind::m_grouped, 8, tokens, 14336, 4096));
+    const Geometry& t = geometry_of(few.decision.one);
+    EXPECT_LE(few.decision.one.swapped ? t.n : t.load, 16) << few.name;
+  }
+}
+
+TEST(Grouped, TilesOfTheSameWeightsFollowEachOther) {
+  // 64 tokens per expert are one tile on average and two in every second group. The weights are
+  // read once if both come one after the other.
+  const GroupKernel straight{"64x64", GroupWay::tiles, 3};
+  const auto ran = run_groups(groups_of(GroupKind::m_grouped, 8, 512, 14336, 4096), &straight);
+  ASSERT_TRUE(ran.refusal.ok()) << ran.refusal.message();
+  if (ran.decision.one.swapped) {
+    EXPECT_LE(ran.decision.one.raster.group, 66) << ran.name;
+  } else {
+    EXPECT_GE(ran.decision.one.raster.group, 2) << ran.name;
+  }
+}
+
 TEST(Grouped, GroupsOfRowsAreStacked) {
   Recorded& r = record();
   GroupedArguments p = groups_of(GroupKind::m_masked, 5, 300, 512, 256, true);
