@@ -258,8 +258,9 @@ ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lin
   Description d;
   const std::int32_t code = describe_without_type(tensor, name, d);
   if (code != aoti_torch_dtype_float32() && code != e8m0_code()) {
-    refuse(label(name) + ".dtype is no scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
-                         "PyTorch 2.11 and newer");
+    refuse(label(name) +
+           ".dtype is no scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
+           "PyTorch 2.11 and newer");
   }
   const bool of_a = where == Lines::first;
   const std::int64_t blocks = (lines + kBlock - 1) / kBlock;
