@@ -79,6 +79,8 @@ class Case {
   /// Runs on the engine. Nothing is returned when it refuses or fails, which is noted.
   std::optional<Output> run(Request request);
   std::optional<Output> run(GroupedRequest request);
+  /// What a run of the engine has left: an output that broke a rule by itself fails the case.
+  std::optional<Output> ran(Result<Output> output);
   std::optional<Output> run_oracle(Request request);
 
   /// Whether both are equal byte by byte; the first difference is recorded as a failure.
@@ -105,7 +107,6 @@ class Case {
  private:
   std::int64_t budget() const;
   std::optional<Output> noted(Result<Output> output);
-  std::optional<Output> ran(Result<Output> output);
 
   const Setting& setting_;
   std::int64_t index_;

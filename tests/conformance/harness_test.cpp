@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
 #include "core/conformance/property.hpp"
 #include "detgemm/conformance.hpp"
+#include "detgemm/digest.hpp"
+#include "tests/conformance/fake_gpu.hpp"
 
 namespace detgemm::conformance {
 namespace {
@@ -91,6 +94,67 @@ TEST(Harness, AnEngineThatTakesOneCallAtATimeIsMistrusted) {
   EXPECT_EQ(name(cell_of(side_by_side, "concurrency").verdict), "passed");
 }
 
+/// An engine that computes with one worker and refuses more.
+class OneWorker : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "one_worker"; }
+  std::string_view description() const noexcept override { return honest().description(); }
+  Status available() const override { return {}; }
+  Status supports(const GemmSpec& spec) const override { return honest().supports(spec); }
+  Guarantees guarantees(const Contract& c) const override { return honest().guarantees(c); }
+  std::vector<std::string> variants(const GemmSpec& s) const override {
+    return honest().variants(s);
+  }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    if (options.max_workers > 1) return Status{Errc::unsupported, "it has one worker"};
+    return honest().make_plan(spec, options);
+  }
+  Device& device() const noexcept override { return honest().device(); }
+
+ protected:
+  static const Backend& honest() { return controls::honest(); }
+};
+
+/// One that takes no number of workers at all.
+class AllWorkers final : public OneWorker {
+ public:
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    if (options.max_workers != 0) return Status{Errc::unsupported, "it has all workers"};
+    return honest().make_plan(spec, options);
+  }
+};
+
+/// And one whose leaves have 512 products at least.
+class LongLeaves final : public OneWorker {
+ public:
+  Status supports(const GemmSpec& spec) const override {
+    const Reduction& r = spec.contract.reduction;
+    if (r.kind != ReductionKind::chain && r.leaf_k < 512) {
+      return {Errc::unsupported, "its leaves are long"};
+    }
+    return honest().supports(spec);
+  }
+};
+
+TEST(Harness, AnEngineIsAskedForAsManyWorkersAsItTakes) {
+  const OneWorker one;
+  const AllWorkers all;
+  for (const Backend* engine :
+       {static_cast<const Backend*>(&one), static_cast<const Backend*>(&all)}) {
+    Options options = honest_options();
+    options.engine = engine;
+    options.properties = {"batch"};
+    const Cell cell = run_conformance(options)->cells.front();
+    EXPECT_EQ(name(cell.verdict), "passed") << cell.reason;
+    const bool asked_for_one = std::ranges::any_of(cell.log, [](const std::string& line) {
+      return line.find(", 1 worker") != std::string::npos;
+    });
+    EXPECT_EQ(asked_for_one, engine == &one);
+  }
+}
+
 TEST(Harness, WhatIsNamedTwiceCountsOnce) {
   Options options = honest_options();
   options.contracts.push_back(options.contracts.front());
@@ -98,6 +162,13 @@ TEST(Harness, WhatIsNamedTwiceCountsOnce) {
   const auto report = run_conformance(options);
   EXPECT_EQ(report->cells.size(), 2U);
   EXPECT_EQ(report->planned, 2U);
+}
+
+TEST(Harness, DefaultContractsHaveLeavesThatTheEngineTakes) {
+  for (const Contract& contract : default_contracts(LongLeaves())) {
+    if (contract.reduction.kind == ReductionKind::chain) continue;
+    EXPECT_EQ(contract.reduction.leaf_k, 512) << contract.text();
+  }
 }
 
 class Stopper final : public Observer {
@@ -140,24 +211,6 @@ TEST(Harness, InAProcessOfItsOwnTheReportIsTheSame) {
     EXPECT_EQ(one.log, other.log);
   }
 }
-
-/// Host memory that says it is a GPU's: no guard pages, no gates, streams with a handle.
-class FakeGpu final : public Device {
- public:
-  DeviceKind kind() const noexcept override { return DeviceKind::cuda; }
-  std::string description() const override { return "a GPU on paper"; }
-  Result<void*> allocate(std::size_t bytes) override { return host_device().allocate(bytes); }
-  void release(void* memory) noexcept override { host_device().release(memory); }
-  Status to_device(void* device, const void* host, std::size_t bytes) override {
-    return host_device().to_device(device, host, bytes);
-  }
-  Status to_host(void* host, const void* device, std::size_t bytes) override {
-    return host_device().to_host(host, device, bytes);
-  }
-  Result<Stream> create_stream() override { return Stream{DeviceKind::cuda, this}; }
-  void destroy_stream(Stream) noexcept override {}
-  Status synchronize(Stream) override { return {}; }
-};
 
 TEST(Harness, DeviceMemoryIsTestedToo) {
   static FakeGpu gpu;
@@ -226,11 +279,15 @@ TEST(Harness, DefaultContractsCoverEveryArithmeticAndReduction) {
   // 2 of snap and 4 of snap3, which have no chain; 2 of scaled.
   EXPECT_EQ(list.size(), 3 * base_contracts().size() + 8);
   std::set<DType> outputs;
+  std::string all;
   for (const Contract& contract : list) {
     EXPECT_TRUE(contract.validate().ok()) << contract.text();
     outputs.insert(contract.output);
+    all += contract.text() + "\n";
   }
   EXPECT_EQ(outputs.size(), 3U);
+  // A report of another version is compared cell by cell, so a change of the list is meant.
+  EXPECT_EQ(hex(digest_bytes(all.data(), all.size())), "a42e6ffb1c1b1083") << all;
 }
 
 TEST(Harness, AReproLineNamesEverything) {

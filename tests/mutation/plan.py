@@ -16,8 +16,13 @@ CHECKS = {
     'page': (['contract_compute'], ['python3', '{src}/tests/contract/agree.py',
                                     'tests/contract/contract_compute', '--outputs', '1']),
     'harness': (['test_conformance'], ['tests/conformance/test_conformance']),
+    'drawn': (['test_drawn'], ['tests/conformance/test_drawn']),
     'engines': (['test_conformance_engine'], ['tests/conformance/test_conformance_engine']),
     'controls': (['test_controls'], ['tests/controls/test_controls']),
+    'conform': (['detgemm_cli'], ['python3', '{src}/tests/cli/test_conform.py', 'core/cli/detgemm']),
+    'hostile': (['detgemm_cli', 'engine_hostile'],
+                ['python3', '{src}/tests/conformance/hostile.py', 'core/cli/detgemm',
+                 'tests/conformance/engines/libengine_hostile.so']),
 }
 
 # Folder or file: the checks of its mutants in order; the longest name that fits counts.
@@ -33,9 +38,13 @@ WHERE = {
     'core/api/host_device.cpp': ('host_device', 'page'),
     'core/api': ('bad_input', 'one_call', 'digest', 'contract', 'c_api', 'c_bad_input',
                  'concurrency', 'page'),
-    'core/conformance': ('harness', 'engines', 'controls'),
+    'core/conformance': ('harness', 'drawn', 'engines', 'controls', 'conform', 'hostile'),
     'backends/reference/simd': ('lanes', 'page'),
 }
+
+# The compiler's flags: the tests of most areas run for less time than they compile; the harness computes
+# for so long that it is the other way round.
+FLAGS = {'core/conformance': '-O1'}
 
 # What a mutant is drawn from. The harness's engines with planted faults are no product.
 SOURCES = ('core/arithmetic', 'core/contract', 'core/api', 'core/conformance',

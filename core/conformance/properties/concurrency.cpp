@@ -102,17 +102,10 @@ void run_all(std::vector<Job>& jobs, Round& round, Run&& run) {
   for (auto& thread : threads) thread.join();
 }
 
-bool all_right(Case& c, const std::vector<Job>& jobs, const char* how) {
+bool all_right(Case& c, std::vector<Job>& jobs, const char* how) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const Result<Output>& got = jobs[i].got;
-    if (!got) {
-      c.note(got.status());
-      return false;
-    }
-    if (!got->violation.empty()) {
-      c.fail(got->violation);
-      return false;
-    }
+    const auto got = c.ran(std::move(jobs[i].got));
+    if (!got) return false;
     if (!c.same(jobs[i].expected, got->d,
                 "call " + std::to_string(i) + " of " + std::to_string(jobs.size()) + how)) {
       return false;

@@ -80,9 +80,9 @@ std::vector<std::int64_t> draw_units(Case& c, std::int64_t k, bool by_leaf) {
     }
     return units;
   }
-  for (auto& unit : units) unit = c.random().below(k) < kMaxUnits / 2 ? 1 : 0;
-  while (std::count(units.begin(), units.end(), 1) > kMaxUnits) {
-    units[static_cast<std::size_t>(c.random().below(k))] = 0;
+  if (k <= kMaxUnits) return std::vector<std::int64_t>(static_cast<std::size_t>(k), 1);
+  for (std::int64_t i = 0; i < kMaxUnits; ++i) {
+    units[static_cast<std::size_t>(c.random().below(k))] = 1;
   }
   return units;
 }
