@@ -17,6 +17,7 @@ struct ColumnParallelPlan::State {
   ColumnParallelOptions options;
   Range columns;
   Plan own;
+  int number = 0;  ///< which of the communicator's plans this is
 
   int rank() const { return ranks.rank(); }
   int size() const { return ranks.size(); }
@@ -159,10 +160,11 @@ Result<ColumnParallelPlan> ColumnParallelPlan::create(const Communicator& commun
     }
     facts.push_back({"input", std::string(name(options.input))});
     facts.push_back({"output", std::string(name(options.output))});
-    return State{communicator, whole, options, columns, *std::move(own)};
+    return State{communicator, whole, options, columns, *std::move(own), 0};
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
+  state->number = ++communicator.state().plans;
   return ColumnParallelPlan(std::make_shared<const State>(*std::move(state)));
 }
 
@@ -186,9 +188,7 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
   const Status mine = checked();
   if (!group.options.check_calls) {
     if (!mine) return mine;
-  } else if (Status all = agree(group, mine,
-                                {{"m", std::to_string(m)}, {"contract", s.whole.contract.text()}});
-             !all) {
+  } else if (Status all = agree(group, mine, facts_of_call(s.number, m)); !all) {
     return all;
   }
   if (m == 0 || s.whole.n == 0) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cluster/api/state.hpp"
+#include "cluster/peers/host_window.hpp"
 #include "detgemm/version.hpp"
 
 namespace detgemm::cluster {
@@ -29,8 +29,19 @@ Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
   if (!mine.ok()) state->options.patience = Options{}.patience;
   const Facts facts{{"detgemm", DETGEMM_VERSION_STRING},
                     {"size", std::to_string(size)},
-                    {"check_calls", options.check_calls ? "true" : "false"}};
+                    {"check_calls", options.check_calls ? "true" : "false"},
+                    {"window_bytes", std::to_string(options.window_bytes)}};
   if (Status s = agree(*state, mine, facts); !s) return s;
+  if (options.window_bytes > 0 && size > 1) {
+    auto window = make_host_window(*state, options.window_bytes);
+    if (window) {
+      state->window = *std::move(window);
+    } else if (window.status().code() == Errc::peer) {
+      return window.status();
+    } else {
+      state->no_window = window.status().message();  // gather and scatter go on
+    }
+  }
   return Communicator(std::move(state));
 }
 
@@ -38,7 +49,10 @@ int Communicator::rank() const noexcept { return state_->transport->rank(); }
 int Communicator::size() const noexcept { return state_->transport->size(); }
 const Options& Communicator::options() const noexcept { return state_->options; }
 Status Communicator::health() const { return state_->health(); }
-void Communicator::abort() const noexcept { state_->transport->abort(); }
+void Communicator::abort() const noexcept {
+  state_->transport->abort();
+  if (state_->window != nullptr) state_->window->give_up();
+}
 std::string Communicator::describe() const {
   return state_->transport->description() + ", rank " + std::to_string(rank()) + " of " +
          std::to_string(size());

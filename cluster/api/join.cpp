@@ -72,11 +72,15 @@ Result<Join> Join::create(const Communicator& communicator, const Backend& backe
                    "): it must be replicated (0) or rows (1)");
   }
   if (name(algorithm) == "unknown") {
-    return invalid("algorithm is unknown (" + std::to_string(static_cast<int>(algorithm)) +
-                   "): it must be automatic (0), gather (1) or scatter (2)");
+    return invalid(
+        "algorithm is unknown (" + std::to_string(static_cast<int>(algorithm)) +
+        "): it must be automatic (0), gather (1), scatter (2), one_shot (3), two_shot (4) "
+        "or push (5)");
   }
-  if (output == Placement::rows && algorithm == Algorithm::gather) {
-    return invalid("algorithm is gather: with output rows it must be scatter or automatic");
+  if (output == Placement::rows &&
+      (algorithm == Algorithm::gather || algorithm == Algorithm::one_shot)) {
+    return invalid("algorithm is " + std::string(name(algorithm)) +
+                   ": with output rows it must be automatic, scatter, two_shot or push");
   }
   if (shares.ranks() != communicator.size() || shares.k() != whole.k) {
     return invalid("shares are of k = " + std::to_string(shares.k()) + " between " +
@@ -89,15 +93,33 @@ Result<Join> Join::create(const Communicator& communicator, const Backend& backe
   facts.push_back({"shares", text(shares)});
   facts.push_back({"output", std::string(name(output))});
   facts.push_back({"algorithm", std::string(name(algorithm))});
-  return Join(communicator, *std::move(plan), shares, output, algorithm);
+  Join join(communicator, *std::move(plan), shares, output, algorithm);
+  if (!uses_peers(algorithm) || communicator.size() == 1 || whole.k == 0) return join;
+  const Window* const window = communicator.state().window.get();
+  const std::string what = "algorithm is " + std::string(name(algorithm)) + ": ";
+  if (window == nullptr) {
+    return unsupported(what + "these ranks have no windows: " + communicator.state().no_window);
+  }
+  if (const DeviceKind kind = backend.device().kind(); kind != DeviceKind::host) {
+    return unsupported(what + "windows are memory of the host, and backend " +
+                       std::string(backend.name()) + " computes in memory of the kind " +
+                       std::string(name(kind)));
+  }
+  auto layout =
+      PeerLayout::of(algorithm, output, shares, whole.n, whole.contract.output, window->bytes());
+  if (!layout) return layout.status();
+  join.layout_ = *std::move(layout);
+  return join;
 }
 
 bool Join::scatters(std::int64_t m) const {
   if (output_ == Placement::rows) return true;
+  if (by_peers()) return algorithm_ != Algorithm::one_shot;
   // Where a rank has no rows, messages run one way and then the other. On two H200s the second one
   // did not arrive over NCCL 2.28.9; the cause is not known (docs/log/cluster.md).
   if (rows_of(m, ranks() - 1, ranks()).size() == 0) return false;
-  if (algorithm_ != Algorithm::automatic) return algorithm_ == Algorithm::scatter;
+  if (algorithm_ == Algorithm::gather) return false;
+  if (algorithm_ == Algorithm::scatter) return true;
   return m >= std::int64_t{8} * ranks();
 }
 
@@ -124,6 +146,7 @@ std::size_t Join::workspace_bytes(std::int64_t max_m) const {
   const auto received_bytes = [&](std::int64_t rows) {
     return foreign_nodes() * padded(root_bytes(rows));
   };
+  if (by_peers()) return padded(*plan_.workspace_bytes(max_m));
   // The algorithm may be another one for fewer rows.
   std::size_t bytes = received_bytes(rows_of(max_m, 0, ranks()).size());
   const std::int64_t most_gathered = output_ == Placement::rows         ? 0
@@ -177,7 +200,7 @@ ConstMatrix Join::empty_input(bool by_columns, std::int64_t extent) const {
 
 Status Join::agree_on_call(std::int64_t m, const Status& mine) const {
   if (!state().options.check_calls) return mine;
-  return agree(state(), mine, {{"m", std::to_string(m)}, {"contract", spec().contract.text()}});
+  return agree(state(), mine, facts_of_call(number_, m));
 }
 
 Status Join::join_rows(Stream stream, Range rows, std::span<const void* const> mine,
@@ -222,6 +245,11 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
     if (info != nullptr) info->kernel = "none (no outputs)";
     return {};
   }
+  if (by_peers()) {
+    return PeerCall{state(), plan_, shares_, layout_, output_,   algorithm_, number_,
+                    stream,  m,     roots,   local,   workspace, info}
+        .run();
+  }
   const bool scatter = scatters(m);
   const auto slice_of = [&](int r) { return scatter ? rows_of(m, r, ranks()) : Range{0, m}; };
   const Range slice = slice_of(rank());
@@ -264,10 +292,20 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
   return share_rows(stream, m, local.d, staging);
 }
 
+Status Join::or_nan(Status status, const Matrix& d) const {
+  if (by_peers() && status.code() == Errc::peer) fill_with_nan(d);
+  return status;
+}
+
 std::string Join::describe(std::int64_t m) const {
-  return "join       " + std::string(scatters(m) ? "scatter" : "gather") + ", output " +
-         std::string(name(output_)) + ", " + std::to_string(shares_.cover(rank()).size()) +
-         " nodes here, " + std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +
+  const std::string how = by_peers() ? std::string(name(algorithm_)) + " in pieces of " +
+                                           std::to_string(layout_.rows) + " rows" +
+                                           (scatters(m) ? " of each rank" : "") + ", windows of " +
+                                           std::to_string(state().window->bytes()) + " bytes"
+                                     : std::string(scatters(m) ? "scatter" : "gather");
+  return "join       " + how + ", output " + std::string(name(output_)) + ", " +
+         std::to_string(shares_.cover(rank()).size()) + " nodes here, " +
+         std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +
          std::to_string(received(std::max<std::int64_t>(m, 0))) +
          " bytes for m = " + std::to_string(m) + "\nranks      " + communicator_.describe() + "\n";
 }

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "cluster/api/state.hpp"
+#include "cluster/peers/peer_join.hpp"
 
 namespace detgemm::cluster {
 
@@ -13,6 +13,8 @@ namespace detgemm::cluster {
 ///   gather    roots_r --all to all--> roots of all ranks --combine--> D
 ///   scatter   roots_r --slice q to rank q--> rows r of all roots --combine--> rows r of D
 ///             rows r of D --to all--> D                    (not with Placement::rows)
+///
+/// With one_shot, two_shot and push no messages are sent: peer_join.hpp.
 ///
 /// Messages between two ranks are listed node by node, in leaf order, on both sides.
 class Join {
@@ -34,6 +36,11 @@ class Join {
   /// In a call of m rows, whether all ranks have the same m, where the communicator checks calls.
   Status agree_on_call(std::int64_t m, const Status& mine) const;
 
+  /// `status`, and where it tells of a failure that peers had in the middle, D is canonical NaN.
+  Status or_nan(Status status, const Matrix& d) const;
+
+  /// Which of the communicator's plans this is, once all ranks have agreed on it.
+  void be_plan(int number) { number_ = number; }
   Placement output() const { return output_; }
   bool scatters(std::int64_t m) const;
   Range rows(std::int64_t m) const;  ///< of D on this rank
@@ -54,6 +61,8 @@ class Join {
         output_(output),
         algorithm_(algorithm) {}
 
+  /// Windows are used: not for one rank or for no products, whose join needs nobody.
+  bool by_peers() const { return layout_.rows > 0; }
   std::size_t root_bytes(std::int64_t rows) const;
   std::size_t d_bytes(std::int64_t rows) const;  ///< packed
   std::size_t foreign_nodes() const;
@@ -69,6 +78,8 @@ class Join {
   Shares shares_;
   Placement output_;
   Algorithm algorithm_;
+  int number_ = 0;
+  PeerLayout layout_;  ///< without rows where windows are not used
 };
 
 /// The facts of a problem that all ranks must have in common.

@@ -109,6 +109,7 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
+  state->join.be_plan(++communicator.state().plans);
   return RowParallelPlan(std::make_shared<const State>(*std::move(state)));
 }
 
@@ -183,7 +184,7 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
     for (std::size_t i = 0; i < roots.size(); ++i) of_rows.push_back(root_of(i, rows));
     return join.run(on, rows.size(), of_rows, part, workspace, info);
   };
-  return run_chunks(chunks, stream, *state_->device, join.state());
+  return join.or_nan(run_chunks(chunks, stream, *state_->device, join.state()), local.d);
 }
 
 std::string RowParallelPlan::describe(std::int64_t m) const {

@@ -46,6 +46,12 @@ std::string_view name(Algorithm algorithm) noexcept {
       return "gather";
     case Algorithm::scatter:
       return "scatter";
+    case Algorithm::one_shot:
+      return "one_shot";
+    case Algorithm::two_shot:
+      return "two_shot";
+    case Algorithm::push:
+      return "push";
   }
   return "unknown";
 }

@@ -13,12 +13,17 @@
 namespace detgemm::cluster {
 
 class SideStream;
+class Window;
 
 /// What the copies of a communicator share.
 struct Communicator::State {
   std::shared_ptr<Transport> transport;
   Options options;
+  int plans = 0;                     ///< how many all ranks made together, and so in one order
   std::shared_ptr<SideStream> side;  ///< null where nothing runs beside the caller's stream
+
+  std::shared_ptr<Window> window;  ///< null where there is none, and then why
+  std::string no_window = "window_bytes is 0";
 
   /// The first failure, which stays.
   Status health() {
@@ -40,6 +45,12 @@ struct Communicator::State {
 
 /// What must be the same on every rank, as names and values.
 using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What must be the same in a call on every rank, where calls are checked: which of the
+/// communicator's plans it is, counted from 1, and m.
+inline Facts facts_of_call(int plan, std::int64_t m) {
+  return {{"plan number", std::to_string(plan)}, {"m", std::to_string(m)}};
+}
 
 /// Every rank brings its facts, or its refusal. ok on all ranks, or on all ranks the same sentence:
 /// a refusal by the first rank that has one, or the first fact in which a rank differs from rank 0.

@@ -46,6 +46,7 @@ Result<TreeSum> TreeSum::create(const Communicator& communicator, const Backend&
   Facts facts{{"plan", "tree sum"}};
   auto join = Join::create(communicator, backend, whole, shares, output, algorithm, facts);
   if (Status s = agree(communicator.state(), join.status(), facts); !s) return s;
+  join->be_plan(++communicator.state().plans);
   return TreeSum(std::make_shared<const State>(State{*std::move(join)}));
 }
 
@@ -66,7 +67,7 @@ Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> 
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
   std::vector<const void*> data;
   for (const ConstMatrix& root : roots) data.push_back(root.data);
-  return join.run(stream, m, data, local, workspace, info);
+  return join.or_nan(join.run(stream, m, data, local, workspace, info), local.d);
 }
 
 std::string TreeSum::describe(std::int64_t m) const { return state_->join.describe(m); }

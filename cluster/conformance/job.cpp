@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "cluster/api/state.hpp"
 #include "cluster/conformance/faults.hpp"
 #include "cluster/conformance/refusals.hpp"
 
@@ -23,6 +24,9 @@ constexpr std::array<std::string_view, 5> kNotOfJobs{"concurrency", "ranks", "sh
 constexpr std::array<std::string_view, 4> kContracts{
     "hopper/bf16/tree:64->bf16", "ieee_fma/fp32/tree:32->fp32", "cdna3/fp16/chain->fp32",
     "ampere/tf32/fold:64->fp32"};
+
+/// Enough for the problems of the properties, the larger ones in pieces.
+constexpr std::size_t kWindowBytes = std::size_t{2} << 20;
 
 bool takes(Way way, const Contract& contract) {
   return !needs_tree(way) || contract.reduction.kind == ReductionKind::tree;
@@ -62,6 +66,7 @@ Result<Communicator> communicator_of(const std::shared_ptr<Transport>& transport
                                      const JobOptions& options) {
   Options choices;
   choices.patience = options.patience;
+  choices.window_bytes = kWindowBytes;
   return Communicator::create(transport, choices);
 }
 
@@ -100,8 +105,14 @@ Result<std::vector<Report>> run_job(const std::shared_ptr<Transport>& transport,
   if (!ranks) return ranks.status();
   const auto contracts =
       options.harness.contracts.empty() ? job_contracts() : options.harness.contracts;
+  // Windows are memory of one host, for backends that compute there.
+  const bool on_host = options.backend->device().kind() == DeviceKind::host;
+  const auto without =
+      greatest(*transport, on_host && ranks->state().window ? 0 : 1, options.patience);
+  if (!without) return without.status();
   std::vector<Report> reports;
   for (const Way way : kWays) {
+    if (way == Way::peers && *without != 0 && ranks->size() > 1) continue;
     std::vector<Contract> taken;
     std::copy_if(contracts.begin(), contracts.end(), std::back_inserter(taken),
                  [&](const Contract& one) { return takes(way, one); });

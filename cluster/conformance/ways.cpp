@@ -4,6 +4,7 @@
 #include "cluster/conformance/ways.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "cluster/api/state.hpp"
@@ -83,6 +84,10 @@ Made row_parallel(const Communicator& ranks, const Backend& inner, const GemmSpe
   options.chunks = static_cast<std::int32_t>(turn % 4);
   if (way == Way::gather) options.algorithm = Algorithm::gather;
   if (way == Way::scatter) options.algorithm = Algorithm::scatter;
+  if (way == Way::peers) {
+    options.algorithm =
+        std::array{Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}[turn % 3];
+  }
   auto plan = RowParallelPlan::create(ranks, inner, spec, options);
   if (!plan) return plan.status();
   return std::shared_ptr<const PlanImpl>(std::make_shared<JobPlan>(
@@ -217,6 +222,8 @@ std::string_view name(Way way) {
       return "scatter";
     case Way::rows:
       return "rows";
+    case Way::peers:
+      return "peers";
     case Way::tree_sum:
       return "tree_sum";
     case Way::columns:

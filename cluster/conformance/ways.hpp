@@ -16,13 +16,14 @@ enum class Way {
   gather,    ///< RowParallelPlan: every rank receives all roots
   scatter,   ///< RowParallelPlan: every rank joins its rows and sends them to all
   rows,      ///< RowParallelPlan with rows out, which are then brought together
+  peers,     ///< RowParallelPlan through windows: one_shot, two_shot and push in turn
   tree_sum,  ///< every rank computes its roots with plans of its own, and TreeSum adds them
   columns,   ///< ColumnParallelPlan, whose columns of D are gathered
   rows_in,   ///< the same, where A's rows are gathered first
   k_in,      ///< the same, where A's products are
 };
-inline constexpr std::array kWays{Way::gather,  Way::scatter, Way::rows, Way::tree_sum,
-                                  Way::columns, Way::rows_in, Way::k_in};
+inline constexpr std::array kWays{Way::gather,   Way::scatter, Way::rows,    Way::peers,
+                                  Way::tree_sum, Way::columns, Way::rows_in, Way::k_in};
 
 /// Whether this way computes only contracts with a tree.
 constexpr bool needs_tree(Way way) { return way <= Way::tree_sum; }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "detgemm/version.hpp"
 #include "tests/cluster/ranks.hpp"
 
 // All ranks succeed, or all refuse with the same sentence.
@@ -56,6 +57,46 @@ TEST(Agreement, OneProblem) {
       })),
       "ranks disagree: rank 2 has algorithm gather and rank 0 has algorithm automatic: it must "
       "be the same on all");
+}
+
+TEST(Agreement, OnePlacementAndOneSetOfShares) {
+  const auto placement = sentences([](int rank, GemmSpec&, RowParallelOptions& options) {
+    if (rank == 2) options.output = Placement::rows;
+  });
+  EXPECT_EQ(placement,
+            std::set<std::string>{"ranks disagree: rank 2 has output rows and rank 0 has output "
+                                  "replicated: it must be the same on all"});
+  const auto shares = sentences([](int rank, GemmSpec& spec, RowParallelOptions& options) {
+    const std::array<KRange, 4> even{{{0, 32}, {32, 64}, {64, 96}, {96, 128}}};
+    const std::array<KRange, 4> others{{{0, 16}, {16, 64}, {64, 96}, {96, 128}}};
+    options.shares = *Shares::of(spec.contract, spec.k, rank == 2 ? others : even);
+  });
+  EXPECT_EQ(shares, std::set<std::string>{
+                        "ranks disagree: rank 2 has shares 0-16|16-64|64-96|96-128 and rank 0 has "
+                        "shares 0-32|32-64|64-96|96-128: it must be the same on all"});
+}
+
+/// Rank 1 is an older release of this library, or another program: it brings a record of its own.
+TEST(Agreement, OneVersionOfTheLibrary) {
+  constexpr std::size_t kRecordBytes = 8192;
+  const auto against = [](const std::string& record) {
+    std::string said;
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+      if (transport->rank() == 0) {
+        said = Communicator::create(transport).status().message();
+        return;
+      }
+      std::vector<std::byte> mine(kRecordBytes), all(2 * kRecordBytes);
+      std::memcpy(mine.data(), record.data(), record.size());
+      ASSERT_TRUE(transport->agree(mine, all, std::chrono::seconds(10)));
+    });
+    return said;
+  };
+  EXPECT_EQ(against("detgemm agreement 1\ndetgemm\t0.0.1\nsize\t2\ncheck_calls\tfalse\n"),
+            "ranks disagree: rank 1 has detgemm 0.0.1 and rank 0 has detgemm " +
+                std::string(DETGEMM_VERSION_STRING) + ": it must be the same on all");
+  EXPECT_EQ(against("something else"),
+            "ranks disagree: rank 1 does not speak this version of detgemm's agreement");
 }
 
 TEST(Agreement, ARefusalOfOneRankIsThatOfAll) {

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
-//      [--trace] [--one-chunk]
+//      [--trace] [--one-chunk] [--one-way]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
 // than P GPUs. With --plant roots are mixed up on their way, and the run must fail. To find what
 // hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
-// moves nothing beside a product. Compiled with GPUS_STAND_IN it runs on the stand-ins of
-// tests/cluster/fake_nccl.
+// moves nothing beside a product, --one-way does nothing but send messages one way, in every manner
+// of tests/cluster/one_way.hpp, and says which ones did not end. Compiled with GPUS_STAND_IN it
+// runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +22,7 @@
 #include "bench/cluster/ranks.hpp"
 #include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
-#include "tests/cluster/on_device.hpp"
+#include "tests/cluster/one_way.hpp"
 
 #ifdef GPUS_STAND_IN
 #include "cluster/nccl/library.hpp"
@@ -39,7 +40,7 @@ using bench::Ranks;
 
 struct Settings {
   int ranks = 2;
-  bool threads = false, plant = false, trace = false, one_chunk = false;
+  bool threads = false, plant = false, trace = false, one_chunk = false, one_way = false;
   std::string nccl, json;
   std::uint64_t seeds = 40;
   int replays = 1000;
@@ -106,6 +107,7 @@ class Run {
   }
 
   int all() {
+    if (settings_.one_way) return one_way();
     {
       void* const comm = new_comm();
       {
@@ -333,6 +335,33 @@ class Run {
     note("a rank that never comes to a call", wrong, 0);
   }
 
+  /// Every manner of sending one way, each over a communicator of its own, since one that is stuck
+  /// is aborted. The last one is a control, which must not end.
+  int one_way() {
+    for (const OneWay& kind : kOneWay) {
+      void* const comm = new_comm();
+      std::string wrong;
+      bool aborted = false, all_ended = false;
+      {
+        const auto transport = required(transport_of(comm));
+        const auto communicator = required(Communicator::create(transport));
+        if (ranks_.rank() == 0) std::fprintf(stderr, "%s ...\n", kind.name);
+        wrong = run_one_way(communicator, *transport, gpu_backend(), kind,
+                            kind.nobody_sends ? 300ms : 4000ms);
+        aborted = wrong == "did not end";
+        all_ended = ranks_.all(!aborted);
+        if (!all_ended)
+          communicator.abort();  // on all ranks, since destroying waits for the others
+      }
+      if (all_ended) nccl_->destroy(comm);
+      if (kind.nobody_sends && ranks_.rank() + 1 == ranks_.size()) {
+        wrong = aborted ? "" : "it was not seen that nobody sends";
+      }
+      note(kind.name, wrong, 0);
+    }
+    return report();
+  }
+
   int report() {
     complete_ = true;
     const std::string text = write();
@@ -377,7 +406,8 @@ int run(const std::vector<std::string>& words) {
     const std::map<std::string, bool*> switches{{"--threads", &settings.threads},
                                                 {"--plant", &settings.plant},
                                                 {"--trace", &settings.trace},
-                                                {"--one-chunk", &settings.one_chunk}};
+                                                {"--one-chunk", &settings.one_chunk},
+                                                {"--one-way", &settings.one_way}};
     if (const auto at = switches.find(word); at != switches.end()) {
       *at->second = true;
       continue;

@@ -94,6 +94,8 @@ multicast=${NCCL_NVLS_ENABLE:-}
 
 check processes-2-few 60 "$program" --ranks 2 --seeds 40 --replays 50 --json "$out/processes-2-few.json"
 control
+# Which messages did not end on two H200s: a minute at most, and nothing depends on it.
+part one-way 60 "$program" --ranks 2 --one-way
 check threads-2-few 45 "$program" --ranks 2 --threads --seeds 40 --replays 50 --json "$out/threads-2-few.json"
 bench bench-2-few 90 2 0 --quick
 if [ -z "$quick" ]; then

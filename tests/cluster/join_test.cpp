@@ -6,28 +6,13 @@
 #include <atomic>
 
 #include "tests/cluster/ranks.hpp"
+#include "tests/cluster/shares.hpp"
 
 // D has the bits of one rank for every number of ranks, any shares, both algorithms and both
 // placements.
 
 namespace detgemm::cluster {
 namespace {
-
-/// Shares with cuts at random leaves; some ranks may have none.
-Shares random_shares(const GemmSpec& spec, int ranks, std::mt19937_64& random) {
-  const std::int64_t leaves = spec.contract.leaves(spec.k);
-  std::vector<std::int64_t> cuts{0, leaves};
-  for (int r = 1; r < ranks; ++r) {
-    cuts.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(leaves + 1)));
-  }
-  std::sort(cuts.begin(), cuts.end());
-  std::vector<KRange> ranges;
-  for (int r = 0; r < ranks; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    ranges.push_back(*k_of(spec.contract, spec.k, {cuts[i], cuts[i + 1]}));
-  }
-  return *Shares::of(spec.contract, spec.k, ranges);
-}
 
 TEST(RowParallel, BitsOfOneRank) {
   std::mt19937_64 random(5);

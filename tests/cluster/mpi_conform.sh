@@ -23,6 +23,7 @@ echo "$out"
 [ "$(grep -c '^PASSED: ' <<<"$out")" -ge 5 ] || wrong "a report is missing"
 ! grep -qE '^(FAILED|NOTHING RAN)' <<<"$out" || wrong "a report failed"
 [ "$(grep -c 'engine    gather of' <<<"$out")" = 1 ] || wrong "more than one rank printed"
+[ "$(grep -c 'engine    peers of' <<<"$out")" = 1 ] || wrong "windows were not tested"
 [ "$(grep -c 'rank [12] of 3' <<<"$out")" = 0 ] || wrong "another rank than 0 printed"
 
 run 4 --controls

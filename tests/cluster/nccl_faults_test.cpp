@@ -146,6 +146,48 @@ TEST(NcclFaults, DifferentRowsWithoutAndWithACheck) {
   });
 }
 
+/// A graph of one rank is a call of the others, replay by replay: nothing sees it, and nothing is
+/// wrong until the numbers of calls differ, which leaves streams unfinished.
+TEST(NcclFaults, AGraphOnOneRankAlone) {
+  const Sample sample = large_sample();
+  std::barrier<> both(2);
+  on_nccl(2, [&](Rank& self) {
+    const auto communicator = *Communicator::create(self.transport);
+    const Call call(communicator, sample);
+    const auto enqueue = [&](Stream on) {
+      return call.plan.run(on, sample.m, call.arrays.operands(sample),
+                           {call.scratch.data(), call.bytes});
+    };
+    if (self.rank == 0) {
+      ASSERT_TRUE(device().replay(call.stream, enqueue, 2));
+    } else {
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(enqueue(call.stream));
+    }
+    both.arrive_and_wait();
+    EXPECT_EQ(call.arrays.verdict(sample), "");
+    if (self.rank == 1) {
+      EXPECT_FALSE(*device().finished(call.stream)) << "its third call has no other rank";
+    }
+    communicator.abort();
+    ASSERT_TRUE(device().synchronize(call.stream));
+  });
+  wait_for_streams();
+}
+
+TEST(NcclFaults, AnotherCommunicatorAfterAnAbort) {
+  const Sample sample = large_sample();
+  for (int round = 0; round < 2; ++round) {
+    std::barrier<> both(2);
+    on_nccl(2, [&](Rank& self) {
+      const auto communicator = *Communicator::create(self.transport);
+      EXPECT_EQ(run_on_device(communicator, backend(), sample, {}, 0), "");
+      both.arrive_and_wait();
+      communicator.abort();
+      EXPECT_NE(run_on_device(communicator, backend(), sample, {}, 0), "") << "of no use any more";
+    });
+  }
+}
+
 TEST(NcclFaults, Refusals) {
   const auto says = [](void* comm, DeviceKind kind, const NcclFunctions* functions = nullptr) {
     return nccl(comm, kind, functions).status().message();

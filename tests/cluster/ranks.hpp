@@ -33,13 +33,15 @@ struct Sample {
   std::vector<float> c, bias;
   std::vector<float> d;  ///< of one rank
 
-  Sample(const std::string& contract, std::uint64_t seed) {
+  /// m is drawn too, unless it is given.
+  Sample(const std::string& contract, std::uint64_t seed, std::int64_t rows = -1) {
     std::mt19937_64 random(seed);
     const auto below = [&](std::int64_t limit) {
       return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
     };
     spec.contract = *Contract::parse(contract);
     m = below(3) == 0 ? below(4) : 1 + below(90);
+    if (rows >= 0) m = rows;
     spec.n = 1 + below(12);
     spec.k = below(8) == 0 ? below(20) : 1 + below(700);
     spec.alpha = 0.7F;
@@ -89,9 +91,11 @@ class Scratch {
   void* data_;
 };
 
-/// The sample on the ranks of a communicator: "" or what is wrong.
+/// The sample on the ranks of a communicator: "" or what is wrong. `before` is done before the
+/// call, when all ranks have made the plan.
 inline std::string run_sample(const Communicator& communicator, const Sample& sample,
-                              const RowParallelOptions& options) {
+                              const RowParallelOptions& options,
+                              const std::function<void()>& before = {}) {
   const auto plan = RowParallelPlan::create(communicator, skeleton_backend(), sample.spec, options);
   if (!plan) return plan.status().message();
   const bool in_rows = options.output == Placement::rows;
@@ -99,6 +103,7 @@ inline std::string run_sample(const Communicator& communicator, const Sample& sa
       in_rows ? rows_of(sample.m, communicator.rank(), communicator.size()) : Range{0, sample.m};
   std::vector<float> d(static_cast<std::size_t>(rows.size() * sample.spec.n) + 2, -7.0F);
   const Scratch scratch(*plan->workspace_bytes(sample.m));
+  if (before) before();
   const Status ran =
       plan->run({}, sample.m, sample.operands(plan->k_range(), rows, d.data() + 1), scratch);
   if (!ran) return ran.message();

@@ -90,6 +90,7 @@ SYSTEM = {
     "cuda": [r"cuda.*"],
     "hip": [],
     "cluster": [],
+    "cluster/peers": [r"fcntl\.h", r"sys/mman\.h", r"unistd\.h"],  # memory that processes share
     "cluster/nccl": [r"dlfcn\.h"],  # the library is the one that the program has loaded
     # Dynamic linking, signals, forks and descriptors are the operating system's.
     "dropin": [r"dlfcn\.h", r"link\.h", r"pthread\.h", r"fcntl\.h", r"unistd\.h"],

@@ -129,10 +129,15 @@ DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
 struct Options {
   /// How long `create` and host transports wait for the other ranks; 0: for ever.
   std::chrono::milliseconds patience{30'000};
-  /// Compare m and the plan of every call between the ranks before anything is sent: one round trip
-  /// of a few bytes between hosts, so calls cannot be captured into graphs. It turns a disagreement
-  /// that would hang or mix up data into a sentence on every rank.
+  /// Compare m and the plan of every call between the ranks before anything is sent (which of the
+  /// communicator's plans it is, in the order in which all ranks made them): one round trip of a
+  /// few bytes between hosts, so calls cannot be captured into graphs. It turns a disagreement that
+  /// would hang or mix up data into a sentence on every rank.
   bool check_calls = false;
+  /// Of the memory that a rank lets the others of its host read and write, for the algorithms of
+  /// peers; allocated when the communicator is made, and one more such memory per rank is mapped.
+  /// 0: none. Memory of the host alone so far.
+  std::size_t window_bytes = 0;
 };
 
 /// Ranks that work together. Creating one is collective, and so is every call on it. Copies share
@@ -169,12 +174,29 @@ class DETGEMM_API Communicator {
 ///   gather   every rank receives all roots and joins all of D: few rows
 ///   scatter  rank r receives its rows of all roots, joins them, and sends its rows of D to all
 ///
+/// and through windows of the ranks of one host (Options::window_bytes), where no messages are
+/// sent:
+///
+///   one_shot  every rank reads all roots in the others' windows and joins all of D
+///   two_shot  rank r reads its rows of all roots, joins them, and writes its rows of D to all
+///   push      rank r's rows of all roots are written into its window; it joins and writes as above
+///
+/// A rank that does not come in time, or comes with another call, leaves canonical NaN in all of D
+/// and the code `peer` on every rank. Automatic never takes these three: they were not measured.
+///
 /// Automatic takes scatter where every rank has 8 rows and more, and where a rank has none it is
 /// gather, whatever is asked. Rows of a D with gaps are packed by copies on the stream before they
 /// travel.
-enum class Algorithm : std::int32_t { automatic = 0, gather = 1, scatter = 2 };
+enum class Algorithm : std::int32_t {
+  automatic = 0,
+  gather = 1,
+  scatter = 2,
+  one_shot = 3,
+  two_shot = 4,
+  push = 5
+};
 
-/// "automatic", "gather" or "scatter"; "unknown" for a value that is not listed.
+/// For example "automatic" or "two_shot"; "unknown" for a value that is not listed.
 DETGEMM_API std::string_view name(Algorithm algorithm) noexcept;
 
 /// Choices of how K is spread and where D goes. The bits do not depend on them.
