@@ -4,9 +4,11 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/fp8_plan.hpp"
 #include "backends/cuda/grouped_plan.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
+#include "cuda/fp8/launch.hpp"
 #include "cuda/grouped/launch.hpp"
 #include "cuda/launch.hpp"
 #include "detgemm/cuda.hpp"
@@ -14,9 +16,22 @@
 namespace detgemm {
 namespace {
 
+/// Whether this build has the kernels of e4m3, which no GPU has run yet.
+#ifdef DETGEMM_CUDA_FP8
+constexpr bool kHasFp8 = true;
+#else
+constexpr bool kHasFp8 = false;
+#endif
+
+bool by_fp8(const Contract& contract) {
+  if constexpr (kHasFp8) return cuda::computes_fp8(contract);
+  return false;
+}
+
 /// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are separate ones: it was not
 /// measured.
 bool computes(const Contract& contract) {
+  if (by_fp8(contract)) return true;
   return contract.reduction.kind != ReductionKind::scaled && !cuda::kernels(contract).empty();
 }
 
@@ -49,7 +64,13 @@ class CudaBackend final : public Backend {
 
   Status supports(const GemmSpec& spec) const override {
     const std::string text = spec.contract.text();
-    if (spec.reads_scales()) {
+    if (!kHasFp8 && spec.contract.arithmetic == Arithmetic::hopper &&
+        spec.contract.input == DType::e4m3) {
+      return unsupported("cuda: contract is " + text +
+                         ": the kernels of hopper/e4m3 have not run on a GPU yet, and only builds "
+                         "with DETGEMM_CUDA_FP8=ON have them");
+    }
+    if (spec.reads_scales() && !computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
                          ": this backend has no kernels for scaled yet");
     }
@@ -75,6 +96,13 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     std::vector<std::string> list;
+    if constexpr (kHasFp8) {
+      if (by_fp8(spec.contract)) {
+        for (const cuda::Fp8Kernel& kernel : cuda::fp8_kernels()) list.push_back(kernel.name);
+        return list;
+      }
+    }
+    if (!computes(spec.contract)) return list;
     const bool wgmma = has_wgmma(spec.contract);
     for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
       if (!wgmma && kernel.family != cuda::Family::simt) continue;
@@ -87,10 +115,19 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    const cudaError_t error = cuda::prepare_kernels(spec.contract.arithmetic, device->has_wgmma());
+    cudaError_t error = cudaSuccess;
+    if constexpr (kHasFp8) {
+      if (by_fp8(spec.contract)) error = cuda::prepare_fp8_kernels();
+    }
+    if (!by_fp8(spec.contract)) {
+      error = cuda::prepare_kernels(spec.contract.arithmetic, device->has_wgmma());
+    }
     if (error != cudaSuccess) {
       return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
                           error);
+    }
+    if constexpr (kHasFp8) {
+      if (by_fp8(spec.contract)) return cuda::make_fp8_plan(spec, options, *device);
     }
     return cuda::make_plan(spec, options, *device);
   }
@@ -124,6 +161,11 @@ class CudaBackend final : public Backend {
 
   Status supports_grouped(const GroupedSpec& spec) const override {
     if (Status s = supports(spec.gemm); !s) return s;
+    if (by_fp8(spec.gemm.contract)) {
+      return unsupported("cuda: contract is " + spec.gemm.contract.text() +
+                         ": this backend has no kernels of e4m3 over groups; run a Plan for each "
+                         "group");
+    }
     if (spec.gemm.contract.arithmetic == Arithmetic::snap3) {
       return unsupported(
           "cuda: contract is " + spec.gemm.contract.text() +

@@ -3,6 +3,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "bench/cuda/check.hpp"
 #include "bench/cuda/memory.hpp"
@@ -40,6 +41,12 @@ struct ToFp16 {
   __device__ __half2 operator()(float x, float y) const { return __floats2half2_rn(x, y); }
 };
 
+struct ToE4m3 {
+  __device__ __nv_fp8x2_storage_t operator()(float x, float y) const {
+    return __nv_cvt_float2_to_fp8x2(make_float2(x, y), __NV_SATFINITE, __NV_E4M3);
+  }
+};
+
 struct ToFp32 {
   __device__ float2 operator()(float x, float y) const { return make_float2(x, y); }
 };
@@ -58,6 +65,9 @@ void CudaMemory::fill_normal(void* memory, std::int64_t bytes, DType type, std::
   const auto pairs = static_cast<std::size_t>(bytes / 4);
   if (type == DType::fp32) {
     fill_normal_pairs<<<2048, 256>>>(static_cast<float2*>(memory), pairs / 2, seed, ToFp32{});
+  } else if (type == DType::e4m3) {
+    fill_normal_pairs<<<2048, 256>>>(static_cast<__nv_fp8x2_storage_t*>(memory), 2 * pairs, seed,
+                                     ToE4m3{});
   } else if (type == DType::fp16) {
     fill_normal_pairs<<<2048, 256>>>(static_cast<__half2*>(memory), pairs, seed, ToFp16{});
   } else {

@@ -119,6 +119,16 @@ BitsCheck check_with_backend(const Backend& host_backend, BenchDevice& device,
     }
     operands.c = row_major(static_cast<const void*>(c.data()), m, n, contract.output);
   }
+  std::vector<float> row_scales, col_scales;  // of the leaves of each row, of each column
+  if (spec.reads_scales()) {
+    const std::int64_t leaves = contract.leaves(g.k);
+    for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+      for (const std::int64_t i : rows) row_scales.push_back(bench_scale(i, leaf));
+      for (const std::int64_t j : cols) col_scales.push_back(bench_scale(j / 128, leaf));
+    }
+    operands.scale_a = {row_scales.data(), ScaleType::fp32, 1, m, leaves, 1, m};
+    operands.scale_b = {col_scales.data(), ScaleType::fp32, 1, n, leaves, 1, n};
+  }
   check(plan.run({}, operands, {workspace, room}), "recomputing a part of D");
 
   BitsCheck found{std::string(host_backend.name()) + " backend" +

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/suite/device.hpp"
 #include "detgemm/plan.hpp"
@@ -53,7 +54,41 @@ class SnappedCopies {
   std::map<const void*, std::shared_ptr<void>> copies_;
 };
 
+/// Scales for a contract of `scaled`: 1 x LEAF for A, leaf by leaf, and 128 x LEAF for B, block by
+/// block. A scale is made from its block and leaf alone, so row 0 has the same ones in any batch.
+/// Every call reads the same ones.
+struct Scales {
+  BlockScales a, b;
+  std::shared_ptr<void> memory;
+
+  Scales(Device& device, const Gemm& g, std::int64_t leaf_k) {
+    const std::int64_t leaves = (g.k + leaf_k - 1) / leaf_k;
+    const std::int64_t blocks = (g.n + 127) / 128;
+    std::vector<float> host(static_cast<std::size_t>(leaves * (g.m + blocks)));
+    const auto bytes = host.size() * sizeof(float);
+    memory.reset(required(device.allocate(bytes)), [&device](void* p) { device.release(p); });
+    auto* const of_b = static_cast<float*>(memory.get()) + leaves * g.m;
+    a = {memory.get(), ScaleType::fp32, 1, g.m, leaves, 1, g.m};
+    b = {of_b, ScaleType::fp32, 128, blocks, leaves, leaves, 1};
+    const auto fill = [&](float* to, const BlockScales& s) {
+      for (std::int64_t block = 0; block < s.blocks; ++block) {
+        for (std::int64_t leaf = 0; leaf < s.leaves; ++leaf) {
+          to[block * s.stride + leaf * s.leaf_stride] = bench_scale(block, leaf);
+        }
+      }
+    };
+    fill(host.data(), a);
+    fill(host.data() + leaves * g.m, b);
+    const Status copied = device.to_device(memory.get(), host.data(), bytes);
+    if (!copied) throw std::runtime_error(copied.message());
+  }
+};
+
 }  // namespace
+
+float bench_scale(std::int64_t block, std::int64_t leaf) {
+  return 0x1p-6F + static_cast<float>((block * 37 + leaf * 11) % 128) * 0x1p-13F;
+}
 
 GemmSpec spec_of(const Problem& problem, const Contract& contract) {
   const Gemm g = gemm_of(problem);
@@ -94,6 +129,10 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
     return operands;
   };
   const std::int64_t leaf_k = what.contract.reduction.leaf_k;
+  std::shared_ptr<const Scales> scales;
+  if (spec.reads_scales()) {
+    scales = std::make_shared<const Scales>(device.backend().device(), g, leaf_k);
+  }
   SnappedCopies a_copies, b_copies;
   if (what.a_snapped) {
     a_copies.make(device.backend(), {leaf_k, g.a_transposed ? KDimension::rows : KDimension::cols},
@@ -107,6 +146,10 @@ Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Proble
     Operands operands = read_from_pools(call);
     operands.a.data = a_copies.of(operands.a.data);
     operands.b.data = b_copies.of(operands.b.data);
+    if (scales != nullptr) {
+      operands.scale_a = scales->a;
+      operands.scale_b = scales->b;
+    }
     return operands;
   };
   const std::size_t bytes = required(plan.fast_workspace_bytes(operands_of(0)));

@@ -122,6 +122,10 @@ class BenchDevice {
   virtual Conditions watched() { return {}; }
 };
 
+/// The scale that arms of `scaled` bring for a row of A, or for a block of 128 columns of B, and a
+/// leaf.
+float bench_scale(std::int64_t block, std::int64_t leaf);
+
 /// detgemm by a plan of the device's backend. Throws with the library's sentence.
 /// Where the arm forces a kernel that does not take the problem, `enqueue` returns
 /// Errc::unsupported.

@@ -25,6 +25,24 @@ Problem problem_of(Kind kind) {
   return p;
 }
 
+/// The check makes the scales of the rows and columns that it looks at, the arm those of all.
+TEST(Bits, ScaledProductsAreCheckedWithTheScalesOfTheArm) {
+  FakeBenchDevice device;
+  Problem p = problem_of(Kind::forward);
+  p.type = DType::e4m3;
+  p.n = 300;
+  const Buffers buffers(device.memory(), {p}, device.pools());
+  const ContractArm what{"scaled", *Contract::parse("hopper/e4m3/scaled:32->fp32")};
+  const Arm arm = detgemm_arm(device, what, p, 0, buffers);
+  run_over_poison(device, arm, p, buffers);
+  const auto different = [&](const char* contract) {
+    return check_with_backend(skeleton_backend(), device, p, *Contract::parse(contract), buffers)
+        .different;
+  };
+  EXPECT_EQ(different("hopper/e4m3/scaled:32->fp32"), 0);
+  EXPECT_GT(different("hopper/e4m3/scaled:64->fp32"), 0);
+}
+
 TEST(Bits, AreThoseOfAnotherBackendForEveryKind) {
   for (const Kind kind : {Kind::forward, Kind::da, Kind::db}) {
     FakeBenchDevice device;

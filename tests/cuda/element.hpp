@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/arithmetic/formats.hpp"
+#include "core/contract/quantize.hpp"
 
 /// Test data as a pure function of (key, line, k), so that a device writes it where it lies and a
 /// host can write the same again.
@@ -42,8 +43,10 @@ DETGEMM_HD std::uint64_t mix(std::uint64_t x) {
 struct Fields {
   int exponent_bits, fraction_bits;
   DETGEMM_HD explicit Fields(DType type)
-      : exponent_bits(type == DType::fp16 ? 5 : 8),
-        fraction_bits(type == DType::bf16 ? 7 : (type == DType::fp16 ? 10 : 23)) {}
+      : exponent_bits(type == DType::e4m3 ? 4 : (type == DType::fp16 ? 5 : 8)),
+        fraction_bits(type == DType::e4m3   ? 3
+                      : type == DType::bf16 ? 7
+                                            : (type == DType::fp16 ? 10 : 23)) {}
   DETGEMM_HD std::uint32_t top() const { return (1U << exponent_bits) - 1; }
   DETGEMM_HD std::uint32_t bias() const { return top() >> 1; }
   DETGEMM_HD std::uint32_t pack(bool negative, std::uint32_t field, std::uint64_t fraction) const {
@@ -55,6 +58,7 @@ struct Fields {
 DETGEMM_HD std::uint32_t rounded(DType type, float value) {
   if (type == DType::bf16) return arithmetic::to_bf16(value);
   if (type == DType::fp16) return arithmetic::to_fp16(value);
+  if (type == DType::e4m3) return e4m3_of(value);
   return arithmetic::bits_of(value);
 }
 
@@ -77,9 +81,9 @@ DETGEMM_HD std::uint32_t special(const Fields& f, std::uint64_t r) {
   const bool negative = ((r >> 8) & 1U) != 0;
   switch (r % 8) {
     case 0:
-      return f.pack(negative, f.top(), 0);  // Inf
+      return f.pack(negative, f.top(), 0);  // Inf; 256 of e4m3, which has none
     case 1:
-      return f.pack(negative, f.top(), (r >> 16) | 1U);  // NaN of any kind
+      return f.pack(negative, f.top(), (r >> 16) | (f.exponent_bits == 4 ? 7U : 1U));  // any NaN
     case 2:
       return f.pack(negative, f.top() - 1, ~0ULL);  // largest
     case 3:

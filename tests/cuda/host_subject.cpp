@@ -22,9 +22,12 @@ void HostSubject::run(const Plan& plan, const Scene& scene, const Operands& on_d
   const Copy b = down(scene.b(), stream);
   const Copy c = down(scene.c(), stream);
   const Copy bias = down(scene.bias(), stream);
+  const Copy scale_a = down(scene.scale_a(), stream);
+  const Copy scale_b = down(scene.scale_b(), stream);
   const Copy d = down(scene.d(), stream);
   must(cudaStreamSynchronize(stream), "copying down");
-  const Operands operands = operands_of(p, {a.array, b.array, c.array, d.array, bias.array});
+  const Operands operands = operands_of(
+      p, {a.array, b.array, c.array, d.array, bias.array, scale_a.array, scale_b.array});
   auto bytes = plan.workspace_bytes(on_device.d.rows);
   must(bytes.status(), "the workspace");
   auto scratch = host_device().allocate(*bytes);

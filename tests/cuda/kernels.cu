@@ -36,6 +36,26 @@ __global__ void fill_kernel(Lines where, Draw draw) {
   }
 }
 
+/// fp32 of any kind, or bytes of e8m0: near 1, and under Data::specials now and then 0 or NaN.
+__global__ void scales_kernel(BlockScales s, Draw draw) {
+  const std::int64_t blocks = s.stride == 0 ? 1 : s.blocks;
+  const std::int64_t leaves = s.leaf_stride == 0 ? 1 : s.leaves;
+  for (std::int64_t i = thread_index(); i < blocks * leaves; i += thread_count()) {
+    const std::int64_t block = i / leaves, leaf = i % leaves;
+    const std::int64_t at = block * s.stride + leaf * s.leaf_stride;
+    auto* data = const_cast<void*>(s.data);
+    if (s.type == ScaleType::fp32) {
+      static_cast<std::uint32_t*>(data)[at] = draw_element(draw, block, leaf);
+      continue;
+    }
+    const std::uint64_t r = mix(draw.key ^ mix(static_cast<std::uint64_t>(i)));
+    const bool special = draw.data == Data::specials && r % 16 == 0;
+    const int width = draw.data == Data::normal ? 8 : 240;
+    const auto near = static_cast<std::uint8_t>(127 - width / 2 + (r >> 8) % width);
+    static_cast<std::uint8_t*>(data)[at] = special ? ((r >> 16) % 2 != 0 ? 255 : 0) : near;
+  }
+}
+
 /// Adds a thread's count, which is 0 in nearly all threads.
 __device__ void add(unsigned long long* to, unsigned long long count) {
   if (count != 0) atomicAdd(to, count);
@@ -93,9 +113,17 @@ cudaError_t fill(const Lines& where, const Draw& draw, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   if (draw.type == DType::fp32) {
     fill_kernel<std::uint32_t><<<blocks_for(count), kThreads, 0, stream>>>(where, draw);
+  } else if (draw.type == DType::e4m3) {
+    fill_kernel<std::uint8_t><<<blocks_for(count), kThreads, 0, stream>>>(where, draw);
   } else {
     fill_kernel<std::uint16_t><<<blocks_for(count), kThreads, 0, stream>>>(where, draw);
   }
+  return cudaGetLastError();
+}
+
+cudaError_t fill_scales(const BlockScales& scales, const Draw& draw, cudaStream_t stream) {
+  if (scales.blocks * scales.leaves == 0) return cudaSuccess;
+  scales_kernel<<<blocks_for(scales.blocks * scales.leaves), kThreads, 0, stream>>>(scales, draw);
   return cudaGetLastError();
 }
 

@@ -8,16 +8,17 @@
 #include <cstddef>
 
 #include "core/contract/gemm_arguments.hpp"
+#include "core/contract/leaf_scales.hpp"
 #include "tests/cuda/element.hpp"
 
 /// What the tests do on the device besides the GEMM itself. Every call enqueues work and returns.
 namespace detgemm::test {
 
 /// Executes the contract with `compute_element`, one output per thread: hopper with bf16 or fp16,
-/// ieee_fma with fp32 too, and snap with bf16. It is slow, and shares no line with the kernels
-/// under test.
+/// ieee_fma with fp32 too, and snap with bf16; hopper with e4m3 where the kernels are built. It is
+/// slow, and shares no line with the kernels under test (`elements` of e4m3 excepted).
 cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
-                   Arithmetic arithmetic = Arithmetic::hopper);
+                   Arithmetic arithmetic = Arithmetic::hopper, const ScalePair& scales = {});
 
 /// Vectors of elements: element (line, k) lies at `data + line * strides.row + k * strides.col`.
 struct Lines {
@@ -28,6 +29,9 @@ struct Lines {
 };
 /// Fills the vectors with drawn elements.
 cudaError_t fill(const Lines& where, const Draw& draw, cudaStream_t stream);
+
+/// Fills an array of scales. Where a stride is 0, one scale is drawn for all.
+cudaError_t fill_scales(const BlockScales& scales, const Draw& draw, cudaStream_t stream);
 
 /// Snaps bf16 vectors where they lie, by core/arithmetic/snap.hpp, a leaf per thread.
 cudaError_t snap_by_the_rule(const Lines& where, std::int64_t leaf_k, cudaStream_t stream);

@@ -14,22 +14,22 @@ constexpr int kCols = 32;
 constexpr int kRows = 4;
 
 template <Arithmetic A, DType T>
-__global__ void __launch_bounds__(kCols* kRows) oracle_kernel(GemmArguments g) {
+__global__ void __launch_bounds__(kCols* kRows) oracle_kernel(GemmArguments g, ScalePair scales) {
   const std::int64_t col = static_cast<std::int64_t>(blockIdx.x) * kCols + threadIdx.x;
   if (col >= g.n) return;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kRows;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kRows + threadIdx.y; row < g.m;
        row += step) {
-    compute_element<A, T>(g, row, col);
+    compute_element<A, T>(g, scales, row, col);
   }
 }
 
 template <Arithmetic A, DType T>
-cudaError_t launch(const GemmArguments& g, cudaStream_t stream) {
+cudaError_t launch(const GemmArguments& g, cudaStream_t stream, const ScalePair& scales = {}) {
   const dim3 block(kCols, kRows);
   const dim3 grid(static_cast<unsigned>((g.n + kCols - 1) / kCols),
                   static_cast<unsigned>(std::min<std::int64_t>((g.m + kRows - 1) / kRows, 65535)));
-  oracle_kernel<A, T><<<grid, block, 0, stream>>>(g);
+  oracle_kernel<A, T><<<grid, block, 0, stream>>>(g, scales);
   return cudaGetLastError();
 }
 
@@ -57,9 +57,14 @@ cudaError_t snap_by_the_rule(const Lines& where, std::int64_t leaf_k, cudaStream
   return cudaGetLastError();
 }
 
-cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream,
-                   Arithmetic arithmetic) {
+cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream, Arithmetic arithmetic,
+                   const ScalePair& scales) {
   using enum DType;
+#ifdef DETGEMM_CUDA_FP8
+  if (input == e4m3) return launch<Arithmetic::hopper, e4m3>(g, stream, scales);
+#else
+  if (input == e4m3 || scales.a.data != nullptr) return cudaErrorNotSupported;
+#endif
   if (arithmetic == Arithmetic::ieee_fma) {
     if (input == fp32) return launch<Arithmetic::ieee_fma, fp32>(g, stream);
     return input == bf16 ? launch<Arithmetic::ieee_fma, bf16>(g, stream)

@@ -154,6 +154,12 @@ std::string Problem::text() const {
                   "/" + std::string(detgemm::name(spec.op_b));
   s += lies("A", a) + lies("B", b) + lies("D", d);
   if (spec.reads_c()) s += in_place ? ", C is D" : lies("C", c);
+  const auto scaled = [](const char* what, const ScaleLayout& l) {
+    return std::string(", ") + what + " " + std::string(detgemm::name(l.type)) + " per " +
+           std::to_string(l.per) + " strides " + std::to_string(l.stride) + " " +
+           std::to_string(l.leaf_stride);
+  };
+  if (spec.reads_scales()) s += scaled("sa", scale_a) + scaled("sb", scale_b);
   if (spec.continue_from_c) s += ", continue";
   s += ", alpha " + std::to_string(spec.alpha) + ", beta " + std::to_string(spec.beta);
   if (spec.bias) s += ", bias " + std::string(detgemm::name(*spec.bias));
@@ -275,6 +281,15 @@ Operands operands_of(const Problem& p, const Addresses& at) {
     o.c = p.in_place
               ? d
               : view(at.c, p.c, p.m, p.spec.n, p.spec.continue_from_c ? DType::fp32 : output);
+  }
+  if (p.spec.reads_scales()) {
+    const std::int64_t leaves = p.spec.contract.leaves(p.spec.k);
+    const auto scales = [&](const void* data, const ScaleLayout& s, std::int64_t lines) {
+      return BlockScales{data,   s.type,   s.per,        (lines + s.per - 1) / s.per,
+                         leaves, s.stride, s.leaf_stride};
+    };
+    o.scale_a = scales(at.scale_a, p.scale_a, p.m);
+    o.scale_b = scales(at.scale_b, p.scale_b, p.spec.n);
   }
   if (p.spec.bias) o.bias = {at.bias, p.spec.n, *p.spec.bias};
   return o;

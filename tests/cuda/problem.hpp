@@ -20,11 +20,19 @@ struct Layout {
   std::int64_t offset = 0;  ///< elements after an address aligned to 256 bytes
 };
 
+/// Where the scales of an operand lie, under scaled.
+struct ScaleLayout {
+  ScaleType type = ScaleType::fp32;
+  std::int64_t per = 1;
+  std::int64_t stride = 0, leaf_stride = 1;
+};
+
 /// One problem of the sweep: everything about it is a function of (seed, index).
 struct Problem {
   GemmSpec spec;
   std::int64_t m = 0;
   Layout a, b, c, d;
+  ScaleLayout scale_a, scale_b;
   bool in_place = false;  ///< D is C
   Data data = Data::normal;
   std::int32_t shift = 0;
@@ -67,6 +75,8 @@ struct Addresses {
   void* c = nullptr;
   void* d = nullptr;
   void* bias = nullptr;
+  void* scale_a = nullptr;
+  void* scale_b = nullptr;
 };
 Operands operands_of(const Problem& problem, const Addresses& at);
 

@@ -24,14 +24,34 @@ GemmSpec spec_of(const char* contract) {
 /// What is refused whatever the machine has.
 TEST(CudaBackend, OtherContractsAreRefusedByName) {
   for (const char* text :
-       {"hopper/tf32/chain->fp32", "hopper/tf32/tree:512->fp32", "hopper/e4m3/chain->fp32",
-        "blackwell/bf16/chain->bf16", "ampere/fp16/chain->fp32", "cdna3/bf16/chain->bf16"}) {
+       {"hopper/tf32/chain->fp32", "hopper/tf32/tree:512->fp32", "hopper/e5m2/chain->fp32",
+        "hopper/e4m3/tree:128->fp32", "hopper/bf16/scaled:128->bf16", "blackwell/bf16/chain->bf16",
+        "ampere/fp16/chain->fp32", "cdna3/bf16/chain->bf16"}) {
     const Status status = cuda_backend().supports(spec_of(text));
     EXPECT_EQ(status.code(), Errc::unsupported) << text;
     EXPECT_NE(status.message().find(std::string("contract is ") + text), std::string::npos)
         << status.message();
     EXPECT_TRUE(cuda_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_FALSE(cuda_backend().guarantees(spec_of(text).contract).run_to_run) << text;
+  }
+}
+
+/// Kernels that no GPU has run are in no build that did not ask for them.
+TEST(CudaBackend, E4m3IsPartOfTheBuildThatAsksForIt) {
+  for (const char* text :
+       {"hopper/e4m3/chain->fp32", "hopper/e4m3/fold:128->bf16", "hopper/e4m3/scaled:128->bf16"}) {
+    const GemmSpec spec = spec_of(text);
+#ifdef DETGEMM_CUDA_FP8
+    EXPECT_FALSE(cuda_backend().variants(spec).empty()) << text;
+#else
+    const Status status = cuda_backend().supports(spec);
+    EXPECT_EQ(status.code(), Errc::unsupported) << text;
+    for (const char* part : {text, "DETGEMM_CUDA_FP8"}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    }
+    EXPECT_TRUE(cuda_backend().variants(spec).empty()) << text;
+    EXPECT_FALSE(cuda_backend().guarantees(spec.contract).run_to_run) << text;
+#endif
   }
 }
 

@@ -18,7 +18,12 @@ std::size_t extent(const ConstMatrix& view) {
 }
 
 constexpr int kGuardByte = 0x5a;
-constexpr std::uint64_t kRoleA = 1, kRoleB = 2, kRoleC = 3, kRoleBias = 4;
+constexpr std::uint64_t kRoleA = 1, kRoleB = 2, kRoleC = 3, kRoleBias = 4, kRoleScale = 5;
+
+std::size_t extent(const BlockScales& s) {
+  if (s.blocks == 0 || s.leaves == 0) return 0;
+  return static_cast<std::size_t>((s.blocks - 1) * s.stride + (s.leaves - 1) * s.leaf_stride + 1);
+}
 
 }  // namespace
 
@@ -52,6 +57,8 @@ Scene::Scene(cudaStream_t stream)
       b_(kMaxElements),
       c_(kMaxElements),
       bias_(1 << 17),
+      scale_a_(kMaxElements / 8),
+      scale_b_(kMaxElements / 8),
       d_(kMaxElements),
       e_(kMaxElements) {
   must(cudaMalloc(&scratch_, sizeof(Difference) + sizeof(unsigned long long)), "scratch");
@@ -69,9 +76,12 @@ void Scene::take_all() {
   b_.take(extent(sizes.b), in, problem_.b.offset);
   c_.take(problem_.in_place ? 0 : extent(sizes.c), size_of(sizes.c.dtype), problem_.c.offset);
   bias_.take(static_cast<std::size_t>(sizes.bias.size), size_of(sizes.bias.dtype), 0);
+  scale_a_.take(extent(sizes.scale_a), size_of(sizes.scale_a.type), 0);
+  scale_b_.take(extent(sizes.scale_b), size_of(sizes.scale_b.type), 0);
   d_.take(extent(sizes.d), out, problem_.d.offset);
   e_.take(extent(sizes.d), out, problem_.d.offset);
-  Addresses at{a_.array(), b_.array(), c_.array(), d_.array(), bias_.array()};
+  Addresses at{a_.array(),    b_.array(),       c_.array(),      d_.array(),
+               bias_.array(), scale_a_.array(), scale_b_.array()};
   operands_ = operands_of(problem_, at);
   at.d = e_.array();
   expected_ = operands_of(problem_, at);
@@ -99,7 +109,7 @@ void Scene::fill_output_with_c(const Arena& arena) {
 void Scene::place(const Problem& problem) {
   problem_ = problem;
   take_all();
-  for (const Arena* arena : {&a_, &b_, &c_, &bias_, &e_}) poison(*arena);
+  for (const Arena* arena : {&a_, &b_, &c_, &bias_, &scale_a_, &scale_b_, &e_}) poison(*arena);
   const GemmSpec& spec = problem_.spec;
   const DType input = spec.contract.input;
   const Strides b = strides_of(operands_.b, spec.op_b);
@@ -118,6 +128,10 @@ void Scene::place(const Problem& problem) {
     must(snap_by_the_rule({b_.array(), {b.col, b.row}, spec.n, spec.k}, leaf_k, stream_),
          "keeping the promise about B");
   }
+  if (spec.reads_scales()) {
+    must(fill_scales(operands_.scale_a, draw(DType::fp32, kRoleScale), stream_), "filling sa");
+    must(fill_scales(operands_.scale_b, draw(DType::fp32, kRoleScale + 1), stream_), "filling sb");
+  }
   if (spec.reads_c() && !problem_.in_place) {
     must(fill({c_.array(), strides_of(operands_.c, Op::none), problem_.m, spec.n},
               draw(operands_.c.dtype, kRoleC), stream_),
@@ -128,7 +142,9 @@ void Scene::place(const Problem& problem) {
          "filling the bias");
   }
   fill_output_with_c(e_);
-  must(oracle(flatten(spec, expected_), input, stream_, spec.contract.arithmetic), "the oracle");
+  must(oracle(flatten(spec, expected_), input, stream_, spec.contract.arithmetic,
+              flatten_scales(spec, expected_)),
+       "the oracle");
   sum_ = sum_of_inputs();
 }
 
@@ -169,7 +185,7 @@ unsigned long long Scene::sum_of_inputs() {
   auto* out = reinterpret_cast<unsigned long long*>(static_cast<Difference*>(scratch_) + 1);
   unsigned long long sum = 0;
   must(cudaMemsetAsync(out, 0, sizeof sum, stream_), "a sum");
-  for (const Arena* arena : {&a_, &b_, &c_, &bias_}) {
+  for (const Arena* arena : {&a_, &b_, &c_, &bias_, &scale_a_, &scale_b_}) {
     must(checksum(arena->memory(), arena->bytes(), out, stream_), "a sum");
   }
   must(cudaMemcpyAsync(&sum, out, sizeof sum, cudaMemcpyDeviceToHost, stream_), "a sum");

@@ -67,6 +67,8 @@ class Scene {
   const Arena& b() const { return b_; }
   const Arena& c() const { return c_; }
   const Arena& bias() const { return bias_; }
+  const Arena& scale_a() const { return scale_a_; }
+  const Arena& scale_b() const { return scale_b_; }
   const Arena& d() const { return d_; }
 
  private:
@@ -79,7 +81,7 @@ class Scene {
   cudaStream_t stream_;
   Problem problem_;
   Operands operands_, expected_;
-  Arena a_, b_, c_, bias_, d_, e_;
+  Arena a_, b_, c_, bias_, scale_a_, scale_b_, d_, e_;
   char* workspace_ = nullptr;
   std::size_t workspace_capacity_ = 0, workspace_bytes_ = 0;
   unsigned long long sum_ = 0;

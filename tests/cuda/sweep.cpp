@@ -14,6 +14,7 @@
 
 #include "detgemm/detgemm.hpp"
 #include "tests/cuda/fma_problem.hpp"
+#include "tests/cuda/fp8_problem.hpp"
 #include "tests/cuda/host_subject.hpp"
 #include "tests/cuda/scene.hpp"
 #include "tests/cuda/snap_problem.hpp"
@@ -28,7 +29,8 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
-  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, snap, or snap3
+  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, snap, snap3, or
+                     fp8: hopper/e4m3 under scaled, fold and chain, in builds of DETGEMM_CUDA_FP8
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
@@ -77,7 +79,8 @@ Settings parse(int argc, char** argv) {
                                          : Reductions::all;
       s.reduction = value;
     } else if (option == "--arithmetic" &&
-               (value == "hopper" || value == "ieee_fma" || value == "snap" || value == "snap3")) {
+               (value == "hopper" || value == "ieee_fma" || value == "snap" || value == "snap3" ||
+                value == "fp8")) {
       s.arithmetic = value;
     } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
       s.odd = value == "odd";
@@ -98,6 +101,7 @@ Settings parse(int argc, char** argv) {
 Problem draw(const Settings& s, std::uint64_t index) {
   if (s.arithmetic == "snap") return draw_snap_problem(s.seed, index, s.odd);
   if (s.arithmetic == "snap3") return draw_snap3_problem(s.seed, index, s.odd);
+  if (s.arithmetic == "fp8") return draw_fp8_problem(s.seed, index, s.odd);
   Problem problem = s.arithmetic == "ieee_fma" ? draw_fma_problem(s.seed, index)
                                                : draw_problem(s.seed, index, s.reductions);
   if (s.odd) misalign_operands(problem);

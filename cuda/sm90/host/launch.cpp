@@ -114,35 +114,13 @@ Problem problem_of(const Decision& d, const Call& call) {
   return make_problem(call.g, d.swapped, call.options.a_is_stable, call.options.b_is_stable);
 }
 
-namespace {
-
-/// What a kernel does after its chains (finish). Which CTA has the whole sum of a tile in several
-/// parts is not known to a producer, so their C does not come through the ring, and a fold that
-/// starts from C has ways of its own.
-void finish_of(const Decision& d, const Problem& p, const GemmArguments& g, LaunchShape& s) {
-  const Epilogue& e = g.epilogue;
-  const bool leaves = d.family == Family::leaves;
-  const bool whole = !leaves || (sharing_of(d).parts == 1 && !g.continue_from_c);
-  if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(g, p, geometry_of(d));
-  const bool relu = e.activation == Activation::relu;
-  s.in_registers = d.family != Family::realign && (e.beta == 0.0F || s.c.stages > 0);
-  s.finishes = s.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias || relu ||
-                                  (g.continue_from_c && g.k == 0));
-  s.d_by_tma = s.in_registers && (relu || e.activation == Activation::none) &&
-               lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
-}
-
-}  // namespace
-
-LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
+LaunchShape tile_shape(const Geometry& t, const Raster& raster, const Problem& p,
+                       const GemmArguments& g, bool by_class) {
   LaunchShape s;
-  s.raster = d.raster;
+  s.raster = raster;
   s.x_rows = static_cast<int>(p.x.rows);
   s.y_rows = static_cast<int>(p.y.rows);
-  s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
-  const Geometry& t = geometry_of(d);
-  const bool twice = may_store_twice(call.g);
-  const bool by_class = d.family == Family::realign;
+  const bool twice = may_store_twice(g);
   s.x_last = last_origin(p.x, t.x(), twice, by_class);
   s.y_last = last_origin(p.y, t.n, twice, by_class);
   const Boxes x = x_boxes(t, p);
@@ -156,8 +134,30 @@ LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   s.d_x_contiguous = p.d_x_contiguous();
   s.d_y_contiguous = p.d_y == 1 || p.y.rows == 1;
   s.swapped = p.swapped;
-  s.output = call.g.output;
-  finish_of(d, p, call.g, s);
+  s.output = g.output;
+  return s;
+}
+
+void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& s) {
+  const Epilogue& e = g.epilogue;
+  const bool relu = e.activation == Activation::relu;
+  s.in_registers = may_use_registers && (e.beta == 0.0F || s.c.stages > 0);
+  s.finishes = s.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias || relu ||
+                                  (g.continue_from_c && g.k == 0));
+  s.d_by_tma = s.in_registers && (relu || e.activation == Activation::none) &&
+               lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+}
+
+/// Which CTA has the whole sum of a tile in several parts is not known to a producer, so their C
+/// does not come through the ring, and a fold that starts from C has ways of its own.
+LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
+  const Geometry& t = geometry_of(d);
+  LaunchShape s = tile_shape(t, d.raster, p, call.g, d.family == Family::realign);
+  s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
+  const bool leaves = d.family == Family::leaves;
+  const bool whole = !leaves || (sharing_of(d).parts == 1 && !call.g.continue_from_c);
+  if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(call.g, p, t);
+  set_finish(d.family != Family::realign, call.g, s);
   return s;
 }
 

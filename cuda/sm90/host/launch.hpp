@@ -32,7 +32,13 @@ GatherLeaves gather_leaves(const Decision& d, const Call& call);
 
 /// The operands of a call on the sides that were decided.
 Problem problem_of(const Decision& d, const Call& call);
-/// What every tiled kernel is told about its problem.
+/// What every tiled kernel is told about its problem, but for blocks of k, C and what follows from
+/// them. `by_class`: see last_origin.
+LaunchShape tile_shape(const Geometry& t, const Raster& raster, const Problem& p,
+                       const GemmArguments& g, bool by_class);
+/// What a kernel does after its last step (finish), once `shape.c` says how C comes.
+void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& shape);
+/// All of it for a kernel of chain, realign or leaves.
 LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call);
 /// The maps of the operands, and of C and D where TMA moves them. Where the driver
 /// refuses a map of several k blocks, whose strides do not grow from dimension to dimension as its

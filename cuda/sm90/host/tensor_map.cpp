@@ -19,6 +19,8 @@ CUtensorMapDataType data_type(DType type) {
       return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case DType::fp16:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DType::e4m3:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     default:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   }
@@ -42,7 +44,7 @@ CUtensorMapSwizzle swizzle_of(std::uint32_t row_bytes) {
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
   static const auto function = driver_function<Encoder>("cuTensorMapEncodeTiled", 12000);
   if (function == nullptr) return cudaErrorNotSupported;
-  const std::uint32_t bytes = shape.type == DType::fp32 ? 4 : 2;
+  const auto bytes = static_cast<std::uint32_t>(size_of(shape.type));
   const cuuint64_t extent[3] = {shape.extent[0], shape.extent[1], shape.extent[2]};
   const cuuint64_t stride[2] = {shape.stride[0], shape.stride[1]};
   const cuuint32_t ones[3] = {1, 1, 1};

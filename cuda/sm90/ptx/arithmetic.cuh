@@ -12,6 +12,11 @@ __device__ __forceinline__ void add_rn_f32(float& sum, float value) {
   asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum) : "f"(value));
 }
 
+/// sum = scale * value + sum, one fused multiply-add to nearest even, in the sum's own register.
+__device__ __forceinline__ void fma_rn_f32(float& sum, float scale, float value) {
+  asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(scale), "f"(value));
+}
+
 /// Two values rounded to nearest even and packed, `low` in the lower half; NaN becomes 0x7fff.
 __device__ __forceinline__ std::uint32_t cvt_rn_bf16x2_f32(float high, float low) {
   std::uint32_t packed;

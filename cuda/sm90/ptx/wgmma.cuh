@@ -92,7 +92,12 @@ struct Wgmma;
     template <bool kFresh = false>                                                                \
     static __device__ __forceinline__ void run(float (&d)[n / 2], std::uint64_t descriptor_a,     \
                                                std::uint64_t descriptor_b) {                      \
-      if constexpr (T == DType::bf16) {                                                           \
+      if constexpr (T == DType::e4m3) { /* 32 numbers of k per step, K-major operands alone */    \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32.f32.e4m3.e4m3 {" DETGEMM_R##last \
+                     "}, " a ", " b ", " keep ", 1, 1;"                                           \
+                     : DETGEMM_D##last                                                            \
+                     : "l"(descriptor_a), "l"(descriptor_b), "n"(kFresh ? 0 : 1));                \
+      } else if constexpr (T == DType::bf16) {                                                    \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" DETGEMM_R##last \
                      "}, " a ", " b ", " keep ", 1, 1, " ta ", " tb ";"                           \
                      : DETGEMM_D##last                                                            \

@@ -10,6 +10,7 @@
 #include "cuda/simt/grouped.hpp"
 #include "cuda/simt/kernels.hpp"
 #include "cuda/sm90/chain/kernels.hpp"
+#include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/kernels.hpp"
 #include "cuda/sm90/leaves/geometry.hpp"
@@ -44,6 +45,7 @@ std::string FakeKernel::text() const {
     single.grouped = false;
     return "grouped " + single.text();
   }
+  if (join >= 0) return "fp8 " + std::to_string(join) + " " + std::to_string(geometry);
   if (pack) return "pack";
   if (snap >= 0) return "snap " + std::to_string(snap);
   if (split >= 0) return "split " + std::string(name(input)) + " " + std::to_string(split);
@@ -130,6 +132,29 @@ template Kernel leaf_kernel_of<DType::fp16, false, false>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, false, true>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, false>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, true>(int, bool);
+
+namespace {
+
+Kernel fp8_fake(int join, int geometry, int threads, int shared_bytes) {
+  test::FakeKernel kernel;
+  kernel.join = join;
+  kernel.input = DType::e4m3;
+  kernel.geometry = geometry;
+  return {test::address_of(kernel), threads, shared_bytes, 1};
+}
+
+}  // namespace
+
+template <Join kJoin>
+Kernel fp8_kernel_of(int geometry) {
+  const Geometry& t = kFp8Geometries.at(static_cast<std::size_t>(geometry));
+  if (!has_join(t, kJoin)) return {};
+  return fp8_fake(static_cast<int>(kJoin), geometry, 128 * (t.groups + 1), 1024);
+}
+template Kernel fp8_kernel_of<Join::add>(int);
+template Kernel fp8_kernel_of<Join::one>(int);
+template Kernel fp8_kernel_of<Join::columns>(int);
+Kernel fp8_element_kernel() { return fp8_fake(kJoins, -1, 128, 0); }
 
 Kernel gather_kernel(DType type, bool leaves) {
   Kernel kernel = fake({Path::gather, type, -1, false, false, Form::general, leaves}, 256, 1);
@@ -360,6 +385,17 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
   recorded.grid = config->gridDim.x;
   recorded.cluster = cluster_of(config);
   recorded.shared_bytes = config->dynamicSmemBytes;
+  if (kernel.join == kJoins) {
+    recorded.arguments = *static_cast<const detgemm::GemmArguments*>(arguments[0]);
+    recorded.scales = *static_cast<const detgemm::ScalePair*>(arguments[1]);
+    return cudaSuccess;
+  }
+  if (kernel.join >= 0) {
+    recorded.shape = *static_cast<const LaunchShape*>(arguments[1]);
+    recorded.arguments = *static_cast<const detgemm::GemmArguments*>(arguments[2]);
+    recorded.fp8 = *static_cast<const Fp8Shape*>(arguments[3]);
+    return cudaSuccess;
+  }
   if (kernel.grouped) {
     const bool tiles = !kernel.simt && kernel.path != Path::gather;
     void** at = arguments + (tiles ? 2 : 0);

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "core/contract/group_arguments.hpp"
+#include "core/contract/leaf_scales.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/simt/params.hpp"
+#include "cuda/sm90/fp8/tile.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/tile.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
@@ -36,6 +38,7 @@ struct FakeKernel {
   int snap = -1;         ///< snaps an operand: its variant
   int split = -1;        ///< splits an operand: its kernel; `input` is then the operand's type
   bool grouped = false;  ///< over groups; `geometry` counts in kGroupedGeometries
+  int join = -1;         ///< of e4m3: how leaves join, or kJoins for one output per thread
 
   std::string text() const;
 };
@@ -68,6 +71,8 @@ struct Recorded {
   int snaps_overlapping = 0;               ///< of these, with programmatic dependent launch
   GroupedArguments groups;                 ///< of launches over groups ...
   cuda::sm90::GroupedShape grouped_shape;  ///< ... and of those by tiles
+  cuda::sm90::Fp8Shape fp8;                ///< of e4m3 by tiles ...
+  ScalePair scales;                        ///< ... and by elements
   int overlapping = 0;  ///< launches, of all kinds, with programmatic dependent launch
 
   int fail_map = -1;       ///< index of a map whose encoding fails

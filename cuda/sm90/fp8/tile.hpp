@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "core/contract/leaf_scales.hpp"
+#include "cuda/sm90/tile/tile.hpp"
+
+namespace detgemm::cuda::sm90 {
+
+inline constexpr int kFp8BlockK =
+    128;  ///< k of a K-major row in shared memory: one span, 128 bytes
+
+/// How a leaf joins the sum.
+enum class Join {
+  add,      ///< fold: sum + leaf. A chain is the fold of its only leaf.
+  one,      ///< scaled, where all columns of a tile share their scale: fma(s[row], leaf, sum)
+  columns,  ///< scaled, where each column has its own: fma(s[row] * s[column], leaf, sum)
+};
+inline constexpr int kJoins = 3;
+
+/// Threads that bring scales: two warps of the producer group. One warp would need more registers
+/// than it has.
+inline constexpr int kScaleThreads = 64;
+
+/// The kernels of e4m3. A leaf, or two, and a sum are in registers. One k block per stage, since
+/// every stage brings the scales of one leaf.
+inline constexpr auto kFp8Geometries = [] {
+  using namespace geometry;
+  std::array<Geometry, 9> all{};
+  int i = 0;
+  for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
+  for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
+  return all;
+}();
+
+/// Whether there is a kernel: one scale for all columns of a tile wants tiles that 128 holds
+/// evenly.
+constexpr bool has_join(const Geometry& g, Join join) {
+  return join != Join::one || 128 % g.n == 0;
+}
+
+/// The scales of the operand on one side as a kernel reads them; scale_index says where.
+struct SideScales {
+  const void* data = nullptr;
+  std::int64_t stride = 0, leaf_stride = 0;
+  int shift = 0;  ///< 0 or 7: a scale for 1 line or for 128
+  bool e8m0 = false;
+};
+
+DETGEMM_HD std::int64_t scale_index(const SideScales& s, int line, int leaf) {
+  return (line >> s.shift) * s.stride + leaf * s.leaf_stride;
+}
+
+/// What a kernel of e4m3 is told beside LaunchShape.
+struct Fp8Shape {
+  int leaf_blocks = 1;  ///< k blocks of 128 per leaf
+  bool from_c = false;  ///< the sum starts from fp32 C
+  SideScales x, y;      ///< not under Join::add
+};
+
+/// A kernel of e4m3 at compile time: a Tile whose ring is smaller by a slot of scales per stage.
+///
+///   epilogue: | boxes of D | kStages slots: (kX scales of rows, kN or 1 of columns) fp32 |
+template <Geometry kG, Join kJoinT>
+struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
+  using Base = Tile<DType::e4m3, kG, false, false>;
+  static constexpr Join kJoin = kJoinT;
+  static constexpr bool kScaled = kJoin != Join::add;
+  /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
+  static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
+  static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
+  /// Addresses of scales need more registers than the other producers do.
+  static constexpr int kConsumerRegisters = kScaled ? 224 : 232;
+  static constexpr int kProducerRegisters = kScaled ? 56 : 40;
+
+  static constexpr int kColumnScales = kJoin == Join::one ? 4 : kG.n;  // one, in its 16 bytes
+  static constexpr int kSlotBytes = kScaled ? 4 * (Base::kX + kColumnScales) : 0;
+  static constexpr int kStagingBytes = Base::kEpilogueBytes;
+  static constexpr int kStages = [] {
+    int stages = 16;
+    while (kG.stages(false, kStagingBytes + stages * kSlotBytes) < stages) --stages;
+    return stages;
+  }();
+  static constexpr int kEpilogueBytes = kStagingBytes + kStages * kSlotBytes;
+  static constexpr int kSharedBytes =
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
+
+  /// Arrivals that complete a stage: X's, Y's and those of the threads that bring scales.
+  static constexpr int kFull = kScaled ? 2 + kScaleThreads : 2;
+  /// Arrivals that hand it back: one per consumer warp, whose own loads of scales have ended then.
+  static constexpr int kEmpty = 4 * kG.groups;
+
+  static_assert(kG.depth == 1 && kG.cluster == 1 && kG.ctas == 1 && kG.load == kG.x(),
+                "A stage is a k block of whole tiles.");
+  static_assert(kStages >= 4, "A stage is held until its leaf has joined; three hide latency.");
+  static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
+};
+
+}  // namespace detgemm::cuda::sm90

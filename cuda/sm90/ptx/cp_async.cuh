@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+namespace detgemm::cuda::sm90::ptx {
+
+/// Four bytes from global to shared memory, both aligned to 4, without passing through a register.
+__device__ __forceinline__ void cp_async_4(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+
+/// Arrives at the barrier once all earlier cp.async of this thread have been written. The barrier's
+/// count includes this arrival.
+__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+/// Waits until all earlier cp.async of this thread have been written.
+__device__ __forceinline__ void cp_async_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+}  // namespace detgemm::cuda::sm90::ptx

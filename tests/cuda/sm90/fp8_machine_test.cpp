@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The code of the e4m3 kernels between the barriers (scales into slots, steps by descriptors,
+// joins, leaves) on the host, against the contract executed one output at a time. The headers of
+// cuda/sm90/ptx are replaced (CMakeLists.txt). What is not seen here: the hardware's wgmma, and
+// whether barriers order what runs at the same time.
+#include "tests/cuda/sm90/fp8_machine.hpp"
+// The first one defines what the others are compiled with.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/contract/compute_element.hpp"
+#include "cuda/fp8/launch.hpp"
+#include "cuda/sm90/fp8/sums.cuh"
+#include "tests/cuda/sm90/fakes.hpp"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+using test::machine;
+using test::record;
+using test::Recorded;
+
+struct Given {
+  std::int64_t m, n, k;
+  Reduction reduction;
+  std::int64_t per_a = 1, per_b = 128;
+  ScaleType type = ScaleType::fp32;
+  bool by_leaf = false;  ///< scales lie leaf by leaf
+};
+
+/// A problem with its numbers: any bits but those of NaN.
+struct Numbers {
+  std::vector<std::uint8_t> a, b;
+  std::vector<std::uint32_t> sa, sb;
+  Fp8Arguments p;
+
+  explicit Numbers(const Given& x) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(x.m * 31 + x.n * 7 + x.k));
+    const std::int64_t ld = (x.k + 15) / 16 * 16 + 16;
+    const auto fill = [&](std::vector<std::uint8_t>& to, std::int64_t rows) {
+      to.resize(static_cast<std::size_t>(rows * ld + 16));
+      for (auto& v : to) v = static_cast<std::uint8_t>(random() & 0xff) & 0xf7;
+    };
+    fill(a, x.m);
+    fill(b, x.n);
+    const auto aligned = [](std::vector<std::uint8_t>& v) {
+      return v.data() + (16 - reinterpret_cast<std::uintptr_t>(v.data()) % 16) % 16;
+    };
+    p.g.a = aligned(a);
+    p.g.b = aligned(b);
+    p.g.d = reinterpret_cast<void*>(8192);  // never followed
+    p.g.m = x.m;
+    p.g.n = x.n;
+    p.g.k = x.k;
+    p.g.as = {ld, 1};
+    p.g.bs = {1, ld};
+    p.g.ds = {x.n, 1};
+    p.g.output = DType::fp32;
+    p.g.reduction = x.reduction;
+    if (x.reduction.kind != ReductionKind::scaled) return;
+    const std::int64_t leaves = detgemm::leaves_of(x.k, x.reduction.leaf_k);
+    const auto scales = [&](std::vector<std::uint32_t>& to, std::int64_t lines, std::int64_t per) {
+      const std::int64_t blocks = ceil_div(lines, per);
+      to.resize(static_cast<std::size_t>(blocks * leaves));
+      for (auto& v : to) v = 0x3f000000U + static_cast<std::uint32_t>(random() % 0x1000000U);
+      return x.by_leaf ? LeafScales{to.data(), per, 1, blocks, x.type}
+                       : LeafScales{to.data(), per, leaves, 1, x.type};
+    };
+    p.scales.a = scales(sa, x.m, x.per_a);
+    p.scales.b = scales(sb, x.n, x.per_b);
+  }
+};
+
+/// A box of (rows, 128 bytes) as TMA brings it: swizzled, with zeros for what does not exist.
+void bring_box(const TensorShape& map, std::uint32_t to, int block, int row) {
+  for (std::uint32_t r = 0; r < map.box[1]; ++r) {
+    for (std::uint32_t at = 0; at < 128; ++at) {
+      const std::uint64_t k = static_cast<std::uint64_t>(block) * 128 + at;
+      const std::uint64_t line = static_cast<std::uint64_t>(row) + r;
+      const bool exists = k < map.extent[0] && line < map.extent[1];
+      const auto* data = static_cast<const std::uint8_t*>(map.data);
+      const std::uint32_t plain = to + r * 128 + at;
+      machine.shared[plain ^ (plain >> 7 & 7U) << 4] =
+          exists ? data[line * map.stride[0] + k] : std::uint8_t{0};
+    }
+  }
+}
+
+/// The sum of one output by the contract.
+float expected(const Fp8Arguments& p, std::int64_t row, std::int64_t col) {
+  GemmArguments g = p.g;
+  float d = 0;
+  g.d = &d;
+  g.ds = {0, 0};
+  const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
+    return chain_element<Arithmetic::hopper, DType::e4m3>(g, row, col, begin, end, start);
+  };
+  return reduce_leaves(g.reduction, g.k, 0.0F, leaf,
+                       [&](std::int64_t i) { return scale_of_leaf(p.scales, row, col, i); });
+}
+
+struct Compared {
+  int outputs = 0, different = 0;
+};
+
+/// Runs threads of both consumer groups over every tile; one thread of `every`.
+template <class T>
+Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& seen, int every) {
+  Compared all;
+  const SharedLayout<T> shared(nullptr);
+  const LaunchShape& shape = seen.shape;
+  for (int tile = 0; tile < d.raster.tiles(); ++tile) {
+    int tx = 0, ty = 0;
+    d.raster.locate(tile, tx, ty);
+    const int x0 = x_of<T>(shape, tx), y0 = y_of<T>(shape, ty);
+    for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
+      int block = 0, arrived = 0, released = 0;
+      machine.arrive = [&](std::uint32_t barrier) {
+        if (barrier < shared.empty) {
+          ++arrived;
+          return;
+        }
+        const int stage = released++ % T::kStages;
+        EXPECT_EQ(barrier, shared.empty + 8 * stage);
+        // What has been handed back may be overwritten at once.
+        auto* const memory = machine.shared.data();
+        std::memset(memory + shared.x(stage), 0x7f, T::kStageBytes);
+        if (T::kScaled) std::memset(memory + scale_slot(shared, stage), 0xff, T::kSlotBytes);
+      };
+      machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
+        const int stage = block % T::kStages;
+        EXPECT_EQ(barrier, shared.full + 8 * stage);
+        EXPECT_EQ(parity, static_cast<std::uint32_t>(block / T::kStages % 2));
+        bring_box(seen.maps[0], shared.x(stage), block, x0);
+        bring_box(seen.maps[1], shared.y(stage), block, y0);
+        const unsigned mine = threadIdx.x;
+        arrived = 2;
+        for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
+          threadIdx.x = static_cast<unsigned>(64 + i);
+          bring_scales<T>(seen.fp8, shape, scale_slot(shared, stage), x0, y0,
+                          block / seen.fp8.leaf_blocks, shared.full + 8 * stage);
+        }
+        threadIdx.x = mine;
+        EXPECT_EQ(arrived, T::kFull);
+        ++block;
+      };
+      threadIdx.x = static_cast<unsigned>(128 + thread);
+      const int group = thread / 128;
+      RingCursor<T::kStages> cursor;
+      Accumulators<T> sum = {};
+      Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
+      EXPECT_EQ(block, shape.k_blocks);
+      EXPECT_EQ(released, thread % 32 == 0 ? shape.k_blocks : 0);
+      for (int i = 0; i < T::kN / 2; ++i) {
+        const int t = thread % 128;
+        const int x = x0 + 64 * group + 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
+        const int y = y0 + 8 * (i / 4) + 2 * (t % 4) + i % 2;
+        if (x >= shape.x_rows || y >= shape.y_rows) continue;
+        const float want = expected(p, d.swapped ? y : x, d.swapped ? x : y);
+        ++all.outputs;
+        all.different +=
+            arithmetic::bits_of(arithmetic::canonical(sum[0][i])) != arithmetic::bits_of(want);
+      }
+    }
+  }
+  return all;
+}
+
+template <std::size_t kI>
+Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& seen, int every) {
+  constexpr Geometry kG = kFp8Geometries[kI];
+  if (d.join == Join::add) return run_tiles<Fp8Tile<kG, Join::add>>(p, d, seen, every);
+  if constexpr (has_join(kG, Join::one)) {
+    if (d.join == Join::one) return run_tiles<Fp8Tile<kG, Join::one>>(p, d, seen, every);
+  }
+  return run_tiles<Fp8Tile<kG, Join::columns>>(p, d, seen, every);
+}
+
+Compared run(const Given& x, int geometry, int every, Join* join = nullptr) {
+  const Numbers numbers(x);
+  LaunchOptions options;
+  options.sms = 132;
+  options.forced = geometry;
+  Recorded& seen = record();
+  const auto d = decide_fp8(numbers.p, options);
+  EXPECT_TRUE(d.ok());
+  EXPECT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  if (join != nullptr) *join = d->join;
+  Compared all;
+  const auto one = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((static_cast<int>(I) == geometry ? (all = run_tiles<I>(numbers.p, *d, seen, every), 0) : 0),
+     ...);
+  };
+  one(std::make_index_sequence<kFp8Geometries.size()>());
+  return all;
+}
+
+TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
+  using enum ReductionKind;
+  std::set<std::pair<int, Join>> seen;
+  int outputs = 0;
+  for (int i = 0; i < static_cast<int>(kFp8Geometries.size()); ++i) {
+    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(i)];
+    const std::int64_t x = t.x(), n = t.n;
+    const Given all[] = {
+        {x + 3, 2 * n + 8, 700, {fold, 128}},
+        {x, n, 520, {}},
+        {x + 5, n + 9, 1000, {scaled, 128}},
+        {x + 1, 128, 2200, {scaled, 256}, 1, 128, ScaleType::fp32, true},
+        {x, n + 4, 650, {scaled, 128}, 1, 1},
+        {200, 136, 400, {scaled, 128}, 128, 1, ScaleType::e8m0},
+    };
+    for (const Given& g : all) {
+      Join join{};
+      const Compared found = run(g, i, 61, &join);
+      EXPECT_GT(found.outputs, 0);
+      EXPECT_EQ(found.different, 0) << name(t) << " m " << g.m << " n " << g.n << " k " << g.k;
+      outputs += found.outputs;
+      seen.emplace(i, join);
+    }
+  }
+  std::size_t kernels = 0;
+  for (const Geometry& t : kFp8Geometries) kernels += has_join(t, Join::one) ? 3 : 2;
+  EXPECT_EQ(seen.size(), kernels);  // each of them
+  EXPECT_GT(outputs, 10000);
+}
+
+/// The comparison sees one wrong scale, and one leaf of another length.
+TEST(Fp8Machine, FaultsAreSeen) {
+  const Given x{64, 128, 700, {ReductionKind::scaled, 128}};
+  const Numbers numbers(x);
+  LaunchOptions options;
+  options.sms = 132;
+  options.forced = 7;  // 128x128
+  Recorded& seen = record();
+  const auto d = decide_fp8(numbers.p, options);
+  ASSERT_TRUE(d.ok());
+  ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  Recorded other = seen;
+  other.fp8.x.stride += 1;
+  EXPECT_GT(run_tiles<7>(numbers.p, *d, other, 61).different, 0);
+  other = seen;
+  other.fp8.leaf_blocks = 2;
+  EXPECT_GT(run_tiles<7>(numbers.p, *d, other, 61).different, 0);
+  EXPECT_EQ(run_tiles<7>(numbers.p, *d, seen, 61).different, 0);
+}
+
+}  // namespace
+}  // namespace detgemm::cuda::sm90
