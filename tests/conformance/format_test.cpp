@@ -69,5 +69,18 @@ TEST(Format, EdgesOfE4m3) {
   EXPECT_TRUE(std::isnan(decode(some_nan(DType::e4m3), DType::e4m3)));
 }
 
+TEST(Format, ZeroIsNoFiniteNonzeroNumberAndTheLeastOneIs) {
+  for (const DType type : {DType::bf16, DType::fp16, DType::fp32}) {
+    const std::uint32_t sign = type == DType::fp32 ? 0x80000000U : 0x8000U;
+    const std::uint32_t inf = encode(INFINITY, type);
+    for (const std::uint32_t s : {0U, sign}) {
+      EXPECT_FALSE(is_finite_nonzero(s, type));
+      EXPECT_TRUE(is_finite_nonzero(s + 1, type));
+      EXPECT_TRUE(is_finite_nonzero(s + inf - 1, type));
+      EXPECT_FALSE(is_finite_nonzero(s + inf, type));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace detgemm::conformance

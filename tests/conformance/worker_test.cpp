@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/conformance/worker.hpp"
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,6 +33,19 @@ TEST(Worker, LeavesNoDescriptorOpen) {
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_TRUE(report->passed());
   EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Worker, ItsPipeIsReadWithoutWaitingAndInheritedByNobody) {
+  Options options;
+  options.contracts = {*Contract::parse("ieee_fma/fp32/chain->fp32")};
+  options.properties = {"run_to_run"};
+  const auto worker = start_worker(options, []() -> Result<Candidate> {
+    return Status{Errc::not_found, "none"};
+  });
+  ASSERT_TRUE(worker.ok()) << worker.status().message();
+  EXPECT_NE(fcntl(worker->pipe, F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(fcntl(worker->pipe, F_GETFL) & O_NONBLOCK, 0);
+  end_worker(*worker);
 }
 
 TEST(Worker, ARefusalOfTheCandidateIsTheRunsAndLeavesNothingEither) {
