@@ -177,7 +177,7 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
     return all;
   }();
   if (arithmetic == Arithmetic::ieee_fma) return simt;
-  if (arithmetic == Arithmetic::snap) return exact;
+  if (arithmetic == Arithmetic::snap || arithmetic == Arithmetic::snap3) return exact;
   if (reduction == ReductionKind::chain) return chain;
   return leaves;
 }
@@ -193,6 +193,10 @@ bool computes(Chip chip, const Contract& contract) {
       return chip == Chip::gfx90a && narrow;
     case Arithmetic::snap:
       return contract.input == DType::bf16 && contract.reduction.kind != ReductionKind::chain;
+    case Arithmetic::snap3:
+      return (contract.input == DType::bf16 || contract.input == DType::fp32) &&
+             (contract.reduction.kind == ReductionKind::fold ||
+              contract.reduction.kind == ReductionKind::tree);
     default:
       return false;
   }

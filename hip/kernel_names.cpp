@@ -128,6 +128,10 @@ const std::vector<std::string>& kernel_names(Chip chip) {
     names.emplace_back("place_roots");
     names.emplace_back("snap_along_k");
     names.emplace_back("snap_along_rows");
+    for (const char* const type : {"bf16", "fp32"}) {
+      names.push_back("snap3_" + std::string(type) + "_along_k");
+      names.push_back("snap3_" + std::string(type) + "_along_rows");
+    }
     return names;
   };
   static const auto portable = make(Chip::gfx1100);
@@ -144,5 +148,8 @@ int kernel_index(Chip chip, const KernelKey& key) {
 int combine_index(Chip chip) { return static_cast<int>(all_keys(chip).size()); }
 int place_index(Chip chip) { return combine_index(chip) + 1; }
 int snap_index(Chip chip, bool along_k) { return place_index(chip) + (along_k ? 1 : 2); }
+int split_index(Chip chip, DType input, bool along_k) {
+  return snap_index(chip, false) + (input == DType::fp32 ? 2 : 0) + (along_k ? 1 : 2);
+}
 
 }  // namespace detgemm::hip

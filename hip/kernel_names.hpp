@@ -61,7 +61,7 @@ std::string name(const KernelKey& key);
 inline bool has(Chip chip, Variant variant) { return is_simt(variant) || has_matrix_kernels(chip); }
 
 /// The kernels that exist on a chip, in the order of kernel_names; `combine_roots`,
-/// `place_roots` and the kernels that snap operands follow them.
+/// `place_roots` and the kernels that snap and split operands follow them.
 std::span<const KernelKey> kernel_keys(Chip chip);
 /// Names of all kernels of a chip; `Launch::kernel` is an index into this list.
 const std::vector<std::string>& kernel_names(Chip chip);
@@ -72,5 +72,7 @@ int place_index(Chip chip);
 /// The kernel that snaps an operand whose neighbours in memory follow each other along K, or along
 /// the rows.
 int snap_index(Chip chip, bool along_k);
+/// The same for the kernels that split an operand of bf16 or fp32.
+int split_index(Chip chip, DType input, bool along_k);
 
 }  // namespace detgemm::hip

@@ -43,8 +43,8 @@ inline bool is_of(std::string_view compiler, std::string_view version) {
 
 /// Whether the chip has kernels for the contract: cdna3 on gfx942 and cdna2 on gfx90a (bf16, fp16),
 /// ieee_fma (bf16, fp16, fp32) on all; every reduction. snap (bf16) under fold and tree on all: its
-/// sums are exact, so matrix cores and vector instructions give the same. No contract describes the
-/// matrix cores of the other chips.
+/// sums are exact, so matrix cores and vector instructions give the same. snap3 (bf16, fp32) in the
+/// same way. No contract describes the matrix cores of the other chips.
 bool computes(Chip chip, const Contract& contract);
 
 /// A kernel that can be forced.
@@ -162,5 +162,26 @@ struct SnapOperand {
 /// Snaps `from` into `to` by leaves of leaf_k, rows >= 1, k >= 1. `to` may be `from`.
 Launch snap_launch(const SnapOperand& from, const SnapOperand& to, std::int64_t rows,
                    std::int64_t k, std::int64_t leaf_k, const LaunchOptions& options);
+
+// A product of `snap3` splits both operands into copies of three times the leaves, and is from
+// there on a product of `snap` over operands that are snapped (core/contract/snap3_copies.hpp).
+//
+//   workspace:  | A, M x K' | B, N x K' | what the product over K' itself needs |
+
+/// What is multiplied: under snap3 the product over the copies, otherwise the one that is asked
+/// for.
+struct Multiplied {
+  Contract contract;
+  std::int64_t k;  ///< K', or the largest integer where no memory is as large
+};
+Multiplied multiplied(const Contract& contract, std::int64_t k);
+
+/// The problem over the copies at the start of `workspace`, of copies_bytes with both operands and
+/// the K' of `multiplied`. With k = 0 there are no copies.
+GemmArguments with_parts(const GemmArguments& g, void* workspace);
+
+/// The launches that write these copies, from operands of `input`: bf16 or fp32.
+std::vector<Launch> split_launches(const GemmArguments& g, DType input, void* workspace,
+                                   const LaunchOptions& options);
 
 }  // namespace detgemm::hip

@@ -34,7 +34,8 @@ std::string what_was_built() {
   }
   if (all.empty()) all = "no chip";
   return "cdna3 on gfx942 and cdna2 on gfx90a ({bf16,fp16}, matrix cores), ieee_fma on " + all +
-         "; chain, fold, tree; snap/bf16 on the same chips: fold, tree" + others;
+         "; chain, fold, tree; snap/bf16 and snap3/{bf16,fp32} on the same chips: fold, tree" +
+         others;
 }
 
 class HipBackend final : public Backend {
@@ -63,7 +64,7 @@ class HipBackend final : public Backend {
     if (!any_chip_computes(spec.contract)) {
       return unsupported("hip: contract is " + text +
                          ": this backend computes cdna3 and cdna2 with bf16 and fp16, ieee_fma "
-                         "with bf16, fp16 and fp32, and snap with bf16");
+                         "with bf16, fp16 and fp32, snap with bf16, and snap3 with bf16 and fp32");
     }
     const auto device = hip::current_device();
     if (!device) return device.status();

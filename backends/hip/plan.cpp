@@ -21,9 +21,11 @@ class HipKernels {
   static constexpr std::size_t kMaxRoots = std::numeric_limits<std::size_t>::max();
 
   HipKernels(const GemmSpec& spec, const LaunchOptions& options, int device)
-      : contract_(spec.contract),
+      : input_(spec.contract.input),
+        splits_(spec.contract.arithmetic == Arithmetic::snap3),
+        contract_(multiplied(spec.contract, spec.k).contract),
         n_(spec.n),
-        k_(spec.k),
+        k_(multiplied(spec.contract, spec.k).k),
         snapping_(snapping_of(spec)),
         options_(options),
         device_(device) {}
@@ -31,8 +33,8 @@ class HipKernels {
   /// Decides for the copies where operands are snapped first: they lie as this backend lays them.
   Result<Decision> decide(const GemmArguments& g, std::size_t workspace) const {
     const std::size_t copies = std::min(workspace, copies_of(g.m));
-    return hip::decide(with_copies(g, snapping_, nullptr), contract_.arithmetic, contract_.input,
-                       options_, workspace - copies);
+    return hip::decide(over_copies(g, nullptr), contract_.arithmetic, contract_.input, options_,
+                       workspace - copies);
   }
   /// Names the compiler too, where it is not the one whose code the tests execute.
   std::string name(const Decision& decision) const {
@@ -54,11 +56,11 @@ class HipKernels {
   }
   Status enqueue(const Decision& decision, const GemmArguments& g, Workspace workspace,
                  StreamHandle stream) const {
-    if (Status s = launch_all(copy_launches(g, snapping_, workspace.data, options_), stream); !s) {
-      return s;
-    }
+    const auto copying = splits_ ? split_launches(g, input_, workspace.data, options_)
+                                 : copy_launches(g, snapping_, workspace.data, options_);
+    if (Status s = launch_all(copying, stream); !s) return s;
     void* const rest = static_cast<std::byte*>(workspace.data) + copies_of(g.m);
-    const GemmArguments copied = with_copies(g, snapping_, workspace.data);
+    const GemmArguments copied = over_copies(g, workspace.data);
     return launch_all(launches_of(decision, copied, options_, rest), stream);
   }
   Status enqueue_combine(const GemmArguments& g, std::span<const Root> roots, void* workspace,
@@ -68,9 +70,16 @@ class HipKernels {
   std::string combine_name() const { return std::string(hip::name(options_.chip)) + "/combine"; }
 
  private:
+  /// snap3 always copies both: nobody can promise parts.
   static Snapping snapping_of(const GemmSpec& spec) {
-    if (spec.contract.arithmetic != Arithmetic::snap || spec.k == 0) return {};
+    const Arithmetic arithmetic = spec.contract.arithmetic;
+    const bool snaps = arithmetic == Arithmetic::snap || arithmetic == Arithmetic::snap3;
+    if (!snaps || spec.k == 0) return {};
     return {!spec.a_snapped, !spec.b_snapped};
+  }
+  /// The problem that is multiplied.
+  GemmArguments over_copies(const GemmArguments& g, void* workspace) const {
+    return splits_ ? with_parts(g, workspace) : with_copies(g, snapping_, workspace);
   }
   /// Never beyond what a size can say: such a workspace cannot be given.
   static std::size_t sum(std::size_t x, std::size_t y) {
@@ -87,6 +96,9 @@ class HipKernels {
     return {};
   }
 
+  DType input_;  ///< of the operands
+  bool splits_;
+  // What is multiplied: under snap3 the product over the copies.
   Contract contract_;
   std::int64_t n_, k_;
   Snapping snapping_;

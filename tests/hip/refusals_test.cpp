@@ -35,7 +35,7 @@ TEST(HipBackend, OtherContractsAreRefusedByName) {
 TEST(HipBackend, ItsContractsHaveKernelsAndPromises) {
   for (const char* text :
        {"cdna3/bf16/chain->bf16", "cdna3/fp16/tree:64->fp32", "cdna2/bf16/fold:12->fp16",
-        "ieee_fma/fp32/tree:7->fp32", "snap/bf16/fold:128->bf16"}) {
+        "ieee_fma/fp32/tree:7->fp32", "snap/bf16/fold:128->bf16", "snap3/fp32/tree:64->fp32"}) {
     EXPECT_FALSE(hip_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_TRUE(hip_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
   }

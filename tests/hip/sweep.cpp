@@ -272,8 +272,8 @@ int run(const Settings& settings) {
   Sweep sweep(settings);
   int families = 0;
   bool passed = true;
-  for (const Arithmetic arithmetic :
-       {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma, Arithmetic::snap}) {
+  for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma,
+                                      Arithmetic::snap, Arithmetic::snap3}) {
     if (!settings.arithmetic.empty() && settings.arithmetic != name(arithmetic)) continue;
     for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
       if (!settings.input.empty() && settings.input != name(input)) continue;

@@ -101,6 +101,12 @@ def finer_grid(lines):
         lines[i] = re.sub(r"0x1000001$", "0x2000001", line)
 
 
+def whole_rest(lines):
+    """Takes the whole number for what its first part leaves of it."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"v_sub_f32_e32 (v\d+), (v\d+), v\d+$", r"v_mov_b32_e32 \1, \2", line)
+
+
 MATRIX = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes]
 # What the interpreter's message must say, where one is due.
 MESSAGES = {misaligned: "misaligned LDS access of 8 bytes", shared_slice: "race in global memory"}
@@ -124,6 +130,13 @@ TARGETS = [
            [no_wait_for_memory, no_wait_for_shared, finer_grid], "normal"),
     Target("snap_along_rows", "128x128", "snap/bf16/tree:64->fp32", ("40", "40", "200"),
            [no_barriers, no_wait_for_memory, no_wait_for_shared, finer_grid], "normal", layout="TN"),
+    # What splits the operands of snap3.
+    Target("snap3_fp32_along_k", "128x128", "snap3/fp32/tree:64->fp32", ("40", "40", "200"),
+           [no_wait_for_memory, finer_grid, whole_rest], "normal"),
+    Target("snap3_fp32_along_rows", "128x128", "snap3/fp32/tree:64->fp32", ("40", "40", "200"),
+           [no_barriers, whole_rest], "normal", layout="TN"),
+    Target("snap3_bf16_along_k", "128x128", "snap3/bf16/tree:64->fp32", ("40", "40", "200"),
+           [whole_rest], "normal"),
 ]
 
 

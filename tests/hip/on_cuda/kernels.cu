@@ -4,6 +4,8 @@
 // The portable kernels of the HIP backend, the same source, for an NVIDIA GPU.
 #include "hip/simt/kernels.hpp"
 #include "hip/simt/snap_kernels.hpp"
+#include "hip/simt/split_kernels.hpp"
 
 DETGEMM_SIMT_KERNELS
 DETGEMM_SNAP_KERNELS
+DETGEMM_SPLIT_KERNELS
