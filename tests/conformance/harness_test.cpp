@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "core/conformance/controls/control.hpp"
@@ -11,6 +12,7 @@
 #include "core/conformance/property.hpp"
 #include "detgemm/conformance.hpp"
 #include "detgemm/digest.hpp"
+#include "detgemm/version.hpp"
 #include "tests/conformance/fake_gpu.hpp"
 
 namespace detgemm::conformance {
@@ -126,16 +128,20 @@ class AllWorkers final : public OneWorker {
   }
 };
 
-/// And one whose leaves have 512 products at least.
-class LongLeaves final : public OneWorker {
+/// And one whose leaves have this many products.
+class OneLeaf final : public OneWorker {
  public:
+  explicit OneLeaf(std::int64_t leaf) : leaf_(leaf) {}
   Status supports(const GemmSpec& spec) const override {
     const Reduction& r = spec.contract.reduction;
-    if (r.kind != ReductionKind::chain && r.leaf_k < 512) {
-      return {Errc::unsupported, "its leaves are long"};
+    if (r.kind != ReductionKind::chain && r.leaf_k != leaf_) {
+      return {Errc::unsupported, "its leaves have another length"};
     }
     return honest().supports(spec);
   }
+
+ private:
+  std::int64_t leaf_;
 };
 
 TEST(Harness, AnEngineIsAskedForAsManyWorkersAsItTakes) {
@@ -165,10 +171,51 @@ TEST(Harness, WhatIsNamedTwiceCountsOnce) {
 }
 
 TEST(Harness, DefaultContractsHaveLeavesThatTheEngineTakes) {
-  for (const Contract& contract : default_contracts(LongLeaves())) {
-    if (contract.reduction.kind == ReductionKind::chain) continue;
-    EXPECT_EQ(contract.reduction.leaf_k, 512) << contract.text();
+  for (const std::int64_t leaf : {64, 128, 256, 512, 1024, 2048, 4096}) {
+    for (const Contract& contract : default_contracts(OneLeaf(leaf))) {
+      if (contract.reduction.kind == ReductionKind::chain) continue;
+      const bool takes = Contract::make(contract.arithmetic, contract.input,
+                                        {contract.reduction.kind, leaf}, contract.output)
+                             .ok();
+      EXPECT_EQ(contract.reduction.leaf_k, takes ? leaf : 512) << contract.text();
+    }
   }
+}
+
+TEST(Harness, AReportSaysWhatRanWhereAndHow) {
+  Options options = honest_options();
+  options.properties = {"run_to_run"};
+  options.seed = 12;
+  options.oracle.options.variant = "plain";
+  const Report quick = *run_conformance(options);
+  const Backend& engine = controls::honest();
+  EXPECT_EQ(quick.version, version());
+  EXPECT_EQ(quick.engine, engine.name());
+  EXPECT_EQ(quick.description, engine.description());
+  EXPECT_EQ(quick.device, engine.device().description());
+  EXPECT_EQ(quick.oracle, std::string(engine.name()) + ", variant plain");
+  EXPECT_EQ(quick.level, "quick");
+  EXPECT_EQ(quick.seed, 12U);
+  EXPECT_EQ(quick.planned, 1U);
+  EXPECT_FALSE(quick.machine.empty());
+  EXPECT_FALSE(quick.host.empty());
+  ASSERT_EQ(quick.date.size(), std::strlen("2026-11-23T03:40:00Z")) << quick.date;
+  EXPECT_EQ(quick.date[10], 'T');
+  EXPECT_EQ(quick.date.back(), 'Z');
+  EXPECT_GT(quick.seconds, 0.0);
+  ASSERT_EQ(quick.cells.size(), 1U);
+  const Cell& cell = quick.cells.front();
+  EXPECT_EQ(cell.property, "run_to_run");
+  EXPECT_EQ(cell.contract, options.contracts.front().text());
+  EXPECT_EQ(cell.digest, hex(options.contracts.front().digest()));
+  EXPECT_GT(cell.seconds, 0.0);
+  EXPECT_LE(cell.seconds, quick.seconds);
+  options.level = Level::full;
+  options.oracle = {};
+  options.only_case = 0;
+  const Report full = *run_conformance(options);
+  EXPECT_EQ(full.level, "full");
+  EXPECT_EQ(full.oracle, "none");
 }
 
 class Stopper final : public Observer {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -45,6 +48,50 @@ TEST_P(Controls, FailsByThePropertyMeantForIt) {
     ASSERT_FALSE(cell.failures.empty());
     EXPECT_NE(cell.failures.front().repro.find("--property " + cell.property), std::string::npos);
   }
+}
+
+/// Whether threads decide what is seen first.
+bool races(const controls::Control& control) {
+  return control.property == "concurrency" || control.name == "arrival_order";
+}
+
+/// "NAME PROPERTY", with which a line of found.txt begins.
+std::string name_of(const controls::Control& control) {
+  return std::string(control.name) + " " + std::string(control.property);
+}
+
+/// What found.txt says of each control.
+const std::map<std::string, std::string>& found_before() {
+  static const auto lines = [] {
+    std::map<std::string, std::string> all;
+    std::ifstream file(DETGEMM_TEST_FOUND);
+    for (std::string line; std::getline(file, line);) {
+      if (line.empty() || line.front() == '#') continue;
+      all[line.substr(0, line.find(':'))] = line;
+    }
+    return all;
+  }();
+  return lines;
+}
+
+TEST_P(Controls, AFailureSaysWhatItSaidBefore) {
+  if (races(control())) return;
+  const auto report = run_conformance(options_for(control(), *control().engine));
+  ASSERT_TRUE(report.ok());
+  const Cell& cell = report->cells.front();
+  ASSERT_FALSE(cell.failures.empty());
+  const Failure& f = cell.failures.front();
+  const std::string where = f.row < 0 ? "no output"
+                                      : "(" + std::to_string(f.row) + ", " + std::to_string(f.col) +
+                                            ") " + f.expected + " and not " + f.got;
+  const std::string line = name_of(control()) + ": " + std::to_string(cell.mismatches) + " of " +
+                           std::to_string(cell.outputs) + " differ, case " +
+                           std::to_string(f.case_index) + ", " + f.what + "; " + f.problem + "; " +
+                           where;
+  const auto before = found_before().find(name_of(control()));
+  const bool same = before != found_before().end() && before->second == line;
+  if (!same) std::printf("+%s\n", line.c_str());
+  EXPECT_TRUE(same);
 }
 
 TEST_P(Controls, TheSameCodeWithoutTheFaultPasses) {
