@@ -14,7 +14,7 @@
 #include <random>
 #include <system_error>
 
-#include "detgemm/digest.hpp"
+#include "detgemm/contract.hpp"
 
 namespace detgemm::cluster {
 namespace {
