@@ -102,8 +102,9 @@ class Conversation {
       problem_.clear();
       if (observer_ != nullptr) observer_->on_case(case_);
     } else if (what == "problem") {
-      problem_ += (problem_.empty() ? "" : "; ") + said.at("text").get<std::string>();
-      if (observer_ != nullptr) observer_->on_problem(problem_);
+      const std::string problem = said.at("text");
+      problem_ += (problem_.empty() ? "" : "; ") + problem;
+      if (observer_ != nullptr) observer_->on_problem(problem);
     } else if (what == "failure") {
       cell_ = cell_from_json(said.at("cell"));
       if (observer_ != nullptr) observer_->on_failure(cell_);

@@ -128,6 +128,17 @@ class AllWorkers final : public OneWorker {
   }
 };
 
+/// One that computes with its variant "right" alone.
+class OneVariant final : public OneWorker {
+ public:
+  std::vector<std::string> variants(const GemmSpec&) const override { return {"right"}; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
+                                                    const PlanOptions& options) const override {
+    if (options.variant != "right") return Status{Errc::unsupported, "it has one variant"};
+    return honest().make_plan(spec, {});
+  }
+};
+
 /// And one whose leaves have this many products.
 class OneLeaf final : public OneWorker {
  public:
@@ -158,6 +169,16 @@ TEST(Harness, AnEngineIsAskedForAsManyWorkersAsItTakes) {
       return line.find(", 1 worker") != std::string::npos;
     });
     EXPECT_EQ(asked_for_one, engine == &one);
+  }
+}
+
+TEST(Harness, TheOracleComputesWithItsOwnOptions) {
+  const OneVariant oracle;
+  Options options = honest_options();
+  options.oracle = {&oracle, {"right"}};
+  options.properties = {"run_to_run", "reference", "epilogue"};
+  for (const Cell& cell : run_conformance(options)->cells) {
+    EXPECT_EQ(name(cell.verdict), "passed") << cell.property << ": " << cell.reason;
   }
 }
 

@@ -21,6 +21,55 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(begin(all), end(all));
 }
 
+/// Everything that an observer is told, but for times.
+class Recorder final : public Observer {
+ public:
+  void on_start(const Report& report) override { note("start " + report.engine, report.planned); }
+  void on_cell(std::size_t index, const Cell& cell, const std::string& repro) override {
+    note("cell " + cell.property + " " + cell.contract + " " + repro, index);
+  }
+  void on_case(std::int64_t index) override { note("case", static_cast<std::size_t>(index)); }
+  void on_problem(const std::string& problem) override { note("problem " + problem, 0); }
+  void on_failure(const Cell& cell) override {
+    note("failure " + cell.failures.back().what, cell.failures.size());
+  }
+  void on_finished(std::size_t index, const Cell& cell) override {
+    note("finished " + std::string(name(cell.verdict)) + " " + cell.reason, index);
+  }
+  std::vector<std::string> told;
+
+ private:
+  void note(const std::string& what, std::size_t number) {
+    told.push_back(what + " " + std::to_string(number));
+  }
+};
+
+TEST(Worker, TellsAnObserverWhatARunInThisProcessTells) {
+  Recorder here;
+  Recorder there;
+  Options options;
+  options.contracts = {*Contract::parse("hopper/bf16/chain->bf16")};
+  options.properties = {"run_to_run", "batch", "chunked_prefill"};
+  options.oracle.backend = &controls::honest();
+  for (const controls::Control& control : controls::controls()) {
+    if (control.name == "batch_switch") options.engine = control.engine;
+  }
+  options.observer = &here;
+  ASSERT_TRUE(run_conformance(options).ok());
+  const auto load = [&]() -> Result<Candidate> {
+    return Candidate{options.engine, options.oracle, nullptr};
+  };
+  options.observer = &there;
+  const auto report = run_isolated(options, {}, load);
+  ASSERT_TRUE(report.ok());
+  EXPECT_GT(here.told.size(), 60U);
+  EXPECT_EQ(here.told, there.told);
+  options.observer = nullptr;
+  const auto alone = run_isolated(options, {}, load);
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->count(Verdict::failed), report->count(Verdict::failed));
+}
+
 TEST(Worker, LeavesNoDescriptorOpen) {
   if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "there is no /proc here";
   Options options;
