@@ -177,7 +177,9 @@ TEST(Harness, TheOracleComputesWithItsOwnOptions) {
   Options options = honest_options();
   options.oracle = {&oracle, {"right"}};
   options.properties = {"run_to_run", "reference", "epilogue"};
-  for (const Cell& cell : run_conformance(options)->cells) {
+  const auto report = run_conformance(options);
+  ASSERT_TRUE(report.ok());
+  for (const Cell& cell : report->cells) {
     EXPECT_EQ(name(cell.verdict), "passed") << cell.property << ": " << cell.reason;
   }
 }
