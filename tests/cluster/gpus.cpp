@@ -23,6 +23,7 @@
 #include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
 #include "tests/cluster/one_way.hpp"
+#include "tests/cluster/passing.hpp"
 
 #ifdef GPUS_STAND_IN
 #include "cluster/nccl/library.hpp"
@@ -70,18 +71,11 @@ Result<std::shared_ptr<Transport>> transport_of(void* comm) { return nccl(comm, 
 #endif
 
 /// A planted fault: the first and the last root of a step change places, where they are as long.
-class MixedUp final : public Transport {
+class MixedUp final : public PassingTransport {
  public:
-  explicit MixedUp(std::shared_ptr<Transport> inner) : inner_(std::move(inner)) {}
-  std::string description() const override { return inner_->description() + ", mixed up"; }
-  int rank() const noexcept override { return inner_->rank(); }
-  int size() const noexcept override { return inner_->size(); }
-  bool enqueues(DeviceKind kind) const noexcept override { return inner_->enqueues(kind); }
-  Status health() override { return inner_->health(); }
-  void abort() noexcept override { inner_->abort(); }
-  Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
-               std::chrono::milliseconds patience) override {
-    return inner_->agree(mine, all, patience);
+  using PassingTransport::PassingTransport;
+  std::string description() const override {
+    return PassingTransport::description() + ", mixed up";
   }
   Status exchange(Stream stream, std::span<const Send> sends, std::span<const Receive> receives,
                   std::chrono::milliseconds patience) override {
@@ -89,11 +83,8 @@ class MixedUp final : public Transport {
     if (mixed.size() > 1 && mixed.front().bytes == mixed.back().bytes) {
       std::swap(mixed.front().data, mixed.back().data);
     }
-    return inner_->exchange(stream, sends, mixed, patience);
+    return PassingTransport::exchange(stream, sends, mixed, patience);
   }
-
- private:
-  std::shared_ptr<Transport> inner_;
 };
 
 /// What one rank does, check by check; every check is made by all ranks together.

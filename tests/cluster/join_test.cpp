@@ -105,23 +105,12 @@ TEST(TreeSum, BitsOfOneRank) {
       ASSERT_TRUE(communicator);
       const auto sum = TreeSum::create(*communicator, skeleton_backend(), sample.spec, shares);
       ASSERT_TRUE(sum) << sum.status().message();
-      std::vector<std::vector<float>> data;
-      std::vector<ConstMatrix> roots;
-      for (const LeafRange& node : shares.cover(transport->rank())) {
-        const KRange k = *k_of(sample.spec.contract, sample.spec.k, node);
-        GemmSpec part;
-        part.contract = sample.spec.contract;
-        part.n = sample.spec.n;
-        part.k = k.end - k.begin;
-        data.emplace_back(sample.d.size());
-        const auto all = sample.operands(k, {0, sample.m}, data.back().data());
-        ASSERT_TRUE(Plan::create(skeleton_backend(), part)->run({}, all.a, all.b, all.d));
-        roots.push_back(all.d);
-      }
+      const Roots roots(sample, shares, transport->rank());
+      ASSERT_TRUE(roots.made) << roots.made.message();
       std::vector<float> d(sample.d.size());
       const Scratch scratch(*sum->workspace_bytes(sample.m));
-      const Status ran =
-          sum->run({}, sample.m, roots, sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
+      const Status ran = sum->run({}, sample.m, roots.views,
+                                  sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
       EXPECT_TRUE(ran) << ran.message();
       EXPECT_EQ(d, sample.d);
     });

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "tests/cluster/passing.hpp"
 #include "tests/cluster/ranks.hpp"
 
 // What ranks send each other, written down by a transport around another one.
@@ -17,32 +18,19 @@ struct Step {
 };
 
 /// Passes everything on and remembers the steps.
-class Recorder : public Transport {
+class Recorder : public PassingTransport {
  public:
-  explicit Recorder(std::shared_ptr<Transport> inner) : inner_(std::move(inner)) {}
-  std::string description() const override { return inner_->description(); }
-  int rank() const noexcept override { return inner_->rank(); }
-  int size() const noexcept override { return inner_->size(); }
-  bool enqueues(DeviceKind kind) const noexcept override { return inner_->enqueues(kind); }
-  Status health() override { return inner_->health(); }
-  void abort() noexcept override { inner_->abort(); }
-  Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
-               std::chrono::milliseconds patience) override {
-    return inner_->agree(mine, all, patience);
-  }
+  using PassingTransport::PassingTransport;
   Status exchange(Stream stream, std::span<const Send> sends, std::span<const Receive> receives,
                   std::chrono::milliseconds patience) override {
     Step step;
     for (const Send& send : sends) step.to[send.to].push_back(send.bytes);
     for (const Receive& receive : receives) step.from[receive.from].push_back(receive.bytes);
     steps.push_back(std::move(step));
-    return inner_->exchange(stream, sends, receives, patience);
+    return PassingTransport::exchange(stream, sends, receives, patience);
   }
 
   std::vector<Step> steps;
-
- private:
-  std::shared_ptr<Transport> inner_;
 };
 
 /// "" or the first thing that is wrong with the steps of all ranks: they must have as many, every

@@ -91,6 +91,28 @@ class Scratch {
   void* data_;
 };
 
+/// The roots that a rank has of a sample's tree, as it makes them from its share of the products.
+struct Roots {
+  std::vector<std::vector<float>> data;
+  std::vector<ConstMatrix> views;
+
+  Roots(const Sample& sample, const Shares& shares, int rank) {
+    for (const LeafRange& node : shares.cover(rank)) {
+      const KRange k = *k_of(sample.spec.contract, sample.spec.k, node);
+      GemmSpec part;
+      part.contract = sample.spec.contract;
+      part.n = sample.spec.n;
+      part.k = k.end - k.begin;
+      data.emplace_back(sample.d.size());
+      const auto all = sample.operands(k, {0, sample.m}, data.back().data());
+      made = Plan::create(skeleton_backend(), part)->run({}, all.a, all.b, all.d);
+      if (!made) return;
+      views.push_back(all.d);
+    }
+  }
+  Status made;
+};
+
 /// The sample on the ranks of a communicator: "" or what is wrong. `before` is done before the
 /// call, when all ranks have made the plan.
 inline std::string run_sample(const Communicator& communicator, const Sample& sample,

@@ -45,7 +45,7 @@ struct Job {
 /// What all threads of a round share.
 struct Round {
   /// `held` of the calls stop at the gates.
-  Round(int calls, int held, std::chrono::nanoseconds patience)
+  Round(int calls, int held, std::chrono::nanoseconds patience = Gate::kPatience)
       : all(calls), inputs(held, patience), outputs(held, patience, &inputs) {}
   std::barrier<> all;
   Gate inputs;   // every call is inside the engine when the first one gets past it
@@ -160,7 +160,7 @@ void concurrency(Case& c) {
   }
   run_all(jobs, held, [&](Job& job, Round& round) { return run_held(device, job, round); });
   if (!all_right(c, jobs, " at once")) return;
-  Round free(calls, 0, Gate::kPatience);
+  Round free(calls, 0);
   run_all(jobs, free, [&](Job& job, Round& round) { return run_freely(device, job, round); });
   if (!all_right(c, jobs, " again and again")) return;
   if (held.under_way.most() < calls) {
