@@ -127,7 +127,7 @@ class Library:
         self.call("grouped_plan_workspace_size", plan, I64(d.shape[0]), I64(a.shape[0] if by_k else 0),
                   ctypes.byref(size))
         room, info = self.workspace(size.value), self.make(RunInfo)
-        keep = (arrays, one, spec)
+        keep = (arrays, one, spec, a, b, d, c, offs)  # PyTorch gives memory back before a capture
 
         def run(said=None):
             self.call("grouped_plan_run", plan, ctypes.byref(self.stream()), ctypes.byref(x), PTR(room), size, said)

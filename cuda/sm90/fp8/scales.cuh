@@ -16,47 +16,81 @@ __device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& share
   return shared.epilogue + T::kStagingBytes + stage * T::kSlotBytes;
 }
 
-/// Brings the scale of a line and a leaf into a slot. fp32 is copied asynchronously, e8m0 is
-/// converted on the way.
-__device__ __forceinline__ void bring_scale(const SideScales& s, int line, int leaf,
-                                            std::uint32_t to) {
-  const std::int64_t at = scale_index(s, line, leaf);
-  if (s.e8m0) {
-    ptx::st_shared_f32(to, e8m0_value(static_cast<const std::uint8_t*>(s.data)[at]));
-  } else {
-    ptx::cp_async_4(to, static_cast<const float*>(s.data) + at);
-  }
-}
-
-/// Brings the scales of one leaf of a tile. kScaleThreads threads call it and each arrives once.
+/// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
+/// first + thread, first + thread + 64 ... of `kLines`. Addresses are computed once per tile, since
+/// a warp that computed them for every stage would take longer than the stage's products do.
 /// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
-template <class T>
-__device__ __forceinline__ void bring_scales(const Fp8Shape& fp8, const LaunchShape& shape,
-                                             std::uint32_t slot, int x, int y, int leaf,
-                                             std::uint32_t full) {
-  const int thread = threadIdx.x % kScaleThreads;
+template <int kLines>
+struct ScaleCopies {
+  static constexpr int kCount = (kLines + kScaleThreads - 1) / kScaleThreads;
+  const std::byte* from[kCount];  ///< of the next leaf
+  std::int64_t step;              ///< bytes from a leaf to the next
+
+  __device__ __forceinline__ void begin(const SideScales& s, int first, int lines) {
+    const int size = s.e8m0 ? 1 : 4;
+    step = s.leaf_stride * size;
 #pragma unroll
-  for (int i = 0; i < T::kX; i += kScaleThreads) {
-    bring_scale(fp8.x, min(x + i + thread, shape.x_rows - 1), leaf, slot + 4 * (i + thread));
-  }
-  const std::uint32_t columns = slot + 4 * T::kX;
-  if constexpr (T::kJoin == Join::one) {
-    if (thread == 0) bring_scale(fp8.y, y, leaf, columns);
-  } else {
-#pragma unroll
-    for (int i = 0; i < T::kN; i += kScaleThreads) {
-      if (i + thread >= T::kN) break;
-      bring_scale(fp8.y, min(y + i + thread, shape.y_rows - 1), leaf, columns + 4 * (i + thread));
+    for (int i = 0; i < kCount; ++i) {
+      const int line = min(first + i * kScaleThreads + thread(), lines - 1);
+      from[i] = static_cast<const std::byte*>(s.data) + scale_index(s, line, 0) * size;
     }
   }
-  // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
-  if (fp8.x.e8m0 || fp8.y.e8m0) {
-    ptx::cp_async_wait_all();
-    ptx::mbarrier_arrive(full);
-  } else {
-    ptx::cp_async_mbarrier_arrive_noinc(full);
+  /// Into a slot. fp32 is copied asynchronously, e8m0 is converted on the way.
+  __device__ __forceinline__ void bring(bool e8m0, std::uint32_t slot) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int line = i * kScaleThreads + thread();
+      if (kLines % kScaleThreads != 0 && line >= kLines) break;
+      if (e8m0) {
+        ptx::st_shared_f32(slot + 4 * line,
+                           e8m0_value(*reinterpret_cast<const std::uint8_t*>(from[i])));
+      } else {
+        ptx::cp_async_4(slot + 4 * line, from[i]);
+      }
+    }
   }
-}
+  __device__ __forceinline__ void next_leaf() {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) from[i] += step;
+  }
+
+ private:
+  static __device__ __forceinline__ int thread() { return threadIdx.x % kScaleThreads; }
+};
+
+/// Brings the scales of a tile's leaves, stage by stage. kScaleThreads threads call it and each
+/// arrives once per stage.
+template <class T>
+struct TileScales {
+  const Fp8Shape& fp8;
+  const LaunchShape& shape;
+  ScaleCopies<T::kX> x;
+  ScaleCopies<T::kJoin == Join::one ? 1 : T::kN> y;
+  int left = 0;  ///< stages of the leaf that are still to come
+
+  __device__ __forceinline__ void bring(std::uint32_t slot, int tile_x, int tile_y, int block,
+                                        std::uint32_t full) {
+    if (block == 0) {
+      x.begin(fp8.x, tile_x, shape.x_rows);
+      y.begin(fp8.y, tile_y, shape.y_rows);
+      left = fp8.leaf_blocks;
+    }
+    x.bring(fp8.x.e8m0, slot);
+    y.bring(fp8.y.e8m0, slot + 4 * T::kX);
+    // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
+    if (fp8.x.e8m0 || fp8.y.e8m0) {
+      ptx::cp_async_wait_all();
+      ptx::mbarrier_arrive(full);
+    } else {
+      ptx::cp_async_mbarrier_arrive_noinc(full);
+    }
+    if (--left == 0) {
+      x.next_leaf();
+      y.next_leaf();
+      left = fp8.leaf_blocks;
+    }
+  }
+};
 
 /// Warp 0 of the producer group loads X, warp 1 loads Y, and warps 2 and 3 bring scales.
 template <class T>
@@ -84,9 +118,9 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (T::kScaled && warp >= 2) {
     ptx::griddepcontrol_wait();  // scales are promised by nobody
+    TileScales<T> scales{fp8, shape};
     const auto load = [&](int stage, int x, int y, int block) {
-      bring_scales<T>(fp8, shape, scale_slot(shared, stage), x, y, block / fp8.leaf_blocks,
-                      shared.full + 8 * stage);
+      scales.bring(scale_slot(shared, stage), x, y, block, shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   }

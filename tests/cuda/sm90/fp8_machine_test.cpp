@@ -118,6 +118,7 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
     const int x0 = x_of<T>(shape, tx), y0 = y_of<T>(shape, ty);
     for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
       int block = 0, arrived = 0, released = 0;
+      std::vector<TileScales<T>> scales(kScaleThreads, TileScales<T>{seen.fp8, shape});
       machine.arrive = [&](std::uint32_t barrier) {
         if (barrier < shared.empty) {
           ++arrived;
@@ -140,8 +141,8 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         arrived = 2;
         for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
           threadIdx.x = static_cast<unsigned>(64 + i);
-          bring_scales<T>(seen.fp8, shape, scale_slot(shared, stage), x0, y0,
-                          block / seen.fp8.leaf_blocks, shared.full + 8 * stage);
+          scales[static_cast<std::size_t>(i)].bring(scale_slot(shared, stage), x0, y0, block,
+                                                    shared.full + 8 * stage);
         }
         threadIdx.x = mine;
         EXPECT_EQ(arrived, T::kFull);

@@ -13,7 +13,6 @@ nothing could run. 4: the time was over before the last part.
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import statistics
@@ -164,8 +163,9 @@ def main():
     parts.part("PyTorch samples", 120, samples(parts, preload))
     parts.part("CuPy rows", 45, rows(parts, [HERE / "rows_cupy.py"], preload))
     if asked.proxies:
-        paths = f"{asked.proxies.resolve()}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-        parts.part("JAX rows", 60, rows(parts, [HERE / "rows_jax.py"], [], {"LD_LIBRARY_PATH": paths}))
+        # JAX loads NVIDIA's files by their paths and then asks for them by their names: the first of a name is found.
+        both = ":".join(str(asked.proxies.resolve() / name) for name in ("libcublasLt.so.13", "libcublas.so.13"))
+        parts.part("JAX rows", 60, rows(parts, [HERE / "rows_jax.py"], [], {"LD_PRELOAD": both}))
     parts.part("compiled PyTorch rows", 120, rows(parts, [torch, "--compiled"], preload))
     for name, outcome in parts.outcomes.items():
         print(f"{name:24} {outcome}")
