@@ -36,6 +36,18 @@ __device__ __forceinline__ float max_nan_f32(float a, float b) {
   return v;
 }
 
+/// About 2^v and 1 / v, to 2^-22 and 2^-23; subnormals count as zeros.
+__device__ __forceinline__ float ex2_approx_f32(float v) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v));
+  return power;
+}
+__device__ __forceinline__ float rcp_approx_f32(float v) {
+  float quotient;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(v));
+  return quotient;
+}
+
 /// The value of an fp16 number, which fp32 has exactly.
 __device__ __forceinline__ float cvt_f32_f16(std::uint32_t half) {
   float v;
