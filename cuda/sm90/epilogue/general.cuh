@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/contract/compute_element.hpp"
+#include "cuda/sm90/epilogue/lines.cuh"
 #include "cuda/sm90/epilogue/pieces.hpp"
-#include "cuda/sm90/epilogue/plain.cuh"
 #include "cuda/sm90/epilogue/rounded.cuh"
 
 namespace detgemm::cuda::sm90 {
@@ -308,10 +308,15 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
   const bool adds = !shape.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias);
   const bool activates =
       e.activation != Activation::none && !(shape.in_registers && e.activation == Activation::relu);
+  const bool by_lines =
+      P::kInBoxes && !adds && !activates && shape.d_y_contiguous && shape.output != DType::fp32;
+  if constexpr (P::kInBoxes) {
+    if (by_lines) store_lines<T>(shared, g, shape, group, x0, y0, acc);
+  }
   Piece piece;
   piece.at = shared.epilogue + P::offset(group, warp);
 #pragma unroll 1
-  for (int p = 0; p < P::kCount; ++p) {
+  for (int p = by_lines ? P::kCount : 0; p < P::kCount; ++p) {
     [&]<int... kP>(std::integer_sequence<int, kP...>) {
       const auto put = [&]<int kOne>() {
         constexpr int kColumn = P::column(kOne);

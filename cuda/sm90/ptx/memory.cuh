@@ -19,6 +19,11 @@ __device__ __forceinline__ std::uint32_t ld_shared_u32(std::uint32_t from) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from) : "memory");
   return v;
 }
+__device__ __forceinline__ std::uint16_t ld_shared_u16(std::uint32_t from) {
+  std::uint16_t v;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(from) : "memory");
+  return v;
+}
 __device__ __forceinline__ float ld_shared_f32(std::uint32_t from) {
   float v;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(from) : "memory");
@@ -82,6 +87,11 @@ __device__ __forceinline__ void st_shared_v4_u32(std::uint32_t to, uint4 v) {
 __device__ __forceinline__ void st_global_v2_u32(void* to, std::uint32_t first,
                                                  std::uint32_t second) {
   asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(first), "r"(second) : "memory");
+}
+__device__ __forceinline__ void st_global_v4_u32(void* to, uint4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
 }
 
 /// Brings the 128-byte line that holds `from` into L2.
