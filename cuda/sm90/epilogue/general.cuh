@@ -243,9 +243,10 @@ __device__ __forceinline__ void store_piece_activated(const GemmArguments& g,
     std::uint32_t unknown = 0;  // one bit per pair
 #pragma unroll
     for (int i = 0; i < P::kAtOnce; ++i) {  // without a branch but for the store
-      const int e = min(first + i * P::kThreads, P::kRows * kAcross - 1);
+      constexpr int kLast = P::kRows * kAcross - 1;
+      const int e = min(first + i * P::kThreads, kLast);
       const int x = e / kAcross, y = e % kAcross * kEach;
-      const bool exists = (x < piece.xs) & (y < piece.ys);
+      const bool exists = (first + i * P::kThreads <= kLast) & (x < piece.xs) & (y < piece.ys);
       const std::uint32_t at = piece.at + (x * P::kPitch + y) * 4;
       std::uint16_t* to = d + x * along_x + y;
       std::uint32_t packed[kEach / 2];
