@@ -73,9 +73,14 @@ def inside(value, wanted):
 
 
 def selects(select, result):
-    """Whether a target speaks of a result; "suite" names a set that averages else leave out."""
+    """Whether a target speaks of a result; "suite" names a set that averages else leave out.
+
+    Of such a set, odd shapes and products with an epilogue count only where the target asks for them."""
     suite = select.get("suite")
     if suite not in result["suites"] if suite else not ordinary(result):
+        return False
+    if suite and (result["epilogue"] != select.get("epilogue", "none")
+                  or (result["model"] == "odd") != (select.get("model") == "odd")):
         return False
     if result["model"] in select.get("not_models", []):
         return False
@@ -95,20 +100,38 @@ def arm_selected(target, arm):
     return wanted and arm["stable"] == "none"
 
 
+def beside(run, result, arm, n, k):
+    """Our own time of the same arm for N x K without an epilogue, at the same M; None where unknown."""
+    for other in run["results"]:
+        if ((other["n"], other["k"]) == (n, k) and other["epilogue"] == "none"
+                and all(other[key] == result[key]
+                        for key in ("m", "kind", "dtype", "mode", "cache", "accumulate"))):
+            for one in other["arms"]:
+                if one["arm"] == arm["arm"]:
+                    return one["us"]
+    return None
+
+
 def against(target, run, result, arm):
     """The figure that a target asks of one arm: how many times the other is slower; None where unknown."""
     other = target.get("against", "vendor")
+    n, k = result["n"], result["k"]
     if other == "vendor":
-        times = [vendor_us(run, result)]
-    elif other == "neighbour":  # the aligned shape beside an odd one, or bf16 beside fp16
-        times = [result.get("neighbour", {}).get("us")]
-    else:  # another arm of the same case
-        times = [one["us"] for one in result["arms"] if one["arm"] == other]
-    return times[0] / arm["us"] if times and times[0] else None
+        us = vendor_us(run, result)
+    elif other == "neighbour":  # the shape of which an odd one has 1 column or row less
+        us = beside(run, result, arm, n + n % 2, k + k % 2)
+    else:  # our own product without an epilogue, and the time in which the C that beta adds can be read
+        us = beside(run, result, arm, n, k)
+        if us and other == "bare and the bytes of C":
+            rate = run["ceilings"].get("read_bytes_per_s")
+            us = us + 2e6 * result["m"] * n / rate if rate else None
+    return us / arm["us"] if us else None
 
 
 def target_points(target, runs):
-    """{case, arm: (case, ratio)} of the results a target speaks of; the last file counts."""
+    """{case, arm: (case, ratio)} of the results a target speaks of; the last file counts.
+
+    Random problems differ from run to run, so there it is the last file that holds any of a target."""
     found = {}
     if target.get("against") == "itself at greater M":
         for run in runs:
@@ -117,7 +140,10 @@ def target_points(target, runs):
                     name = f"{fall['model']}/{fall['layer']}/{fall['kind']}/m{fall['m']}/{fall['dtype']}"
                     found[name, fall["arm"]] = (name, 1 / fall["ratio"])
         return found
-    for run in runs:
+    drawn = target["select"].get("suite") == "drawn"
+    for run in reversed(runs) if drawn else runs:
+        if drawn and found:
+            break
         for result in run["results"]:
             if selects(target["select"], result):
                 for arm in result["arms"]:

@@ -34,7 +34,6 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
     }
     start_chains<T>(shared, shape, g, group, cursor, x0, y0, acc);
     run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
-    if constexpr (!T::kLoadsBiasEarly) bias.load(g, shape, group, x0, y0);
     finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x0, y0, acc);
   }
   ptx::tma_store_wait_read<0>();  // TMA may still read the boxes

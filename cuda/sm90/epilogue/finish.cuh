@@ -16,9 +16,9 @@ namespace detgemm::cuda::sm90 {
 template <class T>
 __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                        const LaunchShape& shape, const GemmArguments& g, int group,
-                                       RingCursor<T::kStages>& cursor, const TileBias<T>& bias,
+                                       RingCursor<T::kStages>& cursor, TileBias<T>& bias,
                                        int& box_index, int x0, int y0, Accumulators<T>& acc) {
-  if (shape.finishes) finish_in_registers<T>(shared, shape, g, group, cursor, bias, acc);
+  if (shape.finishes) finish_in_registers<T>(shared, shape, g, group, cursor, bias, x0, y0, acc);
   if (shape.d_by_tma) {
     store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
   } else {

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "core/contract/compute_element.hpp"
+#include "cuda/sm90/epilogue/lines.cuh"
 #include "cuda/sm90/epilogue/pieces.hpp"
-#include "cuda/sm90/epilogue/plain.cuh"
+#include "cuda/sm90/epilogue/rounded.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -214,6 +215,72 @@ __device__ __forceinline__ void store_piece_elements(const GemmArguments& g,
   });
 }
 
+/// Whether every row of a 16-bit piece begins at a multiple of P::kTogether outputs in memory and
+/// holds whole multiples of them, so that a thread can store that many at once.
+template <class P>
+__device__ __forceinline__ bool stores_together(const GemmArguments& g, const LaunchShape& shape,
+                                                const Piece& piece) {
+  const std::int64_t along_x = shape.swapped ? g.ds.col : g.ds.row;
+  const std::int64_t first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(g.d) / 2) +
+                             piece.x * along_x + piece.y;
+  const std::int64_t all = first | along_x | min(piece.ys, P::kColumns);
+  return shape.d_y_contiguous && shape.output != DType::fp32 && all % P::kTogether == 0;
+}
+
+/// Activates, rounds and stores a 16-bit piece whose rows stores_together accepts: each thread
+/// P::kTogether outputs at a time. Pairs whose value is not known then are computed by the
+/// contract's operations and stored again.
+template <class P, Activation kActivation>
+__device__ __forceinline__ void store_piece_activated(const GemmArguments& g,
+                                                      const LaunchShape& shape, const Piece& piece,
+                                                      int thread) {
+  constexpr int kEach = P::kTogether, kAcross = P::kColumns / kEach;
+  const std::int64_t along_x = shape.swapped ? g.ds.col : g.ds.row;
+  auto* d = static_cast<std::uint16_t*>(g.d) + piece.x * along_x + piece.y;
+  constexpr Logistic logistic = Logistic::of(kActivation);
+#pragma unroll 1
+  for (int first = thread; first < P::kRows * kAcross; first += P::kThreads * P::kAtOnce) {
+    std::uint32_t unknown = 0;  // one bit per pair
+#pragma unroll
+    for (int i = 0; i < P::kAtOnce; ++i) {  // without a branch but for the store
+      constexpr int kLast = P::kRows * kAcross - 1;
+      const int e = min(first + i * P::kThreads, kLast);
+      const int x = e / kAcross, y = e % kAcross * kEach;
+      const bool exists = (first + i * P::kThreads <= kLast) & (x < piece.xs) & (y < piece.ys);
+      const std::uint32_t at = piece.at + (x * P::kPitch + y) * 4;
+      std::uint16_t* to = d + x * along_x + y;
+      std::uint32_t packed[kEach / 2];
+      const auto activate = [&](int pair, float low, float high) {
+        const bool known = activate_rounded(logistic, low, high, shape.output, packed[pair]);
+        unknown |= known | !exists ? 0U : 1U << (i * kEach / 2 + pair);
+      };
+      if constexpr (kEach == 4) {
+        const float4 v = ptx::ld_shared_v4_f32(at);
+        activate(0, v.x, v.y);
+        activate(1, v.z, v.w);
+        if (exists) ptx::st_global_v2_u32(to, packed[0], packed[1]);
+      } else {
+        const float2 v = ptx::ld_shared_v2_f32(at);
+        activate(0, v.x, v.y);
+        if (exists) *reinterpret_cast<std::uint32_t*>(to) = packed[0];
+      }
+    }
+#pragma unroll 1
+    for (; unknown != 0; unknown &= unknown - 1) {
+      const int pair = __ffs(static_cast<int>(unknown)) - 1;
+      const int e = first + pair / (kEach / 2) * P::kThreads;
+      const int x = e / kAcross, y = e % kAcross * kEach + pair % (kEach / 2) * 2;
+      float2 v = ptx::ld_shared_v2_f32(piece.at + (x * P::kPitch + y) * 4);
+      if constexpr (kActivation == Activation::silu) {
+        v = {arithmetic::silu(v.x), arithmetic::silu(v.y)};
+      } else {
+        v = {arithmetic::gelu_tanh(v.x), arithmetic::gelu_tanh(v.y)};
+      }
+      *reinterpret_cast<std::uint32_t*>(d + x * along_x + y) = pack(v.x, v.y, shape.output);
+    }
+  }
+}
+
 /// Any epilogue and any strides of D, by ordinary stores. Accumulators pass through shared memory
 /// in pieces (Pieces): of 8 rows per warp, or where a tile has few rows of the whole group, so that
 /// all its threads share the work. The code exists once per kernel, in a loop over pieces; only the
@@ -242,10 +309,15 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
   const bool adds = !shape.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias);
   const bool activates =
       e.activation != Activation::none && !(shape.in_registers && e.activation == Activation::relu);
+  const bool by_lines =
+      P::kInBoxes && !adds && !activates && shape.d_y_contiguous && shape.output != DType::fp32;
+  if constexpr (P::kInBoxes) {
+    if (by_lines) store_lines<T>(shared, g, shape, group, x0, y0, acc);
+  }
   Piece piece;
   piece.at = shared.epilogue + P::offset(group, warp);
 #pragma unroll 1
-  for (int p = 0; p < P::kCount; ++p) {
+  for (int p = by_lines ? P::kCount : 0; p < P::kCount; ++p) {
     [&]<int... kP>(std::integer_sequence<int, kP...>) {
       const auto put = [&]<int kOne>() {
         constexpr int kColumn = P::column(kOne);
@@ -275,6 +347,15 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
     if (adds) {
       add_in_piece<P>(g, shape, piece, thread);
       sync();
+    }
+    if (activates && Logistic::is(e.activation) && stores_together<P>(g, shape, piece)) {
+      if (e.activation == Activation::silu) {
+        store_piece_activated<P, Activation::silu>(g, shape, piece, thread);
+      } else {
+        store_piece_activated<P, Activation::gelu_tanh>(g, shape, piece, thread);
+      }
+      sync();
+      continue;
     }
     if (activates) {
       activate_piece<P>(e.activation, piece, thread);

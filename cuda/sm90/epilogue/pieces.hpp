@@ -49,6 +49,7 @@ struct Pieces {
 
   /// Elements that a thread works on together, as far as accumulators leave it registers.
   static constexpr int kTogether = kInBoxes && T::kBlocks * T::kN <= 256 ? 4 : 2;
+  static constexpr int kAtOnce = kTogether == 4 ? 2 : 1;    ///< of these, before a look at them
   static constexpr int kUnroll = kInBoxes ? 4 : 1;          ///< of the stores that matter most
   static constexpr int kUnrollElements = kInBoxes ? 2 : 1;  ///< of other loops
   static constexpr int kBatch = kInBoxes ? 8 : 2;           ///< loads on their way at once

@@ -8,7 +8,8 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// The bias of a tile. Loads are issued before the tile's first stage and used behind its last one.
+/// The bias of a tile. Loads are issued before the tile's first stage and used behind its last one;
+/// tiles without a register to spare bring it into L2 first and load it when it is added.
 /// In small tiles each thread has the elements of its own accumulators. In large ones a group
 /// shares them out, and they pass through its boxes of D.
 template <class T>
@@ -140,11 +141,9 @@ struct TileBias {
 /// What registers do of an epilogue: alpha, C from the ring, bias and relu, in the order of
 /// apply_epilogue, with one operation for all accumulators after another.
 template <class T>
-__device__ __forceinline__ void finish_in_registers(const SharedLayout<T>& shared,
-                                                    const LaunchShape& shape,
-                                                    const GemmArguments& g, int group,
-                                                    RingCursor<T::kStages>& cursor,
-                                                    const TileBias<T>& bias, Accumulators<T>& acc) {
+__device__ __forceinline__ void finish_in_registers(
+    const SharedLayout<T>& shared, const LaunchShape& shape, const GemmArguments& g, int group,
+    RingCursor<T::kStages>& cursor, TileBias<T>& bias, int x0, int y0, Accumulators<T>& acc) {
   const auto each = [&](auto&& change) {
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
@@ -159,6 +158,7 @@ __device__ __forceinline__ void finish_in_registers(const SharedLayout<T>& share
   if (g.epilogue.beta != 0.0F) {
     add_ring_c<T>(shared, shape, g.epilogue.beta, group, cursor, acc);
   }
+  if constexpr (!T::kLoadsBiasEarly) bias.load(g, shape, group, x0, y0);
   if (g.epilogue.has_bias) bias.add_to(shared, g, shape, group, acc);
   if (g.epilogue.activation == Activation::relu)
     each([](float v) { return ptx::max_nan_f32(v, 0.0F); });

@@ -163,7 +163,6 @@ __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, cons
     } else {
       run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
     }
-    if constexpr (!T::kLoadsBiasEarly) bias.load(g, of_group, group, job.x, job.y);
     finish<T>(shared, maps, of_group, g, group, cursor, bias, box_index, job.x, job.y, acc);
   } while (ring.take(job, true));
   ptx::tma_store_wait_read<0>();  // TMA may still read the boxes

@@ -132,8 +132,11 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const bool pair = t.cluster > 1;
   const double tensor =
       std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? kFloorTwo : kFloorOne);
-  const double rows =
-      static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n + kMissing * many.missing;
+  // Boxes of an operand that a cluster shares do not shrink with it (boxes.hpp).
+  const std::int64_t beyond =
+      !pair ? 0 : std::max<std::int64_t>(t.shares_x ? t.x() - x_rows : t.n - y_rows, 0);
+  const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n +
+                      kMissing * (many.missing + static_cast<double>(beyond));
   const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
   const double tile = steps * together(tensor, fill) * (pair ? kPairSteps : 1) + kTileClocks +
                       kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());

@@ -7,6 +7,9 @@
 
 namespace detgemm::cuda::sm90::ptx {
 
+/// A value as of here: it is not computed earlier, where it would take a register for longer.
+__device__ __forceinline__ void pin(std::uint32_t& value) { asm volatile("" : "+r"(value)); }
+
 /// sum = sum + value to nearest even, in the sum's own register.
 __device__ __forceinline__ void add_rn_f32(float& sum, float value) {
   asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum) : "f"(value));
@@ -34,6 +37,18 @@ __device__ __forceinline__ float max_nan_f32(float a, float b) {
   float v;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
   return v;
+}
+
+/// About 2^v and 1 / v, to 2^-22 and 2^-23; subnormals count as zeros.
+__device__ __forceinline__ float ex2_approx_f32(float v) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v));
+  return power;
+}
+__device__ __forceinline__ float rcp_approx_f32(float v) {
+  float quotient;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(v));
+  return quotient;
 }
 
 /// The value of an fp16 number, which fp32 has exactly.

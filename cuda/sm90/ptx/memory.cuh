@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-/// Ordinary loads and stores of shared memory by 32-bit address, and the prefetch into L2. All
-/// loads and stores are volatile: they stay in the order in which a thread issues them.
+/// Ordinary loads and stores of shared memory by 32-bit address, wide stores, and the prefetch into
+/// L2. All loads and stores are volatile: they stay in the order in which a thread issues them.
 namespace detgemm::cuda::sm90::ptx {
 
 /// The 32-bit shared-memory address of a generic pointer.
@@ -17,6 +17,11 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
 __device__ __forceinline__ std::uint32_t ld_shared_u32(std::uint32_t from) {
   std::uint32_t v;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from) : "memory");
+  return v;
+}
+__device__ __forceinline__ std::uint16_t ld_shared_u16(std::uint32_t from) {
+  std::uint16_t v;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(from) : "memory");
   return v;
 }
 __device__ __forceinline__ float ld_shared_f32(std::uint32_t from) {
@@ -75,6 +80,16 @@ __device__ __forceinline__ void st_shared_v4_f32(std::uint32_t to, float4 v) {
 }
 __device__ __forceinline__ void st_shared_v4_u32(std::uint32_t to, uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+
+__device__ __forceinline__ void st_global_v2_u32(void* to, std::uint32_t first,
+                                                 std::uint32_t second) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(first), "r"(second) : "memory");
+}
+__device__ __forceinline__ void st_global_v4_u32(void* to, uint4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z),
                "r"(v.w)
                : "memory");
 }

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The general epilogue of the SM90 kernels on the host, thread by thread: every output of a tile
+// has the bits of the epilogue's own operations, wherever D begins, and nothing else is written.
+
+#include "tests/cuda/sm90/epilogue_machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "cuda/sm90/epilogue/general.cuh"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+using arithmetic::bits_of;
+using arithmetic::float_of;
+
+constexpr std::uint16_t kPoison = 0xa5c3;
+
+struct Where {
+  DType output;
+  Activation activation;
+  int x_rows, y_rows, x0, y0;  ///< of the problem, and where the tile begins
+  int ld, begin;               ///< elements from line to line, and from a multiple of 16 bytes
+};
+
+/// An accumulator: mostly of the size of activations' inputs, some special and some of any bits.
+float drawn(std::mt19937& random) {
+  const auto word = static_cast<std::uint32_t>(random());
+  constexpr float kSpecial[] = {0.0F, -0.0F, INFINITY, -INFINITY, NAN, -11.0F, -112.0F, 0x1p-140F};
+  if (word % 16 == 0) return kSpecial[word / 16 % 8];
+  if (word % 16 == 1) return float_of(static_cast<std::uint32_t>(random()));
+  return std::normal_distribution<float>(0, word % 16 < 8 ? 1.0F : 20.0F)(random);
+}
+
+float row_of(std::vector<float>& tile, int x, int y, int n) {
+  return tile[static_cast<std::size_t>(x * n + y)];
+}
+
+/// Runs the epilogue of a tile whose accumulators are `tile`, (kX, kN), and returns D with poison
+/// around it.
+template <class T>
+std::vector<std::uint16_t> run(const Where& w, std::vector<float>& tile) {
+  std::vector<std::uint16_t> memory(static_cast<std::size_t>(w.begin + w.x_rows * w.ld + 64),
+                                    kPoison);
+  GemmArguments g{};
+  g.d = memory.data() + w.begin;
+  g.ds = {w.ld, 1};
+  g.output = w.output;
+  g.epilogue.activation = w.activation;
+  LaunchShape shape;
+  shape.x_rows = w.x_rows;
+  shape.y_rows = w.y_rows;
+  shape.d_y_contiguous = true;
+  shape.output = w.output;
+  shape.in_registers = true;
+  const SharedLayout<T> shared(nullptr);
+  for (int group = 0; group < T::kGroups; ++group) {
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 128; ++t) {
+      threads.emplace_back([&, t] {
+        threadIdx.x = static_cast<unsigned>(group + 1) * 128 + t;
+        const auto acc = std::make_unique<float[][T::kN / 2]>(T::kBlocks);
+        for (int i = 0; i < T::kBlocks; ++i) {
+          for (int j = 0; j < T::kN / 2; ++j) {
+            const int x = (group * T::kBlocks + i) * 64 +
+                          static_cast<int>(t / 32 * 16 + t % 32 / 4) + j / 2 % 2 * 8;
+            acc[i][j] = row_of(tile, x, j / 4 * 8 + static_cast<int>(t % 4) * 2 + j % 2, T::kN);
+          }
+        }
+        finish_general<T>(shared, g, shape, group, w.x0, w.y0,
+                          *reinterpret_cast<const Accumulators<T>*>(acc.get()));
+      });
+    }
+    for (std::thread& one : threads) one.join();
+  }
+  return memory;
+}
+
+template <class T>
+void check(const Where& w, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> tile(static_cast<std::size_t>(T::kX * T::kN));
+  for (float& one : tile) one = drawn(random);
+  const auto found = run<T>(w, tile);
+  auto want = std::vector<std::uint16_t>(found.size(), kPoison);
+  Epilogue epilogue;
+  epilogue.activation = w.activation;
+  for (int x = 0; x < std::min(T::kX, w.x_rows - w.x0); ++x) {
+    for (int y = 0; y < std::min(T::kN, w.y_rows - w.y0); ++y) {
+      store_rounded(want.data(), w.begin + (w.x0 + x) * w.ld + w.y0 + y, w.output,
+                    apply_epilogue(epilogue, row_of(tile, x, y, T::kN), 0, 0));
+    }
+  }
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ASSERT_EQ(found[i], want[i]) << name(T::kGeometry) << ", " << name(w.output) << ", activation "
+                                 << static_cast<int>(w.activation) << ", ldd " << w.ld << " from "
+                                 << w.begin << ", element " << i;
+  }
+}
+
+template <Geometry kG>
+void check_all() {
+  using T = Tile<DType::bf16, kG, false, false>;
+  const int rows = std::min(T::kXLoad, 100), columns = T::kN + 3;
+  unsigned seed = 0;
+  for (const DType output : {DType::bf16, DType::fp16}) {
+    for (const Activation activation :
+         {Activation::none, Activation::silu, Activation::gelu_tanh, Activation::gelu}) {
+      // Lines at multiples of 16 bytes, of 8, of 2; a tile that ends inside, and one that does not.
+      check<T>({output, activation, rows, columns, 0, 3, columns + 5, 1}, ++seed);
+      check<T>({output, activation, rows, T::kN, 0, 0, (T::kN + 7) / 8 * 8, 0}, ++seed);
+      check<T>({output, activation, rows + 5, T::kN - 3, 5, 0, T::kN + 1, 6}, ++seed);
+      check<T>({output, activation, 3, 4, 0, 0, 4, 4}, ++seed);
+    }
+  }
+}
+
+TEST(Sm90Epilogue, EveryTileHasTheBitsOfTheOperationsWhereverDBegins) {
+  using namespace geometry;
+  check_all<tile(2, 1, 256)>();
+  check_all<tile(2, 2, 176)>();
+  check_all<tile(1, 1, 144)>();
+  check_all<stream(16, 248)>();
+  check_all<stream(8, 24)>();
+  check_all<narrow(8, 4, 1)>();
+}
+
+/// The special function unit of this test is off by as much as its documentation allows.
+TEST(Sm90Epilogue, RoundedActivationsAreRightWhereverTheyAreKnown) {
+  std::mt19937 random(5);
+  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+    const Logistic logistic = Logistic::of(activation);
+    int known = 0, wrong = 0, planted = 0;
+    for (int i = 0; i < 1 << 21; ++i) {
+      const float x =
+          std::uniform_real_distribution<float>(-12, 12)(random) * (i % 2 == 0 ? 1.0F : 0x1p-6F);
+      const float value =
+          activation == Activation::silu ? arithmetic::silu(x) : arithmetic::gelu_tanh(x);
+      for (const DType output : {DType::bf16, DType::fp16}) {
+        const std::uint32_t want = pack(value, value, output);
+        std::uint32_t packed = 0;
+        if (activate_rounded(logistic, x, x, output, packed)) {
+          ++known;
+          wrong += packed != want ? 1 : 0;
+        }
+        Logistic narrow = logistic;
+        narrow.error /= 64;
+        narrow.error_z /= 64;
+        if (activate_rounded(narrow, x, x, output, packed)) planted += packed != want ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(known, (1 << 22) / 100 * 95);
+    EXPECT_GT(planted, 0) << "a bound below the error is not noticed";
+  }
+}
+
+}  // namespace
+}  // namespace detgemm::cuda::sm90
