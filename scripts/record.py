@@ -115,15 +115,24 @@ def sweep_body(path, document):
         load.number(path, total, key, positive=False)
     outputs = load.number(path, document, "distinct_outputs")
     verdict = "passed" if document.get("passed") else "FAILED"
+    who = document.get("runs_by", "every kernel that takes each problem")
     parts = [f"## {document.get('subject')}: {verdict}\n\n{document.get('problems', 0):,} problems with "
-             f"{outputs:,} distinct outputs; {total['runs']:,} runs by every kernel that takes each "
-             f"problem, {total['outputs']:,} outputs compared: {total['mismatches']:,} differ, "
+             f"{outputs:,} distinct outputs; {total['runs']:,} runs by {who}, "
+             f"{total['outputs']:,} outputs compared: {total['mismatches']:,} differ, "
              f"{total['bytes_outside']:,} bytes outside of D were written, {total['inputs_changed']:,} "
              f"inputs changed."]
     if "nan_outputs" in total:
         parts[0] += f" {total['nan_outputs']:,} of the outputs are NaN."
     if document.get("plant"):
         parts.append(f"A fault was planted: {document['plant']}.")
+    controls = document.get("controls", {})
+    for name, control in controls.items():
+        for key in ("outputs", "differ"):
+            load.number(f"{path}: control {name}", control, key, positive=False)
+    if controls:
+        parts.append("### Controls, which must differ\n\n" + table(
+            ["control", "outputs", "differ"],
+            [[name, f"{control['outputs']:,}", f"{control['differ']:,}"] for name, control in controls.items()]))
     for axis, values in load.field(path, document, "by", dict).items():
         if "," in axis:
             continue  # a product of other axes, hundreds of rows: in the JSON
@@ -138,6 +147,7 @@ def sweep_body(path, document):
 
 def sweep_facts(document):
     return {"device": document.get("device"), "reference": document.get("oracle"),
+            "libraries": "; ".join(document.get("libraries", [])),
             "run": f"seed {document.get('seed')}, {document.get('seconds', 0):.0f} s"}
 
 

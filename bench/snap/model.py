@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""model.py OUT.json: what `snap` does to a language model's predictions, on a CPU.
+"""model.py OUT.json [--checkpoint FOLDER [--text FILE]]: what `snap` does to a language model's predictions, on a CPU.
 
 Two models of the architecture Llama, both bf16. "trained": 1.8 million parameters, which learn to predict the bytes of
 this repository's own text for 120 steps, so that its perplexity on other pieces of the text means something. "random": random
@@ -10,6 +10,9 @@ rounding logits to bf16 would hide everything else, and the rest is PyTorch's ow
 
     KL            mean over tokens of KL(exact || arm), in nats; `exact` is the same model with bf16 weights in fp32
     perplexity    of the next byte
+
+With --checkpoint it is instead the causal language model in a folder that transformers' save_pretrained wrote, with its
+tokenizer, on a text: 16 pieces of FILE or, without it, of this repository's pages. Nothing is downloaded.
 
 An arm that rounds as little as bf16 itself has the KL of the arm `bf16`, since bf16 activations are what moves it.
 """
@@ -78,7 +81,7 @@ def fp8_linear(x, weight, bias=None):
 def with_arm(model, arm):
     """A copy of a bf16 model whose linear layers compute as the arm says."""
     torch.manual_seed(0)
-    copy = transformers.LlamaForCausalLM(model.config)
+    copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
     copy = copy.eval()
     if arm == "exact":
@@ -123,11 +126,35 @@ def measure(model, rows):
     return found
 
 
+def of_checkpoint(folder, file):
+    """What is measured of somebody's model."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval()
+    if not hasattr(model, "model") or getattr(model, "lm_head", None) is None or model.lm_head.bias is not None:
+        raise SystemExit(f"{folder}: {type(model).__name__} has no `model` and `lm_head` without a bias: its head cannot be "
+                         "computed in fp32 while the blocks are not")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    files = [file] if file else sorted((ROOT / "docs").glob("*.md"))
+    tokens = torch.tensor(tokenizer("\n".join(path.read_text(encoding="utf-8") for path in files)).input_ids)
+    pieces = tokens[:len(tokens) // (WIDTH + 1) * (WIDTH + 1)].view(-1, WIDTH + 1)
+    if len(pieces) == 0:
+        raise SystemExit(f"the text has {len(tokens)} tokens: {WIDTH + 1} or more are needed")
+    rows = pieces[::max(1, len(pieces) // HELD_OUT)][:HELD_OUT]
+    return {"model": type(model).__name__, "parameters": sum(p.numel() for p in model.parameters()),
+            "tokens": rows[:, 1:].numel(), "arms": measure(model, rows)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--checkpoint", type=pathlib.Path)
+    parser.add_argument("--text", type=pathlib.Path)
     options = parser.parse_args()
+    if options.checkpoint:
+        report = {**accuracy.facts(), "torch": torch.__version__, "transformers": transformers.__version__,
+                  "models": [of_checkpoint(options.checkpoint, options.text)]}
+        pathlib.Path(options.out).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        return
     pieces, held_out = text()
     trained = build(TRAINED)
     training = train(trained, pieces, options.steps)

@@ -178,7 +178,7 @@ std::string name(const Decision& d) {
   const Variant& v = kVariants[d.kernel];
   return std::string("snap/") + (v.along_k ? "along-k" : "across-k") +
          (v.longest == 0 ? "/any" : "/" + std::to_string(v.longest)) +
-         (v.at_once == 1 ? "" : "x" + std::to_string(v.at_once));
+         (v.at_once == 1 ? "" : "x" + std::to_string(v.at_once)) + (v.lanes == 0 ? "" : "/groups");
 }
 
 std::vector<Decision> compiled_splits(Family family) {

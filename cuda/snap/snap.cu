@@ -116,7 +116,8 @@ Kernel kernel(int variant) {
     case 13:
       return of(&snap_long_across, kThreads);
   }
-  return {};
+  const Variant& v = kVariants[variant];
+  return group_kernel(v.lanes, v.longest, v.at_once);
 }
 
 }  // namespace detgemm::cuda::snap

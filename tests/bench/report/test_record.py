@@ -71,6 +71,13 @@ class Records(ReportTest):
         self.assertIn("**commit:** abc1234", page)
         self.assertIn("**command:** not recorded", page)
 
+    def test_a_sweep_against_libraries(self):
+        page = self.made({**SWEEP, "runs_by": "theirs", "libraries": ["a BLAS 1.2", "another"],
+                          "controls": {"not snapped": {"outputs": 9000, "differ": 4000}}})
+        self.assertIn("12 runs by theirs, 9,000 outputs compared", page)
+        self.assertIn("**libraries:** a BLAS 1.2; another", page)
+        self.assertIn("| not snapped | 9,000 | 4,000 |", page)
+
     def test_a_benchmark(self):
         page = self.made(json.loads((HERE / "golden" / "gpu.json").read_text(encoding="utf-8")))
         self.assertIn("| tokens | 10 | 20 | chain, cublaslt |", page)

@@ -5,10 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "cuda/snap/memory.hpp"
+#include "cuda/snap/groups.hpp"
 #include "tests/cuda/snap/numbers.hpp"
 
 // The fast form of the rule against core/arithmetic/snap.hpp, over all patterns and all grids.
@@ -115,6 +116,71 @@ TEST(CudaSnapLeaf, TheLimitItselfIsAllowedAndOneMoreIsNot) {
       leaf.push_back(units_as_bf16(1, t));
       ASSERT_EQ(grid_by_the_rule(leaf), t + 1);
       EXPECT_EQ(grid_in_two_sums(leaf), t + 1) << count;
+    }
+  }
+}
+
+/// What the norm says of a leaf of at most kLongest numbers, or kAsks; `planted`: lines too close.
+template <int kLongest>
+int grid_of_the_norm(const std::vector<std::uint16_t>& leaf, bool planted = false) {
+  float q = 0;
+  for (const std::uint16_t bits : leaf) q += low_value(bits) * low_value(bits);
+  const int t = grid_of_norm<kLongest>(arithmetic::bits_of(q));
+  return planted && t == kAsks ? grid_of_norm<kLongest>(arithmetic::bits_of(q * 0.98F)) : t;
+}
+
+template <int kLongest>
+void expect_that_the_norm_is_right() {
+  Random random(kLongest);
+  int asks = 0, at_ends[3] = {}, planted_is_seen = 0;
+  constexpr int kLeaves = 40000;
+  for (int i = 0; i < kLeaves; ++i) {
+    auto leaf = draw_leaf(random, 1 + random.below(kLongest));
+    if (random.below(8) == 0) {  // a norm close to 2^12 units of some grid
+      const int t = static_cast<int>(random.below(100)) - 55;
+      const auto count = static_cast<double>(leaf.size());
+      for (std::uint16_t& bits : leaf) {
+        const double units = (4096 + random.below(5) * 8 - 16) / std::sqrt(count);
+        bits = units_as_bf16(static_cast<int>(units), t);
+      }
+    }
+    const int t = grid_by_the_rule(leaf);
+    const int said = grid_of_the_norm<kLongest>(leaf);
+    if (said == kAsks) {
+      ++asks;
+    } else {
+      ASSERT_EQ(said, t) << "leaf " << i << " of " << leaf.size();
+      at_ends[0] += t == kSnapLeast;
+      at_ends[1] += t == kSnapMost;
+      at_ends[2] += t == kSnapNone;
+    }
+    const int planted = grid_of_the_norm<kLongest>(leaf, true);
+    planted_is_seen += planted != kAsks && planted != t;
+  }
+  EXPECT_GE(asks, 100);
+  for (const int count : at_ends) EXPECT_GE(count, 50);
+  EXPECT_GE(planted_is_seen, 20);
+}
+
+TEST(CudaSnapLeaf, TheNormSaysTheGridOrThatItDoesNotKnow) {
+  expect_that_the_norm_is_right<64>();
+  expect_that_the_norm_is_right<128>();
+  expect_that_the_norm_is_right<256>();
+  expect_that_the_norm_is_right<512>();
+  expect_that_the_norm_is_right<1024>();
+}
+
+TEST(CudaSnapLeaf, ADivisorDividesAllNumbersBelowTwoTo31) {
+  Random random(5);
+  for (int i = 0; i < 300000; ++i) {
+    const auto by = static_cast<std::uint32_t>(
+        random.below(3) == 0 ? 1 + i % 4096 : 1 + random.below(std::int64_t{1} << (1 + i % 30)));
+    const std::uint32_t last = (0x7fffffffU / by) * by;  // neighbours of multiples, and anything
+    const auto any = static_cast<std::uint32_t>(random.next() >> 33);
+    for (const std::uint32_t of :
+         {0U, by - 1, by, last - 1, last, 0x7fffffffU, any, any / by * by}) {
+      if (of > 0x7fffffffU) continue;
+      ASSERT_EQ(divisor(by).quotient(of), of / by) << of << " by " << by;
     }
   }
 }

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "cuda/snap/columns.hpp"
+#include "cuda/snap/groups.hpp"
 #include "cuda/snap/long_leaf.hpp"
 #include "cuda/snap/rows.hpp"
 
@@ -37,6 +40,44 @@ struct HostWarp {
     const int count = fault == SnapFault::sum_without_last ? 31 : 32;
     for (int lane = 0; lane < count; ++lane) sum += f(lanes[lane]);
     return sum;
+  }
+};
+
+/// A warp in groups of lanes; a group's last lane may be left out.
+template <int kLanes, int kWords>
+struct HostGroups {
+  cuda::snap::GroupLane<kWords> lanes[32];
+  SnapFault fault = SnapFault::none;
+
+  template <class F>
+  void each(const F& f) {
+    for (int lane = 0; lane < 32; ++lane) f(lane, lanes[lane]);
+  }
+  template <class F>
+  bool any(const F& f) {
+    return std::any_of(std::begin(lanes), std::end(lanes), f);
+  }
+  /// What a group's lanes have together, which all of them take.
+  template <class Value, class F, class Join, class Take>
+  void join(const F& f, bool whole, const Join& joined, const Take& take) {
+    for (int first = 0; first < 32; first += kLanes) {
+      Value all{};
+      for (int i = 0; i < kLanes - (whole ? 0 : 1); ++i) all = joined(all, f(lanes[first + i]));
+      for (int i = 0; i < kLanes; ++i) take(lanes[first + i], all);
+    }
+  }
+  template <class F, class Take>
+  void add(const F& f, const Take& take) {
+    join<float>(f, fault != SnapFault::sum_without_last, std::plus<>(), take);
+  }
+  template <class F, class Take>
+  void sum(const F& f, const Take& take) {
+    join<std::uint32_t>(f, fault != SnapFault::sum_without_last, std::plus<>(), take);
+  }
+  template <class F, class Take>
+  void max(const F& f, const Take& take) {
+    const auto larger = [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); };
+    join<std::uint32_t>(f, fault != SnapFault::largest_without_last, larger, take);
   }
 };
 
@@ -86,6 +127,25 @@ void rows(const cuda::snap::Operand& o, SnapFault fault) {
   }
 }
 
+template <int kLanes, int kWords, int kAtOnce>
+void groups(const cuda::snap::Operand& o, SnapFault fault) {
+  constexpr unsigned kLeaves = 32 / kLanes;
+  for (unsigned first = 0; first < o.total; first += kAtOnce * kLeaves) {
+    HostGroups<kLanes, kWords> teams[kAtOnce];
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      teams[i].fault = fault;
+      teams[i].each([&](int lane, auto& s) {
+        cuda::snap::place(o, first + i * kLeaves + static_cast<unsigned>(lane / kLanes), s);
+      });
+      cuda::snap::load_groups<kLanes, kWords>(teams[i]);
+    }
+    for (auto& team : teams) {
+      cuda::snap::find_grids<kLanes * kWords * 2>(team);
+      cuda::snap::store_groups<kLanes, kWords>(team);
+    }
+  }
+}
+
 template <int kWords, int kWarps>
 void across(const cuda::snap::Operand& o) {
   cuda::snap::Shared<kWarps> shared;
@@ -128,6 +188,19 @@ inline void run_on_host(int variant, const cuda::snap::Operand& o,
       [](const auto& operand, SnapFault) { across<32, 8>(operand); },
       [](const auto& operand, SnapFault) { across<64, 8>(operand); },
       [](const auto& operand, SnapFault) { any(operand); },
+      groups<4, 8, 2>,
+      groups<4, 8, 1>,
+      groups<4, 8, 4>,
+      groups<8, 8, 2>,
+      groups<8, 8, 1>,
+      groups<8, 8, 4>,
+      groups<16, 8, 2>,
+      groups<16, 8, 1>,
+      groups<16, 8, 4>,
+      groups<32, 8, 2>,
+      groups<32, 8, 1>,
+      groups<32, 8, 4>,
+      groups<32, 16, 1>,
   };
   static_assert(sizeof kRuns / sizeof *kRuns == cuda::snap::kVariantCount);
   kRuns[variant](o, fault);
