@@ -126,7 +126,8 @@ Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
   // The products of one chunk run beside the join of another.
   const bool apart = state_->chunk_count_of(max_m) > 1;
   const std::size_t root = padded(static_cast<std::size_t>(max_m) * n * sizeof(float));
-  return state_->nodes.size() * root +
+  const bool outside = !state_->join.roots_in_window(max_m);
+  return (outside ? state_->nodes.size() * root : 0) +
          (apart ? of_join + of_products : std::max(of_join, of_products));
 }
 
@@ -146,9 +147,11 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
+  const bool in_window = join.roots_in_window(m);
   std::vector<std::byte*> roots;
   for (std::size_t i = 0; i < state_->nodes.size(); ++i) {
-    roots.push_back(static_cast<std::byte*>(take(workspace, root_bytes).data));
+    roots.push_back(in_window ? join.root_in_window(i)
+                              : static_cast<std::byte*>(take(workspace, root_bytes).data));
   }
   // In one chunk the products come before the join, so they may share what it uses after them.
   Workspace of_products = workspace;
@@ -182,7 +185,7 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
     }
     std::vector<const void*> of_rows;
     for (std::size_t i = 0; i < roots.size(); ++i) of_rows.push_back(root_of(i, rows));
-    return join.run(on, rows.size(), of_rows, part, workspace, info);
+    return join.run(on, rows.size(), of_rows, part, workspace, info, in_window ? rows.begin : -1);
   };
   return join.or_nan(run_chunks(chunks, stream, *state_->device, join.state()), local.d);
 }
