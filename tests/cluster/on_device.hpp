@@ -122,6 +122,7 @@ inline std::string run_on_device(const Communicator& communicator, const Backend
   const Status ran = replays > 0 ? device.replay(stream, enqueue, replays) : enqueue(stream);
   if (!ran) return ran.message();
   if (Status s = device.synchronize(stream); !s) return s.message();
+  if (Status s = communicator.health(); !s) return s.message();
   return arrays.verdict(sample);
 }
 
