@@ -6,6 +6,7 @@
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/fp8_plan.hpp"
 #include "backends/cuda/grouped_plan.hpp"
+#include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
 #include "cuda/fp8/launch.hpp"
@@ -133,6 +134,7 @@ class CudaBackend final : public Backend {
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }
+  const PeerEngine* peers() const noexcept override { return &cuda::peer_engine(); }
 
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {

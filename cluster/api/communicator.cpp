@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cluster/peers/device_window.hpp"
 #include "cluster/peers/host_window.hpp"
 #include "detgemm/version.hpp"
 
@@ -8,6 +9,31 @@ namespace detgemm::cluster {
 
 Transport::~Transport() = default;
 bool Transport::enqueues(DeviceKind /*kind*/) const noexcept { return false; }
+
+namespace {
+
+Status make_windows(Communicator::State& state) {
+  const Options& options = state.options;
+  if (window_kind(options) == DeviceKind::host) {
+    auto window = make_host_window(state, options.window_bytes);
+    if (window) state.window = *window;
+    return window.status();
+  }
+  auto window = make_device_window(state, *options.window_backend, options.window_bytes);
+  if (window) state.device_window = *window;
+  return window.status();
+}
+
+}  // namespace
+
+Status Communicator::State::health() {
+  const std::scoped_lock lock(mutex);
+  if (broken.ok()) broken = transport->health();
+  if (broken.ok() && device_window != nullptr) {
+    broken = status_of(device_window->failure(), transport->size(), options.patience);
+  }
+  return broken;
+}
 
 Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
                                           const Options& options) {
@@ -30,16 +56,14 @@ Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
   const Facts facts{{"detgemm", DETGEMM_VERSION_STRING},
                     {"size", std::to_string(size)},
                     {"check_calls", options.check_calls ? "true" : "false"},
-                    {"window_bytes", std::to_string(options.window_bytes)}};
+                    {"window_bytes", std::to_string(options.window_bytes)},
+                    {"window_backend's device", std::string(name(window_kind(options)))}};
   if (Status s = agree(*state, mine, facts); !s) return s;
   if (options.window_bytes > 0 && size > 1) {
-    auto window = make_host_window(*state, options.window_bytes);
-    if (window) {
-      state->window = *std::move(window);
-    } else if (window.status().code() == Errc::peer) {
-      return window.status();
-    } else {
-      state->no_window = window.status().message();  // gather and scatter go on
+    if (Status s = make_windows(*state); s.code() == Errc::peer) {
+      return s;
+    } else if (!s) {
+      state->no_window = s.message();  // gather and scatter go on
     }
   }
   return Communicator(std::move(state));
@@ -52,10 +76,12 @@ Status Communicator::health() const { return state_->health(); }
 void Communicator::abort() const noexcept {
   state_->transport->abort();
   if (state_->window != nullptr) state_->window->give_up();
+  if (state_->device_window != nullptr) state_->device_window->give_up();
 }
 std::string Communicator::describe() const {
+  const PeerWindow* const window = state_->device_window.get();
   return state_->transport->description() + ", rank " + std::to_string(rank()) + " of " +
-         std::to_string(size());
+         std::to_string(size()) + (window == nullptr ? "" : ", " + window->description());
 }
 
 }  // namespace detgemm::cluster

@@ -94,27 +94,66 @@ Result<Join> Join::create(const Communicator& communicator, const Backend& backe
   facts.push_back({"output", std::string(name(output))});
   facts.push_back({"algorithm", std::string(name(algorithm))});
   Join join(communicator, *std::move(plan), shares, output, algorithm);
-  if (!uses_peers(algorithm) || communicator.size() == 1 || whole.k == 0) return join;
-  const Window* const window = communicator.state().window.get();
-  const std::string what = "algorithm is " + std::string(name(algorithm)) + ": ";
-  if (window == nullptr) {
-    return unsupported(what + "these ranks have no windows: " + communicator.state().no_window);
-  }
-  if (const DeviceKind kind = backend.device().kind(); kind != DeviceKind::host) {
-    return unsupported(what + "windows are memory of the host, and backend " +
-                       std::string(backend.name()) + " computes in memory of the kind " +
-                       std::string(name(kind)));
-  }
-  auto layout =
-      PeerLayout::of(algorithm, output, shares, whole.n, whole.contract.output, window->bytes());
-  if (!layout) return layout.status();
-  join.layout_ = *std::move(layout);
+  if (communicator.size() == 1 || whole.k == 0) return join;
+  if (Status s = join.plan_peers(backend); !s) return s;
   return join;
+}
+
+/// Decides whether windows are used; refused where they are asked for and cannot be.
+Status Join::plan_peers(const Backend& backend) {
+  const bool asked = uses_peers(algorithm_);
+  const std::string what = "algorithm is " + std::string(name(algorithm_)) + ": ";
+  const DeviceKind kind = backend.device().kind();
+  const DeviceKind memory = window_kind(state().options);
+  const PeerWindow* const on_device = state().device_window.get();
+  if (state().window == nullptr && on_device == nullptr) {
+    return asked ? unsupported(what + "these ranks have no windows: " + state().no_window)
+                 : Status{};
+  }
+  if (kind != memory) {
+    return asked ? unsupported(what + "windows are memory of the " +
+                               (memory == DeviceKind::host ? "host" : "kind " +
+                                                                std::string(name(memory))) +
+                               ", and backend " + std::string(backend.name()) +
+                               " computes in memory of the kind " + std::string(name(kind)))
+                 : Status{};
+  }
+  const std::size_t bytes = on_device != nullptr ? on_device->bytes() : state().window->bytes();
+  if (on_device == nullptr) {
+    if (!asked) return {};
+    auto layout =
+        PeerLayout::of(algorithm_, output_, shares_, spec().n, spec().contract.output, bytes);
+    if (layout) layout_ = *std::move(layout);
+    return layout.status();
+  }
+  if (algorithm_ == Algorithm::push) {
+    return unsupported(what + "windows of devices have one_shot and two_shot");
+  }
+  if (!asked && algorithm_ != Algorithm::automatic) return {};
+  auto layout = DeviceLayout::of(shares_, output_, spec().n, spec().contract.output, bytes);
+  Status fits = on_device->supports(spec(), layout.nodes);
+  const bool one = algorithm_ == Algorithm::one_shot;
+  if (fits && (one ? layout.one_shot_rows : layout.two_shot_rows) < 1) {
+    fits = invalid("window_bytes leaves " + std::to_string(bytes) +
+                   " bytes: not one row of n = " + std::to_string(spec().n) + " and " +
+                   std::to_string(layout.nodes.size()) + " nodes has room with " +
+                   std::string(one ? "one_shot" : "two_shot"));
+  }
+  if (fits) device_layout_ = std::move(layout);
+  return asked ? fits : Status{};  // automatic sends messages then
+}
+
+Algorithm Join::by_device(std::int64_t m) const {
+  if (output_ == Placement::rows) return Algorithm::two_shot;
+  if (algorithm_ != Algorithm::automatic) return algorithm_;
+  const Algorithm chosen = choose_by_peers(m, spec().n, ranks(), device_layout_->nodes.size());
+  return m <= device_layout_->rows(chosen) ? chosen : Algorithm::two_shot;
 }
 
 bool Join::scatters(std::int64_t m) const {
   if (output_ == Placement::rows) return true;
   if (by_peers()) return algorithm_ != Algorithm::one_shot;
+  if (by_device()) return by_device(m) != Algorithm::one_shot;
   // Where a rank has no rows, messages run one way and then the other. On two H200s the second one
   // did not arrive over NCCL 2.28.9; the cause is not known (docs/log/cluster.md).
   if (rows_of(m, ranks() - 1, ranks()).size() == 0) return false;
@@ -146,6 +185,7 @@ std::size_t Join::workspace_bytes(std::int64_t max_m) const {
   const auto received_bytes = [&](std::int64_t rows) {
     return foreign_nodes() * padded(root_bytes(rows));
   };
+  if (by_device()) return 0;
   if (by_peers()) return padded(*plan_.workspace_bytes(max_m));
   // The algorithm may be another one for fewer rows.
   std::size_t bytes = received_bytes(rows_of(max_m, 0, ranks()).size());
@@ -240,7 +280,8 @@ Status Join::share_rows(Stream stream, std::int64_t m, const Matrix& d, Workspac
 }
 
 Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roots,
-                 const Operands& local, Workspace workspace, RunInfo* info) const {
+                 const Operands& local, Workspace workspace, RunInfo* info,
+                 std::int64_t window_row) const {
   if (m == 0 || spec().n == 0) {
     if (info != nullptr) info->kernel = "none (no outputs)";
     return {};
@@ -248,6 +289,11 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
   if (by_peers()) {
     return PeerCall{state(), plan_, shares_, layout_, output_,   algorithm_, number_,
                     stream,  m,     roots,   local,   workspace, info}
+        .run();
+  }
+  if (by_device()) {
+    return DeviceCall{state(), spec(), *device_layout_, output_, by_device(m),
+                      number_, plan_.backend().device(), stream, m, roots, window_row, local, info}
         .run();
   }
   const bool scatter = scatters(m);
@@ -298,11 +344,17 @@ Status Join::or_nan(Status status, const Matrix& d) const {
 }
 
 std::string Join::describe(std::int64_t m) const {
-  const std::string how = by_peers() ? std::string(name(algorithm_)) + " in pieces of " +
-                                           std::to_string(layout_.rows) + " rows" +
-                                           (scatters(m) ? " of each rank" : "") + ", windows of " +
-                                           std::to_string(state().window->bytes()) + " bytes"
-                                     : std::string(scatters(m) ? "scatter" : "gather");
+  std::string how{scatters(m) ? "scatter" : "gather"};
+  if (by_peers()) {
+    how = std::string(name(algorithm_)) + " in pieces of " + std::to_string(layout_.rows) +
+          " rows" + (scatters(m) ? " of each rank" : "") + ", windows of " +
+          std::to_string(state().window->bytes()) + " bytes";
+  } else if (by_device()) {
+    const Algorithm chosen = by_device(m);
+    how = std::string(name(chosen)) + " in pieces of " +
+          std::to_string(device_layout_->rows(chosen)) + " rows, windows of " +
+          std::to_string(state().device_window->bytes()) + " bytes on each device";
+  }
   return "join       " + how + ", output " + std::string(name(output_)) + ", " +
          std::to_string(shares_.cover(rank()).size()) + " nodes here, " +
          std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cluster/peers/device_join.hpp"
 #include "cluster/peers/peer_join.hpp"
 
 namespace detgemm::cluster {
@@ -14,7 +15,8 @@ namespace detgemm::cluster {
 ///   scatter   roots_r --slice q to rank q--> rows r of all roots --combine--> rows r of D
 ///             rows r of D --to all--> D                    (not with Placement::rows)
 ///
-/// With one_shot, two_shot and push no messages are sent: peer_join.hpp.
+/// With one_shot, two_shot and push no messages are sent: peer_join.hpp, and device_join.hpp where
+/// windows are in the memory of devices.
 ///
 /// Messages between two ranks are listed node by node, in leaf order, on both sides.
 class Join {
@@ -28,8 +30,20 @@ class Join {
   std::size_t workspace_bytes(std::int64_t max_m) const;
   /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The
   /// roots may be overwritten by later work on the stream only after this has finished there.
+  /// `window_row`: they lie in the places that root_in_window gives, from this row on; -1: elsewhere.
   Status run(Stream stream, std::int64_t m, std::span<const void* const> roots,
-             const Operands& local, Workspace workspace, RunInfo* info) const;
+             const Operands& local, Workspace workspace, RunInfo* info,
+             std::int64_t window_row = -1) const;
+
+  /// Whether products of m rows may write their roots into the window, where two_shot reads them.
+  bool roots_in_window(std::int64_t m) const {
+    return by_device() && m <= device_layout_->window_rows(spec().n);
+  }
+  /// Where the root of this rank's node i then goes.
+  std::byte* root_in_window(std::size_t i) const {
+    return state().device_window->data() + device_layout_->roots_at +
+           i * device_layout_->root_stride;
+  }
 
   /// ok, or which argument of a call breaks a rule; nothing is written.
   Status check(Stream stream, std::int64_t m, const Operands& local) const;
@@ -63,6 +77,11 @@ class Join {
 
   /// Windows are used: not for one rank or for no products, whose join needs nobody.
   bool by_peers() const { return layout_.rows > 0; }
+  /// Windows in memory of the backend's device are used, likewise.
+  bool by_device() const { return device_layout_.has_value(); }
+  /// How m rows are joined then.
+  Algorithm by_device(std::int64_t m) const;
+  Status plan_peers(const Backend& backend);
   std::size_t root_bytes(std::int64_t rows) const;
   std::size_t d_bytes(std::int64_t rows) const;  ///< packed
   std::size_t foreign_nodes() const;
@@ -79,7 +98,8 @@ class Join {
   Placement output_;
   Algorithm algorithm_;
   int number_ = 0;
-  PeerLayout layout_;  ///< without rows where windows are not used
+  PeerLayout layout_;  ///< without rows where windows of the host are not used
+  std::optional<DeviceLayout> device_layout_;
 };
 
 /// The facts of a problem that all ranks must have in common.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <future>
 
+#include "detgemm/peers.hpp"
+
 namespace detgemm::cluster {
 namespace {
 
@@ -91,7 +93,7 @@ Status prepare_side(Communicator::State& state, Device& device, std::int32_t ask
   const Transport& transport = *state.transport;
   if (state.side != nullptr || transport.size() == 1 || asked == 1 ||
       device.kind() == DeviceKind::host || !device.orders_streams() ||
-      !transport.enqueues(device.kind())) {
+      !(transport.enqueues(device.kind()) || state.device_window != nullptr)) {
     return {};
   }
   const auto stream = device.create_stream();

@@ -67,9 +67,9 @@ ConstMatrix products_of(ConstMatrix view, bool along_columns, KRange range) {
   return view;
 }
 
-/// A and B of this rank, as if the product went to the workspace.
+/// A and B of this rank, whose product goes to `root`.
 Status check_inputs(const GemmSpec& whole, KRange share, std::int64_t m, const Operands& local,
-                    Workspace workspace) {
+                    void* root) {
   if (share.begin == share.end) return {};  // they are not looked at
   GemmSpec part;
   part.n = whole.n;
@@ -78,7 +78,7 @@ Status check_inputs(const GemmSpec& whole, KRange share, std::int64_t m, const O
   part.op_b = whole.op_b;
   part.contract = whole.contract;
   part.contract.output = DType::fp32;
-  return validate(part, {local.a, local.b, row_major(workspace.data, m, whole.n, DType::fp32)});
+  return validate(part, {local.a, local.b, row_major(root, m, whole.n, DType::fp32)});
 }
 
 }  // namespace
@@ -126,7 +126,8 @@ Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
   // The products of one chunk run beside the join of another.
   const bool apart = state_->chunk_count_of(max_m) > 1;
   const std::size_t root = padded(static_cast<std::size_t>(max_m) * n * sizeof(float));
-  return state_->nodes.size() * root +
+  const bool outside = !state_->join.roots_in_window(max_m);
+  return (outside ? state_->nodes.size() * root : 0) +
          (apart ? of_join + of_products : std::max(of_join, of_products));
 }
 
@@ -136,19 +137,22 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   const GemmSpec& whole = join.spec();
   // A job that is broken refuses before it multiplies, and before it waits for anybody.
   if (Status broken = join.state().health(); !broken) return broken;
+  const bool in_window = join.roots_in_window(m);
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
     const auto needed = workspace_bytes(m);
     if (!needed) return needed.status();
     if (Status s = check_workspace(workspace, *needed); !s) return s;
-    return check_inputs(whole, state_->share, m, local, workspace);
+    void* const root = in_window ? join.root_in_window(0) : workspace.data;
+    return check_inputs(whole, state_->share, m, local, root);
   };
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
   std::vector<std::byte*> roots;
   for (std::size_t i = 0; i < state_->nodes.size(); ++i) {
-    roots.push_back(static_cast<std::byte*>(take(workspace, root_bytes).data));
+    roots.push_back(in_window ? join.root_in_window(i)
+                              : static_cast<std::byte*>(take(workspace, root_bytes).data));
   }
   // In one chunk the products come before the join, so they may share what it uses after them.
   Workspace of_products = workspace;
@@ -182,7 +186,7 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
     }
     std::vector<const void*> of_rows;
     for (std::size_t i = 0; i < roots.size(); ++i) of_rows.push_back(root_of(i, rows));
-    return join.run(on, rows.size(), of_rows, part, workspace, info);
+    return join.run(on, rows.size(), of_rows, part, workspace, info, in_window ? rows.begin : -1);
   };
   return join.or_nan(run_chunks(chunks, stream, *state_->device, join.state()), local.d);
 }

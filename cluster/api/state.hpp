@@ -10,10 +10,20 @@
 
 #include "detgemm/cluster.hpp"
 
+namespace detgemm {
+class PeerWindow;
+}
+
 namespace detgemm::cluster {
 
 class SideStream;
 class Window;
+
+/// The kind of device in whose memory windows are.
+inline DeviceKind window_kind(const Options& options) {
+  return options.window_backend == nullptr ? DeviceKind::host
+                                           : options.window_backend->device().kind();
+}
 
 /// What the copies of a communicator share.
 struct Communicator::State {
@@ -22,15 +32,12 @@ struct Communicator::State {
   int plans = 0;                     ///< how many all ranks made together, and so in one order
   std::shared_ptr<SideStream> side;  ///< null where nothing runs beside the caller's stream
 
-  std::shared_ptr<Window> window;  ///< null where there is none, and then why
-  std::string no_window = "window_bytes is 0";
+  std::shared_ptr<Window> window;             ///< of the host; null where there is none
+  std::shared_ptr<PeerWindow> device_window;  ///< of devices, likewise
+  std::string no_window = "window_bytes is 0";  ///< why there is neither
 
   /// The first failure, which stays.
-  Status health() {
-    const std::scoped_lock lock(mutex);
-    if (broken.ok()) broken = transport->health();
-    return broken;
-  }
+  Status health();
   /// Remembers a failure of the transport; anything else leaves it as it is.
   Status after(Status status) {
     const std::scoped_lock lock(mutex);

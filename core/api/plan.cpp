@@ -14,11 +14,16 @@
 #include "core/api/plan_checks.hpp"
 #include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
+#include "detgemm/peers.hpp"
 
 namespace detgemm {
 
 Backend::~Backend() = default;
 PlanImpl::~PlanImpl() = default;
+PeerWindow::~PeerWindow() = default;
+PeerMemory::~PeerMemory() = default;
+PeerEngine::~PeerEngine() = default;
+const PeerEngine* Backend::peers() const noexcept { return nullptr; }
 
 // A member function on what may be no object would be undefined, so the mark is read as bytes: it
 // is the first member, behind the pointer to the virtual functions.

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
-//      [--trace] [--one-chunk] [--one-way]
+//      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
 // than P GPUs. With --plant roots are mixed up on their way, and the run must fail. To find what
 // hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
 // moves nothing beside a product, --one-way does nothing but send messages one way, in every manner
-// of tests/cluster/one_way.hpp, and says which ones did not end. Compiled with GPUS_STAND_IN it
+// of tests/cluster/one_way.hpp, and says which ones did not end. --peers needs no NCCL: ranks join
+// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads that
+// all have device 0; at least N outputs are compared on each rank, or as many as S seconds allow.
+// Compiled with GPUS_STAND_IN it
 // runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
@@ -22,6 +25,7 @@
 #include "bench/cluster/ranks.hpp"
 #include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
+#include "tests/cluster/gpu_peers.hpp"
 #include "tests/cluster/one_way.hpp"
 #include "tests/cluster/passing.hpp"
 
@@ -42,6 +46,8 @@ using bench::Ranks;
 struct Settings {
   int ranks = 2;
   bool threads = false, plant = false, trace = false, one_chunk = false, one_way = false;
+  bool peers = false, same_device = false;
+  double outputs = 2e8, seconds = 40;
   std::string nccl, json;
   std::uint64_t seeds = 40;
   int replays = 1000;
@@ -390,6 +396,34 @@ class Run {
   bool complete_ = false;
 };
 
+/// With --peers; the same on all ranks.
+int run_peers(Ranks& ranks, const Settings& settings) {
+  use_gpu(settings.same_device ? 0 : ranks.rank());
+  PeerSettings what;
+  what.seeds = settings.seeds;
+  what.replays = settings.replays;
+  what.outputs = settings.outputs;
+  what.seconds = settings.seconds;
+  PeerRun run(ranks, gpu_backend(), what);
+  const int failed = run.all();
+  if (ranks.rank() != 0) return 0;
+  nlohmann::ordered_json checks;
+  for (const auto& [name, c] : run.checks()) {
+    checks[name] = {{"runs", c.runs}, {"outputs", c.outputs}, {"failed", c.failed}};
+  }
+  const nlohmann::ordered_json out{{"ranks", ranks.size()},
+                                   {"ranks_are", settings.threads ? "threads" : "processes"},
+                                   {"same_device", settings.same_device},
+                                   {"transport", run.name()},
+                                   {"device", gpu_backend().device().description()},
+                                   {"checks", checks},
+                                   {"complete", true},
+                                   {"failed", failed}};
+  if (!settings.json.empty()) std::ofstream(settings.json) << out.dump(1) << "\n";
+  std::printf("%s\n", out.dump(1).c_str());
+  return failed == 0 ? 0 : 1;
+}
+
 int run(const std::vector<std::string>& words) {
   Settings settings;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -398,7 +432,9 @@ int run(const std::vector<std::string>& words) {
                                                 {"--plant", &settings.plant},
                                                 {"--trace", &settings.trace},
                                                 {"--one-chunk", &settings.one_chunk},
-                                                {"--one-way", &settings.one_way}};
+                                                {"--one-way", &settings.one_way},
+                                                {"--peers", &settings.peers},
+                                                {"--same-device", &settings.same_device}};
     if (const auto at = switches.find(word); at != switches.end()) {
       *at->second = true;
       continue;
@@ -413,18 +449,32 @@ int run(const std::vector<std::string>& words) {
       settings.seeds = std::stoull(value);
     } else if (word == "--replays") {
       settings.replays = std::stoi(value);
+    } else if (word == "--outputs") {
+      settings.outputs = std::stod(value);
+    } else if (word == "--seconds") {
+      settings.seconds = std::stod(value);
     } else if (word == "--json") {
       settings.json = value;
     } else {
       throw std::invalid_argument("option is \"" + word + "\": see the head of gpus.cpp");
     }
   }
+  if (settings.same_device && !(settings.peers && settings.threads)) {
+    throw std::invalid_argument("--same-device goes with --peers and --threads");
+  }
+  // Kernels of ranks that share a device wait for each other: none may stand behind another's in a
+  // queue of the device, and none may be loaded while others wait.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   const int gpus = bench::ask_in_a_process(count_gpus);
-  if (gpus < settings.ranks) {
+  const int needed = settings.same_device ? 1 : settings.ranks;
+  if (gpus < needed) {
     std::printf("skipped: %d GPUs for %d ranks\n", gpus, settings.ranks);
     return 77;
   }
-  const auto body = [&](Ranks& ranks) { return Run(ranks, settings).all(); };
+  const auto body = [&](Ranks& ranks) {
+    return settings.peers ? run_peers(ranks, settings) : Run(ranks, settings).all();
+  };
   return settings.threads ? bench::run_as_threads(settings.ranks, body)
                           : bench::run_as_processes(settings.ranks, body);
 }

@@ -100,10 +100,10 @@ struct SampleOnDevice {
 };
 
 /// The sample on the ranks of a communicator, `replays` times from a graph (0: without one): "" or
-/// what is wrong.
+/// what is wrong. `before` is done before the call, when all arrays are there.
 inline std::string run_on_device(const Communicator& communicator, const Backend& backend,
                                  const Sample& sample, const RowParallelOptions& options,
-                                 int replays) {
+                                 int replays, const std::function<void()>& before = {}) {
   Device& device = backend.device();
   const auto plan = RowParallelPlan::create(communicator, backend, sample.spec, options);
   if (!plan) return plan.status().message();
@@ -115,12 +115,14 @@ inline std::string run_on_device(const Communicator& communicator, const Backend
   const std::size_t bytes = *plan->workspace_bytes(sample.m);
   const OnDevice scratch(device, bytes);
   const OwnStream stream(device);
+  if (before) before();
   const auto enqueue = [&](Stream on) {
     return plan->run(on, sample.m, arrays.operands(sample), {scratch.data(), bytes});
   };
   const Status ran = replays > 0 ? device.replay(stream, enqueue, replays) : enqueue(stream);
   if (!ran) return ran.message();
   if (Status s = device.synchronize(stream); !s) return s.message();
+  if (Status s = communicator.health(); !s) return s.message();
   return arrays.verdict(sample);
 }
 

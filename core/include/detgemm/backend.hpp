@@ -125,6 +125,8 @@ class DETGEMM_API PlanImpl {
 // Many products at once: detgemm/grouped.hpp.
 struct GroupedSpec;
 class GroupedPlanImpl;
+// Windows in the memory of several devices: detgemm/peers.hpp.
+class PeerEngine;
 
 /// One way to compute contracts: an object found by its name, which accepts a problem or refuses it
 /// with a sentence. To add a backend, implement this class and add a line to
@@ -180,6 +182,10 @@ class DETGEMM_API Backend {
   /// refuses as `supports_grouped` does.
   virtual Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
       const GroupedSpec& spec, const PlanOptions& options) const;
+
+  /// Windows in memory that devices of one host share, and joins through them; null, which is the
+  /// default, where the backend has none.
+  virtual const PeerEngine* peers() const noexcept;
 
   /// Whether there is a backend at this address of readable memory: false where the C interface was
   /// handed garbage.

@@ -136,8 +136,13 @@ struct Options {
   bool check_calls = false;
   /// Of the memory that a rank lets the others of its host read and write, for the algorithms of
   /// peers; allocated when the communicator is made, and one more such memory per rank is mapped.
-  /// 0: none. Memory of the host alone so far.
+  /// 0: none.
   std::size_t window_bytes = 0;
+  /// Whose plans use the windows. Null: those of every backend that computes in the host's memory,
+  /// where the windows then are. Else they are in the memory of the device that is current while the
+  /// communicator is made, which must be one of this backend's; `patience` then limits every wait
+  /// of its kernels, so it must not be 0.
+  const Backend* window_backend = nullptr;
 };
 
 /// Ranks that work together. Creating one is collective, and so is every call on it. Copies share
@@ -177,14 +182,18 @@ class DETGEMM_API Communicator {
 /// and through windows of the ranks of one host (Options::window_bytes), where no messages are
 /// sent:
 ///
-///   one_shot  every rank reads all roots in the others' windows and joins all of D
-///   two_shot  rank r reads its rows of all roots, joins them, and writes its rows of D to all
-///   push      rank r's rows of all roots are written into its window; it joins and writes as above
+///   one_shot  every rank has all roots, in its window or the others', and joins all of D
+///   two_shot  rank r reads its rows of all roots and joins them; its rows of D go to all
+///   push      rank r's rows of all roots are written into its window; it joins and writes as
+///             above. Windows of the host alone
 ///
-/// A rank that does not come in time, or comes with another call, leaves canonical NaN in all of D
-/// and the code `peer` on every rank. Automatic never takes these three: they were not measured.
+/// A rank that does not come in time, or comes with another call, leaves canonical NaN in D and the
+/// code `peer` on every rank. Windows of the host: in all of D, and the call returns it. Of devices:
+/// in every output that was not joined, and `health` and later calls say so, since calls return
+/// before they have run.
 ///
-/// Automatic takes scatter where every rank has 8 rows and more, and where a rank has none it is
+/// Automatic takes one_shot or two_shot where there are windows of the backend's device, by the size
+/// of the call, and never windows of the host. Else it takes scatter where every rank has 8 rows and more, and where a rank has none it is
 /// gather, whatever is asked. Rows of a D with gaps are packed by copies on the stream before they
 /// travel.
 enum class Algorithm : std::int32_t {

@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/cuda/peers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "backends/cuda/peer_memory.hpp"
+#include "backends/gpu/address_rules.hpp"
+#include "backends/gpu/arguments.hpp"
+#include "core/arithmetic/step.hpp"
+#include "core/contract/cover.hpp"
+
+namespace detgemm::cuda {
+namespace {
+
+using peers::Header;
+using peers::Job;
+using Clock = std::chrono::steady_clock;
+
+/// How long a window waits, when it is destroyed, until no rank will touch it.
+constexpr auto kFarewell = std::chrono::seconds(2);
+/// What CUDA IPC is given to unmap what others are about to unmap.
+constexpr auto kUnmapping = std::chrono::milliseconds(50);
+
+/// How many nodes end with each node, as far as kernels can do it; see supports().
+void closes_of(const GemmSpec& spec, std::span<const LeafRange> nodes, std::uint8_t* closes) {
+  const std::int64_t sums = arithmetic::sums_per_leaf(spec.contract.arithmetic);
+  const std::int64_t leaves = spec.contract.leaves(spec.k) * sums;
+  for (const LeafRange& node : nodes) {
+    *closes++ = static_cast<std::uint8_t>(
+        nodes_closed_by(LeafRange{node.begin * sums, node.end * sums}, leaves));
+  }
+}
+
+class CudaPeerWindow final : public PeerWindow {
+ public:
+  CudaPeerWindow(std::unique_ptr<CudaPeerMemory> memory, int rank, std::vector<CudaCard> cards,
+                 std::vector<Reached> reached, std::chrono::milliseconds patience)
+      : memory_(std::move(memory)),
+        rank_(rank),
+        cards_(std::move(cards)),
+        reached_(std::move(reached)),
+        patience_(patience) {
+    most_ctas_ = peers::kMaxCtas;
+    bool shared = false;
+    for (std::size_t r = 0; r < cards_.size(); ++r) {
+      most_ctas_ = std::min(most_ctas_, cards_[r].sms);
+      for (std::size_t q = 0; q < r; ++q) shared = shared || cards_[q].device == cards_[r].device;
+    }
+    // On a device of several ranks, those that wait must leave room for the products of others.
+    if (shared) most_ctas_ = std::max(1, most_ctas_ / (4 * ranks()));
+  }
+
+  ~CudaPeerWindow() override {
+    const OnDeviceOf here(own().ordinal);
+    const bool quiet = failure().why == PeerFailure::Why::none && say_farewell();
+    const bool mapped =
+        std::any_of(reached_.begin(), reached_.end(), [](const Reached& r) { return r.mapped(); });
+    reached_.clear();
+    if (!quiet) {
+      memory_->keep();  // somebody may still use it
+    } else if (mapped) {
+      std::this_thread::sleep_for(kUnmapping);
+    }
+  }
+
+  std::byte* data() const noexcept override { return data_of(rank_); }
+  std::size_t bytes() const noexcept override { return own().bytes; }
+
+  Status mark_all() override {
+    for (int r = 0; r < ranks(); ++r) {
+      if (Status s = write(&header_of(r)->mark[rank_], own().mark); !s) return s;
+    }
+    return {};
+  }
+  Status find_marks() override {
+    for (int r = 0; r < ranks(); ++r) {
+      const auto found = read(&header_of(rank_)->mark[r]);
+      if (!found) return found.status();
+      if (*found == cards_[static_cast<std::size_t>(r)].mark) continue;
+      return {Errc::unavailable, "cuda: what rank " + std::to_string(r) +
+                                     " writes does not come to the window of rank " +
+                                     std::to_string(rank_)};
+    }
+    return {};
+  }
+
+  Status supports(const GemmSpec& spec, std::span<const LeafRange> nodes) const override {
+    const auto limit = static_cast<std::size_t>(peers::kMaxNodes);
+    if (nodes.size() > limit) {
+      return unsupported("cuda: shares have " + std::to_string(nodes.size()) +
+                         " nodes of the tree: kernels of peers join at most " +
+                         std::to_string(limit));
+    }
+    std::uint8_t closes[peers::kMaxNodes];
+    closes_of(spec, nodes, closes);
+    const int waiting = peers::most_waiting(closes, static_cast<int>(nodes.size()));
+    if (waiting <= peers::kMaxWaiting) return {};
+    return unsupported("cuda: shares let " + std::to_string(waiting) +
+                       " sums wait at one time: kernels of peers hold at most " +
+                       std::to_string(peers::kMaxWaiting));
+  }
+
+  Status join(Stream stream, const GemmSpec& spec, const PeerJoin& what,
+              RunInfo* info) const override {
+    const auto on = gpu::handle<Cuda>(stream);
+    const int device = own().ordinal;
+    if (Status s = gpu::check_stream<Cuda>(on, device); !s) return s;
+    if (Status s = gpu::check_outputs<Cuda>(spec, what.operands, device); !s) return s;
+    for (std::size_t i = 0; i < what.roots.size(); ++i) {
+      const std::string name = "roots[" + std::to_string(i) + "]";
+      if (Status s = gpu::check_array<Cuda>(name, what.roots[i], device); !s) return s;
+    }
+    const Job job = job_of(spec, what);
+    const cudaError_t error = peers::enqueue(job, most_ctas_, on, true);
+    if (error != cudaSuccess) return failed("launching " + peers::name(job), error);
+    if (info != nullptr) info->kernel = peers::name(job);
+    return {};
+  }
+
+  PeerFailure failure() const noexcept override {
+    const std::uint64_t word =
+        std::atomic_ref<std::uint64_t>(*memory_->host_word()).load(std::memory_order_acquire);
+    return {static_cast<PeerFailure::Why>(word >> 48), static_cast<int>(word & 0xffffffU),
+            static_cast<int>(word >> 24 & 0xffffffU)};
+  }
+
+  /// Kernels that wait look at the host's word from time to time; the others' hear it from them,
+  /// or find that this rank is late.
+  void give_up() noexcept override {
+    std::uint64_t none = 0;
+    std::atomic_ref<std::uint64_t>(*memory_->host_word())
+        .compare_exchange_strong(none, peers::reason(peers::Why::aborted, rank_));
+    const OnDeviceOf here(own().ordinal);
+    for (int r = 0; r < ranks(); ++r) {
+      if (!write(&header_of(r)->given_up, peers::reason(peers::Why::aborted, rank_))) return;
+    }
+  }
+
+  std::string description() const override {
+    return "windows of " + std::to_string(bytes()) + " bytes on " + std::to_string(ranks()) +
+           " ranks' devices, at most " + std::to_string(most_ctas_) + " CTAs";
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(cards_.size()); }
+  const CudaCard& own() const { return memory_->facts(); }
+  std::byte* memory_of(int rank) const {
+    if (rank == rank_) return memory_->memory();
+    return reached_[static_cast<std::size_t>(rank < rank_ ? rank : rank - 1)].memory();
+  }
+  Header* header_of(int rank) const { return reinterpret_cast<Header*>(memory_of(rank)); }
+  std::byte* data_of(int rank) const { return memory_of(rank) + sizeof(Header); }
+
+  /// Words of a header from and to the host, on a stream of this thread's own.
+  Status copy(void* to, const void* from) const {
+    cudaError_t error =
+        cudaMemcpyAsync(to, from, sizeof(std::uint64_t), cudaMemcpyDefault, cudaStreamPerThread);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(cudaStreamPerThread);
+    return error == cudaSuccess ? Status{} : failed("copying a word of a window", error);
+  }
+  Status write(std::uint64_t* to, std::uint64_t value) const { return copy(to, &value); }
+  Result<std::uint64_t> read(const std::uint64_t* from) const {
+    std::uint64_t value = 0;
+    if (Status s = copy(&value, from); !s) return s;
+    return value;
+  }
+
+  /// Whether every rank has said that it will not touch this window again.
+  bool say_farewell() const {
+    for (int r = 0; r < ranks(); ++r) {
+      if (!write(&header_of(r)->left[rank_], 1)) return false;
+    }
+    const auto from = Clock::now();
+    for (int r = 0; r < ranks();) {
+      const auto left = read(&header_of(rank_)->left[r]);
+      if (!left || Clock::now() - from > kFarewell) return false;
+      if (*left != 0) {
+        ++r;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    return true;
+  }
+
+  Job job_of(const GemmSpec& spec, const PeerJoin& what) const {
+    Job job;
+    job.g = gpu::arguments_of(spec, what.operands);
+    job.rank = rank_;
+    job.ranks = ranks();
+    job.nodes = static_cast<int>(what.nodes.size());
+    job.own = static_cast<int>(what.roots.size());
+    job.two_shot = what.two_shot;
+    job.rows_out = what.rows_out;
+    job.step = what.step & ((std::uint64_t{1} << peers::kStepBits) - 1);
+    job.limit_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(patience_).count());
+    job.host_word = memory_->host_word();
+    job.mail_at = what.mail_at;
+    job.mail_stride = what.mail_stride;
+    job.odd_mail = what.odd_mail;
+    job.results_at = what.results_at;
+    for (int r = 0; r < ranks(); ++r) {
+      job.header[r] = header_of(r);
+      job.data[r] = data_of(r);
+      job.row[r + 1] = what.two_shot ? what.rows[static_cast<std::size_t>(r) + 1] : what.m;
+    }
+    if (what.rows_out) job.first_row = job.row[rank_];
+    closes_of(spec, what.nodes, job.closes);
+    int of_owner = 0;
+    for (int i = 0; i < job.nodes; ++i) {
+      const auto node = static_cast<std::size_t>(i);
+      const int owner = what.owners[node];
+      of_owner = i > 0 && what.owners[node - 1] == owner ? of_owner + 1 : 0;
+      if (owner == rank_ && of_owner == 0) job.first_own = i;
+      const std::size_t in_mail = what.mail_at + node * what.mail_stride;
+      const std::size_t in_roots =
+          what.roots_at + static_cast<std::size_t>(of_owner) * what.root_stride;
+      const void* from = what.two_shot ? data_of(owner) + in_roots : data_of(rank_) + in_mail;
+      if (owner == rank_) from = what.roots[static_cast<std::size_t>(of_owner)];
+      job.root[i] = static_cast<const float*>(from);
+    }
+    return job;
+  }
+
+  const std::unique_ptr<CudaPeerMemory> memory_;
+  const int rank_;
+  const std::vector<CudaCard> cards_;
+  std::vector<Reached> reached_;  ///< of the others, in rank order
+  const std::chrono::milliseconds patience_;
+  int most_ctas_ = 1;
+};
+
+class CudaPeers final : public PeerEngine {
+ public:
+  Result<std::unique_ptr<PeerMemory>> allocate(std::size_t bytes) const override {
+    auto made = CudaPeerMemory::make(bytes);
+    if (!made) return made.status();
+    return std::unique_ptr<PeerMemory>(std::move(made).value());
+  }
+
+  Result<std::shared_ptr<PeerWindow>> open(std::unique_ptr<PeerMemory> memory, int rank,
+                                           std::span<const PeerCard> cards,
+                                           std::chrono::milliseconds patience) const override {
+    if (cards.size() > peers::kMaxRanks) {
+      return unsupported("cuda: there are " + std::to_string(cards.size()) +
+                         " ranks: windows of devices are for at most " +
+                         std::to_string(peers::kMaxRanks));
+    }
+    std::unique_ptr<CudaPeerMemory> own(static_cast<CudaPeerMemory*>(memory.release()));
+    const OnDeviceOf here(own->facts().ordinal);
+    std::vector<CudaCard> all(cards.size());
+    std::vector<Reached> reached;
+    for (std::size_t r = 0; r < cards.size(); ++r) {
+      std::memcpy(&all[r], cards[r].bytes.data(), sizeof all[r]);
+      if (static_cast<int>(r) == rank) continue;
+      auto opened = Reached::open(own->facts(), all[r], static_cast<int>(r));
+      if (!opened) {
+        own->keep();  // others may have opened it
+        return opened.status();
+      }
+      reached.push_back(std::move(opened).value());
+    }
+    return std::shared_ptr<PeerWindow>(std::make_shared<CudaPeerWindow>(
+        std::move(own), rank, std::move(all), std::move(reached), patience));
+  }
+};
+
+}  // namespace
+
+const PeerEngine& peer_engine() noexcept {
+  static const CudaPeers one;
+  return one;
+}
+
+}  // namespace detgemm::cuda

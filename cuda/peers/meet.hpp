@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/peers/job.hpp"
+
+/// How a CTA meets its counterparts of the other ranks, and gives up. `Machine` loads and stores
+/// words that devices and hosts share, and knows the time: on a device by PTX, in a test by atomics.
+namespace detgemm::cuda::peers {
+
+/// What a call's signals are.
+DETGEMM_HD std::uint64_t signal_of(std::uint64_t call, std::uint64_t step) {
+  return (call + 1) << kStepBits | step;
+}
+DETGEMM_HD int place_of(std::uint64_t call, int meeting) {
+  return 2 * static_cast<int>(call % 2) + meeting;
+}
+
+/// Tells everybody, and the host, unless somebody was earlier.
+template <class Machine>
+DETGEMM_HD void give_up(const Job& j, const Machine& machine, std::uint64_t why) {
+  for (int r = 0; r < j.ranks; ++r) {
+    std::uint64_t* const word = &j.header[r]->given_up;
+    if (machine.acquire(word) == 0) machine.release(word, why);
+  }
+  if (machine.acquire(j.host_word) == 0) machine.release(j.host_word, why);
+}
+
+/// Waits for the signal of one rank. 0, or why it did not come: after limit_ns at the latest.
+template <class Machine>
+DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine,
+                                  const std::uint64_t* signal, std::uint64_t expected, int from) {
+  const std::uint64_t begun = machine.now_ns();
+  for (unsigned round = 1;; ++round) {
+    const std::uint64_t seen = machine.acquire(signal);
+    if (seen == expected) return 0;
+    if (seen >> kStepBits == expected >> kStepBits) {
+      return reason(Why::disagree, from < j.rank ? from : j.rank, from < j.rank ? j.rank : from);
+    }
+    if (round % 64 != 0) continue;
+    if (const std::uint64_t why = machine.acquire(&j.header[j.rank]->given_up); why != 0) {
+      return why;
+    }
+    if (machine.now_ns() - begun > j.limit_ns) return reason(Why::late, from);
+    if (round % 8192 != 0) continue;  // the host's memory is far away
+    if (const std::uint64_t why = machine.acquire(j.host_word); why != 0) return why;
+  }
+}
+
+}  // namespace detgemm::cuda::peers

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/cuda/peers/fakes.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <mutex>
+
+#include "cuda/launch.hpp"
+#include "cuda/peers/launch.hpp"
+
+namespace detgemm::test {
+
+FakeCuda& fake_cuda() {
+  static FakeCuda one;
+  return one;
+}
+
+namespace {
+
+thread_local int current = 0;
+
+/// Kernels are told apart by addresses.
+char kernels[2][2];
+
+void run_kernel(const cuda::peers::Job& job, bool vectors, bool deep, int ctas, int threads) {
+  std::vector<std::thread> all;
+  for (int c = 0; c < ctas; ++c) {
+    HostCta cta;
+    cta.at = c;
+    cta.ctas = ctas;
+    cta.threads = threads;
+    if (job.rank == fake_cuda().faulty_rank) cta.fault = fake_cuda().fault;
+    all.emplace_back([&job, vectors, deep, cta] { run_on_host(job, vectors, deep, cta); });
+  }
+  for (std::thread& one : all) one.join();
+}
+
+}  // namespace
+
+const Backend& peer_backend() {
+  static const WrappedSkeleton inner("cuda-stand-in", fake::device(), [](auto plan) {
+    return std::make_shared<fake::StreamPlan>(std::move(plan));
+  });
+  class WithPeers final : public Backend {
+   public:
+    std::string_view name() const noexcept override { return inner.name(); }
+    std::string_view description() const noexcept override { return inner.description(); }
+    Status available() const override { return {}; }
+    Status supports(const GemmSpec& spec) const override { return inner.supports(spec); }
+    Guarantees guarantees(const Contract& c) const override { return inner.guarantees(c); }
+    std::vector<std::string> variants(const GemmSpec& s) const override {
+      return inner.variants(s);
+    }
+    Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& s,
+                                                      const PlanOptions& o) const override {
+      return inner.make_plan(s, o);
+    }
+    Device& device() const noexcept override { return inner.device(); }
+    const PeerEngine* peers() const noexcept override { return &cuda::peer_engine(); }
+  };
+  static const WithPeers one;
+  return one;
+}
+
+}  // namespace detgemm::test
+
+using detgemm::test::current;
+using detgemm::test::fake_cuda;
+
+namespace detgemm::cuda {
+Status whole_build() { return {}; }
+namespace peers {
+Kernel kernel(bool vectors, bool deep) {
+  return {&test::kernels[vectors ? 1 : 0][deep ? 1 : 0], kMostThreads};
+}
+}  // namespace peers
+}  // namespace detgemm::cuda
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) { return *count = fake_cuda().devices, cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) { return *device = current, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) { return current = device, cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  *properties = {};
+  std::strcpy(properties->name, "stand-in");
+  properties->uuid.bytes[0] = static_cast<char>(device + 1);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  *value = which == cudaDevAttrMultiProcessorCount ? fake_cuda().sms : 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  return *can = fake_cuda().peer_access ? 1 : 0, cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  return cudaErrorPeerAccessAlreadyEnabled;  // as for every communicator but the first
+}
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  if (fake_cuda().out_of_memory) return cudaErrorMemoryAllocation;
+  *memory = std::aligned_alloc(256, bytes);
+  std::memset(*memory, 0xa5, bytes);
+  ++fake_cuda().allocated;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  --fake_cuda().allocated;
+  return std::free(memory), cudaSuccess;
+}
+cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
+  return std::memset(memory, value, bytes), cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  return *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64), cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) { return std::free(memory), cudaSuccess; }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t) {
+  if (bytes != 8) return cudaErrorInvalidValue;
+  if (fake_cuda().lost_writes) return cudaSuccess;
+  std::uint64_t value = 0;
+  value = std::atomic_ref<std::uint64_t>(
+              *static_cast<std::uint64_t*>(const_cast<void*>(from)))
+              .load();
+  std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(to)).store(value);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  return *status = cudaStreamCaptureStatusNone, cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) { return *device = current, cudaSuccess; }
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+  *attributes = {};
+  attributes->type = cudaMemoryTypeDevice;
+  attributes->device = current;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult*) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  if (!fake_cuda().ipc) return cudaErrorNotSupported;
+  std::memcpy(handle, &memory, sizeof memory);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  if (!fake_cuda().ipc) return cudaErrorInvalidValue;
+  std::memcpy(memory, &handle, sizeof *memory);
+  ++fake_cuda().opened;
+  return cudaSuccess;
+}
+cudaError_t cudaIpcCloseMemHandle(void*) { return --fake_cuda().opened, cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorString(cudaError_t) { return "a planted error"; }
+const char* cudaGetErrorName(cudaError_t) { return "cudaErrorPlanted"; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaSuccess; }
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  if (const int error = std::exchange(fake_cuda().launch_error, 0); error != 0) {
+    return static_cast<cudaError_t>(error);
+  }
+  const auto job = *static_cast<const detgemm::cuda::peers::Job*>(arguments[0]);
+  const auto at = static_cast<const char*>(function) - &detgemm::test::kernels[0][0];
+  const int ctas = static_cast<int>(config->gridDim.x);
+  const int threads = static_cast<int>(config->blockDim.x);
+  fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
+  ++fake_cuda().launches;
+  fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
+  static_cast<detgemm::fake::Stream*>(static_cast<void*>(config->stream))->enqueue([=] {
+    detgemm::test::run_kernel(job, at / 2 != 0, at % 2 != 0, ctas, threads);
+  });
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "backends/cuda/peers.hpp"
+#include "tests/cluster/fake_nccl/device.hpp"
+#include "tests/cuda/peers/host_cta.hpp"
+
+/// A CUDA runtime of several devices in the host's memory, on which the kernels of peers run as
+/// host_cta.hpp says, on the streams of fake::device(). Every thread has a current device of its
+/// own; memory belongs to the device that was current when it was allocated.
+namespace detgemm::test {
+
+struct FakeCuda {
+  int devices = 8;
+  int sms = 4;
+  bool peer_access = true;
+  bool ipc = true;            ///< handles are given and opened
+  bool out_of_memory = false;
+  bool lost_writes = false;   ///< copies by the host do not arrive
+  int launch_error = 0;       ///< of the next launch
+  PeerFault fault = PeerFault::none;
+  int faulty_rank = 0;
+  std::atomic<int> launches{0}, overlapping{0}, allocated{0}, opened{0};
+  std::atomic<int> most_ctas{0};
+};
+FakeCuda& fake_cuda();
+
+/// The skeleton's products on the stand-in's streams, with windows by the CUDA backend's own code.
+const Backend& peer_backend();
+
+}  // namespace detgemm::test

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "cuda/peers/flow.hpp"
+
+/// CTAs of the kernels of peers on a host: a thread of the host is a CTA, whose threads are a loop.
+/// The code over them is that of cuda/peers/join.cu.
+namespace detgemm::test {
+
+/// What may be planted into the CTAs of one rank.
+enum class PeerFault {
+  none,
+  no_wait,      ///< joins without waiting for the first signals of a call
+  stale_epoch,  ///< every call has the number of the first, so that old signals are taken for new
+  wrong_mail,   ///< mail of odd calls goes where that of even calls does
+};
+
+struct HostMachine {
+  std::uint64_t acquire(const std::uint64_t* from) const {
+    std::this_thread::yield();  // ranks share the cores
+    return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(from))
+        .load(std::memory_order_acquire);
+  }
+  void release(std::uint64_t* to, std::uint64_t value) const {
+    std::atomic_ref<std::uint64_t>(*to).store(value, std::memory_order_release);
+  }
+  std::uint64_t now_ns() const {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+  }
+};
+
+struct HostCta : HostMachine {
+  int at = 0, ctas = 1, threads = 32;
+  PeerFault fault = PeerFault::none;
+
+  int index() const { return at; }
+  int count() const { return ctas; }
+  template <class F>
+  void each(const F& f) const {
+    for (int thread = 0; thread < threads; ++thread) f(thread, threads);
+  }
+  void sync() const {}
+  template <int kRun>
+  void load(const float* from, float* to) const {
+    std::memcpy(to, from, kRun * sizeof(float));
+  }
+  template <int kRun>
+  void store(void* to, DType type, const float* v) const {
+    for (int i = 0; i < kRun; ++i) store_rounded(to, i, type, v[i]);
+  }
+  template <bool kVectors>
+  void copy(void* to, const void* from, int size) const {
+    std::memcpy(to, from, kVectors ? 16 : static_cast<std::size_t>(size));
+  }
+  bool begin(const cuda::peers::Job& j) const {
+    const std::uint64_t why = acquire(&j.header[j.rank]->given_up);
+    if (why != 0) give_up(j, static_cast<const HostMachine&>(*this), why);
+    return why == 0;
+  }
+  bool meet(const cuda::peers::Job& j, std::uint64_t call, int meeting) const {
+    using namespace cuda::peers;
+    const int place = place_of(call, meeting);
+    const std::uint64_t signal = signal_of(call, j.step);
+    for (int r = 0; r < j.ranks; ++r) {
+      if (r != j.rank) release(&j.header[r]->signal[place][j.rank][at], signal);
+    }
+    for (int r = 0; r < j.ranks; ++r) {
+      if (r == j.rank) continue;
+      if (meeting == 0 && (fault == PeerFault::no_wait ||
+                           (fault == PeerFault::stale_epoch && call > 1))) {
+        continue;
+      }
+      const HostMachine& machine = *this;
+      const std::uint64_t why =
+          wait_for(j, machine, &j.header[j.rank]->signal[place][r][at], signal, r);
+      if (why != 0) return give_up(j, machine, why), false;
+    }
+    return true;
+  }
+};
+
+/// What the kernel does that cuda::peers::kernel(vectors, deep) gives.
+inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, HostCta cta) {
+  using namespace cuda::peers;
+  constexpr int kShallow = 4;
+  if (vectors) {
+    deep ? run_call<4, kMaxWaiting>(job, cta) : run_call<4, kShallow>(job, cta);
+  } else {
+    deep ? run_call<1, kMaxWaiting>(job, cta) : run_call<1, kShallow>(job, cta);
+  }
+}
+
+}  // namespace detgemm::test
