@@ -95,7 +95,7 @@ class Said {
     std::ifstream file(DETGEMM_TEST_SAID);
     for (std::string line; std::getline(file, line);) {
       if (line.empty() || line.front() == '#') continue;
-      before_[line.substr(0, line.find(':'))] = line;
+      before_[line.substr(0, line.find(": "))] = line;
     }
   }
   void check(const std::string& what, const std::string& now) {
