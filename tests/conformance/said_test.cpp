@@ -146,6 +146,10 @@ TEST_P(Everywhere, ACallThatErrs) {
     for (std::int64_t at = 0; at < std::min<std::int64_t>(calls, 40); ++at) {
       err(at % 2 == 0 ? Act::first_bit : Act::last_bit, at);
       err(at % 3 == 0 ? Act::refuses : Act::fails, at);
+      if (index > 0 || is("large")) continue;
+      scene.options().oracle = {};
+      err(at % 2 == 0 ? Act::last_bit : Act::first_bit, at);
+      scene.options().oracle.backend = &prompter();
     }
     if (index < 2 && !is("large")) {
       for (const Act act : kManners) {
@@ -221,6 +225,15 @@ const std::array kLacks{
                                                    : nullptr;
           },
           false, false}},
+    Lack{"odd extents",
+         {[](const GemmSpec& s) {
+            return s.n % 8 != 0 || s.k % 64 != 0 ? "no odd extents" : nullptr;
+          },
+          nullptr, nullptr,
+          [](const GroupedSpec& s) {
+            return s.gemm.n % 8 != 0 || s.gemm.k % 64 != 0 || s.groups % 2 != 0 ? "nothing odd"
+                                                                                : nullptr;
+          }}},
     Lack{"groups", {nullptr, nullptr, nullptr, [](const GroupedSpec&) { return "no groups"; }}},
 };
 
@@ -240,6 +253,22 @@ TEST_P(Everywhere, AnEngineThatLacksSomething) {
     ++lines;
   }
   EXPECT_EQ(lines, said().lines_of(key(property().name, "lacks ")));
+}
+
+/// Few different outputs, or none at all: a pass must be earned.
+TEST_P(Everywhere, OutputsThatShowNothing) {
+  if (is("large")) GTEST_SKIP() << "it takes long, and has no verdict of its own";
+  for (const std::int64_t numbers : {1, 2, 3, -1}) {
+    Scene scene(property().name, contracts_for(property().name).front());
+    if (!is("concurrency")) scene.options().oracle = {};
+    Script script;
+    script.numbers = numbers;
+    if (is("concurrency") && numbers < 0) continue;  // it is thrown on another thread
+    scene.run(script);
+    scene.options().only_case = 0;
+    scene.run(script);
+    said().check(key(property().name, "numbers " + std::to_string(numbers)), summary(scene));
+  }
 }
 
 /// Without an oracle, the engine is compared with itself.

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -258,7 +259,13 @@ class ScriptedPlan final : public PlanImpl {
     const GemmArguments g = flatten(spec_, operands);
     const ScalePair scales = flatten_scales(spec_, operands);
     const std::uint64_t problem = problem_of(spec_, g, scales, script.counts);
-    if (script.counts) {
+    if (plays_ && script.numbers < 0) throw std::bad_alloc();
+    if (script.numbers > 0) {
+      controls::for_outputs(g, [&](std::int64_t i, std::int64_t j) {
+        const auto number = static_cast<float>(i % script.numbers + 1);
+        store_rounded(g.d, i * g.ds.row + j * g.ds.col, g.output, number);
+      });
+    } else if (script.counts) {
       count(spec_, g);
     } else {
       compute({spec_, options_, operands, workspace}, g, problem);

@@ -55,6 +55,9 @@ struct Script {
   /// Outputs are no products, but a number of each row plus one of each column: as good for engines
   /// that must agree with themselves, and quick where outputs are many.
   bool counts = false;
+  /// So many different outputs, row by row, whatever the operands are; 0: products.
+  /// Negative: memory runs out.
+  std::int64_t numbers = 0;
   Device* device = nullptr;  ///< the host's if null
 };
 
