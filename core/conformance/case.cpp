@@ -10,8 +10,6 @@
 namespace detgemm::conformance {
 namespace {
 
-constexpr std::size_t kEnoughDistinct = 8;
-
 void keep_first(std::string& kept, const std::string& reason) {
   if (kept.empty()) kept = reason;
 }
@@ -130,7 +128,7 @@ void Case::count_outputs(const Elements& outputs) {
   cell_.outputs += outputs.rows * outputs.cols;
   for (std::int64_t i = 0; i < outputs.rows; ++i) {
     for (std::int64_t j = 0; j < outputs.cols; ++j) {
-      if (evidence_.distinct.size() >= kEnoughDistinct) return;
+      if (evidence_.distinct.size() >= kMinDistinct) return;
       const std::uint32_t bits = outputs.get(i, j);
       if (is_finite_nonzero(bits, outputs.dtype)) evidence_.distinct.insert(bits);
     }

@@ -25,9 +25,12 @@ struct Shape {
 /// would have given other bits in them.
 inline constexpr int kMinDiscriminating = 3;
 
+/// And so many different finite outputs that are not zero, where the order is to show.
+inline constexpr std::size_t kMinDistinct = 2;
+
 /// What the cases of a cell have shown so far.
 struct Evidence {
-  std::set<std::uint32_t> distinct;  ///< finite nonzero outputs seen, at most a handful
+  std::set<std::uint32_t> distinct;  ///< finite nonzero outputs seen, at most kMinDistinct
   int discriminating = 0;            ///< cases in which a wrong computation gives other bits
   bool compared = false;
   std::string skipped, unsupported, untested;  ///< the first reason of each kind

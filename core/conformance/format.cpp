@@ -4,8 +4,10 @@
 #include "core/conformance/format.hpp"
 
 #include <cmath>
-#include <cstdio>
+#include <iomanip>
 #include <limits>
+#include <locale>
+#include <sstream>
 
 namespace detgemm::conformance {
 
@@ -75,11 +77,19 @@ bool is_finite_nonzero(std::uint32_t bits, DType type) {
   return magnitude != 0 && magnitude < f.beyond_max();
 }
 
+std::string decimal(double value, int digits) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << std::setprecision(digits) << value;
+  return text.str();
+}
+
 std::string show(std::uint32_t bits, DType type) {
-  char text[64];
-  std::snprintf(text, sizeof text, "0x%0*x (%.9g)", static_cast<int>(2 * size_of(type)), bits,
-                decode(bits, type));
-  return text;
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << "0x" << std::hex << std::setfill('0') << std::setw(static_cast<int>(2 * size_of(type)))
+       << bits << " (" << decimal(decode(bits, type), 9) << ")";
+  return text.str();
 }
 
 }  // namespace detgemm::conformance

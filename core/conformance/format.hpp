@@ -41,6 +41,8 @@ std::uint32_t canonical_nan(DType output);
 std::uint32_t some_nan(DType input);
 bool is_finite_nonzero(std::uint32_t bits, DType type);
 
+/// A number with so many significant digits, as printf's %g has it.
+std::string decimal(double value, int digits = 6);
 /// For example "0x3f80 (1)".
 std::string show(std::uint32_t bits, DType type);
 

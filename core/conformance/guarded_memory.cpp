@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -21,16 +22,16 @@ namespace detgemm::conformance {
 
 /// One mapping: guard, pages, guard. The handler of a fault looks at the table of all of them.
 struct Region {
-  std::atomic<std::uintptr_t> begin{0};  // of the first guard; 0: not in use
-  std::uintptr_t inside = 0;             // the pages lie in [inside, outside)
-  std::uintptr_t outside = 0;
-  std::uintptr_t end = 0;
-  std::atomic<std::uintptr_t> touched{0};
-  std::atomic<Gate*> gate{nullptr};
-  std::atomic<bool> came{false};  // a thread has come to the gate
+  std::atomic<std::uintptr_t> begin{};  // of the first guard; 0: not in use
+  std::uintptr_t inside{};              // the pages lie in [inside, outside)
+  std::uintptr_t outside{};
+  std::uintptr_t end{};  // 0: free for another mapping
+  std::atomic<std::uintptr_t> touched{};
+  std::atomic<Gate*> gate{};
+  std::atomic<bool> came{};  // a thread has come to the gate
   // Faults that need no answer, as where another thread has just opened the pages. An engine that
   // jumps into data faults for ever.
-  std::atomic<int> spurious{0};
+  std::atomic<int> spurious{};
 
   bool holds(std::uintptr_t at) const {
     return begin.load() != 0 && begin.load() <= at && at < end;
@@ -39,18 +40,12 @@ struct Region {
 
 namespace {
 
-constexpr int kMaxSpurious = 10'000;
-constexpr std::int64_t kMaxWait = 20'000'000'000;       // ns
+constexpr int kMaxSpurious = 10000;
+constexpr std::chrono::seconds kMaxWait{20};
 constexpr std::size_t kMaxKept = std::size_t{1} << 28;  // bytes
 
 std::array<Region, 8192> regions;
 struct sigaction previous_action {};
-
-std::int64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 /// What the fault was, if it was one of ours: then the instruction may run again.
 bool answered(std::uintptr_t at) {
@@ -151,13 +146,14 @@ void unmap(Region* region) {
 void Gate::wait(bool counts) noexcept {
   if (counts) ++arrived_;
   if (before_ != nullptr && before_->lapsed()) return;
-  const std::int64_t first = now();
-  std::int64_t change = first;
+  using Clock = std::chrono::steady_clock;  // no more than clock_gettime
+  const auto first = Clock::now();
+  auto change = first;
   int seen = 0;
   while (arrived_.load() < expected_ && !open_.load()) {
-    const timespec moment{0, 50'000};
+    const timespec moment{0, 50000};
     nanosleep(&moment, nullptr);
-    const std::int64_t time = now();
+    const auto time = Clock::now();
     const int moved = arrived_.load() + started_.load();
     if (moved != seen) {
       seen = moved;

@@ -23,7 +23,7 @@ class Gate {
   /// If those who came to `before` did not all come, nobody waits here.
   explicit Gate(int expected, std::chrono::nanoseconds patience = kPatience,
                 const Gate* before = nullptr)
-      : expected_(expected), patience_(patience.count()), before_(before) {}
+      : expected_(expected), patience_(patience), before_(before) {}
   Gate(const Gate&) = delete;
 
   /// A caller says that it is about to call the engine.
@@ -38,7 +38,7 @@ class Gate {
 
  private:
   const int expected_;
-  const std::int64_t patience_;  // ns without a further arrival
+  const std::chrono::nanoseconds patience_;  // without a further arrival
   const Gate* before_;
   std::atomic<int> started_{0};
   std::atomic<int> arrived_{0};

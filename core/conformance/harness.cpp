@@ -34,8 +34,10 @@ Result<std::vector<const Property*>> chosen(const std::vector<std::string>& name
   return list;
 }
 
-/// Sets the verdict of a cell whose cases have all run. A failure stands, whatever else happened.
-void set_verdict(const Property& property, const Evidence& evidence, int needed, Cell& cell) {
+/// Sets the verdict of a cell whose cases have all run. A failure stands, whatever else happened. A
+/// `single` case repeats a failure: it is enough that this one can fail.
+void set_verdict(const Property& property, const Evidence& evidence, bool single, Cell& cell) {
+  const int needed = single ? 1 : kMinDiscriminating;
   if (cell.verdict == Verdict::failed) {
     const Failure& first = cell.failures.front();
     cell.reason = first.what;
@@ -48,7 +50,7 @@ void set_verdict(const Property& property, const Evidence& evidence, int needed,
                            : (evidence.skipped.empty() ? Verdict::untested : Verdict::skipped);
     cell.reason = refused ? evidence.unsupported : evidence.skipped;
     if (cell.reason.empty()) cell.reason = "no case compared anything";
-  } else if (property.needs_order && needed > 1 && evidence.distinct.size() < 2) {
+  } else if (property.needs_order && !single && evidence.distinct.size() < kMinDistinct) {
     cell.verdict = Verdict::mistrusted;
     cell.reason = "all outputs were equal, zero, infinite or NaN";
   } else if (evidence.discriminating < needed) {
@@ -129,8 +131,7 @@ bool run_cell(const Options& options, const Property& property, const Contract& 
   if (options.only_case && *options.only_case >= max_cases) {
     evidence.skipped = "there are only " + std::to_string(max_cases) + " cases";
   }
-  // A single case repeats a failure: it is enough that this one can fail.
-  set_verdict(property, evidence, options.only_case ? 1 : kMinDiscriminating, cell);
+  set_verdict(property, evidence, options.only_case.has_value(), cell);
   cell.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return true;
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "core/conformance/format.hpp"
 #include "core/conformance/json.hpp"
 #include "core/conformance/worker.hpp"
 
@@ -18,12 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kTick = 50;  // ms between looks at the child
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g s", seconds);
-  return text;
-}
 
 /// What wait() says of a child, as the end of "the engine's process ...".
 std::string ending(int status) {
@@ -173,7 +168,7 @@ Loss listen(const Worker& worker, Conversation& talk, const Isolation& isolation
     }
     if (observer != nullptr && observer->stop()) return Loss::stopped;
     if (Clock::now() - talk.last_sign() > limit) {
-      how = "the engine did not return within " + seconds_text(isolation.seconds_per_case);
+      how = "the engine did not return within " + decimal(isolation.seconds_per_case) + " s";
       return Loss::time;
     }
   }

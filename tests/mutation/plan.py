@@ -5,6 +5,7 @@
 A check is (ninja targets, command in the build folder). {src} is the mutated tree.
 """
 
+ONE_IS_ENOUGH = ['--gtest_fail_fast', '--gtest_brief=1']
 UNIT = {name: ([f'test_{name}'], [f'tests/unit/test_{name}'])
         for name in ('step_vectors', 'formats', 'activation', 'epilogue', 'reduction', 'contract',
                      'contract_text', 'bad_input', 'c_bad_input', 'one_call', 'digest',
@@ -15,10 +16,11 @@ CHECKS = {
     'lanes': (['test_step_vectors_lanes'], ['tests/reference/test_step_vectors_lanes']),
     'page': (['contract_compute'], ['python3', '{src}/tests/contract/agree.py',
                                     'tests/contract/contract_compute', '--outputs', '1']),
-    'harness': (['test_conformance'], ['tests/conformance/test_conformance']),
+    'harness': (['test_conformance'], ['tests/conformance/test_conformance', *ONE_IS_ENOUGH]),
+    'said': (['test_said'], ['tests/conformance/test_said', *ONE_IS_ENOUGH]),
     'drawn': (['test_drawn'], ['tests/conformance/test_drawn']),
     'engines': (['test_conformance_engine'], ['tests/conformance/test_conformance_engine']),
-    'controls': (['test_controls'], ['tests/controls/test_controls']),
+    'controls': (['test_controls'], ['tests/controls/test_controls', *ONE_IS_ENOUGH]),
     'conform': (['detgemm_cli'], ['python3', '{src}/tests/cli/test_conform.py', 'core/cli/detgemm']),
     'hostile': (['detgemm_cli', 'engine_hostile'],
                 ['python3', '{src}/tests/conformance/hostile.py', 'core/cli/detgemm',
@@ -38,7 +40,7 @@ WHERE = {
     'core/api/host_device.cpp': ('host_device', 'page'),
     'core/api': ('bad_input', 'one_call', 'digest', 'contract', 'c_api', 'c_bad_input',
                  'concurrency', 'page'),
-    'core/conformance': ('harness', 'drawn', 'engines', 'controls', 'conform', 'hostile'),
+    'core/conformance': ('said', 'engines', 'harness', 'drawn', 'controls', 'conform', 'hostile'),
     'backends/reference/simd': ('lanes', 'page'),
 }
 

@@ -14,7 +14,6 @@
 namespace detgemm::conformance {
 namespace {
 
-constexpr int kMaxCalls = 16;
 constexpr std::array kCalls{16, 3, 9, 5, 2, 12, 4, 7};
 constexpr int kFreeRounds = 3;
 /// Of the gates, once the engine has kept calls from them.
@@ -143,8 +142,7 @@ bool prepare(Case& c, int calls, const Request& shared, const Elements& alone,
 /// gives the bits that it gives alone. The case counts only if that many were under way at once,
 /// and on a host inside the engine, which the gates prove.
 void concurrency(Case& c) {
-  const int calls =
-      std::min(kCalls[static_cast<std::size_t>(c.index()) % kCalls.size()], kMaxCalls);
+  const int calls = kCalls[static_cast<std::size_t>(c.index()) % kCalls.size()];
   const Request shared = c.draw(c.draw_shape());
   const auto alone = c.run(shared);
   if (!alone) return;

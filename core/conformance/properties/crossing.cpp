@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "core/conformance/format.hpp"
 
 namespace detgemm::conformance {
 namespace {
@@ -34,12 +35,6 @@ std::string layout_text(const Layout& layout) {
   std::string text = layout.col_major ? "columns" : "rows";
   if (layout.ld_padding != 0) text += "+" + std::to_string(layout.ld_padding);
   if (layout.offset != 0) text += "@" + std::to_string(layout.offset);
-  return text;
-}
-
-std::string factor_text(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
   return text;
 }
 
@@ -248,9 +243,11 @@ std::string describe(const Request& request) {
                      layout_text(request.a_layout);
   text += request.b_is_a ? ", B is A" : ", B " + layout_text(request.b_layout);
   text += ", D " + layout_text(request.d_layout);
-  if (spec.alpha != 1.0F || std::signbit(spec.alpha)) text += ", alpha " + factor_text(spec.alpha);
+  if (spec.alpha != 1.0F || std::signbit(spec.alpha))
+    text += ", alpha " + decimal(static_cast<double>(spec.alpha));
   if (spec.reads_c()) {
-    text += spec.continue_from_c ? ", continues from C" : ", beta " + factor_text(spec.beta) + " C";
+    text += spec.continue_from_c ? ", continues from C"
+                                 : ", beta " + decimal(static_cast<double>(spec.beta)) + " C";
     text += request.in_place ? " in place" : " " + layout_text(request.c_layout);
   }
   if (spec.bias) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cmath>
-#include <cstdio>
 
 #include "core/conformance/error_model.hpp"
 #include "core/conformance/format.hpp"
@@ -20,11 +19,7 @@ void make_positive(Elements& e, DType input) {
   }
 }
 
-std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
+constexpr int kAllDigits = 17;
 
 }  // namespace
 
@@ -58,8 +53,8 @@ void error_bound(Case& c) {
       discriminating = discriminating || bound.error < 0.25 * std::fabs(bound.exact);
       const double value = decode(got->d.get(i, j), output);
       if (std::fabs(value - bound.exact) <= bound.error) continue;
-      c.fail_at("further from the exact sum than the bound " + number(bound.error), i, j,
-                number(bound.exact), show(got->d.get(i, j), output));
+      c.fail_at("further from the exact sum than the bound " + decimal(bound.error, kAllDigits), i,
+                j, decimal(bound.exact, kAllDigits), show(got->d.get(i, j), output));
       return;
     }
   }
