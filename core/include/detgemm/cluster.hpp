@@ -163,7 +163,10 @@ class DETGEMM_API Communicator {
   Status health() const;
   /// Lets go of every wait; health() is `peer` from then on.
   void abort() const noexcept;
-  /// Transport, rank and size in one line.
+  /// Whether there are windows, on the host or on devices; `describe` says why not, where they were
+  /// asked for.
+  bool has_windows() const noexcept;
+  /// Transport, rank, size and windows in one line.
   std::string describe() const;
 
   struct State;
