@@ -28,8 +28,9 @@ Arm own_arm(const RankKit& kit, const ClusterArm& arm, const Case& c, const Buff
   cluster::RowParallelOptions options;
   options.output = arm.in_rows ? cluster::Placement::rows : cluster::Placement::replicated;
   options.plan.stable = what.stable;
-  const auto plan = required(cluster::RowParallelPlan::create(
-      arm.peers ? *kit.peers : *kit.communicator, backend, spec_of(c.problem, what.contract), options));
+  const auto plan =
+      required(cluster::RowParallelPlan::create(arm.peers ? *kit.peers : *kit.communicator, backend,
+                                                spec_of(c.problem, what.contract), options));
   const Problem share = share_of(kit, c);
   const Gemm g = gemm_of(share);
   const std::int64_t rows =

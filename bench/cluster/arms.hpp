@@ -24,7 +24,7 @@ struct RankKit {
   void* comm = nullptr;        ///< of NCCL
   std::optional<cluster::Communicator> communicator;
   std::optional<cluster::Communicator> peers;  ///< with windows on the devices; empty where none
-  std::vector<Baseline> products;  ///< the device's baselines: the product of one rank
+  std::vector<Baseline> products;              ///< the device's baselines: the product of one rank
 };
 
 /// An arm of a case whose K is spread, and whom it is compared with.

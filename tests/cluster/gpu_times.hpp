@@ -60,10 +60,9 @@ inline void print_times(bench::Ranks& ranks, const Backend& backend, double limi
       GemmSpec part = whole;
       part.k = share;
       part.contract.output = DType::fp32;
-      const Operands operands{
-          row_major(static_cast<const void*>(a.data()), m, share, DType::bf16),
-          row_major(static_cast<const void*>(b.data()), share, n, DType::bf16),
-          row_major(d.data(), m, n, DType::bf16)};
+      const Operands operands{row_major(static_cast<const void*>(a.data()), m, share, DType::bf16),
+                              row_major(static_cast<const void*>(b.data()), share, n, DType::bf16),
+                              row_major(d.data(), m, n, DType::bf16)};
       Operands of_part = operands;
       of_part.d = row_major(d.data(), m, n, DType::fp32);
       const int times = m <= 256 ? 40 : 4;
@@ -86,8 +85,8 @@ inline void print_times(bench::Ranks& ranks, const Backend& backend, double limi
           const double us = time_calls(ranks, device, stream, times, [&](Stream on) {
             return plan->run(on, m, operands, {scratch.data(), room});
           });
-          line += ", " + std::string(name(way)) + (chunks == 1 ? "" : "/" + std::to_string(chunks)) +
-                  " " + std::to_string(us);
+          line += ", " + std::string(name(way)) +
+                  (chunks == 1 ? "" : "/" + std::to_string(chunks)) + " " + std::to_string(us);
         }
       }
       if (ranks.rank() == 0) std::printf("%s\n", line.c_str());

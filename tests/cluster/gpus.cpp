@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
-//      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S] [--times]]
+//      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]
+//      [--times]]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
@@ -10,11 +11,10 @@
 // hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
 // moves nothing beside a product, --one-way does nothing but send messages one way, in every manner
 // of tests/cluster/one_way.hpp, and says which ones did not end. --peers needs no NCCL: ranks join
-// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads that
-// all have device 0; at least N outputs are compared on each rank, or as many as S seconds allow.
-// With --times nothing is compared: it prints microseconds per call of every way.
-// Compiled with GPUS_STAND_IN it
-// runs on the stand-ins of tests/cluster/fake_nccl.
+// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads
+// that all have device 0; at least N outputs are compared on each rank, or as many as S seconds
+// allow. With --times nothing is compared: it prints microseconds per call of every way. Compiled
+// with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
 #include <cstdlib>
