@@ -14,10 +14,10 @@ namespace detgemm::cuda {
 
 /// What a PeerCard of this backend holds.
 struct CudaCard {
-  std::array<char, 40> host{};           ///< id of the machine's boot
+  std::array<char, 40> host{};             ///< id of the machine's boot
   std::array<std::uint64_t, 2> process{};  ///< random, for a process
-  std::array<char, 16> device{};         ///< the device's UUID
-  std::int32_t ordinal = -1;             ///< in its own process
+  std::array<char, 16> device{};           ///< the device's UUID
+  std::int32_t ordinal = -1;               ///< in its own process
   std::int32_t sms = 0;
   std::uint64_t bytes = 0;  ///< of the data
   void* memory = nullptr;   ///< in its own process

@@ -22,13 +22,15 @@ const Baseline* vendor(const RankKit& kit) {
 
 Arm own_arm(const RankKit& kit, const ClusterArm& arm, const Case& c, const Buffers& buffers,
             std::size_t* workspace_bytes) {
+  if (arm.peers && !kit.peers) throw std::runtime_error("absent");
   const ContractArm& what = c.contract_arms.front();
   const Backend& backend = kit.device->backend();
   cluster::RowParallelOptions options;
   options.output = arm.in_rows ? cluster::Placement::rows : cluster::Placement::replicated;
   options.plan.stable = what.stable;
-  const auto plan = required(cluster::RowParallelPlan::create(
-      *kit.communicator, backend, spec_of(c.problem, what.contract), options));
+  const auto plan =
+      required(cluster::RowParallelPlan::create(arm.peers ? *kit.peers : *kit.communicator, backend,
+                                                spec_of(c.problem, what.contract), options));
   const Problem share = share_of(kit, c);
   const Gemm g = gemm_of(share);
   const std::int64_t rows =

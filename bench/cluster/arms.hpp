@@ -23,7 +23,8 @@ struct RankKit {
   std::string why_no_nccl;     ///< ... and why
   void* comm = nullptr;        ///< of NCCL
   std::optional<cluster::Communicator> communicator;
-  std::vector<Baseline> products;  ///< the device's baselines: the product of one rank
+  std::optional<cluster::Communicator> peers;  ///< with windows on the devices; empty where none
+  std::vector<Baseline> products;              ///< the device's baselines: the product of one rank
 };
 
 /// An arm of a case whose K is spread, and whom it is compared with.
@@ -32,12 +33,15 @@ struct ClusterArm {
   Role role = Role::detgemm;
   bool in_rows = false;  ///< every rank has rows of D in the end, and not all of it
   bool fp32 = false;     ///< the partial products and what is sent are fp32: a baseline
+  bool peers = false;    ///< joins through windows in the memory of devices
 };
 
 /// detgemm's arms first. Whether there are libraries for the others, `baselines_of` says.
 inline const std::vector<ClusterArm>& cluster_arms() {
   static const std::vector<ClusterArm> all{{"tree", Role::detgemm, false, false},
                                            {"tree+rows", Role::detgemm, true, false},
+                                           {"tree+peers", Role::detgemm, false, false, true},
+                                           {"tree+peers+rows", Role::detgemm, true, false, true},
                                            {"cublaslt+allreduce", Role::baseline, false, false},
                                            {"cublaslt+allreduce-fp32", Role::baseline, false, true},
                                            {"cublaslt+reducescatter", Role::baseline, true, false}};

@@ -17,6 +17,8 @@ namespace detgemm::bench {
 namespace {
 
 constexpr int kHostRanks = 2;
+/// Bytes of a window: room for the roots of the largest case.
+constexpr std::size_t kWindow = std::size_t{512} << 20;
 
 /// Where ranks run: every one on a GPU of its own, or all on the host.
 struct Place {
@@ -47,7 +49,7 @@ Place place_of(const Options& o) {
 
 RankKit make_kit(Ranks& ranks, const Place& place, const Options& o,
                  std::shared_ptr<cluster::Transport> transport) {
-  RankKit kit{ranks, nullptr, nullptr, {}, nullptr, std::nullopt, {}};
+  RankKit kit{ranks, nullptr, nullptr, {}, nullptr, std::nullopt, std::nullopt, {}};
   std::string why;
   if (place.gpus) {
     use_cuda_device(ranks.rank());
@@ -69,9 +71,21 @@ RankKit make_kit(Ranks& ranks, const Place& place, const Options& o,
   } else {
     kit.why_no_nccl = "NCCL moves the memory of GPUs alone";
   }
-  auto communicator = cluster::Communicator::create(std::move(transport));
+  auto communicator = cluster::Communicator::create(transport);
   check(communicator.status(), "the communicator");
   kit.communicator = *communicator;
+  if (place.gpus && ranks.size() > 1) {
+    cluster::Options options;
+    options.window_bytes = kWindow;
+    options.window_backend = &kit.device->backend();
+    auto peers = cluster::Communicator::create(transport, options);
+    check(peers.status(), "the communicator with windows");
+    if (peers->has_windows()) {
+      kit.peers = *peers;
+    } else if (ranks.rank() == 0) {
+      std::printf("no windows: %s\n", peers->describe().c_str());
+    }
+  }
   kit.products = place.gpus ? kit.device->baselines() : std::vector<Baseline>{};
   return kit;
 }
@@ -97,6 +111,7 @@ RunResult describe(RankKit& kit, const Place& place, const Options& o, const std
   run.machine.emplace_back("ranks are",
                            place.gpus ? "a process for each GPU" : "threads of one process");
   run.machine.emplace_back("transport", kit.communicator->describe());
+  if (kit.peers) run.machine.emplace_back("peers", kit.peers->describe());
   const char* const nvls = std::getenv("NCCL_NVLS_ENABLE");
   run.machine.emplace_back("NCCL_NVLS_ENABLE", nvls != nullptr ? nvls : "not set");
   for (const auto& fact : o.facts) run.machine.push_back(fact);
@@ -206,6 +221,7 @@ int run_cluster(const Options& o, const std::string& command,
     return run_as_processes(place.ranks, [&](Ranks& ranks) {
       RankKit kit = make_kit(ranks, place, o, nullptr);
       const int code = measure(kit, place, o, command, finish);
+      kit.peers.reset();
       kit.communicator.reset();
       kit.nccl->destroy(kit.comm);
       return code;

@@ -78,10 +78,20 @@ void Communicator::abort() const noexcept {
   if (state_->window != nullptr) state_->window->give_up();
   if (state_->device_window != nullptr) state_->device_window->give_up();
 }
+bool Communicator::has_windows() const noexcept {
+  return state_->window != nullptr || state_->device_window != nullptr;
+}
 std::string Communicator::describe() const {
-  const PeerWindow* const window = state_->device_window.get();
-  return state_->transport->description() + ", rank " + std::to_string(rank()) + " of " +
-         std::to_string(size()) + (window == nullptr ? "" : ", " + window->description());
+  std::string text = state_->transport->description() + ", rank " + std::to_string(rank()) +
+                     " of " + std::to_string(size());
+  if (state_->device_window != nullptr) {
+    text += ", " + state_->device_window->description();
+  } else if (state_->window != nullptr) {
+    text += ", windows of " + std::to_string(state_->window->bytes()) + " bytes on the host";
+  } else if (options().window_bytes > 0 && size() > 1) {
+    text += ", no windows: " + state_->no_window;
+  }
+  return text;
 }
 
 }  // namespace detgemm::cluster

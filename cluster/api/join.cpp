@@ -111,11 +111,11 @@ Status Join::plan_peers(const Backend& backend) {
                  : Status{};
   }
   if (kind != memory) {
-    return asked ? unsupported(what + "windows are memory of the " +
-                               (memory == DeviceKind::host ? "host" : "kind " +
-                                                                std::string(name(memory))) +
-                               ", and backend " + std::string(backend.name()) +
-                               " computes in memory of the kind " + std::string(name(kind)))
+    return asked ? unsupported(
+                       what + "windows are memory of the " +
+                       (memory == DeviceKind::host ? "host" : "kind " + std::string(name(memory))) +
+                       ", and backend " + std::string(backend.name()) +
+                       " computes in memory of the kind " + std::string(name(kind)))
                  : Status{};
   }
   const std::size_t bytes = on_device != nullptr ? on_device->bytes() : state().window->bytes();
@@ -134,10 +134,9 @@ Status Join::plan_peers(const Backend& backend) {
   Status fits = on_device->supports(spec(), layout.nodes);
   const bool one = algorithm_ == Algorithm::one_shot;
   if (fits && (one ? layout.one_shot_rows : layout.two_shot_rows) < 1) {
-    fits = invalid("window_bytes leaves " + std::to_string(bytes) +
-                   " bytes: not one row of n = " + std::to_string(spec().n) + " and " +
-                   std::to_string(layout.nodes.size()) + " nodes has room with " +
-                   std::string(one ? "one_shot" : "two_shot"));
+    fits = invalid("window_bytes leaves " + std::to_string(bytes) + " bytes: not one row of n = " +
+                   std::to_string(spec().n) + " and " + std::to_string(layout.nodes.size()) +
+                   " nodes has room with " + std::string(one ? "one_shot" : "two_shot"));
   }
   if (fits) device_layout_ = std::move(layout);
   return asked ? fits : Status{};  // automatic sends messages then
@@ -292,8 +291,19 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
         .run();
   }
   if (by_device()) {
-    return DeviceCall{state(), spec(), *device_layout_, output_, by_device(m),
-                      number_, plan_.backend().device(), stream, m, roots, window_row, local, info}
+    return DeviceCall{state(),
+                      spec(),
+                      *device_layout_,
+                      output_,
+                      by_device(m),
+                      number_,
+                      plan_.backend().device(),
+                      stream,
+                      m,
+                      roots,
+                      window_row,
+                      local,
+                      info}
         .run();
   }
   const bool scatter = scatters(m);

@@ -30,7 +30,8 @@ class Join {
   std::size_t workspace_bytes(std::int64_t max_m) const;
   /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The
   /// roots may be overwritten by later work on the stream only after this has finished there.
-  /// `window_row`: they lie in the places that root_in_window gives, from this row on; -1: elsewhere.
+  /// `window_row`: they lie in the places that root_in_window gives, from this row on; -1:
+  /// elsewhere.
   Status run(Stream stream, std::int64_t m, std::span<const void* const> roots,
              const Operands& local, Workspace workspace, RunInfo* info,
              std::int64_t window_row = -1) const;

@@ -41,7 +41,8 @@ DeviceLayout DeviceLayout::of(const Shares& shares, Placement output, std::int64
   if (output == Placement::replicated) {
     const std::size_t result = row / sizeof(float) * size_of(d);
     // Rank 0 has most rows: 8 more than others at most.
-    const auto each = static_cast<std::int64_t>((window_bytes - layout.results_at) / result) / 8 * 8;
+    const auto each =
+        static_cast<std::int64_t>((window_bytes - layout.results_at) / result) / 8 * 8;
     layout.two_shot_rows = std::min(layout.two_shot_rows, each * shares.ranks());
   }
   return layout;

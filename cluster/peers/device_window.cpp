@@ -34,8 +34,8 @@ Result<std::shared_ptr<PeerWindow>> make_device_window(Communicator::State& stat
                                          std::as_writable_bytes(std::span(cards)),
                                          state.options.patience));
   if (!s) return s;
-  auto window = backend.peers()->open(std::move(memory), transport.rank(), cards,
-                                      state.options.patience);
+  auto window =
+      backend.peers()->open(std::move(memory), transport.rank(), cards, state.options.patience);
   const Status marked = window ? (*window)->mark_all() : window.status();
   if (s = agree(state, marked, {}); !s) return s;
   if (s = agree(state, (*window)->find_marks(), {}); !s) return s;

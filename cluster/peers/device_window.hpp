@@ -8,8 +8,9 @@
 
 namespace detgemm::cluster {
 
-/// Windows of `bytes` in the memory of the backend's devices. Collective: all ranks get one, or all the same sentence, for example where two devices do not
-/// reach each other. `peer` where the communicator broke.
+/// Windows of `bytes` in the memory of the backend's devices. Collective: all ranks get one, or all
+/// the same sentence, for example where two devices do not reach each other. `peer` where the
+/// communicator broke.
 Result<std::shared_ptr<PeerWindow>> make_device_window(Communicator::State& state,
                                                        const Backend& backend, std::size_t bytes);
 

@@ -15,10 +15,12 @@
 /// stream has ended, and it ends when each of its CTAs has met those of the others.
 ///
 ///   mail      of even and of odd calls have places of their own. Whoever fills that of call e + 2
-///             has ended call e + 1, so all have begun e + 1, so all have ended e and read its mail.
+///             has ended call e + 1, so all have begun e + 1, so all have ended e and read its
+///             mail.
 ///   roots     of two_shot are read between the meetings, so when a kernel has ended all have read
 ///             them, and the next product may write them.
-///   results   are written after the first meeting of a call, so when all have ended the call before.
+///   results   are written after the first meeting of a call, so when all have ended the call
+///   before.
 namespace detgemm::cuda::peers {
 
 /// Copies this rank's roots of the part into the mail of all others.

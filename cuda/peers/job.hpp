@@ -48,9 +48,9 @@ struct Job {
   int rank = 0, ranks = 1, nodes = 0;
   int first_own = 0, own = 0;  ///< nodes of this rank
   bool two_shot = false;
-  bool rows_out = false;  ///< D has this rank's rows alone
-  std::uint64_t step = 0;            ///< kStepBits: which call all ranks must be in
-  std::uint64_t limit_ns = 0;        ///< of a wait
+  bool rows_out = false;               ///< D has this rank's rows alone
+  std::uint64_t step = 0;              ///< kStepBits: which call all ranks must be in
+  std::uint64_t limit_ns = 0;          ///< of a wait
   std::uint64_t* host_word = nullptr;  ///< in the host's memory: as given_up, of this rank
   Header* header[kMaxRanks]{};
   std::byte* data[kMaxRanks]{};
@@ -59,7 +59,7 @@ struct Job {
   /// even calls; at odd ones odd_mail bytes further on.
   const float* root[kMaxNodes]{};
   std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;  ///< of a node, in data
-  std::size_t results_at = 0;  ///< two_shot: this rank's rows of D, packed, in data
+  std::size_t results_at = 0;        ///< two_shot: this rank's rows of D, packed, in data
   std::uint8_t closes[kMaxNodes]{};  ///< nodes of the tree that end with node i
 };
 

@@ -102,8 +102,7 @@ __device__ __forceinline__ void wait_for_earlier_work() {
 }
 
 template <int kRun, int kDepth>
-__global__ void __launch_bounds__(kMostThreads, 1)
-    peers_kernel(const __grid_constant__ Job job) {
+__global__ void __launch_bounds__(kMostThreads, 1) peers_kernel(const __grid_constant__ Job job) {
   wait_for_earlier_work();
   DeviceCta cta;
   run_call<kRun, kDepth>(job, cta);

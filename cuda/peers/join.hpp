@@ -19,8 +19,9 @@ namespace detgemm::cuda::peers {
 /// Roots whose loads are all under way before the first is added.
 inline constexpr int kAtOnce = 8;
 
-/// kRun outputs side by side, from element e of the roots on. A root is pushed onto a stack and then
-/// closes as many nodes as end with it; `top` is compared, never an index, so held is in registers.
+/// kRun outputs side by side, from element e of the roots on. A root is pushed onto a stack and
+/// then closes as many nodes as end with it; `top` is compared, never an index, so held is in
+/// registers.
 ///
 ///   ranks         0            1            2
 ///   roots of   [0,2) [2,3)  [3,4) [4,6)   [6,8)
@@ -101,8 +102,7 @@ DETGEMM_HD void finish_run(const Job& j, const Cta& cta, std::int64_t e, float* 
   for (int x = 0; x < kRun; ++x) {
     const std::int64_t c_at = (at.row - j.first_row) * g.cs.row + (at.col + x) * g.cs.col;
     const float c = g.epilogue.beta != 0.0F ? load_as_float(g.c, c_at, g.c_type) : 0.0F;
-    const float bias =
-        g.epilogue.has_bias ? load_as_float(g.bias, at.col + x, g.bias_type) : 0.0F;
+    const float bias = g.epilogue.has_bias ? load_as_float(g.bias, at.col + x, g.bias_type) : 0.0F;
     sums[x] = apply_epilogue(g.epilogue, sums[x], c, bias);
   }
   cta.template store<kRun>(address(g.d, index_in_d(j, at), g.output), g.output, sums);

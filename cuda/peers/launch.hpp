@@ -17,8 +17,8 @@ namespace detgemm::cuda::peers {
 inline constexpr int kMostThreads = 512;
 /// Sums that wait in the kernels that are not deep.
 inline constexpr int kShallow = 4;
-/// The compiled kernel: for runs of outputs or for single ones, for up to kShallow sums that wait or
-/// up to kMaxWaiting.
+/// The compiled kernel: for runs of outputs or for single ones, for up to kShallow sums that wait
+/// or up to kMaxWaiting.
 Kernel kernel(bool vectors, bool deep);
 
 /// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that lie in

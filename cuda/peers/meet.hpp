@@ -6,7 +6,8 @@
 #include "cuda/peers/job.hpp"
 
 /// How a CTA meets its counterparts of the other ranks, and gives up. `Machine` loads and stores
-/// words that devices and hosts share, and knows the time: on a device by PTX, in a test by atomics.
+/// words that devices and hosts share, and knows the time: on a device by PTX, in a test by
+/// atomics.
 namespace detgemm::cuda::peers {
 
 /// What a call's signals are.
@@ -29,8 +30,8 @@ DETGEMM_HD void give_up(const Job& j, const Machine& machine, std::uint64_t why)
 
 /// Waits for the signal of one rank. 0, or why it did not come: after limit_ns at the latest.
 template <class Machine>
-DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine,
-                                  const std::uint64_t* signal, std::uint64_t expected, int from) {
+DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine, const std::uint64_t* signal,
+                                  std::uint64_t expected, int from) {
   const std::uint64_t begun = machine.now_ns();
   for (unsigned round = 1;; ++round) {
     const std::uint64_t seen = machine.acquire(signal);

@@ -208,13 +208,14 @@ class PeerRun {
     for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::one_shot}) {
       RowParallelOptions options;
       options.algorithm = way;
-      plans.push_back(required(RowParallelPlan::create(communicator, backend_, sample.spec, options)));
+      plans.push_back(
+          required(RowParallelPlan::create(communicator, backend_, sample.spec, options)));
     }
     Device& device = backend_.device();
     std::vector<std::unique_ptr<SampleOnDevice>> arrays;
     for (const auto& plan : plans) {
-      arrays.push_back(std::make_unique<SampleOnDevice>(device, sample, plan.k_range(),
-                                                        Range{0, sample.m}));
+      arrays.push_back(
+          std::make_unique<SampleOnDevice>(device, sample, plan.k_range(), Range{0, sample.m}));
     }
     const std::size_t bytes = required(plans.front().workspace_bytes(sample.m));
     const OnDevice scratch(device, bytes);
@@ -224,8 +225,8 @@ class PeerRun {
         stream,
         [&](Stream on) {
           for (std::size_t i = 0; i < plans.size(); ++i) {
-            Status s = plans[i].run(on, sample.m, arrays[i]->operands(sample),
-                                    {scratch.data(), bytes});
+            Status s =
+                plans[i].run(on, sample.m, arrays[i]->operands(sample), {scratch.data(), bytes});
             if (!s) return s;
           }
           return Status{};
@@ -366,7 +367,8 @@ inline void PeerRun::layers(const Communicator& communicator) {
   const std::int64_t depth = kLeaf * kLeaves;
   const auto b = elements(1, depth * kWidth), bias = elements(2, kWidth);
   const auto c = elements(3, kRows * kWidth);
-  const OnDevice at_b(device, b.data(), b.size() * 2), at_bias(device, bias.data(), bias.size() * 2);
+  const OnDevice at_b(device, b.data(), b.size() * 2),
+      at_bias(device, bias.data(), bias.size() * 2);
   const OnDevice at_c(device, c.data(), c.size() * 2);
   const std::size_t d_bytes = static_cast<std::size_t>(kRows * kWidth) * 2;
   const OnDevice whole(device, d_bytes), spread(device, d_bytes);
@@ -379,8 +381,8 @@ inline void PeerRun::layers(const Communicator& communicator) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     if (ranks_.largest(seconds) > settings_.seconds) break;
     std::mt19937_64 random(seed);
-    const std::int64_t sizes[] = {1,  2,  8,   16,  static_cast<std::int64_t>(1 + random() % 100),
-                                  64, 256, 1000, kRows};
+    const std::int64_t sizes[] = {
+        1, 2, 8, 16, static_cast<std::int64_t>(1 + random() % 100), 64, 256, 1000, kRows};
     const std::int64_t m = sizes[seed % 9];
     GemmSpec spec;
     spec.n = kWidth;
@@ -405,23 +407,24 @@ inline void PeerRun::layers(const Communicator& communicator) {
       return row_major(static_cast<const void*>(x.data()), rows, cols, DType::bf16);
     };
     const auto one = required(Plan::create(backend_, spec));
-    Operands all{view(at_a, m, depth), view(at_b, depth, kWidth),
-                 row_major(whole.data(), m, kWidth, DType::bf16), view(at_c, m, kWidth),
+    Operands all{view(at_a, m, depth),
+                 view(at_b, depth, kWidth),
+                 row_major(whole.data(), m, kWidth, DType::bf16),
+                 view(at_c, m, kWidth),
                  {at_bias.data(), kWidth, DType::bf16}};
     Status s = one.run(stream, all, {scratch.data(), room});
     if (s) s = device.synchronize(stream);
     const auto plan = required(RowParallelPlan::create(communicator, backend_, spec, options));
     const KRange k = plan.k_range();
-    const Range rows = options.output == Placement::rows
-                           ? rows_of(m, ranks_.rank(), ranks_.size())
-                           : Range{0, m};
+    const Range rows =
+        options.output == Placement::rows ? rows_of(m, ranks_.rank(), ranks_.size()) : Range{0, m};
     Operands local = all;
-    local.a = row_major(static_cast<const void*>(static_cast<const std::uint16_t*>(at_a.data()) +
-                                                 k.begin),
-                        m, k.end - k.begin, DType::bf16, depth);
-    local.b = row_major(static_cast<const void*>(static_cast<const std::uint16_t*>(at_b.data()) +
-                                                 k.begin * kWidth),
-                        k.end - k.begin, kWidth, DType::bf16);
+    local.a = row_major(
+        static_cast<const void*>(static_cast<const std::uint16_t*>(at_a.data()) + k.begin), m,
+        k.end - k.begin, DType::bf16, depth);
+    local.b = row_major(
+        static_cast<const void*>(static_cast<const std::uint16_t*>(at_b.data()) + k.begin * kWidth),
+        k.end - k.begin, kWidth, DType::bf16);
     local.d = row_major(spread.data(), rows.size(), kWidth, DType::bf16);
     local.c = row_major(static_cast<const void*>(static_cast<const std::uint16_t*>(at_c.data()) +
                                                  rows.begin * kWidth),
@@ -444,10 +447,11 @@ inline void PeerRun::layers(const Communicator& communicator) {
       for (std::size_t i = 0; i < count; i += 2) {
         different += std::memcmp(&mine[i], &expected[i], 2) != 0 ? 1 : 0;
       }
-      wrong = std::to_string(different) + " of " + std::to_string(count / 2) + " outputs differ: " +
-              plan.describe(m);
+      wrong = std::to_string(different) + " of " + std::to_string(count / 2) +
+              " outputs differ: " + plan.describe(m);
     }
-    if (!wrong.empty()) wrong = "seed " + std::to_string(seed) + ", m = " + std::to_string(m) + ": " + wrong;
+    if (!wrong.empty())
+      wrong = "seed " + std::to_string(seed) + ", m = " + std::to_string(m) + ": " + wrong;
     note("layers", wrong, rows.size() * kWidth);
     compared += static_cast<double>(m * kWidth);
   }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
-//      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]]
+//      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]
+//      [--times]]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
@@ -10,10 +11,10 @@
 // hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
 // moves nothing beside a product, --one-way does nothing but send messages one way, in every manner
 // of tests/cluster/one_way.hpp, and says which ones did not end. --peers needs no NCCL: ranks join
-// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads that
-// all have device 0; at least N outputs are compared on each rank, or as many as S seconds allow.
-// Compiled with GPUS_STAND_IN it
-// runs on the stand-ins of tests/cluster/fake_nccl.
+// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads
+// that all have device 0; at least N outputs are compared on each rank, or as many as S seconds
+// allow. With --times nothing is compared: it prints microseconds per call of every way. Compiled
+// with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +26,7 @@
 #include "bench/cluster/ranks.hpp"
 #include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
-#include "tests/cluster/gpu_peers.hpp"
+#include "tests/cluster/gpu_times.hpp"
 #include "tests/cluster/one_way.hpp"
 #include "tests/cluster/passing.hpp"
 
@@ -46,7 +47,7 @@ using bench::Ranks;
 struct Settings {
   int ranks = 2;
   bool threads = false, plant = false, trace = false, one_chunk = false, one_way = false;
-  bool peers = false, same_device = false;
+  bool peers = false, same_device = false, times = false;
   double outputs = 2e8, seconds = 40;
   std::string nccl, json;
   std::uint64_t seeds = 40;
@@ -399,6 +400,7 @@ class Run {
 /// With --peers; the same on all ranks.
 int run_peers(Ranks& ranks, const Settings& settings) {
   use_gpu(settings.same_device ? 0 : ranks.rank());
+  if (settings.times) return print_times(ranks, gpu_backend(), settings.seconds), 0;
   PeerSettings what;
   what.seeds = settings.seeds;
   what.replays = settings.replays;
@@ -434,7 +436,8 @@ int run(const std::vector<std::string>& words) {
                                                 {"--one-chunk", &settings.one_chunk},
                                                 {"--one-way", &settings.one_way},
                                                 {"--peers", &settings.peers},
-                                                {"--same-device", &settings.same_device}};
+                                                {"--same-device", &settings.same_device},
+                                                {"--times", &settings.times}};
     if (const auto at = switches.find(word); at != switches.end()) {
       *at->second = true;
       continue;

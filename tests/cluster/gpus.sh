@@ -97,15 +97,25 @@ control
 # Which messages did not end on two H200s: a minute at most, and nothing depends on it.
 part one-way 60 "$program" --ranks 2 --one-way
 check threads-2-few 45 "$program" --ranks 2 --threads --seeds 40 --replays 50 --json "$out/threads-2-few.json"
+# Through windows in the memory of the devices, without NCCL: between processes, between threads, and
+# with all ranks on one device.
+check peers-processes-2-few 60 "$program" --peers --ranks 2 --outputs 5e7 --seconds 15 --json "$out/peers-processes-2-few.json"
+check peers-threads-2-few 60 "$program" --peers --ranks 2 --threads --outputs 5e7 --seconds 15 --json "$out/peers-threads-2-few.json"
+check peers-same-device-4 60 "$program" --peers --ranks 4 --threads --same-device --outputs 2e7 --seconds 15 --json "$out/peers-same-device-4.json"
+part peers-times 60 "$program" --peers --ranks 2 --times --seconds 45
 bench bench-2-few 90 2 0 --quick
 if [ -z "$quick" ]; then
   for ((p = 2; p <= gpus && p <= 8; ++p)); do
     check "processes-$p" 120 "$program" --ranks "$p" --seeds 400 --replays 1000 --json "$out/processes-$p.json"
+    check "peers-$p" 120 "$program" --peers --ranks "$p" --seeds 200 --outputs 1e9 --seconds 70 --json "$out/peers-$p.json"
     check "threads-$p" 90 "$program" --ranks "$p" --threads --seeds 400 --replays 1000 --json "$out/threads-$p.json"
   done
   for ((p = 2; p <= gpus && p <= 8; p *= 2)); do
     bench "bench-$p" 260 "$p" 0 --seconds 240 --markdown "$out/bench-$p.md"
     bench "bench-$p-nvls" 90 "$p" 1 --quick
+  done
+  for p in 2 3 5 8; do
+    check "peers-same-device-$p" 60 "$program" --peers --ranks "$p" --threads --same-device --outputs 1e8 --seconds 20 --json "$out/peers-same-device-$p.json"
   done
 fi
 say "$failed failed, $left_out parts had no time; see $out"

@@ -36,6 +36,7 @@ MAY_INCLUDE = {
                      "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                       "cuda/launch.hpp", "cuda/grouped/launch.hpp", "cuda/fp8/launch.hpp"],
+    "backends/cuda/peer_memory.hpp": ["backends/", "detgemm/", "cuda/peers/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
     # Kernels know types and the problem that core/contract flattens for them, nothing of plans.

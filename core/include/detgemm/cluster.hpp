@@ -139,9 +139,9 @@ struct Options {
   /// 0: none.
   std::size_t window_bytes = 0;
   /// Whose plans use the windows. Null: those of every backend that computes in the host's memory,
-  /// where the windows then are. Else they are in the memory of the device that is current while the
-  /// communicator is made, which must be one of this backend's; `patience` then limits every wait
-  /// of its kernels, so it must not be 0.
+  /// where the windows then are. Else they are in the memory of the device that is current while
+  /// the communicator is made, which must be one of this backend's; `patience` then limits every
+  /// wait of its kernels, so it must not be 0.
   const Backend* window_backend = nullptr;
 };
 
@@ -163,7 +163,10 @@ class DETGEMM_API Communicator {
   Status health() const;
   /// Lets go of every wait; health() is `peer` from then on.
   void abort() const noexcept;
-  /// Transport, rank and size in one line.
+  /// Whether there are windows, on the host or on devices; `describe` says why not, where they were
+  /// asked for.
+  bool has_windows() const noexcept;
+  /// Transport, rank, size and windows in one line.
   std::string describe() const;
 
   struct State;
@@ -188,14 +191,14 @@ class DETGEMM_API Communicator {
 ///             above. Windows of the host alone
 ///
 /// A rank that does not come in time, or comes with another call, leaves canonical NaN in D and the
-/// code `peer` on every rank. Windows of the host: in all of D, and the call returns it. Of devices:
-/// in every output that was not joined, and `health` and later calls say so, since calls return
-/// before they have run.
+/// code `peer` on every rank. Windows of the host: in all of D, and the call returns it. Of
+/// devices: in every output that was not joined, and `health` and later calls say so, since calls
+/// return before they have run.
 ///
-/// Automatic takes one_shot or two_shot where there are windows of the backend's device, by the size
-/// of the call, and never windows of the host. Else it takes scatter where every rank has 8 rows and more, and where a rank has none it is
-/// gather, whatever is asked. Rows of a D with gaps are packed by copies on the stream before they
-/// travel.
+/// Automatic takes one_shot or two_shot where there are windows of the backend's device, by the
+/// size of the call, and never windows of the host. Else it takes scatter where every rank has 8
+/// rows and more, and where a rank has none it is gather, whatever is asked. Rows of a D with gaps
+/// are packed by copies on the stream before they travel.
 enum class Algorithm : std::int32_t {
   automatic = 0,
   gather = 1,

@@ -47,7 +47,8 @@ struct PeerJoin {
   /// root i is at roots_at + i * root_stride.
   std::span<const void* const> roots;
   std::size_t roots_at = 0, root_stride = 0;
-  /// one_shot: room for the roots of all nodes, at even calls and, odd_mail further on, at odd ones.
+  /// one_shot: room for the roots of all nodes, at even calls and, odd_mail further on, at odd
+  /// ones.
   std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;
   std::size_t results_at = 0;  ///< two_shot: room for the rows of D that a rank joins
   std::uint64_t step = 0;      ///< which call it is: ranks that come with another one disagree
@@ -70,8 +71,8 @@ class DETGEMM_API PeerWindow {
   /// ok, or why the kernels do not join such nodes of the problem's tree. Pure.
   virtual Status supports(const GemmSpec& spec, std::span<const LeafRange> nodes) const = 0;
   /// Enqueues a join and returns; capturable, and every replay is a join of its own. `spec` is that
-  /// of the whole problem. A rank that does not come ends the wait after the patience: canonical NaN
-  /// is then in every output that could not be joined, and failure() says so on all ranks whose
+  /// of the whole problem. A rank that does not come ends the wait after the patience: canonical
+  /// NaN is then in every output that could not be joined, and failure() says so on all ranks whose
   /// kernels have noticed.
   virtual Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
                       RunInfo* info) const = 0;

@@ -124,9 +124,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (bytes != 8) return cudaErrorInvalidValue;
   if (fake_cuda().lost_writes) return cudaSuccess;
   std::uint64_t value = 0;
-  value = std::atomic_ref<std::uint64_t>(
-              *static_cast<std::uint64_t*>(const_cast<void*>(from)))
-              .load();
+  value =
+      std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(const_cast<void*>(from))).load();
   std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(to)).store(value);
   return cudaSuccess;
 }
@@ -134,7 +133,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
-cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) { return *device = current, cudaSuccess; }
+cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) {
+  return *device = current, cudaSuccess;
+}
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
   *attributes = {};
   attributes->type = cudaMemoryTypeDevice;

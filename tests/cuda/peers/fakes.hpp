@@ -16,10 +16,10 @@ struct FakeCuda {
   int devices = 8;
   int sms = 4;
   bool peer_access = true;
-  bool ipc = true;            ///< handles are given and opened
+  bool ipc = true;  ///< handles are given and opened
   bool out_of_memory = false;
-  bool lost_writes = false;   ///< copies by the host do not arrive
-  int launch_error = 0;       ///< of the next launch
+  bool lost_writes = false;  ///< copies by the host do not arrive
+  int launch_error = 0;      ///< of the next launch
   PeerFault fault = PeerFault::none;
   int faulty_rank = 0;
   std::atomic<int> launches{0}, overlapping{0}, allocated{0}, opened{0};

@@ -74,8 +74,8 @@ struct HostCta : HostMachine {
     }
     for (int r = 0; r < j.ranks; ++r) {
       if (r == j.rank) continue;
-      if (meeting == 0 && (fault == PeerFault::no_wait ||
-                           (fault == PeerFault::stale_epoch && call > 1))) {
+      if (meeting == 0 &&
+          (fault == PeerFault::no_wait || (fault == PeerFault::stale_epoch && call > 1))) {
         continue;
       }
       const HostMachine& machine = *this;

@@ -24,8 +24,8 @@ inline void on_devices(int ranks,
   });
 }
 
-inline cluster::Options with_windows(std::size_t bytes,
-                                     std::chrono::milliseconds patience = std::chrono::seconds(20)) {
+inline cluster::Options with_windows(
+    std::size_t bytes, std::chrono::milliseconds patience = std::chrono::seconds(20)) {
   cluster::Options options;
   options.window_bytes = bytes;
   options.window_backend = &peer_backend();

@@ -36,8 +36,7 @@ TEST(CudaPeers, BitsOfOneRank) {
       on_devices(ranks, [&](const std::shared_ptr<Transport>& transport) {
         const auto communicator = Communicator::create(transport, with_windows(bytes));
         ASSERT_TRUE(communicator) << communicator.status().message();
-        const std::string wrong =
-            run_on_device(*communicator, peer_backend(), sample, options, 0);
+        const std::string wrong = run_on_device(*communicator, peer_backend(), sample, options, 0);
         EXPECT_EQ(wrong, "") << ranks << " ranks, seed " << seed << ", m " << sample.m << ", k "
                              << sample.spec.k << ", " << name(options.algorithm);
         equal += wrong.empty() ? 1 : 0;
