@@ -59,7 +59,7 @@ struct Meaning {
   bool out_is_c = false;   ///< the sum starts from what `out` holds
 };
 
-/// The scales of both operands, for contracts of scaled.
+/// The scales of both operands: of leaves under scaled, of whole lines under chain and fold.
 struct ScaleTensors {
   Tensor a, b;
 };

@@ -35,7 +35,8 @@ MAY_INCLUDE = {
                      "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
                      "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
-                      "cuda/launch.hpp", "cuda/grouped/launch.hpp", "cuda/fp8/launch.hpp"],
+                      "cuda/launch.hpp", "cuda/grouped/launch.hpp", "cuda/fp8/",
+                      "cuda/quantize/"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
     # Kernels know types and the problem that core/contract flattens for them, nothing of plans.
