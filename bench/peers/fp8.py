@@ -3,22 +3,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """fp8.py LIBRARY [--json FILE] [--only TEXT] [--variants] [--skip PART]: products of e4m3, beside PyTorch and DeepGEMM.
 
-LIBRARY is libdetgemm.so of a shared build with DETGEMM_CUDA_FP8. Three parts:
+LIBRARY is libdetgemm.so of a shared build with DETGEMM_CUDA_FP8. Four parts:
 
   orders   which order of operations has the rival's bits, on one product with fp32 results
   bits     how many outputs differ from ours, and whether the rival's own rows change with M
+  quantise microseconds and GB/s of the quantiser with 1 x 128 blocks, beside the same rule in PyTorch operators
   speed    the median microseconds per call, over alternated blocks of CUDA graphs that rotate through
            operands of more than 192 MB, so that none is in the L2 cache
 
 The arms of a case:
 
   scaled   hopper/e4m3/scaled:128, scales of 1 x 128 and 128 x 128
-  fold     hopper/e4m3/fold:128                 chain   hopper/e4m3/chain
+  fold     hopper/e4m3/fold:128, a scale per row and column;    chain   hopper/e4m3/chain, the same
   block    torch.nn.functional.scaled_mm with the scales of `scaled`
-  slow     the same with a scale per row and column, use_fast_accum off;    fast    and on
+  slow     the same function with a scale per row and column, use_fast_accum off;    fast    and on
   deep     deep_gemm.fp8_gemm_nt with the scales of `scaled`, where the module can be imported
 
-The program ends with status 1 if rows of ours change with M, or if nothing was compared.
+The program ends with status 1 if rows of ours change with M, if the quantiser breaks its rule, or if nothing was compared.
 """
 import argparse
 import ctypes
@@ -36,14 +37,19 @@ LEAF, L2_BYTES = 128, 192 << 20
 SHAPES = ((2112, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048))
 ROWS = (64, 100, 128, 4096)
 VARIANTS = ("64x16", "64x32", "64x64", "64x128", "128x64", "128x96", "128x112", "128x128", "128x192")
-DTYPES = {torch.bfloat16: 0, torch.float32: 2, torch.float8_e4m3fn: 4}
+DTYPES = {torch.bfloat16: 0, torch.float32: 2, torch.float8_e4m3fn: 4}  # of detgemm_dtype_t
 RIVAL_OF = {"scaled": ("block", "deep"), "fold": ("slow",), "chain": ("fast",)}
 
 BlockScales = struct("BlockScales", [("type", I32), ("data", PTR), ("per", I64), ("blocks", I64), ("leaves", I64),
                                      ("stride", I64), ("leaf_stride", I64)])
 Operands = struct("Operands", [("reserved", ctypes.c_uint32), ("a", PTR), ("b", PTR), ("d", PTR), ("c", PTR),
                                ("bias", PTR), ("scale_a", PTR), ("scale_b", PTR)])
-grouped_mm.INITS.update({BlockScales: "block_scales", Operands: "operands"})
+Spec = struct("Spec", [*grouped_mm.Spec._fields_[1:], ("line_scales", I32)])
+QuantizeSpec = struct("QuantizeSpec", [("k", I32), ("leaf_k", I64), ("per", I64)])
+ScalesOut = struct("ScalesOut", [("type", I32), ("data", PTR), ("blocks", I64), ("leaves", I64), ("stride", I64),
+                                 ("leaf_stride", I64)])
+grouped_mm.INITS.update({BlockScales: "block_scales", Operands: "operands", Spec: "gemm_spec",
+                         QuantizeSpec: "quantize_spec", ScalesOut: "scales_out"})
 
 
 class Library(grouped_mm.Library):
@@ -60,13 +66,17 @@ class Library(grouped_mm.Library):
 
     def product(self, contract, a, w, d, scale_a=None, scale_w=None, variant=None):
         """d = a w^T of fixed arrays: a function that enqueues it, and the name of the kernel, after a first run."""
-        spec, plan, size = self.spec(contract, d.shape[1], a.shape[1], False, 0, 1), PTR(), SIZE()
+        parsed = self.make(grouped_mm.Contract)
+        self.call("contract_parse", contract.encode(), ctypes.byref(parsed))
+        lines = scale_a is not None and "/scaled:" not in contract
+        spec = self.make(Spec, n=d.shape[1], k=a.shape[1], contract=ctypes.addressof(parsed), op_b=1, line_scales=int(lines))
+        plan, size = PTR(), SIZE()
         options = self.make(grouped_mm.PlanOptions, variant=variant)
         self.call("plan_create", self.backend, ctypes.byref(spec), ctypes.byref(options), ctypes.byref(plan))
         operands = self.operands(a, w, d, None)
-        keep = [spec, options, operands.keep, a, w, d, scale_a, scale_w]
+        keep = [parsed, spec, options, operands.keep, a, w, d, scale_a, scale_w]
         if scale_a is not None:
-            held = self.scales(scale_a, 1), self.scales(scale_w, LEAF)
+            held = self.scales(scale_a, 1), self.scales(scale_w, 1 if lines else LEAF)
             operands.scale_a, operands.scale_b = (ctypes.addressof(scale) for scale in held)
             keep.append(held)
         info = self.make(grouped_mm.RunInfo)
@@ -76,6 +86,18 @@ class Library(grouped_mm.Library):
             return keep
         run(ctypes.byref(info))
         return run, info.kernel.decode()
+
+    def quantize(self, x, q, scales):
+        """A function that enqueues q, scales = x in blocks of 1 x 128."""
+        spec, views = self.make(QuantizeSpec), [self.matrix(x), self.matrix(q)]
+        out = self.make(ScalesOut, data=scales.data_ptr(), blocks=scales.shape[0], leaves=scales.shape[1],
+                        stride=scales.stride(0), leaf_stride=scales.stride(1))
+
+        def run(keep=(spec, views, out, x, q, scales)):
+            self.call("quantize", self.backend, ctypes.byref(self.stream()), ctypes.byref(spec),
+                      *map(ctypes.byref, views), ctypes.byref(out))
+            return keep
+        return run
 
     def operands(self, a, b, d, c):
         views = [self.matrix(t) for t in (a, b, d)]
@@ -121,7 +143,7 @@ def ours(library, x, arm, output=torch.bfloat16, variant=None):
     d = torch.zeros(m, n, device="cuda", dtype=output)
     name = {"scaled": "scaled:128", "fold": "fold:128"}.get(arm, arm)
     contract = f"hopper/e4m3/{name}->{'bf16' if output == torch.bfloat16 else 'fp32'}"
-    scales = x.blocks() if arm.startswith("scaled") else (None, None)
+    scales = x.blocks() if arm == "scaled" else (x.row, x.column.t())
     run, kernel = library.product(contract, x.a, x.w, d, *scales, variant=variant)
     return run, d, kernel
 
@@ -239,11 +261,11 @@ def bits(library, only):
             failed |= arm in RIVAL_OF and any(moved.values())
             print(f"bits {n}x{k} {arm}: outputs that differ from those in a batch of 4096, by M: {moved}", flush=True)
             found.append({"n": n, "k": k, "arm": arm, "moved": moved})
-        for name in RIVAL_OF["scaled"]:
-            if "scaled" in whole and name in whole:
-                count, outputs = differing(whole["scaled"], whole[name]), whole[name].numel()
-                print(f"bits {n}x{k} scaled against {name}: {count} of {outputs} differ", flush=True)
-                found.append({"n": n, "k": k, "arm": "scaled", "rival": name, "outputs": outputs, "differ": count})
+        for arm, name in ((arm, name) for arm, rivals in RIVAL_OF.items() for name in rivals):
+            if arm in whole and name in whole:
+                count, outputs = differing(whole[arm], whole[name]), whole[name].numel()
+                print(f"bits {n}x{k} {arm} against {name}: {count} of {outputs} differ", flush=True)
+                found.append({"n": n, "k": k, "arm": arm, "rival": name, "outputs": outputs, "differ": count})
         del whole, x
     return found, failed
 
@@ -284,6 +306,35 @@ def times(arms, blocks=7):
     return {name: statistics.median(list_) for name, list_ in took.items()}
 
 
+def by_rule(x):
+    """The quantiser's rule in PyTorch operators: q and scales."""
+    wide = x.float().unflatten(1, (-1, LEAF))
+    amax = wide.abs().amax(2).clamp(min=1e-4)
+    scales = amax / torch.full_like(amax, 448)  # PyTorch multiplies by the inverse of a number
+    return (wide * (torch.ones_like(scales) / scales)[:, :, None]).to(torch.float8_e4m3fn).flatten(1), scales
+
+
+def quantise(library):
+    found, failed = [], False
+    for m, k in ((64, 7168), (4096, 7168), (4096, 16384), (32768, 4096)):
+        sets = []
+        for seed in range(max(2, -(-L2_BYTES // (3 * m * k)))):
+            x = torch.randn(m, k, device="cuda", generator=torch.Generator("cuda").manual_seed(seed)).bfloat16()
+            sets.append((x, torch.empty(m, k, device="cuda", dtype=torch.float8_e4m3fn), torch.empty(m, k // LEAF, device="cuda")))
+        arms = {"ours": [library.quantize(*each) for each in sets], "torch": [lambda x=each[0]: by_rule(x) for each in sets]}
+        took = times(arms)
+        wanted, scales = by_rule(sets[0][0])
+        wrong = int((sets[0][1].view(torch.int8) != wanted.view(torch.int8)).sum()) + differing(sets[0][2], scales)
+        failed |= wrong > 0
+        gigabytes = m * k * (3 + 4 / LEAF) / took["ours"] * 1e-3
+        print(f"quantise {m} x {k}: {wrong} numbers differ from the rule in PyTorch; {gigabytes:.0f} GB/s; us "
+              + ", ".join(f"{arm} {us:.1f}" for arm, us in took.items()), flush=True)
+        found.append({"m": m, "k": k, "wrong": wrong, "us": took, "gigabytes_per_second": gigabytes})
+        del sets, arms
+        torch.cuda.empty_cache()
+    return found, failed
+
+
 def speed(library, only, variants):
     found = []
     for n, k in SHAPES:
@@ -321,7 +372,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--only", default="", help="cases with this text in their name, such as 2112x7168")
     parser.add_argument("--variants", action="store_true", help="time every tile by its name too")
-    parser.add_argument("--skip", action="append", default=[], choices=("orders", "bits", "speed"))
+    parser.add_argument("--skip", action="append", default=[], choices=("orders", "bits", "quantise", "speed"))
     given = parser.parse_args()
     library, failed = Library(given.library), False
     report = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name()}
@@ -336,14 +387,17 @@ def main():
         report["orders"] = orders(library)
     if "bits" not in given.skip:
         report["bits"], failed = bits(library, given.only)
+    if "quantise" not in given.skip:
+        report["quantise"], wrong = quantise(library)
+        failed |= wrong
     if "speed" not in given.skip:
         report["speed"] = speed(library, given.only, given.variants)
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
             json.dump(report, file)
-    if not any(report.get(part) for part in ("orders", "bits", "speed")):
+    if not any(report.get(part) for part in ("orders", "bits", "quantise", "speed")):
         sys.exit(f"nothing was compared: no case has {given.only!r} in its name, or every part was skipped")
-    sys.exit("rows of ours change with M" if failed else 0)
+    sys.exit("rows of ours change with M, or the quantiser breaks its rule" if failed else 0)
 
 
 if __name__ == "__main__":
