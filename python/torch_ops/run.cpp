@@ -46,7 +46,12 @@ void check_k(std::int64_t of_a, std::int64_t of_b, bool rows_of_b) {
          (rows_of_b ? " columns" : " rows") + ": both are K and must be equal");
 }
 
-/// Leaves of K that have scales of their own: those of scaled. Under chain and fold a line has one.
+detgemm_dtype_t output_of(const Problem& problem) {
+  return parsed(problem.contract).contract.output;
+}
+
+}  // namespace
+
 std::int64_t leaves_of(const Problem& problem, std::int64_t k) {
   const detgemm_contract_t& contract = parsed(problem.contract).contract;
   if (contract.reduction == DETGEMM_TREE) {
@@ -58,12 +63,6 @@ std::int64_t leaves_of(const Problem& problem, std::int64_t k) {
   if (contract.reduction != DETGEMM_SCALED) return 1;
   return k / contract.leaf_k + (k % contract.leaf_k == 0 ? 0 : 1);
 }
-
-detgemm_dtype_t output_of(const Problem& problem) {
-  return parsed(problem.contract).contract.output;
-}
-
-}  // namespace
 
 PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Place& place,
                detgemm_dtype_t bias) {

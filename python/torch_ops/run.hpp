@@ -64,6 +64,10 @@ struct ScaleTensors {
   Tensor a, b;
 };
 
+/// Leaves of K that have scales of their own: those of scaled. Under chain and fold a line has one;
+/// a tree is refused.
+std::int64_t leaves_of(const Problem& problem, std::int64_t k);
+
 /// D = act(alpha * A.B + beta * C + bias). Where `out` is not given it is made, with the contract's
 /// type and A's leading dimensions.
 Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const Tensor& c,
