@@ -26,7 +26,8 @@ struct Arrays {
   bool of_lines = false;  ///< one scale per row and column, under fold
   std::int64_t leaves() const { return of_lines ? 1 : kLeaves; }
 
-  explicit Arrays(bool lines = false) : d(kGroups * kScaledRows * kN, 7.0F), expected(d), of_lines(lines) {
+  explicit Arrays(bool lines = false)
+      : d(kGroups * kScaledRows * kN, 7.0F), expected(d), of_lines(lines) {
     std::uint32_t word = 7;
     const auto next = [&] { return (word = word * 1664525U + 1013904223U) >> 8; };
     for (std::int64_t i = 0; i < kGroups * kScaledRows * kK; ++i) {
@@ -45,8 +46,8 @@ struct Arrays {
 
 GroupedSpec spec_of(GroupKind kind, bool of_lines = false) {
   GroupedSpec spec;
-  spec.gemm.contract = *Contract::parse(of_lines ? "hopper/e4m3/fold:128->fp32"
-                                                 : "hopper/e4m3/scaled:128->fp32");
+  spec.gemm.contract =
+      *Contract::parse(of_lines ? "hopper/e4m3/fold:128->fp32" : "hopper/e4m3/scaled:128->fp32");
   spec.gemm.line_scales = of_lines;
   spec.gemm.n = kN;
   spec.gemm.k = kK;
@@ -58,8 +59,8 @@ GroupedSpec spec_of(GroupKind kind, bool of_lines = false) {
 /// `rows` rows from row `at` of all rows on, times the matrix of `group`, by a Plan.
 void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_t rows,
              std::int64_t group, std::int64_t d_at, std::int64_t per_b) {
-  const auto plan =
-      Plan::create(*find_backend("reference").value(), spec_of(GroupKind::batched, x.of_lines).gemm, {variant});
+  const auto plan = Plan::create(*find_backend("reference").value(),
+                                 spec_of(GroupKind::batched, x.of_lines).gemm, {variant});
   ASSERT_TRUE(plan) << plan.status().message();
   const std::int64_t leaves = x.leaves();
   const std::int64_t b_blocks = per_b == 1 ? kN : 1;
