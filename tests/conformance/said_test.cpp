@@ -162,6 +162,19 @@ TEST_P(Everywhere, ACallThatErrs) {
   }
 }
 
+/// Every call errs.
+TEST_P(Everywhere, AnEngineThatAlwaysErrs) {
+  if (is("large")) GTEST_SKIP() << "it takes long";
+  Scene scene(property().name, contracts_for(property().name).front());
+  for (const Act act : {Act::first_bit, Act::last_bit, Act::fails, Act::refuses}) {
+    Script script;
+    script.act = act;
+    script.at = -3;
+    scene.run(script);
+  }
+  said().check(key(property().name, "errs always"), summary(scene));
+}
+
 /// Calls at the same time err, all of them or all after the first of a thread.
 TEST(Crowd, CallsThatErr) {
   for (const char* contract : contracts_for("concurrency")) {
