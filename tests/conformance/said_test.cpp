@@ -33,6 +33,14 @@ std::vector<const char*> contracts_for(std::string_view property) {
   if (property == "microbatch" || property == "group_cuts") {
     return {"ieee_fma/bf16/fold:64->fp32", "hopper/fp16/chain->fp16", "cdna2/bf16/fold:32->bf16"};
   }
+  if (property == "probes" || property == "specials") {  // know what the arithmetic does
+    return {"ieee_fma/bf16/tree:64->fp32", "snap3/bf16/fold:64->fp32", "snap3/fp32/tree:64->bf16",
+            "snap/bf16/tree:64->fp32",     "hopper/e4m3/chain->bf16",  "cdna2/bf16/fold:32->fp16",
+            "ampere/tf32/tree:32->fp32"};
+  }
+  if (property == "error_bound") {
+    return {"ieee_fma/bf16/tree:64->fp32", "snap3/fp32/fold:64->fp32", "cdna2/fp16/chain->fp16"};
+  }
   if (property == "ranks" || property == "shares") {
     return {"ieee_fma/bf16/tree:64->fp32", "hopper/fp16/tree:32->fp16"};
   }
@@ -63,7 +71,8 @@ class Scene {
   }
   Options& options() { return options_; }
 
-  void run(const Script& script) {
+  void run(Script script) {
+    if (options_.properties.front() == "graph_replay") script.device = &controls::graph_host();
     options_.engine = &play(script);
     const auto report = run_conformance(options_);
     ASSERT_TRUE(report.ok()) << report.status().message();
