@@ -170,7 +170,8 @@ class CudaPeerWindow final : public PeerWindow {
     return value;
   }
 
-  /// Whether every rank has said that it will not touch this window again.
+  /// Whether every rank has said that it will not touch this window again. Ranks that have given up
+  /// do not say so.
   bool say_farewell() const {
     for (int r = 0; r < ranks(); ++r) {
       if (!write(&header_of(r)->left[rank_], 1)) return false;
@@ -178,7 +179,8 @@ class CudaPeerWindow final : public PeerWindow {
     const auto from = Clock::now();
     for (int r = 0; r < ranks();) {
       const auto left = read(&header_of(rank_)->left[r]);
-      if (!left || Clock::now() - from > kFarewell) return false;
+      const auto given_up = read(&header_of(rank_)->given_up);
+      if (!left || !given_up || *given_up != 0 || Clock::now() - from > kFarewell) return false;
       if (*left != 0) {
         ++r;
       } else {

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstddef>
+
 #include "cluster/capi/handles.hpp"
 #include "core/capi/descriptors.hpp"
+#include "core/capi/handles.hpp"
 #include "core/capi/operands.hpp"
 #include "core/capi/text.hpp"
 
@@ -10,6 +13,10 @@ using namespace detgemm;
 using namespace detgemm::capi;
 
 namespace detgemm::capi {
+template <>
+struct Descriptor<detgemm_communicator_options_t> {
+  static constexpr std::size_t min_size = offsetof(detgemm_communicator_options_t, window_bytes);
+};
 template <>
 detgemm_communicator_options_t defaults() {
   detgemm_communicator_options_t ours{};
@@ -39,6 +46,13 @@ detgemm_status_t detgemm_communicator_create(const detgemm_transport_t* transpor
       if (!checks) return checks.status();
       choices.check_calls = *checks;
       choices.patience = std::chrono::milliseconds(c->patience_ms);
+      choices.window_bytes = c->window_bytes;
+      if (c->window_backend != nullptr) {
+        if (Status s = check(c->window_backend); !s) {
+          return invalid("options.window_" + s.message());
+        }
+        choices.window_backend = &backend_of(c->window_backend);
+      }
     }
     auto made = cluster::Communicator::create(transport->transport, choices);
     if (!made) return made.status();
@@ -72,6 +86,16 @@ detgemm_status_t detgemm_communicator_abort(const detgemm_communicator_t* commun
   return guarded([&]() -> Status {
     if (Status s = check(communicator); !s) return s;
     communicator->communicator.abort();
+    return {};
+  });
+}
+
+detgemm_status_t detgemm_communicator_has_windows(const detgemm_communicator_t* communicator,
+                                                  int32_t* yes) {
+  return guarded([&]() -> Status {
+    if (Status s = check(communicator); !s) return s;
+    if (Status s = need("yes", yes); !s) return s;
+    *yes = communicator->communicator.has_windows() ? 1 : 0;
     return {};
   });
 }

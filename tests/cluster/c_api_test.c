@@ -6,6 +6,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,11 +196,56 @@ static void tree_sum(const detgemm_communicator_t* ranks, const detgemm_gemm_spe
   detgemm_cluster_plan_destroy(sum);
 }
 
+/* Products through windows of the host, from plain C. */
+static void windows(const detgemm_transport_t* transport, const detgemm_gemm_spec_t* spec) {
+  static const detgemm_algorithm_t ways[3] = {DETGEMM_ONE_SHOT, DETGEMM_TWO_SHOT, DETGEMM_PUSH};
+  static const char* const names[3] = {"one_shot", "two_shot", "push"};
+  detgemm_communicator_t* ranks = NULL;
+  detgemm_communicator_options_t options;
+  detgemm_cluster_options_t choices;
+  detgemm_cluster_plan_t* plan = NULL;
+  detgemm_const_matrix_t mine_a, mine_b;
+  int64_t begin = 0, end = 0;
+  int32_t yes = -1;
+  char text[512];
+  int i;
+  OK(detgemm_communicator_options_init(&options, sizeof options));
+  CHECK(options.window_bytes == 0 && options.window_backend == NULL);
+  options.window_bytes = 1 << 16;
+  OK(detgemm_communicator_create(transport, &options, &ranks));
+  OK(detgemm_communicator_has_windows(ranks, &yes));
+  CHECK(yes == 1);
+  for (i = 0; i < 3; ++i) {
+    OK(detgemm_cluster_options_init(&choices, sizeof choices));
+    choices.algorithm = ways[i];
+    OK(detgemm_row_parallel_create(ranks, skeleton_for_c(), spec, &choices, &plan));
+    OK(detgemm_cluster_plan_share(plan, &begin, &end));
+    mine_a = view(a + begin, M, end - begin, K);
+    mine_b = view(b + begin * N, end - begin, N, N);
+    run(plan, &mine_a, &mine_b, 0, N);
+    OK(detgemm_cluster_plan_describe(plan, M, text, sizeof text, NULL));
+    CHECK(strstr(text, names[i]) != NULL);
+    detgemm_cluster_plan_destroy(plan);
+  }
+  detgemm_communicator_destroy(ranks);
+  /* A caller of the header before there were windows: its struct ends with the patience. */
+  options.struct_size = (uint32_t)offsetof(detgemm_communicator_options_t, window_bytes);
+  OK(detgemm_communicator_create(transport, &options, &ranks));
+  OK(detgemm_communicator_has_windows(ranks, &yes));
+  CHECK(yes == 0);
+  choices.algorithm = DETGEMM_TWO_SHOT;
+  CHECK(detgemm_row_parallel_create(ranks, skeleton_for_c(), spec, &choices, &plan) ==
+        DETGEMM_UNSUPPORTED);
+  CHECK(strstr(detgemm_last_error(), "these ranks have no windows: window_bytes is 0") != NULL);
+  detgemm_communicator_destroy(ranks);
+}
+
 static void* on_rank(void* given) {
   detgemm_transport_t* transport = given;
   detgemm_communicator_t* ranks = NULL;
   const detgemm_gemm_spec_t spec = problem();
   int32_t rank = -1, size = -1;
+  windows(transport, &spec);
   OK(detgemm_communicator_create(transport, NULL, &ranks));
   detgemm_transport_destroy(transport);
   OK(detgemm_communicator_rank(ranks, &rank, &size));
@@ -304,7 +350,15 @@ static void refusals(void) {
   options.patience_ms = -1;
   REFUSED(detgemm_communicator_create(transports[0], &options, &ranks), "patience is -1 ms");
   options.patience_ms = 1000;
+  options.window_backend = (const detgemm_backend_t*)(void*)garbage;
+  REFUSED(detgemm_communicator_create(transports[0], &options, &ranks),
+          "options.window_backend is no backend's handle");
+  options.window_backend = skeleton_for_c();
+  options.window_bytes = 1 << 16;
   OK(detgemm_communicator_create(transports[0], &options, &ranks));
+  OK(detgemm_communicator_has_windows(ranks, &rank));
+  CHECK(rank == 0); /* one rank needs none */
+  REFUSED(detgemm_communicator_has_windows(ranks, NULL), "yes is null");
   REFUSED(detgemm_communicator_rank(ranks, NULL, &rank), "rank is null");
   REFUSED(detgemm_communicator_health(NULL), "communicator is null");
   REFUSED(detgemm_communicator_abort((detgemm_communicator_t*)(void*)garbage),

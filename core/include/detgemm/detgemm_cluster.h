@@ -81,11 +81,18 @@ typedef struct detgemm_communicator_options_t {
   uint32_t struct_size;
   int32_t check_calls; /* 0 (default) or 1: compare every call between the ranks */
   int64_t patience_ms; /* 30000; how long ranks are waited for; 0: for ever */
+  /* Of the memory that a rank lets the others of its host read and write, for the algorithms of
+   * windows; 0 (default): none. */
+  uint64_t window_bytes;
+  /* Whose device has the windows: the one that is current while the communicator is made, and
+   * patience_ms must then be above 0. NULL (default): the host. */
+  const detgemm_backend_t* window_backend;
 } detgemm_communicator_options_t;
 DETGEMM_API detgemm_status_t
 detgemm_communicator_options_init(detgemm_communicator_options_t* options, size_t struct_size);
 
-/* `options` may be NULL. */
+/* `options` may be NULL. Windows that cannot be had are no failure: plans that ask for them are
+ * refused with the reason, and others send messages. */
 DETGEMM_API detgemm_status_t detgemm_communicator_create(
     const detgemm_transport_t* transport, const detgemm_communicator_options_t* options,
     detgemm_communicator_t** communicator);
@@ -96,6 +103,10 @@ DETGEMM_API detgemm_status_t detgemm_communicator_rank(const detgemm_communicato
 DETGEMM_API detgemm_status_t
 detgemm_communicator_health(const detgemm_communicator_t* communicator);
 DETGEMM_API detgemm_status_t detgemm_communicator_abort(const detgemm_communicator_t* communicator);
+/* *yes is 1 where there are windows, on the host or on devices, and 0 elsewhere;
+ * detgemm_communicator_describe says why not, where they were asked for. */
+DETGEMM_API detgemm_status_t
+detgemm_communicator_has_windows(const detgemm_communicator_t* communicator, int32_t* yes);
 DETGEMM_API detgemm_status_t detgemm_communicator_describe(
     const detgemm_communicator_t* communicator, char* buffer, size_t size, size_t* needed);
 
@@ -105,7 +116,15 @@ typedef int32_t detgemm_placement_t;
 enum { DETGEMM_REPLICATED = 0, DETGEMM_ROWS = 1, DETGEMM_COLUMNS = 2 };
 
 typedef int32_t detgemm_algorithm_t;
-enum { DETGEMM_AUTOMATIC = 0, DETGEMM_GATHER = 1, DETGEMM_SCATTER = 2 };
+enum {
+  DETGEMM_AUTOMATIC = 0,
+  DETGEMM_GATHER = 1,
+  DETGEMM_SCATTER = 2,
+  /* Through windows: one step; two steps; and two steps that push, on the host alone. */
+  DETGEMM_ONE_SHOT = 3,
+  DETGEMM_TWO_SHOT = 4,
+  DETGEMM_PUSH = 5
+};
 
 /* The rows or columns [begin, end) of a rank, where `extent` of them are spread. */
 DETGEMM_API detgemm_status_t detgemm_rows_of(int64_t extent, int32_t rank, int32_t ranks,

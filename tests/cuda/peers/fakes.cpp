@@ -18,6 +18,14 @@ FakeCuda& fake_cuda() {
   return one;
 }
 
+void wait_until_ahead(int kernels) {
+  const auto from = std::chrono::steady_clock::now();
+  while (fake_cuda().ahead < kernels &&
+         std::chrono::steady_clock::now() - from < std::chrono::seconds(10)) {
+    std::this_thread::yield();
+  }
+}
+
 namespace {
 
 thread_local int current = 0;
@@ -25,15 +33,32 @@ thread_local int current = 0;
 /// Kernels are told apart by addresses.
 char kernels[2][2];
 
-void run_kernel(const cuda::peers::Job& job, bool vectors, bool deep, int ctas, int threads) {
+void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int threads) {
+  FakeCuda& cuda = fake_cuda();
+  const PeerFault planted = cuda.fault;
+  const bool here = job.rank == 0 || planted == PeerFault::epilogue_per_rank;
+  const PeerFault fault = here ? planted : PeerFault::none;
+  plant(fault, job);
+  std::atomic<int> passed{0};
   std::vector<std::thread> all;
   for (int c = 0; c < ctas; ++c) {
     HostCta cta;
     cta.at = c;
     cta.ctas = ctas;
     cta.threads = threads;
-    if (job.rank == fake_cuda().faulty_rank) cta.fault = fake_cuda().fault;
-    all.emplace_back([&job, vectors, deep, cta] { run_on_host(job, vectors, deep, cta); });
+    cta.fault = fault;
+    const auto pass = [&] {
+      if (++passed == ctas) ++cuda.ahead;
+    };
+    const bool at_end = !job.two_shot || fault == PeerFault::no_second_wait;
+    if (job.rank == 0 && !at_end) cta.passed = pass;
+    if (job.rank == job.ranks - 1 && planted == PeerFault::no_second_wait) {
+      cta.after_met = [] { wait_until_ahead(1); };
+    }
+    all.emplace_back([&job, vectors, deep, cta, pass, at_end] {
+      run_on_host(job, vectors, deep, cta);
+      if (job.rank == 0 && at_end) pass();
+    });
   }
   for (std::thread& one : all) one.join();
 }
@@ -166,8 +191,9 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cud
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** arguments) {
-  if (const int error = std::exchange(fake_cuda().launch_error, 0); error != 0) {
-    return static_cast<cudaError_t>(error);
+  if (current == fake_cuda().launch_error_of) {
+    const int error = fake_cuda().launch_error.exchange(0);
+    if (error != 0) return static_cast<cudaError_t>(error);
   }
   const auto job = *static_cast<const detgemm::cuda::peers::Job*>(arguments[0]);
   const auto at = static_cast<const char*>(function) - &detgemm::test::kernels[0][0];

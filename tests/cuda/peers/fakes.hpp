@@ -18,14 +18,19 @@ struct FakeCuda {
   bool peer_access = true;
   bool ipc = true;  ///< handles are given and opened
   bool out_of_memory = false;
-  bool lost_writes = false;  ///< copies by the host do not arrive
-  int launch_error = 0;      ///< of the next launch
-  PeerFault fault = PeerFault::none;
-  int faulty_rank = 0;
+  bool lost_writes = false;                       ///< copies by the host do not arrive
+  std::atomic<int> launch_error{0};               ///< of the next launch ...
+  std::atomic<int> launch_error_of{0};            ///< ... on this device
+  std::atomic<PeerFault> fault{PeerFault::none};  ///< of rank 0, unless its comment says other
+  /// Kernels of rank 0 that have read what they should not have, or would have with a fault.
+  std::atomic<int> ahead{0};
   std::atomic<int> launches{0}, overlapping{0}, allocated{0}, opened{0};
   std::atomic<int> most_ctas{0};
 };
 FakeCuda& fake_cuda();
+
+/// Waits, but not for ever, until so many kernels of rank 0 are ahead.
+void wait_until_ahead(int kernels);
 
 /// The skeleton's products on the stand-in's streams, with windows by the CUDA backend's own code.
 const Backend& peer_backend();

@@ -6,21 +6,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "cuda/peers/flow.hpp"
+#include "tests/cuda/peers/planted.hpp"
 
 /// CTAs of the kernels of peers on a host: a thread of the host is a CTA, whose threads are a loop.
 /// The code over them is that of cuda/peers/join.cu.
 namespace detgemm::test {
-
-/// What may be planted into the CTAs of one rank.
-enum class PeerFault {
-  none,
-  no_wait,      ///< joins without waiting for the first signals of a call
-  stale_epoch,  ///< every call has the number of the first, so that old signals are taken for new
-  wrong_mail,   ///< mail of odd calls goes where that of even calls does
-};
 
 struct HostMachine {
   std::uint64_t acquire(const std::uint64_t* from) const {
@@ -40,6 +34,8 @@ struct HostMachine {
 struct HostCta : HostMachine {
   int at = 0, ctas = 1, threads = 32;
   PeerFault fault = PeerFault::none;
+  std::function<void()> passed;     ///< called when a CTA with a fault has read what it should not
+  std::function<void()> after_met;  ///< called between the first meeting and what follows
 
   int index() const { return at; }
   int count() const { return ctas; }
@@ -67,22 +63,23 @@ struct HostCta : HostMachine {
   }
   bool meet(const cuda::peers::Job& j, std::uint64_t call, int meeting) const {
     using namespace cuda::peers;
+    if (meeting == 1 && fault == PeerFault::gone_between) return true;
+    if (meeting == 1 && fault != PeerFault::no_second_wait && passed) passed();
     const int place = place_of(call, meeting);
     const std::uint64_t signal = signal_of(call, j.step);
     for (int r = 0; r < j.ranks; ++r) {
       if (r != j.rank) release(&j.header[r]->signal[place][j.rank][at], signal);
     }
+    if (fault == (meeting == 0 ? PeerFault::no_wait : PeerFault::no_second_wait)) return true;
     for (int r = 0; r < j.ranks; ++r) {
       if (r == j.rank) continue;
-      if (meeting == 0 &&
-          (fault == PeerFault::no_wait || (fault == PeerFault::stale_epoch && call > 1))) {
-        continue;
-      }
+      const std::uint64_t* const from = &j.header[j.rank]->signal[place][r][at];
       const HostMachine& machine = *this;
-      const std::uint64_t why =
-          wait_for(j, machine, &j.header[j.rank]->signal[place][r][at], signal, r);
+      if (fault == PeerFault::stale_epoch && meeting == 0 && acquire(from) != 0) continue;
+      const std::uint64_t why = wait_for(j, machine, from, signal, r);
       if (why != 0) return give_up(j, machine, why), false;
     }
+    if (meeting == 0 && after_met) after_met();
     return true;
   }
 };

@@ -46,5 +46,161 @@ TEST(CudaPeers, BitsOfOneRank) {
   EXPECT_EQ(equal, expected);
 }
 
+/// One call whose arrays take vectors, against one rank: "" or what is wrong. D's rows are `gap`
+/// elements apart.
+std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, std::int64_t m,
+                        std::int64_t gap, Algorithm algorithm) {
+  Device& device = fake::device();
+  std::mt19937_64 random(static_cast<std::uint64_t>(m));
+  const auto elements = [&](std::int64_t count) {
+    std::vector<std::uint16_t> all(static_cast<std::size_t>(count));
+    for (auto& x : all) {
+      x = static_cast<std::uint16_t>((random() & 0x807f) | ((117 + random() % 20) << 7));
+    }
+    return all;
+  };
+  const auto a = elements(m * spec.k), b = elements(spec.k * spec.n), bias = elements(spec.n);
+  const DType type = spec.contract.output;
+  const std::int64_t ld = spec.n + gap;
+  const auto d_bytes = static_cast<std::size_t>(m * ld) * size_of(type);
+  const OnDevice whole(device, d_bytes), spread(device, d_bytes);
+  const OwnStream stream(device);
+  RowParallelOptions options;
+  options.algorithm = algorithm;
+  const auto plan = *RowParallelPlan::create(communicator, peer_backend(), spec, options);
+  const KRange k = plan.k_range();
+  const auto view = [](const std::uint16_t* at, std::int64_t rows, std::int64_t cols,
+                       std::int64_t distance) {
+    return row_major(static_cast<const void*>(at), rows, cols, DType::bf16, distance);
+  };
+  Operands all{view(a.data(), m, spec.k, spec.k), view(b.data(), spec.k, spec.n, spec.n),
+               row_major(whole.data(), m, spec.n, type, ld)};
+  all.bias = {bias.data(), spec.n, DType::bf16};
+  Status s = Plan::create(skeleton_backend(), spec)->run({}, all);
+  if (!s) return s.message();
+  Operands local = all;
+  local.a = view(a.data() + k.begin, m, k.end - k.begin, spec.k);
+  local.b = view(b.data() + k.begin * spec.n, k.end - k.begin, spec.n, spec.n);
+  local.d = row_major(spread.data(), m, spec.n, type, ld);
+  const std::size_t bytes = *plan.workspace_bytes(m);
+  const OnDevice room(device, bytes);
+  RunInfo info;
+  s = plan.run(stream, m, local, {room.data(), bytes}, &info);
+  if (s) s = device.synchronize(stream);
+  if (s) s = communicator.health();
+  if (!s) return s.message();
+  if (info.kernel != "peers/" + std::string(name(algorithm))) return "kernel " + info.kernel;
+  return whole.read() == spread.read() ? "" : "other bits";
+}
+
+TEST(CudaPeers, BitsOfOneRankInVectors) {
+  for (const char* output : {"bf16", "fp16", "fp32"}) {
+    for (const int ranks : {2, 3, 8}) {
+      on_devices(ranks, [&](const std::shared_ptr<Transport>& transport) {
+        const auto communicator =
+            *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+        GemmSpec spec;
+        spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->" + std::string(output));
+        spec.n = 40;
+        spec.k = 530;
+        spec.alpha = 0.7F;
+        spec.bias = DType::bf16;
+        for (const std::int64_t m : {1, 9, 30}) {
+          for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot}) {
+            EXPECT_EQ(run_aligned(communicator, spec, m, m == 9 ? 8 : 0, way), "")
+                << ranks << " ranks, m " << m << ", " << name(way) << ", " << output;
+          }
+        }
+      });
+    }
+  }
+}
+
+/// Calls of several plans, from graphs and without, while ranks are late at random: whoever is
+/// ahead must not overwrite what another still reads.
+TEST(CudaPeers, BitsOfOneRankWhileRanksAreLate) {
+  for (const int ranks : {2, 3, 5}) {
+    std::vector<Sample> samples;
+    for (std::uint64_t seed = 40; samples.size() < 5; ++seed) {
+      Sample sample(kContract, seed);
+      if (sample.m > 20 && sample.spec.k > 200) samples.push_back(std::move(sample));
+    }
+    on_devices(ranks, [&](const std::shared_ptr<Transport>& transport) {
+      const auto communicator = *Communicator::create(transport, with_windows(64U << 10));
+      std::mt19937_64 delays(static_cast<std::uint64_t>(transport->rank()));
+      const auto late = [&] {
+        if (delays() % 3 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(delays() % 1500));
+        }
+      };
+      for (std::size_t i = 0; i < 24; ++i) {
+        RowParallelOptions options;
+        options.algorithm = kDeviceAlgorithms[i * 7 % 3];
+        if (options.algorithm != Algorithm::one_shot && i % 5 == 0) {
+          options.output = Placement::rows;
+        }
+        ASSERT_EQ(run_on_device(communicator, peer_backend(), samples[i % samples.size()], options,
+                                i % 4 == 1 ? 3 : 0, late),
+                  "")
+            << ranks << " ranks, call " << i;
+      }
+    });
+  }
+}
+
+TEST(CudaPeers, ATreeSum) {
+  const Sample sample(kContract, 81);
+  const auto shares = *Shares::even(sample.spec.contract, sample.spec.k, 4);
+  for (const Algorithm algorithm : kDeviceAlgorithms) {
+    on_devices(4, [&](const std::shared_ptr<Transport>& transport) {
+      const auto communicator =
+          *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      const auto sum = *TreeSum::create(communicator, peer_backend(), sample.spec, shares,
+                                        Placement::replicated, algorithm);
+      const Roots roots(sample, shares, transport->rank());
+      ASSERT_TRUE(roots.made) << roots.made.message();
+      std::vector<float> d(sample.d.size());
+      const Scratch scratch(*sum.workspace_bytes(sample.m));
+      const OwnStream stream(fake::device());
+      const Status ran = sum.run(stream, sample.m, roots.views,
+                                 sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
+      EXPECT_TRUE(ran) << ran.message();
+      EXPECT_TRUE(fake::device().synchronize(stream));
+      EXPECT_EQ(d, sample.d);
+    });
+  }
+}
+
+/// A call is one launch for each chunk and piece, beside what is before it on the stream, of no
+/// more CTAs than the device has multiprocessors, and of fewer where ranks share a device.
+TEST(CudaPeers, Launches) {
+  const Sample sample(kContract, 3, 40);
+  FakeCuda& cuda = fake_cuda();
+  const auto launches = [&](const std::function<int(int rank)>& device, int sms,
+                            const RowParallelOptions& options) {
+    cuda.sms = sms;
+    cuda.launches = cuda.overlapping = cuda.most_ctas = 0;
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+      cudaSetDevice(device(transport->rank()));
+      const auto communicator =
+          *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      EXPECT_EQ(run_on_device(communicator, peer_backend(), sample, options, 0), "");
+    });
+    cuda.sms = 4;
+    EXPECT_EQ(cuda.overlapping, cuda.launches) << "programmatic dependent launch";
+    return cuda.launches.load();
+  };
+  const auto own = [](int rank) { return rank; };
+  RowParallelOptions options;
+  options.algorithm = Algorithm::one_shot;
+  options.chunks = 1;
+  EXPECT_EQ(launches(own, 4, options), 2);
+  EXPECT_LE(cuda.most_ctas, 4);
+  options.chunks = 3;
+  EXPECT_EQ(launches(own, 4, options), 6);
+  EXPECT_EQ(launches([](int) { return 0; }, 8, options), 6) << "ranks on one device";
+  EXPECT_EQ(cuda.most_ctas, 1);
+}
+
 }  // namespace
 }  // namespace detgemm::test
