@@ -69,9 +69,11 @@ Status check_factors(const GemmSpec& spec, const Operands& operands, int device)
   return check_array<R>("b", operands.b.data, device);
 }
 
-/// The same for C and the bias, where the spec reads them, and for D.
+/// The same for C and the bias, where the spec reads them, and for D. Without outputs nothing is
+/// read or written, whatever the addresses are.
 template <Runtime R>
 Status check_outputs(const GemmSpec& spec, const Operands& operands, int device) {
+  if (operands.d.rows == 0 || operands.d.cols == 0) return {};
   if (spec.reads_c() && operands.c.data != operands.d.data) {
     if (Status s = check_array<R>("c", operands.c.data, device); !s) return s;
   }
@@ -101,10 +103,10 @@ Status check_snap(typename R::Stream stream, const ConstMatrix& from, const Matr
                               : check_array<R>("to", to.data, device, "the current device ");
 }
 
-/// The same for a workspace, which may be absent.
+/// The same for a workspace, which may be absent or empty.
 template <Runtime R>
 Status check_workspace(Workspace workspace, int device) {
-  if (workspace.data == nullptr) return {};
+  if (workspace.data == nullptr || workspace.bytes == 0) return {};
   return check_array<R>("workspace", workspace.data, device);
 }
 
