@@ -114,11 +114,14 @@ inline std::size_t padded(std::size_t bytes) {
 /// ok, or why a workspace is not fit for a call that needs so many bytes.
 Status check_workspace(const Workspace& workspace, std::size_t needed);
 
-/// Takes `bytes` off the front of a workspace that is known to be large enough.
+/// Takes `bytes` off the front of a workspace that is known to be large enough. What is empty is
+/// null: an address behind the last byte is one that a device may not know, and refuses.
 inline Workspace take(Workspace& from, std::size_t bytes) {
-  const Workspace front{from.data, padded(bytes)};
+  Workspace front{from.data, padded(bytes)};
   from.data = static_cast<std::byte*>(from.data) + front.bytes;
   from.bytes -= front.bytes;
+  if (front.bytes == 0) front.data = nullptr;
+  if (from.bytes == 0) from.data = nullptr;
   return front;
 }
 

@@ -5,15 +5,14 @@
 #include <bit>
 #include <cmath>
 
+#include "core/arithmetic/host_device.hpp"
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
 namespace {
 
-constexpr std::uint32_t kNaN = 0x7fffffffU;
-
 std::uint32_t bits_of(float value) {
-  return std::isnan(value) ? kNaN : std::bit_cast<std::uint32_t>(value);
+  return std::isnan(value) ? arithmetic::kNaNBits : std::bit_cast<std::uint32_t>(value);
 }
 
 /// The number that a scale stands for; drawn scales of e8m0 are neither 0 nor 255.
@@ -81,7 +80,7 @@ void line_scales(Case& c) {
   other.scale_a.values = Elements(request.scale_a.values.dtype, shape.m, 1);
   for (std::int64_t i = 0; i < shape.m; ++i) {
     const std::int64_t from = (i + row) % shape.m;
-    const std::uint32_t nan = request.scale_a.type == ScaleType::e8m0 ? 255U : kNaN;
+    const std::uint32_t nan = request.scale_a.type == ScaleType::e8m0 ? 255U : arithmetic::kNaNBits;
     const std::uint32_t own = request.scale_a.values.get(from / request.scale_a.per, 0);
     other.scale_a.values.set(i, 0, i == 0 ? own : nan);
     for (std::int64_t k = 0; k < shape.k; ++k) other.a.set(i, k, request.a.get(from, k));
