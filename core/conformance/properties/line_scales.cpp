@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/arithmetic/host_device.hpp"
+#include "core/arithmetic/formats.hpp"
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
