@@ -31,13 +31,13 @@ __device__ __forceinline__ void bring_scale(const SideScales& s, int line, int l
 /// Brings the scales of one leaf of a tile. kScaleThreads threads call it and each arrives once.
 /// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
 template <class T>
-__device__ __forceinline__ void bring_scales(const Fp8Shape& fp8, const LaunchShape& shape,
+__device__ __forceinline__ void bring_scales(const Fp8Shape& fp8, int x_lines, int y_lines,
                                              std::uint32_t slot, int x, int y, int leaf,
                                              std::uint32_t full) {
   const int thread = threadIdx.x % kScaleThreads;
 #pragma unroll
   for (int i = 0; i < T::kX; i += kScaleThreads) {
-    bring_scale(fp8.x, min(x + i + thread, shape.x_rows - 1), leaf, slot + 4 * (i + thread));
+    bring_scale(fp8.x, min(x + i + thread, x_lines - 1), leaf, slot + 4 * (i + thread));
   }
   const std::uint32_t columns = slot + 4 * T::kX;
   if constexpr (T::kJoin == Join::one) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void bring_scales(const Fp8Shape& fp8, const LaunchSh
 #pragma unroll
     for (int i = 0; i < T::kN; i += kScaleThreads) {
       if (i + thread >= T::kN) break;
-      bring_scale(fp8.y, min(y + i + thread, shape.y_rows - 1), leaf, columns + 4 * (i + thread));
+      bring_scale(fp8.y, min(y + i + thread, y_lines - 1), leaf, columns + 4 * (i + thread));
     }
   }
   // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
@@ -85,8 +85,8 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
   } else if (T::kScaled && warp >= 2) {
     ptx::griddepcontrol_wait();  // scales are promised by nobody
     const auto load = [&](int stage, int x, int y, int block) {
-      bring_scales<T>(fp8, shape, scale_slot(shared, stage), x, y, block / fp8.leaf_blocks,
-                      shared.full + 8 * stage);
+      bring_scales<T>(fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage), x, y,
+                      block / fp8.leaf_blocks, shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   }

@@ -145,7 +145,7 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         arrived = 2;
         for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
           threadIdx.x = static_cast<unsigned>(64 + i);
-          bring_scales<T>(seen.fp8, shape, scale_slot(shared, stage), x0, y0,
+          bring_scales<T>(seen.fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage), x0, y0,
                           block / seen.fp8.leaf_blocks, shared.full + 8 * stage);
         }
         threadIdx.x = mine;
@@ -158,7 +158,10 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       Accumulators<T> sum = {};
       Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
       if constexpr (!T::kScaled) {
-        if (seen.fp8.of_lines) multiply_by_lines<T>(shape, seen.fp8, group, x0, y0, sum);
+        if (seen.fp8.of_lines) {
+          multiply_by_lines<T>(seen.fp8, shape.swapped, shape.x_rows, shape.y_rows, group, x0, y0,
+                               sum);
+        }
       }
       EXPECT_EQ(block, shape.k_blocks);
       EXPECT_EQ(released, thread % 32 == 0 ? shape.k_blocks : 0);
