@@ -15,7 +15,7 @@ if(NOT DETGEMM_CUDA_KERNELS MATCHES "^(all|sample)$")
   message(FATAL_ERROR "DETGEMM_CUDA_KERNELS is \"${DETGEMM_CUDA_KERNELS}\": it must be all or sample")
 endif()
 option(DETGEMM_CUDA_FP8
-  "Compile the kernels of hopper/e4m3 into component cuda: written, compiled and not yet run on a GPU" OFF)
+  "Compile the kernels of hopper/e4m3 into component cuda" OFF)
 if(NOT CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
 endif()

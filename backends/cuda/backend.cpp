@@ -20,7 +20,7 @@
 namespace detgemm {
 namespace {
 
-/// Whether this build has the kernels of e4m3, which no GPU has run yet.
+/// Whether this build has the kernels of e4m3.
 #ifdef DETGEMM_CUDA_FP8
 constexpr bool kHasFp8 = true;
 #else
@@ -71,8 +71,7 @@ class CudaBackend final : public Backend {
     if (!kHasFp8 && spec.contract.arithmetic == Arithmetic::hopper &&
         spec.contract.input == DType::e4m3) {
       return unsupported("cuda: contract is " + text +
-                         ": the kernels of hopper/e4m3 have not run on a GPU yet, and only builds "
-                         "with DETGEMM_CUDA_FP8=ON have them");
+                         ": only builds with DETGEMM_CUDA_FP8=ON have the kernels of hopper/e4m3");
     }
     if (spec.reads_scales() && !computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +

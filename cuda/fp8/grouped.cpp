@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/contract/forced_kernel.hpp"
+#include "cuda/sm90/fp8/group_host.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 
 namespace detgemm::cuda {
@@ -27,6 +29,10 @@ std::vector<std::string> fp8_group_kernels(const GroupedSpec& spec) {
   std::vector<std::string> names;
   if (spec.kind == GroupKind::batched && spec.groups <= kMaxFp8Loop) names.emplace_back(kLoop);
   names.emplace_back(kElements);
+  if (spec.kind != GroupKind::m_grouped && spec.kind != GroupKind::m_masked) return names;
+  for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
+    if (sm90::is_fp8_group_geometry(i)) names.push_back(sm90::name(sm90::kFp8Geometries[i]));
+  }
   return names;
 }
 
@@ -43,6 +49,21 @@ Result<Fp8GroupDecision> decide_fp8_groups(const Fp8Groups& all, const LaunchOpt
     d.one = *one;
     return d;
   }
+  if (forced != kElements) {
+    const char* why_not = sm90::why_not_fp8_groups(p, all.scales);
+    if (why_not == nullptr) {
+      LaunchOptions choice = options;
+      choice.forced = -1;
+      for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
+        if (forced == sm90::name(sm90::kFp8Geometries[i])) choice.forced = static_cast<int>(i);
+      }
+      d.way = Fp8GroupWay::tiles;
+      d.one = sm90::choose_fp8_groups(p, all.scales, choice);
+      if (d.one.way == Fp8Way::tiles) return d;
+      why_not = "it takes weights whose scale all columns of a tile share";
+    }
+    if (!forced.empty()) return forced_kernel_refuses(forced, why_not);
+  }
   d.way = Fp8GroupWay::elements;
   const std::int64_t most = std::int64_t{options.sms} * kElementCtas;
   const std::int64_t threads = sm90::fp8_group_element_kernel().threads;
@@ -54,6 +75,7 @@ Result<Fp8GroupDecision> decide_fp8_groups(const Fp8Groups& all, const LaunchOpt
 }
 
 std::string name(const Fp8GroupDecision& d) {
+  if (d.way == Fp8GroupWay::tiles) return name(d.one) + "/grouped";
   if (d.way == Fp8GroupWay::loop) {
     return "loop of " + std::to_string(d.groups) + ": " + name(d.one);
   }
@@ -71,6 +93,10 @@ cudaError_t enqueue_fp8_groups(const Fp8GroupDecision& d, const Fp8Groups& all,
       if (const auto e = enqueue_fp8(*decision, one, options); e != cudaSuccess) return e;
     }
     return cudaSuccess;
+  }
+  if (const auto e = prepare_fp8_kernels(); e != cudaSuccess) return e;
+  if (d.way == Fp8GroupWay::tiles) {
+    return sm90::launch_fp8_groups(d.one, all.p, all.scales, options);
   }
   Fp8Groups given = all;
   int across = d.across;

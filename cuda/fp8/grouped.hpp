@@ -12,6 +12,8 @@
 /// Many products of hopper/e4m3 in one call, beside cuda/fp8/launch.hpp.
 ///
 ///   way       what runs                                       takes
+///   tiles     sm90/fp8: one launch, TMA and wgmma over        m_grouped and m_masked, up to 256
+///             segments of rows                                groups, arrays as tiles take them
 ///   loop      a launch per group, by the kernels of one       batched, up to kMaxFp8Loop groups
 ///             product: tiles where they take it
 ///   elements  one launch, an output per thread and turn, by   everything
@@ -23,7 +25,7 @@ namespace detgemm::cuda {
 /// The most groups that a loop launches.
 inline constexpr std::int64_t kMaxFp8Loop = 1024;
 
-enum class Fp8GroupWay : std::uint8_t { none, loop, elements };
+enum class Fp8GroupWay : std::uint8_t { none, tiles, loop, elements };
 
 /// The products: the arguments, and the scales of group 0, from which distances lead to others'.
 struct Fp8Groups {
@@ -34,7 +36,7 @@ struct Fp8Groups {
 /// What runs, a plain value without addresses.
 struct Fp8GroupDecision {
   Fp8GroupWay way = Fp8GroupWay::none;
-  Fp8Decision one;           ///< loop: that of the first group
+  Fp8Decision one;           ///< tiles: the kernel; loop: that of the first group
   std::int64_t groups = 0;   ///< loop: launches
   int across = 0, down = 0;  ///< elements: CTAs per group, and groups at a time
 };

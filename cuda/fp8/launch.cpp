@@ -10,6 +10,7 @@
 
 #include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
+#include "cuda/sm90/fp8/group_host.hpp"
 #include "cuda/sm90/fp8/host.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 
@@ -76,6 +77,14 @@ cudaError_t prepare_fp8_kernels() {
   for (int join = 0; join < sm90::kJoins; ++join) {
     for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
       const Kernel kernel = sm90::fp8_kernel(static_cast<sm90::Join>(join), static_cast<int>(i));
+      if (kernel.function == nullptr) continue;
+      const cudaError_t error = cudaFuncSetAttribute(
+          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+      if (error != cudaSuccess) return error;
+    }
+    for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
+      const Kernel kernel =
+          sm90::fp8_group_kernel(static_cast<sm90::Join>(join), static_cast<int>(i));
       if (kernel.function == nullptr) continue;
       const cudaError_t error = cudaFuncSetAttribute(
           kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);

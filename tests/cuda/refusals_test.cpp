@@ -36,7 +36,7 @@ TEST(CudaBackend, OtherContractsAreRefusedByName) {
   }
 }
 
-/// Kernels that no GPU has run are in no build that did not ask for them.
+/// The kernels of e4m3 are in no build that did not ask for them.
 TEST(CudaBackend, E4m3IsPartOfTheBuildThatAsksForIt) {
   for (const char* text :
        {"hopper/e4m3/chain->fp32", "hopper/e4m3/fold:128->bf16", "hopper/e4m3/scaled:128->bf16"}) {

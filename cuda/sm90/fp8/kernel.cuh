@@ -37,7 +37,10 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
     if constexpr (!T::kScaled) {
-      if (fp8.of_lines) multiply_by_lines<T>(shape, fp8, group, x_end, y_end, sum);
+      if (fp8.of_lines) {
+        multiply_by_lines<T>(fp8, shape.swapped, shape.x_rows, shape.y_rows, group, x_end, y_end,
+                             sum);
+      }
     }
     TileBias<T> bias;
     bias.load(g, shape, group, x_end, y_end);

@@ -12,6 +12,10 @@ namespace detgemm::cuda::sm90 {
 template <Join kJoin>
 Kernel fp8_kernel_of(int geometry);
 
+/// The same over segments of rows, for the geometries of is_fp8_group_geometry.
+template <Join kJoin>
+Kernel fp8_group_kernel_of(int geometry);
+
 /// The kernel that computes one output per thread by the integer model of the reference: any arrays
 /// and any leaves, slowly.
 Kernel fp8_element_kernel();

@@ -15,14 +15,16 @@ __device__ __forceinline__ float line_scale(const SideScales& s, int line, int l
   return static_cast<const float*>(s.data)[at];
 }
 
-/// sum = scale_a * (scale_b * sum), each product rounded once, in the accumulators of a tile at
-/// (x0, y0). B is on the y side, or on the x side where the roles are swapped.
+/// sum = scale_a * (scale_b * sum), each product rounded once, in the accumulators of a tile whose
+/// first lines are (x0, y0) of (x_lines, y_lines). B is on the y side, or, if swapped, on the x
+/// side.
 ///
 ///   registers of a thread   4 j + 2 half + c  at  x = 64 i + 16 warp + 8 half + lane / 4
 ///                                                 y = 8 j + 2 (lane % 4) + c
 template <class T>
-__device__ __forceinline__ void multiply_by_lines(const LaunchShape& shape, const Fp8Shape& fp8,
-                                                  int group, int x0, int y0, Accumulators<T>& sum) {
+__device__ __forceinline__ void multiply_by_lines(const Fp8Shape& fp8, bool swapped, int x_lines,
+                                                  int y_lines, int group, int x0, int y0,
+                                                  Accumulators<T>& sum) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
   const auto along_x = [&] {
@@ -31,7 +33,7 @@ __device__ __forceinline__ void multiply_by_lines(const LaunchShape& shape, cons
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int x = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
-        const float s = line_scale(fp8.x, x, shape.x_rows);
+        const float s = line_scale(fp8.x, x, x_lines);
 #pragma unroll
         for (int j = 0; j < T::kN / 4; ++j) {
           float& d = sum[i][j / 2 * 4 + half * 2 + j % 2];
@@ -44,7 +46,7 @@ __device__ __forceinline__ void multiply_by_lines(const LaunchShape& shape, cons
 #pragma unroll
     for (int j = 0; j < T::kN / 4; ++j) {
       const int y = y0 + j / 2 * 8 + lane % 4 * 2 + j % 2;
-      const float s = line_scale(fp8.y, y, shape.y_rows);
+      const float s = line_scale(fp8.y, y, y_lines);
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
@@ -55,7 +57,7 @@ __device__ __forceinline__ void multiply_by_lines(const LaunchShape& shape, cons
       }
     }
   };
-  if (shape.swapped) {
+  if (swapped) {
     along_x();
     along_y();
   } else {

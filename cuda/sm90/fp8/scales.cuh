@@ -58,23 +58,23 @@ struct ScaleCopies {
   static __device__ __forceinline__ int thread() { return threadIdx.x % kScaleThreads; }
 };
 
-/// Brings the scales of a tile's leaves, stage by stage. kScaleThreads threads call it and each
-/// arrives once per stage.
+/// Brings the scales of a tile's leaves, stage by stage, as one of kScaleThreads threads.
 template <class T>
 struct TileScales {
-  const Fp8Shape& fp8;
-  const LaunchShape& shape;
   ScaleCopies<T::kX> x;
   ScaleCopies<T::kJoin == Join::one ? 1 : T::kN> y;
   int left = 0;  ///< stages of the leaf that are still to come
 
-  __device__ __forceinline__ void bring(std::uint32_t slot, int tile_x, int tile_y, int block,
+  /// Before the first stage of a tile: its first lines of scales, and those behind the last.
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_lines,
+                                        int y_lines) {
+    x.begin(fp8.x, x_first, x_lines);
+    y.begin(fp8.y, y_first, y_lines);
+    left = fp8.leaf_blocks;
+  }
+  /// Those of the next stage, into its slot. Each thread arrives once.
+  __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
-    if (block == 0) {
-      x.begin(fp8.x, tile_x, shape.x_rows);
-      y.begin(fp8.y, tile_y, shape.y_rows);
-      left = fp8.leaf_blocks;
-    }
     x.bring(fp8.x.e8m0, slot);
     y.bring(fp8.y.e8m0, slot + 4 * T::kX);
     // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
@@ -118,9 +118,10 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (T::kScaled && warp >= 2) {
     ptx::griddepcontrol_wait();  // scales are promised by nobody
-    TileScales<T> scales{fp8, shape};
+    TileScales<T> scales;
     const auto load = [&](int stage, int x, int y, int block) {
-      scales.bring(scale_slot(shared, stage), x, y, block, shared.full + 8 * stage);
+      if (block == 0) scales.begin(fp8, x, y, shape.x_rows, shape.y_rows);
+      scales.bring(fp8, scale_slot(shared, stage), shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   }

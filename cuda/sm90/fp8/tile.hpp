@@ -34,10 +34,22 @@ inline constexpr auto kFp8Geometries = [] {
   return all;
 }();
 
+/// Whether a geometry is compiled for segments of rows too: from few rows per group to many.
+constexpr bool is_fp8_group_geometry(std::size_t index) {
+  const Geometry& g = kFp8Geometries[index];
+  return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128));
+}
+
 /// Whether there is a kernel: one scale for all columns of a tile wants tiles that 128 holds
 /// evenly.
 constexpr bool has_join(const Geometry& g, Join join) {
   return join != Join::one || 128 % g.n == 0;
+}
+/// The same over segments of rows, where 128x128 with a scale per column would spill registers.
+constexpr bool has_group_join(std::size_t index, Join join) {
+  const Geometry& g = kFp8Geometries[index];
+  return is_fp8_group_geometry(index) && has_join(g, join) &&
+         !(join == Join::columns && g.groups == 2 && g.n > 64);
 }
 
 /// The scales of the operand on one side as a kernel reads them; scale_index says where.
@@ -63,7 +75,9 @@ struct Fp8Shape {
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by a slot of scales per stage.
 ///
 ///   epilogue: | boxes of D | kStages slots: (kX scales of rows, kN or 1 of columns) fp32 |
-template <Geometry kG, Join kJoinT>
+///
+/// kReserved: bytes of static shared memory that the kernel has beside.
+template <Geometry kG, Join kJoinT, int kReserved = 0>
 struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   using Base = Tile<DType::e4m3, kG, false, false>;
   static constexpr Join kJoin = kJoinT;
@@ -80,7 +94,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr int kStagingBytes = Base::kEpilogueBytes;
   static constexpr int kStages = [] {
     int stages = 16;
-    while (kG.stages(false, kStagingBytes + stages * kSlotBytes) < stages) --stages;
+    while (kG.stages(false, kStagingBytes + stages * kSlotBytes + kReserved) < stages) --stages;
     return stages;
   }();
   static constexpr int kEpilogueBytes = kStagingBytes + kStages * kSlotBytes;

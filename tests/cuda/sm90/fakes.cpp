@@ -154,6 +154,21 @@ Kernel fp8_kernel_of(int geometry) {
 template Kernel fp8_kernel_of<Join::add>(int);
 template Kernel fp8_kernel_of<Join::one>(int);
 template Kernel fp8_kernel_of<Join::columns>(int);
+template <Join kJoin>
+Kernel fp8_group_kernel_of(int geometry) {
+  const auto index = static_cast<std::size_t>(geometry);
+  if (!has_group_join(index, kJoin)) return {};
+  test::FakeKernel kernel;
+  kernel.join = static_cast<int>(kJoin);
+  kernel.input = DType::e4m3;
+  kernel.geometry = geometry;
+  kernel.grouped = true;
+  return {test::address_of(kernel), 128 * (kFp8Geometries.at(index).groups + 1), 1024, 1};
+}
+template Kernel fp8_group_kernel_of<Join::add>(int);
+template Kernel fp8_group_kernel_of<Join::one>(int);
+template Kernel fp8_group_kernel_of<Join::columns>(int);
+Kernel fp8_group_element_kernel() { return fp8_fake(kJoins + 1, -1, 128, 0); }
 Kernel fp8_element_kernel() { return fp8_fake(kJoins, -1, 128, 0); }
 
 Kernel gather_kernel(DType type, bool leaves) {
@@ -388,6 +403,18 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
   if (kernel.join == kJoins) {
     recorded.arguments = *static_cast<const detgemm::GemmArguments*>(arguments[0]);
     recorded.scales = *static_cast<const detgemm::ScalePair*>(arguments[1]);
+    return cudaSuccess;
+  }
+  if (kernel.join == kJoins + 1) {
+    recorded.groups = *static_cast<const detgemm::GroupedArguments*>(arguments[0]);
+    recorded.scales = *static_cast<const detgemm::ScalePair*>(arguments[1]);
+    return cudaSuccess;
+  }
+  if (kernel.join >= 0 && kernel.grouped) {
+    recorded.shape = *static_cast<const LaunchShape*>(arguments[1]);
+    recorded.groups = *static_cast<const detgemm::GroupedArguments*>(arguments[2]);
+    recorded.fp8 = *static_cast<const Fp8Shape*>(arguments[3]);
+    recorded.segments = *static_cast<const SegmentShape*>(arguments[4]);
     return cudaSuccess;
   }
   if (kernel.join >= 0) {

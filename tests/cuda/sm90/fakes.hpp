@@ -11,6 +11,7 @@
 #include "core/contract/leaf_scales.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/simt/params.hpp"
+#include "cuda/sm90/fp8/segments.hpp"
 #include "cuda/sm90/fp8/tile.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/tile.hpp"
@@ -73,6 +74,7 @@ struct Recorded {
   cuda::sm90::GroupedShape grouped_shape;  ///< ... and of those by tiles
   cuda::sm90::Fp8Shape fp8;                ///< of e4m3 by tiles ...
   ScalePair scales;                        ///< ... and by elements
+  cuda::sm90::SegmentShape segments;       ///< of e4m3 over segments of rows
   int overlapping = 0;  ///< launches, of all kinds, with programmatic dependent launch
 
   int fail_map = -1;       ///< index of a map whose encoding fails

@@ -123,7 +123,7 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
     const int x0 = x_of<T>(shape, tx), y0 = y_of<T>(shape, ty);
     for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
       int block = 0, arrived = 0, released = 0;
-      std::vector<TileScales<T>> scales(kScaleThreads, TileScales<T>{seen.fp8, shape});
+      std::vector<TileScales<T>> scales(kScaleThreads);
       machine.arrive = [&](std::uint32_t barrier) {
         if (barrier < shared.empty) {
           ++arrived;
@@ -146,8 +146,9 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         arrived = 2;
         for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
           threadIdx.x = static_cast<unsigned>(64 + i);
-          scales[static_cast<std::size_t>(i)].bring(scale_slot(shared, stage), x0, y0, block,
-                                                    shared.full + 8 * stage);
+          auto& own = scales[static_cast<std::size_t>(i)];
+          if (block == 0) own.begin(seen.fp8, x0, y0, shape.x_rows, shape.y_rows);
+          own.bring(seen.fp8, scale_slot(shared, stage), shared.full + 8 * stage);
         }
         threadIdx.x = mine;
         EXPECT_EQ(arrived, T::kFull);
@@ -159,7 +160,10 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       Accumulators<T> sum = {};
       Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
       if constexpr (!T::kScaled) {
-        if (seen.fp8.of_lines) multiply_by_lines<T>(shape, seen.fp8, group, x0, y0, sum);
+        if (seen.fp8.of_lines) {
+          multiply_by_lines<T>(seen.fp8, shape.swapped, shape.x_rows, shape.y_rows, group, x0, y0,
+                               sum);
+        }
       }
       EXPECT_EQ(block, shape.k_blocks);
       EXPECT_EQ(released, thread % 32 == 0 ? shape.k_blocks : 0);

@@ -280,6 +280,9 @@ TEST(Fp8, LimitsAreRaisedOncePerContext) {
   for (const Geometry& t : kFp8Geometries) {
     for (int join = 0; join < kJoins; ++join) kernels += has_join(t, static_cast<Join>(join));
   }
+  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
+    for (int join = 0; join < kJoins; ++join) kernels += has_group_join(i, static_cast<Join>(join));
+  }
   EXPECT_EQ(seen.raised.size(), kernels);
   ASSERT_EQ(prepare_fp8_kernels(), cudaSuccess);
   EXPECT_EQ(seen.raised.size(), kernels);

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/sm90/fp8/group_place.cuh"
+#include "cuda/sm90/fp8/kernel.cuh"
+
+namespace detgemm::cuda::sm90 {
+
+/// As run_fp8_producer, for the tiles of groups: warp 0 loads X, warp 1 loads Y, and warps 2 and 3
+/// bring scales. Boxes are as high as tiles: rows behind a group are another's, or zeros.
+template <class T>
+__device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
+                                               const LaunchMaps& maps, const LaunchShape& shape,
+                                               const GroupedArguments& p, const Fp8Shape& fp8,
+                                               const SegmentShape& s, const RowSegment* table,
+                                               int warp) {
+  SegmentWalk walk = walk_of<T>(table, p, s, shape.swapped);
+  const int n = static_cast<int>(p.all.n);
+  const auto each_stage = [&](auto&& load) {
+    RingCursor<T::kStages> cursor;
+    cursor.parity = 1;
+    SegmentTile tile;
+    while (walk.next(tile)) {
+      const GroupPlace at = place_of<T>(tile, s, shape, n);
+#pragma unroll 1
+      for (int block = 0; block < shape.k_blocks; ++block) {
+        ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
+        load(cursor.stage, tile, at, block, shared.full + 8 * cursor.stage);
+        cursor.advance();
+      }
+    }
+  };
+  if (warp == 0 && ptx::elect_sync()) {
+    each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
+                   std::uint32_t full) {  // a box of (kX, 128 k)
+      ptx::mbarrier_arrive_expect_tx(full, T::kX * kSpanBytes);
+      ptx::tma_load(shared.x(stage), &maps.x, block * kFp8BlockK, at.x_from,
+                    shape.swapped ? t.group * s.b_step : 0, full);
+    });
+  } else if (warp == 1 && ptx::elect_sync()) {
+    each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
+                   std::uint32_t full) {  // a box of (kN, 128 k)
+      ptx::mbarrier_arrive_expect_tx(full, T::kN * kSpanBytes);
+      ptx::tma_load(shared.y(stage), &maps.y, block * kFp8BlockK, at.y_from,
+                    shape.swapped ? 0 : t.group * s.b_step, full);
+    });
+  } else if (T::kScaled && warp >= 2) {
+    TileScales<T> scales;
+    each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
+                   std::uint32_t full) {
+      if (block == 0) {
+        scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale,
+                     at.x_lines, at.y_lines);
+      }
+      scales.bring(fp8, scale_slot(shared, stage), full);
+    });
+  }
+}
+
+/// As run_fp8_consumer. A tile that lies inside of its group is stored as one of a single product;
+/// of the last one of a group, ordinary stores leave out the rows of the next.
+template <class T>
+__device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
+                                               const LaunchMaps& maps, const LaunchShape& shape,
+                                               const GroupedArguments& p, const Fp8Shape& fp8,
+                                               const SegmentShape& s, const RowSegment* table,
+                                               int group) {
+  RingCursor<T::kStages> cursor;
+  SegmentWalk walk = walk_of<T>(table, p, s, shape.swapped);
+  const int n = static_cast<int>(p.all.n);
+  int box_index = 0;
+  SegmentTile tile;
+  while (walk.next(tile)) {
+    const GroupPlace at = place_of<T>(tile, s, shape, n);
+    LaunchShape own = shape;
+    own.x_rows = at.x_end;
+    own.y_rows = at.y_end;
+    const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : at.x + T::kX <= at.x_end;
+    own.d_by_tma = shape.d_by_tma && whole;
+    GemmArguments g = p.all;
+    g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
+    Accumulators<T> sum;  // (64 * kBlocks, kN)
+#pragma unroll
+    for (int i = 0; i < T::kBlocks; ++i) {
+#pragma unroll
+      for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
+    }
+    if (fp8.from_c) start_sum_from_c<T>(g, own, group, at.x, at.y, sum);
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, sum}.run();
+    if constexpr (!T::kScaled) {
+      if (fp8.of_lines) {
+        const Fp8Shape of_group = shape_of_group(fp8, s, shape.swapped, tile.group);
+        multiply_by_lines<T>(of_group, shape.swapped, at.x_lines, at.y_lines, group, at.x_scale,
+                             at.y_scale, sum);
+      }
+    }
+    TileBias<T> bias;
+    bias.load(g, own, group, at.x, at.y);
+    finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
+  }
+  ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
+}
+
+/// The kernel of e4m3 over segments of rows. It is fp8_kernel with another walk:
+///
+///   offsets -> [ begin, count | begin, count | ... ]    read once per CTA, into shared memory
+///                     |              |
+///              producers, scales   consumers: each walks over the same table
+template <class T>
+__global__ void __launch_bounds__(T::kThreads, 1)
+    fp8_group_kernel(const __grid_constant__ LaunchMaps maps,
+                     const __grid_constant__ LaunchShape shape,
+                     const __grid_constant__ GroupedArguments p,
+                     const __grid_constant__ Fp8Shape fp8, const __grid_constant__ SegmentShape s) {
+  extern __shared__ unsigned char memory[];
+  __shared__ RowSegment table[kMaxSegments];
+  const SharedLayout<T> shared(memory);
+  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < T::kStages; ++stage) {
+      ptx::mbarrier_init(shared.full + 8 * stage, T::kFull);
+      ptx::mbarrier_init(shared.empty + 8 * stage, T::kEmpty);
+    }
+    ptx::fence_mbarrier_init();
+    ptx::griddepcontrol_launch_dependents();
+  }
+  ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D
+  for (int g = static_cast<int>(threadIdx.x); g < p.groups; g += T::kThreads) {
+    const Segment part = part_of_group(p, g);
+    table[g] = {static_cast<int>(part.begin), static_cast<int>(part.count)};
+  }
+  __syncthreads();
+  if (warp < 4) {
+    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    produce_groups<T>(shared, maps, shape, p, fp8, s, table, warp);
+  } else {
+    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    consume_groups<T>(shared, maps, shape, p, fp8, s, table, warp / 4 - 1);
+  }
+}
+
+}  // namespace detgemm::cuda::sm90

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/fp8/launch.hpp"
+#include "cuda/sm90/host/boxes.hpp"
+#include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/operand_maps.hpp"
+
+/// What one product and many have in common on the host.
+namespace detgemm::cuda::sm90 {
+
+inline constexpr std::int64_t kFp8MaxRows = std::int64_t{1}
+                                            << 30;  // TMA coordinates are 32-bit, signed
+
+inline bool is_scaled(const GemmArguments& g) { return g.reduction.kind == ReductionKind::scaled; }
+
+/// All of K is one leaf: a chain, or a fold that ends within its first leaf.
+inline bool is_one_leaf(const GemmArguments& g) {
+  return g.reduction.kind == ReductionKind::chain || g.k <= g.reduction.leaf_k;
+}
+
+inline bool runs_along_k(std::int64_t k, std::int64_t k_stride) { return k <= 1 || k_stride == 1; }
+
+/// An operand of e4m3 whose lines run along k; the stride of a single line means nothing.
+inline Operand k_major(const void* data, std::int64_t rows, std::int64_t k,
+                       std::int64_t row_stride) {
+  return {data, rows, rows > 1 ? row_stride : ceil_div(k, std::int64_t{16}) * 16, false};
+}
+
+/// TMA takes the operand's rows as they are.
+inline bool suits_tma(const Operand& o, std::int64_t k) {
+  return reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0 && o.ld % 16 == 0 && o.ld >= k &&
+         o.ld < kMaxStride && o.rows < kFp8MaxRows && k < kFp8MaxRows;
+}
+
+/// Tiles of 64 x 16 either way round are counted in 32 bits.
+inline bool few_tiles(std::int64_t m, std::int64_t n) {
+  return ceil_div(m, std::int64_t{64}) * ceil_div(n, std::int64_t{16}) < kFp8MaxRows &&
+         ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{16}) < kFp8MaxRows;
+}
+
+inline Problem fp8_problem_of(const GemmArguments& g, bool swapped, const LaunchOptions& options) {
+  const Operand a = k_major(g.a, g.m, g.k, g.as.row);
+  const Operand b = k_major(g.b, g.n, g.k, g.bs.col);
+  if (!swapped) {
+    return {a, b, g.k, g.ds.row, g.ds.col, false, options.a_is_stable, options.b_is_stable};
+  }
+  return {b, a, g.k, g.ds.col, g.ds.row, true, options.b_is_stable, options.a_is_stable};
+}
+
+inline SideScales side_of(const LeafScales& s) {
+  return {s.data, s.stride, s.leaf_stride, s.per == 128 ? 7 : 0, s.type == ScaleType::e8m0};
+}
+
+/// Ordinary stores want the lines of D along y, and so do loads of C.
+inline bool is_wanted(const GemmArguments& g, bool swapped) {
+  const bool reads_c = g.continue_from_c || g.epilogue.beta != 0.0F;
+  const bool ordinary =
+      reads_c || !lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) ||
+      (g.epilogue.activation != Activation::none && g.epilogue.activation != Activation::relu);
+  if (!ordinary || g.m == 1 || g.n == 1) return true;
+  const Strides& lines = reads_c ? g.cs : g.ds;
+  return swapped ? lines.col != 1 : lines.row != 1;
+}
+
+/// Microseconds: the model of bf16, of which a number has the bytes and the clocks of two of e4m3,
+/// and what a leaf waits for where it joins after its last step. Not fitted: nothing was measured.
+inline double predicted_fp8_time(const Geometry& t, const GemmArguments& g, bool swapped, int sms) {
+  constexpr double kTurn = 0.08;  // us per leaf, as for folds of bf16
+  const std::int64_t x = swapped ? g.n : g.m;
+  const std::int64_t y = swapped ? g.m : g.n;
+  const double time = predicted_time(t, x, y, ceil_div(g.k, std::int64_t{2}), sms, swapped);
+  if (t.blocks * t.n <= 128 || is_one_leaf(g)) return time;
+  const int turns = (raster_of(t, x, y, sms).tiles() + sms - 1) / sms;
+  return time + kTurn * turns * static_cast<double>(leaves_of(g.reduction, g.k));
+}
+
+}  // namespace detgemm::cuda::sm90

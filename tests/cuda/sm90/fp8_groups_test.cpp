@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernel of e4m3 over segments of rows, as far as its own code runs on the host
+// (fp8_machine_test.cpp says how): which tiles a CTA takes, where their operands, scales and rows
+// of D lie, and the bits of their sums.
+#include "tests/cuda/sm90/fp8_machine.hpp"
+// The first one defines what the others are compiled with.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/contract/compute_element.hpp"
+#include "cuda/fp8/grouped.hpp"
+#include "cuda/sm90/fp8/group_place.cuh"
+#include "cuda/sm90/fp8/lines.cuh"
+#include "cuda/sm90/fp8/sums.cuh"
+#include "tests/cuda/sm90/fakes.hpp"
+
+namespace detgemm::cuda::sm90 {
+namespace {
+
+using test::machine;
+using test::record;
+using test::Recorded;
+
+struct Given {
+  GroupKind kind;
+  std::vector<std::int32_t> ends;
+  std::int64_t m, n, k;  ///< m: rows of all segments, or of each group
+  Reduction reduction;
+  std::int64_t per_b = 128;
+  bool of_lines = false;
+};
+
+struct Numbers {
+  std::vector<std::uint8_t> a, b;
+  std::vector<std::uint32_t> sa, sb;
+  Fp8Groups all;
+
+  explicit Numbers(const Given& x) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(x.m * 31 + x.n * 7 + x.k));
+    const auto groups = static_cast<std::int64_t>(x.ends.size());
+    const bool segments = x.kind == GroupKind::m_grouped;
+    const std::int64_t rows = segments ? x.m : x.m * groups;
+    const std::int64_t ld = (x.k + 15) / 16 * 16;
+    const auto fill = [&](std::vector<std::uint8_t>& to, std::int64_t lines) {
+      to.resize(static_cast<std::size_t>(lines * ld + 16));
+      for (auto& v : to) v = static_cast<std::uint8_t>(random() & 0xf7);
+      return to.data() + (16 - reinterpret_cast<std::uintptr_t>(to.data()) % 16) % 16;
+    };
+    GroupedArguments& p = all.p;
+    p.all.a = fill(a, rows);
+    p.all.b = fill(b, groups * x.n);
+    p.all.d = reinterpret_cast<void*>(8192);  // never followed
+    p.all.m = x.m, p.all.n = x.n, p.all.k = x.k;
+    p.all.as = {ld, 1};
+    p.all.bs = {1, ld};
+    p.all.ds = {x.n, 1};
+    p.all.output = DType::fp32;
+    p.all.reduction = x.reduction;
+    p.kind = x.kind;
+    p.groups = groups;
+    p.offsets = x.ends.data();
+    p.a_bytes = 1, p.d_bytes = p.c_bytes = p.bias_bytes = 4;
+    p.distance.b = x.n * ld;
+    const bool scaled = x.reduction.kind == ReductionKind::scaled;
+    const std::int64_t leaves = scaled ? detgemm::leaves_of(x.k, x.reduction.leaf_k) : 1;
+    if (!segments) {
+      p.distance.a = x.m * ld;
+      p.distance.d = x.m * x.n;
+    }
+    if (!scaled && !x.of_lines) return;
+    all.scales.of_lines = x.of_lines;
+    const std::int64_t blocks = ceil_div(x.n, x.per_b);
+    sa.resize(static_cast<std::size_t>(rows * leaves));
+    sb.resize(static_cast<std::size_t>(groups * blocks * leaves));
+    for (auto* list : {&sa, &sb}) {
+      for (auto& v : *list) v = 0x3f000000U + static_cast<std::uint32_t>(random() % 0x1000000U);
+    }
+    all.scales.a = {sa.data(), 1, leaves, 1, ScaleType::fp32};
+    all.scales.b = {sb.data(), x.per_b, leaves, 1, ScaleType::fp32};
+    if (!segments) p.distance.scale_a = x.m * leaves;
+    p.distance.scale_b = blocks * leaves;
+  }
+};
+
+/// A box of (rows, 128 bytes) of matrix z, swizzled, with zeros for what does not exist.
+void bring_box(const TensorShape& map, std::uint32_t to, int block, int row, int z) {
+  for (std::uint32_t r = 0; r < map.box[1]; ++r) {
+    for (std::uint32_t at = 0; at < 128; ++at) {
+      const std::uint64_t k = static_cast<std::uint64_t>(block) * 128 + at;
+      const std::uint64_t line = static_cast<std::uint64_t>(row) + r;
+      const auto matrix = static_cast<std::uint64_t>(z);
+      const bool exists = k < map.extent[0] && line < map.extent[1] && matrix < map.extent[2];
+      const auto* data = static_cast<const std::uint8_t*>(map.data) + matrix * map.stride[1];
+      const std::uint32_t plain = to + r * 128 + at;
+      machine.shared[plain ^ (plain >> 7 & 7U) << 4] =
+          exists ? data[line * map.stride[0] + k] : std::uint8_t{0};
+    }
+  }
+}
+
+/// The sum of one output of a group by the contract.
+float expected(const Fp8Groups& all, std::int64_t group, std::int64_t row, std::int64_t col) {
+  const Segment part = part_of_group(all.p, group);
+  const GemmArguments g = arguments_of_group(all.p, group, part);
+  const ScalePair scales = scales_of_group(all.scales, all.p.distance, group, part);
+  const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
+    return chain_element<Arithmetic::hopper, DType::e4m3>(g, row, col, begin, end, start);
+  };
+  const float sum = reduce_leaves(g.reduction, g.k, 0.0F, leaf, [&](std::int64_t i) {
+    return scale_of_leaf(scales, row, col, i);
+  });
+  return scaled_by_lines(scales, row, col, sum);
+}
+
+struct Compared {
+  int outputs = 0, different = 0;
+  std::set<std::pair<int, int>> covered;  ///< first rows and columns of D of all tiles
+  std::int64_t rows = 0;                  ///< of D that tiles have, times tiles across
+};
+
+template <class T>
+Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& seen, int every) {
+  Compared found;
+  const SharedLayout<T> shared(nullptr);
+  const LaunchShape& shape = seen.shape;
+  const SegmentShape& s = seen.segments;
+  const int n = static_cast<int>(all.p.all.n);
+  std::vector<RowSegment> table;
+  for (std::int64_t g = 0; g < all.p.groups; ++g) {
+    const Segment part = part_of_group(seen.groups, g);
+    table.push_back({static_cast<int>(part.begin), static_cast<int>(part.count)});
+  }
+  test::grid_extent.x = seen.grid;
+  for (unsigned cta = 0; cta < seen.grid; ++cta) {
+    test::block_index.x = cta;
+    SegmentWalk walk = walk_of<T>(table.data(), seen.groups, s, shape.swapped);
+    SegmentTile tile;
+    while (walk.next(tile)) {
+      const GroupPlace at = place_of<T>(tile, s, shape, n);
+      EXPECT_TRUE(found.covered.emplace(at.x, at.y).second);
+      const int begin_d = table[static_cast<std::size_t>(tile.group)].begin + tile.group * s.d_step;
+      for (int thread = tile.across % every; thread < 128 * T::kGroups; thread += every) {
+        int block = 0;
+        std::vector<TileScales<T>> scales(kScaleThreads);
+        machine.arrive = [](std::uint32_t) {};
+        machine.wait = [&](std::uint32_t, std::uint32_t) {
+          const int stage = block % T::kStages;
+          const int z = tile.group * s.b_step;
+          bring_box(seen.maps[0], shared.x(stage), block, at.x_from, shape.swapped ? z : 0);
+          bring_box(seen.maps[1], shared.y(stage), block, at.y_from, shape.swapped ? 0 : z);
+          const unsigned mine = threadIdx.x;
+          const Fp8Shape own = shape_of_group(seen.fp8, s, shape.swapped, tile.group);
+          for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
+            threadIdx.x = static_cast<unsigned>(64 + i);
+            auto& one = scales[static_cast<std::size_t>(i)];
+            if (block == 0) one.begin(own, at.x_scale, at.y_scale, at.x_lines, at.y_lines);
+            one.bring(seen.fp8, scale_slot(shared, stage), shared.full + 8 * stage);
+          }
+          threadIdx.x = mine;
+          ++block;
+        };
+        threadIdx.x = static_cast<unsigned>(128 + thread);
+        const int group = thread / 128;
+        RingCursor<T::kStages> cursor;
+        Accumulators<T> sum = {};
+        Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
+        if constexpr (!T::kScaled) {
+          if (seen.fp8.of_lines) {
+            multiply_by_lines<T>(shape_of_group(seen.fp8, s, shape.swapped, tile.group),
+                                 shape.swapped, at.x_lines, at.y_lines, group, at.x_scale,
+                                 at.y_scale, sum);
+          }
+        }
+        for (int i = 0; i < T::kN / 2; ++i) {
+          const int t = thread % 128;
+          const int x = at.x + 64 * group + 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
+          const int y = at.y + 8 * (i / 4) + 2 * (t % 4) + i % 2;
+          if (x >= at.x_end || y >= at.y_end) continue;
+          const int row = (d.swapped ? y : x) - begin_d, col = d.swapped ? x : y;
+          const float want = expected(all, tile.group, row, col);
+          ++found.outputs;
+          found.different +=
+              arithmetic::bits_of(arithmetic::canonical(sum[0][i])) != arithmetic::bits_of(want);
+        }
+      }
+      const int height = d.swapped ? T::kN : T::kX;
+      found.rows += std::min(height, tile.rows.count - tile.row);
+    }
+  }
+  return found;
+}
+
+template <std::size_t kI>
+Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& seen, int every) {
+  constexpr Geometry kG = kFp8Geometries[kI];
+  constexpr int kTable = kMaxSegments * int{sizeof(RowSegment)};
+  if (d.join == Join::add) return run_tiles<Fp8Tile<kG, Join::add, kTable>>(all, d, seen, every);
+  if constexpr (has_join(kG, Join::one)) {
+    if (d.join == Join::one) return run_tiles<Fp8Tile<kG, Join::one, kTable>>(all, d, seen, every);
+  }
+  return run_tiles<Fp8Tile<kG, Join::columns, kTable>>(all, d, seen, every);
+}
+
+const std::vector<Given>& problems() {
+  using enum ReductionKind;
+  static const std::vector<Given> list{
+      {GroupKind::m_grouped, {13, 13, 90, 141}, 150, 136, 300, {scaled, 128}},
+      {GroupKind::m_grouped, {1, 2, 2, 130}, 130, 256, 520, {scaled, 256}, 1},
+      {GroupKind::m_masked, {0, 37, 5, 1}, 37, 72, 300, {scaled, 128}},
+      {GroupKind::m_masked, {40, 129}, 129, 128, 400, {scaled, 128}, 1},
+      {GroupKind::m_grouped, {70, 71, 100}, 110, 128, 300, {fold, 128}, 128, true},
+      {GroupKind::m_masked, {3, 20}, 20, 136, 200, {}, 1, true},
+      {GroupKind::m_grouped, {9, 40}, 41, 64, 260, {fold, 128}},
+  };
+  return list;
+}
+
+Compared run(const Given& x, int geometry, int every, Recorded** kept = nullptr) {
+  const Numbers numbers(x);
+  LaunchOptions options;
+  options.sms = 7;  // CTAs have several tiles
+  Recorded& seen = record();
+  const std::string forced = name(kFp8Geometries[static_cast<std::size_t>(geometry)]);
+  const auto d = decide_fp8_groups(numbers.all, options, forced);
+  if (!d) {  // 128x128 alone, where its columns have scales of their own
+    EXPECT_EQ(forced, "128x128");
+    EXPECT_NE(d.status().message().find("whose scale all columns"), std::string::npos);
+    return {};
+  }
+  EXPECT_EQ(d->way, Fp8GroupWay::tiles);
+  EXPECT_EQ(enqueue_fp8_groups(*d, numbers.all, options), cudaSuccess);
+  if (kept != nullptr) *kept = &seen;
+  Compared found;
+  const auto one = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((static_cast<int>(I) == geometry ? (found = run_tiles<I>(numbers.all, d->one, seen, every), 0)
+                                      : 0),
+     ...);
+  };
+  one(std::make_index_sequence<kFp8Geometries.size()>());
+  // Every row of every group is in one tile per place across.
+  std::int64_t rows = 0;
+  for (std::int64_t g = 0; g < numbers.all.p.groups; ++g) {
+    rows += part_of_group(numbers.all.p, g).count;
+  }
+  EXPECT_EQ(found.rows, rows * seen.segments.across);
+  return found;
+}
+
+TEST(Fp8GroupTiles, HaveTheBitsOfEachGroup) {
+  int outputs = 0;
+  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
+    if (!is_fp8_group_geometry(i)) continue;
+    for (const Given& g : problems()) {
+      const Compared found = run(g, static_cast<int>(i), 61);
+      EXPECT_EQ(found.different, 0)
+          << name(kFp8Geometries[i]) << " n " << g.n << " k " << g.k << " m " << g.m;
+      outputs += found.outputs;
+    }
+  }
+  EXPECT_GT(outputs, 3000);
+}
+
+/// The comparison sees scales of another group, and a group that begins one row later.
+TEST(Fp8GroupTiles, FaultsAreSeen) {
+  const Numbers numbers(problems()[0]);
+  LaunchOptions options;
+  options.sms = 7;
+  Recorded& seen = record();
+  const auto d = decide_fp8_groups(numbers.all, options, "64x64");
+  ASSERT_TRUE(d.ok());
+  ASSERT_EQ(enqueue_fp8_groups(*d, numbers.all, options), cudaSuccess);
+  EXPECT_EQ(run_tiles<2>(numbers.all, d->one, seen, 61).different, 0);
+  Recorded other = seen;
+  other.segments.b_scales += 1;
+  EXPECT_GT(run_tiles<2>(numbers.all, d->one, other, 61).different, 0);
+  other = seen;
+  other.segments.a_step += 1;
+  EXPECT_GT(run_tiles<2>(numbers.all, d->one, other, 61).different, 0);
+}
+
+TEST(Fp8GroupTiles, WhatTheyDoNotTakeGoesToElementsOrIsRefused) {
+  const auto way = [](const Given& x, auto&& spoil, const char* forced = "") {
+    Numbers numbers(x);
+    spoil(numbers.all);
+    LaunchOptions options;
+    options.sms = 132;
+    const auto d = decide_fp8_groups(numbers.all, options, forced);
+    return d ? name(*d) : d.status().message();
+  };
+  const Given& g = problems()[0];
+  EXPECT_TRUE(way(g, [](Fp8Groups&) {}).ends_with("/grouped"));
+  EXPECT_TRUE(way(g, [](Fp8Groups&) {}).starts_with("sm90/fp8/"));
+  const auto odd = [](Fp8Groups& all) { all.p.distance.b += 1; };
+  EXPECT_EQ(way(g, odd), "fp8/elements/grouped");
+  EXPECT_NE(way(g, odd, "64x64").find("a multiple of 16 bytes"), std::string::npos);
+  const auto transposed = [](Fp8Groups& all) { std::swap(all.p.all.bs.row, all.p.all.bs.col); };
+  EXPECT_EQ(way(g, transposed), "fp8/elements/grouped");
+  const auto many = [](Fp8Groups& all) { all.p.groups = kMaxSegments + 1; };
+  EXPECT_EQ(way(g, many), "fp8/elements/grouped");
+  EXPECT_EQ(way(
+                g, [](Fp8Groups&) {}, "elements"),
+            "fp8/elements/grouped");
+}
+
+}  // namespace
+}  // namespace detgemm::cuda::sm90
