@@ -26,6 +26,9 @@ GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract
   spec.continue_from_c = options.continue_from_c;
   spec.a_snapped = options.a_snapped;
   spec.b_snapped = options.b_snapped;
+  const auto given = [](const BlockScales& s) { return s.data != nullptr || s.blocks != 0; };
+  spec.line_scales = contract.reduction.kind != ReductionKind::scaled &&
+                     (given(options.scale_a) || given(options.scale_b));
   return spec;
 }
 

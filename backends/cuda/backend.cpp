@@ -4,14 +4,17 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/fp8_grouped_plan.hpp"
 #include "backends/cuda/fp8_plan.hpp"
 #include "backends/cuda/grouped_plan.hpp"
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
+#include "cuda/fp8/grouped.hpp"
 #include "cuda/fp8/launch.hpp"
 #include "cuda/grouped/launch.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/quantize/launch.hpp"
 #include "detgemm/cuda.hpp"
 
 namespace detgemm {
@@ -74,6 +77,10 @@ class CudaBackend final : public Backend {
     if (spec.reads_scales() && !computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
                          ": this backend has no kernels for scaled yet");
+    }
+    if (spec.line_scales && !by_fp8(spec.contract)) {
+      return unsupported("cuda: line_scales is set and the contract is " + text +
+                         ": the kernels of hopper/e4m3 alone take scales of rows and columns");
     }
     if (!computes(spec.contract)) {
       return unsupported(
@@ -161,13 +168,31 @@ class CudaBackend final : public Backend {
     return error == cudaSuccess ? Status{} : cuda::failed("launching a kernel that snaps", error);
   }
 
+  Status quantize(Stream stream, const QuantizeSpec& spec, const ConstMatrix& from,
+                  const Matrix& to, const ScalesOut& scales) const override {
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    if (device->major < 8) {
+      return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
+                         ") has compute capability " + device->capability() +
+                         ": quantising needs 8.0 or above");
+    }
+    const auto on = gpu::handle<cuda::Cuda>(stream);
+    if (Status s = gpu::check_snap<cuda::Cuda>(on, from, to, device->ordinal); !s) return s;
+    if (Status s = gpu::check_array<cuda::Cuda>("scales", scales.data, device->ordinal,
+                                                "the current device ");
+        !s) {
+      return s;
+    }
+    const cudaError_t error = cuda::quantize::enqueue(detgemm::flatten(spec, from, to, scales),
+                                                      device->sms, {on, device->major >= 9});
+    return error == cudaSuccess ? Status{}
+                                : cuda::failed("launching a kernel that quantises", error);
+  }
+
   Status supports_grouped(const GroupedSpec& spec) const override {
     if (Status s = supports(spec.gemm); !s) return s;
-    if (by_fp8(spec.gemm.contract)) {
-      return unsupported("cuda: contract is " + spec.gemm.contract.text() +
-                         ": this backend has no kernels of e4m3 over groups; run a Plan for each "
-                         "group");
-    }
+    if (by_fp8(spec.gemm.contract)) return {};
     if (spec.gemm.contract.arithmetic == Arithmetic::snap3) {
       return unsupported(
           "cuda: contract is " + spec.gemm.contract.text() +
@@ -183,6 +208,9 @@ class CudaBackend final : public Backend {
         "b_snapped, or run a Plan for each group");
   }
   std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
+    if constexpr (kHasFp8) {
+      if (by_fp8(spec.gemm.contract)) return cuda::fp8_group_kernels(spec);
+    }
     const auto device = cuda::current_device();
     return cuda::grouped_variant_names(spec, !device || device->has_wgmma());
   }
@@ -190,6 +218,14 @@ class CudaBackend final : public Backend {
       const GroupedSpec& spec, const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
+    if constexpr (kHasFp8) {
+      if (by_fp8(spec.gemm.contract)) {
+        const cudaError_t e = cuda::prepare_fp8_kernels();
+        if (e == cudaSuccess) return cuda::make_fp8_grouped_plan(spec, options, *device);
+        return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
+                            e);
+      }
+    }
     const Arithmetic arithmetic = spec.gemm.contract.arithmetic;
     cudaError_t error = cuda::prepare_group_kernels(arithmetic, device->has_wgmma());
     if (error == cudaSuccess && spec.kind == GroupKind::batched) {

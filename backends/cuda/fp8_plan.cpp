@@ -55,7 +55,7 @@ class Fp8Plan final : public PlanImpl {
 
  private:
   Status check_scales(const Operands& operands) const {
-    if (!spec_.reads_scales() || spec_.k == 0) return {};
+    if (!spec_.reads_scales() || spec_.scale_leaves() == 0) return {};
     if (Status s = gpu::check_array<Cuda>("scale_a", operands.scale_a.data, device_); !s) return s;
     return gpu::check_array<Cuda>("scale_b", operands.scale_b.data, device_);
   }

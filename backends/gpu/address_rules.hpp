@@ -61,19 +61,24 @@ Status check_array(std::string_view what, const void* data, int device,
                  std::to_string(device) + ", or managed");
 }
 
+/// Whether a call has no outputs, and so reads and writes nothing. Its arrays may lie anywhere: a
+/// rank without rows has the address behind the last row, which may be nobody's memory.
+inline bool has_no_outputs(const Operands& operands) {
+  return operands.d.rows == 0 || operands.d.cols == 0;
+}
+
 /// The same for A and B, where the spec reads them.
 template <Runtime R>
 Status check_factors(const GemmSpec& spec, const Operands& operands, int device) {
-  if (spec.k == 0) return {};
+  if (spec.k == 0 || has_no_outputs(operands)) return {};
   if (Status s = check_array<R>("a", operands.a.data, device); !s) return s;
   return check_array<R>("b", operands.b.data, device);
 }
 
-/// The same for C and the bias, where the spec reads them, and for D. Without outputs nothing is
-/// read or written, whatever the addresses are.
+/// The same for C and the bias, where the spec reads them, and for D.
 template <Runtime R>
 Status check_outputs(const GemmSpec& spec, const Operands& operands, int device) {
-  if (operands.d.rows == 0 || operands.d.cols == 0) return {};
+  if (has_no_outputs(operands)) return {};
   if (spec.reads_c() && operands.c.data != operands.d.data) {
     if (Status s = check_array<R>("c", operands.c.data, device); !s) return s;
   }
@@ -103,7 +108,7 @@ Status check_snap(typename R::Stream stream, const ConstMatrix& from, const Matr
                               : check_array<R>("to", to.data, device, "the current device ");
 }
 
-/// The same for a workspace, which may be absent or empty.
+/// The same for a workspace, which may be absent. One of no bytes may begin where memory ends.
 template <Runtime R>
 Status check_workspace(Workspace workspace, int device) {
   if (workspace.data == nullptr || workspace.bytes == 0) return {};

@@ -59,7 +59,7 @@ class HipBackend final : public Backend {
     const std::string text = spec.contract.text();
     if (spec.reads_scales()) {
       return unsupported("hip: contract is " + text +
-                         ": this backend has no kernels for scaled yet");
+                         ": this backend has no kernels with scales yet");
     }
     if (!any_chip_computes(spec.contract)) {
       return unsupported("hip: contract is " + text +

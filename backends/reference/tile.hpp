@@ -13,7 +13,7 @@ namespace detgemm::reference {
 /// One rectangle of D, computed for all of K by one worker.
 struct TileJob {
   const GemmArguments* gemm = nullptr;
-  const ScalePair* scales = nullptr;  ///< used under `scaled` alone
+  const ScalePair* scales = nullptr;  ///< used under `scaled` and with line_scales
   std::int64_t row = 0, rows = 0;     ///< at most TileKernel::rows
   std::int64_t col = 0, cols = 0;     ///< at most TileKernel::cols
   std::byte* scratch = nullptr;       ///< TileKernel::scratch bytes, 256-byte aligned

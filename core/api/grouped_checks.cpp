@@ -133,7 +133,7 @@ Status check_group_scales(const GroupedSpec& spec, const GroupedOperands& operan
                        bool moves, Extent& extent) -> Status {
     if (!used && distance != 0) {
       return invalid("group." + std::string(what) + " is " + std::to_string(distance) +
-                     ": it must be 0, since only contracts of scaled take scales");
+                     ": it must be 0, since this problem takes no scales");
     }
     if (Status s = check_distance(what, distance, moves, spec.kind); !s) return s;
     return span_groups(what, extent_of(scales), distance, spec.groups, size_of(scales.type),
@@ -188,6 +188,9 @@ Status validate(const GroupedSpec& spec) {
     return invalid("k is " + std::to_string(spec.gemm.k) +
                    ": it must be 0 for k_grouped, where the offsets say how many products a group "
                    "has");
+  }
+  if (spec.kind == GroupKind::k_grouped && spec.gemm.line_scales) {
+    return unsupported("kind is k_grouped and line_scales is set: run a Plan for each group");
   }
   if (spec.kind == GroupKind::k_grouped && spec.gemm.reads_scales()) {
     return unsupported("kind is k_grouped and the contract is " + spec.gemm.contract.text() +

@@ -22,7 +22,7 @@ Status check_absent(std::string_view what, const BlockScales& scales, const Cont
   if (scales.data == nullptr && scales.blocks == 0 && scales.leaves == 0) return {};
   return invalid(std::string(what) + " has " + std::to_string(scales.blocks) + " x " +
                  std::to_string(scales.leaves) + " scales and the contract is " + contract.text() +
-                 ": only contracts of scaled take scales");
+                 ": contracts of scaled take scales, and others with line_scales");
 }
 
 /// The scales of `lines` rows of A or columns of B.
@@ -30,15 +30,22 @@ Status check_present(std::string_view what, const BlockScales& scales, const Gem
                      std::int64_t lines, std::string_view line_name) {
   const std::string label(what);
   if (scales.data == nullptr && scales.blocks == 0 && scales.leaves == 0 && lines > 0 &&
-      spec.k > 0) {
-    return invalid(label + " has no scales: the contract " + spec.contract.text() +
+      spec.scale_leaves() > 0) {
+    return invalid(label + " has no scales: " +
+                   (spec.line_scales ? "line_scales" : "the contract " + spec.contract.text()) +
                    " needs scales of both operands");
   }
   if (scales.per != 1 && scales.per != kBlock) {
     return invalid(label + ".per is " + std::to_string(scales.per) +
                    ": a scale is that of 1 or 128 " + std::string(line_name));
   }
-  return check_scale_array(what, scales, ceil_div(lines, scales.per), spec.contract.leaves(spec.k));
+  if (spec.line_scales && scales.leaves != 1) {
+    return invalid(label + " has " + std::to_string(scales.leaves) +
+                   " leaves and the contract is " + spec.contract.text() +
+                   ": only contracts of scaled have a scale for each leaf, " +
+                   "others have one for each of the " + std::string(line_name));
+  }
+  return check_scale_array(what, scales, ceil_div(lines, scales.per), spec.scale_leaves());
 }
 
 }  // namespace

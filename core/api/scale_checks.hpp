@@ -11,7 +11,8 @@
 namespace detgemm {
 
 /// ok, or the rule that the scales of both operands break: that they are there under `scaled` and
-/// nowhere else, sizes, strides, type, pointer, alignment, overflow. `m` is D's number of rows.
+/// with line_scales and nowhere else, sizes, strides, type, pointer, alignment, overflow. `m` is
+/// D's number of rows.
 Status check_scales(const GemmSpec& spec, const Operands& operands, std::int64_t m);
 
 /// Where scales that passed the check lie; empty where there are none.

@@ -43,6 +43,11 @@ Status validate(const GemmSpec& spec) {
                      ": only contracts of snap know snapped operands");
     }
   }
+  if (spec.line_scales && spec.contract.reduction.kind != ReductionKind::chain &&
+      spec.contract.reduction.kind != ReductionKind::fold) {
+    return unsupported("line_scales is set and the contract is " + spec.contract.text() +
+                       ": scales of whole rows and columns go with chain and fold");
+  }
   if (spec.continue_from_c) {
     if (spec.contract.reduction.kind == ReductionKind::tree) {
       return unsupported("continue_from_c is set and the contract is " + spec.contract.text() +

@@ -76,6 +76,8 @@ Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given
   if (!a_snapped) return a_snapped.status();
   auto b_snapped = flag_of(label + ".b_snapped", c->b_snapped);
   if (!b_snapped) return b_snapped.status();
+  auto lines = flag_of(label + ".line_scales", c->line_scales);
+  if (!lines) return lines.status();
   GemmSpec spec;
   spec.n = c->n;
   spec.k = c->k;
@@ -89,6 +91,7 @@ Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given
   spec.continue_from_c = *continues;
   spec.a_snapped = *a_snapped;
   spec.b_snapped = *b_snapped;
+  spec.line_scales = *lines;
   if (Status s = validate(spec); !s) return s;
   return spec;
 }

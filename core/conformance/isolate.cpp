@@ -142,27 +142,23 @@ Loss listen(const Worker& worker, Conversation& talk, const Isolation& isolation
   const auto limit = std::chrono::duration<double>(isolation.seconds_per_case);
   bool open = true;
   for (;;) {
-    pollfd input{worker.pipe, POLLIN, 0};
-    if (!open) input.fd = -1;
+    pollfd input{open ? worker.pipe : -1, POLLIN, 0};
     poll(&input, 1, kTick);
+    // Asked before all is read: what it has said comes before how it ended. A child of the worker
+    // may hold the pipe open.
+    int status = 0;
+    const bool gone = waitpid(worker.pid, &status, WNOHANG) == worker.pid;
     char bytes[65536];
-    const ssize_t count = open ? read(worker.pipe, bytes, sizeof bytes) : 0;
-    if (count > 0) {
+    ssize_t count = 0;
+    while ((count = read(worker.pipe, bytes, sizeof bytes)) > 0) {
       if (!talk.take(bytes, static_cast<std::size_t>(count))) {
         how = "the engine's process wrote into what the harness says";
         return Loss::died;
       }
       if (talk.ended() || talk.refusal()) return Loss::none;
-      continue;  // what it has said comes before how it ended
     }
     if (count == 0) open = false;
-    int status = 0;
-    if (waitpid(worker.pid, &status, WNOHANG) == worker.pid) {
-      // A child of the worker may hold the pipe open; the worker itself has said all that it will.
-      for (ssize_t more = 0; (more = read(worker.pipe, bytes, sizeof bytes)) > 0;) {
-        if (!talk.take(bytes, static_cast<std::size_t>(more))) break;
-      }
-      if (talk.ended() || talk.refusal()) return Loss::none;
+    if (gone) {
       how = "the engine's process " + ending(status);
       return Loss::died;
     }

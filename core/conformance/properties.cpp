@@ -54,6 +54,8 @@ constexpr std::array kProperties{
              false},
     Property{"scales_rows", "the scales of other rows and columns do not enter", fixed<4, 16>,
              scales_rows},
+    Property{"line_scales", "scales of whole rows and columns multiply the sum, each by itself",
+             fixed<4, 16>, line_scales},
     Property{"concurrency", "2 to 16 calls at the same time give the bits of one alone",
              fixed<3, 8>, concurrency},
     Property{"graph_replay", "a replayed graph gives the bits of the call", fixed<2, 6>,

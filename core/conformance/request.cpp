@@ -95,7 +95,7 @@ Status Prepared::place_scales(const Request& request) {
     buffer = std::move(held).value();
     const Matrix m = buffer.view();
     if (scales.empty()) {
-      view = {m.data, ScaleType::fp32, 1, lines, spec.contract.leaves(spec.k), 0, 0};
+      view = {m.data, ScaleType::fp32, 1, lines, spec.scale_leaves(), 0, 0};
     } else {
       view = {m.data, scales.type, scales.per, m.rows, m.cols, m.row_stride, m.col_stride};
     }

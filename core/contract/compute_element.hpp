@@ -93,7 +93,7 @@ DETGEMM_HD float reduce_snap3(const GemmArguments& g, std::int64_t row, std::int
 }
 
 /// One output from operands to memory: the contract, executable, one scalar at a time. The scales
-/// are looked at under `scaled` alone.
+/// are looked at under `scaled` and with line_scales alone.
 template <Arithmetic A, DType T>
 DETGEMM_HD void compute_element(const GemmArguments& g, const ScalePair& scales, std::int64_t row,
                                 std::int64_t col) {
@@ -101,12 +101,13 @@ DETGEMM_HD void compute_element(const GemmArguments& g, const ScalePair& scales,
     return chain_element<A, T>(g, row, col, begin, end, start);
   };
   const auto scale = [&](std::int64_t i) { return scale_of_leaf(scales, row, col, i); };
+  float acc = 0.0F;
   if constexpr (A == Arithmetic::snap3) {
-    finish_element(g, row, col, reduce_snap3<A, T>(g, row, col));
+    acc = reduce_snap3<A, T>(g, row, col);
   } else {
-    finish_element(g, row, col,
-                   reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf, scale));
+    acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col), leaf, scale);
   }
+  finish_element(g, row, col, scaled_by_lines(scales, row, col, acc));
 }
 
 /// The same for reductions without scales.

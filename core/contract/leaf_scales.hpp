@@ -17,9 +17,10 @@ struct LeafScales {
   ScaleType type = ScaleType::fp32;
 };
 
-/// Those of both operands; used under `scaled` alone.
+/// Those of both operands; used under `scaled`, and with line_scales.
 struct ScalePair {
   LeafScales a, b;
+  bool of_lines = false;  ///< they multiply the finished sum
 };
 
 /// The number that a byte of e8m0 stands for: 2^(x - 127), of which 0 is subnormal in fp32.
@@ -41,6 +42,16 @@ DETGEMM_HD float scale_of_leaf(const ScalePair& s, std::int64_t row, std::int64_
   return arithmetic::mul_rn(load_scale(s.a, row, leaf), load_scale(s.b, col, leaf));
 }
 
+/// What line_scales make of a sum, the column's scale first:
+///
+///   v = scale_b[n] * acc ;  v = scale_a[m] * v        each product rounded once
+DETGEMM_HD float scaled_by_lines(const ScalePair& s, std::int64_t row, std::int64_t col,
+                                 float acc) {
+  if (!s.of_lines) return acc;
+  const float v = arithmetic::mul_rn(load_scale(s.b, col, 0), acc);
+  return arithmetic::mul_rn(load_scale(s.a, row, 0), v);
+}
+
 /// Extents of 1 make a stride 0, so that odd strides are harmless.
 inline LeafScales flatten(const BlockScales& s) {
   return {s.data, s.per, s.blocks > 1 ? s.stride : 0, s.leaves > 1 ? s.leaf_stride : 0, s.type};
@@ -48,7 +59,7 @@ inline LeafScales flatten(const BlockScales& s) {
 
 inline ScalePair flatten_scales(const GemmSpec& spec, const Operands& operands) {
   if (!spec.reads_scales()) return {};
-  return {flatten(operands.scale_a), flatten(operands.scale_b)};
+  return {flatten(operands.scale_a), flatten(operands.scale_b), spec.line_scales};
 }
 
 }  // namespace detgemm

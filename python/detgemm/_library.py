@@ -91,7 +91,7 @@ class SpecStruct(Struct):
                 ("op_b", ctypes.c_int32), ("activation", ctypes.c_int32), ("alpha", ctypes.c_float),
                 ("beta", ctypes.c_float), ("bias", ctypes.c_int32),
                 ("continue_from_c", ctypes.c_int32), ("a_snapped", ctypes.c_int32),
-                ("b_snapped", ctypes.c_int32)]
+                ("b_snapped", ctypes.c_int32), ("line_scales", ctypes.c_int32)]
 
 
 class OperandsStruct(Struct):

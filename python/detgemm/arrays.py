@@ -82,9 +82,9 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
     check_options((("alpha", alpha), ("beta", beta)), [("stable", stable)], (("backend", backend), ("variant", variant)), dtypes)
     wanted = _contract(contract)
     dtypes = dtypes or {}
-    if scales is not None and wanted.reduction != "scaled":
+    if scales is not None and wanted.reduction == "tree":
         raise lib.DetgemmError(f'contract is "{wanted.text}": scaled_gemm needs a reduction of scaled:LEAF, such as '
-                               "hopper/e4m3/scaled:128->bf16")
+                               "hopper/e4m3/scaled:128->bf16, or of fold:LEAF or chain with a scale per row and column")
     views = {name: describe(array, name, dtypes.get(name))
              for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None}
     first = views["a"]
@@ -96,7 +96,7 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
                                "and must be equal")
     factors = {}
     if scales is not None:
-        leaves = -(-first.shape[1] // wanted.leaf_k)
+        leaves = -(-first.shape[1] // wanted.leaf_k) if wanted.reduction == "scaled" else 1
         for name, array, lines in zip(("scale_a", "scale_b"), scales, (first.shape[0], views["b"].shape[1])):
             view = describe(array, name, dtypes.get(name), scales=True)
             _check_place(view, first)
@@ -140,7 +140,8 @@ def _workspace(first, result, views, wanted, options):
     spec = lib.SpecStruct(n=result.shape[-1], k=first.shape[1], contract=ctypes.pointer(wanted.struct),
                           activation=options.activation, alpha=options.alpha, beta=options.beta, bias=bias,
                           continue_from_c=options.continue_from_c, a_snapped=options.a_snapped,
-                          b_snapped=options.b_snapped)
+                          b_snapped=options.b_snapped,
+                          line_scales=int(bool(options.scale_a) and wanted.reduction != "scaled"))
     most = 0
     for backend, kind in lib.backends():
         plan = ctypes.c_void_p()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""FP8 products with a scale per block of each operand, and the quantiser that makes such operands."""
+"""FP8 products with a scale per block, or per line, of each operand, and the quantiser that makes such operands."""
 import ctypes
 
 from detgemm import _library as lib
@@ -11,10 +11,12 @@ from detgemm.views import describe, new_like
 
 def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, activation="none",
                 continue_from_c=False, stable=0, stream=None, backend="", variant="", dtypes=None):
-    """act(alpha * sum + beta * C + bias) under a contract with the reduction scaled:LEAF, of arrays in host or device memory.
+    """act(alpha * sum + beta * C + bias) of arrays in host or device memory whose rows and columns bring scales.
 
-    Leaf i of K is a chain of LEAF products from +0, and with s_i = scale_a * scale_b of its row, column and leaf, rounded
-    once, the sum goes on as fma(s_i, leaf_i, sum), i ascending.
+    scaled:LEAF    leaf i of K is a chain of LEAF products from +0, and with s_i = scale_a * scale_b of its row, column and
+                   leaf, rounded once, the sum goes on as fma(s_i, leaf_i, sum), i ascending
+    fold, chain    the finished sum becomes scale_a * (scale_b * sum), each product rounded once: a scale for each row and
+                   column, as if K were one leaf below
 
     a, b      M x K and K x N of the contract's input type, with strides as for `gemm`
     scale_a   M x ceil(K / LEAF), a scale for each row and leaf, or ceil(M / 128) x ceil(K / LEAF), for 128 rows
@@ -22,7 +24,7 @@ def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None
               N / 128 x K / LEAF is passed as w.T, scales.T
               Both are float32 or float8_e8m0fnu with any strides, of which 0 shares a scale (numpy.broadcast_to): a
               static scale of a whole array is one with two strides of 0. Strides do not change bits
-    contract  a Contract or its text, such as "hopper/e4m3/scaled:128->bf16"
+    contract  a Contract or its text, such as "hopper/e4m3/scaled:128->bf16" or "hopper/e4m3/fold:128->bf16"
     c         M x N; with continue_from_c it is fp32, the sum starts from it, and the leaves are those of this call. Cut K
               at multiples of LEAF to have the uncut bits
     and out, bias, activation, stream, backend, variant and dtypes (with "scale_a" and "scale_b") as for `gemm`.

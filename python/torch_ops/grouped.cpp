@@ -59,6 +59,7 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 /// What a call gives beside a, b and the result.
 struct Call {
   Tensor a, b, offs, bias, counts;
+  ScaleTensors scales;
   Problem problem;
   bool out_is_c = false;
 
@@ -70,6 +71,8 @@ struct Call {
     problem.contract = from.text();
     bias = from.optional_tensor();
     counts = from.optional_tensor();
+    scales.a = from.optional_tensor();
+    scales.b = from.optional_tensor();
     problem.activation = from.optional_text();
     problem.stable = from.integer();
     problem.backend = from.optional_text();
@@ -117,6 +120,37 @@ Groups groups_of(const Operand& a, const Operand& b, const Call& call, const Off
   }
   return g;
 }
+
+/// The scales of both operands: those of segments of rows lie as A's rows do, others by groups.
+struct Scales {
+  Scales(const ScaleTensors& given, const Problem& problem, const Groups& groups, std::int64_t m,
+         std::int64_t n, std::int64_t k) {
+    if (!given.a || !given.b) refuse("scale_a and scale_b must both be given, or neither");
+    if (groups.columns) refuse("scale_a is given: segments of columns take no scales");
+    if (groups.kind == DETGEMM_K_GROUPED) {
+      refuse("scale_a is given: segments of products take no scales");
+    }
+    const std::int64_t leaves = leaves_of(problem, k);
+    if (groups.kind == DETGEMM_M_GROUPED) {
+      rows.emplace(given.a, "scale_a", m, leaves, Lines::first);
+    } else {
+      of_a.emplace(given.a, "scale_a", groups.count, m, leaves, Lines::first);
+    }
+    of_b.emplace(given.b, "scale_b", groups.count, n, leaves, Lines::last);
+  }
+  void put(detgemm_operands_t& arrays, detgemm_grouped_operands_t& operands) const {
+    arrays.scale_a = rows ? &rows->scales() : &of_a->scales();
+    arrays.scale_b = &of_b->scales();
+    operands.scale_a_group = rows ? 0 : of_a->distance();
+    operands.scale_b_group = of_b->distance();
+  }
+  void check(const Place& place) const {
+    check_same_place(rows ? rows->place() : of_a->place(), "scale_a", place, "a");
+    check_same_place(of_b->place(), "scale_b", place, "a");
+  }
+  std::optional<ScalesOf> rows;
+  std::optional<GroupScalesOf> of_a, of_b;
+};
 
 /// A bias of N elements per group, and from one to the next.
 struct Bias {
@@ -196,16 +230,21 @@ Tensor multiply_groups(const Call& call, Tensor out) {
     bias.emplace(call.bias, g, n);
     check_same_place(bias->rows.description().place, "bias", place, "a");
   }
+  const std::int64_t k = a.matrix.cols;
+  std::optional<Scales> scales;
+  if (call.scales.a || call.scales.b) {
+    scales.emplace(call.scales, problem, g, m, n, k);
+    scales->check(place);
+  }
   if (g.count == 0) return out;
 
   const CurrentStream stream(place);
   check_host(place);
-  const std::int64_t k = a.matrix.cols;
   const bool by_k = g.kind == DETGEMM_K_GROUPED;
-  const GroupedPlan plan =
-      plan_of(GroupedKey{key_of(problem, n, by_k ? 0 : k, place,
-                                bias ? bias->vector.dtype : detgemm_dtype_t{DETGEMM_NONE}),
-                         g.kind, g.count});
+  PlanKey key = key_of(problem, n, by_k ? 0 : k, place,
+                       bias ? bias->vector.dtype : detgemm_dtype_t{DETGEMM_NONE});
+  key.line_scales = scales && key.contract->contract.reduction != DETGEMM_SCALED;
+  const GroupedPlan plan = plan_of(GroupedKey{key, g.kind, g.count});
   std::size_t bytes = 0;
   if (detgemm_grouped_plan_workspace_size(plan.get(), m, by_k ? k : 0, &bytes) != DETGEMM_OK) {
     refuse(detgemm_last_error());
@@ -227,6 +266,7 @@ Tensor multiply_groups(const Call& call, Tensor out) {
   operands.d_group = result.distance;
   if (call.out_is_c) operands.c_group = result.distance;
   if (bias) operands.bias_group = bias->distance;
+  if (scales) scales->put(arrays, operands);
   if (offs) {
     operands.offsets = offs->data();
     operands.offset_count = offs->count();

@@ -57,12 +57,14 @@ constexpr Operator kOperators[] = {
      bmm_out},
     {"grouped_gemm",
      "grouped_gemm(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, "
-     "Tensor? counts=None, *, str? activation=None, int stable=0, str? backend=None, "
+     "Tensor? counts=None, Tensor? scale_a=None, Tensor? scale_b=None, *, str? activation=None, "
+     "int stable=0, str? backend=None, "
      "str? variant=None, bool a_snapped=False, bool b_snapped=False) -> Tensor",
      grouped_gemm},
     {"grouped_gemm.out",
      "grouped_gemm.out(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, "
-     "Tensor? counts=None, *, str? activation=None, int stable=0, str? backend=None, "
+     "Tensor? counts=None, Tensor? scale_a=None, Tensor? scale_b=None, *, str? activation=None, "
+     "int stable=0, str? backend=None, "
      "str? variant=None, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
      grouped_gemm_out},
     {"grouped_accumulate_",

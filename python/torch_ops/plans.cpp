@@ -56,7 +56,8 @@ struct KeyHash {
         static_cast<std::uint32_t>(key.place.index));
     mix(std::uint64_t{std::bit_cast<std::uint32_t>(key.alpha)} << 32 |
         std::bit_cast<std::uint32_t>(key.beta));
-    mix(static_cast<std::uint64_t>(key.a_snapped) << 33 |
+    mix(static_cast<std::uint64_t>(key.line_scales) << 34 |
+        static_cast<std::uint64_t>(key.a_snapped) << 33 |
         static_cast<std::uint64_t>(key.b_snapped) << 32 |
         static_cast<std::uint64_t>(key.activation) << 16 |
         static_cast<std::uint64_t>(key.bias + 1) << 8 |
@@ -119,6 +120,7 @@ detgemm_gemm_spec_t spec_of(const PlanKey& key) {
   spec.continue_from_c = key.continue_from_c ? 1 : 0;
   spec.a_snapped = key.a_snapped ? 1 : 0;
   spec.b_snapped = key.b_snapped ? 1 : 0;
+  spec.line_scales = key.line_scales ? 1 : 0;
   return spec;
 }
 

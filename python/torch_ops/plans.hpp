@@ -39,6 +39,7 @@ struct PlanKey {
   bool continue_from_c = false;
   bool a_snapped = false;  ///< promises, as in detgemm_gemm_spec_t
   bool b_snapped = false;
+  bool line_scales = false;
   const std::string* backend =
       nullptr;  ///< interned; empty for the first that computes the problem
   const std::string* variant = nullptr;  ///< interned; empty for the backend's own choice

@@ -46,22 +46,23 @@ void check_k(std::int64_t of_a, std::int64_t of_b, bool rows_of_b) {
          (rows_of_b ? " columns" : " rows") + ": both are K and must be equal");
 }
 
-/// Leaves of K under a contract of scaled; another one is refused.
-std::int64_t leaves_of(const Problem& problem, std::int64_t k) {
-  const detgemm_contract_t& contract = parsed(problem.contract).contract;
-  if (contract.reduction != DETGEMM_SCALED) {
-    refuse("contract is \"" + problem.contract +
-           "\": scaled_gemm needs a reduction of scaled:LEAF, such as "
-           "hopper/e4m3/scaled:128->bf16");
-  }
-  return k / contract.leaf_k + (k % contract.leaf_k == 0 ? 0 : 1);
-}
-
 detgemm_dtype_t output_of(const Problem& problem) {
   return parsed(problem.contract).contract.output;
 }
 
 }  // namespace
+
+std::int64_t leaves_of(const Problem& problem, std::int64_t k) {
+  const detgemm_contract_t& contract = parsed(problem.contract).contract;
+  if (contract.reduction == DETGEMM_TREE) {
+    refuse(
+        "contract is \"" + problem.contract +
+        "\": scaled_gemm needs a reduction of scaled:LEAF, such as "
+        "hopper/e4m3/scaled:128->bf16, or of fold:LEAF or chain with a scale per row and column");
+  }
+  if (contract.reduction != DETGEMM_SCALED) return 1;
+  return k / contract.leaf_k + (k % contract.leaf_k == 0 ? 0 : 1);
+}
 
 PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Place& place,
                detgemm_dtype_t bias) {
@@ -180,9 +181,10 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   }
 
   const CurrentStream stream(place);
-  const Plan plan =
-      plan_of(key_of(problem, factor.cols, factor.rows, place,
-                     addend ? addend->vector().dtype : detgemm_dtype_t{DETGEMM_NONE}));
+  PlanKey key = key_of(problem, factor.cols, factor.rows, place,
+                       addend ? addend->vector().dtype : detgemm_dtype_t{DETGEMM_NONE});
+  key.line_scales = scales != nullptr && key.contract->contract.reduction != DETGEMM_SCALED;
+  const Plan plan = plan_of(key);
   const Workspace workspace(plan.get(), left.rows(), place);
   const detgemm_matrix_t d = result.output();
   detgemm_operands_t operands{};

@@ -59,10 +59,14 @@ struct Meaning {
   bool out_is_c = false;   ///< the sum starts from what `out` holds
 };
 
-/// The scales of both operands, for contracts of scaled.
+/// The scales of both operands: of leaves under scaled, of whole lines under chain and fold.
 struct ScaleTensors {
   Tensor a, b;
 };
+
+/// Leaves of K that have scales of their own: those of scaled. Under chain and fold a line has one;
+/// a tree is refused.
+std::int64_t leaves_of(const Problem& problem, std::int64_t k);
 
 /// D = act(alpha * A.B + beta * C + bias). Where `out` is not given it is made, with the contract's
 /// type and A's leading dimensions.

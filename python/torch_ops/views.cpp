@@ -253,15 +253,24 @@ OffsetsOf::OffsetsOf(const Tensor& tensor, std::string_view name) {
   place_ = d.place;
 }
 
-ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lines,
-                   std::int64_t leaves, Lines where) {
-  Description d;
+namespace {
+
+std::int32_t describe_scales(const Tensor& tensor, std::string_view name, Description& d) {
   const std::int32_t code = describe_without_type(tensor, name, d);
   if (code != aoti_torch_dtype_float32() && code != e8m0_code()) {
     refuse(label(name) +
            ".dtype is no scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
            "PyTorch 2.11 and newer");
   }
+  return code;
+}
+
+}  // namespace
+
+ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lines,
+                   std::int64_t leaves, Lines where) {
+  Description d;
+  const std::int32_t code = describe_scales(tensor, name, d);
   const bool of_a = where == Lines::first;
   const std::int64_t blocks = (lines + kBlock - 1) / kBlock;
   const auto wanted = [&](std::int64_t count) {
@@ -294,6 +303,37 @@ ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lin
   scales_.leaves = leaves;
   scales_.stride = of_a ? rows.stride : d.strides.back();
   scales_.leaf_stride = of_a ? d.strides.back() : rows.stride;
+  place_ = d.place;
+}
+
+GroupScalesOf::GroupScalesOf(const Tensor& tensor, std::string_view name, std::int64_t groups,
+                             std::int64_t lines, std::int64_t leaves, Lines where) {
+  Description d;
+  const std::int32_t code = describe_scales(tensor, name, d);
+  const bool of_a = where == Lines::first;
+  const std::int64_t blocks = (lines + kBlock - 1) / kBlock;
+  const std::size_t line = of_a ? 1 : 2, leaf = of_a ? 2 : 1;
+  const bool three = d.sizes.size() == 3;
+  if (!three || d.sizes[0] != groups || d.sizes[leaf] != leaves ||
+      (d.sizes[line] != lines && d.sizes[line] != blocks)) {
+    const auto wanted = [&](std::int64_t count) {
+      return std::to_string(groups) + " x " + std::to_string(of_a ? count : leaves) + " x " +
+             std::to_string(of_a ? leaves : count);
+    };
+    refuse(label(name) + " has the shape " + list(d.sizes) + ": it must be " + wanted(lines) +
+           " or " + wanted(blocks) + ", groups by " +
+           (of_a ? "rows of a, one by one or in blocks of 128, by leaves of K"
+                 : "leaves of K by columns of b, one by one or in blocks of 128"));
+  }
+  detgemm_block_scales_init(&scales_, sizeof scales_);
+  scales_.type = code == aoti_torch_dtype_float32() ? DETGEMM_SCALE_FP32 : DETGEMM_SCALE_E8M0;
+  scales_.data = d.data;
+  scales_.per = d.sizes[line] == lines ? 1 : kBlock;
+  scales_.blocks = d.sizes[line];
+  scales_.leaves = leaves;
+  scales_.stride = d.strides[line];
+  scales_.leaf_stride = d.strides[leaf];
+  distance_ = groups > 1 ? d.strides[0] : 0;
   place_ = d.place;
 }
 

@@ -71,6 +71,22 @@ class ScalesOf {
   Place place_;
 };
 
+/// The scales of one operand in several groups: three dimensions, of which the first counts groups.
+class GroupScalesOf {
+ public:
+  GroupScalesOf(const Tensor& tensor, std::string_view name, std::int64_t groups,
+                std::int64_t lines, std::int64_t leaves, Lines where);
+  /// Those of the first group.
+  const detgemm_block_scales_t& scales() const { return scales_; }
+  std::int64_t distance() const { return distance_; }
+  const Place& place() const { return place_; }
+
+ private:
+  detgemm_block_scales_t scales_{};
+  std::int64_t distance_ = 0;
+  Place place_;
+};
+
 /// How a copy of an operand is allowed: outputs are never copied.
 enum class Copies { allowed, refused };
 

@@ -51,6 +51,10 @@ TEST_F(Cases, EqualElementsAreTheSameAndOtherShapesAreNot) {
   EXPECT_TRUE(one.same(Elements(DType::fp32, 3, 4), Elements(DType::fp32, 3, 4), "them"));
   EXPECT_FALSE(one.same(Elements(DType::fp32, 3, 4), Elements(DType::fp32, 4, 3), "them"));
   EXPECT_FALSE(one.same(Elements(DType::fp32, 3, 4), Elements(DType::bf16, 3, 4), "them"));
+  EXPECT_FALSE(one.same(Elements(DType::fp32, 3, 4), Elements(DType::fp32, 2, 4), "them"));
+  EXPECT_FALSE(one.same(Elements(DType::fp32, 3, 4), Elements(DType::fp32, 3, 5), "them"));
+  EXPECT_EQ(cell.failures.front().what, "them: the shapes differ");
+  EXPECT_EQ(cell.outputs, 12) << "only what has equal shapes is compared";
 }
 
 TEST_F(Cases, OnlyDataThatShowsTheOrderCounts) {

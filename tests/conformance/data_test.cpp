@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "core/conformance/format.hpp"
+#include "core/conformance/scale_data.hpp"
+#include "detgemm/contract.hpp"
 #include "detgemm/digest.hpp"
 
 namespace detgemm::conformance {
@@ -50,6 +52,46 @@ TEST(Data, IsTheSameForTheSameSeed) {
   }
   // Pinned: a change here changes what every published seed stands for.
   EXPECT_EQ(digest, 0x4fa3678fc97add2aU);
+}
+
+TEST(Data, RareElementsAreAsRareAsTheyWere) {
+  std::uint64_t digest = kDigestSeed;
+  for (const DType input : kInputs) {
+    for (const Distribution kind : kDistributions) {
+      Random random(43);
+      const Pair pair = draw_pair(random, kind, input, 90, 70, 120);
+      digest = digest_bytes(pair.a.bytes.data(), pair.a.bytes.size(), digest);
+      digest = digest_bytes(pair.b.bytes.data(), pair.b.bytes.size(), digest);
+    }
+  }
+  EXPECT_EQ(hex(digest), "83cec127910e4a61");
+}
+
+TEST(Data, ScalesAreWhatTheyWere) {
+  std::uint64_t digest = kDigestSeed;
+  const auto add = [&](const ScaleArray& x) {
+    digest = digest_bytes(x.values.bytes.data(), x.values.bytes.size(), digest);
+    const std::int64_t facts[]{x.values.rows,
+                               x.values.cols,
+                               static_cast<std::int64_t>(x.type),
+                               x.per,
+                               x.layout.col_major ? 1 : 0,
+                               x.layout.ld_padding,
+                               x.layout.offset,
+                               x.layout.at_front ? 1 : 0};
+    digest = digest_bytes(facts, sizeof facts, digest);
+  };
+  Random random(44);
+  for (const ScaleValues values : {ScaleValues::ones, ScaleValues::moderate, ScaleValues::bits}) {
+    for (const ScaleType type : {ScaleType::fp32, ScaleType::e8m0}) {
+      for (const std::int64_t lines : {1, 127, 128, 129}) {
+        add(draw_scales(random, values, lines, 31, type, 1));
+        add(draw_scales(random, values, lines, 31, type, 128));
+      }
+    }
+    for (int i = 0; i < 100; ++i) add(draw_scales(random, values, 3 + i, 2));
+  }
+  EXPECT_EQ(hex(digest), "48a96ae73b2a5781");
 }
 
 TEST(Data, FiniteDistributionsAreFinite) {

@@ -79,7 +79,7 @@ std::uint64_t digest_of(const GemmArguments& g, DType input) {
 void note_scales(const controls::Run& run, Digest& d) {
   if (!run.spec.reads_scales()) return;
   const ScalePair scales = flatten_scales(run.spec, run.operands);
-  const std::int64_t leaves = run.spec.contract.leaves(run.spec.k);
+  const std::int64_t leaves = run.spec.scale_leaves();
   for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
     for (std::int64_t row = 0; row < run.operands.d.rows; ++row) {
       d.add(load_scale(scales.a, row, leaf));

@@ -333,9 +333,11 @@ TEST(Harness, RefusesUnknownNamesWithASentence) {
 }
 
 TEST(Harness, TheSameSeedDrawsTheSameProblems) {
-  const auto first = run_conformance(honest_options());
-  const auto second = run_conformance(honest_options());
-  Options other = honest_options();
+  Options options = honest_options();
+  options.properties = {"run_to_run", "batch", "combinations", "group_order"};
+  const auto first = run_conformance(options);
+  const auto second = run_conformance(options);
+  Options other = options;
   other.seed = 2;
   const auto third = run_conformance(other);
   for (std::size_t i = 0; i < first->cells.size(); ++i) {

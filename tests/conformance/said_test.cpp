@@ -33,6 +33,14 @@ std::vector<const char*> contracts_for(std::string_view property) {
   if (property == "microbatch" || property == "group_cuts") {
     return {"ieee_fma/bf16/fold:64->fp32", "hopper/fp16/chain->fp16", "cdna2/bf16/fold:32->bf16"};
   }
+  if (property == "probes" || property == "specials") {  // know what the arithmetic does
+    return {"ieee_fma/bf16/tree:64->fp32", "snap3/bf16/fold:64->fp32", "snap3/fp32/tree:64->bf16",
+            "snap/bf16/tree:64->fp32",     "hopper/e4m3/chain->bf16",  "cdna2/bf16/fold:32->fp16",
+            "ampere/tf32/tree:32->fp32"};
+  }
+  if (property == "error_bound") {
+    return {"ieee_fma/bf16/tree:64->fp32", "snap3/fp32/fold:64->fp32", "cdna2/fp16/chain->fp16"};
+  }
   if (property == "ranks" || property == "shares") {
     return {"ieee_fma/bf16/tree:64->fp32", "hopper/fp16/tree:32->fp16"};
   }
@@ -63,7 +71,8 @@ class Scene {
   }
   Options& options() { return options_; }
 
-  void run(const Script& script) {
+  void run(Script script) {
+    if (options_.properties.front() == "graph_replay") script.device = &controls::graph_host();
     options_.engine = &play(script);
     const auto report = run_conformance(options_);
     ASSERT_TRUE(report.ok()) << report.status().message();
@@ -160,6 +169,19 @@ TEST_P(Everywhere, ACallThatErrs) {
     said().check(key(property().name, "errs in case " + std::to_string(index)),
                  std::to_string(calls) + " calls, " + hex(scene.digest()));
   }
+}
+
+/// Every call errs.
+TEST_P(Everywhere, AnEngineThatAlwaysErrs) {
+  if (is("large")) GTEST_SKIP() << "it takes long";
+  Scene scene(property().name, contracts_for(property().name).front());
+  for (const Act act : {Act::first_bit, Act::last_bit, Act::fails, Act::refuses}) {
+    Script script;
+    script.act = act;
+    script.at = -3;
+    scene.run(script);
+  }
+  said().check(key(property().name, "errs always"), summary(scene));
 }
 
 /// Calls at the same time err, all of them or all after the first of a thread.

@@ -3,6 +3,9 @@
 
 #include "tests/conformance/scripted.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -33,8 +36,11 @@ thread_local std::int64_t calls_of_thread = 0;
 /// Whether this is the call in which it happens.
 bool is_the_one() {
   const std::int64_t number = stage.calls++;
+  if (number == stage.script.exits_at) _exit(7);
+  if (stage.script.nap.count() > 0) std::this_thread::sleep_for(stage.script.nap);
   if (stage.script.act == Act::none) return false;
   if (stage.script.at >= 0) return number == stage.script.at;
+  if (stage.script.at == -3) return true;
   if (std::this_thread::get_id() == stage.director) return false;
   return stage.script.at == -1 || calls_of_thread++ > 0;
 }

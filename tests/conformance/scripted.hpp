@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -49,8 +49,12 @@ struct Lacks {
 struct Script {
   Act act = Act::none;
   /// The number of the call, from 0: runs, combines and snaps count alike. -1: every call on a
-  /// thread other than the one that made the script; -2: those after such a thread's first one.
+  /// thread other than the one that made the script; -2: those after such a thread's first one; -3:
+  /// every call.
   std::int64_t at = 0;
+  /// The number of the call that ends the process with exit code 7; -1: none.
+  std::int64_t exits_at = -1;
+  std::chrono::milliseconds nap{0};  ///< that each call takes
   Lacks lacks;
   /// Outputs are no products, but a number of each row plus one of each column: as good for engines
   /// that must agree with themselves, and quick where outputs are many.

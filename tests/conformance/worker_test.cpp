@@ -5,7 +5,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <stdio_ext.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "core/conformance/controls/control.hpp"
@@ -95,6 +100,56 @@ TEST(Worker, ItsPipeIsReadWithoutWaitingAndInheritedByNobody) {
   EXPECT_NE(fcntl(worker->pipe, F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_NE(fcntl(worker->pipe, F_GETFL) & O_NONBLOCK, 0);
   end_worker(*worker);
+}
+
+/// What a worker finds itself in, in words.
+std::string surroundings() {
+  std::string text;
+  const auto handler_of = [](int signal) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    return action.sa_handler;
+  };
+  for (const int signal : {SIGINT, SIGTERM}) text += handler_of(signal) == SIG_DFL ? "d" : "-";
+  text += handler_of(SIGPIPE) == SIG_IGN ? "i" : "-";
+  text += getpgid(0) == getpid() ? "g" : "-";
+  int at_death = 0;
+  prctl(PR_GET_PDEATHSIG, &at_death);
+  text += at_death == SIGKILL ? "k" : "-";
+  struct stat in {
+  }, null{}, out{}, err{};
+  fstat(STDIN_FILENO, &in), stat("/dev/null", &null);
+  fstat(STDOUT_FILENO, &out), fstat(STDERR_FILENO, &err);
+  text += in.st_rdev == null.st_rdev && in.st_rdev != 0 ? "n" : "-";
+  text += out.st_ino == err.st_ino && out.st_dev == err.st_dev ? "e" : "-";
+  text += __flbf(stdout) != 0 ? "l" : "-";
+  rlimit cores{1, 1};
+  getrlimit(RLIMIT_CORE, &cores);
+  return text + " " + std::to_string(cores.rlim_cur) + " " + std::to_string(cores.rlim_max);
+}
+
+TEST(Worker, HasNoTerminalNoHandlersAndNoLifeAfterItsParents) {
+  Options options;
+  const auto said = [&] {
+    return run_isolated(options, {},
+                        []() -> Result<Candidate> {
+                          return Status{Errc::not_found, surroundings()};
+                        })
+        .status()
+        .message();
+  };
+  const auto before_int = std::signal(SIGINT, SIG_IGN);
+  const auto before_term = std::signal(SIGTERM, SIG_IGN);
+  rlimit cores{};
+  getrlimit(RLIMIT_CORE, &cores);
+  const std::string all = said();
+  options.only_case = 3;  // whoever repeats a failure may want the core
+  const std::string single = said();
+  std::signal(SIGINT, before_int);
+  std::signal(SIGTERM, before_term);
+  EXPECT_EQ(all, "ddigknel 0 0");
+  EXPECT_EQ(single,
+            "ddigknel " + std::to_string(cores.rlim_cur) + " " + std::to_string(cores.rlim_max));
 }
 
 TEST(Worker, ARefusalOfTheCandidateIsTheRunsAndLeavesNothingEither) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py PROGRAM [--outputs N] [--seed S] [--snap | --scaled]: compares this folder's reading of CONTRACT.md with the product.
+"""agree.py PROGRAM [--outputs N] [--seed S] [--snap | --scaled | --lines]: compares this folder's reading of CONTRACT.md with the product.
 
 PROGRAM is the one that compute.cpp makes. Cases are drawn until N outputs were compared and every contract
 was met; each output is compared with every variant of the reference, bit for bit. Exit 1 on the first difference.
@@ -32,19 +32,21 @@ def expected(case):
     """D as this folder reads the page: m lists of n words."""
     contract = Contract(case.contract)
     columns = [[row[j] for row in case.b] for j in range(case.n)]
+    of_lines = case.scale_a is not None and contract.kind != 'scaled'
     bias = case.bias and [epilogue.to_fp32(case.bias_type, word) for word in case.bias]
     rows = []
     for i in range(case.m):
         row = []
         for j in range(case.n):
             start = case.c[i][j] if case.continued else 0
-            acc = accumulator(contract, case.a[i], columns[j], start,
-                              scales_of(case, i, j, contract.leaves(case.k)))
+            scales = scales_of(case, i, j, 1 if of_lines else contract.leaves(case.k))
+            acc = accumulator(contract, case.a[i], columns[j], start, () if of_lines else scales)
             c = None
             if case.c is not None and not case.continued:
                 c = epilogue.to_fp32(contract.output, case.c[i][j])
             row.append(epilogue.finish(acc, contract.output, case.alpha, case.beta, c,
-                                       bias[j] if bias else None, case.activation))
+                                       bias[j] if bias else None, case.activation,
+                                       scales[0] if of_lines else None))
         rows.append(row)
     return contract, rows
 
@@ -101,6 +103,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--snap', action='store_true', help='the contracts of snap and snap3 alone')
     parser.add_argument('--scaled', action='store_true', help='the contracts of scaled alone')
+    parser.add_argument('--lines', action='store_true', help='chain and fold with scales of whole lines alone')
     options = parser.parse_args()
     program = Program(options.program)
     met, activations, variants = collections.Counter(), collections.Counter(), collections.Counter()
@@ -110,7 +113,9 @@ def main():
     draw = cases.case
     if options.scaled:
         contracts, draw = cases.SCALED, cases.scaled_case
-    in_a_row = cases.SCALED if options.scaled else cases.CONTRACTS
+    if options.lines:
+        contracts, draw = cases.LINES, cases.line_case
+    in_a_row = contracts if options.scaled or options.lines else cases.CONTRACTS
     while outputs < options.outputs or index < in_a_row:
         if options.snap and index % cases.CONTRACTS < cases.CHAINED:
             index += 1

@@ -17,6 +17,7 @@ SNAP = 6       # 2 reductions, 3 outputs
 SNAP3 = 12     # the same for both inputs
 CONTRACTS = CHAINED + SNAP + SNAP3
 SCALED = 63     # 20 pairs of arithmetic and input, and snap, with 3 outputs
+LINES = 120    # 20 pairs of arithmetic and input, chain and fold, 3 outputs
 LARGE = (3, 27, 58)
 NARROW = {12: (9, 1), 74: (1, 1), 96: (70, 1), 133: (1, 2)}
 
@@ -36,7 +37,7 @@ class Case:
     b: list       # k lists of n words
     c: list       # m lists of n words, or None
     bias: list    # n words, or None
-    scale_a: tuple = None  # under scaled: type, per, blocks x leaves
+    scale_a: tuple = None  # under scaled, or of whole lines: type, per, blocks x leaves
     scale_b: tuple = None
 
     def scales(self, line, leaf_count, side):
@@ -255,3 +256,26 @@ def scaled_case(seed, index):
     return Case(f'{arithmetic}/{fmt}/scaled:{leaf}->{output}', m, n, k, alpha, 0, 'none', 'none',
                 continued, a, b, c, None, scales(m) if leaves else None,
                 scales(n) if leaves else None)
+
+
+def line_case(seed, index):
+    """Case `index` of a seed with scales of whole lines; contracts take turns, so that 120 in a row have each once."""
+    turn = index % LINES
+    pairs, reductions = 20, 2
+    # The case of the same contract without scales: chain and fold are the first two reductions.
+    plain = case(seed, index // LINES * CONTRACTS + turn % (pairs * reductions)
+                 + turn // (pairs * reductions) * 3 * pairs)
+    draw = Draw(seed * 1000003 + index + (1 << 41))
+    centre = draw.choice((0, 0, 20, -20, 70, -70))
+
+    def word(stored):
+        found = scale_word(draw, stored, centre)
+        full = stored == 'fp32' and found & 0x7f800000 != 0x7f800000 and not draw.one_in(3)
+        return found & 0xff800000 | draw.getrandbits(23) if full else found  # fractions that products round
+
+    def scales(lines):
+        stored = draw.choice(('fp32', 'fp32', 'fp32', 'e8m0'))
+        per = draw.choice((1, 1, 128))
+        return stored, per, [[word(stored)] for _ in range((lines + per - 1) // per)]
+
+    return dataclasses.replace(plain, scale_a=scales(plain.m), scale_b=scales(plain.n))

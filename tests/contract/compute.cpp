@@ -7,8 +7,8 @@
 //
 // A case is a line of words: CONTRACT M N K ALPHA BETA ACTIVATION BIAS CONTINUE A B C VECTOR SA SB.
 // ALPHA and BETA are fp32 words in hexadecimal, BIAS is a type or none, CONTINUE 0 or 1; the arrays
-// are their bytes in hexadecimal, row-major, or - for none. SA and SB, the scales of scaled, read
-// TYPE:PER:BLOCKS:LEAVES:BYTES or -. The answer is a line: the contract's
+// are their bytes in hexadecimal, row-major, or - for none. SA and SB, the scales of scaled or of
+// whole lines, read TYPE:PER:BLOCKS:LEAVES:BYTES or -. The answer is a line: the contract's
 // digest, then VARIANT=D for every variant, or ! and the sentence of a refusal.
 
 #include <cstdint>
@@ -151,6 +151,7 @@ std::string answer(const detgemm_backend_t* backend, const std::string& line) {
   spec.beta = float_of(beta);
   spec.bias = type_of(bias);
   spec.continue_from_c = continued;
+  spec.line_scales = contract.reduction != DETGEMM_SCALED && sa != "-" ? 1 : 0;
 
   const detgemm_dtype_t in = contract.input == DETGEMM_TF32 ? DETGEMM_FP32 : contract.input;
   const detgemm_dtype_t of_c = continued != 0 ? DETGEMM_FP32 : contract.output;
@@ -175,7 +176,7 @@ std::string answer(const detgemm_backend_t* backend, const std::string& line) {
   if (spec.bias != DETGEMM_NONE) operands.bias = &view_bias;
 
   Scales scale_a(sa), scale_b(sb);
-  if (contract.reduction == DETGEMM_SCALED) {
+  if (contract.reduction == DETGEMM_SCALED || spec.line_scales != 0) {
     operands.scale_a = scale_a.of(m);
     operands.scale_b = scale_b.of(n);
   }

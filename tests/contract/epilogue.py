@@ -18,8 +18,11 @@ def to_fp32(fmt, word):
     return encode('fp32', sign, significand, exponent - fraction)
 
 
-def finish(acc, output, alpha, beta, c, bias, activation):
-    """D of one element. alpha and beta are fp32 words; c and bias fp32 words or None."""
+def finish(acc, output, alpha, beta, c, bias, activation, line_scales=None):
+    """D of one element. alpha and beta are fp32 words; c and bias fp32 words or None, line_scales a row's and a column's."""
+    if line_scales is not None:                             # 0
+        row, column = line_scales
+        acc = fp32.mul(row, fp32.mul(column, acc))
     v = fp32.mul(alpha, acc)                                # 1
     if beta & 0x7fffffff != 0:                              # 2
         v = fp32.add(v, fp32.mul(beta, c))

@@ -66,7 +66,8 @@ Problem draw_fp8_problem(std::uint64_t seed, std::uint64_t index, bool misaligne
   if (misaligned) misalign_operands(p);
   p.spec.contract =
       *Contract::make(Arithmetic::hopper, DType::e4m3, draw_reduction(r), p.spec.contract.output);
-  const std::int64_t leaves = p.spec.contract.leaves(k);
+  p.spec.line_scales = p.spec.contract.reduction.kind != ReductionKind::scaled && r.below(2) == 0;
+  const std::int64_t leaves = p.spec.scale_leaves();
   p.scale_a = draw_scales(r, r.below(4) == 0 ? 128 : 1, p.m, leaves);
   p.scale_b = draw_scales(r, r.below(2) == 0 ? 128 : 1, p.spec.n, leaves);
   return p;

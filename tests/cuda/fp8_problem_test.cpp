@@ -30,12 +30,13 @@ TEST(Fp8Problem, CoversWhatItSays) {
   std::set<std::string> outputs;
   std::set<ReductionKind> kinds;
   std::set<int> granularities;
-  int tiles = 0, continues = 0, short_tails = 0, many_leaves = 0, bytes = 0, shared = 0;
+  int tiles = 0, continues = 0, short_tails = 0, many_leaves = 0, bytes = 0, shared = 0, lines = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const Problem p = draw_fp8_problem(1, i);
     const Reduction& r = p.spec.contract.reduction;
     outputs.insert(std::string(name(p.spec.contract.output)));
     kinds.insert(r.kind);
+    lines += p.spec.line_scales;
     tiles += p.a_along_k() && p.b_along_k() && p.a.ld % 16 == 0 && p.b.ld % 16 == 0;
     continues += p.spec.continue_from_c;
     if (r.kind != ReductionKind::scaled) continue;
@@ -49,7 +50,9 @@ TEST(Fp8Problem, CoversWhatItSays) {
   EXPECT_EQ(kinds.size(), 3U);
   EXPECT_EQ(granularities.size(), 4U);
   EXPECT_GE(tiles, 2000);
-  for (const int count : {continues, short_tails, many_leaves, bytes, shared}) EXPECT_GE(count, 90);
+  for (const int count : {continues, short_tails, many_leaves, bytes, shared, lines}) {
+    EXPECT_GE(count, 90);
+  }
 }
 
 /// The numbers that are drawn, since no other input has 8 bits.

@@ -283,7 +283,7 @@ Operands operands_of(const Problem& p, const Addresses& at) {
               : view(at.c, p.c, p.m, p.spec.n, p.spec.continue_from_c ? DType::fp32 : output);
   }
   if (p.spec.reads_scales()) {
-    const std::int64_t leaves = p.spec.contract.leaves(p.spec.k);
+    const std::int64_t leaves = p.spec.scale_leaves();
     const auto scales = [&](const void* data, const ScaleLayout& s, std::int64_t lines) {
       return BlockScales{data,   s.type,   s.per,        (lines + s.per - 1) / s.per,
                          leaves, s.stride, s.leaf_stride};

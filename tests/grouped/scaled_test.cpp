@@ -23,8 +23,11 @@ struct Arrays {
   std::vector<std::uint8_t> a, b;
   std::vector<float> sa, sb, d, expected;
   std::vector<std::int32_t> ends;
+  bool of_lines = false;  ///< one scale per row and column, under fold
+  std::int64_t leaves() const { return of_lines ? 1 : kLeaves; }
 
-  Arrays() : d(kGroups * kScaledRows * kN, 7.0F), expected(d) {
+  explicit Arrays(bool lines = false)
+      : d(kGroups * kScaledRows * kN, 7.0F), expected(d), of_lines(lines) {
     std::uint32_t word = 7;
     const auto next = [&] { return (word = word * 1664525U + 1013904223U) >> 8; };
     for (std::int64_t i = 0; i < kGroups * kScaledRows * kK; ++i) {
@@ -41,9 +44,11 @@ struct Arrays {
   }
 };
 
-GroupedSpec spec_of(GroupKind kind) {
+GroupedSpec spec_of(GroupKind kind, bool of_lines = false) {
   GroupedSpec spec;
-  spec.gemm.contract = *Contract::parse("hopper/e4m3/scaled:128->fp32");
+  spec.gemm.contract =
+      *Contract::parse(of_lines ? "hopper/e4m3/fold:128->fp32" : "hopper/e4m3/scaled:128->fp32");
+  spec.gemm.line_scales = of_lines;
   spec.gemm.n = kN;
   spec.gemm.k = kK;
   spec.kind = kind;
@@ -54,17 +59,18 @@ GroupedSpec spec_of(GroupKind kind) {
 /// `rows` rows from row `at` of all rows on, times the matrix of `group`, by a Plan.
 void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_t rows,
              std::int64_t group, std::int64_t d_at, std::int64_t per_b) {
-  const auto plan =
-      Plan::create(*find_backend("reference").value(), spec_of(GroupKind::batched).gemm, {variant});
+  const auto plan = Plan::create(*find_backend("reference").value(),
+                                 spec_of(GroupKind::batched, x.of_lines).gemm, {variant});
   ASSERT_TRUE(plan) << plan.status().message();
+  const std::int64_t leaves = x.leaves();
   const std::int64_t b_blocks = per_b == 1 ? kN : 1;
   Operands o;
   o.a = row_major(static_cast<const void*>(x.a.data() + at * kK), rows, kK, DType::e4m3);
   o.b = row_major(static_cast<const void*>(x.b.data() + group * kK * kN), kK, kN, DType::e4m3);
   o.d = row_major(x.expected.data() + d_at * kN, rows, kN, DType::fp32);
-  o.scale_a = {x.sa.data() + at * kLeaves, ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
+  o.scale_a = {x.sa.data() + at * leaves, ScaleType::fp32, 1, rows, leaves, leaves, 1};
   o.scale_b = {
-      x.sb.data() + group * kN * kLeaves, ScaleType::fp32, per_b, b_blocks, kLeaves, kLeaves, 1};
+      x.sb.data() + group * kN * leaves, ScaleType::fp32, per_b, b_blocks, leaves, leaves, 1};
   std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
   void* scratch = memory.data();
   std::size_t room = memory.size();
@@ -75,23 +81,24 @@ void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_
 
 void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int64_t per_b) {
   const auto plan =
-      GroupedPlan::create(*find_backend("reference").value(), spec_of(kind), {variant});
+      GroupedPlan::create(*find_backend("reference").value(), spec_of(kind, x.of_lines), {variant});
   ASSERT_TRUE(plan) << plan.status().message();
   const bool segments = kind == GroupKind::m_grouped;
   const std::int64_t rows = segments ? kGroups * kScaledRows : kScaledRows;
+  const std::int64_t leaves = x.leaves();
   const std::int64_t b_blocks = per_b == 1 ? kN : 1;
   GroupedOperands o;
   o.arrays.a = row_major(static_cast<const void*>(x.a.data()), rows, kK, DType::e4m3);
   o.arrays.b = row_major(static_cast<const void*>(x.b.data()), kK, kN, DType::e4m3);
   o.arrays.d = row_major(x.d.data(), rows, kN, DType::fp32);
-  o.arrays.scale_a = {x.sa.data(), ScaleType::fp32, 1, rows, kLeaves, kLeaves, 1};
-  o.arrays.scale_b = {x.sb.data(), ScaleType::fp32, per_b, b_blocks, kLeaves, kLeaves, 1};
+  o.arrays.scale_a = {x.sa.data(), ScaleType::fp32, 1, rows, leaves, leaves, 1};
+  o.arrays.scale_b = {x.sb.data(), ScaleType::fp32, per_b, b_blocks, leaves, leaves, 1};
   o.group.b = kK * kN;
-  o.group.scale_b = kN * kLeaves;
+  o.group.scale_b = kN * leaves;
   if (!segments) {
     o.group.a = kScaledRows * kK;
     o.group.d = kScaledRows * kN;
-    o.group.scale_a = kScaledRows * kLeaves;
+    o.group.scale_a = kScaledRows * leaves;
   }
   if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
   std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
@@ -102,20 +109,20 @@ void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int6
   ASSERT_TRUE(status) << status.message();
 }
 
-TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
+void have_the_bits_of_their_plans(bool of_lines) {
   const auto variants =
-      find_backend("reference").value()->grouped_variants(spec_of(GroupKind::batched));
+      find_backend("reference").value()->grouped_variants(spec_of(GroupKind::batched, of_lines));
   ASSERT_GE(variants.size(), 2U);
   for (const std::string& variant : variants) {
     for (const std::int64_t per_b : {1, 128}) {
-      Arrays batched;
+      Arrays batched(of_lines);
       for (std::int64_t g = 0; g < kGroups; ++g) {
         by_plan(variant, batched, g * kScaledRows, kScaledRows, g, g * kScaledRows, per_b);
       }
       run_groups(variant, GroupKind::batched, batched, per_b);
       EXPECT_EQ(batched.d, batched.expected) << variant;
 
-      Arrays segments;  // an empty one, and rows behind the last that belong to none
+      Arrays segments(of_lines);  // an empty one, and rows behind the last that belong to none
       segments.ends = {13, 13, 90, 141};
       std::int64_t begin = 0;
       for (std::int64_t g = 0; g < kGroups; ++g) {
@@ -126,7 +133,7 @@ TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
       run_groups(variant, GroupKind::m_grouped, segments, per_b);
       EXPECT_EQ(segments.d, segments.expected) << variant;
 
-      Arrays masked;
+      Arrays masked(of_lines);
       masked.ends = {0, 37, 5, 1};
       for (std::int64_t g = 0; g < kGroups; ++g) {
         const std::int64_t rows = masked.ends[static_cast<std::size_t>(g)];
@@ -137,6 +144,9 @@ TEST(ScaledGroups, HaveTheBitsOfTheirPlans) {
     }
   }
 }
+
+TEST(ScaledGroups, HaveTheBitsOfTheirPlans) { have_the_bits_of_their_plans(false); }
+TEST(ScaledGroups, OfLinesHaveTheBitsOfTheirPlans) { have_the_bits_of_their_plans(true); }
 
 TEST(ScaledGroups, AnotherGroupsScalesGiveOtherBits) {  // what the comparison would notice
   Arrays x, y;
@@ -185,7 +195,7 @@ TEST(ScaledGroups, RefuseWithASentence) {
                    o.arrays.scale_a = o.arrays.scale_b = {};
                    o.group.scale_b = 4;
                  }),
-            "group.scale_b is 4: it must be 0, since only contracts of scaled take scales");
+            "group.scale_b is 4: it must be 0, since this problem takes no scales");
 }
 
 }  // namespace

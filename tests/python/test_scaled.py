@@ -145,7 +145,7 @@ def test_shapes_of_meta_tensors():
                          (dict(scale_b=t[:2]), "scale_b has other rows than K has leaves"),
                          (dict(scale_a=s.double()), "scale_a.dtype is no scale's"), (dict(scale_b=t[0]), "scale_b has the shape"),
                          (dict(b=b[:200]), "a has other columns than b has rows"),
-                         (dict(contract="hopper/e4m3/chain"), "scaled_gemm needs a reduction of scaled:LEAF")):
+                         (dict(contract="hopper/e4m3/tree:128"), "scaled_gemm needs a reduction of scaled:LEAF")):
         with pytest.raises(RuntimeError, match=said):
             OPS.scaled_gemm(**{**dict(a=q, scale_a=s, b=b, scale_b=t, contract=CONTRACT), **change})
     for options, said in ((dict(leaf=0), "leaf is 0"), (dict(per=3), "per is 3"), (dict(k="x"), 'k is "x"'),
@@ -182,8 +182,10 @@ def test_a_device_has_the_cpus_bits_or_refuses_in_a_sentence(device):
 Q, S, B, T = operands(4, 6, 300)
 X = bits((4, 200), torch.float32, 7)
 WRONG = {
-    "no scaled contract": (lambda out: OPS.scaled_gemm(Q, S, B, T, "hopper/e4m3/fold:128->fp32"),
-                           'contract is "hopper/e4m3/fold:128->fp32": scaled_gemm needs a reduction of scaled:LEAF'),
+    "no scaled contract": (lambda out: OPS.scaled_gemm(Q, S, B, T, "hopper/e4m3/tree:128->fp32"),
+                           'contract is "hopper/e4m3/tree:128->fp32": scaled_gemm needs a reduction of scaled:LEAF'),
+    "scales of leaves under fold": (lambda out: OPS.scaled_gemm(Q, S, B, T, "hopper/e4m3/fold:128->fp32"),
+                                    r"scale_a has the shape \(4, 3\): it must be 4 x 1 or 1 x 1, rows of a"),
     "a contract of another type": (lambda out: OPS.scaled_gemm(Q, S, B, T, "hopper/e5m2/scaled:128"), "a.dtype is e4m3: the contract"),
     "rows of scales": (lambda out: OPS.scaled_gemm(Q, S[:3], B, T, CONTRACT),
                        r"scale_a has the shape \(3, 3\): it must be 4 x 3 or 1 x 3, rows of a, one by one or in blocks of 128"),

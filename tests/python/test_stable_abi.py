@@ -79,10 +79,12 @@ def test_schemas_are_an_interface():
         "bool a_snapped=False, bool b_snapped=False) -> Tensor",
         "detgemm::bmm.out(Tensor a, Tensor b, str contract, Tensor? c=None, *, float alpha=1., float beta=0., "
         "int stable=0, bool a_snapped=False, bool b_snapped=False, Tensor(a!) out) -> ()",
-        "detgemm::grouped_gemm(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, *, "
+        "detgemm::grouped_gemm(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, "
+        "Tensor? scale_a=None, Tensor? scale_b=None, *, "
         "str? activation=None, int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
         "bool b_snapped=False) -> Tensor",
-        "detgemm::grouped_gemm.out(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, *, "
+        "detgemm::grouped_gemm.out(Tensor a, Tensor b, Tensor? offs, str contract, Tensor? bias=None, Tensor? counts=None, "
+        "Tensor? scale_a=None, Tensor? scale_b=None, *, "
         "str? activation=None, int stable=0, str? backend=None, str? variant=None, bool a_snapped=False, "
         "bool b_snapped=False, Tensor(a!) out) -> ()",
         "detgemm::grouped_accumulate_(Tensor(a!) acc, Tensor a, Tensor b, Tensor? offs, str contract, *, int stable=0, "

@@ -97,6 +97,20 @@ def test_the_recipes_are_told_apart():
     assert not any(dt.same_bits(x, y) for i, x in enumerate(results) for y in results[:i])
 
 
+@pytest.mark.parametrize("text", ["hopper/e4m3/fold:128->bf16", "hopper/e4m3/chain->bf16"])
+def test_scales_of_lines_multiply_the_sum_of_fold_and_chain(text):
+    rows = product(Q, ROW, V, COLUMN, text)
+    ones = product(Q, ONE.expand(M, 1), V, TWO.expand(1, N), text)
+    with switch(text):
+        assert dt.same_bits(old(Q, V, ROW, COLUMN), rows) and dt.same_bits(old(Q, V, ONE, TWO), ones)
+        if ScalingType is not None:
+            assert dt.same_bits(named(Q, ROW, "RowWise", V, COLUMN, "RowWise"), rows)
+        for call in (lambda: old(Q, V, S, T.t()), lambda: old(Q, VB, S, TB.t())):
+            with pytest.raises(RuntimeError, match="was called with scales for blocks of 128 along K: the contract hopper"):
+                call()
+    assert not dt.same_bits(rows, ROWS) and not dt.same_bits(ones, ONES)  # of scaled:128
+
+
 def test_rows_have_their_bits_alone():
     with switch():
         whole, alone = old(Q, VB, S, TB.t()), old(Q[5:6], VB, S[5:6], TB.t())
@@ -166,7 +180,7 @@ def test_others_are_passed_on():
 
 
 @pytest.mark.parametrize("contracts, said", [
-    ({E4M3: "hopper/e4m3/chain->bf16"}, "aten multiplies fp8 with scales, so it must be one of scaled:LEAF"),
+    ({E4M3: "hopper/e4m3/tree:128->bf16"}, "aten multiplies fp8 with scales, so it must be one of scaled:LEAF"),
     ({torch.bfloat16: "hopper/bf16/scaled:64->bf16"}, "aten multiplies torch.bfloat16 without scales"),
     ({E4M3: "hopper/e5m2/scaled:128->bf16"}, "it reads torch.float8_e5m2")])
 def test_contracts_of_the_wrong_kind_are_refused(contracts, said):

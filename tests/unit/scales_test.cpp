@@ -67,10 +67,10 @@ const Row kRows[] = {
     {"scale_a has no scales: the contract ieee_fma/fp32/scaled:2->fp32 needs scales of both",
      [](Small& s) { s.x.scale_a = {}; }},
     {"scale_b has no scales: the contract", [](Small& s) { s.x.scale_b = {}; }},
-    {"scale_a has 3 x 3 scales and the contract is ieee_fma/fp32/fold:2->fp32: only contracts of "
-     "scaled take scales",
+    {"scale_a has 3 x 3 scales and the contract is ieee_fma/fp32/fold:2->fp32: contracts of "
+     "scaled take scales, and others with line_scales",
      [](Small& s) { s.spec.contract.reduction.kind = ReductionKind::fold; }},
-    {"scale_b has 2 x 3 scales and the contract is ieee_fma/fp32/fold:2->fp32: only",
+    {"scale_b has 2 x 3 scales and the contract is ieee_fma/fp32/fold:2->fp32: contracts",
      [](Small& s) {
        s.spec.contract.reduction.kind = ReductionKind::fold;
        s.x.scale_a = {};
@@ -172,6 +172,98 @@ TEST(Scales, OfE8m0ArePowersOfTwo) {
   EXPECT_EQ(size_of(ScaleType::fp32), 4U);
   EXPECT_EQ(size_of(ScaleType::e8m0), 1U);
   EXPECT_EQ(size_of(static_cast<ScaleType>(7)), 0U);
+}
+
+/// The same arrays under fold, with one scale for each row and column.
+struct SmallLines : Small {
+  SmallLines() {
+    spec.contract.reduction.kind = ReductionKind::fold;
+    spec.line_scales = true;
+    x.scale_a = {sa.data(), ScaleType::fp32, 1, kM, 1, 1, 0};
+    x.scale_b = {sb.data(), ScaleType::fp32, 1, kN, 1, 1, 0};
+  }
+};
+
+TEST(LineScales, MultiplyTheSumTheColumnsFirst) {
+  SmallLines small;
+  small.b.fill(0.123F);
+  const float sum = small.b[0] + small.b[0];
+  const float acc = (sum + sum) + small.b[0];
+  small.sa = {1.1F, 1.3F, 1.7F};
+  small.sb = {0.9F, 0.7F};
+  ASSERT_TRUE(small.run());
+  int other = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const float a = small.sa[i], b = small.sb[j];
+      const float column = b * acc, row = a * acc, both = a * b;
+      EXPECT_EQ(small.d[2 * i + j], a * column);
+      other += a * column != b * row;
+      other += a * column != both * acc;
+    }
+  }
+  EXPECT_GE(other, 2);  // the data tells orders apart
+}
+
+TEST(LineScales, GoWithAlphaAndAnEmptyK) {
+  SmallLines small;
+  small.sa = {3.0F, 5.0F, 7.0F};
+  small.spec.alpha = 2.0F;
+  ASSERT_TRUE(small.run());
+  EXPECT_EQ(small.d[2], 50.0F);
+  small.spec.k = small.x.a.cols = small.x.b.rows = 0;
+  small.sa[1] = std::nanf("");
+  ASSERT_TRUE(small.run());
+  EXPECT_EQ(small.d[0], 0.0F);
+  EXPECT_TRUE(std::isnan(small.d[2]));  // 0 times NaN
+}
+
+struct LineRow {
+  const char* sentence;
+  Errc code;
+  void (*spoil)(SmallLines&);
+};
+
+const LineRow kLineRows[] = {
+    {"line_scales is set and the contract is ieee_fma/fp32/tree:2->fp32: scales of whole rows and",
+     Errc::unsupported,
+     [](SmallLines& s) { s.spec.contract.reduction.kind = ReductionKind::tree; }},
+    {"line_scales is set and the contract is ieee_fma/fp32/scaled:2->fp32", Errc::unsupported,
+     [](SmallLines& s) { s.spec.contract.reduction.kind = ReductionKind::scaled; }},
+    {"scale_a has no scales: line_scales needs scales of both operands", Errc::invalid_argument,
+     [](SmallLines& s) { s.x.scale_a = {}; }},
+    {"scale_b has 3 leaves and the contract is ieee_fma/fp32/fold:2->fp32: only contracts of "
+     "scaled have a scale for each leaf, others have one for each of the columns of B",
+     Errc::invalid_argument, [](SmallLines& s) { s.x.scale_b.leaves = 3; }},
+    {"scale_a has 2 x 1 scales: it must have 3 x 1", Errc::invalid_argument,
+     [](SmallLines& s) { s.x.scale_a.blocks = 2; }},
+    {"d overlaps scale_b: it must lie apart", Errc::invalid_argument,
+     [](SmallLines& s) { s.x.scale_b.data = s.d.data(); }},
+};
+
+TEST(LineScales, AreRefusedWithASentence) {
+  for (const LineRow& row : kLineRows) {
+    SmallLines small;
+    row.spoil(small);
+    const Status status = small.run();
+    ASSERT_FALSE(status) << row.sentence;
+    EXPECT_EQ(status.code(), row.code) << status.message();
+    EXPECT_TRUE(std::regex_search(status.message(), std::regex(row.sentence)))
+        << "said:   " << status.message() << "\nwanted: " << row.sentence;
+    EXPECT_TRUE(small.untouched()) << row.sentence;
+  }
+}
+
+TEST(LineScales, OfKGroupedAreRefused) {
+  GroupedSpec spec;
+  spec.gemm.contract = *Contract::parse("hopper/e4m3/fold:128->fp32");
+  spec.gemm.n = 4;
+  spec.gemm.line_scales = true;
+  spec.kind = GroupKind::k_grouped;
+  const Status status = validate(spec);
+  EXPECT_EQ(status.code(), Errc::unsupported);
+  EXPECT_EQ(status.message(),
+            "kind is k_grouped and line_scales is set: run a Plan for each group");
 }
 
 TEST(Scales, OfKGroupedAreRefused) {

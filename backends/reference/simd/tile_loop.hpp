@@ -50,7 +50,7 @@ DETGEMM_INLINE void join_scaled(const TileJob& job, std::int64_t leaf_index, int
 /// Epilogue and store of a tile; `acc` has `pitch` floats per row.
 DETGEMM_INLINE void finish_tile(const TileJob& job, const float* acc, int pitch) {
   const GemmArguments& g = *job.gemm;
-  const bool plain = only_rounds(g.epilogue);
+  const bool plain = only_rounds(g.epilogue) && !job.scales->of_lines;
   for (std::int64_t i = 0; i < job.rows; ++i) {
     const float* row = acc + i * pitch;
     const std::int64_t at = (job.row + i) * g.ds.row + job.col * g.ds.col;
@@ -71,7 +71,8 @@ DETGEMM_INLINE void finish_tile(const TileJob& job, const float* acc, int pitch)
       }
     }
     for (std::int64_t j = 0; j < job.cols; ++j) {
-      finish_element(g, job.row + i, job.col + j, row[j]);
+      const float v = scaled_by_lines(*job.scales, job.row + i, job.col + j, row[j]);
+      finish_element(g, job.row + i, job.col + j, v);
     }
   }
 }

@@ -100,6 +100,30 @@ void late_start(const Run& run) {
   });
 }
 
+/// The finished sum, multiplied by what `multiply(scales, row, col, acc)` says.
+template <class Multiply>
+void compute_lines(const Run& run, Multiply&& multiply) {
+  if (!run.spec.line_scales) return compute_honestly(run);
+  const ScalePair scales = flatten_scales(run.spec, run.operands);
+  with_own_epilogue(run,
+                    [&](const GemmArguments& g, std::int64_t row, std::int64_t col, float acc) {
+                      finish_element(g, row, col, multiply(scales, row, col, acc));
+                    });
+}
+
+void row_scale_first(const Run& run) {
+  compute_lines(run, [](const ScalePair& s, std::int64_t row, std::int64_t col, float acc) {
+    return mul_rn(load_scale(s.b, col, 0), mul_rn(load_scale(s.a, row, 0), acc));
+  });
+}
+
+void next_rows_scale(const Run& run) {
+  compute_lines(run, [&](const ScalePair& s, std::int64_t row, std::int64_t col, float acc) {
+    const std::int64_t next = row + 1 < run.operands.d.rows ? row + 1 : row;
+    return scaled_by_lines(s, next, col, acc);
+  });
+}
+
 /// One chain through all of K, each leaf's scale ignored where it is 1.
 void one_chain(const Run& run) {
   if (!run.spec.reads_scales()) return compute_honestly(run);
@@ -127,6 +151,10 @@ constexpr std::array kScaleFaults{
             "reference", kScaledFma, multiply_and_add},
     Planted{"scale_by_scale", "the leaf is multiplied by one scale and then by the other",
             "reference", kScaled, one_scale_at_a_time},
+    Planted{"row_scale_first", "a row's scale multiplies before the column's", "line_scales",
+            kWideChain, row_scale_first},
+    Planted{"next_rows_scale", "the scale is that of the row behind", "line_scales",
+            "hopper/e4m3/fold:64->bf16", next_rows_scale},
     Planted{"scale_past_end", "a short last leaf takes the scale after the last one", "reference",
             kScaled, past_the_end},
 };

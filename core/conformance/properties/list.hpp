@@ -32,6 +32,7 @@ void scales_one(Case& c);
 void scales_cut(Case& c);
 void scales_zero(Case& c);
 void scales_rows(Case& c);
+void line_scales(Case& c);
 void reference(Case& c);
 void probes(Case& c);
 void specials(Case& c);

@@ -260,6 +260,7 @@ enum { DETGEMM_SCALE_FP32 = 0, DETGEMM_SCALE_E8M0 = 1 };
 
 /* The scales of one operand under `scaled:LEAF`: that of row m of A (column of B) and leaf i lies
  * at data + (m / per) * stride + i * leaf_stride, counted in elements. Strides of 0 share scales.
+ * With line_scales there is one leaf, and the scale is that of the whole sum.
  * Defaults: no scales, fp32, per 1, leaf_stride 1. scales.hpp says more. */
 typedef struct detgemm_block_scales_t {
   uint32_t struct_size;
@@ -267,7 +268,7 @@ typedef struct detgemm_block_scales_t {
   const void* data;
   int64_t per;    /* rows of A, or columns of B, that share a scale: 1 or 128 */
   int64_t blocks; /* ceil(M / per), or ceil(N / per) for B */
-  int64_t leaves; /* ceil(K / LEAF) */
+  int64_t leaves; /* ceil(K / LEAF), or 1 with line_scales */
   int64_t stride;
   int64_t leaf_stride;
 } detgemm_block_scales_t;
@@ -303,6 +304,7 @@ typedef struct detgemm_gemm_spec_t {
   int32_t continue_from_c; /* 0 (default) or 1: start the accumulator from fp32 C */
   int32_t a_snapped;       /* 0 (default) or 1: a promise, for contracts of snap alone, that */
   int32_t b_snapped;       /* detgemm_is_snapped finds this operand snapped; see gemm_spec.hpp */
+  int32_t line_scales;     /* 0 (default) or 1: a scale for each row of A and column of B */
 } detgemm_gemm_spec_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_spec_init(detgemm_gemm_spec_t* spec, size_t struct_size);
 /* DETGEMM_OK, or the rule that the problem breaks on every backend. */
@@ -317,7 +319,7 @@ typedef struct detgemm_operands_t {
   const detgemm_matrix_t* d;
   const detgemm_const_matrix_t* c;       /* may be NULL where the problem does not read C */
   const detgemm_vector_t* bias;          /* may be NULL where the problem has none */
-  const detgemm_block_scales_t* scale_a; /* contracts of `scaled` need both; NULL for others */
+  const detgemm_block_scales_t* scale_a; /* `scaled` and line_scales need both, others neither */
   const detgemm_block_scales_t* scale_b;
 } detgemm_operands_t;
 DETGEMM_API detgemm_status_t detgemm_operands_init(detgemm_operands_t* operands,
@@ -472,7 +474,7 @@ typedef struct detgemm_gemm_options_t {
   detgemm_stable_t stable; /* DETGEMM_STABLE_NONE (default) is always right */
   int32_t a_snapped;       /* 0 (default) or 1, as in detgemm_gemm_spec_t */
   int32_t b_snapped;
-  const detgemm_block_scales_t* scale_a; /* as in detgemm_operands_t */
+  const detgemm_block_scales_t* scale_a; /* under others than `scaled` these are line_scales */
   const detgemm_block_scales_t* scale_b;
 } detgemm_gemm_options_t;
 DETGEMM_API detgemm_status_t detgemm_gemm_options_init(detgemm_gemm_options_t* options,

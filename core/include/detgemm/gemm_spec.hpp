@@ -39,9 +39,17 @@ struct GemmSpec {
   /// has unspecified values, which may differ between runs; no other memory is touched.
   bool a_snapped = false;
   bool b_snapped = false;
+  /// Under chain and fold: each row m of op(A) and column n of op(B) brings one scale, and alpha
+  /// multiplies scale_a[m] * (scale_b[n] * acc) in place of acc, each product rounded once. A scale
+  /// of 1 changes nothing.
+  bool line_scales = false;
 
-  /// Whether a run reads scales: under `scaled` alone.
-  bool reads_scales() const { return contract.reduction.kind == ReductionKind::scaled; }
+  /// Whether a run reads scales: under `scaled`, and with line_scales.
+  bool reads_scales() const {
+    return line_scales || contract.reduction.kind == ReductionKind::scaled;
+  }
+  /// The scales of a line: one per leaf of K, or one.
+  std::int64_t scale_leaves() const { return line_scales ? 1 : contract.leaves(k); }
   /// Whether a run reads C.
   bool reads_c() const { return continue_from_c || beta != 0.0F; }
 };
@@ -50,8 +58,9 @@ struct GemmSpec {
 DETGEMM_API Status validate(const GemmSpec& spec);
 
 /// The arrays of one run, in memory of the stream's device. C and bias are looked at only where the
-/// spec uses them. Scales belong to contracts of `scaled`, which need both; others refuse them. D
-/// may be C itself (same pointer, strides and type); no other overlap with D is allowed.
+/// spec uses them. Scales belong to contracts of `scaled`, and to line_scales, where each operand
+/// has scales of one leaf; both need both, others refuse them. D may be C itself (same pointer,
+/// strides and type); no other overlap with D is allowed.
 struct Operands {
   ConstMatrix a;
   ConstMatrix b;

@@ -124,7 +124,8 @@ struct GemmOptions {
   bool serial_launch = false;    ///< as in PlanOptions
   bool a_snapped = false;        ///< as in GemmSpec
   bool b_snapped = false;        ///< as in GemmSpec
-  BlockScales scale_a{};         ///< contracts of `scaled` need both, others refuse them
+  /// Contracts of `scaled` need both; under others both are line_scales of GemmSpec.
+  BlockScales scale_a{};
   BlockScales scale_b{};
 };
 

@@ -23,7 +23,8 @@ DETGEMM_API std::string_view name(ScaleType type) noexcept;
 DETGEMM_API std::size_t size_of(ScaleType type) noexcept;
 
 /// The scales of one operand under a contract of `scaled:LEAF`: one for `per` rows of op(A), or
-/// `per` columns of op(B), and one leaf of K. Row m and leaf i have the scale at
+/// `per` columns of op(B), and one leaf of K. With GemmSpec::line_scales `leaves` is 1, and the
+/// scale is that of the whole sum. Row m and leaf i have the scale at
 ///
 ///   data + (m / per) * stride + i * leaf_stride        m / per without its remainder
 ///
@@ -34,7 +35,7 @@ struct BlockScales {
   ScaleType type = ScaleType::fp32;
   std::int64_t per = 1;          ///< 1 or 128
   std::int64_t blocks = 0;       ///< ceil(M / per), or ceil(N / per) for B
-  std::int64_t leaves = 0;       ///< ceil(K / LEAF)
+  std::int64_t leaves = 0;       ///< ceil(K / LEAF), or 1 with line_scales
   std::int64_t stride = 0;       ///< from a block of rows (or columns) to the next
   std::int64_t leaf_stride = 1;  ///< from a leaf to the next
 };

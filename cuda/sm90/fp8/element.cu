@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/group_arguments.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -30,7 +31,7 @@ __device__ void compute(const GemmArguments& g, const ScalePair& scales, std::in
               ? arithmetic::fma_rn(scale_of_leaf(scales, row, col, i), leaf, sum)
               : arithmetic::add_rn(sum, leaf);
   }
-  finish_element(g, row, col, arithmetic::canonical(sum));
+  finish_element(g, row, col, scaled_by_lines(scales, row, col, arithmetic::canonical(sum)));
 }
 
 /// Output i / n, i % n per thread and turn.
@@ -43,7 +44,30 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// A group for every `across` CTAs, of which CTA i takes outputs i, i + across, ... by threads:
+///
+///   group 0: CTAs 0 .. across - 1    group 1: the next ones    ...    then groups further on
+__global__ void __launch_bounds__(kThreads)
+    fp8_group_element(const __grid_constant__ GroupedArguments p,
+                      const __grid_constant__ ScalePair scales, const int across) {
+  const int down = static_cast<int>(gridDim.x) / across;
+  const std::int64_t threads = std::int64_t{across} * kThreads;
+  const std::int64_t first =
+      static_cast<std::int64_t>(blockIdx.x) % across * kThreads + threadIdx.x;
+  for (std::int64_t group = static_cast<int>(blockIdx.x) / across; group < p.groups;
+       group += down) {
+    const Segment part = part_of_group(p, group);
+    const GemmArguments g = arguments_of_group(p, group, part);
+    const ScalePair own = scales_of_group(scales, p.distance, group, part);
+    for (std::int64_t i = first; i < g.m * g.n; i += threads) compute(g, own, i / g.n, i % g.n);
+  }
+}
+
 }  // namespace
+
+Kernel fp8_group_element_kernel() {
+  return {reinterpret_cast<const void*>(&fp8_group_element), kThreads, 0};
+}
 
 Kernel fp8_element_kernel() { return {reinterpret_cast<const void*>(&fp8_element), kThreads, 0}; }
 

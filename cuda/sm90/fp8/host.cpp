@@ -167,7 +167,8 @@ cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const Launch
   fp8.leaf_blocks =
       is_one_leaf(g) ? shape.k_blocks : static_cast<int>(g.reduction.leaf_k / kFp8BlockK);
   fp8.from_c = g.continue_from_c;
-  if (d.join != Join::add) {
+  fp8.of_lines = p.scales.of_lines;
+  if (d.join != Join::add || fp8.of_lines) {
     fp8.x = side_of(d.swapped ? p.scales.b : p.scales.a);
     fp8.y = side_of(d.swapped ? p.scales.a : p.scales.b);
   }

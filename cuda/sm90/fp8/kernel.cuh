@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/epilogue/finish.cuh"
+#include "cuda/sm90/fp8/lines.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "cuda/sm90/leaves/c.cuh"
 
@@ -35,6 +36,9 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     // The origin is computed again, so that no register keeps it through the leaves.
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
+    if constexpr (!T::kScaled) {
+      if (fp8.of_lines) multiply_by_lines<T>(shape, fp8, group, x_end, y_end, sum);
+    }
     TileBias<T> bias;
     bias.load(g, shape, group, x_end, y_end);
     finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x_end, y_end, sum);

@@ -15,5 +15,8 @@ Kernel fp8_kernel_of(int geometry);
 /// The kernel that computes one output per thread by the integer model of the reference: any arrays
 /// and any leaves, slowly.
 Kernel fp8_element_kernel();
+/// The same over groups, whose offsets it reads. Its arguments are GroupedArguments, ScalePair and
+/// CTAs per group; the grid is a multiple of these.
+Kernel fp8_group_element_kernel();
 
 }  // namespace detgemm::cuda::sm90

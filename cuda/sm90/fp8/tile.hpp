@@ -54,9 +54,10 @@ DETGEMM_HD std::int64_t scale_index(const SideScales& s, int line, int leaf) {
 
 /// What a kernel of e4m3 is told beside LaunchShape.
 struct Fp8Shape {
-  int leaf_blocks = 1;  ///< k blocks of 128 per leaf
-  bool from_c = false;  ///< the sum starts from fp32 C
-  SideScales x, y;      ///< not under Join::add
+  int leaf_blocks = 1;    ///< k blocks of 128 per leaf
+  bool from_c = false;    ///< the sum starts from fp32 C
+  bool of_lines = false;  ///< under Join::add: the scales are those of whole lines
+  SideScales x, y;        ///< under Join::add of leaf 0, and with of_lines alone
 };
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by a slot of scales per stage.

@@ -26,8 +26,9 @@ def _shape(a, b, offs, counts):
 
 
 @torch.library.register_fake("detgemm::grouped_gemm")
-def _(a, b, offs, contract, bias=None, counts=None, *, activation=None, stable=0, backend=None, variant=None,
-      a_snapped=False, b_snapped=False):
+def _(a, b, offs, contract, bias=None, counts=None, scale_a=None, scale_b=None, *, activation=None, stable=0, backend=None,
+      variant=None, a_snapped=False, b_snapped=False):
+    _refuse((scale_a is None) != (scale_b is None), "scale_a and scale_b must both be given, or neither")
     _refuse(b.dim() not in (2, 3), f"b has {b.dim()} dimensions: it must have two or three")
     _check_fake(a, b, b.dim(), contract)
     return a.new_empty(_shape(a, b, offs, counts), dtype=output_type(contract))
@@ -74,6 +75,7 @@ def _context(ctx, inputs, keyword_only_inputs, output):
     ctx.count = len(inputs)
     ctx.of_bias = None if bias is None else bias.dtype
     ctx.activation = keyword_only_inputs.get("activation")
+    ctx.scaled = len(inputs) > 6 and inputs[6] is not None
     ctx.save_for_backward(a, b, offs, inputs[5] if len(inputs) > 5 else None)
 
 
@@ -81,6 +83,8 @@ def _backward(ctx, grad):
     _refuse(ctx.activation not in (None, "none"),
             f"activation is {ctx.activation!r}: a fused activation has no gradient here; apply it as an "
             "operation of its own")
+    _refuse(ctx.scaled, "grouped_gemm has no gradient with scales: write the products of the backward pass yourself, in a "
+                        "torch.autograd.Function, with operands that are quantised along the dimension that each reduces over")
     a, b, offs, counts = ctx.saved_tensors
     grads = [None] * ctx.count
     if ctx.needs_input_grad[0]:
@@ -105,7 +109,7 @@ def _autocast(x, text, *others):
     return tuple(_as(each, input_type(text)) for each in (x, *others))
 
 
-def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, out=None, **options):
+def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, scale_b=None, out=None, **options):
     """Many products under one contract, in one call. The dimensions say which kind, as for F.grouped_mm:
 
     a          b          also    result
@@ -118,6 +122,9 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, out=None, **op
     offs, counts  G numbers, int32 or int64, on the same device; the host does not wait for them. Whatever they are, nothing
                   outside of the arrays is touched
     bias          G x N, one row for each group
+    scale_a       of fp8 operands, as for `scaled_gemm`: R x L for segments of rows, G x M x L for a batch (G x M / 128 x L), with
+                  L = ceil(K / LEAF) under scaled, and 1 under fold and chain. Segments of columns and of products take none
+    scale_b       G x L x N, or G x L x ceil(N / 128). There is no gradient with scales
     out           where the result is written; not differentiable. Rows of no group keep their bytes there; in a new
                   result they are zeros
     options       activation, stable, backend, variant, a_snapped and b_snapped, as for `gemm`
@@ -126,13 +133,13 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, out=None, **op
     contract with the operand's type; `grouped_linear` takes a policy with a contract for each. Under autocast, a and
     b are first rounded to the contract's input type. A wrong call raises RuntimeError with a sentence.
     """
-    a, b = _autocast(a, contract, b)
+    a, b = (a, b) if scale_a is not None else _autocast(a, contract, b)
     if out is None:
-        return OPS.grouped_gemm(a, b, offs, contract, bias, counts, **options)
+        return OPS.grouped_gemm(a, b, offs, contract, bias, counts, scale_a, scale_b, **options)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
-    OPS.grouped_gemm.out(a, b, offs, contract, bias, counts, out=out, **options)
+    OPS.grouped_gemm.out(a, b, offs, contract, bias, counts, scale_a, scale_b, out=out, **options)
     return out
 
 

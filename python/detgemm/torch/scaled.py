@@ -15,8 +15,9 @@ SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
 def _(a, scale_a, b, scale_b, contract, c=None, bias=None, *, alpha=1.0, beta=0.0, activation=None, continue_from_c=False,
       stable=0, backend=None, variant=None):
     _check_fake(a, b, 2, contract)
-    _refuse(parsed(contract).reduction != "scaled", f'contract is "{contract}": scaled_gemm needs a reduction of '
-                                                    "scaled:LEAF, such as hopper/e4m3/scaled:128->bf16")
+    _refuse(parsed(contract).reduction == "tree",
+            f'contract is "{contract}": scaled_gemm needs a reduction of scaled:LEAF, such as hopper/e4m3/scaled:128->bf16, '
+            "or of fold:LEAF or chain with a scale per row and column")
     for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
         _refuse(scale.dtype not in SCALES.values(),
                 f"{name}.dtype is no scale's: it must be torch.float32 or torch.float8_e8m0fnu")
@@ -24,9 +25,9 @@ def _(a, scale_a, b, scale_b, contract, c=None, bias=None, *, alpha=1.0, beta=0.
         _refuse(scale.device != a.device, f"{name} is on {scale.device} and a is on {a.device}: all operands must be on one "
                                           "device")
     torch._check(a.shape[-1] == b.shape[0], lambda: "detgemm: a has other columns than b has rows")
-    leaves = -(-a.shape[-1] // parsed(contract).leaf_k)
-    torch._check(scale_a.shape[-1] == leaves, lambda: "detgemm: scale_a has other columns than K has leaves")
-    torch._check(scale_b.shape[0] == leaves, lambda: "detgemm: scale_b has other rows than K has leaves")
+    leaves = -(-a.shape[-1] // parsed(contract).leaf_k) if parsed(contract).reduction == "scaled" else 1
+    torch._check(scale_a.shape[-1] == leaves, lambda: "detgemm: scale_a has other columns than K has leaves with scales")
+    torch._check(scale_b.shape[0] == leaves, lambda: "detgemm: scale_b has other rows than K has leaves with scales")
     return a.new_empty((*a.shape[:-1], b.shape[1]), dtype=output_type(contract))
 
 
@@ -68,10 +69,12 @@ _no_gradient("quantize", "detach x, or call it inside of a torch.autograd.Functi
 
 
 def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None, **options):
-    """act(alpha * sum + beta * C + bias) under a contract with the reduction scaled:LEAF.
+    """act(alpha * sum + beta * C + bias) of operands whose rows and columns bring scales.
 
-    Leaf i of K is a chain of LEAF products from +0, and with s_i = scale_a * scale_b of its row, column and leaf, rounded
-    once, the sum goes on as fma(s_i, leaf_i, sum), i ascending.
+    scaled:LEAF    leaf i of K is a chain of LEAF products from +0, and with s_i = scale_a * scale_b of its row, column and
+                   leaf, rounded once, the sum goes on as fma(s_i, leaf_i, sum), i ascending
+    fold, chain    the finished sum becomes scale_a * (scale_b * sum), each product rounded once: scale_a is M x 1 (or
+                   ceil(M / 128) x 1), scale_b 1 x N (or 1 x ceil(N / 128))
 
     a         M x K of the contract's input type, any strides; leading dimensions are rows
     scale_a   M x ceil(K / LEAF), a scale for each row and leaf (with a's leading dimensions, or flat), or
@@ -80,7 +83,7 @@ def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None
     scale_b   ceil(K / LEAF) x N, or ceil(K / LEAF) x ceil(N / 128), for 128 columns
               Both are float32 or float8_e8m0fnu (PyTorch 2.11 and newer), of any strides: `expand` shares a scale without
               a copy
-    contract  text such as "hopper/e4m3/scaled:128->bf16"; it decides the type of the result
+    contract  text such as "hopper/e4m3/scaled:128->bf16" or "hopper/e4m3/fold:128->bf16"; it decides the type of the result
     out       M x N of the contract's output type; no copy is made of it
     c, bias   M x N and N elements
     options   alpha, beta, activation, stable, backend and variant as for `gemm`; continue_from_c: the sum starts from fp32

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""aten's scaled products under contracts of scaled: how PyTorch's recipes say where a scale belongs.
+"""aten's scaled products under contracts of scaled, fold and chain: how PyTorch's recipes say where a scale belongs.
 
-A recipe is taken over where its scales are numbers for whole leaves of K, which is what `scaled:LEAF` multiplies with:
+A recipe is taken over where its scales are numbers for whole leaves of K, which is what `scaled:LEAF` multiplies with, or for
+whole lines, which `fold:LEAF` and `chain` multiply the finished sum with:
 
   recipe             scale_a of _scaled_mm   scale_b of _scaled_mm   as scales of the contract
   tensor             one number              one number              shared by all lines and leaves
   row                M x 1                   1 x N                   shared by all leaves
   1 x 128 of A, B    M x K/128               K/128 x N               as they are; LEAF is 128
   128 x 128          M/128 x K/128           K/128 x N/128           as they are; LEAF is 128
+
+The last two need `scaled`. Under fold and chain the first two are M x 1 and 1 x N, shared by no leaves.
 
 _scaled_mm_v2 (torch.nn.functional.scaled_mm) names recipes and stores two of them otherwise: 1 x 128 of B as N x K/128, and
 128 x 128 by leaves first, of which there may be up to three more than K has.
@@ -31,11 +34,11 @@ def _refuse(condition, sentence):
 
 def check_contract(dtype, text):
     """Refuses a contract that the switch cannot use for products of this type."""
-    scaled = parsed(text).reduction == "scaled"
-    if dtype in (torch.float8_e4m3fn, torch.float8_e5m2) and not scaled:
+    reduction = parsed(text).reduction
+    if dtype in (torch.float8_e4m3fn, torch.float8_e5m2) and reduction == "tree":
         raise lib.DetgemmError(f"contracts[{dtype}] is {text}: aten multiplies fp8 with scales, so it must be one of "
-                               "scaled:LEAF")
-    if dtype in OUTPUTS and scaled:
+                               "scaled:LEAF, or of fold:LEAF or chain for scales of rows and columns")
+    if dtype in OUTPUTS and reduction == "scaled":
         raise lib.DetgemmError(f"contracts[{dtype}] is {text}: aten multiplies {dtype} without scales")
 
 
@@ -70,13 +73,16 @@ def _check_operands(a, b):
 
 
 def _extents(text, a, b):
-    """M, N and leaves of K."""
+    """M, N, and how many scales of K a line has."""
     _check_operands(a, b)
-    return a.shape[0], b.shape[1], -(-a.shape[1] // parsed(text).leaf_k)
+    contract = parsed(text)
+    return a.shape[0], b.shape[1], -(-a.shape[1] // contract.leaf_k) if contract.reduction == "scaled" else 1
 
 
 def _check_blocks(text):
     leaf = parsed(text).leaf_k
+    _refuse(parsed(text).reduction != "scaled", " was called with scales for blocks of 128 along K: the contract "
+                                                f"{text} has one for each row and column; use scaled:128")
     _refuse(leaf != LEAF, f" was called with scales for blocks of 128 along K: the contract {text} has leaves of {leaf}")
 
 

@@ -78,6 +78,21 @@ TEST(Place, HostMemoryIsRefusedByArgument) {
   host_device().release(plain);
 }
 
+/// A rank without rows has addresses behind the last row, and a part of a workspace may have no
+/// bytes: such addresses may be nobody's memory.
+TEST(Place, WhatHasNoBytesMayLieAnywhere) {
+  Call call;
+  const Plan plan = plan_of(call.product.spec);
+  void* const nobodys = *host_device().allocate(64);
+  EXPECT_OK(plan.run(call.stream, call.operands, {nobodys, 0}));
+  Operands none = call.operands;
+  for (const Argument& argument : kArguments) argument.set(none, nobodys);
+  none.a.rows = none.c.rows = none.d.rows = 0;
+  EXPECT_OK(plan.run(call.stream, none, {nobodys, 0}));
+  call.stream.wait();
+  host_device().release(nobodys);
+}
+
 TEST(Place, ManagedMemoryAndPoolsAreFine) {
   Call call;
   const Plan plan = plan_of(call.product.spec);

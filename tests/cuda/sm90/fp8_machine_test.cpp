@@ -13,6 +13,7 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/fp8/launch.hpp"
+#include "cuda/sm90/fp8/lines.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
 
@@ -29,6 +30,7 @@ struct Given {
   std::int64_t per_a = 1, per_b = 128;
   ScaleType type = ScaleType::fp32;
   bool by_leaf = false;  ///< scales lie leaf by leaf
+  bool of_lines = false;
 };
 
 /// A problem with its numbers: any bits but those of NaN.
@@ -60,8 +62,9 @@ struct Numbers {
     p.g.ds = {x.n, 1};
     p.g.output = DType::fp32;
     p.g.reduction = x.reduction;
-    if (x.reduction.kind != ReductionKind::scaled) return;
-    const std::int64_t leaves = detgemm::leaves_of(x.k, x.reduction.leaf_k);
+    if (x.reduction.kind != ReductionKind::scaled && !x.of_lines) return;
+    p.scales.of_lines = x.of_lines;
+    const std::int64_t leaves = x.of_lines ? 1 : detgemm::leaves_of(x.k, x.reduction.leaf_k);
     const auto scales = [&](std::vector<std::uint32_t>& to, std::int64_t lines, std::int64_t per) {
       const std::int64_t blocks = ceil_div(lines, per);
       to.resize(static_cast<std::size_t>(blocks * leaves));
@@ -98,8 +101,10 @@ float expected(const Fp8Arguments& p, std::int64_t row, std::int64_t col) {
   const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
     return chain_element<Arithmetic::hopper, DType::e4m3>(g, row, col, begin, end, start);
   };
-  return reduce_leaves(g.reduction, g.k, 0.0F, leaf,
-                       [&](std::int64_t i) { return scale_of_leaf(p.scales, row, col, i); });
+  const float sum = reduce_leaves(g.reduction, g.k, 0.0F, leaf, [&](std::int64_t i) {
+    return scale_of_leaf(p.scales, row, col, i);
+  });
+  return scaled_by_lines(p.scales, row, col, sum);
 }
 
 struct Compared {
@@ -153,6 +158,9 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       RingCursor<T::kStages> cursor;
       Accumulators<T> sum = {};
       Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
+      if constexpr (!T::kScaled) {
+        if (seen.fp8.of_lines) multiply_by_lines<T>(shape, seen.fp8, group, x0, y0, sum);
+      }
       EXPECT_EQ(block, shape.k_blocks);
       EXPECT_EQ(released, thread % 32 == 0 ? shape.k_blocks : 0);
       for (int i = 0; i < T::kN / 2; ++i) {
@@ -209,6 +217,8 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
     const Given all[] = {
         {x + 3, 2 * n + 8, 700, {fold, 128}},
         {x, n, 520, {}},
+        {x + 3, n + 8, 300, {fold, 128}, 1, 1, ScaleType::fp32, false, true},
+        {n + 9, x + 2, 300, {}, 1, 128, ScaleType::e8m0, false, true},
         {x + 5, n + 9, 1000, {scaled, 128}},
         {x + 1, 128, 2200, {scaled, 256}, 1, 128, ScaleType::fp32, true},
         {x, n + 4, 650, {scaled, 128}, 1, 1},
@@ -227,6 +237,23 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
   for (const Geometry& t : kFp8Geometries) kernels += has_join(t, Join::one) ? 3 : 2;
   EXPECT_EQ(seen.size(), kernels);  // each of them
   EXPECT_GT(outputs, 10000);
+}
+
+/// Both orders of the scales of lines differ, and each tile met them in the right one.
+TEST(Fp8Machine, TheOrderOfScalesOfLinesIsSeen) {
+  const Given x{64, 128, 300, {ReductionKind::fold, 128}, 1, 1, ScaleType::fp32, false, true};
+  const Numbers numbers(x);
+  LaunchOptions options;
+  options.sms = 132;
+  options.forced = 7;  // 128x128
+  Recorded& seen = record();
+  const auto d = decide_fp8(numbers.p, options);
+  ASSERT_TRUE(d.ok());
+  ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  Recorded other = seen;
+  other.shape.swapped = !other.shape.swapped;
+  EXPECT_GT(run_tiles<7>(numbers.p, *d, other, 61).different, 0);
+  EXPECT_EQ(run_tiles<7>(numbers.p, *d, seen, 61).different, 0);
 }
 
 /// The comparison sees one wrong scale, and one leaf of another length.

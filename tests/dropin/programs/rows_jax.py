@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """rows_jax.py: is a row the same alone and among 64, in JAX as it is installed? See rows_torch.py.
 
-JAX asks the library's own handle for its functions, so it needs the proxies of docs/dropin.md. XLA may
-also choose kernels of its own (Triton); they are switched off here.
+JAX asks the library's own handle for its functions, so it needs the proxies of docs/dropin.md. XLA also has
+kernels of its own: of Triton, and for products of one row, which it multiplies and sums; small products are
+fused into other kernels. All three are switched off here, by the means of XLA_FLAGS, or no library sees them.
 """
 import os
 import sys
 
-os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false --xla_gpu_gemm_rewrite_size_threshold=0 "
+                      "--xla_disable_hlo_passes=dot-strength-reduction,gemv-rewriter")
 try:
     import jax
     import jax.numpy as jnp
@@ -31,9 +33,10 @@ def main():
         w = jax.random.normal(key, (K, N)).astype(dtype)
         for case, compute in (("matmul", jax.jit(lambda t, b: t @ b)),
                               ("einsum", jax.jit(lambda t, b: jnp.einsum("tk,kn->tn", t, b)))):
-            together, alone = compute(x, w), compute(x[-1:], w)
-            same = numpy.asarray(together[-1]).tobytes() == numpy.asarray(alone[0]).tobytes()
-            print(f"{case}_{jnp.dtype(dtype).name}", "same" if same else "other", flush=True)
+            together = numpy.asarray(compute(x, w)[-1]).tobytes()
+            for rows in (1, 2, 17):
+                fewer = numpy.asarray(compute(x[-rows:], w)[-1]).tobytes()
+                print(f"{case}_{jnp.dtype(dtype).name}_{rows}", "same" if together == fewer else "other", flush=True)
     return 0
 
 
