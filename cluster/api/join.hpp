@@ -36,6 +36,8 @@ class Join {
              const Operands& local, Workspace workspace, RunInfo* info,
              std::int64_t window_row = -1) const;
 
+  /// Whether roots are joined by kernels that read other devices' memory.
+  bool joins_on_devices() const { return by_device(); }
   /// Whether products of m rows may write their roots into the window, where two_shot reads them.
   bool roots_in_window(std::int64_t m) const {
     return by_device() && m <= device_layout_->window_rows(spec().n);

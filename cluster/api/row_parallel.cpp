@@ -19,8 +19,11 @@ struct RowParallelPlan::State {
   std::int32_t chunks;
 
   /// Of a call of m rows. The rows of a D in rows are those of their rank, and no chunk of all.
+  /// Kernels that join take multiprocessors from the product beside them: on two H200s more chunks
+  /// than one cost up to 57 % and won at most 2.4 % (docs/log/cluster.md), so they are for who asks.
   int chunk_count_of(std::int64_t m) const {
-    return join.output() == Placement::rows ? 1 : chunk_count(m, join.ranks(), chunks);
+    if (join.output() == Placement::rows || (chunks == 0 && join.joins_on_devices())) return 1;
+    return chunk_count(m, join.ranks(), chunks);
   }
   std::size_t product_bytes(std::int64_t max_m) const {
     std::size_t bytes = 0;

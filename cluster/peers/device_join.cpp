@@ -50,8 +50,9 @@ DeviceLayout DeviceLayout::of(const Shares& shares, Placement output, std::int64
 
 Algorithm choose_by_peers(std::int64_t m, std::int64_t n, int ranks, std::size_t nodes) {
   // one_shot moves the roots of all nodes to all ranks in one step; two_shot each root once and D
-  // once, in two.
-  constexpr std::int64_t kElements = 160'000;
+  // once, in two. On two H200s they took the same time between 262144 elements, where one_shot won
+  // by 0.8 us, and 524288, where two_shot won by 3.1 us (docs/log/cluster.md).
+  constexpr std::int64_t kElements = 320'000;
   const auto sent = static_cast<std::int64_t>(nodes) * m * n * (ranks - 1) / ranks;
   return sent <= kElements ? Algorithm::one_shot : Algorithm::two_shot;
 }

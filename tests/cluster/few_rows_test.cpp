@@ -7,8 +7,8 @@
 
 #include "tests/cluster/messages.hpp"
 
-// A scatter that is asked for where a rank has no rows gathers: on two H200s its one-way messages
-// did not arrive over NCCL (docs/log/cluster.md). The same over the stand-in:
+// A scatter that is asked for where a rank has no rows gathers, in one step in place of two. The
+// call that led here did not end for another reason (docs/log/cluster.md). Over the stand-in:
 // few_rows_nccl_test.cpp.
 
 namespace detgemm::cluster {

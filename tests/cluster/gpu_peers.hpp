@@ -153,6 +153,7 @@ class PeerRun {
     ++failed_;
     if (!wrong.empty()) {
       std::printf("rank %d: %s: %s\n", ranks_.rank(), check.c_str(), wrong.c_str());
+      std::fflush(stdout);  // a run that hangs later is killed
     }
   }
 

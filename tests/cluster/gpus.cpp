@@ -160,8 +160,10 @@ class Run {
     if (ranks_.all(wrong.empty())) return;
     ++c.failed;
     ++failed_;
-    if (!wrong.empty())
-      std::printf("rank %d: %s: %s\n", ranks_.rank(), check.c_str(), wrong.c_str());
+    if (wrong.empty()) return;
+    std::printf("rank %d: %s: %s\n", ranks_.rank(), check.c_str(), wrong.c_str());
+    std::fflush(stdout);  // a run that hangs later is killed
+      std::fflush(stdout);  // a run that hangs later is killed
   }
 
   /// Random problems, placements, shares and algorithms, some of them replayed from graphs.

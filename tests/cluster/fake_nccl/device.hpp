@@ -6,8 +6,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -128,8 +130,35 @@ class FakeDevice final : public Device {
  public:
   DeviceKind kind() const noexcept override { return DeviceKind::cuda; }
   std::string description() const override { return "a stand-in with streams"; }
-  Result<void*> allocate(std::size_t bytes) override { return host_device().allocate(bytes); }
-  void release(void* memory) noexcept override { host_device().release(memory); }
+  Result<void*> allocate(std::size_t bytes) override {
+    auto memory = host_device().allocate(bytes);
+    if (memory) know(*memory, bytes);
+    return memory;
+  }
+  void release(void* memory) noexcept override {
+    forget(memory);
+    host_device().release(memory);
+  }
+  /// Memory of this device that somebody else has made.
+  void know(const void* memory, std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    given_[static_cast<const std::byte*>(memory)] = bytes;
+  }
+  void forget(const void* memory) {
+    const std::scoped_lock lock(mutex_);
+    given_.erase(static_cast<const std::byte*>(memory));
+  }
+  /// ok, or what a real device says of an address in no memory that it has given out; one behind
+  /// the last byte is such an address.
+  Status check(const std::string& what, const void* data) {
+    const std::scoped_lock lock(mutex_);
+    const auto* const at = static_cast<const std::byte*>(data);
+    const auto after = given_.upper_bound(at);
+    if (after != given_.begin() && at < std::prev(after)->first + std::prev(after)->second) {
+      return {};
+    }
+    return invalid(what + ".data is in memory that the stand-in does not know");
+  }
   Status to_device(void* to, const void* from, std::size_t bytes) override {
     return host_device().to_device(to, from, bytes);
   }
@@ -169,6 +198,10 @@ class FakeDevice final : public Device {
   }
 
   int ordinal = 0;
+
+ private:
+  std::mutex mutex_;
+  std::map<const std::byte*, std::size_t> given_;  ///< and not given back
 };
 
 inline FakeDevice& device() {
@@ -183,6 +216,10 @@ class StreamPlan final : public PlanImpl {
   std::size_t workspace_bytes(std::int64_t m) const override { return inner_->workspace_bytes(m); }
   Status run(detgemm::Stream stream, const Operands& operands, Workspace workspace,
              RunInfo*) const override {
+    const bool reads = operands.a.rows > 0 && operands.a.cols > 0;
+    if (Status s = reads ? device().check("a", operands.a.data) : Status{}; !s) return s;
+    if (Status s = reads ? device().check("b", operands.b.data) : Status{}; !s) return s;
+    if (Status s = check(operands, workspace); !s) return s;
     FakeDevice::of(stream).enqueue([inner = inner_, operands, workspace] {
       static_cast<void>(inner->run({}, operands, workspace, nullptr));
     });
@@ -190,6 +227,10 @@ class StreamPlan final : public PlanImpl {
   }
   Status combine(detgemm::Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                  Workspace workspace, RunInfo*) const override {
+    for (const TreeRoot& root : roots) {
+      if (Status s = device().check("root", root.root.data); !s) return s;
+    }
+    if (Status s = check(operands, workspace); !s) return s;
     FakeDevice::of(stream).enqueue(
         [inner = inner_, all = std::vector<TreeRoot>(roots.begin(), roots.end()), operands,
          workspace] { static_cast<void>(inner->combine({}, all, operands, workspace, nullptr)); });
@@ -198,6 +239,10 @@ class StreamPlan final : public PlanImpl {
   std::string kernel(std::int64_t m) const override { return inner_->kernel(m); }
 
  private:
+  static Status check(const Operands& operands, Workspace workspace) {
+    if (Status s = device().check("d", operands.d.data); !s) return s;
+    return workspace.data == nullptr ? Status{} : device().check("workspace", workspace.data);
+  }
   std::shared_ptr<const PlanImpl> inner_;
 };
 

@@ -5,9 +5,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <map>
-#include <mutex>
-
 #include "cuda/launch.hpp"
 #include "cuda/peers/launch.hpp"
 
@@ -131,9 +128,11 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   *memory = std::aligned_alloc(256, bytes);
   std::memset(*memory, 0xa5, bytes);
   ++fake_cuda().allocated;
+  detgemm::fake::device().know(*memory, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  detgemm::fake::device().forget(memory);
   --fake_cuda().allocated;
   return std::free(memory), cudaSuccess;
 }
@@ -161,9 +160,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status)
 cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) {
   return *device = current, cudaSuccess;
 }
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
   *attributes = {};
-  attributes->type = cudaMemoryTypeDevice;
+  const bool known = detgemm::fake::device().check("", data).ok();
+  attributes->type = known ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
   attributes->device = current;
   return cudaSuccess;
 }

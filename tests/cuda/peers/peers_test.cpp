@@ -59,7 +59,11 @@ std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, 
     }
     return all;
   };
-  const auto a = elements(m * spec.k), b = elements(spec.k * spec.n), bias = elements(spec.n);
+  const auto at_device = [&](const std::vector<std::uint16_t>& x) {
+    return OnDevice(device, x.data(), x.size() * 2);
+  };
+  const OnDevice a = at_device(elements(m * spec.k)), b = at_device(elements(spec.k * spec.n));
+  const OnDevice bias = at_device(elements(spec.n));
   const DType type = spec.contract.output;
   const std::int64_t ld = spec.n + gap;
   const auto d_bytes = static_cast<std::size_t>(m * ld) * size_of(type);
@@ -69,18 +73,19 @@ std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, 
   options.algorithm = algorithm;
   const auto plan = *RowParallelPlan::create(communicator, peer_backend(), spec, options);
   const KRange k = plan.k_range();
-  const auto view = [](const std::uint16_t* at, std::int64_t rows, std::int64_t cols,
+  const auto view = [](const OnDevice& x, std::int64_t from, std::int64_t rows, std::int64_t cols,
                        std::int64_t distance) {
-    return row_major(static_cast<const void*>(at), rows, cols, DType::bf16, distance);
+    return row_major(static_cast<const void*>(static_cast<const std::uint16_t*>(x.data()) + from),
+                     rows, cols, DType::bf16, distance);
   };
-  Operands all{view(a.data(), m, spec.k, spec.k), view(b.data(), spec.k, spec.n, spec.n),
+  Operands all{view(a, 0, m, spec.k, spec.k), view(b, 0, spec.k, spec.n, spec.n),
                row_major(whole.data(), m, spec.n, type, ld)};
   all.bias = {bias.data(), spec.n, DType::bf16};
   Status s = Plan::create(skeleton_backend(), spec)->run({}, all);
   if (!s) return s.message();
   Operands local = all;
-  local.a = view(a.data() + k.begin, m, k.end - k.begin, spec.k);
-  local.b = view(b.data() + k.begin * spec.n, k.end - k.begin, spec.n, spec.n);
+  local.a = view(a, k.begin, m, k.end - k.begin, spec.k);
+  local.b = view(b, k.begin * spec.n, k.end - k.begin, spec.n, spec.n);
   local.d = row_major(spread.data(), m, spec.n, type, ld);
   const std::size_t bytes = *plan.workspace_bytes(m);
   const OnDevice room(device, bytes);
@@ -159,14 +164,21 @@ TEST(CudaPeers, ATreeSum) {
                                         Placement::replicated, algorithm);
       const Roots roots(sample, shares, transport->rank());
       ASSERT_TRUE(roots.made) << roots.made.message();
-      std::vector<float> d(sample.d.size());
-      const Scratch scratch(*sum.workspace_bytes(sample.m));
+      std::vector<std::unique_ptr<OnDevice>> on_device;
+      std::vector<ConstMatrix> views = roots.views;
+      for (std::size_t i = 0; i < views.size(); ++i) {
+        const auto& root = roots.data[i];
+        on_device.push_back(
+            std::make_unique<OnDevice>(fake::device(), root.data(), root.size() * 4));
+        views[i].data = on_device.back()->data();
+      }
+      const SampleOnDevice arrays(fake::device(), sample, {0, 0}, {0, sample.m});
       const OwnStream stream(fake::device());
-      const Status ran = sum.run(stream, sample.m, roots.views,
-                                 sample.operands({0, 0}, {0, sample.m}, d.data()), scratch);
+      EXPECT_EQ(*sum.workspace_bytes(sample.m), 0U) << "roots are read where they are";
+      const Status ran = sum.run(stream, sample.m, views, arrays.operands(sample), {});
       EXPECT_TRUE(ran) << ran.message();
       EXPECT_TRUE(fake::device().synchronize(stream));
-      EXPECT_EQ(d, sample.d);
+      EXPECT_EQ(arrays.verdict(sample), "");
     });
   }
 }
