@@ -48,14 +48,14 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
     });
   } else if (T::kScaled && warp >= 2) {
     TileScales<T> scales;
-    each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
-                   std::uint32_t full) {
-      if (block == 0) {
-        scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale,
-                     at.x_lines, at.y_lines);
-      }
-      scales.bring(fp8, scale_slot(shared, stage), full);
-    });
+    each_stage(
+        [&](int stage, const SegmentTile& t, const GroupPlace& at, int block, std::uint32_t full) {
+          if (block == 0) {
+            scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale,
+                         at.x_lines, at.y_lines);
+          }
+          scales.bring(fp8, scale_slot(shared, stage), full);
+        });
   }
 }
 

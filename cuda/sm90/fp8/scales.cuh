@@ -24,11 +24,9 @@ template <int kLines>
 struct ScaleCopies {
   static constexpr int kCount = (kLines + kScaleThreads - 1) / kScaleThreads;
   const std::byte* from[kCount];  ///< of the next leaf
-  std::int64_t step;              ///< bytes from a leaf to the next
 
   __device__ __forceinline__ void begin(const SideScales& s, int first, int lines) {
     const int size = s.e8m0 ? 1 : 4;
-    step = s.leaf_stride * size;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int line = min(first + i * kScaleThreads + thread(), lines - 1);
@@ -49,7 +47,8 @@ struct ScaleCopies {
       }
     }
   }
-  __device__ __forceinline__ void next_leaf() {
+  __device__ __forceinline__ void next_leaf(const SideScales& s) {
+    const std::int64_t step = s.leaf_stride * (s.e8m0 ? 1 : 4);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) from[i] += step;
   }
@@ -85,8 +84,8 @@ struct TileScales {
       ptx::cp_async_mbarrier_arrive_noinc(full);
     }
     if (--left == 0) {
-      x.next_leaf();
-      y.next_leaf();
+      x.next_leaf(fp8.x);
+      y.next_leaf(fp8.y);
       left = fp8.leaf_blocks;
     }
   }
