@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "core/conformance/controls/control.hpp"
@@ -25,6 +26,8 @@ TEST_P(Loader, PutsTheMistakeIntoASentence) {
   ASSERT_FALSE(engine.ok());
   EXPECT_NE(engine.status().message().find(GetParam().sentence), std::string::npos)
       << engine.status().message();
+  EXPECT_EQ(dlopen(path_of(GetParam().mistake).c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr)
+      << "it is still open";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Loader,

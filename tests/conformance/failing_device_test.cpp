@@ -46,6 +46,7 @@ TEST_P(FailingDevice, IsUntestedWhereverItFails) {
     const auto report = run_conformance(options);
     const bool fell = gpu.has_failed();
     gpu.fail_after(-1);
+    EXPECT_EQ(gpu.held(), 0) << "call " << place;
     ASSERT_TRUE(report.ok()) << report.status().message();
     const Cell& cell = report->cells.front();
     if (!fell) break;  // the case has fewer calls

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <atomic>
+
 #include "detgemm/device.hpp"
 
 namespace detgemm::conformance {
@@ -15,9 +17,13 @@ class FakeGpu : public Device {
   std::string description() const override { return "a GPU on paper"; }
   Result<void*> allocate(std::size_t bytes) override {
     if (Status s = next("allocate"); !s) return s;
+    ++held_;
     return host_device().allocate(bytes);
   }
-  void release(void* memory) noexcept override { host_device().release(memory); }
+  void release(void* memory) noexcept override {
+    --held_;
+    host_device().release(memory);
+  }
   Status to_device(void* device, const void* host, std::size_t bytes) override {
     if (Status s = next("to_device"); !s) return s;
     return host_device().to_device(device, host, bytes);
@@ -28,14 +34,17 @@ class FakeGpu : public Device {
   }
   Result<Stream> create_stream() override {
     if (Status s = next("create_stream"); !s) return s;
+    ++held_;
     return Stream{DeviceKind::cuda, this};
   }
-  void destroy_stream(Stream) noexcept override {}
+  void destroy_stream(Stream) noexcept override { --held_; }
   Status synchronize(Stream) override { return next("synchronize"); }
 
   /// The call after so many others fails; none does while it is negative.
   void fail_after(std::int64_t calls) { left_ = calls; }
   bool has_failed() const { return left_ == kFailed; }
+  /// Arrays and streams that were not given back.
+  std::int64_t held() const { return held_; }
 
  private:
   static constexpr std::int64_t kNever = -1, kFailed = -2;
@@ -47,6 +56,7 @@ class FakeGpu : public Device {
     return {Errc::internal, std::string("the paper tore in ") + what};
   }
   std::int64_t left_ = kNever;
+  std::atomic<std::int64_t> held_{0};
 };
 
 }  // namespace detgemm::conformance

@@ -220,7 +220,7 @@ TEST(Gates, WaitForAllToStartAndThenForTheirPatience) {
 TEST(Gates, EveryArrivalRenewsThePatience) {
   constexpr std::chrono::milliseconds kGap{600};
   GuardedMemory arrays[]{mapped(64), mapped(64), mapped(64)};
-  Gate gate(3, kGap * 8 / 5);
+  Gate gate(3, kGap * 7 / 4);
   for (GuardedMemory& one : arrays) {
     ASSERT_TRUE(one.close(gate).ok());
     gate.start();

@@ -145,7 +145,8 @@ class OneLeaf final : public OneWorker {
   explicit OneLeaf(std::int64_t leaf) : leaf_(leaf) {}
   Status supports(const GemmSpec& spec) const override {
     const Reduction& r = spec.contract.reduction;
-    if (r.kind != ReductionKind::chain && r.leaf_k != leaf_) {
+    if (r.kind != ReductionKind::chain &&
+        (r.leaf_k != leaf_ || spec.n != 8 || spec.k != 8 * leaf_)) {
       return {Errc::unsupported, "its leaves have another length"};
     }
     return honest().supports(spec);

@@ -316,6 +316,7 @@ TEST_P(Everywhere, OnADevice) {
   script.counts = is("large");
   scene.run(script);
   said().check(key(property().name, "on a device"), summary(scene));
+  EXPECT_EQ(gpu.held(), 0);
   play({});
 }
 

@@ -110,6 +110,23 @@ void note_layout(Digest& d, const GemmArguments& g, const PlanOptions& options) 
   for (const char letter : options.variant) d.add(static_cast<unsigned char>(letter));
 }
 
+/// Whether a guard may lie before it; a device has none.
+bool begins_page(const void* at) {
+  const Device* device = stage.script.device;
+  if (device != nullptr && device->kind() != DeviceKind::host) return false;
+  return reinterpret_cast<std::uintptr_t>(at) % 4096 == 0;
+}
+
+/// What lies around and in the arrays before the call: the harness's filling.
+void note_filling(Digest& d, const GemmArguments& g, const Workspace& workspace) {
+  for (const void* at : {g.a, g.b, g.c, g.bias, static_cast<const void*>(g.d)}) {
+    if (at == nullptr || begins_page(at)) continue;
+    d.add(static_cast<const unsigned char*>(at)[-1]);
+  }
+  if (g.m > 0 && g.n > 0) d.add(*static_cast<const unsigned char*>(g.d));
+  d.add(*static_cast<const unsigned char*>(workspace.data));
+}
+
 /// The sum of small numbers, one for each element of a line; none for a zero of either sign.
 template <class Stored>
 float sum_of_line(const void* data, std::int64_t at, std::int64_t step, std::int64_t k) {
@@ -265,6 +282,8 @@ class ScriptedPlan final : public PlanImpl {
     const GemmArguments g = flatten(spec_, operands);
     const ScalePair scales = flatten_scales(spec_, operands);
     const std::uint64_t problem = problem_of(spec_, g, scales, script.counts);
+    Digest d;
+    note_filling(d, g, workspace);
     if (plays_ && script.numbers < 0) throw std::bad_alloc();
     if (script.numbers > 0) {
       controls::for_outputs(g, [&](std::int64_t i, std::int64_t j) {
@@ -277,7 +296,6 @@ class ScriptedPlan final : public PlanImpl {
       compute({spec_, options_, operands, workspace}, g, problem);
     }
     if (!plays_) return answer(Act::none, kernel(g.m), info);
-    Digest d;
     d.add(problem);
     note_layout(d, g, options_);
     stage.seen += d.value();
@@ -396,7 +414,13 @@ class Scripted final : public Backend {
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {
     if (plays_ && !stage.script.lacks.snaps) return refusal("it does not snap");
+    Digest d;
+    for (const void* at : {from.data, static_cast<const void*>(to.data)}) {
+      if (begins_page(at)) continue;
+      d.add(static_cast<const unsigned char*>(at)[-1]);
+    }
     if (Status s = controls::honest().snap(stream, spec, from, to); !s || !plays_) return s;
+    stage.seen += d.value();
     Operands made;
     made.d = to;
     const Act act = is_the_one() ? stage.script.act : Act::none;
