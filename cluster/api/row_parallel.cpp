@@ -20,7 +20,8 @@ struct RowParallelPlan::State {
 
   /// Of a call of m rows. The rows of a D in rows are those of their rank, and no chunk of all.
   /// Kernels that join take multiprocessors from the product beside them: on two H200s more chunks
-  /// than one cost up to 57 % and won at most 2.4 % (docs/log/cluster.md), so they are for who asks.
+  /// than one cost up to 57 % and won at most 2.4 % (docs/log/cluster.md), so they are for who
+  /// asks.
   int chunk_count_of(std::int64_t m) const {
     if (join.output() == Placement::rows || (chunks == 0 && join.joins_on_devices())) return 1;
     return chunk_count(m, join.ranks(), chunks);

@@ -163,7 +163,7 @@ class Run {
     if (wrong.empty()) return;
     std::printf("rank %d: %s: %s\n", ranks_.rank(), check.c_str(), wrong.c_str());
     std::fflush(stdout);  // a run that hangs later is killed
-      std::fflush(stdout);  // a run that hangs later is killed
+    std::fflush(stdout);  // a run that hangs later is killed
   }
 
   /// Random problems, placements, shares and algorithms, some of them replayed from graphs.
