@@ -45,7 +45,7 @@ bool is_the_one() {
   return stage.script.at == -1 || calls_of_thread++ > 0;
 }
 
-class Digest {
+class CallDigest {
  public:
   void add(std::uint64_t value) { value_ = scramble(value_ ^ value) + 0x9e3779b97f4a7c15U; }
   void signed_one(std::int64_t value) { add(static_cast<std::uint64_t>(value)); }
@@ -62,7 +62,7 @@ std::uint32_t load(const void* data, std::int64_t at, std::size_t size) {
   return bits;
 }
 
-void add_elements(Digest& d, const void* data, std::int64_t rows, std::int64_t cols, Strides s,
+void add_elements(CallDigest& d, const void* data, std::int64_t rows, std::int64_t cols, Strides s,
                   std::size_t size, bool corners) {
   d.signed_one(data == nullptr ? -1 : rows);
   d.signed_one(cols);
@@ -78,7 +78,7 @@ void add_elements(Digest& d, const void* data, std::int64_t rows, std::int64_t c
 std::uint64_t problem_of(const GemmSpec& spec, const GemmArguments& g, const ScalePair& scales,
                          bool corners) {
   const Contract& contract = spec.contract;
-  Digest d;
+  CallDigest d;
   d.add(contract.digest());
   d.signed_one(g.m), d.signed_one(g.n), d.signed_one(g.k);
   d.number(g.epilogue.alpha), d.number(g.epilogue.beta);
@@ -100,7 +100,7 @@ std::uint64_t problem_of(const GemmSpec& spec, const GemmArguments& g, const Sca
 }
 
 /// How the arrays of a call lie, which its bits must not depend on.
-void note_layout(Digest& d, const GemmArguments& g, const PlanOptions& options) {
+void note_layout(CallDigest& d, const GemmArguments& g, const PlanOptions& options) {
   for (const void* at : {g.a, g.b, g.c, g.bias, static_cast<const void*>(g.d)}) {
     d.add(at == nullptr ? 999 : reinterpret_cast<std::uintptr_t>(at) % 256);
   }
@@ -118,7 +118,7 @@ bool begins_page(const void* at) {
 }
 
 /// What lies around and in the arrays before the call: the harness's filling.
-void note_filling(Digest& d, const GemmArguments& g, const Workspace& workspace) {
+void note_filling(CallDigest& d, const GemmArguments& g, const Workspace& workspace) {
   for (const void* at : {g.a, g.b, g.c, g.bias, static_cast<const void*>(g.d)}) {
     if (at == nullptr || begins_page(at)) continue;
     d.add(static_cast<const unsigned char*>(at)[-1]);
@@ -282,7 +282,7 @@ class ScriptedPlan final : public PlanImpl {
     const GemmArguments g = flatten(spec_, operands);
     const ScalePair scales = flatten_scales(spec_, operands);
     const std::uint64_t problem = problem_of(spec_, g, scales, script.counts);
-    Digest d;
+    CallDigest d;
     note_filling(d, g, workspace);
     if (plays_ && script.numbers < 0) throw std::bad_alloc();
     if (script.numbers > 0) {
@@ -309,7 +309,7 @@ class ScriptedPlan final : public PlanImpl {
     const Script& script = stage.script;
     if (plays_ && !script.lacks.combines) return refusal("it cannot combine");
     const GemmArguments g = flatten(spec_, operands);
-    Digest d;
+    CallDigest d;
     controls::for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       combine_element(
           g, row, col, static_cast<std::int64_t>(roots.size()),
@@ -350,7 +350,7 @@ class ScriptedGroups final : public GroupedPlanImpl {
              RunInfo* info) const override {
     const GroupedArguments p = flatten(spec_, operands);
     const Contract& contract = spec_.gemm.contract;
-    Digest d;
+    CallDigest d;
     d.signed_one(p.groups), d.add(static_cast<std::uint64_t>(p.kind));
     d.add(static_cast<std::uint64_t>(p.offset_type));
     for (std::int64_t group = 0; group < p.groups; ++group) {
@@ -414,7 +414,7 @@ class Scripted final : public Backend {
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {
     if (plays_ && !stage.script.lacks.snaps) return refusal("it does not snap");
-    Digest d;
+    CallDigest d;
     for (const void* at : {from.data, static_cast<const void*>(to.data)}) {
       if (begins_page(at)) continue;
       d.add(static_cast<const unsigned char*>(at)[-1]);

@@ -51,10 +51,9 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
     each_stage(
         [&](int stage, const SegmentTile& t, const GroupPlace& at, int block, std::uint32_t full) {
           if (block == 0) {
-            scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale,
-                         at.x_lines, at.y_lines);
+            scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale);
           }
-          scales.bring(fp8, scale_slot(shared, stage), full);
+          scales.bring(fp8, at.x_lines, at.y_lines, scale_slot(shared, stage), full);
         });
   }
 }

@@ -17,40 +17,34 @@ __device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& share
 }
 
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
-/// first + thread, first + thread + 64 ... of `kLines`. Addresses are computed once per tile, since
-/// a warp that computed them for every stage would take longer than the stage's products do.
+/// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
+/// the leaf before: a warp that computed it for every stage took longer than the stage's products.
 /// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
 template <int kLines>
 struct ScaleCopies {
-  static constexpr int kCount = (kLines + kScaleThreads - 1) / kScaleThreads;
-  const std::byte* from[kCount];  ///< of the next leaf
+  const std::byte* leaf;  ///< where the scales of the next leaf begin
+  int line;               ///< the first one of this thread
 
-  __device__ __forceinline__ void begin(const SideScales& s, int first, int lines) {
-    const int size = s.e8m0 ? 1 : 4;
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int line = min(first + i * kScaleThreads + thread(), lines - 1);
-      from[i] = static_cast<const std::byte*>(s.data) + scale_index(s, line, 0) * size;
-    }
+  __device__ __forceinline__ void begin(const SideScales& s, int first) {
+    leaf = static_cast<const std::byte*>(s.data);
+    line = first + thread();
   }
   /// Into a slot. fp32 is copied asynchronously, e8m0 is converted on the way.
-  __device__ __forceinline__ void bring(bool e8m0, std::uint32_t slot) const {
+  __device__ __forceinline__ void bring(const SideScales& s, int lines, std::uint32_t slot) const {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int line = i * kScaleThreads + thread();
-      if (kLines % kScaleThreads != 0 && line >= kLines) break;
-      if (e8m0) {
-        ptx::st_shared_f32(slot + 4 * line,
-                           e8m0_value(*reinterpret_cast<const std::uint8_t*>(from[i])));
+    for (int i = 0; i < kLines; i += kScaleThreads) {
+      if (kLines % kScaleThreads != 0 && i + thread() >= kLines) break;
+      const std::int64_t at = scale_index(s, min(line + i, lines - 1), 0);
+      const std::uint32_t to = slot + 4 * (i + thread());
+      if (s.e8m0) {
+        ptx::st_shared_f32(to, e8m0_value(*reinterpret_cast<const std::uint8_t*>(leaf + at)));
       } else {
-        ptx::cp_async_4(slot + 4 * line, from[i]);
+        ptx::cp_async_4(to, leaf + 4 * at);
       }
     }
   }
   __device__ __forceinline__ void next_leaf(const SideScales& s) {
-    const std::int64_t step = s.leaf_stride * (s.e8m0 ? 1 : 4);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) from[i] += step;
+    leaf += s.leaf_stride * (s.e8m0 ? 1 : 4);
   }
 
  private:
@@ -64,18 +58,17 @@ struct TileScales {
   ScaleCopies<T::kJoin == Join::one ? 1 : T::kN> y;
   int left = 0;  ///< stages of the leaf that are still to come
 
-  /// Before the first stage of a tile: its first lines of scales, and those behind the last.
-  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_lines,
-                                        int y_lines) {
-    x.begin(fp8.x, x_first, x_lines);
-    y.begin(fp8.y, y_first, y_lines);
+  /// Before the first stage of a tile: its first lines of scales.
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first) {
+    x.begin(fp8.x, x_first);
+    y.begin(fp8.y, y_first);
     left = fp8.leaf_blocks;
   }
-  /// Those of the next stage, into its slot. Each thread arrives once.
-  __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
-                                        std::uint32_t full) {
-    x.bring(fp8.x.e8m0, slot);
-    y.bring(fp8.y.e8m0, slot + 4 * T::kX);
+  /// Those of the next stage, into its slot, of so many lines in all. Each thread arrives once.
+  __device__ __forceinline__ void bring(const Fp8Shape& fp8, int x_lines, int y_lines,
+                                        std::uint32_t slot, std::uint32_t full) {
+    x.bring(fp8.x, x_lines, slot);
+    y.bring(fp8.y, y_lines, slot + 4 * T::kX);
     // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
     if (fp8.x.e8m0 || fp8.y.e8m0) {
       ptx::cp_async_wait_all();
@@ -119,8 +112,9 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
     ptx::griddepcontrol_wait();  // scales are promised by nobody
     TileScales<T> scales;
     const auto load = [&](int stage, int x, int y, int block) {
-      if (block == 0) scales.begin(fp8, x, y, shape.x_rows, shape.y_rows);
-      scales.bring(fp8, scale_slot(shared, stage), shared.full + 8 * stage);
+      if (block == 0) scales.begin(fp8, x, y);
+      scales.bring(fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage),
+                   shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   }

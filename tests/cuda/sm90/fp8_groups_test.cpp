@@ -156,8 +156,9 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
           for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
             threadIdx.x = static_cast<unsigned>(64 + i);
             auto& one = scales[static_cast<std::size_t>(i)];
-            if (block == 0) one.begin(own, at.x_scale, at.y_scale, at.x_lines, at.y_lines);
-            one.bring(seen.fp8, scale_slot(shared, stage), shared.full + 8 * stage);
+            if (block == 0) one.begin(own, at.x_scale, at.y_scale);
+            one.bring(seen.fp8, at.x_lines, at.y_lines, scale_slot(shared, stage),
+                      shared.full + 8 * stage);
           }
           threadIdx.x = mine;
           ++block;

@@ -147,8 +147,9 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
           threadIdx.x = static_cast<unsigned>(64 + i);
           auto& own = scales[static_cast<std::size_t>(i)];
-          if (block == 0) own.begin(seen.fp8, x0, y0, shape.x_rows, shape.y_rows);
-          own.bring(seen.fp8, scale_slot(shared, stage), shared.full + 8 * stage);
+          if (block == 0) own.begin(seen.fp8, x0, y0);
+          own.bring(seen.fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage),
+                    shared.full + 8 * stage);
         }
         threadIdx.x = mine;
         EXPECT_EQ(arrived, T::kFull);
