@@ -21,7 +21,9 @@ constexpr int kPlaces = 200;
 const char* contract_for(std::string_view property) {
   if (property.starts_with("scales")) return "hopper/e4m3/scaled:64->fp32";
   if (property == "permutation" || property == "snapped") return "snap/bf16/tree:64->fp32";
-  if (property == "microbatch" || property == "group_cuts") return "ieee_fma/bf16/fold:64->fp32";
+  if (property == "microbatch" || property == "group_cuts" || property == "line_scales") {
+    return "ieee_fma/bf16/fold:64->fp32";
+  }
   return "ieee_fma/bf16/tree:64->fp32";
 }
 

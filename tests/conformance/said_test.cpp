@@ -30,7 +30,7 @@ std::vector<const char*> contracts_for(std::string_view property) {
   }
   if (property == "permutation") return {"snap/bf16/tree:64->fp32", "snap3/bf16/fold:64->fp32"};
   if (property == "snapped") return {"snap/bf16/tree:64->fp32", "snap/bf16/fold:128->bf16"};
-  if (property == "microbatch" || property == "group_cuts") {
+  if (property == "microbatch" || property == "group_cuts" || property == "line_scales") {
     return {"ieee_fma/bf16/fold:64->fp32", "hopper/fp16/chain->fp16", "cdna2/bf16/fold:32->bf16"};
   }
   if (property == "probes" || property == "specials") {  // know what the arithmetic does

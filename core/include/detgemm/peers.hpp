@@ -88,6 +88,7 @@ class DETGEMM_API PeerWindow {
 class DETGEMM_API PeerMemory {
  public:
   virtual ~PeerMemory();
+  /// What the other ranks need to reach it.
   virtual const PeerCard& card() const noexcept = 0;
 };
 

@@ -153,6 +153,10 @@ std::vector<float> by_plans(const Problem& p) {
   return x.d.read();
 }
 
+/// The rule by which a forced kernel may refuse.
+constexpr const char* kSharedScale = "it takes weights whose scale all columns of a tile share";
+
+/// All of D; nothing where the forced kernel refuses.
 std::vector<float> by_groups(const Problem& p, const std::string& variant, std::string& kernel) {
   const Given& s = p.s;
   const Arrays x(p);
@@ -173,9 +177,10 @@ std::vector<float> by_groups(const Problem& p, const std::string& variant, std::
   const OwnStream stream;
   RunInfo info;
   const Status status = plan->run(stream, o, {}, &info);
+  kernel = info.kernel;
+  if (!variant.empty() && status.message().find(kSharedScale) != std::string::npos) return {};
   EXPECT_TRUE(status) << status.message();
   stream.wait();
-  kernel = info.kernel;
   return x.d.read();
 }
 
@@ -205,6 +210,7 @@ const std::vector<Given>& setups() {
 
 TEST(Fp8Groups, EveryKernelHasTheBitsOfTheElements) {
   std::set<std::string> kernels;
+  int refused = 0;
   for (const Given& s : setups()) {
     const Problem p(s);
     const auto expected = by_plans(p);
@@ -214,6 +220,10 @@ TEST(Fp8Groups, EveryKernelHasTheBitsOfTheElements) {
     for (const std::string& variant : variants) {
       std::string kernel;
       const auto got = by_groups(p, variant, kernel);
+      if (got.empty()) {
+        ++refused;
+        continue;
+      }
       kernels.insert(kernel);
       EXPECT_TRUE(std::ranges::equal(got, expected,
                                      [](float x, float y) {
@@ -224,6 +234,7 @@ TEST(Fp8Groups, EveryKernelHasTheBitsOfTheElements) {
     }
   }
   EXPECT_GE(kernels.size(), 2U);
+  EXPECT_LE(refused, 5) << "one tile, where columns of weights have scales of their own";
 }
 
 TEST(Fp8Groups, AnotherGroupsScalesAreSeen) {
