@@ -151,6 +151,7 @@ Algorithm Join::by_device(std::int64_t m) const {
 
 bool Join::scatters(std::int64_t m) const {
   if (output_ == Placement::rows) return true;
+  if (spec().k == 0) return false;  // there is nothing to add: every rank writes all of its D
   if (by_peers()) return algorithm_ != Algorithm::one_shot;
   if (by_device()) return by_device(m) != Algorithm::one_shot;
   // Where a rank has no rows, it would wait for two steps in place of one.
@@ -329,7 +330,7 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
   }
   auto& transport = *state().transport;
   const auto patience = state().options.patience;
-  if (ranks() > 1) {
+  if (ranks() > 1 && spec().k > 0) {
     Status s = state().after(transport.exchange(stream, sends, receives, patience));
     if (!s) return s;
   }
