@@ -12,6 +12,7 @@
 #include "cluster/api/state.hpp"
 #include "detgemm/peers.hpp"
 #include "tests/cluster/on_device.hpp"
+#include "tests/cluster/shares.hpp"
 
 // What gpus.cpp does with --peers: ranks join through windows in the memory of their devices, and
 // every output is compared with that of one rank.
@@ -168,18 +169,6 @@ class PeerRun {
     };
   }
 
-  Shares lopsided(const GemmSpec& spec) const {
-    const std::int64_t leaves = spec.contract.leaves(spec.k);
-    std::vector<KRange> ranges;
-    for (int r = 0; r < ranks_.size(); ++r) {
-      const std::int64_t begin = std::min<std::int64_t>(r, leaves);
-      const std::int64_t end =
-          r + 1 == ranks_.size() ? leaves : std::min<std::int64_t>(r + 1, leaves);
-      ranges.push_back(*k_of(spec.contract, spec.k, {begin, end}));
-    }
-    return required(Shares::of(spec.contract, spec.k, ranges));
-  }
-
   void random_samples(const Communicator& communicator) {
     constexpr Algorithm kWays[] = {Algorithm::one_shot, Algorithm::two_shot, Algorithm::automatic};
     for (std::uint64_t seed = 0; seed < settings_.seeds; ++seed) {
@@ -191,7 +180,7 @@ class PeerRun {
         options.output = Placement::rows;
       }
       options.chunks = static_cast<std::int32_t>(seed % 4);
-      if (seed % 7 == 3) options.shares = lopsided(sample.spec);
+      if (seed % 7 == 3) options.shares = lopsided(sample.spec, ranks_.size());
       const int replays = seed % 4 == 1 && settings_.replays > 0 ? 10 : 0;
       const std::string wrong =
           run_on_device(communicator, backend_, sample, options, replays, meeting());
@@ -268,7 +257,7 @@ class PeerRun {
       if (sample.spec.k < 200) continue;
       RowParallelOptions options;
       options.algorithm = seed % 2 == 0 ? Algorithm::one_shot : Algorithm::two_shot;
-      options.shares = lopsided(sample.spec);
+      options.shares = lopsided(sample.spec, ranks_.size());
       const std::string wrong =
           run_on_device(communicator, backend_, sample, options, 0, meeting());
       found += wrong == "other bits" ? 1 : 0;

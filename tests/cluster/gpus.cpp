@@ -29,6 +29,7 @@
 #include "tests/cluster/gpu_times.hpp"
 #include "tests/cluster/one_way.hpp"
 #include "tests/cluster/passing.hpp"
+#include "tests/cluster/shares.hpp"
 
 #ifdef GPUS_STAND_IN
 #include "cluster/nccl/library.hpp"
@@ -179,7 +180,7 @@ class Run {
         options.algorithm =
             std::array{Algorithm::automatic, Algorithm::gather, Algorithm::scatter}[seed / 3 % 3];
       }
-      if (seed % 5 == 4) options.shares = lopsided(sample.spec);
+      if (seed % 5 == 4) options.shares = lopsided(sample.spec, ranks_.size());
       const int replays = seed % 4 == 1 && settings_.replays > 0 ? 10 : 0;
       if (settings_.trace) {
         std::fprintf(stderr, "rank %d: seed %llu, %d chunks, %d replays\n", ranks_.rank(),
@@ -191,19 +192,6 @@ class Run {
       note(replays > 0 ? "random problems from graphs" : "random problems", wrong,
            sample.m * sample.spec.n);
     }
-  }
-
-  /// All leaves but a few on the last rank.
-  Shares lopsided(const GemmSpec& spec) const {
-    const std::int64_t leaves = spec.contract.leaves(spec.k);
-    std::vector<KRange> ranges;
-    for (int r = 0; r < ranks_.size(); ++r) {
-      const std::int64_t begin = std::min<std::int64_t>(r, leaves);
-      const std::int64_t end =
-          r + 1 == ranks_.size() ? leaves : std::min<std::int64_t>(r + 1, leaves);
-      ranges.push_back(*k_of(spec.contract, spec.k, {begin, end}));
-    }
-    return required(Shares::of(spec.contract, spec.k, ranges));
   }
 
   void one_graph(const Communicator& communicator) {

@@ -27,4 +27,16 @@ inline Shares random_shares(const GemmSpec& spec, int ranks, std::mt19937_64& ra
   return *Shares::of(spec.contract, spec.k, ranges);
 }
 
+/// All leaves but a few on the last rank.
+inline Shares lopsided(const GemmSpec& spec, int ranks) {
+  const std::int64_t leaves = spec.contract.leaves(spec.k);
+  std::vector<KRange> ranges;
+  for (int r = 0; r < ranks; ++r) {
+    const std::int64_t begin = std::min<std::int64_t>(r, leaves);
+    const std::int64_t end = r + 1 == ranks ? leaves : std::min<std::int64_t>(r + 1, leaves);
+    ranges.push_back(*k_of(spec.contract, spec.k, {begin, end}));
+  }
+  return *Shares::of(spec.contract, spec.k, ranges);
+}
+
 }  // namespace detgemm::cluster

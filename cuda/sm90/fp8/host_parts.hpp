@@ -66,7 +66,8 @@ inline bool is_wanted(const GemmArguments& g, bool swapped) {
 }
 
 /// Microseconds: the model of bf16, of which a number has the bytes and the clocks of two of e4m3,
-/// and what a leaf waits for where it joins after its last step. Not fitted: nothing was measured.
+/// and what a leaf waits for where it joins after its last step. Not fitted yet: what it loses is
+/// in docs/log/scaled.md.
 inline double predicted_fp8_time(const Geometry& t, const GemmArguments& g, bool swapped, int sms) {
   constexpr double kTurn = 0.08;  // us per leaf, as for folds of bf16
   const std::int64_t x = swapped ? g.n : g.m;
