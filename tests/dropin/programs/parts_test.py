@@ -62,7 +62,7 @@ class PartsTest(unittest.TestCase):
             f"sys.stderr.write('detgemm preload: process 1 called for 3 products, {taken} of them\\n')\n"
             f"print({preloaded!r} if os.environ.get('UNDER') else {alone!r})\n", encoding="utf-8")
         parts = Parts(60)
-        quietly(parts, "rows", 20, run.rows(parts, [script], ["env", "UNDER=1"]))
+        quietly(parts, "rows", 20, run.rows(parts, [sys.executable, script], ["env", "UNDER=1"]))
         return parts.outcomes["rows"]
 
     def test_rows(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py COMMAND [--proxies FOLDER] [--engine FILE] [--minutes 8] [--out FILE]: programs that nobody here
-wrote, under `detgemm preload`.
+"""run.py COMMAND [--proxies FOLDER] [--built FOLDER] [--engine FILE] [--minutes 8] [--out FILE]: programs that
+nobody here wrote, under `detgemm preload`.
 
 COMMAND is the detgemm command of a build with a GPU's backend. The parts run in the order in which they could
 prove the library wrong, each with a time limit, and FILE gets a line of JSON when a part ends, so what ran is
@@ -19,7 +19,9 @@ import statistics
 import sys
 import time
 
+import built
 from parts import NOTHING, Parts
+from tables import table
 
 HERE = pathlib.Path(__file__).parent
 
@@ -28,25 +30,14 @@ def verdicts(text):
     return dict(re.findall(r"^(\w+) (same|other)$", text, re.M))
 
 
-def table(text):
-    """The table on stderr, and how many of how many products were taken."""
-    lines, counts = [], [0, 0]
-    for line in text.splitlines():
-        head = re.match(r"detgemm preload: process \d+ called for (\d+) products, (\d+)", line)
-        if head:
-            counts = [counts[0] + int(head.group(1)), counts[1] + int(head.group(2))]
-        if head or re.match(r" +(\d+|calls)  ", line):
-            lines.append(line)
-    return "\n".join(lines), counts
-
-
 def not_run(found, err):
     found["why"] = (err.strip().splitlines() or ["it says nothing"])[-1]
 
 
-def rows(parts, script, preload, environment=None):
+def rows(parts, words, preload, environment=None):
+    """A program that prints whether a row depends on its batch: `words` are its own and its arguments."""
     def check(found):
-        under_code, out, err = parts.run([*preload, sys.executable, *script], environment)
+        under_code, out, err = parts.run([*preload, *words], environment)
         if under_code == NOTHING:
             return not_run(found, err)
         under = verdicts(out)
@@ -60,7 +51,7 @@ def rows(parts, script, preload, environment=None):
             (not under, "there are no cases"),
             (taken == 0, f"of {calls} products none was taken")) if bad]
         if not wrong:
-            code, out, err = parts.run([sys.executable, *script])
+            code, out, err = parts.run(words)
             alone = verdicts(out)
             found.update(alone=alone)
             wrong += [said for bad, said in (
@@ -147,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("command", type=pathlib.Path)
     parser.add_argument("--proxies", type=pathlib.Path, help="a folder made by make_proxy.py, for JAX")
+    parser.add_argument("--built", type=pathlib.Path, help="a folder made by build_programs.py: samples and ggml")
     parser.add_argument("--engine", type=pathlib.Path, help="libengine_cublas.so of the build")
     parser.add_argument("--minutes", type=float, default=8.0, help="for all parts together")
     parser.add_argument("--out", type=pathlib.Path, help="a file for lines of JSON")
@@ -156,17 +148,24 @@ def main():
     torch = HERE / "rows_torch.py"
     parts = Parts(60 * asked.minutes, asked.out)
     parts.part("gelu", 30, gelu(parts, preload))
-    parts.part("PyTorch rows", 90, rows(parts, [torch], preload))
+    parts.part("PyTorch rows", 90, rows(parts, [sys.executable, torch], preload))
     if asked.engine:
         parts.part("harness", 90, harness(parts, command, preload, asked.engine.resolve()))
     parts.part("bench", 120, bench(parts, preload))
     parts.part("PyTorch samples", 120, samples(parts, preload))
-    parts.part("CuPy rows", 45, rows(parts, [HERE / "rows_cupy.py"], preload))
+    parts.part("CuPy rows", 45, rows(parts, [sys.executable, HERE / "rows_cupy.py"], preload))
     if asked.proxies:
         # JAX loads NVIDIA's files by their paths and then asks for them by their names: the first of a name is found.
         both = ":".join(str(asked.proxies.resolve() / name) for name in ("libcublasLt.so.13", "libcublas.so.13"))
-        parts.part("JAX rows", 60, rows(parts, [HERE / "rows_jax.py"], [], {"LD_PRELOAD": both}))
-    parts.part("compiled PyTorch rows", 120, rows(parts, [torch, "--compiled"], preload))
+        parts.part("JAX rows", 60, rows(parts, [sys.executable, HERE / "rows_jax.py"], [], {"LD_PRELOAD": both}))
+    if asked.built:
+        programs = asked.built.resolve()
+        ggml = programs / "ggml" / "bin"
+        parts.part("cuBLAS samples", 180, built.samples(parts, preload, programs / "samples"))
+        if ggml.is_dir():
+            parts.part("ggml rows", 45, rows(parts, [ggml / "rows_ggml"], preload))
+            parts.part("ggml tests", 180, built.ggml_tests(parts, preload, ggml / "test-backend-ops"))
+    parts.part("compiled PyTorch rows", 120, rows(parts, [sys.executable, torch, "--compiled"], preload))
     for name, outcome in parts.outcomes.items():
         print(f"{name:24} {outcome}")
     return parts.exit_code()
