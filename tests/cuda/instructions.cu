@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cuda/sample.hpp"
 #include "cuda/sm90/leaves/geometry.hpp"
 #include "cuda/sm90/ptx/barrier.cuh"
 #include "cuda/sm90/ptx/memory.cuh"
@@ -151,6 +152,12 @@ cudaError_t launch(const GemmArguments& g, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// A build of sample kernels runs none, and compiles each eighth width of bf16 and one of fp16.
+template <DType T>
+constexpr bool has_width(std::size_t index) {
+  return !cuda::kSampleAlone || index % (T == DType::bf16 ? 8 : std::size(kWidths)) == 0;
+}
+
 template <DType T, int kN>
 cudaError_t with_width(const Instruction& i, const GemmArguments& g, cudaStream_t stream) {
   switch (i.form) {
@@ -180,10 +187,10 @@ template <DType T, std::size_t... kI>
 cudaError_t find_width(const Instruction& which, const GemmArguments& g, cudaStream_t stream,
                        std::index_sequence<kI...>) {
   cudaError_t error = cudaErrorNotSupported;
-  static_cast<void>(
-      ((which.n == kWidths[kI] ? (error = with_width<T, kWidths[kI]>(which, g, stream), true)
-                               : false) ||
-       ...));
+  const auto run = [&]<std::size_t kIndex>() {
+    if constexpr (has_width<T>(kIndex)) error = with_width<T, kWidths[kIndex]>(which, g, stream);
+  };
+  ((which.n == kWidths[kI] ? run.template operator()<kI>() : void()), ...);
   return error;
 }
 

@@ -46,10 +46,13 @@ def install(python, *packages):
 def build():
     """The wheel, which must hold no GPU kernels here: compiling them is what other tests do."""
     shutil.rmtree(WORK / "wheels", ignore_errors=True)
-    # Several sources at a time, as scripts/test.sh compiles them, so that the compiler's cache has them.
+    # Several sources at a time, and by the compiler's name that CMake finds (Python's own may be another), as
+    # scripts/test.sh compiles them, so that the compiler's cache has them.
+    compilers = {name: os.environ.get(name) or shutil.which(default)
+                 for name, default in (("CC", "cc"), ("CXX", "c++")) if os.environ.get(name) or shutil.which(default)}
     defines = ["DETGEMM_ENABLE_CUDA=OFF", "DETGEMM_ENABLE_HIP=OFF", "CMAKE_UNITY_BUILD=ON"]
     run(sys.executable, "-m", "pip", "wheel", ROOT, "--quiet", "--no-deps", "--wheel-dir", WORK / "wheels",
-        *(f"-Ccmake.define.{define}" for define in defines), env={**os.environ, "CCACHE_BASEDIR": str(ROOT)})
+        *(f"-Ccmake.define.{define}" for define in defines), env={**os.environ, **compilers, "CCACHE_BASEDIR": str(ROOT)})
     wheels = list((WORK / "wheels").glob("*.whl"))
     if len(wheels) != 1 or "-py3-none-" not in wheels[0].name:
         sys.exit(f"run.py: {wheels}: there must be one wheel for every Python")

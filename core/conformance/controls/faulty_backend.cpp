@@ -63,14 +63,12 @@ class FaultyGroupedPlan final : public GroupedPlanImpl {
   Status run(Stream, const GroupedOperands& operands, Workspace, RunInfo* info) const override {
     const GroupedArguments p = flatten(spec_, operands);
     const Contract& contract = spec_.gemm.contract;
-    arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
-      for (std::int64_t group = 0; group < p.groups; ++group) {
-        GemmArguments g = arguments_of_group(p, group);
-        if (change_ != nullptr) change_(p, group, g);
-        for_outputs(
-            g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
-      }
-    });
+    const ScalarStep step = step_of(contract);
+    for (std::int64_t group = 0; group < p.groups; ++group) {
+      GemmArguments g = arguments_of_group(p, group);
+      if (change_ != nullptr) change_(p, group, g);
+      for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, {}, row, col); });
+    }
     if (info != nullptr) info->kernel = kernel(p.all.m);
     return {};
   }
@@ -142,14 +140,25 @@ const Backend* make_backend(const Fault& fault) {
   return kept.emplace_back(std::make_unique<FaultyBackend>(fault)).get();
 }
 
+ScalarStep step_of(const Contract& contract) {
+  ScalarStep step{contract.input, nullptr, nullptr, nullptr};
+  arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
+    step.load = [](const void* data, std::int64_t index) {
+      return arithmetic::to_float<T>(static_cast<const arithmetic::Storage<T>*>(data)[index]);
+    };
+    step.chain = &chain_element<A, T>;
+    step.element = &compute_element<A, T>;
+  });
+  return step;
+}
+
 void compute_honestly(const Run& run) { compute_with(run, run.spec.contract.reduction); }
 
 void compute_with(const Run& run, const Reduction& reduction) {
   const ScalePair scales = flatten_scales(run.spec, run.operands);
-  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+  with_step(run, [&](GemmArguments g, const ScalarStep& step) {
     g.reduction = reduction;
-    for_outputs(
-        g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, scales, row, col); });
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, scales, row, col); });
   });
 }
 
@@ -161,15 +170,14 @@ Reduction another(const Contract& contract) {
 
 void compute_on_changed_inputs(const Run& run, std::uint32_t (*change)(std::uint32_t, DType)) {
   const ScalePair scales = flatten_scales(run.spec, run.operands);
-  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
-    const auto a = changed(g.a, g.as, g.m, g.k, T, change);
-    const auto b = changed(g.b, g.bs, g.k, g.n, T, change);
+  with_step(run, [&](GemmArguments g, const ScalarStep& step) {
+    const auto a = changed(g.a, g.as, g.m, g.k, step.input, change);
+    const auto b = changed(g.b, g.bs, g.k, g.n, step.input, change);
     g.a = a.data();
     g.b = b.data();
     g.as = {g.k, 1};
     g.bs = {g.n, 1};
-    for_outputs(
-        g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, scales, row, col); });
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, scales, row, col); });
   });
 }
 

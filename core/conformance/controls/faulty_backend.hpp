@@ -42,12 +42,22 @@ const Backend* make_backend(const Fault& fault);
 /// The host with simulated graphs, so that replay can be tested without a GPU.
 Device& graph_host() noexcept;
 
-/// Calls fn.operator()<Arithmetic, DType>(arguments) for the spec's step.
+/// The scalar code of a contract's arithmetic. It is compiled once, not once for every fault.
+struct ScalarStep {
+  DType input;
+  float (*load)(const void* data, std::int64_t index);  ///< an element of A or B
+  /// chain_element and compute_element, see core/contract/compute_element.hpp
+  float (*chain)(const GemmArguments& g, std::int64_t row, std::int64_t col, std::int64_t begin,
+                 std::int64_t end, float acc);
+  void (*element)(const GemmArguments& g, const ScalePair& scales, std::int64_t row,
+                  std::int64_t col);
+};
+ScalarStep step_of(const Contract& contract);
+
+/// Calls fn(arguments, step) for the spec's step.
 template <class Fn>
 void with_step(const Run& run, Fn&& fn) {
-  const GemmArguments g = flatten(run.spec, run.operands);
-  arithmetic::for_step(run.spec.contract.arithmetic, run.spec.contract.input,
-                       [&]<Arithmetic A, DType T>() { fn.template operator()<A, T>(g); });
+  fn(flatten(run.spec, run.operands), step_of(run.spec.contract));
 }
 
 template <class Fn>
@@ -69,12 +79,12 @@ void switch_if(bool other, const Run& run);
 template <class Finish>
 void with_own_epilogue(const Run& run, Finish&& finish) {
   const ScalePair scales = flatten_scales(run.spec, run.operands);
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       const float acc = reduce_leaves(
           g.reduction, g.k, start_value(g, row, col),
           [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
+            return step.chain(g, row, col, begin, end, start);
           },
           [&](std::int64_t leaf) { return scale_of_leaf(scales, row, col, leaf); });
       finish(g, row, col, acc);

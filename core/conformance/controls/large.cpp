@@ -15,18 +15,18 @@ constexpr std::string_view kLargeProperty = "large";
 /// Another order for the outputs for which `other(row, col)` holds.
 template <class Other>
 void switch_outputs(const Run& run, Other&& other) {
-  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+  with_step(run, [&](GemmArguments g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       g.reduction = other(row, col) ? another(run.spec.contract) : run.spec.contract.reduction;
-      compute_element<A, T>(g, row, col);
+      step.element(g, {}, row, col);
     });
   });
 }
 
 void drop_beyond_16_bits(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+  with_step(run, [&](GemmArguments g, const ScalarStep& step) {
     g.k = std::min<std::int64_t>(g.k, 65'536);
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, {}, row, col); });
   });
 }
 

@@ -13,13 +13,13 @@ namespace {
 
 /// An unmasked vector load: the element after the last one enters, times zero.
 void load_past_the_row(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const auto* a = static_cast<const arithmetic::Storage<T>*>(g.a);
-      const float past = g.k > 0 ? arithmetic::to_float<T>(a[row * g.as.row + g.k * g.as.col]) : 0;
+      const std::int64_t behind = row * g.as.row + g.k * g.as.col;
+      const float past = g.k > 0 ? step.load(g.a, behind) : 0.0F;
       const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
                                       [&](std::int64_t begin, std::int64_t end, float start) {
-                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                        return step.chain(g, row, col, begin, end, start);
                                       });
       finish_element(g, row, col, arithmetic::add_rn(acc, arithmetic::mul_rn(past, 0.0F)));
     });
@@ -37,12 +37,12 @@ void store_past_the_row(const Run& run) {
 
 /// Assumes that scratch memory is zero.
 void start_from_the_workspace(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     const float left = *static_cast<const float*>(run.workspace.data);
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
                                       [&](std::int64_t begin, std::int64_t end, float start) {
-                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                        return step.chain(g, row, col, begin, end, start);
                                       });
       finish_element(g, row, col, arithmetic::add_rn(acc, left));
     });

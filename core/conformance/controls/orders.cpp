@@ -12,12 +12,11 @@ namespace detgemm::controls {
 namespace {
 
 /// The roots of the slices of one output, as a split-K kernel leaves them.
-template <Arithmetic A, DType T>
-std::vector<float> slice_roots(const GemmArguments& g, std::int64_t slice, std::int64_t row,
-                               std::int64_t col) {
+std::vector<float> slice_roots(const ScalarStep& step, const GemmArguments& g, std::int64_t slice,
+                               std::int64_t row, std::int64_t col) {
   std::vector<float> roots;
   for (std::int64_t begin = 0; begin < g.k; begin += slice) {
-    roots.push_back(chain_element<A, T>(g, row, col, begin, std::min(g.k, begin + slice), 0.0F));
+    roots.push_back(step.chain(g, row, col, begin, std::min(g.k, begin + slice), 0.0F));
   }
   return roots;
 }
@@ -27,9 +26,9 @@ std::vector<float> slice_roots(const GemmArguments& g, std::int64_t slice, std::
 void add_as_they_arrive(const Run& run) {
   static std::atomic<std::size_t> calls{0};
   const std::size_t turn = calls.fetch_add(1);
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const auto roots = slice_roots<A, T>(g, 2 * run.spec.contract.k_block, row, col);
+      const auto roots = slice_roots(step, g, 2 * run.spec.contract.k_block, row, col);
       float acc = start_value(g, row, col);
       for (std::size_t i = 0; i < roots.size(); ++i) {
         acc = arithmetic::add_rn(acc, roots[(i + turn) % roots.size()]);
@@ -40,24 +39,23 @@ void add_as_they_arrive(const Run& run) {
 }
 
 /// Splits the range of products in the middle, at a multiple of a step, not the range of leaves.
-template <Arithmetic A, DType T>
-float split_range(const GemmArguments& g, std::int64_t block, std::int64_t row, std::int64_t col,
-                  std::int64_t begin, std::int64_t end) {
+float split_range(const ScalarStep& step, const GemmArguments& g, std::int64_t block,
+                  std::int64_t row, std::int64_t col, std::int64_t begin, std::int64_t end) {
   if (end - begin <= g.reduction.leaf_k) {
-    return chain_element<A, T>(g, row, col, begin, end, 0.0F);
+    return step.chain(g, row, col, begin, end, 0.0F);
   }
   const std::int64_t middle = begin + ((end - begin) / 2 + block - 1) / block * block;
-  return arithmetic::add_rn(split_range<A, T>(g, block, row, col, begin, middle),
-                            split_range<A, T>(g, block, row, col, middle, end));
+  return arithmetic::add_rn(split_range(step, g, block, row, col, begin, middle),
+                            split_range(step, g, block, row, col, middle, end));
 }
 
 void tree_over_ranges(const Run& run) {
   if (run.spec.contract.reduction.kind != ReductionKind::tree || run.spec.k == 0) {
     return compute_honestly(run);
   }
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float acc = split_range<A, T>(g, run.spec.contract.k_block, row, col, 0, g.k);
+      const float acc = split_range(step, g, run.spec.contract.k_block, row, col, 0, g.k);
       finish_element(g, row, col, arithmetic::canonical(acc));
     });
   });
@@ -80,12 +78,12 @@ float as_equal_nodes(std::span<const float> roots) { return arithmetic::canonica
 /// The product by itself, and C added at the end: right to about one ulp, and not the contract.
 void add_c_last(const Run& run) {
   if (!run.spec.continue_from_c) return compute_honestly(run);
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
-      const float product = reduce_leaves(
-          g.reduction, g.k, 0.0F, [&](std::int64_t begin, std::int64_t end, float start) {
-            return chain_element<A, T>(g, row, col, begin, end, start);
-          });
+      const float product = reduce_leaves(g.reduction, g.k, 0.0F,
+                                          [&](std::int64_t begin, std::int64_t end, float start) {
+                                            return step.chain(g, row, col, begin, end, start);
+                                          });
       finish_element(g, row, col, arithmetic::add_rn(product, start_value(g, row, col)));
     });
   });

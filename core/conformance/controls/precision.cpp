@@ -28,12 +28,12 @@ void narrow_nodes(const Run& run) {
   if (run.spec.contract.reduction.kind != ReductionKind::tree || run.spec.k == 0) {
     return compute_honestly(run);
   }
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       std::vector<float> leaves;
       for (std::int64_t begin = 0; begin < g.k; begin += g.reduction.leaf_k) {
         const std::int64_t end = std::min(g.k, begin + g.reduction.leaf_k);
-        leaves.push_back(chain_element<A, T>(g, row, col, begin, end, 0.0F));
+        leaves.push_back(step.chain(g, row, col, begin, end, 0.0F));
       }
       finish_element(g, row, col, arithmetic::canonical(bf16_tree(leaves)));
     });
@@ -42,9 +42,9 @@ void narrow_nodes(const Run& run) {
 
 /// A loop over vectors of 8 that drops the remainder.
 void whole_vectors_only(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+  with_step(run, [&](GemmArguments g, const ScalarStep& step) {
     if (g.k > 8) g.k -= g.k % 8;
-    for_outputs(g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+    for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, {}, row, col); });
   });
 }
 
@@ -66,11 +66,11 @@ void flush_inputs(const Run& run) { compute_on_changed_inputs(run, flushed); }
 
 /// A sum that starts from -0, or gets that sign afterwards.
 void negative_zero(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       const float acc = reduce_leaves(g.reduction, g.k, start_value(g, row, col),
                                       [&](std::int64_t begin, std::int64_t end, float start) {
-                                        return chain_element<A, T>(g, row, col, begin, end, start);
+                                        return step.chain(g, row, col, begin, end, start);
                                       });
       finish_element(g, row, col, acc == 0.0F ? -0.0F : acc);
     });

@@ -32,14 +32,14 @@ template <class Join>
 void compute_joined(const Run& run, Join&& join) {
   if (!run.spec.reads_scales()) return compute_honestly(run);
   const ScalePair scales = flatten_scales(run.spec, run.operands);
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     const std::int64_t length = g.reduction.leaf_k;
     const std::int64_t count = run.spec.contract.leaves(g.k);
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       float sum = start_value(g, row, col);
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t end = std::min(g.k, (i + 1) * length);
-        const float value = chain_element<A, T>(g, row, col, i * length, end, 0.0F);
+        const float value = step.chain(g, row, col, i * length, end, 0.0F);
         sum = join(Leaf{scales, row, col, i, count, end - i * length < length, value}, sum);
       }
       finish_element(g, row, col, arithmetic::canonical(sum));

@@ -18,11 +18,11 @@ Fault batch_switch() {
 
 Fault row_pairs() {
   return {"row_pairs", [](const Run& run) {
-            with_step(run, [&]<Arithmetic A, DType T>(GemmArguments g) {
+            with_step(run, [&](GemmArguments g, const ScalarStep& step) {
               for_outputs(g, [&](std::int64_t row, std::int64_t col) {
                 g.reduction =
                     row % 2 == 1 ? another(run.spec.contract) : run.spec.contract.reduction;
-                compute_element<A, T>(g, row, col);
+                step.element(g, {}, row, col);
               });
             });
           }};

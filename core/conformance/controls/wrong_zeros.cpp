@@ -57,13 +57,13 @@ void add_plus_zero(const Run& run) {
 
 void start_from_plus_zero(const Run& run) {
   if (!run.spec.continue_from_c) return compute_honestly(run);
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       const float start = arithmetic::add_rn(start_value(g, row, col), 0.0F);
       finish_element(g, row, col,
                      reduce_leaves(g.reduction, g.k, start,
                                    [&](std::int64_t begin, std::int64_t end, float acc) {
-                                     return chain_element<A, T>(g, row, col, begin, end, acc);
+                                     return step.chain(g, row, col, begin, end, acc);
                                    }));
     });
   });
@@ -71,19 +71,16 @@ void start_from_plus_zero(const Run& run) {
 
 /// Two products, both -0, and no +0 to start from.
 void keep_minus_zero(const Run& run) {
-  with_step(run, [&]<Arithmetic A, DType T>(const GemmArguments& g) {
-    const auto* a = static_cast<const arithmetic::Storage<T>*>(g.a);
-    const auto* b = static_cast<const arithmetic::Storage<T>*>(g.b);
+  with_step(run, [&](const GemmArguments& g, const ScalarStep& step) {
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       bool all = g.k == 2 && !g.continue_from_c;
       for (std::int64_t k = 0; all && k < g.k; ++k) {
-        const float product =
-            arithmetic::mul_rn(arithmetic::to_float<T>(a[row * g.as.row + k * g.as.col]),
-                               arithmetic::to_float<T>(b[k * g.bs.row + col * g.bs.col]));
+        const float product = arithmetic::mul_rn(step.load(g.a, row * g.as.row + k * g.as.col),
+                                                 step.load(g.b, k * g.bs.row + col * g.bs.col));
         all = product == 0.0F && std::signbit(product);
       }
       if (all) return finish_element(g, row, col, -0.0F);
-      compute_element<A, T>(g, row, col);
+      step.element(g, {}, row, col);
     });
   });
 }

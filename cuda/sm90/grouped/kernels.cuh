@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cuda/sample.hpp"
 #include "cuda/sm90/grouped/kernel.cuh"
 #include "cuda/sm90/grouped/kernels.hpp"
 
@@ -13,10 +14,10 @@ namespace detgemm::cuda::sm90 {
 
 // Each source file instantiates this for one input type (cuda/CMakeLists.txt). Tokens are K-major,
 // so that at most one operand, the weights, is MN-major.
-template <DType T, Geometry kG, bool kXMn, bool kYMn>
+template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel grouped_kernel_with() {
-  if constexpr (kG.takes_mn_major() || (!kXMn && !kYMn)) {
-    using Tile = GroupedTile<T, kG, kXMn, kYMn>;
+  if constexpr (is_built(accumulators_of(kGroupedGeometries, kXMn, kYMn), kI, T)) {
+    using Tile = GroupedTile<T, kGroupedGeometries[kI], kXMn, kYMn>;
     return {reinterpret_cast<const void*>(&grouped_chain_kernel<Tile>), Tile::kThreads,
             Tile::kSharedBytes};
   } else {
@@ -27,8 +28,7 @@ Kernel grouped_kernel_with() {
 template <DType T, bool kXMn, bool kYMn>
 Kernel grouped_kernel_of(int geometry) {
   static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Kernel, sizeof...(I)>{
-        grouped_kernel_with<T, kGroupedGeometries[I], kXMn, kYMn>()...};
+    return std::array<Kernel, sizeof...(I)>{grouped_kernel_with<T, I, kXMn, kYMn>()...};
   }
   (std::make_index_sequence<kGroupedGeometries.size()>());
   return all[static_cast<std::size_t>(geometry)];
