@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE / "report"))
 import load  # noqa: E402
 
 RANGES = ((1, 64), (65, 512), (513, 1 << 40))
-MANY = 10  # kernels forced on one problem: fewer are no choice
+MANY = 6  # kernels forced on one problem: fewer are no choice
 Problem = collections.namedtuple("Problem", "arithmetic input output reduction kind m n k")
 
 

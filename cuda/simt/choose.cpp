@@ -48,13 +48,14 @@ int resident(const Tile& t, int shared_bytes) {
   return std::max(1, std::min(t.ctas, kSharedOfAll / (shared_bytes + 1024)));
 }
 
-/// CTAs of the busiest multiprocessor that have one of `rest` tiles, with at most `together` each. A
-/// launch spreads its CTAs evenly. After whole rounds those with the last tiles are where they are,
-/// so some meet earlier: 96 and 120 tiles behind a round of 264 took a second whole round, and 132
-/// behind 396 more than half of one; 56 did not.
+/// CTAs of the busiest multiprocessor that have one of `rest` tiles, with at most `together` each.
+/// A launch spreads its CTAs evenly. After whole rounds those with the last tiles are where they
+/// are, so some meet earlier: 96 and 120 tiles behind a round of 264 took a second whole round, and
+/// 132 behind 396 more than half of one; 56 did not.
 std::int64_t meet(std::int64_t rest, std::int64_t rounds, int sms, int together) {
   const std::int64_t even = ceil_div(rest, sms);
-  return rounds == 0 ? even : std::min<std::int64_t>(together, ceil_div(3 * rest, 2 * std::int64_t{sms}));
+  return rounds == 0 ? even
+                     : std::min<std::int64_t>(together, ceil_div(3 * rest, 2 * std::int64_t{sms}));
 }
 
 /// Clocks of the busiest multiprocessor: whole rounds of resident CTAs, and what is left over.

@@ -39,8 +39,8 @@ class Array {
     std::vector<std::uint16_t> some(std::min(count, kDrawn));
     test::Random random(count);
     for (auto& x : some) {
-      x = static_cast<std::uint16_t>((random.below(1 << 16) & 0x807f) |
-                                     (120 + random.below(8)) << 7);
+      x = static_cast<std::uint16_t>((random.below(1 << 16) & 0x807f) | (120 + random.below(8))
+                                                                            << 7);
     }
     check(cudaMalloc(&data_, count * 2), "allocation");
     for (std::size_t at = 0; at < count; at += some.size()) {
@@ -97,9 +97,7 @@ class Problem {
   Problem& operator=(const Problem&) = delete;
   ~Problem() { cudaStreamDestroy(options_.stream); }
 
-  Question question() const {
-    return question_of(g_, Arithmetic::hopper, DType::bf16, options_);
-  }
+  Question question() const { return question_of(g_, Arithmetic::hopper, DType::bf16, options_); }
   Decision chosen() const { return choose(question()).decision; }
 
   /// A kernel with the operands on given sides, or family `none` where it does not take them.
@@ -242,9 +240,10 @@ int run(const std::vector<Size>& sizes, double near) {
     side += std::log(r.side);
   }
   const auto mean = [&](double sum) { return std::exp(sum / static_cast<double>(sizes.size())); };
-  std::printf("geometric means over %zu problems: chosen over best with the model's rasters %.4f, "
-              "over its own best raster %.4f, over its best side %.4f\n",
-              sizes.size(), mean(choice), mean(raster), mean(side));
+  std::printf(
+      "geometric means over %zu problems: chosen over best with the model's rasters %.4f, "
+      "over its own best raster %.4f, over its best side %.4f\n",
+      sizes.size(), mean(choice), mean(raster), mean(side));
   return 0;
 }
 
@@ -269,10 +268,10 @@ int main(int argc, char** argv) {
     }
   }
   if (sizes.empty()) {
-    sizes = {{259, 2048, 8192},  {276, 2048, 8192},  {302, 2560, 9728},  {267, 1536, 7168},
-             {293, 1536, 7168},  {515, 1024, 4096},  {395, 2560, 9728},  {155, 8192, 8192},
-             {199, 57344, 12288}, {399, 28672, 4096}, {161, 8192, 8192},  {117, 8192, 8192},
-             {192, 4096, 4096},  {6, 4608, 36864},   {3, 2560, 9728},    {10, 5120, 25600}};
+    sizes = {{259, 2048, 8192},   {276, 2048, 8192},  {302, 2560, 9728}, {267, 1536, 7168},
+             {293, 1536, 7168},   {515, 1024, 4096},  {395, 2560, 9728}, {155, 8192, 8192},
+             {199, 57344, 12288}, {399, 28672, 4096}, {161, 8192, 8192}, {117, 8192, 8192},
+             {192, 4096, 4096},   {6, 4608, 36864},   {3, 2560, 9728},   {10, 5120, 25600}};
   }
   return detgemm::cuda::sm90::run(sizes, near);
 }

@@ -84,22 +84,24 @@ constexpr double kBoxClocks = 341;      // per epilogue box
 constexpr double kStart = 0.73;         // us per launch
 constexpr double kPairStart = 0.31;     // us more for clusters
 constexpr double kPairOnce = 0.97;      // fill where a pair alone reads what memory streams to it
-constexpr double kPairAgain = 1.15;     // fill of other pairs, whose multicasts wait for each other
+constexpr double kPairAgain = 1.15;     // fill of other pairs of 64 rows, in small boxes
+constexpr double kPairLarge = 1.051;    // and of more rows
+constexpr double kPairSteps = 1.014;    // and each of their CTAs waits for its neighbour
 constexpr double kSwapped = 1.01;       // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
 constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
 constexpr double kMemoryRate = 4.4e6;   // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 2.7;
-constexpr double kSharedStart = 1.24;  // less of that start where a chain is cut into many parts
+constexpr double kSharedStart = 0.8;  // less of that start where a chain is cut into many parts
 constexpr double kOutputRate = 4e6;
-constexpr double kCache = 50e6;          // bytes that L2 holds
-constexpr double kAgain = 0.4;           // see read_again
-constexpr double kIdleInOne = 0.7;       // see idle_readers
+constexpr double kCache = 50e6;     // bytes that L2 holds
+constexpr double kAgain = 0.35;     // see read_again
+constexpr double kIdleInOne = 0.7;  // see idle_readers
 constexpr double kIdleInMore = 0.3;
 constexpr double kNotNoticed = 0.05;
-constexpr double kRingBytes = 190e3;     // that a CTA asks for before it waits
-constexpr double kStreamRate = 14.8e6;   // bytes per us out of L2 for an operand above kResident
+constexpr double kRingBytes = 190e3;    // that a CTA asks for before it waits
+constexpr double kStreamRate = 14.8e6;  // bytes per us out of L2 for an operand above kResident
 constexpr double kReuseRate =
     19.3e6;  // for a smaller one, which many CTAs read at about the same time
 constexpr double kResident = 25.6e6;
@@ -132,7 +134,8 @@ double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
   const int last = tiles_x % width;
   if (last == 0) return 1;
   const auto rows = [&](int w) { return t.x() * w + t.n * std::min(tiles_y, (15 + w) / w); };
-  return 1 + model::kNarrowStripe * std::max(0.0, static_cast<double>(rows(last)) / rows(width) - 1);
+  return 1 +
+         model::kNarrowStripe * std::max(0.0, static_cast<double>(rows(last)) / rows(width) - 1);
 }
 
 /// Bytes that device memory gives a second time. Several tiles read the same part of an operand
@@ -141,17 +144,20 @@ double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
 /// that share rows of Y are neighbours in the raster.)
 double read_again(double x_bytes, double tiles_y, double waves) {
   if (waves <= 1) return 0;
-  return model::kAgain * x_bytes * above(x_bytes, model::kCache, 5e6) * (std::min(tiles_y, 4.0) - 1);
+  return model::kAgain * x_bytes * above(x_bytes, model::kCache, 5e6) *
+         (std::min(tiles_y, 4.0) - 1);
 }
 
 /// How much longer memory takes because some multiprocessors have nothing to read. Each draws its
-/// share of the rate, whether the others draw theirs or not: with 100 CTAs most run two to a pair of
-/// multiprocessors (TPC), and each gets as much as one of 132. Up to half as many have a TPC each,
-/// up to a third are spread further. What the rings of all CTAs hold is asked for at once and not
-/// counted. In more than a few waves CTAs run ahead of each other and fill the gaps.
+/// share of the rate, whether the others draw theirs or not: with 100 CTAs most run two to a pair
+/// of multiprocessors (TPC), and each gets as much as one of 132. Up to half as many have a TPC
+/// each, up to a third are spread further. What the rings of all CTAs hold is asked for at once and
+/// not counted. In more than a few waves CTAs run ahead of each other and fill the gaps.
 double idle_readers(double ctas, double at_once, double waves, double bytes) {
   if (waves > 4) return 1;
-  const double one = ctas <= at_once / 3 ? at_once / 3 : ctas <= at_once / 2 ? at_once / 2 : at_once;
+  const double one = ctas <= at_once / 3   ? at_once / 3
+                     : ctas <= at_once / 2 ? at_once / 2
+                                           : at_once;
   const double slots = waves > 1 ? waves * at_once : one;
   const double late = std::max(0.0, slots / ctas - 1 - model::kNotNoticed);
   const double rest = std::max(0.0, 1 - std::min(ctas, at_once) * model::kRingBytes / bytes);
@@ -186,25 +192,26 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n +
                       kMissing * (many.missing + static_cast<double>(beyond));
   double fill = rows * 32 / kFillBytes;
+  double steps_of_pair = 1;
   if (pair) {
-    const double once = (t.shares_x ? tiles_y : tiles_x) > 1
-                            ? 0
-                            : is_streamed(t.shares_x ? x_bytes : y_bytes);
-    fill *= once * kPairOnce + (1 - once) * kPairAgain;
+    const bool alone = (t.shares_x ? tiles_y : tiles_x) <= 1;
+    const double once = alone ? is_streamed(t.shares_x ? x_bytes : y_bytes) : 0;
+    steps_of_pair += (1 - once) * (kPairSteps - 1);
+    fill *= once * kPairOnce + (1 - once) * (t.x() == 64 ? kPairAgain : kPairLarge);
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
-  const double tile = steps * together(tensor, fill) + kTileClocks +
+  const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
                       kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());
   const double work = waves * tile / kClock + kStart + (pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =
       groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0));
-  const double memory =
-      bytes / kMemoryRate *
-          idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes) +
-      kMemoryStart - kSharedStart * (1 - 1.0 / parts) +
-      groups * static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
+  const double idle =  // parts of a tile are many, and each is short
+      parts > 1 ? 1 : idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes);
+  const double memory = bytes / kMemoryRate * idle + kMemoryStart -
+                        kSharedStart * (1 - 1.0 / parts) +
+                        groups * static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
   const double cache =
       groups * (cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x)) + kCacheStart;
   const double flops =

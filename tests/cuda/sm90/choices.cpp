@@ -4,7 +4,8 @@
 // cuda_choices: reads problems, one per line, and prints what the choosers of an H200 take for each
 // and the microseconds that they expect (0 where a chooser has no such figure). A line is
 //
-//   ARITHMETIC INPUT OUTPUT REDUCTION KIND M N K      hopper bf16 bf16 tree:512 forward 100 4096 7168
+//   ARITHMETIC INPUT OUTPUT REDUCTION KIND M N K      hopper bf16 bf16 tree:512 forward 100 4096
+//   7168
 //
 // where KIND says how the operands of an (M, K) x (K, N) product lie: forward (both along K), dA (B
 // along N), dB (A along M and B along N), and with "+c" behind it the sums go on from C.
@@ -68,9 +69,9 @@ int main(int argc, char** argv) {
     }
     cuda::LaunchOptions options;
     options.sms = 132;
-    const cuda::Question q = cuda::question_of(
-        g, arithmetic == "hopper" ? Arithmetic::hopper : Arithmetic::ieee_fma, type_of(input),
-        options);
+    const cuda::Question q =
+        cuda::question_of(g, arithmetic == "hopper" ? Arithmetic::hopper : Arithmetic::ieee_fma,
+                          type_of(input), options);
     const cuda::FamilyRow& row = cuda::row_of(q.family);
     const cuda::Choice choice = row.choose(q);
     if (choice.why_not != nullptr) {
