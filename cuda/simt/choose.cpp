@@ -48,15 +48,11 @@ int resident(const Tile& t, int shared_bytes) {
   return std::max(1, std::min(t.ctas, kSharedOfAll / (shared_bytes + 1024)));
 }
 
-/// CTAs of the busiest multiprocessor that have one of the last `rest` tiles behind whole rounds,
-/// with at most `together` each. A launch spreads its CTAs evenly; these are where they happen to
-/// be, and by the times of 96 to 132 of them, two are on one multiprocessor as a rule. 56 and fewer
-/// are not.
-std::int64_t meet(std::int64_t rest, int sms, int together) {
-  return std::min<std::int64_t>(together, ceil_div(3 * rest, 2 * std::int64_t{sms}));
-}
-/// How much of the difference that made.
-constexpr double kMeet = 0.7;
+/// Whether two of the last `rest` tiles behind whole rounds are on one multiprocessor, though there
+/// is one for each. A launch spreads its CTAs evenly, but those that have a last tile are where
+/// they happen to be: 96 to 132 of them took nearly as long as twice as many, 56 and fewer did not.
+bool some_meet(std::int64_t rest, int sms) { return rest <= sms && 3 * rest > 2 * sms; }
+constexpr double kMeet = 0.7;  // of the difference
 
 /// Clocks of the busiest multiprocessor: whole rounds of resident CTAs, and what is left over.
 double clocks(const Question& q, int tile, bool swapped, int shared_bytes) {
@@ -72,10 +68,11 @@ double clocks(const Question& q, int tile, bool swapped, int shared_bytes) {
   };
   const std::int64_t rest = tiles % round;
   const std::int64_t rounds = tiles / round;
-  const double even = rest != 0 ? time(ceil_div(rest, q.sms)) : 0;
-  const double met = rest != 0 && rounds != 0 ? time(meet(rest, q.sms, together)) : even;
-  const double multiply =
-      static_cast<double>(rounds) * time(together) + (1 - kMeet) * even + kMeet * met;
+  double last = rest != 0 ? time(ceil_div(rest, q.sms)) : 0;
+  if (rounds != 0 && together > 1 && some_meet(rest, q.sms)) {
+    last += kMeet * (time(2) - last);
+  }
+  const double multiply = static_cast<double>(rounds) * time(together) + last;
   const double bytes = (q.input == DType::fp32 ? 4.0 : 2.0) * static_cast<double>(q.k) *
                        (static_cast<double>(q.m) + static_cast<double>(q.n));
   const double read = bytes / (kBytesPerClock * q.sms) + kTileClocks;
