@@ -70,9 +70,8 @@ Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, st
 
 namespace {
 
-// Constants of the model below, fitted to measured times of every geometry on an H200 (118
-// problems, M 1..8192, docs/sm90.md). Over these problems its choice costs 0.95 % against the best
-// geometry.
+// Constants of the model below, for an H200 (docs/sm90.md). Most were fitted to measured times of
+// every geometry; `bench/fit/replay.py` says what the choices cost over all recorded times.
 namespace model {
 constexpr double kClock = 1712;         // MHz
 constexpr double kSharp = 5.77;         // how sharply the slowest resource dominates
@@ -84,18 +83,25 @@ constexpr double kTileClocks = 260;     // per tile, whatever it holds
 constexpr double kBoxClocks = 341;      // per epilogue box
 constexpr double kStart = 0.73;         // us per launch
 constexpr double kPairStart = 0.31;     // us more for clusters
-constexpr double kPairFill = 1.051;     // multicast fills more slowly
-constexpr double kPairSteps = 1.014;    // and each CTA waits for its neighbour
-constexpr double kSwapped = 1.037;      // weights on the x side: the readers of a tile of weights
-                                        // then run far apart
-constexpr double kThree = 1.05;         // three groups that wait for each other's stages
+constexpr double kPairOnce = 0.97;      // fill where a pair alone reads what memory streams to it
+constexpr double kPairAgain = 1.15;     // fill of other pairs of 64 rows, in small boxes
+constexpr double kPairLarge = 1.051;    // and of more rows
+constexpr double kPairSteps = 1.014;    // and each of their CTAs waits for its neighbour
+constexpr double kSwapped = 1.01;       // between equals, M is on the x side
+constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
-constexpr double kMemoryRate = 4.16e6;  // bytes per us from device memory, and its start in us
-constexpr double kMemoryStart = 3.11;
-constexpr double kSharedStart = 1.24;  // less of that start where a chain is cut into many parts
+constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
+constexpr double kMemoryRate = 4.4e6;   // bytes per us from device memory, and its start in us
+constexpr double kMemoryStart = 2.7;
+constexpr double kSharedStart = 0.8;  // less of that start where a chain is cut into many parts
 constexpr double kOutputRate = 4e6;
-constexpr double kStreamRate =
-    14.8e6;  // bytes per us out of L2 for an operand larger than kResident
+constexpr double kCache = 50e6;     // bytes that L2 holds
+constexpr double kAgain = 0.35;     // see read_again
+constexpr double kIdleInOne = 0.7;  // see idle_readers
+constexpr double kIdleInMore = 0.3;
+constexpr double kNotNoticed = 0.05;
+constexpr double kRingBytes = 190e3;    // that a CTA asks for before it waits
+constexpr double kStreamRate = 14.8e6;  // bytes per us out of L2 for an operand above kResident
 constexpr double kReuseRate =
     19.3e6;  // for a smaller one, which many CTAs read at about the same time
 constexpr double kResident = 25.6e6;
@@ -105,11 +111,57 @@ constexpr double kGatherBlock = 3;      // us of a gather tile per block of 32 k
 constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes per FLOP, which costs power
 }  // namespace model
 
+/// 0 for an operand far below `limit`, 1 for one far above.
+double above(double bytes, double limit, double width) {
+  return 1 / (1 + std::exp((limit - bytes) / width));
+}
+double is_streamed(double bytes) { return above(bytes, model::kResident, 3e6); }
+
 /// The time that L2 needs for one operand, which each of `readers` tiles (or clusters) on the other
 /// side reads once.
 double cache_time(double bytes, double readers) {
-  const double streamed = 1 / (1 + std::exp((model::kResident - bytes) / 3e6));
+  const double streamed = is_streamed(bytes);
   return bytes * readers * (streamed / model::kStreamRate + (1 - streamed) / model::kReuseRate);
+}
+
+/// How much longer the fill of shared memory takes where tiles of one wave end in a stripe narrower
+/// than the others: there 16 neighbours ask for more different rows, and all wait for the slowest.
+/// Five tiles in stripes of four were 7 to 20 % slower than the model without this.
+double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
+  const int tiles = tiles_x * tiles_y;
+  if (t.cluster > 1 || tiles_x == 1 || tiles <= 16) return 1;
+  const int width = stripe(t, tiles_x, tiles_y, tiles);
+  const int last = tiles_x % width;
+  if (last == 0) return 1;
+  const auto rows = [&](int w) { return t.x() * w + t.n * std::min(tiles_y, (15 + w) / w); };
+  return 1 +
+         model::kNarrowStripe * std::max(0.0, static_cast<double>(rows(last)) / rows(width) - 1);
+}
+
+/// Bytes that device memory gives a second time. Several tiles read the same part of an operand
+/// along x. In more than one wave, CTAs that are far apart in the raster drift apart in time too,
+/// and an operand larger than L2 is gone from there when the second one asks for it. (Tiles along y
+/// that share rows of Y are neighbours in the raster.)
+double read_again(double x_bytes, double tiles_y, double waves) {
+  if (waves <= 1) return 0;
+  return model::kAgain * x_bytes * above(x_bytes, model::kCache, 5e6) *
+         (std::min(tiles_y, 4.0) - 1);
+}
+
+/// How much longer memory takes because some multiprocessors have nothing to read. Each draws its
+/// share of the rate, whether the others draw theirs or not: with 100 CTAs most run two to a pair
+/// of multiprocessors (TPC), and each gets as much as one of 132. Up to half as many have a TPC
+/// each, up to a third are spread further. What the rings of all CTAs hold is asked for at once and
+/// not counted. In more than a few waves CTAs run ahead of each other and fill the gaps.
+double idle_readers(double ctas, double at_once, double waves, double bytes) {
+  if (waves > 4) return 1;
+  const double one = ctas <= at_once / 3   ? at_once / 3
+                     : ctas <= at_once / 2 ? at_once / 2
+                                           : at_once;
+  const double slots = waves > 1 ? waves * at_once : one;
+  const double late = std::max(0.0, slots / ctas - 1 - model::kNotNoticed);
+  const double rest = std::max(0.0, 1 - std::min(ctas, at_once) * model::kRingBytes / bytes);
+  return 1 + (waves > 1 ? model::kIdleInMore : model::kIdleInOne) * late * rest;
 }
 
 }  // namespace
@@ -118,13 +170,15 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
                       int sms, bool swapped, int parts, const Many& many) {
   using namespace model;
   const double groups = many.groups;
-  const auto tiles_x = static_cast<double>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x())) *
-                       (swapped ? 1 : many.cut);
-  const auto tiles_y = static_cast<double>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y())) *
-                       (swapped ? many.cut : 1);
-  const double waves =
-      std::max(1.0, std::ceil(groups * tiles_x * tiles_y * parts / (sms * t.ctas / t.cluster)));
+  const std::int64_t whole_x = ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x());
+  const std::int64_t whole_y = ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y());
+  const double tiles_x = static_cast<double>(whole_x) * (swapped ? 1 : many.cut);
+  const double tiles_y = static_cast<double>(whole_y) * (swapped ? many.cut : 1);
+  const double clusters = groups * tiles_x * tiles_y * parts;
+  const double waves = std::max(1.0, std::ceil(clusters / (sms * t.ctas / t.cluster)));
   const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
+  const double x_bytes = static_cast<double>(x_rows) * k * 2;
+  const double y_bytes = static_cast<double>(y_rows) * k * 2;
   const auto together = [](double a, double b) {
     return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
   };
@@ -137,14 +191,25 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
       !pair ? 0 : std::max<std::int64_t>(t.shares_x ? t.x() - x_rows : t.n - y_rows, 0);
   const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n +
                       kMissing * (many.missing + static_cast<double>(beyond));
-  const double fill = rows * 32 / kFillBytes * (pair ? kPairFill : 1);
-  const double tile = steps * together(tensor, fill) * (pair ? kPairSteps : 1) + kTileClocks +
+  double fill = rows * 32 / kFillBytes;
+  double steps_of_pair = 1;
+  if (pair) {
+    const bool alone = (t.shares_x ? tiles_y : tiles_x) <= 1;
+    const double once = alone ? is_streamed(t.shares_x ? x_bytes : y_bytes) : 0;
+    steps_of_pair += (1 - once) * (kPairSteps - 1);
+    fill *= once * kPairOnce + (1 - once) * (t.x() == 64 ? kPairAgain : kPairLarge);
+  } else if (waves == 1 && parts == 1 && groups == 1) {
+    fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
+  }
+  const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
                       kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());
   const double work = waves * tile / kClock + kStart + (pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
-  const double x_bytes = static_cast<double>(x_rows) * k * 2;
-  const double y_bytes = static_cast<double>(y_rows) * k * 2;
-  const double memory = groups * (x_bytes + y_bytes) / kMemoryRate + kMemoryStart -
+  const double bytes =
+      groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0));
+  const double idle =  // parts of a tile are many, and each is short
+      parts > 1 ? 1 : idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes);
+  const double memory = bytes / kMemoryRate * idle + kMemoryStart -
                         kSharedStart * (1 - 1.0 / parts) +
                         groups * static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
   const double cache =

@@ -218,6 +218,19 @@ TEST(SimtChoose, ExpectedTimeNeverFallsWhenMGrows) {
   }
 }
 
+/// 384 tiles of 128 x 128 took 1269 us at 710 x 8192 x 3584, nearly as if they were 512: the last
+/// 120 do not have a multiprocessor each. 1133 are expected of 64 x 128.
+TEST(SimtChoose, TilesBehindWholeRoundsMeet) {
+  const auto clocks = [](std::int64_t m, int tile) {
+    const Question q = question(problem(m, 8192, 3584), DType::fp32, kSms, tile);
+    return expected_clocks(q, cuda::simt::choose(q).decision);
+  };
+  constexpr int kLarge = 1, kMiddle = 3;                                // 128 x 128 and 64 x 128
+  EXPECT_NEAR(clocks(710, kLarge) / clocks(1024, kLarge), 0.96, 0.02);  // 384 and 512 tiles
+  EXPECT_LT(clocks(710, kMiddle), 0.94 * clocks(710, kLarge));
+  EXPECT_LT(clocks(540, kLarge), 0.9 * clocks(710, kLarge));  // 320 tiles: the last 56 do
+}
+
 TEST(SimtParams, WhichRunsAreWhole) {
   alignas(256) static float memory[64];
   const auto operand_a = [](const void* data, Strides s, DType input, Reduction r) {

@@ -292,7 +292,9 @@ TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
   for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
     const Geometry& t = kPlainGeometries[i];
     for (const std::int64_t k : {512, 520}) {
-      const GemmArguments g = arguments({t.load, 4096, k});
+      // Rows for a whole tile, whichever side M takes.
+      const std::int64_t m = t.load < t.x() ? t.load : std::max(t.x(), t.n);
+      const GemmArguments g = arguments({m, 4096, k});
       if (!is_taken(choose(g, 132, static_cast<int>(i)))) continue;
       Recorded& r = record();
       ASSERT_TRUE(run(g, kBf16, options(static_cast<int>(i))).ok()) << name(t);
