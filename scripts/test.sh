@@ -63,6 +63,8 @@ fi
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
 fi
+# Tests run side by side, each with as many threads as there are cores: one that waits must not spin.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 results=$PWD/build/results
 rm -rf "$results"
 mkdir -p "$results"

@@ -441,7 +441,8 @@ def subdirectory(bench):
     """add_subdirectory: same target names, nothing of the parent's is touched, no GPU compiler unasked."""
     project = bench.source / "tests/consumers/subdirectory"
     ours = [f"-DDETGEMM_SOURCE={bench.source}", *[o for o in bench.toolchain() if o.startswith("-DCMAKE")]]
-    printed = bench.configure(project, "subdirectory", *ours, "-DDETGEMM_ENABLE_KOKKOS=OFF")
+    printed = bench.configure(project, "subdirectory", *ours, "-DDETGEMM_ENABLE_KOKKOS=OFF",
+                              "-DCMAKE_UNITY_BUILD=ON", "-DDETGEMM_REFERENCE_TILES=")
     expect(printed, "detgemm cuda: no .DETGEMM_ENABLE_CUDA=OFF.* detgemm hip: no .DETGEMM_ENABLE_HIP=OFF")
     expect(printed, "CMAKE_BUILD_TYPE is empty, so detgemm too is compiled without optimisation")
     bench.make("subdirectory")
