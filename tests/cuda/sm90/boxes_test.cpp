@@ -108,8 +108,8 @@ TEST(Sm90Boxes, PairsPayForRowsBehindASharedOperand) {
 TEST(Sm90Boxes, PredictedTimeNeverFallsWhenMGrows) {
   constexpr struct {
     std::int64_t n, k;
-  } kWeights[] = {{4096, 4096},   {28672, 4096}, {8192, 8192},  {1024, 14336}, {3584, 18944},
-                  {57344, 12288}, {2048, 8192},  {2560, 9728},  {4608, 36864}, {7168, 2048}};
+  } kWeights[] = {{4096, 4096},   {28672, 4096}, {8192, 8192}, {1024, 14336}, {3584, 18944},
+                  {57344, 12288}, {2048, 8192},  {2560, 9728}, {4608, 36864}, {7168, 2048}};
   for (const auto& w : kWeights) {
     double before = 0;
     for (std::int64_t m = 1; m <= 1024; ++m) {
