@@ -144,7 +144,7 @@ def test_compiled_templates_are_refused():
 
 @pytest.mark.parametrize("arguments, said", [
     (({torch.bfloat16: "hopper/fp16/chain"},), "it reads torch.float16"), (({}, "x"), "devices has 'x'"),
-    (({torch.float8_e5m2: "hopper/e5m2/chain"},), "aten multiplies fp8 with scales"),
+    (({torch.float8_e5m2: "hopper/e5m2/tree:128"},), "aten multiplies fp8 with scales"),
     (({torch.bfloat16: "hoper/bf16/chain"},), "hoper")])
 def test_wrong_tables_are_refused(arguments, said):
     with pytest.raises(detgemm.DetgemmError, match=said):
