@@ -1,6 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
+option(DETGEMM_PRECOMPILE_TESTS "Read GoogleTest's headers once, not once for every source of a test" OFF)
+
+# detgemm_compile_once(TARGET): a test's source is compiled once and run once, so that more optimisation
+# costs more than it saves, and under sanitizers any.
+function(detgemm_compile_once target)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # detgemm_add_test(NAME SOURCES a.cpp ... [LABELS l ...] [LIBS lib ...] [OWN_MAIN]) builds one GoogleTest
 # executable and registers it as a whole; an executable in which no test ran fails.
 function(detgemm_add_test name)
@@ -8,8 +20,8 @@ function(detgemm_add_test name)
   add_executable(test_${name} ${arg_SOURCES})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(test_${name} PRIVATE detgemm_flags detgemm::core ${arg_LIBS} GTest::gtest)
-  # A test is compiled once and run once: more optimisation costs more than it saves.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  detgemm_compile_once(test_${name})
+  detgemm_precompile(test_${name})
   if(NOT arg_OWN_MAIN)
     target_sources(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
   endif()
@@ -18,6 +30,22 @@ function(detgemm_add_test name)
     set(arg_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# detgemm_precompile(TARGET): with GoogleTest's headers as one target has compiled them for all.
+function(detgemm_precompile target)
+  if(NOT DETGEMM_PRECOMPILE_TESTS)
+    return()
+  endif()
+  if(NOT TARGET detgemm_test_headers)
+    set(source ${PROJECT_BINARY_DIR}/test_headers.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include <gtest/gtest.h>\n")
+    add_library(detgemm_test_headers OBJECT ${source})
+    target_link_libraries(detgemm_test_headers PRIVATE detgemm_flags detgemm::core GTest::gtest)
+    detgemm_compile_once(detgemm_test_headers)
+    target_precompile_headers(detgemm_test_headers PRIVATE <gtest/gtest.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM detgemm_test_headers)
 endfunction()
 
 # Targets of a folder and of those below it.

@@ -44,6 +44,7 @@ stage() {
 # shellcheck disable=SC2317 # called by the trap
 print_stages() {
   trap - EXIT
+  if [ -n "${python:-}" ]; then wait "$python" || true; fi # a stage has failed; nothing is left running
   printf '== time\n'
   printf '%s\n' "${stages[@]}"
   printf '%5d s  in all\n' "$SECONDS"
@@ -78,33 +79,43 @@ test_preset() {
     --output-junit "$results/$1.xml" || status=1
 }
 
-# Several sources at a time take half as long to compile. It is the same for all stages, so that what one
-# has compiled the cache of the compiler has for the others.
-together=-DCMAKE_UNITY_BUILD=ON
+# Several sources at a time take half as long to compile, and GoogleTest's headers half a second of
+# every test's source. It is the same for all stages, so that what one has compiled the cache of the
+# compiler has for the others.
+together=(-DCMAKE_UNITY_BUILD=ON -DDETGEMM_PRECOMPILE_TESTS=ON)
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 if asked host; then
-  stage "host: configure" cmake --preset host $together -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_BUILD_DROPIN=ON
+  stage "host: configure" cmake --preset host "${together[@]}" -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_BUILD_DROPIN=ON
   stage "host: build" cmake --build --preset host
   test_preset host
 fi
 
-# The Python package: a wheel, installed beside PyTorch and without it.
-if asked python; then
+# The Python package: a wheel, installed beside PyTorch and without it. It waits for packages, and its
+# tests come one after the other, so that other stages run beside it.
+python='' python_said=build/python.log
+if asked python && { asked asan || asked tsan || asked cuda || asked hip; }; then
+  (stage "python" tests/python/run.py --results "$results" && code=0 || code=1
+    trap - EXIT
+    printf '%s\n' "${stages[-1]}" >build/python.time
+    exit "$code") >$python_said 2>&1 &
+  python=$!
+elif asked python; then
   stage "python" tests/python/run.py --results "$results" || status=1
 fi
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
 if asked asan; then
-  stage "host-asan: configure" cmake --preset host-asan
+  stage "host-asan: configure" cmake --preset host-asan "${together[@]}"
   stage "host-asan: build" cmake --build --preset host-asan --target \
-    tests_unit tests_cluster tests_conformance tests_fuzz detgemm_cli
+    tests_unit tests_cluster tests_fuzz test_conformance test_conformance_engine detgemm_cli
   # The pages of digits are computed by the host stage; here that took a minute.
   test_preset host-asan -L 'unit|fuzz|cli|golden' -E '^cli_vendors$'
 fi
 
 # What is shared between threads, under ThreadSanitizer.
 if asked tsan; then
-  stage "host-tsan: configure" cmake --preset host-tsan
+  stage "host-tsan: configure" cmake --preset host-tsan "${together[@]}"
   stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency test_cluster
   test_preset host-tsan -R '^(concurrency|cluster)$'
 fi
@@ -119,7 +130,7 @@ elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   # Where no GPU will run the kernels, a sample of them is compiled, and the backend computes nothing.
   kernels=sample
   if nvidia-smi -L >/dev/null 2>&1; then kernels=all; fi
-  stage "cuda-sm90: configure" cmake --preset cuda-sm90 $together -DDETGEMM_CUDA_KERNELS=$kernels \
+  stage "cuda-sm90: configure" cmake --preset cuda-sm90 "${together[@]}" -DDETGEMM_CUDA_KERNELS=$kernels \
     -DDETGEMM_CUDA_PORTABLE_ARCHITECTURES=80 "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG"
   stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli detgemm_cli detgemm_cluster_gpus
   test_preset cuda-sm90 -R '^(cuda|cli_info)|^install\.(prepare|package)\.static$'
@@ -136,7 +147,7 @@ fi
 if ! asked hip; then
   :
 elif command -v clang++-19 >/dev/null; then
-  stage "hip-gfx942: configure" cmake --preset hip-gfx942 $together
+  stage "hip-gfx942: configure" cmake --preset hip-gfx942 "${together[@]}"
   stage "hip-gfx942: build" cmake --build --preset hip-gfx942 --target \
     tests_hip tests_gcn tests_cli detgemm_cli
   test_preset hip-gfx942 -R '^(hip|gcn|cli_info)|^install\.(prepare|package)\.static$'
@@ -144,6 +155,13 @@ else
   left_out hip "there is no clang++-19 on this machine (Debian: clang-19 and lld-19)"
 fi
 
+if [ -n "$python" ]; then
+  wait "$python" || status=1
+  python=''
+  echo "== python"
+  cat $python_said
+  stages+=("$(cat build/python.time), beside the others")
+fi
 print_stages
 python3 scripts/summary.py "$results" || status=1
 exit $status

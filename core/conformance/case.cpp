@@ -163,7 +163,8 @@ void Case::check_order_matters(const Request& request, const Elements& result) {
   reversed.b = rows_reversed(request.b);
   const Oracle& oracle = setting_.oracle;
   if (oracle.backend != nullptr) reversed.options = oracle.options;
-  auto other = run_once(oracle.backend != nullptr ? *oracle.backend : engine(), reversed);
+  const auto other =
+      noted(run_once(oracle.backend != nullptr ? *oracle.backend : engine(), reversed));
   if (other && !(other->d == result)) count_discriminating();
 }
 

@@ -118,7 +118,6 @@ void shared_operand(Case& c) {
     request.a_layout.ld_padding = c.random().between(1, 9);
     request.a_layout.offset = c.random().below(9);
   }
-  request.b_layout = request.a_layout;
   compare(c, request);
 }
 
