@@ -62,7 +62,8 @@ if [ $setup = yes ]; then
   fi
 fi
 if command -v ccache >/dev/null; then
-  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
+  # An empty cache costs a run of the preprocessor per source, unless the compiler tells what was read.
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_DEPEND=1
 fi
 # Tests run side by side, each with as many threads as there are cores: one that waits must not spin.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}

@@ -8,12 +8,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "detgemm/backend.hpp"
+#include "tests/support/finds.hpp"
 
 namespace detgemm {
 namespace {
@@ -42,7 +42,7 @@ std::string header_of(const std::string& name) {
 }
 
 bool names_word(const std::string& text, std::string_view word) {
-  return std::regex_search(text, std::regex("\\b" + std::string(word) + "\\b"));
+  return test::finds(text, "\\b" + std::string(word) + "\\b");
 }
 
 /// The arithmetics and reductions that a text names.

@@ -7,13 +7,13 @@
 
 #include <array>
 #include <cmath>
-#include <regex>
 #include <string>
 
 #include "backends/skeleton/skeleton.hpp"
 #include "core/contract/leaf_scales.hpp"
 #include "detgemm/grouped.hpp"
 #include "detgemm/plan.hpp"
+#include "tests/support/finds.hpp"
 
 namespace detgemm {
 namespace {
@@ -110,7 +110,7 @@ TEST(Scales, AreRefusedWithASentence) {
     const Status status = small.run();
     ASSERT_FALSE(status) << row.sentence;
     EXPECT_EQ(status.code(), Errc::invalid_argument) << status.message();
-    EXPECT_TRUE(std::regex_search(status.message(), std::regex(row.sentence)))
+    EXPECT_TRUE(test::finds(status.message(), row.sentence))
         << "said:   " << status.message() << "\nwanted: " << row.sentence;
     EXPECT_TRUE(small.untouched()) << row.sentence;
   }
@@ -248,7 +248,7 @@ TEST(LineScales, AreRefusedWithASentence) {
     const Status status = small.run();
     ASSERT_FALSE(status) << row.sentence;
     EXPECT_EQ(status.code(), row.code) << status.message();
-    EXPECT_TRUE(std::regex_search(status.message(), std::regex(row.sentence)))
+    EXPECT_TRUE(test::finds(status.message(), row.sentence))
         << "said:   " << status.message() << "\nwanted: " << row.sentence;
     EXPECT_TRUE(small.untouched()) << row.sentence;
   }

@@ -91,6 +91,18 @@ void metadata_line(std::string_view raw, std::vector<KernelText>& kernels) {
   }
 }
 
+/// Takes a line from the text.
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+std::string_view without_comment(std::string_view line) {
+  const std::string_view code = line.substr(0, line.find(';'));
+  return trimmed(code.substr(0, code.find("//")));
+}
+
 }  // namespace
 
 std::uint32_t KernelText::descriptor(const std::string& name) const {
@@ -98,38 +110,31 @@ std::uint32_t KernelText::descriptor(const std::string& name) const {
   return found == amdhsa.end() ? 0 : found->second;
 }
 
-std::vector<KernelText> parse_assembly(std::string_view text) {
+std::vector<KernelText> list_kernels(std::string_view text) {
   std::vector<KernelText> kernels;
   std::vector<KernelText> described;  // in the metadata
-  KernelText function;                // the one being read: a kernel if a descriptor follows
+  KernelText function;                // the last one: a kernel if a descriptor follows
   std::string architecture;
   std::string declared;  // in the last .type NAME,@function
-  bool in_code = false, in_descriptor = false, in_metadata = false;
+  bool in_descriptor = false, in_metadata = false;
   for (int line = 1; !text.empty(); ++line) {
-    const std::string_view raw = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), raw.size() + 1));
+    const std::string_view raw = next_line(text);
     if (trimmed(raw) == ".end_amdgpu_metadata") in_metadata = false;
     if (in_metadata) metadata_line(raw, described);
-    std::string_view code = raw.substr(0, raw.find(';'));
-    code = trimmed(code.substr(0, code.find("//")));
+    const std::string_view code = without_comment(raw);
     if (code.empty() || in_metadata) continue;
     if (code.back() == ':') {
       const std::string label(code.substr(0, code.size() - 1));
-      if (label == declared) {
-        function = {label, architecture, {}, {}, {}, {}};
-        in_code = true;
-        declared.clear();
-      } else if (label.rfind(".Lfunc_end", 0) == 0) {
-        in_code = false;
-      } else if (in_code) {
-        function.labels[label] = static_cast<std::uint32_t>(function.code.size());
-      }
+      if (label != declared) continue;
+      std::string_view body = text.substr(0, text.find(".Lfunc_end"));
+      body = body.substr(0, body.find(".amdhsa_kernel"));  // which describes a kernel
+      function = {label, architecture, {}, {}, {}, {}, body, line + 1};
+      text.remove_prefix(function.body.size());
+      line += static_cast<int>(std::count(function.body.begin(), function.body.end(), '\n'));
+      declared.clear();
       continue;
     }
-    if (code[0] != '.') {
-      if (in_code) function.code.push_back(statement(code, line));
-      continue;
-    }
+    if (code[0] != '.') continue;
     const auto parts = words(code);
     const std::string_view first = parts.at(0);
     if (first == ".amdgpu_metadata") in_metadata = true;
@@ -156,6 +161,26 @@ std::vector<KernelText> parse_assembly(std::string_view text) {
       k.amdhsa.merge(d.amdhsa);
     }
   }
+  return kernels;
+}
+
+void read_code(KernelText& kernel) {
+  std::string_view text = kernel.body;
+  for (int line = kernel.first_line; !text.empty(); ++line) {
+    const std::string_view code = without_comment(next_line(text));
+    if (code.empty()) continue;
+    if (code.back() == ':') {
+      kernel.labels[std::string(code.substr(0, code.size() - 1))] =
+          static_cast<std::uint32_t>(kernel.code.size());
+    } else if (code[0] != '.') {
+      kernel.code.push_back(statement(code, line));
+    }
+  }
+}
+
+std::vector<KernelText> parse_assembly(std::string_view text) {
+  std::vector<KernelText> kernels = list_kernels(text);
+  for (KernelText& kernel : kernels) read_code(kernel);
   return kernels;
 }
 

@@ -35,11 +35,18 @@ struct KernelText {
   std::map<std::string, std::uint32_t> labels;  ///< label to index in code
   std::map<std::string, std::uint32_t> amdhsa;  ///< the descriptor's .amdhsa_NAME VALUE
   std::vector<Argument> arguments;
+  std::string_view body;  ///< its part of the text, to the end of its instructions
+  int first_line = 0;     ///< of the body
   std::uint32_t descriptor(const std::string& name) const;  ///< 0 where there is none
 };
 
-/// All kernels of an assembly text as clang 19 prints it. Throws std::runtime_error on text that
-/// is not of that form.
+/// All kernels of an assembly text as clang 19 prints it, without their instructions and labels,
+/// which take nearly all of the time: read_code() adds those, as long as the text lives. Throws
+/// std::runtime_error on text that is not of that form.
+std::vector<KernelText> list_kernels(std::string_view text);
+void read_code(KernelText& kernel);
+
+/// All kernels with their instructions.
 std::vector<KernelText> parse_assembly(std::string_view text);
 
 }  // namespace detgemm::gcn

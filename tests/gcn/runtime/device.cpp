@@ -110,7 +110,8 @@ Error Device::parse(const std::filesystem::path& code_object, Module& out) const
     if (part.path().extension() == ".s") texts.push_back(part.path());
   }
   for (const auto& text : texts) {
-    for (KernelText& kernel : parse_assembly(read_file(text))) {
+    out.files.push_back(std::make_unique<const std::string>(read_file(text)));
+    for (KernelText& kernel : list_kernels(*out.files.back())) {
       if (kernel.architecture != architecture) return kNoBinaryForGpu;
       const std::string name = kernel.name;
       out.texts[name] = std::make_unique<KernelText>(std::move(kernel));

@@ -55,9 +55,16 @@ struct Event {
   std::chrono::steady_clock::time_point time;
 };
 
+/// A kernel of a module, decoded by its first launch: a program that asks for all of them runs few.
+struct Function {
+  const KernelText* text = nullptr;
+  std::unique_ptr<const Kernel> kernel;
+};
+
 struct Module {
-  std::map<std::string, std::unique_ptr<KernelText>> texts;
-  std::map<std::string, std::unique_ptr<Kernel>> kernels;  ///< decoded when first asked for
+  std::vector<std::unique_ptr<const std::string>> files;     ///< that the texts are parts of
+  std::map<std::string, std::unique_ptr<KernelText>> texts;  ///< without instructions
+  std::map<std::string, Function> functions;
 };
 
 class Device {

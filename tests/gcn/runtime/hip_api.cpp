@@ -254,24 +254,39 @@ HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) 
     auto* m = static_cast<Module*>(module);
     const auto text = m->texts.find(name);
     if (text == m->texts.end()) return kNotFound;
-    try {
-      auto& kernel = m->kernels[name];
-      if (!kernel) kernel = std::make_unique<Kernel>(*text->second);
-      *out = kernel.get();
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-      return kInvalidImage;
-    }
+    Function& function = m->functions[name];
+    function.text = text->second.get();
+    *out = &function;
     return kSuccess;
   });
 }
+
+namespace {
+
+/// Null, after a sentence, for instructions that are not modelled.
+const Kernel* decoded(Function& function) {
+  try {
+    if (!function.kernel) {
+      KernelText whole = *function.text;
+      read_code(whole);
+      function.kernel = std::make_unique<const Kernel>(std::move(whole));
+    }
+    return function.kernel.get();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
 
 HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                      void* stream, void** parameters, void** extra) {
   return call([&](Device& d) {
-    const auto* kernel = static_cast<const Kernel*>(function);
-    if (kernel == nullptr) return kInvalidHandle;
+    if (function == nullptr) return kInvalidHandle;
+    const Kernel* const kernel = decoded(*static_cast<Function*>(function));
+    if (kernel == nullptr) return kInvalidImage;
     Launch launch{{gx, gy, gz}, {bx, by, bz}, shared, {}, false};
     const std::uint64_t threads = std::uint64_t{bx} * by * bz;
     const std::uint32_t max_threads = kernel->text.descriptor("max_flat_workgroup_size");
