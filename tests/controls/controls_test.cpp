@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
@@ -109,10 +110,16 @@ TEST_P(Controls, TheReproLinesCaseFailsByItself) {
   ASSERT_FALSE(first->cells.front().failures.empty());
   const Failure& failure = first->cells.front().failures.front();
   options.only_case = failure.case_index;
-  const auto again = run_conformance(options);
-  ASSERT_TRUE(again.ok());
-  ASSERT_EQ(again->cells.front().failures.size(), 1U);
-  EXPECT_EQ(again->cells.front().failures.front().problem, failure.problem);
+  // Where threads race, a case alone may be done before the last call has begun.
+  const int tries = races(control()) ? 20 : 1;
+  std::vector<Failure> found;
+  for (int i = 0; i < tries && found.empty(); ++i) {
+    const auto again = run_conformance(options);
+    ASSERT_TRUE(again.ok());
+    found = again->cells.front().failures;
+  }
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().problem, failure.problem);
 }
 
 std::string test_name(const testing::TestParamInfo<std::size_t>& info) {
