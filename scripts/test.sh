@@ -6,13 +6,13 @@
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
 # machine without a GPU can. Words choose stages; without any, all run that this machine has a compiler
 # for. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
-# Minutes on two idle cores, with an empty compiler cache / with what earlier stages left in it:
-#   --host       the host alone: 7 / 3.5
-#   --python     the Python package, with PyTorch and without: 2
-#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 5
+# Minutes on two idle cores with an empty compiler cache, 26 in all; with a full one it is half of that:
+#   --host       the host alone: 8
+#   --python     the Python package, with PyTorch and without: 2.5, and 5 beside other stages
+#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 6.5
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
-#   --cuda       the CUDA component, with nvcc: 4; what needs a device is skipped with a reason
-#   --hip        the HIP component, with clang-19: 4; an interpreter executes its kernels
+#   --cuda       the CUDA component, with nvcc: 5.5; what needs a device is skipped with a reason
+#   --hip        the HIP component, with clang-19: 4.5; an interpreter executes its kernels
 #   --no-setup   install nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
