@@ -44,7 +44,7 @@ stage() {
 # shellcheck disable=SC2317 # called by the trap
 print_stages() {
   trap - EXIT
-  if [ -n "${python:-}" ]; then wait "$python" || true; fi # a stage has failed; nothing is left running
+  if [ -n "${python:-}" ]; then wait "$python" || true; fi # a stage has failed, and nothing may outlive it
   printf '== time\n'
   printf '%s\n' "${stages[@]}"
   printf '%5d s  in all\n' "$SECONDS"
@@ -96,8 +96,8 @@ fi
 # tests come one after the other, so that other stages run beside it.
 python='' python_said=build/python.log
 if asked python && { asked asan || asked tsan || asked cuda || asked hip; }; then
-  (stage "python" tests/python/run.py --results "$results" && code=0 || code=1
-    trap - EXIT
+  (code=0
+    stage "python" tests/python/run.py --results "$results" || code=1
     printf '%s\n' "${stages[-1]}" >build/python.time
     exit "$code") >$python_said 2>&1 &
   python=$!

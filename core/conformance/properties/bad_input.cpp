@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <string>
+
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {

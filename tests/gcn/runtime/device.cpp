@@ -114,10 +114,10 @@ Error Device::parse(const std::filesystem::path& code_object, Module& out) const
     for (KernelText& kernel : list_kernels(*out.files.back())) {
       if (kernel.architecture != architecture) return kNoBinaryForGpu;
       const std::string name = kernel.name;
-      out.texts[name] = std::make_unique<KernelText>(std::move(kernel));
+      out.functions[name].text = std::move(kernel);
     }
   }
-  return out.texts.empty() ? kFileNotFound : kSuccess;
+  return out.functions.empty() ? kFileNotFound : kSuccess;
 }
 
 Error Device::load(const void* image, Module*& out) {

@@ -57,13 +57,12 @@ struct Event {
 
 /// A kernel of a module, decoded by its first launch: a program that asks for all of them runs few.
 struct Function {
-  const KernelText* text = nullptr;
+  KernelText text;  ///< without instructions
   std::unique_ptr<const Kernel> kernel;
 };
 
 struct Module {
-  std::vector<std::unique_ptr<const std::string>> files;     ///< that the texts are parts of
-  std::map<std::string, std::unique_ptr<KernelText>> texts;  ///< without instructions
+  std::vector<std::unique_ptr<const std::string>> files;  ///< that the texts are parts of
   std::map<std::string, Function> functions;
 };
 

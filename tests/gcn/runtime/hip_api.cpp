@@ -252,11 +252,9 @@ HIP_EXPORT int hipModuleUnload(void*) { return kSuccess; }  // modules are kept 
 HIP_EXPORT int hipModuleGetFunction(void** out, void* module, const char* name) {
   return call([&](Device&) {
     auto* m = static_cast<Module*>(module);
-    const auto text = m->texts.find(name);
-    if (text == m->texts.end()) return kNotFound;
-    Function& function = m->functions[name];
-    function.text = text->second.get();
-    *out = &function;
+    const auto found = m->functions.find(name);
+    if (found == m->functions.end()) return kNotFound;
+    *out = &found->second;
     return kSuccess;
   });
 }
@@ -267,7 +265,7 @@ namespace {
 const Kernel* decoded(Function& function) {
   try {
     if (!function.kernel) {
-      KernelText whole = *function.text;
+      KernelText whole = function.text;
       read_code(whole);
       function.kernel = std::make_unique<const Kernel>(std::move(whole));
     }
