@@ -49,9 +49,9 @@ struct RingSlabs {
 /// addresses that mirror those of stage_slab_16. `chunk` counts chunks of 8 columns in the slab.
 template <class T, int kWidth>
 __device__ __forceinline__ void load_c_16(std::uint32_t block, bool along_x, int chunk, DType type,
-                                          float* c) {
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32 % 4;
+                                          int thread, float* c) {
+  const int lane = thread % 32;
+  const int warp = thread / 32;
   const int in_matrix = lane % 8;
   const int half = lane / 8 % 2;
   const int at = chunk + (kWidth == 16 ? lane / 16 : 0);
@@ -88,9 +88,9 @@ __device__ __forceinline__ void load_c_16(std::uint32_t block, bool along_x, int
 
 /// The same for fp32 in rows along y, at addresses that mirror those of stage_slab_32.
 template <class T, int kWidth>
-__device__ __forceinline__ void load_c_32(std::uint32_t block, int chunk, float* c) {
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32 % 4;
+__device__ __forceinline__ void load_c_32(std::uint32_t block, int chunk, int thread, float* c) {
+  const int lane = thread % 32;
+  const int warp = thread / 32;
 #pragma unroll
   for (int i = 0; i < kWidth / 4; ++i) {  // both halves of 16 rows, then the next 8 columns
     const int x = warp * 16 + i % 2 * 8 + lane / 4;
@@ -111,6 +111,9 @@ __device__ __forceinline__ void add_ring_c(const SharedLayout<T>& shared, const 
   constexpr int kWidth = T::kSlab == 8 ? 8 : 16;
   RingSlabs<T, true> ring_16{shared, group, cursor};
   RingSlabs<T, false> ring_32{shared, group, cursor};
+  // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
+  std::uint32_t thread = threadIdx.x % 128;
+  ptx::pin(thread);
   const auto block_of = [&](auto& ring, int column, int i) {
     using Slabs = typename std::remove_reference_t<decltype(ring)>::Slabs;
     return (column % Slabs::kSlab == 0 && i == 0 ? ring.begin(column / Slabs::kSlab)
@@ -125,10 +128,10 @@ __device__ __forceinline__ void add_ring_c(const SharedLayout<T>& shared, const 
       if (shape.c.is_16) {
         const std::uint32_t block = block_of(ring_16, column, i);
         const int chunk = column % T::kSlab / 8;
-        load_c_16<T, kWidth>(block, shape.c.x_contiguous, chunk, shape.output, c);
+        load_c_16<T, kWidth>(block, shape.c.x_contiguous, chunk, shape.output, thread, c);
       } else {
         const std::uint32_t block = block_of(ring_32, column, i);
-        load_c_32<T, kWidth>(block, column % T::kSlabFp32 / 8, c);
+        load_c_32<T, kWidth>(block, column % T::kSlabFp32 / 8, thread, c);
       }
 #pragma unroll
       for (int e = 0; e < kWidth / 2; ++e) {
@@ -182,8 +185,10 @@ __device__ __forceinline__ void start_chains(const SharedLayout<T>& shared,
   using Slabs = CSlabs<T, false>;
   RingSlabs<T, false> ring{shared, group, cursor};
   const std::uint32_t on = g.continue_from_c ? 1 : 0;
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32 % 4;
+  std::uint32_t thread = threadIdx.x % 128;
+  ptx::pin(thread);  // of every tile, as in add_ring_c
+  const int lane = thread % 32;
+  const int warp = thread / 32;
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll

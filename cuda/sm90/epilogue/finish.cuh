@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cuda/sm90/epilogue/activated.cuh"
 #include "cuda/sm90/epilogue/general.cuh"
 #include "cuda/sm90/epilogue/registers.cuh"
 
@@ -11,15 +12,26 @@ namespace detgemm::cuda::sm90 {
 /// From the accumulators of a tile to D. Which of the ways it goes is decided on the host, for all
 /// tiles alike:
 ///
-///   accumulators -> [alpha, C, bias, relu in registers] -> boxes -> TMA                 -> D
+///   accumulators -> [alpha, C, bias, relu in registers] -> [activation] -> boxes -> TMA -> D
 ///                                                       `> pieces, any epilogue, stores -> D
+///
+/// In tiles that load few rows, the pieces share out an activation between all threads, which
+/// chunks would leave to one warp.
 template <class T>
 __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                        const LaunchShape& shape, const GemmArguments& g, int group,
                                        RingCursor<T::kStages>& cursor, TileBias<T>& bias,
                                        int& box_index, int x0, int y0, Accumulators<T>& acc) {
   if (shape.finishes) finish_in_registers<T>(shared, shape, g, group, cursor, bias, x0, y0, acc);
-  if (shape.d_by_tma) {
+  const Activation activation = g.epilogue.activation;
+  const bool activates = activation != Activation::none && activation != Activation::relu;
+  if constexpr (kActivatesInChunks && !Pieces<T>::kOfGroup) {
+    if (shape.d_by_tma && activates) {
+      store_activated<T>(shared, maps.d, shape, activation, group, box_index, acc, x0, y0);
+      return;
+    }
+  }
+  if (shape.d_by_tma && !activates) {
     store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0);
   } else {
     finish_general<T>(shared, g, shape, group, x0, y0, acc);

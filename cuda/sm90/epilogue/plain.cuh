@@ -46,6 +46,34 @@ __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d,
   }
 }
 
+/// Stages rounded outputs of a warp, 16 x by 8 or 16 y, in the order of its accumulators: as
+/// stage_slab_16, from chunk `chunk` of 8 columns of the slab on.
+template <class T, std::size_t kPairs>
+__device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, int chunk,
+                                               const std::uint32_t (&pair)[kPairs], int lane,
+                                               int warp) {
+  const int in_matrix = lane % 8;
+  const int half = lane / 8 % 2;
+  if constexpr (kPairs == 2) {
+    if (along_x) {
+      ptx::stmatrix_x2<true>(swizzled<128>(box, chunk * 8 + in_matrix, warp * 2 + half), pair[0],
+                             pair[1]);
+    } else {
+      ptx::stmatrix_x2<false>(
+          swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, chunk), pair[0], pair[1]);
+    }
+  } else {
+    const int at = chunk + lane / 16;
+    if (along_x) {
+      ptx::stmatrix_x4<true>(swizzled<128>(box, at * 8 + in_matrix, warp * 2 + half), pair[0],
+                             pair[1], pair[2], pair[3]);
+    } else {
+      ptx::stmatrix_x4<false>(swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, at),
+                              pair[0], pair[1], pair[2], pair[3]);
+    }
+  }
+}
+
 /// Stages a slab of 64 x by kSlabFp32 y as fp32. NaN leaves the tensor core as 0x7fffffff, the
 /// canonical NaN, and no zero is negative, so fp32 accumulators are stored as they are.
 template <class T, bool kAlongX>
@@ -86,9 +114,12 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
   constexpr int kSlab = k16 ? T::kSlab : T::kSlabFp32;
   constexpr int kSlabs = T::kN / kSlab;
   constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32 % 4;
-  const bool leader = (kAlongX ? threadIdx.x % 128 : threadIdx.x % 32) == 0;
+  // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
+  std::uint32_t thread = threadIdx.x % 128;
+  ptx::pin(thread);
+  const int lane = static_cast<int>(thread % 32);
+  const int warp = static_cast<int>(thread / 32);
+  const bool leader = (kAlongX ? thread : thread % 32) == 0;
   const auto sync = [&] {
     if constexpr (kAlongX) {
       ptx::bar_sync(kGroupBarrier + group, 128);

@@ -144,7 +144,7 @@ void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& s) 
   s.in_registers = may_use_registers && (e.beta == 0.0F || s.c.stages > 0);
   s.finishes = s.in_registers && (e.alpha != 1.0F || e.beta != 0.0F || e.has_bias || relu ||
                                   (g.continue_from_c && g.k == 0));
-  s.d_by_tma = s.in_registers && (relu || e.activation == Activation::none) &&
+  s.d_by_tma = s.in_registers && suits_chunks(e.activation, g.output) &&
                lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
 }
 

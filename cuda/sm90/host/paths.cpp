@@ -52,10 +52,6 @@ void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) 
   q.form = form_of(plain && aligned && tma, q.family, q);
 }
 
-/// An activation is no work for accumulators in registers: its code is long, and all of them would
-/// need it.
-bool is_light(Activation a) { return a == Activation::none || a == Activation::relu; }
-
 /// Ordinary stores want the lines of D along y, and so does the ring an fp32 C.
 Roles roles_for(const GemmArguments& g, const Question& q) {
   if (q.family != Family::chain && q.family != Family::leaves) return Roles::any;
@@ -94,7 +90,7 @@ void ask(const GemmArguments& g, Question& q) {
   if (single && q.forced < 0 && (g.k == 0 || !g.continue_from_c)) q.reduction = {};
   const Problem p = make_problem(g, false, false, false);
   const bool registers_finish =
-      is_light(g.epilogue.activation) &&
+      suits_chunks(g.epilogue.activation, g.output) &&
       (g.epilogue.beta == 0.0F || lines_suit_tma(g.c, g.cs, g.m, g.n, g.c_type));
   q.a_mn = p.x.mn_major;
   q.b_mn = p.y.mn_major;
@@ -125,7 +121,7 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
       spec.k <= 1 && (spec.op_a == Op::transpose || (spec.op_b == Op::none && spec.n > 1));
   const std::int64_t row_bytes = spec.n * (spec.contract.output == DType::fp32 ? 4 : 2);
   set_family(spec.n < kMaxRows && spec.k < kMaxRows && whole_blocks(q), !odd_rows, true,
-             row_bytes % 16 == 0 && is_light(spec.activation), q);
+             row_bytes % 16 == 0 && suits_chunks(spec.activation, spec.contract.output), q);
   return q;
 }
 

@@ -10,6 +10,11 @@ namespace detgemm::cuda::sm90::ptx {
 /// A value as of here: it is not computed earlier, where it would take a register for longer.
 __device__ __forceinline__ void pin(std::uint32_t& value) { asm volatile("" : "+r"(value)); }
 
+/// to = from, as an instruction that stays in its branch.
+__device__ __forceinline__ void copy(float& to, float from) {
+  asm volatile("mov.b32 %0, %1;" : "=f"(to) : "f"(from));
+}
+
 /// sum = sum + value to nearest even, in the sum's own register.
 __device__ __forceinline__ void add_rn_f32(float& sum, float value) {
   asm volatile("add.rn.f32 %0, %0, %1;" : "+f"(sum) : "f"(value));

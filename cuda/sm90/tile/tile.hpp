@@ -15,6 +15,16 @@ namespace detgemm::cuda::sm90 {
 
 inline constexpr int kBlockK = 64;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
+/// Whether activated outputs of 16 bits leave through TMA as bare ones do, whichever matrix is on the
+/// x side. If not, they take the pieces of the general epilogue, and roles that suit it.
+inline constexpr bool kActivatesInChunks = true;
+
+/// Whether outputs can leave through TMA after an activation. relu is one operation of registers.
+constexpr bool suits_chunks(Activation activation, DType output) {
+  return activation == Activation::none || activation == Activation::relu ||
+         (kActivatesInChunks && output != DType::fp32);
+}
+
 /// The tensor maps with which a wgmma kernel is launched. `d` is used where TMA stores D, and `c`
 /// where TMA brings C.
 struct LaunchMaps {
@@ -55,7 +65,8 @@ struct LaunchShape {
   bool in_registers = false;
   bool finishes = false;
   /// D leaves through TMA. Else it passes through shared memory once more, for what registers do
-  /// not do: activations, a C that TMA does not bring, and a D that TMA does not take.
+  /// not do: activations of fp32 outputs, a C that TMA does not bring, and a D that TMA does not
+  /// take.
   bool d_by_tma = false;
 };
 
