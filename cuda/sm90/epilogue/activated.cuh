@@ -126,7 +126,7 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
     }
     float v[C::kEach];
     take_chunk<T>(chunk, acc, v);
-    std::uint32_t packed[C::kPairs];
+    std::uint32_t packed[C::kPairs] = {};
     activate_chunk<C::kPairs>(activation, shape.output, v, packed);
     __syncwarp();  // lanes part over pairs that are not decided
     stage_chunk_16<T>(box, along_x, at * (C::kColumns / 8), packed, thread % 32, thread / 32);

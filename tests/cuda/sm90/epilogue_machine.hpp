@@ -9,6 +9,7 @@
 #include <barrier>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -18,7 +19,8 @@
 
 /// Stands in for the headers of cuda/sm90/ptx where the epilogues of a consumer group run on the
 /// host, 128 threads at once (epilogue_machine_test.cpp). Shared memory is an array; barriers of a
-/// warp and of the group are real. The special function unit is off by as much as it may be.
+/// warp and of the group are real. The special function unit is off by as much as it may be. TMA
+/// reads a box as late as it may: when its thread waits until it has.
 #undef __device__
 #define __device__
 #undef __host__
@@ -47,6 +49,70 @@ V load(std::uint32_t from) {
 template <class V>
 void store(std::uint32_t to, const V& value) {
   std::memcpy(shared_memory.data() + to, &value, sizeof value);
+}
+
+/// D as a tensor map describes it: lines of 16-bit elements, and a box of some of them.
+struct OutputMap {
+  std::uint16_t* data = nullptr;
+  int along = 0, lines = 0;  ///< extents
+  int ld = 0;
+  int box_along = 0, box_lines = 0;
+};
+inline OutputMap output_map;
+
+/// A store that TMA was asked for. A box is written as `swizzled` says, 8 elements per chunk.
+struct OutputStore {
+  int along, line;
+  std::uint32_t box;
+  int group;  ///< of its thread's stores
+
+  void run() const {
+    const OutputMap& m = output_map;
+    const int chunks = m.box_along / 8;
+    for (int i = 0; i < m.box_lines * m.box_along; ++i) {
+      const int row = i / m.box_along, column = i % m.box_along;
+      const std::uint32_t at = box + static_cast<std::uint32_t>(row * m.box_along * 2);
+      // The pattern of the address, not of the row in the box.
+      const int turn = chunks == 8 ? at / 128 % 8 : chunks == 4 ? at / 128 % 4 : chunks == 2 ? at / 128 % 2 : 0;
+      const int to_line = line + row, to = along + column;
+      if (to_line < 0 || to_line >= m.lines || to < 0 || to >= m.along) continue;
+      m.data[to_line * m.ld + to] = load<std::uint16_t>(
+          at + static_cast<std::uint32_t>((column / 8 ^ turn) * 16 + column % 8 * 2));
+    }
+  }
+};
+inline thread_local std::vector<OutputStore> stores;
+inline thread_local int store_groups = 0;
+
+/// Runs the stores of all but the last `pending` groups of this thread.
+inline void run_stores(int pending) {
+  std::erase_if(stores, [&](const OutputStore& one) {
+    const bool due = one.group < store_groups - pending;
+    if (due) one.run();
+    return due;
+  });
+}
+
+/// The addresses that the lanes of a warp give for matrices of 8 rows.
+inline std::uint32_t rows_of_matrices[4][32];
+
+/// Stores `count` matrices of 8 x 8 elements of 16 bits, of which a lane has two of one row each.
+inline void store_matrices(std::uint32_t row, bool transposed, int count,
+                           const std::uint32_t* pairs) {
+  const unsigned lane = thread_index.x % 32;
+  auto& rows = rows_of_matrices[thread_index.x / 32 % 4];
+  rows[lane] = row;
+  warps[thread_index.x / 32 % 4].arrive_and_wait();
+  for (int i = 0; i < count; ++i) {
+    for (unsigned e = 0; e < 2; ++e) {
+      const unsigned x = lane / 4, y = lane % 4 * 2 + e;
+      const std::uint32_t line = rows[static_cast<unsigned>(i) * 8 + (transposed ? y : x)];
+      if (line % 16 != 0) std::abort();
+      store(line + (transposed ? x : y) * 2,
+            static_cast<std::uint16_t>(pairs[i] >> (e * 16)));
+    }
+  }
+  warps[thread_index.x / 32 % 4].arrive_and_wait();
 }
 
 }  // namespace detgemm::test
@@ -93,6 +159,7 @@ inline std::uint32_t cvt_rn_f16x2_f32(float high, float low) {
   return static_cast<std::uint32_t>(one(high)) << 16 | one(low);
 }
 inline void pin(std::uint32_t&) {}
+inline void copy(float& to, float from) { to = from; }
 template <int kCount>
 void pin(float (&)[kCount]) {}
 
@@ -141,16 +208,34 @@ struct Wgmma {
   static void run(float (&)[N / 2], std::uint64_t, std::uint64_t) {}
 };
 template <bool kTransposed>
-void stmatrix_x2(std::uint32_t, std::uint32_t, std::uint32_t) {}
+void stmatrix_x2(std::uint32_t to, std::uint32_t first, std::uint32_t second) {
+  const std::uint32_t pairs[] = {first, second};
+  test::store_matrices(to, kTransposed, 2, pairs);
+}
 template <bool kTransposed>
-void stmatrix_x4(std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t) {}
+void stmatrix_x4(std::uint32_t to, std::uint32_t first, std::uint32_t second, std::uint32_t third,
+                 std::uint32_t fourth) {
+  const std::uint32_t pairs[] = {first, second, third, fourth};
+  test::store_matrices(to, kTransposed, 4, pairs);
+}
 inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t) {}
 inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, int, std::uint32_t) {}
 inline void tma_multicast(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t,
                           std::uint16_t) {}
-inline void tma_store(const CUtensorMap*, int, int, std::uint32_t) {}
-inline void tma_store_commit() {}
+inline void tma_store(const CUtensorMap*, int along, int line, std::uint32_t box) {
+  test::stores.push_back({along, line, box, test::store_groups});
+}
+inline void tma_store_commit() { ++test::store_groups; }
 template <int kPending>
-void tma_store_wait_read() {}
+void tma_store_wait_read() {
+  test::run_stores(kPending);
+}
+// For finish_in_registers and the C of the ring, which are named here and not tested.
+inline void prefetch_global_l2(const void*) {}
+template <bool kTransposed>
+void ldmatrix_x2(std::uint32_t*, std::uint32_t) {}
+template <bool kTransposed>
+void ldmatrix_x4(std::uint32_t*, std::uint32_t) {}
+inline void ld_shared_v2_f32_if(std::uint32_t, std::uint32_t, float*) {}
 
 }  // namespace detgemm::cuda::sm90::ptx

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The general epilogue of the SM90 kernels on the host, thread by thread: every output of a tile
-// has the bits of the epilogue's own operations, wherever D begins, and nothing else is written.
+// The epilogues of the SM90 kernels on the host, thread by thread: every output of a tile has the
+// bits of the epilogue's own operations, wherever D begins, and nothing else is written.
 
 #include "tests/cuda/sm90/epilogue_machine.hpp"
 
@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-#include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/epilogue/finish.cuh"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -129,6 +129,127 @@ TEST(Sm90Epilogue, EveryTileHasTheBitsOfTheOperationsWhereverDBegins) {
   check_all<stream(16, 248)>();
   check_all<stream(8, 24)>();
   check_all<narrow(8, 4, 1)>();
+}
+
+/// D through TMA, whose lines are at multiples of 16 bytes.
+struct Through {
+  DType output;
+  Activation activation;
+  bool swapped;        ///< the bias runs along x
+  bool along_x;        ///< and lines of D do
+  int x_rows, y_rows;  ///< of the problem
+  int x0, y0;          ///< where the first tile begins; another one is behind it along y
+};
+
+/// Runs the whole epilogue of two tiles with the accumulators `tile`, one after the other, and
+/// returns D with poison around it.
+template <class T>
+std::vector<std::uint16_t> run_through(const Through& w, int ld, const Epilogue& epilogue,
+                                       const std::vector<float>& bias, std::vector<float>& tile) {
+  const int lines = w.along_x ? w.y_rows : w.x_rows;
+  std::vector<std::uint16_t> memory(static_cast<std::size_t>(lines * ld + 64), kPoison);
+  test::output_map = w.along_x
+                         ? test::OutputMap{memory.data(), w.x_rows, w.y_rows, ld, 64, T::kSlab}
+                         : test::OutputMap{memory.data(), w.y_rows, w.x_rows, ld, T::kSlab, 16};
+  GemmArguments g{};
+  g.d = memory.data();
+  g.ds = w.along_x != w.swapped ? Strides{1, ld} : Strides{ld, 1};
+  g.output = w.output;
+  g.epilogue = epilogue;
+  g.bias = bias.data();
+  g.bias_type = DType::fp32;
+  LaunchShape shape;
+  shape.x_rows = w.x_rows;
+  shape.y_rows = w.y_rows;
+  shape.d_x_contiguous = w.along_x;
+  shape.d_y_contiguous = !w.along_x;
+  shape.swapped = w.swapped;
+  shape.output = w.output;
+  shape.in_registers = shape.finishes = shape.d_by_tma = true;
+  const LaunchMaps maps{};
+  const SharedLayout<T> shared(nullptr);
+  for (int group = 0; group < T::kGroups; ++group) {
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 128; ++t) {
+      threads.emplace_back([&, t] {
+        threadIdx.x = static_cast<unsigned>(group + 1) * 128 + t;
+        int box_index = 0;
+        RingCursor<T::kStages> cursor;
+        for (int y0 = w.y0; y0 < w.y0 + 2 * T::kN; y0 += T::kN) {
+          const auto acc = std::make_unique<float[][T::kN / 2]>(T::kBlocks);
+          for (int i = 0; i < T::kBlocks; ++i) {
+            for (int j = 0; j < T::kN / 2; ++j) {
+              const int x = (group * T::kBlocks + i) * 64 +
+                            static_cast<int>(t / 32 * 16 + t % 32 / 4) + j / 2 % 2 * 8;
+              acc[i][j] = row_of(tile, x, j / 4 * 8 + static_cast<int>(t % 4) * 2 + j % 2, T::kN);
+            }
+          }
+          TileBias<T> of_tile;
+          if constexpr (T::kLoadsBiasEarly) of_tile.load(g, shape, group, w.x0, y0);
+          finish<T>(shared, maps, shape, g, group, cursor, of_tile, box_index, w.x0, y0,
+                    *reinterpret_cast<Accumulators<T>*>(acc.get()));
+        }
+        test::run_stores(0);
+      });
+    }
+    for (std::thread& one : threads) one.join();
+  }
+  return memory;
+}
+
+template <class T>
+void check_through(const Through& w, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> tile(static_cast<std::size_t>(T::kX * T::kN));
+  for (float& one : tile) one = drawn(random);
+  std::vector<float> bias(static_cast<std::size_t>(w.swapped ? w.x_rows : w.y_rows));
+  for (float& one : bias) one = std::normal_distribution<float>()(random);
+  const Epilogue epilogue{seed % 2 == 0 ? 1.0F : 0.75F, 0, seed % 3 != 0, w.activation};
+  const int ld = (w.along_x ? w.x_rows : w.y_rows) + 8;
+  const auto found = run_through<T>(w, ld, epilogue, bias, tile);
+  auto want = std::vector<std::uint16_t>(found.size(), kPoison);
+  for (int x = w.x0; x < std::min(w.x0 + T::kX, w.x_rows); ++x) {
+    for (int y = w.y0; y < std::min(w.y0 + 2 * T::kN, w.y_rows); ++y) {
+      store_rounded(want.data(), w.along_x ? y * ld + x : x * ld + y, w.output,
+                    apply_epilogue(epilogue, row_of(tile, x - w.x0, (y - w.y0) % T::kN, T::kN), 0,
+                                   bias[static_cast<std::size_t>(w.swapped ? x : y)]));
+    }
+  }
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ASSERT_EQ(found[i], want[i]) << name(T::kGeometry) << ", " << name(w.output) << ", activation "
+                                 << static_cast<int>(w.activation) << ", swapped " << w.swapped
+                                 << ", along x " << w.along_x << ", element " << i;
+  }
+}
+
+template <Geometry kG>
+void check_all_through() {
+  using T = Tile<DType::bf16, kG, false, false>;
+  unsigned seed = 0;
+  for (const bool swapped : {false, true}) {
+    for (const bool along_x : {false, true}) {
+      for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu,
+                                          Activation::silu, Activation::gelu_tanh}) {
+        const DType output = ++seed % 2 == 0 ? DType::bf16 : DType::fp16;
+        // Tiles that end inside of D, and tiles of which D ends inside. Extents along lines are
+        // whole chunks.
+        const int over = seed % 4 < 2 ? 24 : -8;
+        const int x_rows = 8 + T::kX + over + (along_x ? 0 : 3);
+        const int y_rows = 16 + 2 * T::kN + (over < 0 ? -16 : over) + (along_x ? -5 : 0);
+        check_through<T>({output, activation, swapped, along_x, x_rows, y_rows, 8, 16}, seed);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Sm90Epilogue, OutputsThatLeaveThroughTmaHaveTheBitsOfTheOperationsInEitherRole) {
+  using namespace geometry;
+  check_all_through<tile(2, 2, 192)>();  // slabs of 64, 16 and 8
+  check_all_through<tile(3, 1, 176)>();
+  check_all_through<tile(1, 1, 160)>();  // of 32
+  check_all_through<tile(1, 1, 248)>();
+  check_all_through<narrow(8, 4, 1)>();
 }
 
 /// The special function unit of this test is off by as much as its documentation allows.
