@@ -52,8 +52,12 @@ __device__ __forceinline__ void activate_chunk(Activation activation, DType outp
                                                std::uint32_t (&packed)[kPairs]) {
   std::uint32_t unknown = (1U << kPairs) - 1;  // one bit per pair
   if (Logistic::is(activation)) {
-    const Logistic logistic = Logistic::of(activation);
     const auto approximate = [&](DType type) {
+      // Values of its own, or the compiler takes the first pair out of both branches and the others
+      // wait for it.
+      Logistic logistic = Logistic::of(activation);
+      ptx::pin(logistic.a);
+      ptx::pin(logistic.b);
       unknown = 0;
 #pragma unroll
       for (int i = 0; i < kPairs; ++i) {

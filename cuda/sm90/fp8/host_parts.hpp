@@ -57,9 +57,8 @@ inline SideScales side_of(const LeafScales& s) {
 /// Ordinary stores want the lines of D along y, and so do loads of C.
 inline bool is_wanted(const GemmArguments& g, bool swapped) {
   const bool reads_c = g.continue_from_c || g.epilogue.beta != 0.0F;
-  const bool ordinary =
-      reads_c || !lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) ||
-      (g.epilogue.activation != Activation::none && g.epilogue.activation != Activation::relu);
+  const bool ordinary = reads_c || !lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) ||
+                        !suits_chunks(g.epilogue.activation, g.output);
   if (!ordinary || g.m == 1 || g.n == 1) return true;
   const Strides& lines = reads_c ? g.cs : g.ds;
   return swapped ? lines.col != 1 : lines.row != 1;

@@ -15,8 +15,8 @@ namespace detgemm::cuda::sm90 {
 
 inline constexpr int kBlockK = 64;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
-/// Whether activated outputs of 16 bits leave through TMA as bare ones do, whichever matrix is on the
-/// x side. If not, they take the pieces of the general epilogue, and roles that suit it.
+/// Whether activated outputs of 16 bits leave through TMA as bare ones do, whichever matrix is on
+/// the x side. If not, they take the pieces of the general epilogue, and roles that suit it.
 inline constexpr bool kActivatesInChunks = true;
 
 /// Whether outputs can leave through TMA after an activation. relu is one operation of registers.

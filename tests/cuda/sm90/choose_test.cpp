@@ -215,7 +215,7 @@ TEST(Sm90Choose, ForcedIsThatOrNothing) {
       Layout at = l;
       if (path == Path::realign) at.address = 4098;
       GemmArguments g = arguments(at);
-      if (path == Path::general) g.epilogue.activation = Activation::silu;
+      if (path == Path::general) g.epilogue.activation = Activation::silu, g.output = DType::fp32;
       ASSERT_EQ(path_of(g), path) << text(l);
       const auto compiled = geometries_of(path);
       for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
@@ -292,7 +292,12 @@ constexpr PathCase kPaths[] = {
      }},
     {"bias", Path::plain, [](GemmArguments& g) { g.epilogue.has_bias = true; }},
     {"relu", Path::plain, [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }},
-    {"gelu", Path::general, [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }},
+    {"gelu", Path::plain, [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }},
+    {"gelu into fp32", Path::general,
+     [](GemmArguments& g) {
+       g.epilogue.activation = Activation::gelu;
+       g.output = DType::fp32;
+     }},
     {"continue", Path::plain, [](GemmArguments& g) { g.continue_from_c = true; }},
     {"bias and A at an odd address", Path::realign,
      [](GemmArguments& g) {

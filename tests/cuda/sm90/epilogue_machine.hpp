@@ -73,7 +73,10 @@ struct OutputStore {
       const int row = i / m.box_along, column = i % m.box_along;
       const std::uint32_t at = box + static_cast<std::uint32_t>(row * m.box_along * 2);
       // The pattern of the address, not of the row in the box.
-      const int turn = chunks == 8 ? at / 128 % 8 : chunks == 4 ? at / 128 % 4 : chunks == 2 ? at / 128 % 2 : 0;
+      const int turn = chunks == 8   ? at / 128 % 8
+                       : chunks == 4 ? at / 128 % 4
+                       : chunks == 2 ? at / 128 % 2
+                                     : 0;
       const int to_line = line + row, to = along + column;
       if (to_line < 0 || to_line >= m.lines || to < 0 || to >= m.along) continue;
       m.data[to_line * m.ld + to] = load<std::uint16_t>(
@@ -96,23 +99,36 @@ inline void run_stores(int pending) {
 /// The addresses that the lanes of a warp give for matrices of 8 rows.
 inline std::uint32_t rows_of_matrices[4][32];
 
-/// Stores `count` matrices of 8 x 8 elements of 16 bits, of which a lane has two of one row each.
-inline void store_matrices(std::uint32_t row, bool transposed, int count,
-                           const std::uint32_t* pairs) {
+/// Calls `act(i, e, address)` for the matrix, the place and the address of each of the 16-bit
+/// elements that a lane has of `count` matrices of 8 x 8: two neighbours of one row, or of one
+/// column.
+template <class Act>
+void for_matrices(std::uint32_t row, bool transposed, int count, const Act& act) {
   const unsigned lane = thread_index.x % 32;
   auto& rows = rows_of_matrices[thread_index.x / 32 % 4];
+  if (row % 16 != 0) std::abort();
   rows[lane] = row;
   warps[thread_index.x / 32 % 4].arrive_and_wait();
   for (int i = 0; i < count; ++i) {
     for (unsigned e = 0; e < 2; ++e) {
       const unsigned x = lane / 4, y = lane % 4 * 2 + e;
-      const std::uint32_t line = rows[static_cast<unsigned>(i) * 8 + (transposed ? y : x)];
-      if (line % 16 != 0) std::abort();
-      store(line + (transposed ? x : y) * 2,
-            static_cast<std::uint16_t>(pairs[i] >> (e * 16)));
+      act(i, e,
+          rows[static_cast<unsigned>(i) * 8 + (transposed ? y : x)] + (transposed ? x : y) * 2);
     }
   }
   warps[thread_index.x / 32 % 4].arrive_and_wait();
+}
+inline void store_matrices(std::uint32_t row, bool transposed, int count,
+                           const std::uint32_t* pairs) {
+  for_matrices(row, transposed, count, [&](int i, unsigned e, std::uint32_t at) {
+    store(at, static_cast<std::uint16_t>(pairs[i] >> (e * 16)));
+  });
+}
+inline void load_matrices(std::uint32_t row, bool transposed, int count, std::uint32_t* pairs) {
+  for (int i = 0; i < count; ++i) pairs[i] = 0;
+  for_matrices(row, transposed, count, [&](int i, unsigned e, std::uint32_t at) {
+    pairs[i] |= static_cast<std::uint32_t>(load<std::uint16_t>(at)) << (e * 16);
+  });
 }
 
 }  // namespace detgemm::test
@@ -159,6 +175,7 @@ inline std::uint32_t cvt_rn_f16x2_f32(float high, float low) {
   return static_cast<std::uint32_t>(one(high)) << 16 | one(low);
 }
 inline void pin(std::uint32_t&) {}
+inline void pin(float&) {}
 inline void copy(float& to, float from) { to = from; }
 template <int kCount>
 void pin(float (&)[kCount]) {}
@@ -230,12 +247,15 @@ template <int kPending>
 void tma_store_wait_read() {
   test::run_stores(kPending);
 }
-// For finish_in_registers and the C of the ring, which are named here and not tested.
 inline void prefetch_global_l2(const void*) {}
 template <bool kTransposed>
-void ldmatrix_x2(std::uint32_t*, std::uint32_t) {}
+void ldmatrix_x2(std::uint32_t* pairs, std::uint32_t from) {
+  test::load_matrices(from, kTransposed, 2, pairs);
+}
 template <bool kTransposed>
-void ldmatrix_x4(std::uint32_t*, std::uint32_t) {}
+void ldmatrix_x4(std::uint32_t* pairs, std::uint32_t from) {
+  test::load_matrices(from, kTransposed, 4, pairs);
+}
 inline void ld_shared_v2_f32_if(std::uint32_t, std::uint32_t, float*) {}
 
 }  // namespace detgemm::cuda::sm90::ptx

@@ -239,6 +239,8 @@ TEST(Fp8, EpiloguesGoTheWayOfFolds) {
   EXPECT_TRUE(shape(p).finishes);
   EXPECT_TRUE(shape(p).d_by_tma);
   p.g.epilogue.activation = Activation::gelu;
+  EXPECT_TRUE(shape(p).d_by_tma);
+  p.g.c_type = p.g.output = DType::fp32;
   EXPECT_FALSE(shape(p).d_by_tma);
   p = arguments({});
   p.g.epilogue.beta = 1.0F;

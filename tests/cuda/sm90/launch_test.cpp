@@ -180,14 +180,26 @@ constexpr FinishCase kFinishes[] = {
     {"bias", [](GemmArguments& g) { g.epilogue.has_bias = true; }, true, true, true, false, false},
     {"relu", [](GemmArguments& g) { g.epilogue.activation = Activation::relu; }, true, true, true,
      false, false},
-    {"gelu", [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }, true, false, false,
+    {"gelu", [](GemmArguments& g) { g.epilogue.activation = Activation::gelu; }, true, false, true,
      false, false},
+    {"gelu into fp32",
+     [](GemmArguments& g) {
+       g.epilogue.activation = Activation::gelu;
+       g.output = DType::fp32;
+     },
+     true, false, false, false, false},
+    {"silu, D at an odd address",
+     [](GemmArguments& g) {
+       g.epilogue.activation = Activation::silu;
+       g.d = static_cast<char*>(g.d) + 2;
+     },
+     true, false, false, false, false},
     {"bias and silu",
      [](GemmArguments& g) {
        g.epilogue.has_bias = true;
        g.epilogue.activation = Activation::silu;
      },
-     true, true, false, false, false},
+     true, true, true, false, false},
     {"D at an odd address", [](GemmArguments& g) { g.d = static_cast<char*>(g.d) + 2; }, true,
      false, false, false, false},
     {"beta", add_c, true, true, true, true, false},
@@ -281,11 +293,37 @@ TEST(Sm90Launch, OrdinaryStoresGetTheLinesOfDAlongY) {
       l.d_col = columns;
       GemmArguments g = arguments(l);
       g.epilogue.activation = Activation::gelu;
+      g.output = DType::fp32;
       const Choice choice = choose(g, 132, -1);
       ASSERT_TRUE(is_taken(choice));
       EXPECT_EQ(choice.decision.swapped, columns) << m;
     }
   }
+}
+
+/// An activation of 16-bit outputs changes neither the kernel nor its roles.
+TEST(Sm90Launch, AnActivatedProductHasTheKernelOfTheBareOne) {
+  int swapped = 0;
+  for (const bool columns : {false, true}) {
+    for (const Activation activation :
+         {Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+      for (const std::int64_t m : {5, 17, 64, 333, 688, 4096}) {
+        Layout l{m, 6144, 4096};
+        if (columns && m % 8 != 0) l.m += 8 - m % 8;
+        l.d_col = columns;
+        GemmArguments g = arguments(l);
+        const Decision bare = choose(g, 132, -1).decision;
+        g.epilogue.activation = activation;
+        g.epilogue.has_bias = true;
+        const Decision activated = choose(g, 132, -1).decision;
+        EXPECT_EQ(cuda::sm90::name(activated), cuda::sm90::name(bare)) << m;
+        EXPECT_EQ(activated.raster.group, bare.raster.group) << m;
+        EXPECT_EQ(activated.grid, bare.grid) << m;
+        swapped += bare.swapped ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(swapped, 0);
 }
 
 TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {
