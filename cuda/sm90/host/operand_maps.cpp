@@ -46,7 +46,7 @@ namespace {
 cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
                           std::int64_t pitch, const Geometry& t, CUtensorMap* map) {
   const bool is_32 = type == DType::fp32;
-  const auto slab = static_cast<std::uint32_t>(is_32 ? t.fp32_slab() : t.slab());
+  const auto slab = static_cast<std::uint32_t>(is_32 ? t.d_fp32_slab() : t.d_slab());
   const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
   TensorShape s;
   s.data = data;
