@@ -6,6 +6,7 @@
 #include <cudaTypedefs.h>
 
 #include <array>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -31,12 +32,12 @@ cudaError_t raise_limits(Arithmetic arithmetic) {
   return cudaSuccess;
 }
 
-/// Whether one cluster of a kernel fits a context.
+/// How many clusters of a kernel fit a context.
 struct Fit {
   std::uint64_t context = 0;
   const void* function = nullptr;
   int cluster = 0;
-  bool fits = true;
+  int clusters = 0;
 
   bool is_of(std::uint64_t in, const Kernel& kernel) const {
     return context == in && function == kernel.function && cluster == kernel.cluster;
@@ -93,20 +94,21 @@ cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
   return cudaSuccess;
 }
 
-bool holds_cluster(std::uint64_t context, const Kernel& kernel, const Queue& queue) {
+int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue) {
   Fit& entry = entry_of(kernel);
   if (!entry.is_of(context, kernel)) {
     const LaunchConfig one(kernel, kernel.cluster, queue);
     int clusters = 0;
     const auto error = cudaOccupancyMaxActiveClusters(&clusters, kernel.function, &one.config);
     if (error != cudaSuccess) cudaGetLastError();  // the launch itself will say what is wrong
-    entry = {context, kernel.function, kernel.cluster, error != cudaSuccess || clusters > 0};
+    if (error != cudaSuccess) clusters = std::numeric_limits<int>::max();
+    entry = {context, kernel.function, kernel.cluster, clusters};
   }
-  return entry.fits;
+  return entry.clusters;
 }
 
 void remember_no_cluster(std::uint64_t context, const Kernel& kernel) {
-  entry_of(kernel) = {context, kernel.function, kernel.cluster, false};
+  entry_of(kernel) = {context, kernel.function, kernel.cluster, 0};
 }
 
 }  // namespace detgemm::cuda

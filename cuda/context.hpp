@@ -22,10 +22,11 @@ std::uint64_t current_context();
 /// has not been done: raises their shared-memory limits, which loads them.
 cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic);
 
-/// Whether the context can run one cluster of this kernel: a whole device can, but under MPS, in a
-/// green context or on a MIG slice there may be too few neighbouring multiprocessors. The driver is
-/// asked once per thread, context and kernel. Precondition: the kernel is prepared.
-bool holds_cluster(std::uint64_t context, const Kernel& kernel, const Queue& queue);
+/// The clusters of this kernel that the context can run at a time, 0 for none: a whole device has
+/// room for some, but under MPS, in a green context or on a MIG slice there may be too few
+/// neighbouring multiprocessors. The driver is asked once per thread, context and kernel. INT_MAX
+/// where it does not say. Precondition: the kernel is prepared.
+int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue);
 
 /// To be called when a launch has shown that it does not.
 void remember_no_cluster(std::uint64_t context, const Kernel& kernel);

@@ -164,7 +164,13 @@ cudaError_t enqueue_multiplication(Decision& decision, const Call& call, std::ui
   if (const auto e = prepare_in(context, row.arithmetic); e != cudaSuccess) return e;
   const Kernel kernel = row.kernel(decision);
   if (kernel.cluster == 1) return launch(row, kernel);
-  if (holds_cluster(context, kernel, call.queue())) {
+  if (const int held = clusters_held(context, kernel, call.queue()); held > 0) {
+    // The chooser counts multiprocessors, of which clusters of more than two leave some free. A
+    // cluster that had to wait for another one's end would take its first tile when the others have
+    // done all of theirs.
+    if (decision.family == Family::chain && kernel.cluster > 2) {
+      decision.grid = kernel.cluster * std::min(held, decision.grid / kernel.cluster);
+    }
     const cudaError_t error = launch(row, kernel);
     if (!says_no_cluster(error)) return error;
     cudaGetLastError();

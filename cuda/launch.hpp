@@ -69,8 +69,8 @@ struct KernelInfo {
 std::span<const KernelInfo> kernels(const Contract& contract);
 
 /// Whether the kernel takes some arrays of this problem, with rows at multiples of 16 bytes where
-/// it needs them and with few rows where it is made for few. Kernels of a chain that run in
-/// clusters are left out, because every device can do without them. Pure; no device is needed.
+/// it needs them and with few rows where it is made for few. Kernels that run in clusters are among
+/// them; a context that has no room for a cluster refuses to run one. Pure; no device is needed.
 bool takes(const KernelInfo& kernel, const GemmSpec& spec);
 
 /// What runs. A plain value without addresses, made by `decide`.

@@ -88,12 +88,12 @@ def ask(program, problems):
 
 def tiles(problem, kernel):
     """Tiles along the tokens of a forward product, or None for a name that has no tile."""
-    match = re.match(r"(\d+)x(\d+)(?:x\d+)?(?:-\w+)*?(?:-pair-([xy]))?(?:-(?:grid|cluster)\d)?(/swapped)?$", kernel)
+    match = re.match(r"(\d+)x(\d+)(?:x\d+)?(?:-\w+)*?(?:-(pair|quad)-([xy]))?(?:-(?:grid|cluster)\d)?(/swapped)?$", kernel)
     if not match:
         return None
-    side = int(match[2]) if match[4] else int(match[1])
-    if match[3] == ("x" if match[4] else "y"):
-        side *= 2
+    side = int(match[2]) if match[5] else int(match[1])
+    if match[4] == ("x" if match[5] else "y"):
+        side *= 2 if match[3] == "pair" else 4
     return -(-problem.m // side)
 
 

@@ -154,7 +154,7 @@ class Sweep {
     // Fold and tree have hundreds of kernels: each problem gets a dozen, another one others.
     const auto variants = backend_.variants(problem.spec);
     const std::uint64_t every =
-        std::max<std::uint64_t>(1, variants.size() > 100 ? variants.size() / 12 : 1);
+        std::max<std::uint64_t>(1, variants.size() > 110 ? variants.size() / 12 : 1);
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (mix(problem.key + i) % every == 0) force(index, variants[i]);
     }

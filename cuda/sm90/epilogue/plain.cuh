@@ -17,15 +17,15 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high, DType outpu
                                : ptx::cvt_rn_f16x2_f32(high, low);
 }
 
-/// Rounds a slab of 64 x by kSlab y to 16-bit outputs in its box. `d` are the accumulators: 4 for
+/// Rounds a slab of 64 x by kDSlab y to 16-bit outputs in its box. `d` are the accumulators: 4 for
 /// each group of 8 columns. With kAlongX, D's neighbours in memory are neighbours along x, and the
 /// box is transposed.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d, DType output,
                                               int lane, int warp) {
-  constexpr int kRowBytes = kAlongX ? 128 : T::kSlab * 2;  // box: (kSlab, 64) or (64, kSlab)
+  constexpr int kRowBytes = kAlongX ? 128 : T::kDSlab * 2;  // box: (kSlab, 64) or (64, kSlab)
   const int in_matrix = lane % 8;
-  if constexpr (T::kSlab == 8) {  // two 8 x 8 matrices: x 0..7 and x 8..15 of the warp
+  if constexpr (T::kDSlab == 8) {  // two 8 x 8 matrices: x 0..7 and x 8..15 of the warp
     const int half = lane / 8 % 2;
     const std::uint32_t to = kAlongX
                                  ? swizzled<128>(box, in_matrix, warp * 2 + half)
@@ -33,7 +33,7 @@ __device__ __forceinline__ void stage_slab_16(std::uint32_t box, const float* d,
     ptx::stmatrix_x2<kAlongX>(to, pack(d[0], d[1], output), pack(d[2], d[3], output));
   } else {
 #pragma unroll
-    for (int j = 0; j < T::kSlab / 16; ++j) {  // four: both halves of x, then the next 8 columns
+    for (int j = 0; j < T::kDSlab / 16; ++j) {  // four: both halves of x, then the next 8 columns
       const int half = lane / 8 % 2;
       const int column = lane / 16;
       const std::uint32_t to =
@@ -59,8 +59,9 @@ __device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, 
       ptx::stmatrix_x2<true>(swizzled<128>(box, chunk * 8 + in_matrix, warp * 2 + half), pair[0],
                              pair[1]);
     } else {
-      ptx::stmatrix_x2<false>(swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, chunk),
-                              pair[0], pair[1]);
+      ptx::stmatrix_x2<false>(
+          swizzled<T::kActivatedSlab * 2>(box, warp * 16 + half * 8 + in_matrix, chunk), pair[0],
+          pair[1]);
     }
   } else {
     const int at = chunk + lane / 16;
@@ -68,18 +69,19 @@ __device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, 
       ptx::stmatrix_x4<true>(swizzled<128>(box, at * 8 + in_matrix, warp * 2 + half), pair[0],
                              pair[1], pair[2], pair[3]);
     } else {
-      ptx::stmatrix_x4<false>(swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, at),
-                              pair[0], pair[1], pair[2], pair[3]);
+      ptx::stmatrix_x4<false>(
+          swizzled<T::kActivatedSlab * 2>(box, warp * 16 + half * 8 + in_matrix, at), pair[0],
+          pair[1], pair[2], pair[3]);
     }
   }
 }
 
-/// Stages a slab of 64 x by kSlabFp32 y as fp32. NaN leaves the tensor core as 0x7fffffff, the
+/// Stages a slab of 64 x by kDSlabFp32 y as fp32. NaN leaves the tensor core as 0x7fffffff, the
 /// canonical NaN, and no zero is negative, so fp32 accumulators are stored as they are.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d, int lane,
                                               int warp) {
-  constexpr int kSlab = T::kSlabFp32;
+  constexpr int kSlab = T::kDSlabFp32;
 #pragma unroll
   for (int j = 0; j < kSlab / 8; ++j) {
 #pragma unroll
@@ -106,13 +108,14 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
 /// one box, the next is filled. Where neighbours along y are contiguous, a warp's 16 rows are a box
 /// of their own, which the warp fills and stores without waiting for the others. Along x, a row of
 /// the box holds all 64 x of the group. `box_index` goes on from tile to tile, because TMA may
-/// still read the box it was given last.
+/// still read the box it was given last. Where slabs do not cut the tile evenly the last one begins
+/// earlier, and what two of them hold is stored twice, with the same bits.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
                                            DType output, int group, int& box_index,
                                            const Accumulators<T>& acc, int x0, int y0) {
-  constexpr int kSlab = k16 ? T::kSlab : T::kSlabFp32;
-  constexpr int kSlabs = T::kN / kSlab;
+  constexpr int kSlab = k16 ? T::kDSlab : T::kDSlabFp32;
+  constexpr int kSlabs = (T::kN + kSlab - 1) / kSlab;
   constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
   // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
   std::uint32_t thread = threadIdx.x % 128;
@@ -136,7 +139,8 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       box_index = (box_index + 1) % T::kBoxes;
       if (leader) ptx::tma_store_wait_read<T::kBoxes - 1>();
       sync();
-      const float* d = acc[i] + s * (kSlab / 2);  // (64, kSlab) of block i
+      const int first = s * kSlab < T::kN - kSlab ? s * kSlab : T::kN - kSlab;
+      const float* d = acc[i] + first / 2;  // (64, kSlab) of block i
       if constexpr (k16) {
         stage_slab_16<T, kAlongX>(box, d, output, lane, warp);
       } else {
@@ -146,7 +150,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       sync();
       if (leader) {
         const int x = x0 + (group * T::kBlocks + i) * 64;
-        const int y = y0 + s * kSlab;
+        const int y = y0 + first;
         if constexpr (!kAlongX) {
           ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);  // (16, kSlab)
         } else if constexpr (k16) {

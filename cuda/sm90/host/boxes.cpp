@@ -23,6 +23,11 @@ std::uintptr_t end_of(const void* data, std::int64_t m, std::int64_t n, const St
 
 /// `share`: rows that one CTA loads; `room`: rows that a stage holds.
 Boxes boxes_of(const Operand& operand, const Geometry& t, std::int64_t k, int share, int room) {
+  if (!operand.mn_major && share < room && t.cluster > 2) {  // shares of the rows that there are
+    const std::int64_t there = std::min<std::int64_t>(room, operand.rows);
+    share = static_cast<int>(ceil_div(there, std::int64_t{t.cluster}));
+    return {share, 1, t.cluster * share * kSpanBytes};
+  }
   if (operand.mn_major || share < room) return {share, t.depth, t.depth * room * kSpanBytes};
   const int rows = static_cast<int>(std::min<std::int64_t>(share, operand.rows));
   const bool one_box = rows == share && k % kBlockK == 0;

@@ -11,7 +11,8 @@
 /// in a tile once took twice as long as 128. So no box reaches beyond the rows of an operand: the
 /// last tile begins earlier, and an operand of fewer rows than a tile has smaller boxes. What still
 /// reaches beyond: MN-major operands by up to 7 rows, operands of fewer rows than a tile that are
-/// MN-major or shared by a cluster, and tiles whose outputs may not be stored twice.
+/// MN-major or shared by a pair (those of a quad by up to 3 rows), and tiles whose outputs may not
+/// be stored twice.
 namespace detgemm::cuda::sm90 {
 
 /// How TMA brings one stage of an operand.

@@ -73,20 +73,22 @@ namespace {
 // Constants of the model below, for an H200 (docs/sm90.md). Most were fitted to measured times of
 // every geometry; `bench/fit/replay.py` says what the choices cost over all recorded times.
 namespace model {
-constexpr double kClock = 1712;         // MHz
-constexpr double kSharp = 5.77;         // how sharply the slowest resource dominates
-constexpr double kFloorOne = 17.9;      // clocks of a k16 step in the chain of one group, at least
-constexpr double kFloorTwo = 28.1;      // in those of more groups
-constexpr double kFillBytes = 74.4;     // per clock into one multiprocessor's shared memory
-constexpr double kMissing = 6;          // rows that fill in the time of one behind an array's end
-constexpr double kTileClocks = 260;     // per tile, whatever it holds
-constexpr double kBoxClocks = 341;      // per epilogue box
-constexpr double kStart = 0.73;         // us per launch
-constexpr double kPairStart = 0.31;     // us more for clusters
-constexpr double kPairOnce = 0.97;      // fill where a pair alone reads what memory streams to it
-constexpr double kPairAgain = 1.15;     // fill of other pairs of 64 rows, in small boxes
-constexpr double kPairLarge = 1.051;    // and of more rows
-constexpr double kPairSteps = 1.014;    // and each of their CTAs waits for its neighbour
+constexpr double kClock = 1712;       // MHz
+constexpr double kSharp = 5.77;       // how sharply the slowest resource dominates
+constexpr double kFloorOne = 17.9;    // clocks of a k16 step in the chain of one group, at least
+constexpr double kFloorTwo = 28.1;    // in those of more groups
+constexpr double kFillBytes = 74.4;   // per clock into one multiprocessor's shared memory
+constexpr double kMissing = 6;        // rows that fill in the time of one behind an array's end
+constexpr double kTileClocks = 260;   // per tile, whatever it holds
+constexpr double kBoxClocks = 341;    // per epilogue box
+constexpr double kStart = 0.73;       // us per launch
+constexpr double kPairStart = 0.31;   // us more for clusters
+constexpr double kPairOnce = 0.97;    // fill where a pair alone reads what memory streams to it
+constexpr double kPairAgain = 1.15;   // fill of other pairs of 64 rows, in small boxes
+constexpr double kPairLarge = 1.051;  // and of more rows
+constexpr double kPairSteps = 1.014;  // and each of their CTAs waits for its neighbour
+constexpr double kQuadFill = 84.7;  // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
+constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/s
 constexpr double kSwapped = 1.01;       // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
@@ -175,7 +177,10 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double tiles_x = static_cast<double>(whole_x) * (swapped ? 1 : many.cut);
   const double tiles_y = static_cast<double>(whole_y) * (swapped ? many.cut : 1);
   const double clusters = groups * tiles_x * tiles_y * parts;
-  const double waves = std::max(1.0, std::ceil(clusters / (sms * t.ctas / t.cluster)));
+  // Of 132 multiprocessors, 120 hold clusters of four, as cudaOccupancyMaxActiveClusters says.
+  const int slots =
+      t.cluster <= 2 ? sms * t.ctas / t.cluster : std::max(1, sms * t.ctas * 120 / 132 / t.cluster);
+  const double waves = std::max(1.0, std::ceil(clusters / slots));
   const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
   const double x_bytes = static_cast<double>(x_rows) * k * 2;
   const double y_bytes = static_cast<double>(y_rows) * k * 2;
@@ -183,17 +188,23 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
     return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
   };
   // One multiprocessor: tensor core, filling of shared memory, epilogue.
-  const bool pair = t.cluster > 1;
+  const bool pair = t.cluster == 2;
+  const bool quad = t.cluster > 2;
   const double tensor =
       std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? kFloorTwo : kFloorOne);
   // Boxes of an operand that a cluster shares do not shrink with it (boxes.hpp).
   const std::int64_t beyond =
       !pair ? 0 : std::max<std::int64_t>(t.shares_x ? t.x() - x_rows : t.n - y_rows, 0);
-  const double rows = static_cast<double>(std::min<std::int64_t>(t.load, x_rows)) + t.n +
-                      kMissing * (many.missing + static_cast<double>(beyond));
+  const double own_x = static_cast<double>(std::min<std::int64_t>(t.load, x_rows));
+  const double rows = own_x + t.n + kMissing * (many.missing + static_cast<double>(beyond));
   double fill = rows * 32 / kFillBytes;
   double steps_of_pair = 1;
-  if (pair) {
+  if (quad) {  // what arrives, or what it asks for: its own rows and its share of the others
+    const double shared = std::min<double>(t.n, static_cast<double>(y_rows));
+    fill = std::max((own_x + shared) * 32 / kQuadFill,
+                    (own_x + shared / t.cluster) * 32 / kQuadRequests);
+    steps_of_pair = kPairSteps;
+  } else if (pair) {
     const bool alone = (t.shares_x ? tiles_y : tiles_x) <= 1;
     const double once = alone ? is_streamed(t.shares_x ? x_bytes : y_bytes) : 0;
     steps_of_pair += (1 - once) * (kPairSteps - 1);
@@ -201,9 +212,10 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
-  const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
-                      kBoxClocks * t.blocks * t.n / static_cast<double>(t.slab());
-  const double work = waves * tile / kClock + kStart + (pair ? kPairStart : 0);
+  const double tile =
+      steps * together(tensor, fill) * steps_of_pair + kTileClocks +
+      kBoxClocks * t.blocks * (quad ? t.d_slabs() : t.n / static_cast<double>(t.slab()));
+  const double work = waves * tile / kClock + kStart + (t.cluster > 1 ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =
       groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0));
@@ -295,6 +307,11 @@ struct Candidate {
     return nullptr;
   }
 
+  /// Quads are for those who force them, as yet.
+  bool waits_to_be_measured() const {
+    return q.family == Family::chain && q.forced < 0 && t.cluster > 2 && !kChoosesQuads;
+  }
+
   /// Loading 32 rows where there are at most 16 took 1.2 to 1.3 times as long as loading 16.
   bool loads_too_much() const {
     return q.family == Family::leaves && q.forced < 0 && t.load < t.x() && t.load > 16 && x <= 16;
@@ -380,7 +397,7 @@ Choice choose_as_they_lie(const Question& q) {
     for (const bool swapped : {false, true}) {
       if (q.forced < 0 && q.roles == (swapped ? Roles::straight : Roles::swapped)) continue;
       const Candidate c(q, i, swapped);
-      if (c.why_not() != nullptr || c.loads_too_much()) continue;
+      if (c.waits_to_be_measured() || c.why_not() != nullptr || c.loads_too_much()) continue;
       const double time = c.time();
       if (best.decision.family != Family::none && time >= best.us) continue;
       best.us = time;

@@ -21,6 +21,10 @@ inline constexpr const char* kNeedsAlignment =
 /// The geometries that are compiled, and those of a decision of chain, realign or leaves.
 std::span<const Geometry> geometries_of(Family family);
 const Geometry& geometry_of(const Decision& d);
+/// Clusters of four CTAs that share the tokens are compiled and can be forced. Whether they are
+/// also chosen, by the model of time: not before they have been measured.
+inline constexpr bool kChoosesQuads = false;
+
 /// How the CTAs of a decision share leaves.
 Sharing sharing_of(const Decision& d);
 
@@ -29,7 +33,7 @@ Sharing sharing_of(const Decision& d);
 void ask(const GemmArguments& g, Question& q);
 
 /// FamilyRow::usual: row-major arrays, with all rows at multiples of 16 bytes. Any number of
-/// multiprocessors, but no clusters where none is needed.
+/// multiprocessors, and room for clusters.
 Question usual_question(const GemmSpec& spec, std::int64_t m);
 
 /// FamilyRow::why_not and FamilyRow::choose. The cheapest by a model of time is chosen:

@@ -42,11 +42,11 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 
 namespace {
 
-/// A map of D, or of a C that lies like D: rows along x or y, boxes of slabs.
+/// A map of D, or of a C that lies like D: rows along x or y, boxes of `columns` along y.
 cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
-                          std::int64_t pitch, const Geometry& t, CUtensorMap* map) {
+                          std::int64_t pitch, int columns, CUtensorMap* map) {
   const bool is_32 = type == DType::fp32;
-  const auto slab = static_cast<std::uint32_t>(is_32 ? t.fp32_slab() : t.slab());
+  const auto slab = static_cast<std::uint32_t>(columns);
   const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
   TensorShape s;
   s.data = data;
@@ -64,7 +64,12 @@ cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool a
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                             CUtensorMap* map) {
   const bool along_x = p.d_x_contiguous();
-  return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, t, map);
+  const Activation activation = g.epilogue.activation;
+  const bool activates = activation != Activation::none && activation != Activation::relu;
+  const int slab = g.output == DType::fp32 ? t.d_fp32_slab()
+                   : activates             ? t.activated_slab()
+                                           : t.d_slab();
+  return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab, map);
 }
 
 bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, std::int64_t n,
@@ -124,7 +129,8 @@ bool c_suits_tma(const GemmArguments& g, const Problem& p) {
 
 cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                        CUtensorMap* map) {
-  return make_slab_map(g.c, DType::fp32, p, false, p.swapped ? g.cs.col : g.cs.row, t, map);
+  const std::int64_t pitch = p.swapped ? g.cs.col : g.cs.row;
+  return make_slab_map(g.c, DType::fp32, p, false, pitch, t.d_fp32_slab(), map);
 }
 
 }  // namespace detgemm::cuda::sm90

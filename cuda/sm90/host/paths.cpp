@@ -113,7 +113,6 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   q.input = spec.contract.input;
   q.from_c = spec.continue_from_c;
   q.sms = kMaxMultiprocessors;
-  q.clusters = q.leaves();
   q.a_mn = spec.k > 1 && spec.op_a == Op::transpose;
   q.b_mn = spec.k > 1 && spec.op_b == Op::none;
   // With a single k, the rows of an operand whose M or N runs along memory have one element.

@@ -157,16 +157,25 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
 }
 
 /// Loads one stage of the operand that a cluster shares, (kRows, 64 k): every CTA loads its share
-/// of the rows and multicasts it, so that the barrier of each CTA sees all rows arrive.
+/// of the rows and multicasts it, so that the barrier of each CTA sees all rows arrive. In clusters
+/// of four shares shrink where the operand has fewer rows than a tile (boxes.hpp): `bytes` are
+/// those of the stage.
+///
+///   rank    0          1          2          3
+///           rows 0..21 22..43     44..65     66..87      of a tile of 88, to all four CTAs
+///
+/// A share may begin inside of the 8 rows after which the swizzle repeats. TMA takes the turn of a
+/// row from its address, so that the rows lie as one box of all of them would.
 template <int kRows, int kCluster, bool kMn>
 __device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uint32_t to, int row,
-                                                int block, std::uint32_t barrier) {
-  constexpr int kShare = kRows / kCluster;
+                                                int block, std::uint32_t barrier,
+                                                [[maybe_unused]] int bytes) {
+  const int share = kCluster <= 2 ? kRows / kCluster : bytes / (kCluster * kSpanBytes);
   constexpr std::uint16_t kAll = (1U << kCluster) - 1;
-  const int first = static_cast<int>(ptx::cluster_ctarank()) * kShare;
+  const int first = static_cast<int>(ptx::cluster_ctarank()) * share;
   if constexpr (kMn) {
 #pragma unroll
-    for (int slab = 0; slab < kShare / 64; ++slab) {
+    for (int slab = 0; slab < kRows / kCluster / 64; ++slab) {
       const int at = first + slab * 64;
       ptx::tma_multicast(to + at * kSpanBytes, &map, row + at, block * kBlockK, barrier, kAll);
     }
@@ -188,7 +197,8 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.x_stage_bytes));
       if constexpr (T::kCluster > 1 && T::kSharesX) {
-        multicast_stage<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full);
+        multicast_stage<T::kX, T::kCluster, T::kXMn>(maps.x, shared.x(stage), x, block, full,
+                                                     shape.x_stage_bytes);
       } else {
         load_stage<T::kXLoad, T::kDepth, T::kXMn>(maps.x, shape.x_one_box, shared.x(stage), x,
                                                   block, full);
@@ -212,7 +222,8 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.y_stage_bytes));
       if constexpr (T::kCluster > 1 && !T::kSharesX) {
-        multicast_stage<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full);
+        multicast_stage<T::kN, T::kCluster, T::kYMn>(maps.y, shared.y(stage), y, block, full,
+                                                     shape.y_stage_bytes);
       } else {
         load_stage<T::kN, T::kDepth, T::kYMn>(maps.y, shape.y_one_box, shared.y(stage), y, block,
                                               full);

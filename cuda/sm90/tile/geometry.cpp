@@ -14,7 +14,8 @@ std::string name(const Geometry& geometry) {
   add("-load", geometry.load, geometry.x());
   add("-depth", geometry.depth, 1);
   add("-ctas", geometry.ctas, 1);
-  if (geometry.cluster > 1) text += geometry.shares_x ? "-pair-x" : "-pair-y";
+  if (geometry.cluster > 1) text += geometry.cluster == 2 ? "-pair" : "-quad";
+  if (geometry.cluster > 1) text += geometry.shares_x ? "-x" : "-y";
   return text;
 }
 

@@ -48,6 +48,14 @@ struct Geometry {
   /// Width along y of an epilogue box: the widest piece, of at most 64, that cuts n evenly.
   constexpr int slab() const { return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8; }
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
+  /// Width along y of a box of D. Most widths of quads are cut evenly by pieces of 8 alone, and
+  /// each box takes its time, so D leaves in wider boxes there, of which the last one overlaps the
+  /// one before it. Two groups have narrower ones, since their boxes come out of the ring.
+  constexpr int d_slab() const { return cluster <= 2 ? slab() : groups == 1 ? 64 : 32; }
+  constexpr int d_fp32_slab() const { return cluster <= 2 ? fp32_slab() : d_slab() / 2; }
+  /// The same where outputs are activated, a box at a time: none is computed twice.
+  constexpr int activated_slab() const { return slab() < d_slab() ? slab() : d_slab(); }
+  constexpr int d_slabs() const { return (n + d_slab() - 1) / d_slab(); }
 };
 
 /// Accumulators per thread of every kernel of a table, or 0: there is none for this pair of majors.
@@ -75,6 +83,10 @@ constexpr Geometry tile(int groups, int blocks, int n) {
 constexpr Geometry pair(int groups, int blocks, int n, bool shares_x) {
   return {groups, blocks, n, 1, 1, 64 * groups * blocks, 2, shares_x};
 }
+/// The same in clusters of four that share Y, each of which loads a quarter of it.
+constexpr Geometry quad(int groups, int blocks, int n) {
+  return {groups, blocks, n, 1, 1, 64 * groups * blocks, 4, false};
+}
 /// Few tokens on the x side against n weights: boxes of about 16 KB of weights in stages of at most
 /// 40 KB.
 constexpr Geometry stream(int load, int n) {
@@ -97,7 +109,9 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
   constexpr int kWide[] = {64, 96, 128, 144, 160, 176, 192};
   constexpr int kThree[] = {80, 128, 144, 160, 176};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2> all{};
+  constexpr int kQuad[] = {64, 72, 80, 88, 96, 104, 112, 128, 136};
+  constexpr int kWideQuad[] = {80, 104, 112, 128};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2 + 9 + 4 + 1> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -118,6 +132,12 @@ inline constexpr auto kPlainGeometries = [] {
   for (const int n : {64, 96, 128, 160}) all[i++] = pair(1, 1, n, false);
   all[i++] = pair(2, 1, 48, true);
   all[i++] = pair(1, 2, 96, true);
+  // Weights on the x side, and tokens that four CTAs share: from 65 to some 500 tokens, where the
+  // fill of shared memory from L2 binds. Chosen only where kChoosesQuads says so. One group has the
+  // longer ring; 200 columns of two blocks would not fit its registers.
+  for (const int n : kQuad) all[i++] = quad(1, 1, n);
+  for (const int n : kWideQuad) all[i++] = quad(1, 2, n);
+  all[i++] = quad(2, 1, 200);
   return all;
 }();
 

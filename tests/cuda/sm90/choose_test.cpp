@@ -130,8 +130,7 @@ TEST(Sm90Choose, EveryNumberOfMultiprocessors) {
   }
 }
 
-/// Two CTAs that load one operand together need two multiprocessors, even where a caller forces
-/// them.
+/// CTAs that load one operand together need a multiprocessor each, even where a caller forces them.
 TEST(Sm90Choose, OneMultiprocessorGetsNoPair) {
   int pairs = 0;
   for (const Weights& w : kWeights) {
@@ -146,11 +145,33 @@ TEST(Sm90Choose, OneMultiprocessorGetsNoPair) {
     if (t.cluster == 1) continue;
     ++pairs;
     EXPECT_FALSE(is_taken(choose(g, 1, static_cast<int>(i)))) << name(t);
-    const Choice two = choose(g, 2, static_cast<int>(i));
-    expect_sound(g, 2, two);
-    EXPECT_EQ(two.decision.grid, 2) << name(t);
+    EXPECT_FALSE(is_taken(choose(g, t.cluster - 1, static_cast<int>(i)))) << name(t);
+    const Choice enough = choose(g, t.cluster, static_cast<int>(i));
+    expect_sound(g, t.cluster, enough);
+    EXPECT_EQ(enough.decision.grid, t.cluster) << name(t);
   }
   EXPECT_GE(pairs, 1);
+}
+
+/// Clusters of four are chosen by nobody but the caller who forces them, until kChoosesQuads.
+TEST(Sm90Choose, QuadsAreForced) {
+  int forced = 0, swapped = 0;
+  for (const Weights& w : kWeights) {
+    for (const std::int64_t m : {65, 100, 155, 259, 302, 515, 2000}) {
+      const GemmArguments g = arguments({m, w.n, w.k});
+      const Decision d = choose(g, kSms, -1).decision;
+      ASSERT_LE(geometry_of(d).cluster, kChoosesQuads ? 4 : 2) << m << " " << w.n;
+      for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
+        if (kPlainGeometries[i].cluster != 4) continue;
+        const Choice c = choose(g, kSms, static_cast<int>(i));
+        expect_sound(g, kSms, c);
+        EXPECT_EQ(c.decision.cluster, 4);
+        ++forced;
+        swapped += c.decision.swapped ? 1 : 0;  // weights on the x side, tokens shared
+      }
+    }
+  }
+  EXPECT_GT(swapped, forced / 2);
 }
 
 /// The same question has the same answer, wherever the arrays lie.
@@ -186,6 +207,7 @@ TEST(Sm90Choose, TakesTheLeastPredictedTime) {
         const double chosen = time(geometry_of(d), d.swapped);
         EXPECT_GT(chosen, 0.0);
         for (const Geometry& t : geometries_of(path_of(d))) {
+          if (t.cluster > 2 && !kChoosesQuads) continue;
           for (const bool swapped : {false, true}) {
             if (takes(t, g, swapped)) {
               ASSERT_LE(chosen, time(t, swapped)) << text(l) << " " << name(t);

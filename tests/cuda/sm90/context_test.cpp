@@ -199,10 +199,42 @@ TEST(CudaContext, EveryForcedClusterRunsOrIsRefusedInASentence) {
           << why.message();
     }
     EXPECT_GE(ran_here, 1);
-    if (g.reduction.kind == ReductionKind::tree) {
-      EXPECT_GE(refused, 1);
-    }
+    EXPECT_GE(refused, 1);
   }
+}
+
+/// The grid of a forced quad: whole clusters, no more than the driver says run at once, whatever
+/// the number of multiprocessors makes the chooser hope for. Pairs keep theirs.
+TEST(CudaContext, QuadsTakeNoMoreClustersThanRunAtOnce) {
+  Contract contract;
+  contract.arithmetic = Arithmetic::hopper;
+  contract.input = kBf16;
+  const auto all = kernels(contract);
+  const GemmArguments many = arguments({300, 28672, 4096}), few = arguments({100, 1024, 4096});
+  int quads = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const LaunchOptions o = options(static_cast<int>(i));
+    const auto wanted = decide(many, Arithmetic::hopper, kBf16, o);
+    ASSERT_TRUE(wanted.ok() || wanted.status().code() == Errc::unsupported);
+    if (!wanted || wanted->cluster == 1) continue;
+    for (const int held : {1, 29, 32, 40}) {
+      Recorded& r = record();
+      r.context = fresh_context();
+      r.clusters_held = held;
+      const Ran ran = run(many, kBf16, o, workspace());
+      ASSERT_TRUE(ran.ok()) << all[i].name;
+      const int clusters = wanted->grid / wanted->cluster;
+      const int expected = wanted->cluster == 2 ? clusters : std::min(held, clusters);
+      EXPECT_EQ(r.grid, static_cast<unsigned>(expected * wanted->cluster)) << all[i].name;
+      EXPECT_EQ(ran.decision.grid, static_cast<int>(r.grid));
+    }
+    if (wanted->cluster == 2) continue;
+    ++quads;
+    EXPECT_EQ(wanted->grid, 132) << "33 clusters are hoped for";
+    const auto small = decide(few, Arithmetic::hopper, kBf16, o);
+    EXPECT_LE(small->grid, 4 * small->raster.tiles());
+  }
+  EXPECT_GE(quads, 14);
 }
 
 /// Every problem can do without clusters.

@@ -349,7 +349,8 @@ extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*
   using namespace detgemm::test;
   ++recorded.fits_asked;
   if (!raised_in[recorded.context].contains(function)) return cudaErrorInvalidValue;
-  *clusters = !recorded.knows_fits || cluster_of(config) <= recorded.max_cluster ? 1 : 0;
+  const bool fits = !recorded.knows_fits || cluster_of(config) <= recorded.max_cluster;
+  *clusters = fits ? recorded.clusters_held : 0;
   return cudaSuccess;
 }
 

@@ -81,6 +81,7 @@ struct Recorded {
   bool refuse_3d = false;  ///< the encoder takes no map of three dimensions
   int refused_maps = 0;
   bool fail_raise = false;    ///< raising a shared-memory limit fails
+  int clusters_held = 30;     ///< at a time, of those that fit
   unsigned max_cluster = 16;  ///< CTAs of the largest cluster that the device has room for
   bool knows_fits = true;     ///< the driver says so when asked; else the launch alone fails
   std::uint64_t context =

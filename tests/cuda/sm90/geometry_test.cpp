@@ -25,7 +25,7 @@ constexpr int kSwizzleAtom = 1024;
 /// Bytes in which the epilogue stages D, written a second time: two boxes of 64 rows per group, at
 /// most 64 columns of 16 bits or 32 of 32.
 int epilogue_bytes(const Geometry& t) {
-  return t.groups * 2 * std::max(64 * t.slab() * 2, 64 * t.fp32_slab() * 4);
+  return t.groups * 2 * std::max(64 * t.d_slab() * 2, 64 * t.d_fp32_slab() * 4);
 }
 
 void expect_runs(const Geometry& t) {
@@ -51,15 +51,27 @@ void expect_runs(const Geometry& t) {
     EXPECT_EQ(t.depth, 1);
     EXPECT_EQ(t.ctas, 1);
   }
-  // Every box begins at an atom of the 128-byte swizzle.
-  for (const int rows : {t.load, t.n, t.x_share(), t.y_share()}) {
-    EXPECT_EQ(rows * 128 % kSwizzleAtom, 0);
+  // Every operand begins at an atom of the 128-byte swizzle, and so do the shares of pairs. Those
+  // of quads begin at any row (multicast_stage).
+  for (const int rows : {t.load, t.n}) EXPECT_EQ(rows * 128 % kSwizzleAtom, 0);
+  for (const int rows : {t.x_share(), t.y_share()}) {
+    EXPECT_TRUE(rows * 128 % kSwizzleAtom == 0 || t.cluster == 4);
   }
   // The epilogue's slabs cut the tile evenly; their rows are 16 to 128 bytes.
   for (const auto& [slab, size] : {std::pair{t.slab(), 2}, std::pair{t.fp32_slab(), 4}}) {
     EXPECT_EQ(t.n % slab, 0);
     EXPECT_TRUE(slab * size == 16 || slab * size == 32 || slab * size == 64 || slab * size == 128);
   }
+  // Boxes of D cover the tile; where they do not cut it evenly, the last one begins earlier, at a
+  // multiple of 16 bytes.
+  for (const auto& [slab, size] : {std::pair{t.d_slab(), 2}, std::pair{t.d_fp32_slab(), 4}}) {
+    EXPECT_TRUE(slab * size == 16 || slab * size == 32 || slab * size == 64 || slab * size == 128);
+    EXPECT_GE(t.n, slab);
+    EXPECT_TRUE(t.n % slab == 0 || t.cluster == 4);
+    EXPECT_EQ((t.n - slab) * size % 16, 0);
+    EXPECT_EQ(slab % 8, 0);
+  }
+  EXPECT_EQ(t.d_slabs(), (t.n + t.d_slab() - 1) / t.d_slab());
   // Shared memory: the ring is deep enough to hide latency and everything fits a multiprocessor.
   for (const bool y_mn : {false, true}) {
     if (y_mn && !t.takes_mn_major()) continue;
@@ -146,6 +158,8 @@ TEST(Sm90Geometry, NamesSayWhatIsUnusual) {
   EXPECT_EQ(name(geometry::narrow(16, 4, 2)), "64x16-depth4-ctas2");
   EXPECT_EQ(name(geometry::pair(1, 1, 192, true)), "64x192-pair-x");
   EXPECT_EQ(name(geometry::pair(1, 1, 192, false)), "64x192-pair-y");
+  EXPECT_EQ(name(geometry::quad(1, 1, 88)), "64x88-quad-y");
+  EXPECT_EQ(name(geometry::quad(1, 2, 104)), "128x104-one-group-quad-y");
 }
 
 TEST(Sm90Geometry, MnMajorNeedsWholeSlabsOfEveryShare) {

@@ -51,6 +51,20 @@ TEST(Sm90Predict, IdleMultiprocessorsLeaveMemoryIdle) {
             24);  // 107 CTAs, where 80 took 18.5 us beside 16.5 of cuBLASLt
 }
 
+/// Clusters of four that share the tokens, beside what cuBLASLt takes with the same tiles. These
+/// are expectations: no quad has been timed yet.
+TEST(Sm90Predict, QuadsAreExpectedAtWhatTheVendorTakes) {
+  EXPECT_NEAR(swapped(geometry::quad(1, 1, 88), 259, 2048, 8192), 18.8, 1.5);
+  EXPECT_NEAR(swapped(geometry::quad(1, 1, 104), 302, 2560, 9728), 25.1, 2.5);
+  EXPECT_NEAR(swapped(geometry::quad(1, 1, 136), 395, 2560, 9728), 30.5, 3.0);
+  EXPECT_NEAR(swapped(geometry::quad(1, 2, 104), 300, 5120, 4096), 20.7, 3.0);
+  EXPECT_LT(swapped(geometry::quad(1, 1, 88), 259, 2048, 8192),
+            swapped(geometry::tile(1, 1, 80), 259, 2048, 8192));
+  // Clusters that one wave of 120 CTAs does not hold take a second one.
+  EXPECT_GT(swapped(geometry::quad(1, 1, 88), 264, 2048 * 31 / 24, 8192),
+            1.4 * swapped(geometry::quad(1, 1, 88), 264, 2048, 8192));
+}
+
 /// Pairs that share the weights and are alone to read them gain (128 x 8192 x 8192: 35.5 us beside
 /// 38.5), others lose (256 x 4096 x 4096: 16.4 beside 15.8; 512 x 1024 x 4096: 12.1 beside 10.8).
 TEST(Sm90Predict, PairsGainWhereTheyReadAlone) {
