@@ -55,6 +55,14 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
           }
           scales.bring(fp8, at.x_lines, at.y_lines, scale_slot(shared, stage), full);
         });
+  } else if (!T::kScaled && warp >= 2 && fp8.of_lines) {
+    LineSlots<T> lines;
+    SegmentTile tile;
+    while (walk.next(tile)) {
+      const GroupPlace at = place_of<T>(tile, s, shape, n);
+      lines.bring(shared, shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
+                  at.x_lines, at.y_lines);
+    }
   }
 }
 
@@ -67,6 +75,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
                                                const SegmentShape& s, const RowSegment* table,
                                                int group) {
   RingCursor<T::kStages> cursor;
+  [[maybe_unused]] RingCursor<T::kLineSlots> lines;
   SegmentWalk walk = walk_of<T>(table, p, s, shape.swapped);
   const int n = static_cast<int>(p.all.n);
   int box_index = 0;
@@ -89,11 +98,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     if (fp8.from_c) start_sum_from_c<T>(g, own, group, at.x, at.y, sum);
     Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, sum}.run();
     if constexpr (!T::kScaled) {
-      if (fp8.of_lines) {
-        const Fp8Shape of_group = shape_of_group(fp8, s, shape.swapped, tile.group);
-        multiply_by_lines<T>(of_group, shape.swapped, at.x_lines, at.y_lines, group, at.x_scale,
-                             at.y_scale, sum);
-      }
+      if (fp8.of_lines) multiply_by_lines<T>(shared, lines, shape.swapped, group, sum);
     }
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
@@ -118,11 +123,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const SharedLayout<T> shared(memory);
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < T::kStages; ++stage) {
-      ptx::mbarrier_init(shared.full + 8 * stage, T::kFull);
-      ptx::mbarrier_init(shared.empty + 8 * stage, T::kEmpty);
-    }
-    ptx::fence_mbarrier_init();
+    init_fp8_barriers(shared);
     ptx::griddepcontrol_launch_dependents();
   }
   ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D

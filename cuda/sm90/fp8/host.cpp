@@ -7,6 +7,7 @@
 
 #include "cuda/sm90/fp8/host_parts.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
+#include "cuda/sm90/fp8/model.hpp"
 #include "cuda/sm90/host/launch.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -67,7 +68,8 @@ Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
     const Geometry& t = kFp8Geometries[i];
     for (const bool swapped : {false, true}) {
       const bool wants = is_wanted(p.g, swapped);
-      const double time = predicted_fp8_time(t, p.g, swapped, options.sms);
+      const Join join = join_of(p, t, swapped);
+      const double time = predicted_fp8_time(t, join, p.g, swapped, options.sms);
       const bool better =
           best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
       if (!better) continue;
@@ -75,7 +77,7 @@ Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
       wanted = wants;
       best.way = Fp8Way::tiles;
       best.geometry = static_cast<int>(i);
-      best.join = join_of(p, t, swapped);
+      best.join = join;
       best.swapped = swapped;
       best.raster = raster_of(t, swapped ? p.g.n : p.g.m, swapped ? p.g.m : p.g.n, options.sms);
       best.grid = std::min(best.raster.tiles(), options.sms);

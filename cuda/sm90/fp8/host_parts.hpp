@@ -64,17 +64,4 @@ inline bool is_wanted(const GemmArguments& g, bool swapped) {
   return swapped ? lines.col != 1 : lines.row != 1;
 }
 
-/// Microseconds: the model of bf16, of which a number has the bytes and the clocks of two of e4m3,
-/// and what a leaf waits for where it joins after its last step. Not fitted yet: what it loses is
-/// in docs/log/scaled.md.
-inline double predicted_fp8_time(const Geometry& t, const GemmArguments& g, bool swapped, int sms) {
-  constexpr double kTurn = 0.08;  // us per leaf, as for folds of bf16
-  const std::int64_t x = swapped ? g.n : g.m;
-  const std::int64_t y = swapped ? g.m : g.n;
-  const double time = predicted_time(t, x, y, ceil_div(g.k, std::int64_t{2}), sms, swapped);
-  if (t.blocks * t.n <= 128 || is_one_leaf(g)) return time;
-  const int turns = (raster_of(t, x, y, sms).tiles() + sms - 1) / sms;
-  return time + kTurn * turns * static_cast<double>(leaves_of(g.reduction, g.k));
-}
-
 }  // namespace detgemm::cuda::sm90

@@ -10,6 +10,22 @@
 
 namespace detgemm::cuda::sm90 {
 
+/// The barriers of a kernel, by one thread of the CTA.
+template <class T>
+__device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared) {
+  for (int s = 0; s < T::kStages; ++s) {
+    ptx::mbarrier_init(shared.full + 8 * s, T::kFull);
+    ptx::mbarrier_init(shared.empty + 8 * s, T::kEmpty);
+  }
+  if constexpr (!T::kScaled) {
+    for (int s = 0; s < T::kLineSlots; ++s) {
+      ptx::mbarrier_init(lines_full(shared, s), kScaleThreads);
+      ptx::mbarrier_init(lines_empty(shared, s), T::kEmpty);
+    }
+  }
+  ptx::fence_mbarrier_init();
+}
+
 /// Runs one consumer warp group: its share of every tile of the CTA, from the start value to D.
 template <class T>
 __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
@@ -17,6 +33,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
                                                  const GemmArguments& g, const Fp8Shape& fp8,
                                                  int group) {
   RingCursor<T::kStages> cursor;
+  [[maybe_unused]] RingCursor<T::kLineSlots> lines;
   ptx::griddepcontrol_wait();  // they may still read D or write C
   int box_index = 0;
   TileWalk<T> walk;
@@ -37,10 +54,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
     if constexpr (!T::kScaled) {
-      if (fp8.of_lines) {
-        multiply_by_lines<T>(fp8, shape.swapped, shape.x_rows, shape.y_rows, group, x_end, y_end,
-                             sum);
-      }
+      if (fp8.of_lines) multiply_by_lines<T>(shared, lines, shape.swapped, group, sum);
     }
     TileBias<T> bias;
     bias.load(g, shape, group, x_end, y_end);
@@ -64,11 +78,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const SharedLayout<T> shared(memory);
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
-    for (int s = 0; s < T::kStages; ++s) {
-      ptx::mbarrier_init(shared.full + 8 * s, T::kFull);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kEmpty);
-    }
-    ptx::fence_mbarrier_init();
+    init_fp8_barriers(shared);
     ptx::griddepcontrol_launch_dependents();
   }
   __syncthreads();

@@ -3,37 +3,32 @@
 
 #pragma once
 
-#include "cuda/sm90/fp8/tile.hpp"
+#include "cuda/sm90/fp8/scales.cuh"
 #include "cuda/sm90/pipeline/mainloop.cuh"
 
 namespace detgemm::cuda::sm90 {
 
-/// The scale of a whole line; lines behind the last one, whose outputs are not stored, take its.
-__device__ __forceinline__ float line_scale(const SideScales& s, int line, int lines) {
-  const std::int64_t at = scale_index(s, min(line, lines - 1), 0);
-  if (s.e8m0) return e8m0_value(static_cast<const std::uint8_t*>(s.data)[at]);
-  return static_cast<const float*>(s.data)[at];
-}
-
-/// sum = scale_a * (scale_b * sum), each product rounded once, in the accumulators of a tile whose
-/// first lines are (x0, y0) of (x_lines, y_lines). B is on the y side, or, if swapped, on the x
-/// side.
+/// sum = scale_a * (scale_b * sum), each product rounded once, in a tile's accumulators, by the
+/// scales of whole lines in its slot. B is on the y side, or, if swapped, on the x side. All
+/// threads of a consumer group call it; the slot is handed back.
 ///
 ///   registers of a thread   4 j + 2 half + c  at  x = 64 i + 16 warp + 8 half + lane / 4
 ///                                                 y = 8 j + 2 (lane % 4) + c
 template <class T>
-__device__ __forceinline__ void multiply_by_lines(const Fp8Shape& fp8, bool swapped, int x_lines,
-                                                  int y_lines, int group, int x0, int y0,
-                                                  Accumulators<T>& sum) {
+__device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
+                                                  RingCursor<T::kLineSlots>& lines, bool swapped,
+                                                  int group, Accumulators<T>& sum) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
+  const std::uint32_t rows = line_slot(shared, lines.stage);
+  const std::uint32_t columns = rows + 4 * T::kX;
   const auto along_x = [&] {
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int x = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
-        const float s = line_scale(fp8.x, x, x_lines);
+        const int x = (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
+        const float s = ptx::ld_shared_f32(rows + 4 * x);
 #pragma unroll
         for (int j = 0; j < T::kN / 4; ++j) {
           float& d = sum[i][j / 2 * 4 + half * 2 + j % 2];
@@ -44,19 +39,20 @@ __device__ __forceinline__ void multiply_by_lines(const Fp8Shape& fp8, bool swap
   };
   const auto along_y = [&] {
 #pragma unroll
-    for (int j = 0; j < T::kN / 4; ++j) {
-      const int y = y0 + j / 2 * 8 + lane % 4 * 2 + j % 2;
-      const float s = line_scale(fp8.y, y, y_lines);
+    for (int j = 0; j < T::kN / 8; ++j) {
+      const float2 s = ptx::ld_shared_v2_f32(columns + 4 * (j * 8 + lane % 4 * 2));
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          float& d = sum[i][j / 2 * 4 + half * 2 + j % 2];
-          d = arithmetic::mul_rn(s, d);
+          float* const d = sum[i] + j * 4 + half * 2;
+          d[0] = arithmetic::mul_rn(s.x, d[0]);
+          d[1] = arithmetic::mul_rn(s.y, d[1]);
         }
       }
     }
   };
+  ptx::mbarrier_wait(lines_full(shared, lines.stage), lines.parity);
   if (swapped) {
     along_x();
     along_y();
@@ -64,6 +60,8 @@ __device__ __forceinline__ void multiply_by_lines(const Fp8Shape& fp8, bool swap
     along_y();
     along_x();
   }
+  if (lane == 0) ptx::mbarrier_arrive(lines_empty(shared, lines.stage));
+  lines.advance();
 }
 
 }  // namespace detgemm::cuda::sm90

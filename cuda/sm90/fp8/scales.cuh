@@ -16,6 +16,21 @@ __device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& share
   return shared.epilogue + T::kStagingBytes + stage * T::kSlotBytes;
 }
 
+/// The slot of the scales of whole lines of a tile: (kX) of rows, then (kN) of columns, fp32.
+template <class T>
+__device__ __forceinline__ std::uint32_t line_slot(const SharedLayout<T>& shared, int slot) {
+  return shared.epilogue + T::kStagingBytes + slot * T::kLineBytes;
+}
+/// Its barriers: they have been brought, and they have been read.
+template <class T>
+__device__ __forceinline__ std::uint32_t lines_full(const SharedLayout<T>& shared, int slot) {
+  return line_slot(shared, T::kLineSlots) + 16 * slot;
+}
+template <class T>
+__device__ __forceinline__ std::uint32_t lines_empty(const SharedLayout<T>& shared, int slot) {
+  return lines_full(shared, slot) + 8;
+}
+
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
 /// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
 /// the leaf before: a warp that computed it for every stage took longer than the stage's products.
@@ -84,6 +99,24 @@ struct TileScales {
   }
 };
 
+/// Brings the scales of whole lines, tile by tile, as one of kScaleThreads threads. A slot is
+/// filled as soon as its last tile has been multiplied, so that nobody waits for memory when leaves
+/// end.
+template <class T>
+struct LineSlots {
+  RingCursor<T::kLineSlots> cursor{0, 1};  // slots begin empty
+
+  __device__ __forceinline__ void bring(const SharedLayout<T>& shared, const Fp8Shape& fp8,
+                                        int x_first, int y_first, int x_lines, int y_lines) {
+    ptx::mbarrier_wait(lines_empty(shared, cursor.stage), cursor.parity);
+    TileScales<T> scales;
+    scales.begin(fp8, x_first, y_first);
+    scales.bring(fp8, x_lines, y_lines, line_slot(shared, cursor.stage),
+                 lines_full(shared, cursor.stage));
+    cursor.advance();
+  }
+};
+
 /// Warp 0 of the producer group loads X, warp 1 loads Y, and warps 2 and 3 bring scales.
 template <class T>
 __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
@@ -117,6 +150,14 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
                    shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
+  } else if (!T::kScaled && warp >= 2 && fp8.of_lines) {
+    ptx::griddepcontrol_wait();
+    LineSlots<T> lines;
+    TileWalk<T> tiles;
+    int x, y;
+    while (tiles.next(shape.raster, x, y)) {
+      lines.bring(shared, fp8, x_of<T>(shape, x), y_of<T>(shape, y), shape.x_rows, shape.y_rows);
+    }
   }
 }
 

@@ -72,10 +72,13 @@ struct Fp8Shape {
   SideScales x, y;        ///< under Join::add of leaf 0, and with of_lines alone
 };
 
-/// A kernel of e4m3 at compile time: a Tile whose ring is smaller by a slot of scales per stage.
+/// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
 ///
-///   epilogue: | boxes of D | kStages slots: (kX scales of rows, kN or 1 of columns) fp32 |
+///   scaled:      | boxes of D | kStages slots: (kX scales of rows, kN or 1 of columns) fp32 |
+///   Join::add:   | boxes of D | kLineSlots slots: (kX scales of rows, kN of columns) fp32 | their
+///                  barriers |
 ///
+/// The scales of whole lines have a slot per tile, which is filled while the tile's leaves run.
 /// kReserved: bytes of static shared memory that the kernel has beside.
 template <Geometry kG, Join kJoinT, int kReserved = 0>
 struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
@@ -92,12 +95,19 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr int kColumnScales = kJoin == Join::one ? 4 : kG.n;  // one, in its 16 bytes
   static constexpr int kSlotBytes = kScaled ? 4 * (Base::kX + kColumnScales) : 0;
   static constexpr int kStagingBytes = Base::kEpilogueBytes;
-  static constexpr int kStages = [] {
+  static constexpr int kLineBytes = kScaled ? 0 : 4 * (Base::kX + kG.n);
+  static constexpr int kLineSlotBytes = kScaled ? 0 : kLineBytes + 16;  // and two barriers
+  static constexpr int ring_stages(int line_slots) {
+    const int beside = kStagingBytes + line_slots * kLineSlotBytes + kReserved;
     int stages = 16;
-    while (kG.stages(false, kStagingBytes + stages * kSlotBytes + kReserved) < stages) --stages;
+    while (kG.stages(false, beside + stages * kSlotBytes) < stages) --stages;
     return stages;
-  }();
-  static constexpr int kEpilogueBytes = kStagingBytes + kStages * kSlotBytes;
+  }
+  /// Two, so that the scales of the next tile come early, where they do not cost a stage.
+  static constexpr int kLineSlots = ring_stages(2) == ring_stages(1) ? 2 : 1;
+  static constexpr int kStages = ring_stages(kLineSlots);
+  static constexpr int kEpilogueBytes =
+      kStagingBytes + kStages * kSlotBytes + kLineSlots * kLineSlotBytes;
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 

@@ -92,6 +92,7 @@ constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/
 constexpr double kSwapped = 1.01;       // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
+constexpr double kApart = 1.6;          // clocks per output that is stored by itself
 constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
 constexpr double kMemoryRate = 4.4e6;   // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 2.7;
@@ -212,13 +213,14 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
-  const double tile =
-      steps * together(tensor, fill) * steps_of_pair + kTileClocks +
-      kBoxClocks * t.blocks * (quad ? t.d_slabs() : t.n / static_cast<double>(t.slab()));
+  const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
+  const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
+                      kBoxClocks * t.blocks * boxes + (swapped ? kApart * many.apart * t.x() : 0);
   const double work = waves * tile / kClock + kStart + (t.cluster > 1 ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =
-      groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0));
+      groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0) +
+                many.again * (swapped ? x_bytes : y_bytes));
   const double idle =  // parts of a tile are many, and each is short
       parts > 1 ? 1 : idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes);
   const double memory = bytes / kMemoryRate * idle + kMemoryStart -

@@ -46,6 +46,8 @@ struct Many {
   double groups = 1;
   double cut = 1;      ///< tiles along the tokens per tile of the average, as groups differ in size
   double missing = 0;  ///< rows of a box of tokens that lie behind the array, on average
+  double again = 0;    ///< share of the weights that memory gives a second time, for second tiles
+  double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share

@@ -13,9 +13,9 @@
 #include "core/contract/compute_element.hpp"
 #include "cuda/fp8/grouped.hpp"
 #include "cuda/sm90/fp8/group_place.cuh"
-#include "cuda/sm90/fp8/lines.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
+#include "tests/cuda/sm90/fp8_lines_machine.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -145,8 +145,15 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
       for (int thread = tile.across % every; thread < 128 * T::kGroups; thread += every) {
         int block = 0;
         std::vector<TileScales<T>> scales(kScaleThreads);
-        machine.arrive = [](std::uint32_t) {};
-        machine.wait = [&](std::uint32_t, std::uint32_t) {
+        test::LineMachine<T> lines(shared);
+        machine.arrive = [&](std::uint32_t barrier) {
+          if (barrier < shared.full) lines.arrive(barrier);
+        };
+        machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
+          if (barrier < shared.full) {
+            lines.wait(barrier, parity);
+            return;
+          }
           const int stage = block % T::kStages;
           const int z = tile.group * s.b_step;
           bring_box(seen.maps[0], shared.x(stage), block, at.x_from, shape.swapped ? z : 0);
@@ -170,9 +177,9 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
         Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
         if constexpr (!T::kScaled) {
           if (seen.fp8.of_lines) {
-            multiply_by_lines<T>(shape_of_group(seen.fp8, s, shape.swapped, tile.group),
-                                 shape.swapped, at.x_lines, at.y_lines, group, at.x_scale,
-                                 at.y_scale, sum);
+            lines.multiply(shape_of_group(seen.fp8, s, shape.swapped, tile.group), shape,
+                           tile.across, group, {at.x_scale, at.y_scale, at.x_lines, at.y_lines},
+                           sum);
           }
         }
         for (int i = 0; i < T::kN / 2; ++i) {

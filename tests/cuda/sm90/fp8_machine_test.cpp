@@ -13,9 +13,9 @@
 
 #include "core/contract/compute_element.hpp"
 #include "cuda/fp8/launch.hpp"
-#include "cuda/sm90/fp8/lines.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
+#include "tests/cuda/sm90/fp8_lines_machine.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -124,7 +124,12 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
     for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
       int block = 0, arrived = 0, released = 0;
       std::vector<TileScales<T>> scales(kScaleThreads);
+      test::LineMachine<T> lines(shared);
       machine.arrive = [&](std::uint32_t barrier) {
+        if (barrier < shared.full) {  // scales of lines
+          lines.arrive(barrier);
+          return;
+        }
         if (barrier < shared.empty) {
           ++arrived;
           return;
@@ -137,6 +142,10 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         if (T::kScaled) std::memset(memory + scale_slot(shared, stage), 0xff, T::kSlotBytes);
       };
       machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
+        if (barrier < shared.full) {
+          lines.wait(barrier, parity);
+          return;
+        }
         const int stage = block % T::kStages;
         EXPECT_EQ(barrier, shared.full + 8 * stage);
         EXPECT_EQ(parity, static_cast<std::uint32_t>(block / T::kStages % 2));
@@ -162,8 +171,7 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
       if constexpr (!T::kScaled) {
         if (seen.fp8.of_lines) {
-          multiply_by_lines<T>(seen.fp8, shape.swapped, shape.x_rows, shape.y_rows, group, x0, y0,
-                               sum);
+          lines.multiply(seen.fp8, shape, tile, group, {x0, y0, shape.x_rows, shape.y_rows}, sum);
         }
       }
       EXPECT_EQ(block, shape.k_blocks);

@@ -114,6 +114,29 @@ TEST(Grouped, RowsBehindTheArrayAreDear) {
   }
 }
 
+/// With 64 tokens on average an expert has up to 128. Two tiles of 64 took as long as if memory had
+/// given the weights twice (272 to 293 us for 1536 x 2048, and 255 of grouped_mm), and tiles with
+/// the weights on the x side were stored output by output (166 and 182 us for 2048 x 768, and 145).
+TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
+  const struct {
+    std::int64_t groups, n, k;
+  } all[] = {{128, 1536, 2048}, {128, 2048, 768}, {8, 14336, 4096}, {32, 4096, 7168}};
+  for (const auto& x : all) {
+    const auto one = [&](std::int64_t tokens) {
+      return run_groups(groups_of(GroupKind::m_grouped, x.groups, x.groups * tokens, x.n, x.k));
+    };
+    const auto some = one(64);
+    EXPECT_FALSE(some.decision.one.swapped) << some.name;
+    EXPECT_EQ(geometry_of(some.decision.one).x(), 128) << some.name;
+    // Fewer tokens take the narrow side, as they did, where all of them fit one tile.
+    for (const std::int64_t tokens : {1, 4, 16}) {
+      const auto few = one(tokens);
+      EXPECT_TRUE(few.decision.one.swapped) << few.name;
+      EXPECT_GE(geometry_of(few.decision.one).n, tokens + tokens / 2) << few.name;
+    }
+  }
+}
+
 TEST(Grouped, TilesOfTheSameWeightsFollowEachOther) {
   // 64 tokens per expert are one tile on average and two in every second group. The weights are
   // read once if both come one after the other.
