@@ -49,7 +49,12 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   s.split = sharing.split;
   const bool deep = d.deep && has_deep(t);
   const int per_part = (s.leaves + s.parts - 1) / s.parts;
-  s.levels = s.tree ? std::max(0, waiting_sums(per_part) + 1 - registers_of(t, deep).sums) : 0;
+  const Registers registers = registers_of(t, deep);
+  if (s.tree) {
+    s.levels = registers.order == Order::runs
+                   ? run_levels(per_part)
+                   : std::max(0, waiting_sums(per_part) + 1 - registers.sums);
+  }
   const int arriving = s.split == Split::cluster ? s.parts - 1 : 0;
   s.shared_levels = std::min(s.levels, shared_slots(t, deep) - arriving);
   s.from_c = g.continue_from_c;

@@ -71,6 +71,8 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
       run_leaves_overlapped<T>(stages, leaves);
     } else if constexpr (T::kRegisters.order == Order::quads) {
       run_leaves_in_quads<T>(stages, leaves);
+    } else if constexpr (T::kRegisters.order == Order::runs) {
+      run_leaves_in_runs<T>(stages, leaves);
     } else {
       run_leaves_sequentially<T>(stages, leaves);
     }
@@ -117,7 +119,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     const PartWalk<T> walk(leaf);
     run_producer<T>(shared, maps, shape, false, warp, walk,
-                    blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
+                    stages_of<T>(leaf, part_of(leaf, walk.part), shape.k_blocks));
   } else {
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
@@ -71,6 +72,54 @@ TEST(Sm90Leaves, NoMoreSumsWaitThanAreCounted) {
     EXPECT_EQ(held, 1);
     EXPECT_LE(most, waiting_sums(leaves) + 1) << leaves;
   }
+}
+
+/// Walks a part run by run and returns the sum as a text. `waited[i]` counts the sums that waited at
+/// level i.
+std::string run_by_run(LeafRange part, std::vector<int>& waited) {
+  waited.assign(static_cast<std::size_t>(run_levels(part.end - part.begin)), 0);
+  std::vector<std::string> levels(waited.size());
+  for (int end = part.end;;) {
+    const LeafRun run = run_before(part, end);
+    EXPECT_LE(end - run.begin, kRunLeaves);
+    EXPECT_GE(end - run.begin, std::min(4, part.end - part.begin));
+    std::string sum = tree(run.begin, end);
+    for (int join = 0; join < run.joins; ++join) {
+      std::string& right = levels.at(static_cast<std::size_t>(join));
+      EXPECT_FALSE(right.empty());
+      sum = "(" + sum + "+" + std::exchange(right, "") + ")";
+    }
+    end = run.begin;
+    if (run.level < 0 || end == part.begin) {
+      EXPECT_TRUE(run.level < 0 && end == part.begin);
+      for (const std::string& one : levels) EXPECT_TRUE(one.empty());
+      return sum;
+    }
+    std::string& slot = levels.at(static_cast<std::size_t>(run.level));
+    EXPECT_TRUE(slot.empty()) << "two sums wait at one level";
+    slot = sum;
+    ++waited[static_cast<std::size_t>(run.level)];
+  }
+}
+
+TEST(Sm90Leaves, RunsFromRightToLeftMakeTheContractsTree) {
+  std::vector<int> waited;
+  for (int leaves = 1; leaves <= 700; ++leaves) {
+    ASSERT_EQ(run_by_run({0, leaves}, waited), tree(0, leaves));
+    ASSERT_EQ(run_by_run({13, 13 + leaves}, waited), tree(13, 13 + leaves));
+    EXPECT_LE(run_levels(leaves), waiting_sums(leaves)) << "the workspace is made for these";
+  }
+}
+
+/// Of 56 leaves 41 used to leave the registers, most of them into the workspace.
+TEST(Sm90Leaves, FewSumsWaitAndMostOfThemAtTheLowestLevel) {
+  std::vector<int> waited;
+  run_by_run({0, 56}, waited);
+  EXPECT_EQ(waited, (std::vector<int>{4, 2, 1}));
+  run_by_run({0, 50}, waited);
+  EXPECT_EQ(waited, (std::vector<int>{4, 2, 1}));
+  run_by_run({0, 7}, waited);
+  EXPECT_TRUE(waited.empty());
 }
 
 std::span<const KernelInfo> list() {
