@@ -5,40 +5,11 @@
 
 #include "cuda/sm90/leaves/c.cuh"
 #include "cuda/sm90/leaves/stack.cuh"
+#include "cuda/sm90/leaves/walk.cuh"
 
 // The orders in which a consumer warp group runs and adds the leaves of a part (see Order).
 
 namespace detgemm::cuda::sm90 {
-
-/// The k blocks of a range of leaves.
-__device__ __forceinline__ BlockRange blocks_of(const LeafShape& leaf, LeafRange r, int k_blocks) {
-  return {r.begin * leaf.leaf_blocks, min(r.end * leaf.leaf_blocks, k_blocks)};
-}
-
-/// The k blocks of leaves [begin, end), from the last leaf to the first, and ascending in each.
-struct LeavesFromTheRight {
-  int begin, end;
-  int leaf_blocks;
-  int k_blocks;
-
-  template <int kDepth, class Visit>
-  __device__ __forceinline__ void for_stages(Visit&& visit) const {
-    for (int at = end - 1; at >= begin; --at) {
-      const int last = min((at + 1) * leaf_blocks, k_blocks);
-      for (int block = at * leaf_blocks; block < last; block += kDepth) visit(block);
-    }
-  }
-};
-
-/// What the producer brings of every tile, in this order.
-template <class T>
-__device__ __forceinline__ auto stages_of(const LeafShape& leaf, LeafRange r, int k_blocks) {
-  if constexpr (T::kFromTheRight) {
-    return LeavesFromTheRight{r.begin, r.end, leaf.leaf_blocks, k_blocks};
-  } else {
-    return blocks_of(leaf, r, k_blocks);
-  }
-}
 
 /// Runs the stages of one leaf after another. One wgmma group stays in flight. While it runs, the
 /// stage of the group before it is handed back.

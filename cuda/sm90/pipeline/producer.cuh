@@ -82,9 +82,10 @@ __device__ __forceinline__ int y_of(const LaunchShape& shape, int tile_y) {
 struct BlockRange {
   int begin = 0, end = 0;
 
-  /// Calls visit(block) for the first block of every stage of kDepth blocks.
-  template <int kDepth, class Visit>
-  __device__ __forceinline__ void for_stages(Visit&& visit) const {
+  /// Calls visit(block) for the first block of every stage of kDepth blocks. All tiles have the
+  /// same.
+  template <int kDepth, class Walk, class Visit>
+  __device__ __forceinline__ void for_stages(const Walk&, Visit&& visit) const {
     for (int block = begin; block < end; block += kDepth) visit(block);
   }
 };
@@ -136,7 +137,7 @@ __device__ __forceinline__ void load_c_stage(const CUtensorMap& map, const RingC
 /// The loop of one producer warp, which one elected lane runs: it walks the CTA's tiles and keeps
 /// the ring full. `load(stage, x, y, block)` announces the bytes of a stage and issues its copies;
 /// x and y are the tile's first rows. `load_c(stage, x, y, part)` does so for a part of C. `k` says
-/// which blocks a tile has, in which order.
+/// which blocks the tile has on which the walk is, in which order.
 template <class T, class Walk, class Blocks, class Load, class LoadC>
 __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const LaunchShape& shape,
                                         bool starts_from_c, Walk walk, Blocks k, Load&& load,
@@ -154,7 +155,7 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
       }
     };
     if (starts_from_c) bring_c();
-    k.template for_stages<T::kDepth>([&](int block) {
+    k.template for_stages<T::kDepth>(walk, [&](int block) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       load(cursor.stage, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), block);
       cursor.advance();

@@ -19,15 +19,6 @@ using arithmetic::bits_of;
 using arithmetic::canonical;
 using test::ring;
 
-/// One tile from its first block, and nothing behind it.
-struct OneTile {
-  bool done = false;
-  bool next(const Raster&, int& tile_x, int& tile_y) {
-    tile_x = tile_y = 0;
-    return !std::exchange(done, true);
-  }
-};
-
 /// The contract's sum of leaves [range.begin, range.end), as a tree of its own.
 float expected(const LeafShape& leaf, LeafRange range, int k_blocks, int output) {
   const std::int64_t first = std::int64_t{range.begin} * leaf.leaf_blocks * 4;
@@ -60,6 +51,8 @@ struct Check {
     leaf.waiting = waiting.data() + (16 - reinterpret_cast<std::uintptr_t>(waiting.data()) % 16) %
                                         16 / 4;
     std::fill(test::shared_memory.begin(), test::shared_memory.end(), 0xff);
+    blockIdx.x = static_cast<unsigned>(part);
+    gridDim.x = static_cast<unsigned>(leaf.parts * T::kCluster);
     for (int group = 0; group < T::kGroups; ++group) {
       for (const unsigned thread : {0U, 97U}) {
         if (static_cast<int>(thread) >= T::kHolding) continue;
@@ -76,8 +69,9 @@ struct Check {
         const LaunchMaps maps{};
         for (const int warp : {0, 1}) {
           threadIdx.x = static_cast<unsigned>(warp) * 32;
-          run_producer<T>(shared, maps, shape, false, warp, OneTile{},
-                          stages_of<T>(leaf, range, shape.k_blocks));
+          PartWalk<T> walk(leaf);  // of a launch of this one tile
+          run_producer<T>(shared, maps, shape, false, warp, walk,
+                          PartStages<T>{leaf, shape.k_blocks});
         }
         threadIdx.x = 128 + static_cast<unsigned>(group) * 128 + thread;
         Accumulators<T> sums[T::kSums];
@@ -145,6 +139,38 @@ TEST(Sm90LeafOrder, SoTheyHaveWhereThreadsHoldNoRowsOrPairsShareAnOperand) {
   check_all<stream(16, 112)>();
   check_all<pair(2, 1, 128, true)>();
   check_all<pair(1, 1, 128, false)>();
+}
+
+/// Every part of every tile is some CTA's, once, and the producers bring as much as it has.
+TEST(Sm90LeafOrder, CtasTakeAllPartsInRounds) {
+  using T = LeafTile<DType::bf16, geometry::tile(2, 1, 128), false, false, true>;
+  for (const int tiles : {1, 5, 160}) {
+    for (const int parts : {1, 2, 4, 8}) {
+      for (const int ctas : {1, 7, 132, 1280}) {
+        if (ctas > tiles * parts) continue;
+        LeafShape leaf;
+        leaf.leaf_blocks = 3;
+        leaf.leaves = 50;
+        leaf.tree = true;
+        leaf.parts = parts;
+        std::vector<int> taken(static_cast<std::size_t>(tiles * parts), 0);
+        int blocks = 0;
+        gridDim.x = static_cast<unsigned>(ctas);
+        for (int cta = 0; cta < ctas; ++cta) {
+          blockIdx.x = static_cast<unsigned>(cta);
+          PartWalk<T> walk(leaf);
+          int x = 0, y = 0;
+          while (walk.next(Raster{1, tiles, 1}, x, y)) {
+            EXPECT_EQ(y, walk.tile);
+            ++taken.at(static_cast<std::size_t>(walk.tile * parts + walk.part));
+            PartStages<T>{leaf, 149}.template for_stages<1>(walk, [&](int) { ++blocks; });
+          }
+        }
+        for (const int count : taken) EXPECT_EQ(count, 1);
+        EXPECT_EQ(blocks, 149 * tiles);
+      }
+    }
+  }
 }
 
 }  // namespace
