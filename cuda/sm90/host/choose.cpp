@@ -302,9 +302,13 @@ struct Candidate {
     if (t.load < t.x() && x > t.load) return "it loads fewer rows than M and N have here";
     if (q.family != Family::leaves) return nullptr;
     if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
-    // Parts that wait for each other run at the same time, so the parts of all tiles are one wave.
+    // Parts that meet in a cluster wait for each other, so those of all tiles are one wave.
     if (s.parts > 1 && std::int64_t{tiles()} * s.parts > slots) {
-      return "its tiles have more parts than CTAs run at once";
+      const bool may_wait = s.split == Split::grid && (kPartsInRounds || q.forced >= 0);
+      if (!may_wait) return "its tiles have more parts than CTAs run at once";
+      if (!slices_fit(q, t, s, tiles())) {
+        return "the workspace does not hold the sums of so many parts";
+      }
     }
     return nullptr;
   }
@@ -334,6 +338,7 @@ struct Candidate {
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);
+    if (s.split == Split::grid) all.grid = std::min(s.parts * all.raster.tiles(), slots);
     return all;
   }
 };

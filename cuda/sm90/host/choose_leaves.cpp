@@ -4,6 +4,7 @@
 #include "cuda/sm90/host/choose_leaves.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
@@ -64,7 +65,11 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const double blocks = static_cast<double>(q.k) / (kBlockK * s.parts);
   const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
   const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
-  const double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
+  double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
+  if (s.split == Split::grid) {  // every round writes slices, and joins those of its tiles
+    const double units = static_cast<double>(raster_of(t, x, y, slots / s.parts).tiles()) * s.parts;
+    time += (std::ceil(units / slots) - 1) * sharing_time(s, t);
+  }
   if (order != Order::sequential) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;

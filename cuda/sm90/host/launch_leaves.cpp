@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
@@ -22,6 +23,13 @@ std::size_t words_bytes(int sms) { return (static_cast<std::size_t>(sms) * 8 + 2
 
 int levels_of(const Reduction& r, std::int64_t leaves) {
   return r.kind == ReductionKind::tree ? waiting_sums(leaves) : 0;
+}
+
+/// Slots of the workspace per CTA, for the sums that wait in a part of so many leaves.
+int levels_for(bool tree, int leaves, const Registers& registers) {
+  if (!tree) return 0;
+  if (registers.order == Order::runs) return run_levels(leaves);
+  return std::max(0, waiting_sums(leaves) + 1 - registers.sums);
 }
 
 /// Numbers the launches of this process. The numbers begin anywhere, so that a word that another
@@ -49,16 +57,24 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   s.split = sharing.split;
   const bool deep = d.deep && has_deep(t);
   const int per_part = (s.leaves + s.parts - 1) / s.parts;
-  s.levels = s.tree ? std::max(0, waiting_sums(per_part) + 1 - registers_of(t, deep).sums) : 0;
+  s.levels = levels_for(s.tree, per_part, registers_of(t, deep));
   const int arriving = s.split == Split::cluster ? s.parts - 1 : 0;
   s.shared_levels = std::min(s.levels, shared_slots(t, deep) - arriving);
   s.from_c = g.continue_from_c;
   auto* base = static_cast<char*>(call.workspace);
   s.arrived = reinterpret_cast<std::uint64_t*>(base);
   s.slices = base + words_bytes(call.options.sms);
-  const std::size_t grid = static_cast<std::size_t>(d.grid);
-  s.waiting = static_cast<char*>(s.slices) +
-              (s.split == Split::grid ? grid * static_cast<std::size_t>(slot_bytes(t)) : 0);
+  const auto slot = static_cast<std::size_t>(slot_bytes(t));
+  auto* waiting = static_cast<char*>(s.slices);
+  if (s.split == Split::grid) {
+    const auto tiles = static_cast<std::size_t>(d.raster.tiles());
+    waiting += tiles * static_cast<std::size_t>(s.parts) * slot;
+    if (d.raster.tiles() > call.options.sms) {  // more words than there is room for at the start
+      s.arrived = reinterpret_cast<std::uint64_t*>(
+          waiting + static_cast<std::size_t>(d.grid) * static_cast<std::size_t>(s.levels) * slot);
+    }
+  }
+  s.waiting = waiting;
   s.launch = s.split == Split::grid ? next_launch() : 1;
   return s;
 }
@@ -82,6 +98,17 @@ std::size_t leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::
   const double max = static_cast<double>(sms) * kSlotBytesPerSm;
   const auto level = static_cast<std::size_t>(std::min(area, max));
   return words_bytes(sms) + level * (1 + static_cast<std::size_t>(levels_of(reduction, leaves)));
+}
+
+bool slices_fit(const Question& q, const Geometry& t, const Sharing& s, std::int64_t tiles) {
+  const bool tree = q.reduction.kind == ReductionKind::tree;
+  const auto per_part = static_cast<int>(leaves_per_part(q, s));
+  const int levels = levels_for(tree, per_part, registers_of(t, tree && per_part > 2));
+  const std::int64_t slots = tiles * s.parts + std::int64_t{q.sms} * levels;
+  const std::size_t needed = words_bytes(q.sms) +
+                             static_cast<std::size_t>(slots) * static_cast<std::size_t>(slot_bytes(t)) +
+                             static_cast<std::size_t>(tiles) * 8;
+  return needed <= leaf_workspace(q.reduction, q.m, q.n, q.k, q.sms);
 }
 
 cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& call) {

@@ -6,31 +6,9 @@
 #include "cuda/sm90/epilogue/finish.cuh"
 #include "cuda/sm90/leaves/orders.cuh"
 #include "cuda/sm90/leaves/parts.cuh"
+#include "cuda/sm90/leaves/walk.cuh"
 
 namespace detgemm::cuda::sm90 {
-
-/// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile. A pair
-/// that shares an operand takes tiles of one part, as the pairs of a chain do.
-template <class T>
-struct PartWalk {
-  int parts;
-  int part = T::kCluster > 1 ? 0 : static_cast<int>(blockIdx.x) % parts;
-  int at = static_cast<int>(blockIdx.x) / (T::kCluster > 1 ? T::kCluster : parts);
-  int tile = 0;
-
-  __device__ explicit PartWalk(const LeafShape& leaf) : parts(leaf.parts) {}
-  __device__ bool next(const Raster& raster, int& tile_x, int& tile_y) {
-    if (at >= raster.tiles()) return false;
-    tile = at;
-    raster.locate(at, tile_x, tile_y);
-    if constexpr (T::kCluster > 1) {
-      int& mine = T::kSharesX ? tile_y : tile_x;
-      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_ctarank());
-    }
-    at += static_cast<int>(gridDim.x) / (T::kCluster > 1 ? T::kCluster : parts);
-    return true;
-  }
-};
 
 /// Runs one consumer warp group: its share of every tile, or part of a tile, of the CTA.
 template <class T>
@@ -43,9 +21,9 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   ptx::griddepcontrol_wait();  // they may still read D, write C or use the workspace
   int box_index = 0;
   PartWalk<T> walk(leaf);
-  const LeafRange range = part_of(leaf, walk.part);
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
+    const LeafRange range = part_of(leaf, walk.part);
     const int x0 = x_of<T>(shape, tile_x);
     const int y0 = y_of<T>(shape, tile_y);
     TileBias<T>::prefetch(g, shape, group, x0, y0);
@@ -71,6 +49,8 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
       run_leaves_overlapped<T>(stages, leaves);
     } else if constexpr (T::kRegisters.order == Order::quads) {
       run_leaves_in_quads<T>(stages, leaves);
+    } else if constexpr (T::kRegisters.order == Order::runs) {
+      run_leaves_in_runs<T>(stages, leaves);
     } else {
       run_leaves_sequentially<T>(stages, leaves);
     }
@@ -115,9 +95,8 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   ptx::cluster_sync();  // no part may send before part 0 is ready
   if (warp < 4) {
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_dec<T::kProducerRegisters>();
-    const PartWalk<T> walk(leaf);
-    run_producer<T>(shared, maps, shape, false, warp, walk,
-                    blocks_of(leaf, part_of(leaf, walk.part), shape.k_blocks));
+    run_producer<T>(shared, maps, shape, false, warp, PartWalk<T>(leaf),
+                    PartStages<T>{leaf, shape.k_blocks});
   } else {
     if constexpr (T::kGroups == 2) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);

@@ -5,15 +5,11 @@
 
 #include "cuda/sm90/leaves/c.cuh"
 #include "cuda/sm90/leaves/stack.cuh"
+#include "cuda/sm90/leaves/walk.cuh"
 
-// The three orders in which a consumer warp group runs and adds the leaves of a part (see Order).
+// The orders in which a consumer warp group runs and adds the leaves of a part (see Order).
 
 namespace detgemm::cuda::sm90 {
-
-/// The k blocks of a range of leaves.
-__device__ __forceinline__ BlockRange blocks_of(const LeafShape& leaf, LeafRange r, int k_blocks) {
-  return {r.begin * leaf.leaf_blocks, min(r.end * leaf.leaf_blocks, k_blocks)};
-}
 
 /// Runs the stages of one leaf after another. One wgmma group stays in flight. While it runs, the
 /// stage of the group before it is handed back.
@@ -147,6 +143,82 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
       ++at;
     }
     leaves.merge_top(closed);
+  }
+}
+
+/// Order::runs, for trees of large tiles, in the same three sets of registers. The leaves of a run
+/// come from right to left, r0 being its last one, and no sum of a run leaves the registers. The
+/// sum of the run before is stored while r0 runs; sums that wait for the run are added behind it.
+///
+///   tensor core   | r0 in b    | r1 in c | r2 in sum   |
+///   adds            sum stored             b = r0 + r1   sum = r2 + b       of 3, 5 or 6 leaves
+///
+///   tensor core                                        | r3 in c |
+///   adds                                                           sum = (r2 + r3) + b   of 4 or 7
+///
+///   tensor core   | next in c | next in b |             | last in b |
+///   adds                                    c = c + b                 c = c + b, sum = sum + c
+///                                           of 5, 6, 7                of 6 or 7
+template <class T>
+__device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<T>& leaves) {
+  Accumulators<T>& sum = leaves.sums[0];
+  int end = leaves.range.end;  // leaves behind it are done
+  int level = -1;              // where `sum` has to wait
+  const auto run = [&](int at, Accumulators<T>& value) {
+    stages.run_rest(stages.start(leaves.leaf, at, value), value);
+  };
+#pragma unroll 1
+  while (end > leaves.range.begin) {
+    Accumulators<T> b, c;  // (64 * kBlocks, kN) each
+    const BlockRange k = stages.start(leaves.leaf, end - 1, b);
+    if (level >= 0) leaves.waiting.store(level, sum);
+    const LeafRun now = run_before(leaves.range, end);
+    const int count = end - now.begin;
+    stages.run_rest(k, b);
+    if (count > 2) {
+      run(end - 2, c);
+      const BlockRange k2 = stages.start(leaves.leaf, end - 3, sum);
+      stages.pin(b);
+      stages.pin(c);
+      add_to<T>(b, c);
+      stages.run_rest(k2, sum);
+      const bool fourth = count % 3 == 1;  // the right side of 7 leaves has 4 of them
+      if (fourth) {
+        run(end - 4, c);
+        stages.end(c);
+        stages.pin(sum);
+        add_to<T>(sum, c);
+      } else {
+        stages.end(sum);
+      }
+      add_to<T>(sum, b);
+      if (count > 4) {
+        int at = end - (fourth ? 5 : 4);
+        run(at, c);
+        run(--at, b);
+        stages.end(b);
+        stages.pin(c);
+        add_to<T>(c, b);
+        if (at > now.begin) {
+          run(--at, b);
+          stages.end(b);
+          add_to<T>(c, b);
+        }
+        add_to<T>(sum, c);
+      }
+    } else if (count == 2) {
+      run(end - 2, sum);
+      stages.end(sum);
+      stages.pin(b);
+      add_to<T>(sum, b);
+    } else {
+      stages.end(b);
+      leaves.set(sum, b);
+    }
+#pragma unroll 1
+    for (int join = 0; join < now.joins; ++join) leaves.waiting.add_to(sum, join);
+    end = now.begin;
+    level = now.level;
   }
 }
 

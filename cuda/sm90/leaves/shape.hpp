@@ -63,6 +63,52 @@ DETGEMM_HD LeafRange part_of(const LeafShape& s, int part) {
   return r;
 }
 
+/// Leaves of the largest tree that three sets of registers add up, whose right side comes first:
+/// the right side has as many leaves as the left side or one more, and while the left side runs
+/// only one sum waits.
+inline constexpr int kRunLeaves = 7;
+
+/// Levels on which sums wait while a tree over `leaves` is walked run by run, from right to left.
+DETGEMM_HD int run_levels(std::int64_t leaves) {
+  int levels = 0;
+  for (; leaves > kRunLeaves; leaves /= 2) ++levels;
+  return levels;
+}
+
+/// A run: the leaves of a subtree of at most kRunLeaves that is no part of another such subtree.
+/// Runs come from right to left.
+///
+///             a                  run 3 waits at level 0 while run 2 runs, and is its join 0,
+///          /     \               node c waits at level 1 while runs 1 and 0 run,
+///        b         c             run 1 waits at level 0,
+///       / \       / \            run 0 has two joins: run 1 (level 0), then c (level 1)
+///   run 0 run 1 run 2 run 3
+///
+/// So a level is in use the more often the lower it is.
+struct LeafRun {
+  int begin;  ///< the first leaf, which comes last
+  int joins;  ///< sums that are added when it has ended: those of levels 0, 1, .. joins - 1
+  int level;  ///< where the result waits; -1 where it is the sum of the part
+};
+
+/// The run of `part` behind which leaves [end, part.end) are done.
+DETGEMM_HD LeafRun run_before(LeafRange part, int end) {
+  LeafRun r{part.begin, 0, -1};
+  int last = part.end;
+  while (last - r.begin > kRunLeaves) {
+    const int middle = r.begin + (last - r.begin) / 2;
+    if (end > middle) {
+      r.level = run_levels(middle - r.begin);
+      r.begin = middle;
+      r.joins = 0;
+    } else {
+      last = middle;
+      ++r.joins;
+    }
+  }
+  return r;
+}
+
 /// The maximum number of sums that wait, beside the one in registers, while a tree over `leaves` is
 /// walked.
 DETGEMM_HD int waiting_sums(std::int64_t leaves) {

@@ -19,12 +19,16 @@ constexpr int slot_bytes(const Geometry& g) {
   return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
 }
 
-/// How the leaves of a part follow each other. orders.cuh draws all three.
+/// How the leaves of a part follow each other. orders.cuh draws all four.
 enum class Order {
   overlapped,  ///< a leaf is added while the next one runs: two leaves in registers
   quads,       ///< four leaves that make a subtree run together: two leaves in registers
+  runs,        ///< subtrees of up to 7 leaves, from right to left: two leaves in registers
   sequential,  ///< a leaf is added when its last step has ended: one leaf in registers
 };
+
+/// The order of trees of large tiles: `runs`, or `quads`, which it replaced.
+inline constexpr Order kDeepOrder = Order::runs;
 
 /// What a thread's registers hold: the leaves that `order` needs, and `sums` sums.
 struct Registers {
@@ -37,7 +41,7 @@ struct Registers {
 constexpr Registers registers_of(const Geometry& g, bool deep) {
   const int n = g.blocks * g.n;
   if (n <= 64) return {Order::overlapped, 3};
-  if (n <= 128 && deep) return {Order::quads, 1};
+  if (n <= 128 && deep) return {kDeepOrder, 1};
   return n <= 128 ? Registers{Order::overlapped, 1} : Registers{Order::sequential, 1};
 }
 /// Whether `deep` makes a difference.
@@ -80,6 +84,8 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr Registers kRegisters = registers_of(kG, kDeep);
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   static constexpr int kSums = kRegisters.sums;
+  /// Whether the last leaf comes first.
+  static constexpr bool kFromTheRight = kRegisters.order == Order::runs;
   /// Whether sums may have to wait outside of registers; the sum of a fold never does.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// Whether boxes of D lie where sums wait: none waits when D is stored, and the ring gains a

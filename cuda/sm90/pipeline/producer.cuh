@@ -81,6 +81,13 @@ __device__ __forceinline__ int y_of(const LaunchShape& shape, int tile_y) {
 /// Blocks [begin, end) of 64 k.
 struct BlockRange {
   int begin = 0, end = 0;
+
+  /// Calls visit(block) for the first block of every stage of kDepth blocks. All tiles have the
+  /// same.
+  template <int kDepth, class Walk, class Visit>
+  __device__ __forceinline__ void for_stages(const Walk&, Visit&& visit) const {
+    for (int block = begin; block < end; block += kDepth) visit(block);
+  }
 };
 
 /// Loads one stage of one operand, (kRows, kDepth blocks of 64 k): rows from `row`, k blocks from
@@ -129,10 +136,11 @@ __device__ __forceinline__ void load_c_stage(const CUtensorMap& map, const RingC
 
 /// The loop of one producer warp, which one elected lane runs: it walks the CTA's tiles and keeps
 /// the ring full. `load(stage, x, y, block)` announces the bytes of a stage and issues its copies;
-/// x and y are the tile's first rows. `load_c(stage, x, y, part)` does so for a part of C.
-template <class T, class Walk, class Load, class LoadC>
+/// x and y are the tile's first rows. `load_c(stage, x, y, part)` does so for a part of C. `k` says
+/// which blocks the tile has on which the walk is, in which order.
+template <class T, class Walk, class Blocks, class Load, class LoadC>
 __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const LaunchShape& shape,
-                                        bool starts_from_c, Walk walk, BlockRange k, Load&& load,
+                                        bool starts_from_c, Walk walk, Blocks k, Load&& load,
                                         LoadC&& load_c) {
   RingCursor<T::kStages> cursor;
   cursor.parity = 1;  // a fresh barrier counts as one turn ahead, so that the ring starts empty
@@ -147,11 +155,11 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
       }
     };
     if (starts_from_c) bring_c();
-    for (int block = k.begin; block < k.end; block += T::kDepth) {
+    k.template for_stages<T::kDepth>(walk, [&](int block) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       load(cursor.stage, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y), block);
       cursor.advance();
-    }
+    });
     if (!starts_from_c) bring_c();
   }
 }
@@ -187,10 +195,10 @@ __device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uin
 /// Warp 0 of the producer group loads X and warp 1 loads Y: k blocks `k` of every tile of the walk.
 /// An operand that is stable (no earlier work of the stream writes it) is read before earlier
 /// kernels have ended.
-template <class T, class Walk>
+template <class T, class Walk, class Blocks>
 __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                              const LaunchShape& shape, bool starts_from_c, int warp,
-                                             Walk walk, BlockRange k) {
+                                             Walk walk, Blocks k) {
   if (warp == 0 && ptx::elect_sync()) {
     if (!shape.x_stable) ptx::griddepcontrol_wait();
     const auto load = [&](int stage, int x, int, int block) {

@@ -198,13 +198,8 @@ inline void st_global_v2_u32(void* to, std::uint32_t first, std::uint32_t second
 inline void st_global_v4_u32(void* to, uint4 v) {
   std::memcpy(std::assume_aligned<16>(static_cast<unsigned char*>(to)), &v, sizeof v);
 }
-inline void bar_sync(std::uint32_t, std::uint32_t) { test::whole_group.arrive_and_wait(); }
 
 // What is named beside it and never called.
-inline void mbarrier_wait(std::uint32_t, std::uint32_t) {}
-inline void mbarrier_arrive(std::uint32_t) {}
-inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
-inline void mbarrier_arrive_cluster(std::uint32_t) {}
 inline void bar_arrive(std::uint32_t, std::uint32_t) {}
 inline void fence_proxy_async() {}
 inline std::uint32_t cluster_ctarank() { return 0; }
@@ -215,6 +210,12 @@ inline float cvt_f32_f16(std::uint32_t half) {
   return arithmetic::to_float<DType::fp16>(static_cast<std::uint16_t>(half));
 }
 inline void wgmma_fence() {}
+#ifndef DETGEMM_MACHINE_HAS_A_RING  // leaves_machine.hpp has its own
+inline void bar_sync(std::uint32_t, std::uint32_t) { test::whole_group.arrive_and_wait(); }
+inline void mbarrier_wait(std::uint32_t, std::uint32_t) {}
+inline void mbarrier_arrive(std::uint32_t) {}
+inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
+inline void mbarrier_arrive_cluster(std::uint32_t) {}
 inline void wgmma_commit() {}
 template <int kPending>
 void wgmma_wait() {}
@@ -224,6 +225,11 @@ struct Wgmma {
   template <bool kFresh = false>
   static void run(float (&)[N / 2], std::uint64_t, std::uint64_t) {}
 };
+inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t) {}
+inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, int, std::uint32_t) {}
+inline void tma_multicast(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t,
+                          std::uint16_t) {}
+#endif
 template <bool kTransposed>
 void stmatrix_x2(std::uint32_t to, std::uint32_t first, std::uint32_t second) {
   const std::uint32_t pairs[] = {first, second};
@@ -235,10 +241,6 @@ void stmatrix_x4(std::uint32_t to, std::uint32_t first, std::uint32_t second, st
   const std::uint32_t pairs[] = {first, second, third, fourth};
   test::store_matrices(to, kTransposed, 4, pairs);
 }
-inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t) {}
-inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, int, std::uint32_t) {}
-inline void tma_multicast(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t,
-                          std::uint16_t) {}
 inline void tma_store(const CUtensorMap*, int along, int line, std::uint32_t box) {
   test::stores.push_back({along, line, box, test::store_groups});
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
@@ -73,6 +74,54 @@ TEST(Sm90Leaves, NoMoreSumsWaitThanAreCounted) {
   }
 }
 
+/// Walks a part run by run and returns the sum as a text. `waited[i]` counts the sums that waited at
+/// level i.
+std::string run_by_run(sm90::LeafRange part, std::vector<int>& waited) {
+  waited.assign(static_cast<std::size_t>(run_levels(part.end - part.begin)), 0);
+  std::vector<std::string> levels(waited.size());
+  for (int end = part.end;;) {
+    const LeafRun run = run_before(part, end);
+    EXPECT_LE(end - run.begin, kRunLeaves);
+    EXPECT_GE(end - run.begin, std::min(4, part.end - part.begin));
+    std::string sum = tree(run.begin, end);
+    for (int join = 0; join < run.joins; ++join) {
+      std::string& right = levels.at(static_cast<std::size_t>(join));
+      EXPECT_FALSE(right.empty());
+      sum = "(" + sum + "+" + std::exchange(right, "") + ")";
+    }
+    end = run.begin;
+    if (run.level < 0 || end == part.begin) {
+      EXPECT_TRUE(run.level < 0 && end == part.begin);
+      for (const std::string& one : levels) EXPECT_TRUE(one.empty());
+      return sum;
+    }
+    std::string& slot = levels.at(static_cast<std::size_t>(run.level));
+    EXPECT_TRUE(slot.empty()) << "two sums wait at one level";
+    slot = sum;
+    ++waited[static_cast<std::size_t>(run.level)];
+  }
+}
+
+TEST(Sm90Leaves, RunsFromRightToLeftMakeTheContractsTree) {
+  std::vector<int> waited;
+  for (int leaves = 1; leaves <= 700; ++leaves) {
+    ASSERT_EQ(run_by_run({0, leaves}, waited), tree(0, leaves));
+    ASSERT_EQ(run_by_run({13, 13 + leaves}, waited), tree(13, 13 + leaves));
+    EXPECT_LE(run_levels(leaves), waiting_sums(leaves)) << "the workspace is made for these";
+  }
+}
+
+/// By runs of at most four leaves from left to right it was 23 sums for 56 leaves and 29 for 50.
+TEST(Sm90Leaves, FewSumsWaitAndMostOfThemAtTheLowestLevel) {
+  std::vector<int> waited;
+  run_by_run({0, 56}, waited);
+  EXPECT_EQ(waited, (std::vector<int>{4, 2, 1}));
+  run_by_run({0, 50}, waited);
+  EXPECT_EQ(waited, (std::vector<int>{4, 2, 1}));
+  run_by_run({0, 7}, waited);
+  EXPECT_TRUE(waited.empty());
+}
+
 std::span<const KernelInfo> list() {
   return kernels(*Contract::parse("hopper/bf16/tree:64->bf16"));
 }
@@ -110,6 +159,7 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
   constexpr std::uintptr_t kBase = 1 << 20;
   Random random(3);
   std::set<std::string> ways;
+  int in_rounds = 0;
   for (int i = 0; i < 6000; ++i) {
     const GemmArguments g = draw(random);
     LaunchOptions o;
@@ -154,7 +204,11 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
     EXPECT_EQ(s.leaf_blocks * 64, g.reduction.leaf_k);
     EXPECT_EQ(s.leaf_blocks % t.depth, 0);
     EXPECT_EQ(s.from_c, g.continue_from_c);
-    EXPECT_EQ(grid % static_cast<std::size_t>(s.parts), 0U);
+    const std::size_t units = static_cast<std::size_t>(r.shape.raster.tiles() * s.parts);
+    const bool rounds = s.split == Split::grid && units > grid;
+    EXPECT_TRUE(rounds || grid % static_cast<std::size_t>(s.parts) == 0U);
+    EXPECT_TRUE(!rounds || (o.forced >= 0 && r.grid == static_cast<unsigned>(o.sms)));
+    in_rounds += rounds ? 1 : 0;
     EXPECT_LE(r.grid, static_cast<unsigned>(std::max(o.sms, 1)));
     EXPECT_TRUE(t.cluster == 1 || s.parts == 1) << "a pair shares an operand, not a tile";
     EXPECT_EQ(r.cluster, static_cast<unsigned>(s.split == Split::cluster ? s.parts : t.cluster));
@@ -164,16 +218,24 @@ TEST(Sm90Leaves, ALaunchIsWhatIsSaidAndStaysInItsWorkspace) {
       expect_inside(s.waiting, grid * static_cast<std::size_t>(s.levels) * slot, kBase, size);
     }
     if (s.split == Split::grid) {
-      EXPECT_EQ(grid, static_cast<std::size_t>(r.shape.raster.tiles() * s.parts));
-      expect_inside(s.slices, grid * slot, kBase, size);
+      EXPECT_EQ(grid, std::min(units, static_cast<std::size_t>(o.sms)));
+      expect_inside(s.slices, units * slot, kBase, size);
+      if (waiting_in_workspace > 0) {
+        EXPECT_EQ(static_cast<const char*>(s.waiting),
+                  static_cast<const char*>(s.slices) + units * slot);
+      }
       expect_inside(s.arrived, static_cast<std::size_t>(r.shape.raster.tiles()) * 8, kBase, size);
       EXPECT_TRUE(s.launch > 0 && s.launch < std::uint64_t{1} << 56);
-      EXPECT_GE(static_cast<const char*>(s.slices),
-                reinterpret_cast<const char*>(s.arrived + r.shape.raster.tiles()));
+      const char* words = reinterpret_cast<const char*>(s.arrived);
+      EXPECT_TRUE(static_cast<const char*>(s.slices) >= words + r.shape.raster.tiles() * 8 ||
+                  static_cast<const char*>(s.waiting) +
+                          grid * static_cast<std::size_t>(s.levels) * slot <=
+                      words);
     }
     ways.insert(said.substr(said.find("/leaves-")));
   }
   EXPECT_GE(ways.size(), 6U) << "three ways, both epilogues";
+  EXPECT_GE(in_rounds, 20);
 }
 
 /// Contracts may declare leaves longer than memory. From C their only leaf is still added to C.
