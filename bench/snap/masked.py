@@ -78,7 +78,7 @@ def main(arguments=None):
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--checkpoint", type=pathlib.Path, required=True)
     parser.add_argument("--text", type=pathlib.Path, required=True)
-    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--name", help="the model's name in the table; without it, that of its class")
     options = parser.parse_args(arguments)
     model, left_out = load(options.checkpoint)
