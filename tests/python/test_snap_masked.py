@@ -93,7 +93,7 @@ def test_arms_against_the_model_itself(folder):
     with torch.no_grad():
         log_p = torch.cat([found(rows).logits[hidden >= 0] for rows, hidden in pairs]).log_softmax(-1)
     answers = torch.cat([hidden[hidden >= 0] for _, hidden in pairs])
-    exact = -log_p.gather(-1, answers[:, None]).mean().exp().item()
+    exact = (-log_p.gather(-1, answers[:, None]).mean()).exp().item()
     kl = {arm["arm"]: arm["kl"] for arm in arms}
     assert list(kl) == list(study.ARMS) and kl["exact"] == 0
     assert arms[0]["perplexity"] == pytest.approx(exact, rel=1e-6)
