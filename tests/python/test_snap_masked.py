@@ -47,6 +47,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def arm_weights(model):
+    """The model with weights rounded to bf16, as every arm has them."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.bfloat16().float())
+    return model
+
+
 def pairs_of(folder, draws=2):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     return tokenizer, masked.masked(tokenizer, (folder / "text").read_text().splitlines()[:20], draws, 48)
@@ -101,6 +109,21 @@ def test_arms_against_the_model_itself(folder):
     for arm in arms[2:-1]:
         assert 0 < arm["kl"] < 3 * kl["bf16, PyTorch"], arm
     assert 2 * kl["bf16, PyTorch"] < kl["fp8 e4m3, scaled rows"] < 0.1
+
+
+def test_the_head_is_fp32_and_the_embeddings_are_not(folder, monkeypatch):
+    """They share a weight, of which the head has a copy."""
+    found, _ = masked.load(folder)
+    _, pairs = pairs_of(folder, 1)
+    arm, exact = study.with_arm(arm_weights(found), "bf16, PyTorch"), study.with_arm(found, "exact")
+    monkeypatch.setattr(study, "compare", lambda model, logits, targets: logits(arm))
+    with torch.no_grad():
+        got = masked.measure(found, pairs)
+        hidden = torch.cat([arm.bert(rows).last_hidden_state[hidden >= 0] for rows, hidden in pairs])
+        expected = exact.cls(hidden.float())
+    assert hidden.dtype == torch.bfloat16 and got.dtype == torch.float32
+    assert (got - expected).abs().max() < 1e-5
+    assert arm.get_input_embeddings().weight.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("arm", study.ARMS[2:] if STUDY.exists() else [])
