@@ -12,7 +12,8 @@ rounding logits to bf16 would hide everything else, and the rest is PyTorch's ow
     perplexity    of the next byte
 
 With --checkpoint it is instead the causal language model in a folder that transformers' save_pretrained wrote, with its
-tokenizer, on a text: 16 pieces of FILE or, without it, of this repository's pages. Nothing is downloaded.
+tokenizer, on a text: 16 pieces of FILE or, without it, of this repository's pages. Nothing is downloaded. masked.py does the
+same with a masked language model.
 
 An arm that rounds as little as bf16 itself has the KL of the arm `bf16`, since bf16 activations are what moves it.
 """
@@ -75,11 +76,11 @@ def fp8_linear(x, weight, bias=None):
     def rounded(tensor):
         scale = tensor.float().abs().amax(-1, keepdim=True).clamp(min=1e-30) / E4M3_MAX
         return (tensor.float() / scale).to(torch.float8_e4m3fn).float() * scale
-    return torch.nn.functional.linear(rounded(x), rounded(weight)).to(torch.bfloat16)
+    return torch.nn.functional.linear(rounded(x), rounded(weight), None if bias is None else bias.float()).to(torch.bfloat16)
 
 
 def with_arm(model, arm):
-    """A copy of a bf16 model whose linear layers compute as the arm says."""
+    """A copy of a bf16 model whose linear layers, those of the head excepted, compute as the arm says."""
     torch.manual_seed(0)
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
@@ -89,11 +90,11 @@ def with_arm(model, arm):
     copy = copy.bfloat16()
     if "/" in arm:
         policy = dt.Policy(arm, arm, arm.split("->")[0] + "->fp32")
-        dt.convert(copy.model, policy, snap_weights=arm.startswith("snap"))
+        dt.convert(copy.base_model, policy, snap_weights=arm.startswith("snap"))
     elif arm == "fp8 e4m3, scaled rows":
-        for module in copy.model.modules():
+        for module in copy.base_model.modules():
             if isinstance(module, torch.nn.Linear):
-                module.forward = lambda x, layer=module: fp8_linear(x, layer.weight)
+                module.forward = lambda x, layer=module: fp8_linear(x, layer.weight, layer.bias)
     return copy
 
 
@@ -108,6 +109,11 @@ def logits_of(model, rows):
 
 
 def measure(model, rows):
+    """What every arm predicts of the next token."""
+    return compare(model, lambda arm: logits_of(arm, rows[:, :-1]), rows[:, 1:])
+
+
+def compare(model, logits, targets):
     """KL against `exact` and perplexity of every arm, over the same tokens."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -115,10 +121,10 @@ def measure(model, rows):
         found, exact = [], None
         for arm in ARMS:
             begin = time.monotonic()
-            log_p = logits_of(with_arm(model, arm), rows[:, :-1]).log_softmax(-1).double()
+            log_p = logits(with_arm(model, arm)).log_softmax(-1).double()
             exact = log_p if exact is None else exact
             kl = (exact.exp() * (exact - log_p)).sum(-1).mean().item()
-            loss = -log_p.gather(-1, rows[:, 1:, None]).mean().item()
+            loss = -log_p.gather(-1, targets.unsqueeze(-1)).mean().item()
             same = (log_p.argmax(-1) == exact.argmax(-1)).double().mean().item()
             found.append({"arm": arm, "kl": float(f"{max(kl, 0.0):.4g}"), "perplexity": float(f"{math.exp(loss):.7g}"),
                           "same_first_choice": float(f"{same:.5g}")})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""plot.py ACCURACY.json MODEL.json OUT.svg: draws the error of `snap` from what accuracy.py wrote, and prints the tables
-of docs/snap-accuracy.md from it and from what model.py wrote. Python's standard library is enough.
+"""plot.py ACCURACY.json MODEL.json... OUT.svg: draws the error of `snap` from what accuracy.py wrote, and prints the tables
+of docs/snap-accuracy.md from it and from what model.py and masked.py wrote. Python's standard library is enough.
 
 tests/layout/claims.py makes both again and compares.
 """
@@ -80,7 +80,7 @@ def output_table(document, k):
 
 
 def model_table(model):
-    lines = [row([f"{model['model']}, {model['tokens']} tokens", "KL, nats", "perplexity", "same first choice"]),
+    lines = [row([f"{model['model']}, {model['tokens']} {model.get('kind', 'tokens')}", "KL, nats", "perplexity", "same first choice"]),
              row(["---"] * 4)]
     for arm in model["arms"]:
         lines.append(row([arm["arm"] if "/" not in arm["arm"] else f"`{arm['arm']}`", number(arm["kl"]) if arm["kl"] else "0",
@@ -88,10 +88,10 @@ def model_table(model):
     return lines
 
 
-def tables(document, models):
+def tables(document, studies):
     """Every table of the page, as lines."""
     return [error_table(document, 4096), error_table(document, 65536), output_table(document, 4096),
-            *(model_table(model) for model in models["models"])]
+            *(model_table(model) for study in studies for model in study["models"])]
 
 
 def snap3_table(document, inputs):
@@ -107,10 +107,10 @@ def read(path):
 
 
 def main():
-    source, models, out = sys.argv[1:]
+    source, *studies, out = sys.argv[1:]
     document = read(source)
     pathlib.Path(out).write_text(drawing(document), encoding="utf-8")
-    print("\n\n".join("\n".join(table) for table in tables(document, read(models))))
+    print("\n\n".join("\n".join(table) for table in tables(document, [read(path) for path in studies])))
 
 
 if __name__ == "__main__":

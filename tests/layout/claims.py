@@ -17,7 +17,8 @@ import sys
 import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
-SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json")
+SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json",
+        "bench/results/2026-11-23-snap-masked-model.json")
 SNAP3 = "bench/results/2026-11-22-snap-accuracy3.json"
 SNAP_PAGES = ("docs/snap-accuracy.md", "docs/images/snap-accuracy.svg")
 TARGETS = "docs/bench/targets.md"
@@ -125,8 +126,8 @@ def snap_accuracy(root, page, image):
     """Tables of docs/snap-accuracy.md, and its plot, that the study's results do not give."""
     sys.path.insert(0, str(root / "bench/snap"))
     import plot  # noqa: PLC0415 - the tree that is checked has it
-    document, models = (plot.read(root / path) for path in SNAP)
-    for table in plot.tables(document, models):
+    document, *studies = (plot.read(root / path) for path in SNAP)
+    for table in plot.tables(document, studies):
         if "\n".join(table) not in page:
             yield f"docs/snap-accuracy.md does not have the table that begins {table[0]}, as {' and '.join(SNAP)} give it"
     for inputs in ("bf16", "fp32"):
