@@ -22,7 +22,9 @@ __device__ __forceinline__ void prefetch_c(const GemmArguments& g, const LaunchS
   const int lines = (rows_run_along_y ? T::kN : T::kX) / kLine + 1;
   const int rows = rows_run_along_y ? T::kX : T::kN;
   const auto* c = static_cast<const float*>(g.c);
-  for (int i = static_cast<int>(threadIdx.x) - 128; i < rows * lines; i += T::kGroups * 128) {
+  std::uint32_t thread = threadIdx.x - 128;
+  ptx::pin(thread);  // or its quotients are computed ahead of all tiles, and take their registers
+  for (int i = static_cast<int>(thread); i < rows * lines; i += T::kGroups * 128) {
     const int x = x_of<T>(shape, tile_x) + (rows_run_along_y ? i / lines : i % lines * kLine);
     const int y = y_of<T>(shape, tile_y) + (rows_run_along_y ? i % lines * kLine : i / lines);
     if (x >= shape.x_rows || y >= shape.y_rows) continue;
