@@ -294,8 +294,8 @@ struct Candidate {
     if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
     // Parts that meet in a cluster wait for each other, so those of all tiles are one wave.
     if (s.parts > 1 && std::int64_t{tiles()} * s.parts > slots) {
-      const bool in_rounds = s.split == Split::grid && takes_rounds(t, is_deep()) &&
-                             (kPartsInRounds || q.forced >= 0);
+      const bool in_rounds =
+          s.split == Split::grid && takes_rounds(t, is_deep()) && (kPartsInRounds || q.forced >= 0);
       if (!in_rounds) return "its tiles have more parts than CTAs run at once";
       if (!slices_fit(q, t, s, tiles())) {
         return "the workspace does not hold the sums of so many parts";

@@ -151,7 +151,8 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
 /// sum of the run before is stored while r0 runs; sums that wait for the run are added behind it.
 ///
 ///   tensor core   | r0 in b    | r1 in c | r2 in sum   |
-///   adds            sum stored             b = r0 + r1   sum = r2 + b                    of 3 leaves
+///   adds            sum stored             b = r0 + r1   sum = r2 + b                    of 3
+///   leaves
 ///
 ///   tensor core                                        | r3 in c |
 ///   adds                                                           sum = (r2 + r3) + b   of 4 or 7

@@ -47,8 +47,8 @@ constexpr Registers registers_of(const Geometry& g, bool deep) {
 /// Whether `deep` makes a difference.
 constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
 
-/// Whether parts that meet in the workspace may be more than CTAs run at once. Elsewhere a part that
-/// changes from tile to tile would cost 128x128 a spill, and trees of two leaves per part gain
+/// Whether parts that meet in the workspace may be more than CTAs run at once. Elsewhere a part
+/// that changes from tile to tile would cost 128x128 a spill, and trees of two leaves per part gain
 /// little.
 constexpr bool takes_rounds(const Geometry& g, bool deep) {
   return deep && has_deep(g) && g.cluster == 1;

@@ -42,8 +42,7 @@ struct PartWalk {
 /// another. Those that meet in a cluster still are one wave: with those that meet in the workspace,
 /// nobody waits for another part.
 template <class T>
-  requires(T::kTakesRounds)
-struct PartWalk<T> {
+requires(T::kTakesRounds) struct PartWalk<T> {
   int parts;
   int at = static_cast<int>(blockIdx.x);
   int part = 0;

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The orders of leaves in the SM90 kernels of trees, on the host: what the producers bring, in which
-// order, what one thread of each consumer group makes of it, and where its sums wait, against the
-// contract. The headers of cuda/sm90/ptx are replaced (CMakeLists.txt).
+// The orders of leaves in the SM90 kernels of trees, on the host: what the producers bring, in
+// which order, what one thread of each consumer group makes of it, and where its sums wait, against
+// the contract. The headers of cuda/sm90/ptx are replaced (CMakeLists.txt).
 
 #include "tests/cuda/sm90/leaves_machine.hpp"
 // The first one defines what the others are compiled with.
@@ -48,8 +48,8 @@ struct Check {
     leaf.levels = run_levels(per_part);
     leaf.shared_levels = std::min(leaf.levels, T::kSlots);
     std::vector<float> waiting(static_cast<std::size_t>(leaf.levels * T::kSlotBytes / 4 + 4), NAN);
-    leaf.waiting = waiting.data() + (16 - reinterpret_cast<std::uintptr_t>(waiting.data()) % 16) %
-                                        16 / 4;
+    leaf.waiting =
+        waiting.data() + (16 - reinterpret_cast<std::uintptr_t>(waiting.data()) % 16) % 16 / 4;
     std::fill(test::shared_memory.begin(), test::shared_memory.end(), 0xff);
     gridDim.x = static_cast<unsigned>(leaf.parts * T::kCluster);
     for (int group = 0; group < T::kGroups; ++group) {
