@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   if (warp < 4) {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     run_producer<T>(shared, maps, shape, g.continue_from_c, warp, TileWalk<T>{},
-                    {0, shape.k_blocks});
+                    BlockRange{0, shape.k_blocks});
   } else {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);

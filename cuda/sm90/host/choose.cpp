@@ -12,6 +12,7 @@
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/leaves/tile.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -284,6 +285,9 @@ struct Candidate {
   Candidate(const Question& question, int kernel, bool swapped)
       : q(question), d(candidate(question, kernel, swapped)) {}
 
+  bool is_deep() const {
+    return q.reduction.kind == ReductionKind::tree && leaves_per_part(q, s) > 2;
+  }
   int tiles() const { return raster_of(t, x, y, at_once).tiles(); }
 
   /// The rule by which it does not take the problem, or null.
@@ -304,8 +308,9 @@ struct Candidate {
     if (const char* rule = why_not_leaves(q, t, s); rule != nullptr) return rule;
     // Parts that meet in a cluster wait for each other, so those of all tiles are one wave.
     if (s.parts > 1 && std::int64_t{tiles()} * s.parts > slots) {
-      const bool may_wait = s.split == Split::grid && (kPartsInRounds || q.forced >= 0);
-      if (!may_wait) return "its tiles have more parts than CTAs run at once";
+      const bool in_rounds =
+          s.split == Split::grid && takes_rounds(t, is_deep()) && (kPartsInRounds || q.forced >= 0);
+      if (!in_rounds) return "its tiles have more parts than CTAs run at once";
       if (!slices_fit(q, t, s, tiles())) {
         return "the workspace does not hold the sums of so many parts";
       }
@@ -334,7 +339,7 @@ struct Candidate {
     all.x_mn = d.swapped ? q.b_mn : q.a_mn;
     all.y_mn = d.swapped ? q.a_mn : q.b_mn;
     all.leaves = q.leaves();
-    all.deep = q.reduction.kind == ReductionKind::tree && leaves_per_part(q, s) > 2;
+    all.deep = is_deep();
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);

@@ -67,7 +67,8 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
   double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
   if (s.split == Split::grid) {  // every round writes slices, and joins those of its tiles
-    const double units = static_cast<double>(raster_of(t, x, y, slots / s.parts).tiles()) * s.parts;
+    const double units =
+        static_cast<double>(raster_of(t, x, y, std::max(1, slots / s.parts)).tiles()) * s.parts;
     time += (std::ceil(units / slots) - 1) * sharing_time(s, t);
   }
   if (order != Order::sequential) return time + model::kLeaf * leaves;

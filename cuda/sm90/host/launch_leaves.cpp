@@ -105,9 +105,10 @@ bool slices_fit(const Question& q, const Geometry& t, const Sharing& s, std::int
   const auto per_part = static_cast<int>(leaves_per_part(q, s));
   const int levels = levels_for(tree, per_part, registers_of(t, tree && per_part > 2));
   const std::int64_t slots = tiles * s.parts + std::int64_t{q.sms} * levels;
-  const std::size_t needed = words_bytes(q.sms) +
-                             static_cast<std::size_t>(slots) * static_cast<std::size_t>(slot_bytes(t)) +
-                             static_cast<std::size_t>(tiles) * 8;
+  const std::size_t needed =
+      words_bytes(q.sms) +
+      static_cast<std::size_t>(slots) * static_cast<std::size_t>(slot_bytes(t)) +
+      static_cast<std::size_t>(tiles) * 8;
   return needed <= leaf_workspace(q.reduction, q.m, q.n, q.k, q.sms);
 }
 

@@ -21,9 +21,10 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
   ptx::griddepcontrol_wait();  // they may still read D, write C or use the workspace
   int box_index = 0;
   PartWalk<T> walk(leaf);
+  LeafRange range = part_of(leaf, walk.part);
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {
-    const LeafRange range = part_of(leaf, walk.part);
+    if constexpr (T::kTakesRounds) range = part_of(leaf, walk.part);
     const int x0 = x_of<T>(shape, tile_x);
     const int y0 = y_of<T>(shape, tile_y);
     TileBias<T>::prefetch(g, shape, group, x0, y0);

@@ -151,14 +151,19 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
 /// sum of the run before is stored while r0 runs; sums that wait for the run are added behind it.
 ///
 ///   tensor core   | r0 in b    | r1 in c | r2 in sum   |
-///   adds            sum stored             b = r0 + r1   sum = r2 + b       of 3, 5 or 6 leaves
+///   adds            sum stored             b = r0 + r1   sum = r2 + b                    of 3
+///   leaves
 ///
 ///   tensor core                                        | r3 in c |
 ///   adds                                                           sum = (r2 + r3) + b   of 4 or 7
 ///
-///   tensor core   | next in c | next in b |             | last in b |
-///   adds                                    c = c + b                 c = c + b, sum = sum + c
-///                                           of 5, 6, 7                of 6 or 7
+///   tensor core                                        | r3 in c |
+///   adds                                                 sum = r2 + b                    of 5 or 6
+///
+/// The left side of 5 to 7 leaves:
+///
+///   tensor core   | in c | next in b |           | next in b |
+///   adds                               c = c + b               c = c + b, sum = sum + c
 template <class T>
 __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<T>& leaves) {
   Accumulators<T>& sum = leaves.sums[0];
@@ -166,6 +171,19 @@ __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<
   int level = -1;              // where `sum` has to wait
   const auto run = [&](int at, Accumulators<T>& value) {
     stages.run_rest(stages.start(leaves.leaf, at, value), value);
+  };
+  // The rest of the left side of a run, whose last leaf runs in c.
+  const auto left_side = [&](int at, int begin, Accumulators<T>& b, Accumulators<T>& c) {
+    run(at, b);
+    stages.end(b);
+    stages.pin(c);
+    add_to<T>(c, b);
+    if (at > begin) {
+      run(begin, b);
+      stages.end(b);
+      add_to<T>(c, b);
+    }
+    add_to<T>(sum, c);
   };
 #pragma unroll 1
   while (end > leaves.range.begin) {
@@ -182,29 +200,25 @@ __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<
       stages.pin(c);
       add_to<T>(b, c);
       stages.run_rest(k2, sum);
-      const bool fourth = count % 3 == 1;  // the right side of 7 leaves has 4 of them
-      if (fourth) {
+      if (count % 3 == 1) {  // the right side of 7 leaves has 4 of them, as a run of 4 has
         run(end - 4, c);
         stages.end(c);
         stages.pin(sum);
         add_to<T>(sum, c);
+        add_to<T>(sum, b);
+        if (count == 7) {
+          run(end - 5, c);
+          left_side(end - 6, now.begin, b, c);
+        }
+      } else if (count > 3) {
+        const BlockRange k3 = stages.start(leaves.leaf, end - 4, c);
+        stages.pin(sum);
+        add_to<T>(sum, b);
+        stages.run_rest(k3, c);
+        left_side(end - 5, now.begin, b, c);
       } else {
         stages.end(sum);
-      }
-      add_to<T>(sum, b);
-      if (count > 4) {
-        int at = end - (fourth ? 5 : 4);
-        run(at, c);
-        run(--at, b);
-        stages.end(b);
-        stages.pin(c);
-        add_to<T>(c, b);
-        if (at > now.begin) {
-          run(--at, b);
-          stages.end(b);
-          add_to<T>(c, b);
-        }
-        add_to<T>(sum, c);
+        add_to<T>(sum, b);
       }
     } else if (count == 2) {
       run(end - 2, sum);

@@ -47,6 +47,13 @@ constexpr Registers registers_of(const Geometry& g, bool deep) {
 /// Whether `deep` makes a difference.
 constexpr bool has_deep(const Geometry& g) { return g.blocks * g.n > 64 && g.blocks * g.n <= 128; }
 
+/// Whether parts that meet in the workspace may be more than CTAs run at once. Elsewhere a part
+/// that changes from tile to tile would cost 128x128 a spill, and trees of two leaves per part gain
+/// little.
+constexpr bool takes_rounds(const Geometry& g, bool deep) {
+  return deep && has_deep(g) && g.cluster == 1;
+}
+
 /// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
 /// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
@@ -86,6 +93,8 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr int kSums = kRegisters.sums;
   /// Whether the last leaf comes first.
   static constexpr bool kFromTheRight = kRegisters.order == Order::runs;
+  /// Whether a CTA may have several parts of tiles.
+  static constexpr bool kTakesRounds = takes_rounds(kG, kDeep);
   /// Whether sums may have to wait outside of registers; the sum of a fold never does.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
   /// Whether boxes of D lie where sums wait: none waits when D is stored, and the ring gains a

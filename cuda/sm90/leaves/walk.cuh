@@ -15,28 +15,46 @@ __device__ __forceinline__ BlockRange blocks_of(const LeafShape& leaf, LeafRange
   return {r.begin * leaf.leaf_blocks, min(r.end * leaf.leaf_blocks, k_blocks)};
 }
 
-/// The parts of a CTA: neighbouring CTAs take the parts of one tile. Parts that meet in a cluster
-/// are one wave; those that meet in the workspace may take several rounds, since nobody waits for
-/// another part. A pair that shares an operand takes tiles of one part, as the pairs of a chain do.
+/// The tiles of a CTA where tiles have parts: neighbouring CTAs take the parts of one tile. A pair
+/// that shares an operand takes tiles of one part, as the pairs of a chain do.
 template <class T>
 struct PartWalk {
   int parts;
-  int at = static_cast<int>(blockIdx.x) / T::kCluster;
+  int part = T::kCluster > 1 ? 0 : static_cast<int>(blockIdx.x) % parts;
+  int at = static_cast<int>(blockIdx.x) / (T::kCluster > 1 ? T::kCluster : parts);
+  int tile = 0;
+
+  __device__ explicit PartWalk(const LeafShape& leaf) : parts(leaf.parts) {}
+  __device__ bool next(const Raster& raster, int& tile_x, int& tile_y) {
+    if (at >= raster.tiles()) return false;
+    tile = at;
+    raster.locate(at, tile_x, tile_y);
+    if constexpr (T::kCluster > 1) {
+      int& mine = T::kSharesX ? tile_y : tile_x;
+      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_ctarank());
+    }
+    at += static_cast<int>(gridDim.x) / (T::kCluster > 1 ? T::kCluster : parts);
+    return true;
+  }
+};
+
+/// The same where parts may take several rounds of CTAs, so that a CTA has now one part, now
+/// another. Those that meet in a cluster still are one wave: with those that meet in the workspace,
+/// nobody waits for another part.
+template <class T>
+requires(T::kTakesRounds) struct PartWalk<T> {
+  int parts;
+  int at = static_cast<int>(blockIdx.x);
   int part = 0;
   int tile = 0;
 
   __device__ explicit PartWalk(const LeafShape& leaf) : parts(leaf.parts) {}
   __device__ bool next(const Raster& raster, int& tile_x, int& tile_y) {
-    tile = T::kCluster > 1 ? at : at / parts;
+    tile = at / parts;
     if (tile >= raster.tiles()) return false;
+    part = at % parts;
     raster.locate(tile, tile_x, tile_y);
-    if constexpr (T::kCluster > 1) {
-      int& mine = T::kSharesX ? tile_y : tile_x;
-      mine = mine * T::kCluster + static_cast<int>(ptx::cluster_ctarank());
-    } else {
-      part = at % parts;
-    }
-    at += static_cast<int>(gridDim.x) / T::kCluster;
+    at += static_cast<int>(gridDim.x);
     return true;
   }
 };

@@ -11,9 +11,9 @@
 #include "tests/cuda/sm90/epilogue_machine.hpp"
 
 /// Stands in for the headers of cuda/sm90/ptx where the producers and one thread of a consumer
-/// group of a leaf kernel run on the host (leaves_machine_test.cpp). A stage holds the number of its
-/// k block. wgmma runs as late as it may: when the thread waits for it, so that a register that is
-/// read too early still has its old value, and a stage that is handed back too early is empty.
+/// group of a leaf kernel run on the host (leaves_machine_test.cpp). A stage holds the number of
+/// its k block. wgmma runs as late as it may: when the thread waits for it, so that a register that
+/// is read too early still has its old value, and a stage that is handed back too early is empty.
 namespace detgemm::test {
 
 /// A step of 16 k, which reads a stage and adds a made-up product to every accumulator.
