@@ -60,6 +60,7 @@ __device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
     along_y();
     along_x();
   }
+  __syncwarp();  // lanes may have left the wait one by one, and all of them have read now
   if (lane == 0) ptx::mbarrier_arrive(lines_empty(shared, lines.stage));
   lines.advance();
 }

@@ -54,6 +54,7 @@ inline Index thread_index, block_index, grid_extent;
 #define gridDim detgemm::test::grid_extent
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
+inline void __syncwarp() {}
 inline float4 __ldcg(const float4* from) { return *from; }
 
 namespace detgemm::cuda::sm90::ptx {
