@@ -147,18 +147,18 @@ __device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves
 }
 
 /// Order::runs, for trees of large tiles, in the same three sets of registers. The leaves of a run
-/// come from right to left, r0 being its last one, and no sum of a run leaves the registers. The
-/// sum of the run before is stored while r0 runs; sums that wait for the run are added behind it.
+/// come from right to left, r0 being its last one, and no sum of a run leaves the registers. While
+/// r0 runs, what waits for the sum of the run before is added to it, and that sum is stored. Runs
+/// of 3 leaves, of 4 or 7, and of 5 or 6:
 ///
-///   tensor core   | r0 in b    | r1 in c | r2 in sum   |
-///   adds            sum stored             b = r0 + r1   sum = r2 + b                    of 3
-///   leaves
+///   tensor core   | r0 in b             | r1 in c | r2 in sum  |
+///   adds            joined, sum stored              b = r0 + r1  sum = r2 + b
 ///
-///   tensor core                                        | r3 in c |
-///   adds                                                           sum = (r2 + r3) + b   of 4 or 7
+///   tensor core                                                | r3 in c |
+///   adds                                                                   sum = (r2 + r3) + b
 ///
-///   tensor core                                        | r3 in c |
-///   adds                                                 sum = r2 + b                    of 5 or 6
+///   tensor core                                                | r3 in c |
+///   adds                                                         sum = r2 + b
 ///
 /// The left side of 5 to 7 leaves:
 ///
@@ -168,9 +168,14 @@ template <class T>
 __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<T>& leaves) {
   Accumulators<T>& sum = leaves.sums[0];
   int end = leaves.range.end;  // leaves behind it are done
-  int level = -1;              // where `sum` has to wait
+  int joins = 0;               // sums that `sum` has yet to be added to
+  int level = -1;              // where it then has to wait
   const auto run = [&](int at, Accumulators<T>& value) {
     stages.run_rest(stages.start(leaves.leaf, at, value), value);
+  };
+  const auto join = [&](int count) {
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) leaves.waiting.add_to(sum, i);
   };
   // The rest of the left side of a run, whose last leaf runs in c.
   const auto left_side = [&](int at, int begin, Accumulators<T>& b, Accumulators<T>& c) {
@@ -189,6 +194,7 @@ __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<
   while (end > leaves.range.begin) {
     Accumulators<T> b, c;  // (64 * kBlocks, kN) each
     const BlockRange k = stages.start(leaves.leaf, end - 1, b);
+    join(joins);
     if (level >= 0) leaves.waiting.store(level, sum);
     const LeafRun now = run_before(leaves.range, end);
     const int count = end - now.begin;
@@ -229,11 +235,11 @@ __device__ __forceinline__ void run_leaves_in_runs(LeafStages<T> stages, Leaves<
       stages.end(b);
       leaves.set(sum, b);
     }
-#pragma unroll 1
-    for (int join = 0; join < now.joins; ++join) leaves.waiting.add_to(sum, join);
     end = now.begin;
+    joins = now.joins;
     level = now.level;
   }
+  join(joins);
 }
 
 /// Order::overlapped, where registers hold two leaves beside the sums: a leaf is added while the

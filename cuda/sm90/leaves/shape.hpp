@@ -87,7 +87,7 @@ DETGEMM_HD int run_levels(std::int64_t leaves) {
 /// So a level is in use the more often the lower it is.
 struct LeafRun {
   int begin;  ///< the first leaf, which comes last
-  int joins;  ///< sums that are added when it has ended: those of levels 0, 1, .. joins - 1
+  int joins;  ///< sums that are added behind it: those of levels 0, 1, .. joins - 1
   int level;  ///< where the result waits; -1 where it is the sum of the part
 };
 

@@ -195,7 +195,7 @@ __device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uin
 /// Warp 0 of the producer group loads X and warp 1 loads Y: k blocks `k` of every tile of the walk.
 /// An operand that is stable (no earlier work of the stream writes it) is read before earlier
 /// kernels have ended.
-template <class T, class Walk, class Blocks>
+template <class T, class Walk, class Blocks = BlockRange>
 __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                              const LaunchShape& shape, bool starts_from_c, int warp,
                                              Walk walk, Blocks k) {
