@@ -419,8 +419,10 @@ inline float ex2_approx_f32(float v) { return v; }
 inline float rcp_approx_f32(float v) { return v; }
 inline float cvt_f32_f16(std::uint32_t) { return 0; }
 inline void pin(std::uint32_t&) {}
+inline void pin(float&) {}
 template <int kCount>
 void pin(float (&)[kCount]) {}
+inline void copy(float& to, float from) { to = from; }
 inline std::uint32_t shared_address(const void*) { return 1000; }
 inline std::uint16_t ld_shared_u16(std::uint32_t) { return 0; }
 inline std::uint32_t ld_shared_u32(std::uint32_t) { return 0; }

@@ -113,7 +113,6 @@ inline void add_rn_f32(float& sum, float value) { sum = arithmetic::add_rn(sum, 
 inline void fma_rn_f32(float& sum, float scale, float value) {
   sum = arithmetic::fma_rn(scale, value, sum);
 }
-inline void prefetch_global_l2(const void*) {}
 inline void st_async(std::uint32_t, float4, std::uint32_t) {}
 inline void griddepcontrol_launch_dependents() {}
 inline void tma_prefetch(const CUtensorMap*, int, int) {}
