@@ -89,6 +89,7 @@ class Problem {
     g_.as = {size.k, 1};
     g_.bs = {1, size.k};
     g_.ds = {size.n, 1};
+    g_.output = DType::bf16;
     options_.sms = sms;
     options_.b_is_stable = true;
     check(cudaStreamCreateWithFlags(&options_.stream, cudaStreamNonBlocking), "stream");

@@ -77,6 +77,22 @@ TEST(Fp8Model, TheBestTileIsChosen) {
   }
 }
 
+/// As far as the sizes part the tiles of `fold`, each of which was timed.
+TEST(Fp8Model, TheBestTileOfAFoldIsChosen) {
+  constexpr Measured kBestFold[] = {
+      {64, 2112, 7168, "64x16", 11.7},      {100, 24576, 1536, "128x192", 14.5},
+      {128, 7168, 16384, "128x64", 39.4},   {128, 7168, 2048, "128x64", 7.5},
+      {4096, 2112, 7168, "128x192", 116.1}, {4096, 24576, 1536, "128x192", 271.7},
+      {4096, 32768, 512, "128x192", 163.8}, {4096, 7168, 16384, "128x128", 777.1},
+      {4096, 4096, 7168, "128x128", 197.3}, {4096, 7168, 2048, "128x128", 110.6},
+  };
+  for (const Measured& c : kBestFold) {
+    const Fp8Decision d = chosen(product(c.m, c.n, c.k, kFold));
+    EXPECT_EQ(name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]), c.best)
+        << c.m << " x " << c.n << "x" << c.k;
+  }
+}
+
 /// Of any tile, with any join, either way round; and so of the chosen one.
 TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
   const std::int64_t rows[] = {1,   15,  16,  17,  63,   64,   65,  100,
