@@ -15,7 +15,7 @@ namespace detgemm::cuda::sm90 {
 /// takes, 16 rows of 16 columns, or of 8 where slabs are as narrow.
 template <class T>
 struct Chunks {
-  static constexpr int kColumns = T::kActivatedSlab == 8 ? 8 : 16;
+  static constexpr int kColumns = T::kSlab == 8 ? 8 : 16;
   static constexpr int kEach = kColumns / 2;  ///< accumulators of a thread
   static constexpr int kPairs = kEach / 2;
   static constexpr int kAcross = T::kN / kColumns;
@@ -105,7 +105,7 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
                                                 Activation activation, int group, int& box_index,
                                                 const Accumulators<T>& acc, int x0, int y0) {
   using C = Chunks<T>;
-  constexpr int kPerSlab = T::kActivatedSlab / C::kColumns;
+  constexpr int kPerSlab = T::kSlab / C::kColumns;
   // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
   std::uint32_t thread = threadIdx.x % 128;
   ptx::pin(thread);
@@ -140,12 +140,12 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
     if (leader) {
       const int warp = static_cast<int>(thread / 32);
       const int x = x0 + (group * T::kBlocks + chunk / C::kAcross) * 64;
-      const int y = y0 + chunk % C::kAcross / kPerSlab * T::kActivatedSlab;
+      const int y = y0 + chunk % C::kAcross / kPerSlab * T::kSlab;
       if (along_x) {
-        ptx::tma_store(&map, x, y, box);  // (kActivatedSlab, 64)
+        ptx::tma_store(&map, x, y, box);  // (kSlab, 64)
       } else {
         ptx::tma_store(&map, y, x + warp * 16,
-                       box + warp * 16 * (T::kActivatedSlab * 2));  // (16, kActivatedSlab)
+                       box + warp * 16 * (T::kSlab * 2));  // (16, kSlab)
       }
       ptx::tma_store_commit();
     }

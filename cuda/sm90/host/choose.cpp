@@ -84,6 +84,7 @@ constexpr double kTileClocks = 260;   // per tile, whatever it holds
 constexpr double kBoxClocks = 341;    // per epilogue box
 constexpr double kStart = 0.73;       // us per launch
 constexpr double kPairStart = 0.31;   // us more for clusters
+constexpr double kQuadStart = 1.3;    // and for clusters of four
 constexpr double kPairOnce = 0.97;    // fill where a pair alone reads what memory streams to it
 constexpr double kPairAgain = 1.15;   // fill of other pairs of 64 rows, in small boxes
 constexpr double kPairLarge = 1.051;  // and of more rows
@@ -119,6 +120,9 @@ constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes per FLOP,
 double above(double bytes, double limit, double width) {
   return 1 / (1 + std::exp((limit - bytes) / width));
 }
+/// Clusters of four: of 132 multiprocessors, 120 hold them, as cudaOccupancyMaxActiveClusters says.
+int quads_at_once(int ctas) { return std::max(1, ctas * 120 / 132 / 4); }
+
 double is_streamed(double bytes) { return above(bytes, model::kResident, 3e6); }
 
 /// The time that L2 needs for one operand, which each of `readers` tiles (or clusters) on the other
@@ -179,9 +183,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double tiles_x = static_cast<double>(whole_x) * (swapped ? 1 : many.cut);
   const double tiles_y = static_cast<double>(whole_y) * (swapped ? many.cut : 1);
   const double clusters = groups * tiles_x * tiles_y * parts;
-  // Of 132 multiprocessors, 120 hold clusters of four, as cudaOccupancyMaxActiveClusters says.
-  const int slots =
-      t.cluster <= 2 ? sms * t.ctas / t.cluster : std::max(1, sms * t.ctas * 120 / 132 / t.cluster);
+  const int slots = t.cluster <= 2 ? sms * t.ctas / t.cluster : quads_at_once(sms * t.ctas);
   const double waves = std::max(1.0, std::ceil(clusters / slots));
   const double steps = static_cast<double>(ceil_div(ceil_div(k, kBlockK), parts)) * 4;
   const double x_bytes = static_cast<double>(x_rows) * k * 2;
@@ -217,7 +219,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
   const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
                       kBoxClocks * t.blocks * boxes + (swapped ? kApart * many.apart * t.x() : 0);
-  const double work = waves * tile / kClock + kStart + (t.cluster > 1 ? kPairStart : 0);
+  const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =
       groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0) +
@@ -318,9 +320,11 @@ struct Candidate {
     return nullptr;
   }
 
-  /// Quads are for those who force them, as yet.
-  bool waits_to_be_measured() const {
-    return q.family == Family::chain && q.forced < 0 && t.cluster > 2 && !kChoosesQuads;
+  /// Quads share what L2 would be asked for several times, which one tile of tokens is not. They
+  /// were timed in one wave; a shorter K than kQuadLeastK did not suit them.
+  bool does_not_suit_quads() const {
+    if (q.family != Family::chain || q.forced >= 0 || t.cluster <= 2) return false;
+    return q.k < kQuadLeastK || y <= t.n || tiles() > quads_at_once(q.sms * t.ctas);
   }
 
   /// Loading 32 rows where there are at most 16 took 1.2 to 1.3 times as long as loading 16.
@@ -409,7 +413,7 @@ Choice choose_as_they_lie(const Question& q) {
     for (const bool swapped : {false, true}) {
       if (q.forced < 0 && q.roles == (swapped ? Roles::straight : Roles::swapped)) continue;
       const Candidate c(q, i, swapped);
-      if (c.waits_to_be_measured() || c.why_not() != nullptr || c.loads_too_much()) continue;
+      if (c.does_not_suit_quads() || c.why_not() != nullptr || c.loads_too_much()) continue;
       const double time = c.time();
       if (best.decision.family != Family::none && time >= best.us) continue;
       best.us = time;

@@ -21,9 +21,10 @@ inline constexpr const char* kNeedsAlignment =
 /// The geometries that are compiled, and those of a decision of chain, realign or leaves.
 std::span<const Geometry> geometries_of(Family family);
 const Geometry& geometry_of(const Decision& d);
-/// Clusters of four CTAs that share the tokens are compiled and can be forced. Whether they are
-/// also chosen, by the model of time: not before they have been measured.
-inline constexpr bool kChoosesQuads = false;
+
+/// The least K for which clusters of four are chosen. At K = 4096 they were up to 12 % slower than
+/// the model of time says, and at 8192 and beyond never (docs/log/sm90.md).
+inline constexpr std::int64_t kQuadLeastK = 8192;
 
 /// How the CTAs of a decision share leaves.
 Sharing sharing_of(const Decision& d);

@@ -27,7 +27,8 @@ constexpr double kTurn =
 constexpr double kTurnTree = 1.65;  // added for a tree, whose sums wait in the workspace
 constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us per part, and per KiB of a slot
 constexpr double kGrid = 1.7, kGridKib = 0.128;
-constexpr double kPairTree = 1.02;                       // trees gain nothing from pairs of 128x128
+constexpr double kSwappedTree = 1.08;  // deep trees in several waves with weights on the x side
+constexpr double kPairTree = 1.02;     // trees gain nothing from pairs of 128x128
 constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C, 128x128 loses to 128x192
 // A chain waits for itself: us before its first k16 step, per stage, and per step, at least.
 constexpr double kFirst = 3.5, kStage = 0.107, kStep = 0.0075;
@@ -71,9 +72,10 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
         static_cast<double>(raster_of(t, x, y, std::max(1, slots / s.parts)).tiles()) * s.parts;
     time += (std::ceil(units / slots) - 1) * sharing_time(s, t);
   }
-  if (order != Order::sequential) return time + model::kLeaf * leaves;
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
+  if (order == Order::runs && swapped && t.cluster == 1 && turns > 1) time *= model::kSwappedTree;
+  if (order != Order::sequential) return time + model::kLeaf * leaves;
   return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));
 }
 

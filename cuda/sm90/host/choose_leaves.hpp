@@ -30,8 +30,9 @@ inline constexpr std::size_t kLeafKernels = kLeafGeometries.size() * kSharings.s
 /// For example "128x192", "64x32-load16-depth4-cluster8", "64x64-grid4".
 std::string leaf_kernel_name(std::size_t index);
 
-/// Whether the chooser takes parts that meet in the workspace in more than one round of CTAs. A
-/// forced kernel may have as many rounds as the workspace has slices for.
+/// Whether the chooser takes parts that meet in the workspace in more than one round of CTAs. Where
+/// it was tried it gained nothing (docs/log/sm90.md). A forced kernel may have as many rounds as
+/// the workspace has slices for.
 inline constexpr bool kPartsInRounds = false;
 
 /// Whether the workspace has room for the slices of so many tiles.

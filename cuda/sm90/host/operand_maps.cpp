@@ -66,9 +66,7 @@ cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geom
   const bool along_x = p.d_x_contiguous();
   const Activation activation = g.epilogue.activation;
   const bool activates = activation != Activation::none && activation != Activation::relu;
-  const int slab = g.output == DType::fp32 ? t.d_fp32_slab()
-                   : activates             ? t.activated_slab()
-                                           : t.d_slab();
+  const int slab = g.output == DType::fp32 ? t.d_fp32_slab() : activates ? t.slab() : t.d_slab();
   return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab, map);
 }
 

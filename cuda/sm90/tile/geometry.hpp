@@ -50,11 +50,9 @@ struct Geometry {
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
   /// Width along y of a box of D. Most widths of quads are cut evenly by pieces of 8 alone, and
   /// each box takes its time, so D leaves in wider boxes there, of which the last one overlaps the
-  /// one before it. Two groups have narrower ones, since their boxes come out of the ring.
-  constexpr int d_slab() const { return cluster <= 2 ? slab() : groups == 1 ? 64 : 32; }
-  constexpr int d_fp32_slab() const { return cluster <= 2 ? fp32_slab() : d_slab() / 2; }
-  /// The same where outputs are activated, a box at a time: none is computed twice.
-  constexpr int activated_slab() const { return slab() < d_slab() ? slab() : d_slab(); }
+  /// one before it. Activated outputs keep the pieces, so that none is computed twice.
+  constexpr int d_slab() const { return cluster <= 2 ? slab() : 64; }
+  constexpr int d_fp32_slab() const { return cluster <= 2 ? fp32_slab() : 32; }
   constexpr int d_slabs() const { return (n + d_slab() - 1) / d_slab(); }
 };
 
@@ -84,9 +82,7 @@ constexpr Geometry pair(int groups, int blocks, int n, bool shares_x) {
   return {groups, blocks, n, 1, 1, 64 * groups * blocks, 2, shares_x};
 }
 /// The same in clusters of four that share Y, each of which loads a quarter of it.
-constexpr Geometry quad(int groups, int blocks, int n) {
-  return {groups, blocks, n, 1, 1, 64 * groups * blocks, 4, false};
-}
+constexpr Geometry quad(int n) { return {1, 1, n, 1, 1, 64, 4, false}; }
 /// Few tokens on the x side against n weights: boxes of about 16 KB of weights in stages of at most
 /// 40 KB.
 constexpr Geometry stream(int load, int n) {
@@ -110,8 +106,7 @@ inline constexpr auto kPlainGeometries = [] {
   constexpr int kWide[] = {64, 96, 128, 144, 160, 176, 192};
   constexpr int kThree[] = {80, 128, 144, 160, 176};
   constexpr int kQuad[] = {64, 72, 80, 88, 96, 104, 112, 128, 136};
-  constexpr int kWideQuad[] = {80, 104, 112, 128};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2 + 9 + 4 + 1> all{};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2 + 9> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -133,11 +128,8 @@ inline constexpr auto kPlainGeometries = [] {
   all[i++] = pair(2, 1, 48, true);
   all[i++] = pair(1, 2, 96, true);
   // Weights on the x side, and tokens that four CTAs share: from 65 to some 500 tokens, where the
-  // fill of shared memory from L2 binds. Chosen only where kChoosesQuads says so. One group has the
-  // longer ring; 200 columns of two blocks would not fit its registers.
-  for (const int n : kQuad) all[i++] = quad(1, 1, n);
-  for (const int n : kWideQuad) all[i++] = quad(1, 2, n);
-  all[i++] = quad(2, 1, 200);
+  // fill of shared memory from L2 binds. With 128 rows they lost up to 17 %.
+  for (const int n : kQuad) all[i++] = quad(n);
   return all;
 }();
 

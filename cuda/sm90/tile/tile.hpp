@@ -102,9 +102,8 @@ struct Tile {
   /// Whether the bias of a tile waits in registers while its chains run.
   static constexpr bool kLoadsBiasEarly = kBlocks * kN <= 256;
 
-  static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();        ///< of C
+  static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();  ///< of C, and of activated D
   static constexpr int kDSlab = kG.d_slab(), kDSlabFp32 = kG.d_fp32_slab();  ///< of D
-  static constexpr int kActivatedSlab = kG.activated_slab();  ///< of D that is activated
   static constexpr int kBoxBytes =
       128 * kDSlab > 256 * kDSlabFp32 ? 128 * kDSlab : 256 * kDSlabFp32;
   static constexpr int kBoxes = 2;  ///< of D, per group

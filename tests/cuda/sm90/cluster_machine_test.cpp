@@ -188,14 +188,10 @@ void expect_all_run() {
 }
 
 TEST(Sm90ClusterMachine, Quads) {
-  expect_all_run<geometry::quad(1, 1, 64)>();
-  expect_all_run<geometry::quad(1, 1, 72)>();
-  expect_all_run<geometry::quad(1, 1, 88)>();
-  expect_all_run<geometry::quad(1, 1, 136)>();
-}
-TEST(Sm90ClusterMachine, QuadsOfTwoBlocksAndOfTwoGroups) {
-  expect_all_run<geometry::quad(1, 2, 104)>();
-  expect_all_run<geometry::quad(2, 1, 200)>();
+  expect_all_run<geometry::quad(64)>();
+  expect_all_run<geometry::quad(72)>();
+  expect_all_run<geometry::quad(88)>();
+  expect_all_run<geometry::quad(136)>();
 }
 TEST(Sm90ClusterMachine, Pairs) {
   expect_all_run<geometry::pair(1, 1, 96, false)>();
@@ -205,7 +201,7 @@ TEST(Sm90ClusterMachine, Pairs) {
 /// A stage that is handed back by three CTAs of four, or by all and once more, is a fault that the
 /// machine finds.
 TEST(Sm90ClusterMachine, WrongCountsAreFound) {
-  using T = Tile<DType::bf16, geometry::quad(1, 1, 88), false, false>;
+  using T = Tile<DType::bf16, geometry::quad(88), false, false>;
   const Case c{180, 64 * 8, 64 * 30};
   for (const std::uint32_t wrong : {3U, 5U}) {
     Launch<T> launch(c);

@@ -158,8 +158,7 @@ TEST(Sm90Geometry, NamesSayWhatIsUnusual) {
   EXPECT_EQ(name(geometry::narrow(16, 4, 2)), "64x16-depth4-ctas2");
   EXPECT_EQ(name(geometry::pair(1, 1, 192, true)), "64x192-pair-x");
   EXPECT_EQ(name(geometry::pair(1, 1, 192, false)), "64x192-pair-y");
-  EXPECT_EQ(name(geometry::quad(1, 1, 88)), "64x88-quad-y");
-  EXPECT_EQ(name(geometry::quad(1, 2, 104)), "128x104-one-group-quad-y");
+  EXPECT_EQ(name(geometry::quad(88)), "64x88-quad-y");
 }
 
 TEST(Sm90Geometry, MnMajorNeedsWholeSlabsOfEveryShare) {
