@@ -3,18 +3,27 @@
 """Programs that have to be built first (build_programs.py): NVIDIA's samples of cuBLAS, and ggml's own tests."""
 import re
 
+from parts import Slow
 from tables import table
 
+SECONDS = 20  # of one run of a sample: some search all algorithms for minutes
 OPERATIONS = "MUL_MAT,MUL_MAT_ID,OUT_PROD"
+
+
+SAID = {True: "the same", False: "DIFFERENT", None: "compared, as it takes too long by itself"}
 
 
 def compare(parts, preload, program):
     """What a sample says under the preload beside what it says without. Its matrices are small integers, so that
     every order of summation has the same bits. A sample that says something else in each run (a time) is
     compared by its exit code alone."""
-    alone = parts.run([program])
-    again = parts.run([program])
-    code, out, err = parts.run([*preload, program])
+    same = None  # too slow by itself
+    try:
+        alone, again = (parts.run([program], seconds=SECONDS) for _ in range(2))
+        same = False
+        code, out, err = parts.run([*preload, program], seconds=SECONDS)
+    except Slow as slow:
+        return {"compared": "nothing", "why": str(slow), "taken": 0, "calls": 0, "exit": [], "same": same}
     text, (calls, taken) = table(err)
     steady = alone[1] == again[1]
     said = {"exit": [alone[0], code], "calls": calls, "taken": taken, "compared": "output" if steady else "exit code",
@@ -36,8 +45,8 @@ def samples(parts, preload, folder):
             said = compare(parts, preload, program)
             found["samples"][program.name] = said
             print(f"{program.name:40} exit {said['exit']}, {said['taken']} of {said['calls']} products taken, "
-                  f"{said['compared']} {'the same' if said['same'] else 'DIFFERENT'}", flush=True)
-        other = [name for name, said in found["samples"].items() if not said["same"]]
+                  f"{said['compared']} {SAID[said['same']]}", flush=True)
+        other = [name for name, said in found["samples"].items() if said["same"] is False]
         if other:
             found["why"] = f"differ under the preload: {', '.join(other)}"
         elif not sum(said["taken"] for said in found["samples"].values()):

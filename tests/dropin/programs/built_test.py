@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import build_programs  # noqa: E402
@@ -54,6 +55,13 @@ class Built(unittest.TestCase):
         self.assertEqual(self.samples(TAKES + times), "FAILED")  # nothing could be compared
         self.assertEqual(self.samples(TAKES + "exit 1"), "FAILED")  # what was taken did not end well
         self.assertEqual(self.samples(), "not run")
+
+    def test_slow_samples(self):
+        with unittest.mock.patch.object(built, "SECONDS", 0.5):
+            self.assertEqual(self.samples(TAKES + "echo 19 22", "sleep 9"), "good")  # the others are compared
+            self.assertEqual(self.samples(TAKES + "echo 19 2$UNDER", "sleep 9"), "FAILED")
+            self.assertEqual(self.samples("sleep 9"), "FAILED")  # nothing was compared
+            self.assertEqual(self.samples(TAKES + "echo 19 22", "sleep ${UNDER:+9} 0"), "FAILED")  # it hangs
 
     def ggml(self, text):
         program = self.program("tests", text)

@@ -14,6 +14,10 @@ class Late(Exception):
     """A program did not end in its time."""
 
 
+class Slow(Late):
+    """It did not end in the time that a program of many has; the part goes on."""
+
+
 class Parts:
     """Runs parts one after another until the time is over. A line of JSON per part is added to `path`."""
 
@@ -48,17 +52,20 @@ class Parts:
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"part": name, "outcome": outcome, "seconds": took, **found}) + "\n")
 
-    def run(self, words, environment=None):
-        """A program's exit code, stdout and stderr. It and its children end with the part's time."""
+    def run(self, words, environment=None, seconds=None):
+        """A program's exit code, stdout and stderr. It and its children end with the part's time, or after
+        `seconds` of it."""
+        left = self.limit - time.monotonic()
+        own = seconds is not None and seconds < left
         with subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
                               start_new_session=True) as child:
             try:
-                out, err = child.communicate(timeout=max(0.1, self.limit - time.monotonic()))
+                out, err = child.communicate(timeout=max(0.1, seconds if own else left))
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
                 out, err = child.communicate()
-                raise Late(f"killed: {' '.join(map(str, words))[-120:]}: {(out + err)[-500:]}") from None
+                raise (Slow if own else Late)(f"killed: {' '.join(map(str, words))[-120:]}: {(out + err)[-500:]}") from None
         return child.returncode, out, err
 
     def exit_code(self):
