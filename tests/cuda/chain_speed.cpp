@@ -217,11 +217,13 @@ Ratios measure(const Size& size, int sms, double near) {
   std::printf("%lld x %lld x %lld: chosen %s %.2f us (expected %.2f)\n",
               static_cast<long long>(size.m), static_cast<long long>(size.n),
               static_cast<long long>(size.k), now->text().c_str(), now->us, least);
+  const Ratios ratios{now->us / model_raster->us, now->us / other_raster->us,
+                      now->us / other_side->us};
   std::sort(all.begin(), all.end(), [](const Timed& a, const Timed& b) { return a.us < b.us; });
   for (std::size_t i = 0; i < std::min<std::size_t>(6, all.size()); ++i) {
     std::printf("    %8.2f  %s\n", all[i].us, all[i].text().c_str());
   }
-  return {now->us / model_raster->us, now->us / other_raster->us, now->us / other_side->us};
+  return ratios;
 }
 
 int run(const std::vector<Size>& sizes, double near) {
