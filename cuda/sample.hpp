@@ -23,13 +23,13 @@ inline constexpr bool kSampleAlone = false;
 /// of every entry's kernel (0: the file has no such kernel). It holds the entry with the most,
 /// which is the one that would spill, and every 16th of the others from the first one on. That is
 /// for bf16. fp16 has the same templates with another instruction, and fp32 has short tables: of
-/// these, the first entry and every 24th will do.
+/// these, the first entry and every 48th will do.
 template <std::size_t kCount>
 constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_t index,
                          DType input) {
   const int own = accumulators[index];
   if (own == 0) return false;
-  const std::size_t step = input == DType::bf16 ? 16 : 24;
+  const std::size_t step = input == DType::bf16 ? 16 : 48;
   std::size_t before = 0;
   bool most = input == DType::bf16;
   for (std::size_t i = 0; i < kCount; ++i) {
