@@ -15,6 +15,7 @@ def geomean(values):
 
 
 # Suites of problems that were not chosen by hand, or too many of one kind for a table of all.
+ENOUGH = 10  # random problems of a target in one file
 SPECIAL = ("drawn", "epilogue", "own", "tokens", "variants")
 
 
@@ -131,7 +132,8 @@ def against(target, run, result, arm):
 def target_points(target, runs):
     """{case, arm: (case, ratio)} of the results a target speaks of; the last file counts.
 
-    Random problems differ from run to run, so there it is the last file that holds any of a target."""
+    Random problems differ from run to run, so there it is the last file that holds ENOUGH of a target, or else the one
+    that holds most."""
     found = {}
     if target.get("against") == "itself at greater M":
         for run in runs:
@@ -142,14 +144,17 @@ def target_points(target, runs):
         return found
     drawn = target["select"].get("suite") == "drawn"
     for run in reversed(runs) if drawn else runs:
-        if drawn and found:
-            break
+        mine = {}
         for result in run["results"]:
             if selects(target["select"], result):
                 for arm in result["arms"]:
                     ratio = against(target, run, result, arm) if arm_selected(target, arm) else None
                     if ratio:
-                        found[result["case"], arm["arm"]] = (result["case"], ratio)
+                        mine[result["case"], arm["arm"]] = (result["case"], ratio)
+        if not drawn:
+            found |= mine
+        elif len(found) < ENOUGH and len(mine) > len(found):
+            found = mine
     return found
 
 

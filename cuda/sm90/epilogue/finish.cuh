@@ -24,8 +24,8 @@ __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const Laun
                                        int& box_index, int x0, int y0, Accumulators<T>& acc) {
   if (shape.finishes) finish_in_registers<T>(shared, shape, g, group, cursor, bias, x0, y0, acc);
   const Activation activation = g.epilogue.activation;
-  const bool activates = activation != Activation::none && activation != Activation::relu;
-  if constexpr (kActivatesInChunks && !Pieces<T>::kOfGroup) {
+  const bool activates = takes_chunks(activation);
+  if constexpr (!Pieces<T>::kOfGroup) {
     if (shape.d_by_tma && activates) {
       store_activated<T>(shared, maps.d, shape, activation, group, box_index, acc, x0, y0);
       return;

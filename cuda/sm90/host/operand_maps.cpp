@@ -64,9 +64,9 @@ cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool a
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                             CUtensorMap* map) {
   const bool along_x = p.d_x_contiguous();
-  const Activation activation = g.epilogue.activation;
-  const bool activates = activation != Activation::none && activation != Activation::relu;
-  const int slab = g.output == DType::fp32 ? t.d_fp32_slab() : activates ? t.slab() : t.d_slab();
+  const int slab = g.output == DType::fp32               ? t.d_fp32_slab()
+                   : takes_chunks(g.epilogue.activation) ? t.slab()
+                                                         : t.d_slab();
   return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab, map);
 }
 

@@ -48,8 +48,6 @@ __device__ __forceinline__ void run_leaf_consumer(const SharedLayout<T>& shared,
     const LeafStages<T> stages{shared, shape.k_blocks, group, cursor, c};
     if constexpr (T::kRegisters.order == Order::overlapped) {
       run_leaves_overlapped<T>(stages, leaves);
-    } else if constexpr (T::kRegisters.order == Order::quads) {
-      run_leaves_in_quads<T>(stages, leaves);
     } else if constexpr (T::kRegisters.order == Order::runs) {
       run_leaves_in_runs<T>(stages, leaves);
     } else {

@@ -91,62 +91,7 @@ __device__ __forceinline__ void run_leaves_sequentially(LeafStages<T> stages, Le
   }
 }
 
-/// Order::quads, for trees of large tiles, in three sets of registers: the sum on top of the stack
-/// and two more. Four leaves that make a subtree run on from one to the next, and what was on top
-/// of the stack is stored while the first of them runs. Additions commute, since NaN is canonical,
-/// so that the sum ends in the registers where it began.
-///
-///   tensor core   | l0 in b    | l1 in c | l2 in sum   | l3 in c |
-///   adds            sum stored             b = l0 + l1            sum = (l2 + l3) + b, its nodes
-///
-/// Where the tree has no such four leaves, two of them run in b and sum, or one in b.
-template <class T>
-__device__ __forceinline__ void run_leaves_in_quads(LeafStages<T> stages, Leaves<T>& leaves) {
-  Accumulators<T>& sum = leaves.sums[0];
-  int at = leaves.range.begin;
-#pragma unroll 1
-  while (at < leaves.range.end) {
-    Accumulators<T> b, c;  // (64 * kBlocks, kN) each
-    const BlockRange k = stages.start(leaves.leaf, at, b);
-    leaves.store_top();
-    const auto closed_by = [&](int i) {
-      return at + i < leaves.range.end ? leaves.closed_by(at + i) : 0;
-    };
-    int closed = closed_by(0);
-    const int first = closed == 0 ? closed_by(1) : 0;
-    const int second = first == 1 && closed_by(2) == 0 ? closed_by(3) : 0;
-    stages.run_rest(k, b);
-    if (second > 1) {
-      stages.run_rest(stages.start(leaves.leaf, at + 1, c), c);
-      const BlockRange k2 = stages.start(leaves.leaf, at + 2, sum);
-      stages.pin(b);
-      stages.pin(c);
-      add_to<T>(b, c);
-      stages.run_rest(k2, sum);
-      stages.run_rest(stages.start(leaves.leaf, at + 3, c), c);
-      stages.end(c);
-      stages.pin(sum);
-      add_to<T>(sum, c);
-      add_to<T>(sum, b);
-      closed = second - 2;
-      at += 4;
-    } else if (first > 0) {
-      stages.run_rest(stages.start(leaves.leaf, at + 1, sum), sum);
-      stages.end(sum);
-      stages.pin(b);
-      add_to<T>(sum, b);
-      closed = first - 1;
-      at += 2;
-    } else {
-      stages.end(b);
-      leaves.set(sum, b);
-      ++at;
-    }
-    leaves.merge_top(closed);
-  }
-}
-
-/// Order::runs, for trees of large tiles, in the same three sets of registers. The leaves of a run
+/// Order::runs, for trees of large tiles, in three sets of registers. The leaves of a run
 /// come from right to left, r0 being its last one, and no sum of a run leaves the registers. While
 /// r0 runs, what waits for the sum of the run before is added to it, and that sum is stored. Runs
 /// of 3 leaves, of 4 or 7, and of 5 or 6:

@@ -69,20 +69,6 @@ struct Leaves {
     }
     push_in_registers(value, closed);
   }
-  /// Frees the registers of sums[0], the top of the stack: it waits above the sums that wait
-  /// already.
-  __device__ __forceinline__ void store_top() {
-    if (held > 0) waiting.store(held - 1, sums[0]);
-  }
-  /// Makes sums[0] the new top, after it has been added to the topmost `closed` sums that wait.
-  __device__ __forceinline__ void merge_top(int closed) {
-#pragma unroll 1
-    for (; closed > 0; --closed) {
-      --held;
-      waiting.add_to(sums[0], held);
-    }
-    ++held;
-  }
   static __device__ __forceinline__ void set(Accumulators<T>& sum, const Accumulators<T>& value) {
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {

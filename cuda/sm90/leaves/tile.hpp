@@ -19,16 +19,12 @@ constexpr int slot_bytes(const Geometry& g) {
   return g.groups * g.blocks * (g.n / 8) * holding_threads(g) * 16;
 }
 
-/// How the leaves of a part follow each other. orders.cuh draws all four.
+/// How the leaves of a part follow each other. orders.cuh draws all three.
 enum class Order {
   overlapped,  ///< a leaf is added while the next one runs: two leaves in registers
-  quads,       ///< four leaves that make a subtree run together: two leaves in registers
   runs,        ///< subtrees of up to 7 leaves, from right to left: two leaves in registers
   sequential,  ///< a leaf is added when its last step has ended: one leaf in registers
 };
-
-/// The order of trees of large tiles: `runs`, or `quads`, which it replaced.
-inline constexpr Order kDeepOrder = Order::runs;
 
 /// What a thread's registers hold: the leaves that `order` needs, and `sums` sums.
 struct Registers {
@@ -41,7 +37,7 @@ struct Registers {
 constexpr Registers registers_of(const Geometry& g, bool deep) {
   const int n = g.blocks * g.n;
   if (n <= 64) return {Order::overlapped, 3};
-  if (n <= 128 && deep) return {kDeepOrder, 1};
+  if (n <= 128 && deep) return {Order::runs, 1};
   return n <= 128 ? Registers{Order::overlapped, 1} : Registers{Order::sequential, 1};
 }
 /// Whether `deep` makes a difference.

@@ -15,14 +15,13 @@ namespace detgemm::cuda::sm90 {
 
 inline constexpr int kBlockK = 64;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
-/// Whether activated outputs of 16 bits leave through TMA as bare ones do, whichever matrix is on
-/// the x side. If not, they take the pieces of the general epilogue, and roles that suit it.
-inline constexpr bool kActivatesInChunks = true;
-
-/// Whether outputs can leave through TMA after an activation. relu is one operation of registers.
+/// Whether an activation is more than one operation of registers.
+constexpr bool takes_chunks(Activation activation) {
+  return activation != Activation::none && activation != Activation::relu;
+}
+/// Whether outputs can leave through TMA after an activation.
 constexpr bool suits_chunks(Activation activation, DType output) {
-  return activation == Activation::none || activation == Activation::relu ||
-         (kActivatesInChunks && output != DType::fp32);
+  return !takes_chunks(activation) || output != DType::fp32;
 }
 
 /// The tensor maps with which a wgmma kernel is launched. `d` is used where TMA stores D, and `c`

@@ -42,6 +42,20 @@ float row_of(std::vector<float>& tile, int x, int y, int n) {
   return tile[static_cast<std::size_t>(x * n + y)];
 }
 
+/// What thread `t` of a consumer group holds of a tile.
+template <class T>
+std::unique_ptr<float[][T::kN / 2]> accumulators(std::vector<float>& tile, int group, unsigned t) {
+  auto acc = std::make_unique<float[][T::kN / 2]>(T::kBlocks);
+  for (int i = 0; i < T::kBlocks; ++i) {
+    for (int j = 0; j < T::kN / 2; ++j) {
+      const int x = (group * T::kBlocks + i) * 64 + static_cast<int>(t / 32 * 16 + t % 32 / 4) +
+                    j / 2 % 2 * 8;
+      acc[i][j] = row_of(tile, x, j / 4 * 8 + static_cast<int>(t % 4) * 2 + j % 2, T::kN);
+    }
+  }
+  return acc;
+}
+
 /// Runs the epilogue of a tile whose accumulators are `tile`, (kX, kN), and returns D with poison
 /// around it.
 template <class T>
@@ -65,14 +79,7 @@ std::vector<std::uint16_t> run(const Where& w, std::vector<float>& tile) {
     for (unsigned t = 0; t < 128; ++t) {
       threads.emplace_back([&, t] {
         threadIdx.x = static_cast<unsigned>(group + 1) * 128 + t;
-        const auto acc = std::make_unique<float[][T::kN / 2]>(T::kBlocks);
-        for (int i = 0; i < T::kBlocks; ++i) {
-          for (int j = 0; j < T::kN / 2; ++j) {
-            const int x = (group * T::kBlocks + i) * 64 +
-                          static_cast<int>(t / 32 * 16 + t % 32 / 4) + j / 2 % 2 * 8;
-            acc[i][j] = row_of(tile, x, j / 4 * 8 + static_cast<int>(t % 4) * 2 + j % 2, T::kN);
-          }
-        }
+        const auto acc = accumulators<T>(tile, group, t);
         finish_general<T>(shared, g, shape, group, w.x0, w.y0,
                           *reinterpret_cast<const Accumulators<T>*>(acc.get()));
       });
@@ -173,9 +180,9 @@ std::vector<std::uint16_t> run_through(const Through& w, int ld, const Epilogue&
                                        std::vector<float>& tile) {
   const int lines = w.along_x ? w.y_rows : w.x_rows;
   std::vector<std::uint16_t> memory(static_cast<std::size_t>(lines * ld + 64), kPoison);
-  test::output_map = w.along_x
-                         ? test::OutputMap{memory.data(), w.x_rows, w.y_rows, ld, 64, T::kSlab}
-                         : test::OutputMap{memory.data(), w.y_rows, w.x_rows, ld, T::kSlab, 16};
+  const int slab = takes_chunks(w.activation) ? T::kSlab : T::kDSlab;  // as make_output_map has it
+  test::output_map = w.along_x ? test::OutputMap{memory.data(), w.x_rows, w.y_rows, ld, 64, slab}
+                               : test::OutputMap{memory.data(), w.y_rows, w.x_rows, ld, slab, 16};
   GemmArguments g{};
   g.d = memory.data();
   g.ds = w.along_x != w.swapped ? Strides{1, ld} : Strides{ld, 1};
@@ -204,14 +211,7 @@ std::vector<std::uint16_t> run_through(const Through& w, int ld, const Epilogue&
         int box_index = 0;
         RingCursor<T::kStages> cursor;
         for (int y0 = w.y0; y0 < w.y0 + 2 * T::kN; y0 += T::kN) {
-          const auto acc = std::make_unique<float[][T::kN / 2]>(T::kBlocks);
-          for (int i = 0; i < T::kBlocks; ++i) {
-            for (int j = 0; j < T::kN / 2; ++j) {
-              const int x = (group * T::kBlocks + i) * 64 +
-                            static_cast<int>(t / 32 * 16 + t % 32 / 4) + j / 2 % 2 * 8;
-              acc[i][j] = row_of(tile, x, j / 4 * 8 + static_cast<int>(t % 4) * 2 + j % 2, T::kN);
-            }
-          }
+          const auto acc = accumulators<T>(tile, group, t);
           if (epilogue.beta != 0.0F) {
             ptx::bar_sync(0, 128);
             if (t == 0) {
@@ -295,6 +295,7 @@ TEST(Sm90Epilogue, OutputsThatLeaveThroughTmaHaveTheBitsOfTheOperationsInEitherR
   check_all_through<tile(3, 1, 48)>();
   check_all_through<tile(1, 1, 56)>();
   check_all_through<narrow(8, 4, 1)>();
+  check_all_through<quad(88)>();  // boxes of 64, of which the last one overlaps; activated, of 8
 }
 
 /// The special function unit of this test is off by as much as its documentation allows.

@@ -67,12 +67,18 @@ constexpr Measured kBest[] = {
     {128, 7168, 2048, "64x128", 8.2},    {4096, 7168, 2048, "128x128", 136.6},
 };
 
+/// The choice for a measured product, which must be its best tile.
+Fp8Decision best_chosen(const Measured& c, const Fp8Arguments& p) {
+  const Fp8Decision d = chosen(p);
+  EXPECT_EQ(name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]), c.best)
+      << c.m << " x " << c.n << "x" << c.k;
+  return d;
+}
+
 TEST(Fp8Model, TheBestTileIsChosen) {
   for (const Measured& c : kBest) {
     const Fp8Arguments p = product(c.m, c.n, c.k, kScaled);
-    const Fp8Decision d = chosen(p);
-    EXPECT_EQ(name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]), c.best)
-        << c.m << " x " << c.n << "x" << c.k;
+    const Fp8Decision d = best_chosen(c, p);
     EXPECT_NEAR(time_of(p, d) / c.us, 1, 0.1) << c.m << " x " << c.n << "x" << c.k;
   }
 }
@@ -86,11 +92,7 @@ TEST(Fp8Model, TheBestTileOfAFoldIsChosen) {
       {4096, 32768, 512, "128x192", 163.8}, {4096, 7168, 16384, "128x128", 777.1},
       {4096, 4096, 7168, "128x128", 197.3}, {4096, 7168, 2048, "128x128", 110.6},
   };
-  for (const Measured& c : kBestFold) {
-    const Fp8Decision d = chosen(product(c.m, c.n, c.k, kFold));
-    EXPECT_EQ(name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]), c.best)
-        << c.m << " x " << c.n << "x" << c.k;
-  }
+  for (const Measured& c : kBestFold) best_chosen(c, product(c.m, c.n, c.k, kFold));
 }
 
 /// Of any tile, with any join, either way round; and so of the chosen one.
