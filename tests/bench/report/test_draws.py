@@ -116,6 +116,16 @@ class DrawsTest(report.ReportTest):
         line = next(x for x in done.stdout.splitlines() if x.startswith("| chain, M 65 .. 512 |"))
         self.assertIn("2.000 / 2.000", line)
 
+    def test_a_few_newer_problems_do_not_stand_for_a_range(self):
+        document = copy.deepcopy(report.sample())
+        document.update(results=results(draws.table_of(1), lambda *_: 10.0), falls=[])
+        old = self.file(document, "a.json")
+        few = [r for r in results(draws.table_of(2), lambda *_: 5.0) if 64 < r["m"] <= 512][:3]
+        document.update(results=few)
+        done = report.run("targets", old, self.file(document, "b.json"))
+        line = next(x for x in done.stdout.splitlines() if x.startswith("| chain, M 65 .. 512 |"))
+        self.assertIn("1.000 / 1.000", line)
+
 
 if __name__ == "__main__":
     unittest.main()
