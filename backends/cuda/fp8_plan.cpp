@@ -27,11 +27,16 @@ class Fp8Plan final : public PlanImpl {
     if (Status s = check_scales(operands); !s) return s;
     if (Status s = gpu::check_outputs<Cuda>(spec_, operands, device_); !s) return s;
     const Fp8Arguments p{gpu::arguments_of(spec_, operands), flatten_scales(spec_, operands)};
-    const auto decision = decide_fp8(p, options_);
+    Result<Fp8Decision> decision = decide_fp8(p, options_);
     if (!decision) return refusal(decision.status());
     LaunchOptions options = options_;
     options.stream = on;
     const cudaError_t error = enqueue_fp8(*decision, p, options);
+    if (error == cudaErrorInvalidClusterSize) {
+      options.clusters = false;
+      const auto refused = decide_fp8(p, options);
+      if (!refused) return refusal(refused.status());
+    }
     if (error != cudaSuccess) return failed("launching " + cuda::name(*decision), error);
     if (info != nullptr) info->kernel = cuda::name(*decision);
     return {};

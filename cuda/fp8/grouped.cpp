@@ -88,8 +88,8 @@ cudaError_t enqueue_fp8_groups(const Fp8GroupDecision& d, const Fp8Groups& all,
   if (d.way == Fp8GroupWay::loop) {
     for (std::int64_t group = 0; group < all.p.groups; ++group) {
       const Fp8Arguments one = group_of(all, group);
-      const auto decision = decide_fp8(one, options);  // an address may be less aligned
-      if (!decision) return cudaErrorInvalidValue;     // nothing is forced, so a kernel takes it
+      auto decision = decide_fp8(one, options);     // an address may be less aligned
+      if (!decision) return cudaErrorInvalidValue;  // nothing is forced, so a kernel takes it
       if (const auto e = enqueue_fp8(*decision, one, options); e != cudaSuccess) return e;
     }
     return cudaSuccess;

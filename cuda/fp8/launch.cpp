@@ -52,6 +52,10 @@ Result<Fp8Decision> decide_fp8(const Fp8Arguments& p, const LaunchOptions& optio
   const bool elements = options.forced == static_cast<int>(sm90::kFp8Geometries.size());
   if (elements) return by_elements(p.g, options);
   const char* why_not = sm90::why_not_fp8_tiles(p);
+  if (why_not == nullptr && options.forced >= 0) {
+    const auto& forced = sm90::kFp8Geometries[static_cast<std::size_t>(options.forced)];
+    why_not = sm90::why_not_fp8_cluster(forced, options);
+  }
   if (why_not == nullptr) return sm90::choose_fp8(p, options);
   if (options.forced < 0) return by_elements(p.g, options);
   return forced_kernel_refuses(fp8_kernels()[static_cast<std::size_t>(options.forced)].name,
@@ -95,10 +99,22 @@ cudaError_t prepare_fp8_kernels() {
   return cudaSuccess;
 }
 
-cudaError_t enqueue_fp8(const Fp8Decision& d, const Fp8Arguments& p, const LaunchOptions& options) {
+cudaError_t enqueue_fp8(Fp8Decision& d, const Fp8Arguments& p, const LaunchOptions& options) {
   if (d.way == Fp8Way::none) return cudaSuccess;
   if (const auto e = prepare_fp8_kernels(); e != cudaSuccess) return e;
-  if (d.way == Fp8Way::tiles) return sm90::launch_fp8(d, p, options);
+  if (d.way == Fp8Way::tiles) {
+    const Kernel kernel = sm90::fp8_kernel(d.join, d.geometry);
+    const Queue queue{options.stream, options.overlap};
+    if (kernel.cluster == 1 || clusters_held(current_context(), kernel, queue) > 0) {
+      return sm90::launch_fp8(d, p, options);
+    }
+    LaunchOptions alone = options;
+    alone.clusters = false;
+    const auto again = decide_fp8(p, alone);
+    if (!again) return cudaErrorInvalidClusterSize;  // a forced kernel
+    d = *again;
+    return enqueue_fp8(d, p, alone);
+  }
   Fp8Arguments all = p;
   void* arguments[] = {&all.g, &all.scales};
   return launch(sm90::fp8_element_kernel(), d.grid, {options.stream, false}, arguments);

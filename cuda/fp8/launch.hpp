@@ -64,8 +64,9 @@ std::string name(const Fp8Decision& decision);
 cudaError_t prepare_fp8_kernels();
 
 /// Enqueues what was decided for the same arguments and options. It needs no workspace, waits for
-/// nothing and is capturable.
-cudaError_t enqueue_fp8(const Fp8Decision& decision, const Fp8Arguments& p,
-                        const LaunchOptions& options);
+/// nothing and is capturable. Where the context has no room for the decision's cluster this decides
+/// again without clusters, which gives the same bits; `decision` is then what was enqueued instead.
+/// A forced kernel is never replaced: the error is then cudaErrorInvalidClusterSize.
+cudaError_t enqueue_fp8(Fp8Decision& decision, const Fp8Arguments& p, const LaunchOptions& options);
 
 }  // namespace detgemm::cuda

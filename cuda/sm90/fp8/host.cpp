@@ -59,6 +59,16 @@ const char* why_not_fp8_tiles(const Fp8Arguments& p) {
   return nullptr;
 }
 
+const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options) {
+  if (t.cluster == 1) return nullptr;
+  if (!options.clusters) {
+    return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
+           "that the caller's context may use";
+  }
+  if (t.cluster > options.sms) return "its clusters need more multiprocessors than it may use";
+  return nullptr;
+}
+
 Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
   Fp8Decision best;
   double least = 0;
@@ -66,6 +76,7 @@ Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
   for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
     if (options.forced >= 0 && options.forced != static_cast<int>(i)) continue;
     const Geometry& t = kFp8Geometries[i];
+    if (why_not_fp8_cluster(t, options) != nullptr) continue;
     for (const bool swapped : {false, true}) {
       const bool wants = is_wanted(p.g, swapped);
       const Join join = join_of(p, t, swapped);
@@ -80,7 +91,7 @@ Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
       best.join = join;
       best.swapped = swapped;
       best.raster = raster_of(t, swapped ? p.g.n : p.g.m, swapped ? p.g.m : p.g.n, options.sms);
-      best.grid = std::min(best.raster.tiles(), options.sms);
+      best.grid = t.cluster * std::min(best.raster.tiles(), options.sms / t.cluster);
     }
   }
   return best;

@@ -12,6 +12,9 @@ namespace detgemm::cuda::sm90 {
 /// The rule by which the tiles do not take a problem, or null.
 const char* why_not_fp8_tiles(const Fp8Arguments& p);
 
+/// The rule by which a kernel does not run here, whatever the problem, or null.
+const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options);
+
 /// The cheapest geometry and roles, or the best roles of the forced geometry. Precondition: tiles
 /// take the problem.
 Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options);

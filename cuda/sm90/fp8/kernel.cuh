@@ -20,7 +20,7 @@ __device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared)
   if constexpr (!T::kScaled) {
     for (int s = 0; s < T::kLineSlots; ++s) {
       ptx::mbarrier_init(lines_full(shared, s), kScaleThreads);
-      ptx::mbarrier_init(lines_empty(shared, s), T::kEmpty);
+      ptx::mbarrier_init(lines_empty(shared, s), T::kWarps);
     }
   }
   ptx::fence_mbarrier_init();
@@ -81,7 +81,11 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     init_fp8_barriers(shared);
     ptx::griddepcontrol_launch_dependents();
   }
-  __syncthreads();
+  if constexpr (T::kCluster > 1) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
   if (warp < 4) {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
     run_fp8_producer<T>(shared, maps, shape, fp8, warp);
@@ -89,6 +93,8 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_fp8_consumer<T>(shared, maps, shape, g, fp8, warp / 4 - 1);
   }
+  // No CTA leaves while its neighbour may still write to it or arrive on its barriers.
+  if constexpr (T::kCluster > 1) ptx::cluster_sync();
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -27,7 +27,8 @@ template <Join kJoin, std::size_t kI>
 Kernel compiled_fp8() {
   if constexpr (is_built(fp8_accumulators<kJoin>(), kI, DType::e4m3)) {
     using Tile = Fp8Tile<kFp8Geometries[kI], kJoin>;
-    return {reinterpret_cast<const void*>(&fp8_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes};
+    return {reinterpret_cast<const void*>(&fp8_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
+            Tile::kCluster};
   } else {
     return {};
   }

@@ -68,7 +68,7 @@ double predicted_fp8_time(const Geometry& t, Join join, const GemmArguments& g, 
   const double slowest = std::max({work, memory, cache});
   const auto share = [&](double time) { return std::pow(time / slowest, kSharp); };
   return slowest * std::pow(share(work) + share(memory) + share(cache), 1 / kSharp) *
-         (swapped ? kSwapped : 1);
+         (swapped ? kSwapped : 1) * (t.cluster > 1 ? 2 : 1);
 }
 
 }  // namespace detgemm::cuda::sm90

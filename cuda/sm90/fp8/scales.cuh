@@ -117,6 +117,19 @@ struct LineSlots {
   }
 };
 
+/// Loads a box of (kRows, 128 k), or, where a pair shares the operand, this CTA's half of one for
+/// both.
+template <int kRows, bool kShared>
+__device__ __forceinline__ void load_fp8(const CUtensorMap& map, std::uint32_t to, int row,
+                                         int block, std::uint32_t barrier) {
+  if constexpr (kShared) {
+    const int first = static_cast<int>(ptx::cluster_ctarank()) * (kRows / 2);
+    ptx::tma_multicast(to + first * kSpanBytes, &map, block * kFp8BlockK, row + first, barrier, 3);
+  } else {
+    ptx::tma_load(to, &map, block * kFp8BlockK, row, barrier);
+  }
+}
+
 /// Warp 0 of the producer group loads X, warp 1 loads Y, and warps 2 and 3 bring scales.
 template <class T>
 __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
@@ -127,18 +140,18 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
   const auto no_c = [](int, int, int, int) {};
   if (warp == 0 && ptx::elect_sync()) {
     if (!shape.x_stable) ptx::griddepcontrol_wait();
-    const auto load = [&](int stage, int x, int, int block) {  // a box of (kX, 128 k)
+    const auto load = [&](int stage, int x, int, int block) {  // (kX, 128 k)
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.x_stage_bytes));
-      ptx::tma_load(shared.x(stage), &maps.x, block * kFp8BlockK, x, full);
+      load_fp8<T::kX, (T::kCluster > 1 && T::kSharesX)>(maps.x, shared.x(stage), x, block, full);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (warp == 1 && ptx::elect_sync()) {
     if (!shape.y_stable) ptx::griddepcontrol_wait();
-    const auto load = [&](int stage, int, int y, int block) {  // a box of (kN, 128 k)
+    const auto load = [&](int stage, int, int y, int block) {  // (kN, 128 k)
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.y_stage_bytes));
-      ptx::tma_load(shared.y(stage), &maps.y, block * kFp8BlockK, y, full);
+      load_fp8<T::kN, (T::kCluster > 1 && !T::kSharesX)>(maps.y, shared.y(stage), y, block, full);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (T::kScaled && warp >= 2) {

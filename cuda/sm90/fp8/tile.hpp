@@ -27,16 +27,23 @@ inline constexpr int kScaleThreads = 64;
 /// every stage brings the scales of one leaf.
 inline constexpr auto kFp8Geometries = [] {
   using namespace geometry;
-  std::array<Geometry, 9> all{};
+  std::array<Geometry, 13> all{};
   int i = 0;
   for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
   for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
+  // At the peak rate a stage of 128 x 128 lasts 512 clocks and asks L2 for 32 KiB, which is more
+  // than a multiprocessor is given. A pair asks for three quarters of it.
+  for (const int n : {128, 192}) {
+    all[i++] = pair(2, 1, n, false);
+    all[i++] = pair(2, 1, n, true);
+  }
   return all;
 }();
 
 /// Whether a geometry is compiled for segments of rows too: from few rows per group to many.
 constexpr bool is_fp8_group_geometry(std::size_t index) {
   const Geometry& g = kFp8Geometries[index];
+  if (g.cluster > 1) return false;
   return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128));
 }
 
@@ -88,6 +95,9 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
+  /// Whether a leaf's scales of rows are read while it runs. In kernels over segments, where two
+  /// leaves are held, the place in the table has these registers.
+  static constexpr bool kLoadsScalesEarly = kReserved == 0 || !kOverlaps || kG.n < 128;
   /// Addresses of scales need more registers than the other producers do.
   static constexpr int kConsumerRegisters = kScaled ? 224 : 232;
   static constexpr int kProducerRegisters = kScaled ? 56 : 40;
@@ -113,10 +123,14 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
 
   /// Arrivals that complete a stage: X's, Y's and those of the threads that bring scales.
   static constexpr int kFull = kScaled ? 2 + kScaleThreads : 2;
-  /// Arrivals that hand it back: one per consumer warp, whose own loads of scales have ended then.
-  static constexpr int kEmpty = 4 * kG.groups;
+  /// Arrivals that hand back scales of whole lines: one per consumer warp, whose own loads have
+  /// ended then.
+  static constexpr int kWarps = 4 * kG.groups;
+  /// And those that hand back a stage: one per consumer warp of the pair, since both of its CTAs
+  /// write to the stages of both.
+  static constexpr int kEmpty = kWarps * kG.cluster;
 
-  static_assert(kG.depth == 1 && kG.cluster == 1 && kG.ctas == 1 && kG.load == kG.x(),
+  static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
   static_assert(kStages >= 4, "A stage is held until its leaf has joined; three hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");

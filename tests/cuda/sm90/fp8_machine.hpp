@@ -32,6 +32,7 @@ struct Machine {
   std::vector<unsigned char> shared = std::vector<unsigned char>(256 * 1024);
   std::function<void(std::uint32_t, std::uint32_t)> wait;  ///< (barrier, parity)
   std::function<void(std::uint32_t)> arrive;               ///< (barrier)
+  std::uint32_t rank = 0;                                  ///< of the CTA in its pair
 
   template <class T>
   T load(std::uint32_t from) const {
@@ -67,6 +68,11 @@ inline void mbarrier_wait(std::uint32_t barrier, std::uint32_t parity) {
 }
 inline void mbarrier_arrive(std::uint32_t barrier) { machine.arrive(barrier); }
 inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) { machine.arrive(barrier); }
+/// Addresses in the neighbour of a pair have the highest bit.
+inline std::uint32_t mapa(std::uint32_t address, std::uint32_t rank) {
+  return rank == machine.rank ? address : address | 0x80000000U;
+}
+inline void mbarrier_arrive_cluster(std::uint32_t barrier) { machine.arrive(barrier); }
 inline void cp_async_wait_all() {}
 inline void cp_async_4(std::uint32_t to, const void* from) {
   std::memcpy(machine.shared.data() + to, from, 4);
@@ -120,12 +126,10 @@ struct Wgmma {
 
 // What is named beside it and never called.
 inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
-inline void mbarrier_arrive_cluster(std::uint32_t) {}
 inline void mbarrier_init(std::uint32_t, std::uint32_t) {}
 inline void bar_sync(std::uint32_t, std::uint32_t) {}
 inline void bar_arrive(std::uint32_t, std::uint32_t) {}
-inline std::uint32_t cluster_ctarank() { return 0; }
-inline std::uint32_t mapa(std::uint32_t address, std::uint32_t) { return address; }
+inline std::uint32_t cluster_ctarank() { return machine.rank; }
 inline void griddepcontrol_wait() {}
 inline bool elect_sync() { return true; }
 inline void tma_load(std::uint32_t, const CUtensorMap*, int, int, std::uint32_t) {}

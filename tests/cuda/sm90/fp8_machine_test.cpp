@@ -77,9 +77,10 @@ struct Numbers {
   }
 };
 
-/// A box of (rows, 128 bytes) as TMA brings it: swizzled, with zeros for what does not exist.
-void bring_box(const TensorShape& map, std::uint32_t to, int block, int row) {
-  for (std::uint32_t r = 0; r < map.box[1]; ++r) {
+/// A box of (rows, 128 bytes) as TMA brings it: swizzled, with zeros for what does not exist. The
+/// halves of a box that a pair shares lie one behind the other.
+void bring_box(const TensorShape& map, std::uint32_t to, int block, int row, std::uint32_t halves) {
+  for (std::uint32_t r = 0; r < map.box[1] * halves; ++r) {
     for (std::uint32_t at = 0; at < 128; ++at) {
       const std::uint64_t k = static_cast<std::uint64_t>(block) * 128 + at;
       const std::uint64_t line = static_cast<std::uint64_t>(row) + r;
@@ -117,15 +118,23 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
   Compared all;
   const SharedLayout<T> shared(nullptr);
   const LaunchShape& shape = seen.shape;
-  for (int tile = 0; tile < d.raster.tiles(); ++tile) {
+  for (int tile = 0; tile < d.raster.tiles() * T::kCluster; ++tile) {
+    machine.rank = static_cast<std::uint32_t>(tile % T::kCluster);
+    blockIdx.x = static_cast<unsigned>(tile);
+    gridDim.x = 1U << 30;
     int tx = 0, ty = 0;
-    d.raster.locate(tile, tx, ty);
+    TileWalk<T> walk;
+    EXPECT_TRUE(walk.next(d.raster, tx, ty));
     const int x0 = x_of<T>(shape, tx), y0 = y_of<T>(shape, ty);
     for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
-      int block = 0, arrived = 0, released = 0;
+      int block = 0, arrived = 0, released = 0, to_neighbour = 0;
       std::vector<TileScales<T>> scales(kScaleThreads);
       test::LineMachine<T> lines(shared);
       machine.arrive = [&](std::uint32_t barrier) {
+        if (barrier >> 31 != 0) {
+          ++to_neighbour;
+          return;
+        }
         if (barrier < shared.full) {  // scales of lines
           lines.arrive(barrier);
           return;
@@ -149,8 +158,9 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         const int stage = block % T::kStages;
         EXPECT_EQ(barrier, shared.full + 8 * stage);
         EXPECT_EQ(parity, static_cast<std::uint32_t>(block / T::kStages % 2));
-        bring_box(seen.maps[0], shared.x(stage), block, x0);
-        bring_box(seen.maps[1], shared.y(stage), block, y0);
+        constexpr bool kPair = T::kCluster > 1;
+        bring_box(seen.maps[0], shared.x(stage), block, x0, kPair && T::kSharesX ? 2 : 1);
+        bring_box(seen.maps[1], shared.y(stage), block, y0, kPair && !T::kSharesX ? 2 : 1);
         const unsigned mine = threadIdx.x;
         arrived = 2;
         for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
@@ -175,7 +185,11 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         }
       }
       EXPECT_EQ(block, shape.k_blocks);
-      EXPECT_EQ(released, thread % 32 == 0 ? shape.k_blocks : 0);
+      // Lane 0 hands a stage to the CTA of rank 0, and lane 1 to its neighbour.
+      const int to = thread % 32;
+      const bool own = to == static_cast<int>(machine.rank);
+      EXPECT_EQ(released, own ? shape.k_blocks : 0);
+      EXPECT_EQ(to_neighbour, to < T::kCluster && !own ? shape.k_blocks : 0);
       for (int i = 0; i < T::kN / 2; ++i) {
         const int t = thread % 128;
         const int x = x0 + 64 * group + 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
@@ -207,7 +221,7 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr) {
   options.sms = 132;
   options.forced = geometry;
   Recorded& seen = record();
-  const auto d = decide_fp8(numbers.p, options);
+  auto d = decide_fp8(numbers.p, options);
   EXPECT_TRUE(d.ok());
   EXPECT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
   if (join != nullptr) *join = d->join;
@@ -260,7 +274,7 @@ TEST(Fp8Machine, TheOrderOfScalesOfLinesIsSeen) {
   options.sms = 132;
   options.forced = 7;  // 128x128
   Recorded& seen = record();
-  const auto d = decide_fp8(numbers.p, options);
+  auto d = decide_fp8(numbers.p, options);
   ASSERT_TRUE(d.ok());
   ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
   Recorded other = seen;
@@ -277,7 +291,7 @@ TEST(Fp8Machine, FaultsAreSeen) {
   options.sms = 132;
   options.forced = 7;  // 128x128
   Recorded& seen = record();
-  const auto d = decide_fp8(numbers.p, options);
+  auto d = decide_fp8(numbers.p, options);
   ASSERT_TRUE(d.ok());
   ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
   Recorded other = seen;

@@ -60,7 +60,7 @@ LaunchOptions options(int forced = -1, int sms = 132) {
 
 /// Decides, enqueues and says what reached the runtime.
 Fp8Decision run(const Fp8Arguments& p, int forced = -1, int sms = 132) {
-  const auto d = decide_fp8(p, options(forced, sms));
+  auto d = decide_fp8(p, options(forced, sms));
   EXPECT_TRUE(d.ok()) << d.status().message();
   if (!d.ok()) return {};
   EXPECT_EQ(enqueue_fp8(*d, p, options(forced, sms)), cudaSuccess);
@@ -68,7 +68,7 @@ Fp8Decision run(const Fp8Arguments& p, int forced = -1, int sms = 132) {
 }
 
 std::string refusal(const Fp8Arguments& p, int forced = 0) {
-  const auto d = decide_fp8(p, options(forced));
+  auto d = decide_fp8(p, options(forced));
   return d.ok() ? "" : d.status().message();
 }
 
@@ -210,7 +210,7 @@ TEST(Fp8, WhatTilesDoNotTakeIsComputedByElements) {
     EXPECT_EQ(seen.scales.b.per, p.scales.b.per);
     EXPECT_EQ(run(p, kElements).way, Fp8Way::elements);
     for (int forced = 0; forced < kElements; ++forced) {
-      const auto d = decide_fp8(p, options(forced));
+      auto d = decide_fp8(p, options(forced));
       EXPECT_EQ(d.status().code(), Errc::unsupported);
       EXPECT_NE(d.status().message().find(why), std::string::npos) << d.status().message();
       EXPECT_NE(d.status().message().find(fp8_kernels()[static_cast<std::size_t>(forced)].name),
@@ -286,7 +286,7 @@ TEST(Fp8, FailuresAreReturned) {
   Recorded& seen = record();
   seen.fail_map = 1;
   const Fp8Arguments p = arguments({});
-  const auto d = decide_fp8(p, options());
+  auto d = decide_fp8(p, options());
   ASSERT_TRUE(d.ok());
   EXPECT_EQ(enqueue_fp8(*d, p, options()), cudaErrorInvalidValue);
   EXPECT_EQ(seen.launches, 0);
