@@ -17,7 +17,8 @@ The arms of a case:
   fold     hopper/e4m3/fold:128, a scale per row and column;    chain   hopper/e4m3/chain, the same
   block    torch.nn.functional.scaled_mm with the scales of `scaled`
   slow     the same function with a scale per row and column, use_fast_accum off;    fast    and on
-  deep     deep_gemm.fp8_gemm_nt with the scales of `scaled`, where the module can be imported
+  deep     deep_gemm.fp8_gemm_nt with the scales of `scaled`, where the module can be imported (deep.py)
+  deep/pdl the same, launched with programmatic dependent launch
 
 The program ends with status 1 if rows of ours change with M, if the quantiser breaks its rule, or if nothing was compared.
 """
@@ -30,6 +31,7 @@ import sys
 import torch
 import torch.nn.functional as F
 
+import deep
 import grouped_mm
 from grouped_mm import I32, I64, PTR, SIZE, struct
 
@@ -39,7 +41,7 @@ ROWS = (64, 100, 128, 4096)
 VARIANTS = ("64x16", "64x32", "64x64", "64x128", "128x64", "128x96", "128x112", "128x128", "128x192",
             "128x128-pair-x", "128x128-pair-y", "128x192-pair-x", "128x192-pair-y")
 DTYPES = {torch.bfloat16: 0, torch.float32: 2, torch.float8_e4m3fn: 4}  # of detgemm_dtype_t
-RIVAL_OF = {"scaled": ("block", "deep"), "fold": ("slow",), "chain": ("fast",)}
+RIVAL_OF = {"scaled": ("block", *deep.arms()), "fold": ("slow",), "chain": ("fast",)}
 
 BlockScales = struct("BlockScales", [("type", I32), ("data", PTR), ("per", I64), ("blocks", I64), ("leaves", I64),
                                      ("stride", I64), ("leaf_stride", I64)])
@@ -149,18 +151,11 @@ def ours(library, x, arm, output=torch.bfloat16, variant=None):
     return run, d, kernel
 
 
-def deep_gemm(x):
-    import deep_gemm as module
-    d = torch.zeros(x.shape[:2], device="cuda", dtype=torch.bfloat16)
-    scale_a, scale_w = x.blocks()
-    scale_w = scale_w.contiguous()
-    return lambda: (module.fp8_gemm_nt((x.a, scale_a), (x.w, scale_w), d), d)[1]
-
-
 def rival(x, arm, output=torch.bfloat16):
     """A function that computes a rival's result."""
-    if arm == "deep":
-        return deep_gemm(x)
+    if arm in deep.ARMS:
+        scale_a, scale_w = x.blocks()
+        return deep.called(arm, deep.dense_fp8(x.a, scale_a, x.w, scale_w))
     recipe, types = F.ScalingType, (x.a, x.w.t())
     if arm == "block":
         scale_w = x.scale_w.t()  # leaves x blocks, leaves first
@@ -190,6 +185,11 @@ def sums(leaves, join):
     for i, leaf in enumerate(leaves):
         total = join(i, leaf, total)
     return total
+
+
+def of_bits(arm):
+    """The rivals of an arm, each once however it is launched."""
+    return [name for name in RIVAL_OF[arm] if "/" not in name]
 
 
 def orders(library):
@@ -224,7 +224,7 @@ def orders(library):
         "sum + column * (row * leaf)": sums(leaves, lambda i, leaf, s: s + c[i] * (r[i] * leaf)),
         "sum + row * (column * leaf)": sums(leaves, lambda i, leaf, s: s + r[i] * (c[i] * leaf)),
     }
-    candidates.update({arm: candidates["block"] for arm in RIVAL_OF["scaled"]})
+    candidates.update({arm: candidates["block"] for arm in of_bits("scaled")})
     for arm, wanted in candidates.items():
         for output in (torch.float32, torch.bfloat16):
             try:
@@ -245,9 +245,9 @@ def bits(library, only):
     """Ours against each rival, and rows of each at small M against those of 4096 rows."""
     found, failed = [], False
     results = {}
-    for arm, rivals in RIVAL_OF.items():
+    for arm in RIVAL_OF:
         results[arm] = lambda x, arm=arm: ours(library, x, arm)[1]
-        results.update({name: lambda x, name=name: rival(x, name)() for name in rivals})
+        results.update({name: lambda x, name=name: rival(x, name)() for name in of_bits(arm)})
     for n, k in SHAPES:
         if only not in f"{n}x{k}":
             continue
@@ -262,7 +262,7 @@ def bits(library, only):
             failed |= arm in RIVAL_OF and any(moved.values())
             print(f"bits {n}x{k} {arm}: outputs that differ from those in a batch of 4096, by M: {moved}", flush=True)
             found.append({"n": n, "k": k, "arm": arm, "moved": moved})
-        for arm, name in ((arm, name) for arm, rivals in RIVAL_OF.items() for name in rivals):
+        for arm, name in ((arm, name) for arm in RIVAL_OF for name in of_bits(arm)):
             if arm in whole and name in whole:
                 count, outputs = differing(whole[arm], whole[name]), whole[name].numel()
                 print(f"bits {n}x{k} {arm} against {name}: {count} of {outputs} differ", flush=True)
@@ -376,13 +376,8 @@ def main():
     parser.add_argument("--skip", action="append", default=[], choices=("orders", "bits", "quantise", "speed"))
     given = parser.parse_args()
     library, failed = Library(given.library), False
-    report = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name()}
-    try:
-        import deep_gemm as module
-        report["deep_gemm"] = getattr(module, "__version__", "unknown")
-    except Exception as error:
-        report["deep_gemm"] = sentence(error)
-        RIVAL_OF["scaled"] = ("block",)
+    report = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name(),
+              "deep_gemm": deep.version()}
     print(report)
     if "orders" not in given.skip:
         report["orders"] = orders(library)

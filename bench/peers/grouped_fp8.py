@@ -9,12 +9,14 @@ microseconds per call over alternated blocks of CUDA graphs that rotate through 
 
   scaled   GroupedPlan, hopper/e4m3/scaled:128, scales of 1 x 128 and 128 x 128;    scaled/plans   a Plan for each group
   fold     the same, hopper/e4m3/fold:128, a scale per row and column;              chain   hopper/e4m3/chain, the same
+  deep     deep_gemm.m_grouped_fp8_gemm_nt_contiguous or _masked with the scales of `scaled`, where the module can be
+           imported (deep.py says where its rows lie);    deep/pdl   with programmatic dependent launch
   block    cuBLASLt for each group: torch.nn.functional.scaled_mm with the scales of `scaled`
   slow     torch.nn.functional.scaled_grouped_mm with a scale per row and column, use_fast_accum off;    fast   and on
            (of contiguous segments alone);    slow/each and fast/each   scaled_mm for each group
 
 Each of ours is compared with a Plan per group, bit by bit: a difference ends the program with status 1. How many outputs of
-`slow` and `fast` differ from ours is printed. With --variants every tile of the grouped kernels is timed by its name too.
+`slow`, `fast` and `deep` differ from ours is printed. With --variants every tile of the grouped kernels is timed by its name too.
 After --seconds no further case begins.
 """
 import argparse
@@ -26,6 +28,7 @@ import time
 import torch
 import torch.nn.functional as F
 
+import deep
 import fp8
 import grouped_mm
 from fp8 import LEAF, L2_BYTES, BlockScales, Spec, differing, sentence
@@ -35,7 +38,7 @@ M_GROUPED, M_MASKED = 1, 2
 CAPACITY = 4096
 SHAPES = ((6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048))
 CONTRACTS = {"scaled": "scaled:128", "fold": "fold:128", "chain": "chain"}
-RIVALS = {"scaled": ("block",), "fold": ("slow", "slow/each"), "chain": ("fast", "fast/each")}
+RIVALS = {"scaled": ("block", *deep.arms()), "fold": ("slow", "slow/each"), "chain": ("fast", "fast/each")}
 VARIANTS = ("64x16", "64x32", "64x64", "128x64", "128x128")
 
 GroupedOperands = struct("GroupedOperands", [*grouped_mm.GroupedOperands._fields_[1:], ("scale_a_group", I64),
@@ -125,7 +128,16 @@ class Data:
                                         d[stack][rows], *scales)[0])
         return lambda: [run() for run in runs]
 
+    def deep(self):
+        """DeepGEMM's product: what enqueues it, and what gives its rows that count."""
+        scale_w = self.scale_w[:, :, :self.leaves]
+        if self.masked:
+            return deep.masked_fp8(self.a, self.scale_a, self.w, scale_w, self.sizes, self.offs)
+        return deep.contiguous_fp8(self.a[0], self.scale_a[0], self.w, scale_w, self.sizes)
+
     def rival(self, arm):
+        if arm in deep.ARMS:
+            return deep.called(arm, self.deep()[0])
         recipe, fast = F.ScalingType, arm.startswith("fast")
         if arm in ("slow", "fast"):
             if self.masked:
@@ -159,12 +171,17 @@ def bits(library, x, name):
         found.append({"arm": arm, "against": "plans", "kernel": kernel, "outputs": sum(x.sizes) * x.n,
                       "differ": differing(d, wanted)})
         failed |= found[-1]["differ"] > 0 or not bool(d.any())
-        for rival in ("slow", "fast") if not x.masked and arm != "scaled" else ():
-            if rival not in RIVALS[arm]:
+        for rival in RIVALS[arm]:
+            if rival not in ("slow", "fast", "deep") or x.masked and rival != "deep":
                 continue
             try:
-                result = x.rival(rival)()
-                found.append({"arm": arm, "against": rival, "outputs": d.numel(), "differ": differing(d[0], result)})
+                if rival == "deep":
+                    run, rows = x.deep()
+                    run()
+                    result, mine = rows(), deep.counted(d, x.sizes) if x.masked else d[0]
+                else:
+                    result, mine = x.rival(rival)(), d[0]
+                found.append({"arm": arm, "against": rival, "outputs": mine.numel(), "differ": differing(mine, result)})
             except Exception as error:
                 print(f"  {rival}: {sentence(error)}")
     print(f"bits {name}: " + "; ".join(f"{f['arm']} against {f['against']}: {f['differ']} of {f['outputs']} differ"
@@ -222,7 +239,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no case begins")
     given = parser.parse_args()
     start, generator = time.monotonic(), torch.Generator().manual_seed(1)
-    report = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name(), "cases": []}
+    report = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name(),
+              "deep_gemm": deep.version(), "cases": []}
+    print(f"DeepGEMM: {deep.version()}")
     failed, left = False, []
     for name, masked, groups, rows, n, k in cases():
         sizes = [int(rows * f) for f in (0.7 + 0.6 * torch.rand(groups, generator=generator)).tolist()]

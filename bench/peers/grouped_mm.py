@@ -10,6 +10,9 @@ CUDA graphs, so that no host time counts:
   plans     a Plan for each group, in a loop; the host knows the sizes
   torch     torch.nn.functional.grouped_mm (torch._grouped_mm before 2.10)
   cublas    torch.mm for each group
+  deep      DeepGEMM's product of groups one behind the other, where the module can be imported (deep.py says where its
+            rows lie);    deep/masked   with room for as many rows in each group, where groups have at most 128
+            each also with /pdl, programmatic dependent launch
 
 with --variants also every tile of the grouped kernels by its name, and whether `grouped` has the bits of `plans`: a case in which it has not ends the program with status 1.
 """
@@ -20,6 +23,8 @@ import statistics
 import sys
 
 import torch
+
+import deep
 
 I32, I64, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_size_t
 BF16, FP32, DEVICE_CUDA = 0, 2, 1
@@ -193,6 +198,10 @@ def forced(make):
     return arms
 
 
+def deep_arms(name, run):
+    return {arm.replace("deep", name): deep.called(arm, run) for arm in deep.arms()}
+
+
 def forward(library, sizes, n, k, variants):
     """D[r] = A[r] W[g]^T, bf16: the forward pass of experts whose weights are n x k each."""
     contract, rows = "hopper/bf16/chain->bf16", sum(sizes)
@@ -209,10 +218,19 @@ def forward(library, sizes, n, k, variants):
     arms = {"grouped": run, "plans": lambda: [each() for each in loop],
             "torch": lambda: torch_grouped(a, w.transpose(1, 2), offs),
             "cublas": lambda: [torch.mm(x, y, out=z) for x, y, z in single]}
+    checks = {}
+    if not deep.MISSING:
+        forms = {"deep": deep.contiguous_bf16}
+        if max(sizes) <= deep.SEGMENT:
+            forms["deep/masked"] = deep.masked_bf16
+        for name, make in forms.items():
+            product, counted = make(a, w, sizes)
+            arms.update(deep_arms(name, product))
+            checks[name] = counted
     if variants:
         other = torch.zeros_like(d)
         arms.update(forced(lambda variant: grouped(variant, other)))
-    return arms, kernel, d, wanted, 2 * rows * n * k
+    return arms, kernel, d, wanted, 2 * rows * n * k, checks
 
 
 def gradient(library, sizes, n, k, variants):
@@ -233,10 +251,27 @@ def gradient(library, sizes, n, k, variants):
     arms = {"grouped": run, "plans": lambda held=held: [each() for each in loop],
             "torch": lambda: rival.add_(torch_grouped(a.t(), b, offs)),
             "cublas": lambda: [rival[g].add_(torch.mm(a[s].t(), b[s])) for g, s in pieces(sizes)]}
+    checks = {}
+    if not deep.MISSING:
+        total = c.clone()
+        arms.update(deep_arms("deep", deep.gradient_bf16(a, b, total, sizes)))
+        checks["deep"] = lambda: total
     if variants:
         other = torch.zeros_like(d)
         arms.update(forced(lambda variant: grouped(variant, other)))
-    return arms, kernel, d, wanted, 2 * rows * n * k
+    return arms, kernel, d, wanted, 2 * rows * n * k, checks
+
+
+def differing(d, arms, checks):
+    """How many outputs of the rivals that have `checks` are not d's, each after a first run."""
+    found, integers = {}, torch.int16 if d.dtype == torch.bfloat16 else torch.int32
+    for name, result in checks.items():
+        try:
+            arms[name]()
+            found[name] = int((result().view(integers) != d.view(integers)).sum())
+        except Exception as error:
+            print(f"  {name}: {str(error).splitlines()[0]}")
+    return found
 
 
 def cases():
@@ -261,35 +296,41 @@ def main():
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
     failed, rows = False, []
+    print(f"DeepGEMM: {deep.version()}")
     for name, make, groups, per_group, ragged, n, k in cases():
         sizes = sizes_of(groups, per_group, ragged, generator)
         if given.only not in name:
             continue
         library = Library(given.library)
-        arms, kernel, d, wanted, flops = make(library, sizes, n, k, given.variants)
+        arms, kernel, d, wanted, flops, checks = make(library, sizes, n, k, given.variants)
         arms["plans"]()
         torch.cuda.synchronize()
         same = torch.equal(d.view(torch.int16 if d.dtype == torch.bfloat16 else torch.int32),
                            wanted.view(torch.int16 if d.dtype == torch.bfloat16 else torch.int32))
         failed |= not same
+        differ = differing(d, arms, checks)
         took = {}
         for arm in list(arms):
             try:
                 took.update(times({arm: arms[arm]}, blocks=1, replays=1))
-            except RuntimeError as error:  # a rival that does not take the case
+            except Exception as error:  # a rival that does not take the case
                 print(f"  {arm}: {str(error).splitlines()[0]}")
                 del arms[arm]
         took = times(arms)
-        rival = min((took[arm] for arm in ("torch", "cublas") if arm in took), default=float("nan"))
+        rival = min((us for arm, us in took.items() if arm in ("torch", "cublas") or arm.startswith("deep")),
+                    default=float("nan"))
         print(f"{name} n {n} k {k}: {'same bits' if same else 'OTHER BITS'}, {kernel}, "
               f"{flops / took['grouped'] * 1e-6:.0f} TFLOP/s, rival/grouped {rival / took['grouped']:.3f}; us "
-              + ", ".join(f"{arm} {us:.1f}" for arm, us in took.items()), flush=True)
-        rows.append({"case": name, "sizes": sizes, "n": n, "k": k, "kernel": kernel, "same_bits": same, "us": took})
-        del arms, d, wanted
+              + ", ".join(f"{arm} {us:.1f}" for arm, us in took.items())
+              + "".join(f"; {count} of {d.numel()} differ from {name}" for name, count in differ.items()), flush=True)
+        rows.append({"case": name, "sizes": sizes, "n": n, "k": k, "kernel": kernel, "same_bits": same, "us": took,
+                     "differ": differ})
+        del arms, d, wanted, checks
         torch.cuda.empty_cache()
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
-            json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "rows": rows}, file)
+            json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(),
+                       "deep_gemm": deep.version(), "rows": rows}, file)
     if not rows:
         sys.exit(f"no case has {given.only!r} in its name")
     sys.exit(1 if failed else 0)
