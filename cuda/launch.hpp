@@ -83,6 +83,7 @@ struct Decision {
   bool x_mn = false, y_mn = false;  ///< majors: memory does not run along k (SIMT: x is A)
   bool leaves = false;              ///< there is more than one leaf, or C below the only one
   bool deep = false;                ///< SM90: sums of a tree wait outside of registers
+  bool folds = false;               ///< SM90: one CTA per tile adds up a fold from +0
   int cluster = 1;                  ///< CTAs per cluster
   int grid = 0;                     ///< CTAs
   int shared_bytes = 0;             ///< SIMT: per CTA

@@ -112,13 +112,19 @@ struct Fp8Leaves {
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) ptx::pin(value[i]);
   }
-  /// The stage is handed back as soon as nothing reads it.
+  /// The stage is handed back as soon as nothing reads it. A ring that had to wait for the joins
+  /// too would hold more than a stage less.
   __device__ __forceinline__ void join_and_release(const RowScales<T>& rows,
                                                    Accumulators<T>& leaf) {
+    constexpr bool kReadsSlot = T::kJoin == Join::columns;
     pin(leaf);
-    if constexpr (!T::kScaled) release_fp8<T>(shared, previous);
+    if constexpr (T::kScaled) __syncwarp();  // all lanes have read their scales
+    if constexpr (!kReadsSlot) release_fp8<T>(shared, previous);
     join_leaf<T>(shared, previous, rows, leaf, sum);
-    if constexpr (T::kScaled) release_fp8<T>(shared, previous);
+    if constexpr (kReadsSlot) {
+      __syncwarp();
+      release_fp8<T>(shared, previous);
+    }
   }
   __device__ __forceinline__ void next_stage() {
     previous = cursor.stage;

@@ -344,6 +344,7 @@ struct Candidate {
     all.y_mn = d.swapped ? q.a_mn : q.b_mn;
     all.leaves = q.leaves();
     all.deep = is_deep();
+    all.folds = q.family == Family::leaves && folds(q, t, s);
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);

@@ -24,6 +24,8 @@ namespace model {
 constexpr double kLeaf = 0.11;  // us per leaf, unless leaves are taken in turn
 constexpr double kTurn =
     0.08;  // us per leaf, for tiles whose leaves are added when they have ended
+// The same in kernels of folds: with one group, with two, and where they take turns.
+constexpr double kFoldOne = 0.11, kFoldTwo = 0.04, kFoldTurn = 0.015;
 constexpr double kTurnTree = 1.65;  // added for a tree, whose sums wait in the workspace
 constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us per part, and per KiB of a slot
 constexpr double kGrid = 1.7, kGridKib = 0.128;
@@ -52,6 +54,10 @@ double large_tile(const Geometry& t, bool tree, bool from_c) {
 
 }  // namespace
 
+bool folds(const Question& q, const Geometry& t, const Sharing& s) {
+  return q.reduction.kind == ReductionKind::fold && s.parts == 1 && !q.from_c && has_fold(t);
+}
+
 int slots_for(const Sharing& s, int sms) {
   if (s.split != Split::cluster || s.parts == 2) return sms;
   return sms * 120 / 132;  // of 132, as cudaOccupancyMaxActiveClusters says for clusters of 4 and 8
@@ -75,6 +81,10 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
   if (order == Order::runs && swapped && t.cluster == 1 && turns > 1) time *= model::kSwappedTree;
+  if (folds(q, t, s)) {
+    if (order == Order::sequential) return time + model::kFoldTurn * leaves * turns;
+    return time + (t.groups == 1 ? model::kFoldOne : model::kFoldTwo) * leaves;
+  }
   if (order != Order::sequential) return time + model::kLeaf * leaves;
   return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));
 }

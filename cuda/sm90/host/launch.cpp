@@ -8,6 +8,7 @@
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
+#include "cuda/sm90/leaves/tile.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -17,7 +18,8 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel kernel_for(const Decision& d) {
   if (d.family == Family::leaves) {
     const int geometry = d.kernel / static_cast<int>(kSharings.size());
-    Kernel kernel = leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
+    Kernel kernel = d.folds ? fold_kernel_of<T, kXMn, kYMn>(geometry)
+                            : leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
     kernel.cluster = d.cluster;
     return kernel;
   }
@@ -95,9 +97,10 @@ std::vector<Decision> compiled(Family family) {
       d.form = form;
       for (std::size_t i = 0; i < geometries_of(family).size(); ++i) {
         d.kernel = static_cast<int>(leaves ? i * kSharings.size() : i);
-        for (const bool deep : {false, true}) {
-          d.deep = deep;
-          if (leaves || !deep) all.push_back(d);
+        for (const int code : {0, 1, 2}) {
+          d.deep = code == 1;
+          d.folds = code == 2;
+          if (code == 0 || (leaves && (!d.folds || has_fold(kLeafGeometries[i])))) all.push_back(d);
         }
       }
     }

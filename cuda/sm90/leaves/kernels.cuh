@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cuda/sample.hpp"
+#include "cuda/sm90/leaves/fold_kernel.cuh"
 #include "cuda/sm90/leaves/kernel.cuh"
 #include "cuda/sm90/leaves/kernels.hpp"
 
@@ -22,6 +23,27 @@ Kernel compiled_leaf() {
   } else {
     return {};
   }
+}
+
+template <DType T, std::size_t kI, bool kXMn, bool kYMn>
+Kernel compiled_fold() {
+  constexpr Geometry kG = kLeafGeometries[kI];
+  if constexpr (has_fold(kG) && is_built(accumulators_of(kLeafGeometries, kXMn, kYMn), kI, T)) {
+    using Tile = FoldTile<T, kG, kXMn, kYMn>;
+    return {reinterpret_cast<const void*>(&fold_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
+            Tile::kCluster};
+  } else {
+    return {};
+  }
+}
+
+template <DType T, bool kXMn, bool kYMn>
+Kernel fold_kernel_of(int geometry) {
+  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Kernel, sizeof...(I)>{compiled_fold<T, I, kXMn, kYMn>()...};
+  }
+  (std::make_index_sequence<kLeafGeometries.size()>());
+  return all[static_cast<std::size_t>(geometry)];
 }
 
 template <DType T, bool kXMn, bool kYMn>

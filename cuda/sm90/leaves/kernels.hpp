@@ -11,4 +11,8 @@ namespace detgemm::cuda::sm90 {
 template <DType T, bool kXMn, bool kYMn>
 Kernel leaf_kernel_of(int geometry, bool deep);
 
+/// The same for folds that one CTA per tile adds up from +0; null where has_fold says so too.
+template <DType T, bool kXMn, bool kYMn>
+Kernel fold_kernel_of(int geometry);
+
 }  // namespace detgemm::cuda::sm90

@@ -50,6 +50,12 @@ constexpr bool takes_rounds(const Geometry& g, bool deep) {
   return deep && has_deep(g) && g.cluster == 1;
 }
 
+/// Whether folds that one CTA per tile adds up from +0 have a kernel of their own (fold.cuh). With
+/// fewer columns memory binds.
+constexpr bool has_fold(const Geometry& g) {
+  return g.load == g.x() && g.depth == 1 && g.ctas == 1 && g.blocks * g.n >= 64;
+}
+
 /// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
 /// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
@@ -122,6 +128,20 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
                 "The boxes of D of all groups fit into the one slot where a sum waited.");
   static_assert(!kBoxesInSlot || kGroupBoxes % kSharedAlignment == 0,
                 "A box of D begins where the pattern of the 128-byte swizzle does.");
+};
+
+/// A kernel of folds at compile time.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
+struct FoldTile : Tile<kT, kG, kXMnT, kYMnT> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+  static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
+  /// Whether a leaf is added while the next one runs: registers hold two leaves beside the sum.
+  static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
+  static constexpr bool kTakesTurns = !kOverlaps && kG.groups == 2;
+  static constexpr int kConsumerRegisters = kOverlaps ? 232 : 240;
+  static constexpr int kProducerRegisters = kOverlaps ? 40 : 24;
+
+  static_assert(has_fold(kG), "A stage is a k block of whole tiles.");
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -11,6 +11,7 @@
 #include "cuda/families.hpp"
 #include "cuda/simt/tile.hpp"
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/leaves/tile.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 
@@ -59,8 +60,8 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
       expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
     }
   }
-  for (const Geometry& t : kLeafGeometries) {  // shallow and deep
-    expected += (t.takes_mn_major() ? 4U : 1U) * 2U;
+  for (const Geometry& t : kLeafGeometries) {  // shallow and deep, and of folds
+    expected += (t.takes_mn_major() ? 4U : 1U) * (has_fold(t) ? 3U : 2U);
   }
   EXPECT_EQ(raised.size(), 2 * expected);  // two types
   r.raised.clear();

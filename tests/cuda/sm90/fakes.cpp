@@ -13,8 +13,8 @@
 #include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/kernels.hpp"
-#include "cuda/sm90/leaves/geometry.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
+#include "cuda/sm90/leaves/tile.hpp"
 #include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::test {
@@ -55,7 +55,8 @@ std::string FakeKernel::text() const {
   constexpr const char* kPaths[] = {"plain ", "general ", "realign ", "gather "};
   return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
-         std::to_string(static_cast<int>(form)) + (leaves ? " leaves" : "") + (deep ? " deep" : "");
+         std::to_string(static_cast<int>(form)) + (leaves ? " leaves" : "") +
+         (deep ? " deep" : "") + (folds ? " folds" : "");
 }
 
 Recorded& record() {
@@ -133,14 +134,31 @@ template Kernel leaf_kernel_of<DType::fp16, false, true>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, false>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, true>(int, bool);
 
+template <DType T, bool kXMn, bool kYMn>
+Kernel fold_kernel_of(int geometry) {
+  const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
+  if (!has_fold(t) || ((kXMn || kYMn) && !t.takes_mn_major())) return {};
+  test::FakeKernel kernel{Path::plain, T, geometry, kXMn, kYMn, Form::plain, true};
+  kernel.folds = true;
+  return fake(kernel, 128 * (t.groups + 1), t.cluster);
+}
+template Kernel fold_kernel_of<DType::bf16, false, false>(int);
+template Kernel fold_kernel_of<DType::bf16, false, true>(int);
+template Kernel fold_kernel_of<DType::bf16, true, false>(int);
+template Kernel fold_kernel_of<DType::bf16, true, true>(int);
+template Kernel fold_kernel_of<DType::fp16, false, false>(int);
+template Kernel fold_kernel_of<DType::fp16, false, true>(int);
+template Kernel fold_kernel_of<DType::fp16, true, false>(int);
+template Kernel fold_kernel_of<DType::fp16, true, true>(int);
+
 namespace {
 
-Kernel fp8_fake(int join, int geometry, int threads, int shared_bytes) {
+Kernel fp8_fake(int join, int geometry, int threads, int shared_bytes, int cluster = 1) {
   test::FakeKernel kernel;
   kernel.join = join;
   kernel.input = DType::e4m3;
   kernel.geometry = geometry;
-  return {test::address_of(kernel), threads, shared_bytes, 1};
+  return {test::address_of(kernel), threads, shared_bytes, cluster};
 }
 
 }  // namespace
@@ -149,7 +167,7 @@ template <Join kJoin>
 Kernel fp8_kernel_of(int geometry) {
   const Geometry& t = kFp8Geometries.at(static_cast<std::size_t>(geometry));
   if (!has_join(t, kJoin)) return {};
-  return fp8_fake(static_cast<int>(kJoin), geometry, 128 * (t.groups + 1), 1024);
+  return fp8_fake(static_cast<int>(kJoin), geometry, 128 * (t.groups + 1), 1024, t.cluster);
 }
 template Kernel fp8_kernel_of<Join::add>(int);
 template Kernel fp8_kernel_of<Join::one>(int);

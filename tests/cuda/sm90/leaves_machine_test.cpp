@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/contract/reduction.hpp"
+#include "cuda/sm90/leaves/fold.cuh"
 #include "cuda/sm90/leaves/orders.cuh"
 
 namespace detgemm::cuda::sm90 {
@@ -31,6 +32,27 @@ float expected(const LeafShape& leaf, LeafRange range, int k_blocks, int output)
   };
   const Reduction tree{ReductionKind::tree, std::int64_t{leaf.leaf_blocks} * 4};
   return reduce_leaves(tree, last - first, 0.0F, chain);
+}
+
+/// Resets the ring, and lets both producer warps bring the stages of a walk.
+template <class T, class Walk, class Blocks>
+void bring(const SharedLayout<T>& shared, const LaunchShape& shape, const Walk& walk,
+           const Blocks& blocks) {
+  ring = {};
+  ring.stages = shared.stages;
+  ring.full = shared.full;
+  ring.empty = shared.empty;
+  ring.count = T::kStages;
+  ring.stage_bytes = T::kStageBytes;
+  ring.x_bytes = T::kXBytes;
+  ring.held.assign(T::kStages, -1);
+  ring.turns.assign(T::kStages, 0);
+  ring.freed.assign(T::kStages, 0);
+  const LaunchMaps maps{};
+  for (const int warp : {0, 1}) {
+    threadIdx.x = static_cast<unsigned>(warp) * 32;
+    run_producer<T>(shared, maps, shape, false, warp, walk, blocks);
+  }
 }
 
 template <class T>
@@ -55,24 +77,10 @@ struct Check {
     for (int group = 0; group < T::kGroups; ++group) {
       for (const unsigned thread : {0U, 97U}) {
         if (static_cast<int>(thread) >= T::kHolding) continue;
-        ring = {};
-        ring.stages = shared.stages;
-        ring.full = shared.full;
-        ring.empty = shared.empty;
-        ring.count = T::kStages;
-        ring.stage_bytes = T::kStageBytes;
-        ring.x_bytes = T::kXBytes;
-        ring.held.assign(T::kStages, -1);
-        ring.turns.assign(T::kStages, 0);
-        ring.freed.assign(T::kStages, 0);
         const LaunchMaps maps{};
         blockIdx.x = static_cast<unsigned>(part);
-        for (const int warp : {0, 1}) {
-          threadIdx.x = static_cast<unsigned>(warp) * 32;
-          PartWalk<T> walk(leaf);  // of a launch of this one tile
-          run_producer<T>(shared, maps, shape, false, warp, walk,
-                          PartStages<T>{leaf, shape.k_blocks});
-        }
+        // The walk of a launch of this one tile.
+        bring<T>(shared, shape, PartWalk<T>(leaf), PartStages<T>{leaf, shape.k_blocks});
         threadIdx.x = 128 + static_cast<unsigned>(group) * 128 + thread;
         blockIdx.x = 0;  // there are slots for one CTA
         Accumulators<T> sums[T::kSums];
@@ -141,6 +149,57 @@ TEST(Sm90LeafOrder, SoTheyHaveWhereThreadsHoldNoRowsOrPairsShareAnOperand) {
   check_all<stream(16, 112)>();
   check_all<pair(2, 1, 128, true)>();
   check_all<pair(1, 1, 128, false)>();
+}
+
+/// One thread of each group of a kernel of folds, over a tile.
+template <Geometry kG>
+void check_folds() {
+  using T = FoldTile<DType::bf16, kG, false, false>;
+  const SharedLayout<T> shared{nullptr};
+  int outputs = 0;
+  for (const int leaf_blocks : {1, 2, 3, 4, 16}) {
+    for (const int k_blocks : {1, 2, 3, 7, 8, 31, 32, 48, 65}) {
+      for (int group = 0; group < T::kGroups; ++group) {
+        LaunchShape shape;
+        shape.raster = {1, 1, 1};
+        shape.k_blocks = k_blocks;
+        blockIdx.x = 0;
+        gridDim.x = T::kCluster;
+        bring<T>(shared, shape, TileWalk<T>{}, BlockRange{0, k_blocks});
+        threadIdx.x = 128 + static_cast<unsigned>(group) * 128;
+        Accumulators<T> sum = {};
+        RingCursor<T::kStages> cursor;
+        FoldedLeaves<T>{shared, k_blocks, leaf_blocks, group, cursor, sum}.run();
+        EXPECT_EQ(ring.faults, 0);
+        EXPECT_TRUE(ring.pending.empty() && ring.open.empty());
+        EXPECT_EQ(ring.taken, static_cast<std::size_t>(k_blocks));
+        EXPECT_EQ(ring.freed, ring.turns);
+        const Reduction fold{ReductionKind::fold, std::int64_t{leaf_blocks} * 4};
+        for (int i = 0; i < T::kN / 2; ++i) {
+          const auto chain = [&](std::int64_t begin, std::int64_t end, float start) {
+            for (std::int64_t step = begin; step < end; ++step) {
+              start = arithmetic::add_rn(start, test::product(static_cast<int>(step), i));
+            }
+            return start;
+          };
+          const float want = reduce_leaves(fold, std::int64_t{k_blocks} * 4, 0.0F, chain);
+          ASSERT_EQ(bits_of(canonical(sum[0][i])), bits_of(want))
+              << name(kG) << ", " << k_blocks << " blocks in leaves of " << leaf_blocks;
+          ++outputs;
+        }
+      }
+    }
+  }
+  EXPECT_GT(outputs, 1000);
+}
+
+TEST(Sm90LeafOrder, FoldsHaveTheBitsOfTheContract) {
+  using namespace geometry;
+  check_folds<tile(1, 1, 64)>();
+  check_folds<tile(2, 1, 128)>();
+  check_folds<tile(2, 1, 160)>();
+  check_folds<tile(2, 1, 192)>();
+  check_folds<pair(2, 1, 128, true)>();
 }
 
 /// Every part of every tile is some CTA's, once, and the producers bring as much as it has.
