@@ -5,6 +5,8 @@
 
 #include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
+#include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // The host half of launches over groups, on the fake runtime: what is decided, what is launched and
@@ -135,6 +137,39 @@ TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
       EXPECT_GE(geometry_of(few.decision.one).n, tokens + tokens / 2) << few.name;
     }
   }
+}
+
+/// Groups of a batch end alike. A tile that reaches beyond its group is stored output by output if
+/// the weights take the x side: 100 x 256 outputs are 41,000 clocks, and their products 2,000.
+TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
+  const struct {
+    std::int64_t groups, m, n, k;
+    bool b_mn;
+  } all[] = {{128, 200, 1600, 128, false}, {128, 100, 512, 128, true}, {128, 100, 128, 512, true}};
+  for (const auto& x : all) {
+    for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
+      const auto ran = run_groups(groups_of(kind, x.groups, x.m, x.n, x.k, x.b_mn));
+      EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+      EXPECT_FALSE(ran.decision.one.swapped) << ran.name;
+    }
+  }
+  // Values whose columns run along memory, for a few rows: the columns take the x side, as they
+  // did.
+  EXPECT_TRUE(
+      run_groups(groups_of(GroupKind::batched, 64, 8, 128, 4096, true)).decision.one.swapped);
+}
+
+/// 64x8-depth4 loads and multiplies four blocks of 64 products however short K is.
+TEST(Grouped, AStageHasAllOfItsBlocks) {
+  const auto time = [](std::int64_t k) {
+    const auto all = stack_groups(groups_of(GroupKind::batched, 64, 8, 4096, k));
+    return choose_grouped(all, kBf16, options(), 0).us;
+  };
+  EXPECT_EQ(kGroupedGeometries[0].depth, 4);
+  EXPECT_GT(time(64), 0.9 * time(256));
+  EXPECT_GT(time(128), 0.9 * time(256));
+  const auto keys = run_groups(groups_of(GroupKind::batched, 64, 8, 4096, 128));
+  EXPECT_EQ(geometry_of(keys.decision.one).depth, 1) << keys.name;
 }
 
 TEST(Grouped, TilesOfTheSameWeightsFollowEachOther) {
