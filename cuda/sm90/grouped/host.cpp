@@ -19,6 +19,10 @@ constexpr const char* kNeedsChain = "it computes chains";
 constexpr const char* kNeedsLines =
     "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
     "op_b none, with lines at multiples of 16 bytes";
+constexpr const char* kNeedsRows =
+    "segments begin at any row, which is no beginning of a 16-byte chunk where columns of C or D "
+    "run "
+    "along memory";
 constexpr const char* kNeedsStack =
     "it reads rows through TMA: A and B need rows of products at multiples of 16 bytes, all arrays "
     "extents below 2^30, and groups of A, C and D a whole number of rows between them";
@@ -155,6 +159,12 @@ StackedGroups stack_groups(const GroupedArguments& p) {
                                all.b_distance % 8 == 0 && all.b_distance < kMaxStride);
   if (!stacks || !small || !lies) {
     all.why_not = kNeedsStack;
+    return all;
+  }
+  const auto by_rows = [&](const Strides& s) { return one.n == 1 || s.col == 1; };
+  const bool any_row = by_rows(one.ds) && (!reads_c(one) || by_rows(one.cs));
+  if (by_offsets && !any_row) {
+    all.why_not = kNeedsRows;
     return all;
   }
   all.shape.a_step = static_cast<int>(a.step);

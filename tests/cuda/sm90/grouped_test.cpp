@@ -273,6 +273,17 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
          p.all.as = {1, p.all.m};
        },
        GroupKind::m_grouped, GroupWay::gather},
+      {"D whose rows run across memory",  // TMA's inner coordinate would be any row
+       [](GroupedArguments& p) {
+         p.all.ds = {1, p.all.m};
+       },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"C whose rows run across memory",
+       [](GroupedArguments& p) {
+         p.all.c = reinterpret_cast<const void*>(1 << 20), p.all.c_type = kBf16;
+         p.all.cs = {1, p.all.m}, p.all.epilogue.beta = 1;
+       },
+       GroupKind::m_grouped, GroupWay::gather},
       {"B at odd distances", [](GroupedArguments& p) { p.distance.b += 1; }, GroupKind::m_grouped,
        GroupWay::gather},
       {"interleaved D, masked",
