@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cuda/sm90/grouped/kernels.hpp"
+#include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
 
@@ -170,6 +171,7 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   all.shape.a_step = static_cast<int>(a.step);
   all.shape.d_step = static_cast<int>(d.step);
   all.shape.b_step = all.b_count > 1 ? 1 : 0;
+  all.shape.overlaps = any_row && may_store_twice(all.g);
   return all;
 }
 
@@ -191,7 +193,8 @@ namespace {
 /// took 272 to 293 us for 128 groups of 64 tokens on average against 1536 x 2048 weights, which are
 /// 183 us of memory, and 299 to 322 for 8 groups against 14336 x 4096, which are 213. A tile at the
 /// end of a group is stored output by output if the weights take the x side: 256x128 took 182 us
-/// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end alike.
+/// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end
+/// alike, and a cut tile is that of a group smaller than it, or one that may not overlap another.
 Many many_of(const StackedGroups& all, int tokens, int box) {
   constexpr int kSizes = 16;
   constexpr std::int64_t kPlaces = 64;
@@ -210,7 +213,7 @@ Many many_of(const StackedGroups& all, int tokens, int box) {
     many.cut = sum / kSizes / tiles;
     many.again = std::min(sum / kSizes - 1, 1.0);
     many.apart = last / sum;
-  } else {
+  } else if (!all.shape.overlaps || all.average < tokens) {
     many.apart = static_cast<double>(all.average % tokens) / tiles;
   }
   // The last tile of each group; others lie further in front.

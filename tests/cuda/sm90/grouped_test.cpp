@@ -139,8 +139,9 @@ TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
   }
 }
 
-/// Groups of a batch end alike. A tile that reaches beyond its group is stored output by output if
-/// the weights take the x side: 100 x 256 outputs are 41,000 clocks, and their products 2,000.
+/// Groups of a batch end alike. A tile that reaches beyond its group, since the group has fewer
+/// rows or D is C, is stored output by output if the weights take the x side: 100 x 256 outputs are
+/// 41,000 clocks, and their products 2,000.
 TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
   const struct {
     std::int64_t groups, m, n, k;
@@ -148,11 +149,27 @@ TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
   } all[] = {{128, 200, 1600, 128, false}, {128, 100, 512, 128, true}, {128, 100, 128, 512, true}};
   for (const auto& x : all) {
     for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
-      const auto ran = run_groups(groups_of(kind, x.groups, x.m, x.n, x.k, x.b_mn));
-      EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
-      EXPECT_FALSE(ran.decision.one.swapped) << ran.name;
+      for (const bool in_place : {false, true}) {
+        GroupedArguments p = groups_of(kind, x.groups, x.m, x.n, x.k, x.b_mn);
+        p.all.epilogue.beta = in_place ? 1.0F : 0.0F;
+        p.all.c = p.all.d, p.all.cs = p.all.ds, p.all.c_type = kBf16;
+        p.distance.c = p.distance.d;
+        Recorded& r = record();
+        const auto ran = run_groups(p);
+        EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+        EXPECT_EQ(r.grouped_shape.overlaps, !in_place);
+        const int tokens = geometry_of(ran.decision.one).n;
+        EXPECT_TRUE(!ran.decision.one.swapped || (!in_place && x.m >= tokens)) << ran.name;
+      }
     }
   }
+  // One group, and C whose rows TMA takes at multiples of 8.
+  GroupedArguments p = groups_of(GroupKind::batched, 1, 200, 1600, 128);
+  p.all.epilogue.beta = 1;
+  p.all.c = reinterpret_cast<const void*>(1 << 30), p.all.cs = {1, 200}, p.all.c_type = kBf16;
+  Recorded& r = record();
+  EXPECT_EQ(run_groups(p).decision.way, GroupWay::tiles);
+  EXPECT_FALSE(r.grouped_shape.overlaps);
   // Values whose columns run along memory, for a few rows: the columns take the x side, as they
   // did.
   EXPECT_TRUE(
