@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cuda/sm90/grouped/kernels.hpp"
+#include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
 
@@ -19,6 +20,10 @@ constexpr const char* kNeedsChain = "it computes chains";
 constexpr const char* kNeedsLines =
     "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
     "op_b none, with lines at multiples of 16 bytes";
+constexpr const char* kNeedsRows =
+    "segments begin at any row, which is no beginning of a 16-byte chunk where columns of C or D "
+    "run "
+    "along memory";
 constexpr const char* kNeedsStack =
     "it reads rows through TMA: A and B need rows of products at multiples of 16 bytes, all arrays "
     "extents below 2^30, and groups of A, C and D a whole number of rows between them";
@@ -157,9 +162,16 @@ StackedGroups stack_groups(const GroupedArguments& p) {
     all.why_not = kNeedsStack;
     return all;
   }
+  const auto by_rows = [&](const Strides& s) { return one.n == 1 || s.col == 1; };
+  const bool any_row = by_rows(one.ds) && (!reads_c(one) || by_rows(one.cs));
+  if (by_offsets && !any_row) {
+    all.why_not = kNeedsRows;
+    return all;
+  }
   all.shape.a_step = static_cast<int>(a.step);
   all.shape.d_step = static_cast<int>(d.step);
   all.shape.b_step = all.b_count > 1 ? 1 : 0;
+  all.shape.overlaps = any_row && may_store_twice(all.g);
   return all;
 }
 
@@ -181,7 +193,8 @@ namespace {
 /// took 272 to 293 us for 128 groups of 64 tokens on average against 1536 x 2048 weights, which are
 /// 183 us of memory, and 299 to 322 for 8 groups against 14336 x 4096, which are 213. A tile at the
 /// end of a group is stored output by output if the weights take the x side: 256x128 took 182 us
-/// for 128 groups against 2048 x 768, where memory takes 102.
+/// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end
+/// alike, and a cut tile is that of a group smaller than it, or one that may not overlap another.
 Many many_of(const StackedGroups& all, int tokens, int box) {
   constexpr int kSizes = 16;
   constexpr std::int64_t kPlaces = 64;
@@ -200,6 +213,8 @@ Many many_of(const StackedGroups& all, int tokens, int box) {
     many.cut = sum / kSizes / tiles;
     many.again = std::min(sum / kSizes - 1, 1.0);
     many.apart = last / sum;
+  } else if (!all.shape.overlaps || all.average < tokens) {
+    many.apart = static_cast<double>(all.average % tokens) / tiles;
   }
   // The last tile of each group; others lie further in front.
   const auto places = std::min(all.groups, kPlaces);

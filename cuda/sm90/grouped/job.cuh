@@ -9,8 +9,9 @@
 namespace detgemm::cuda::sm90 {
 
 /// The job of a tile. Its rows begin where the group begins, at any row of A and D; the last tile
-/// of a group reads rows of the next one too, which no output of this group sees, and does not
-/// store them.
+/// of a group ends with it, or, in a group of fewer rows than a tile and where tiles may not
+/// overlap, reads rows of the next one too, which no output of this group sees, and does not store
+/// them.
 ///
 /// Where groups are segments of products, all of them have the same rows, and the tile of a group
 /// has bounds of k.
@@ -43,15 +44,20 @@ __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const Group
   }
   const int from = begin + group * s.a_step;
   const int to = begin + group * s.d_step;
+  const auto row = [&](int tile_rows, int at) {
+    return s.overlaps && count > tile_rows ? min(at, count - tile_rows) : at;
+  };
   if (shape.swapped) {
+    const int inside = row(T::kN, tile_y * T::kN);
     job.x_from = job.x = min(tile_x * T::kX, shape.x_last);
-    job.y_from = from + tile_y * T::kN;
-    job.y = to + tile_y * T::kN;
+    job.y_from = from + inside;
+    job.y = to + inside;
     job.x_end = n;
     job.y_end = to + count;
   } else {
-    job.x_from = from + tile_x * T::kX;
-    job.x = to + tile_x * T::kX;
+    const int inside = row(T::kX, tile_x * T::kX);
+    job.x_from = from + inside;
+    job.x = to + inside;
     job.y_from = job.y = min(tile_y * T::kN, shape.y_last);
     job.x_end = to + count;
     job.y_end = n;

@@ -56,6 +56,9 @@ struct GroupedShape {
   int d_step = 0;     ///< the same of D and C
   int b_step = 0;     ///< 1: every group has a B, 0: they share one
   bool lags = false;  ///< CTAs are expected to have several tiles (see Stagger)
+  /// The last tile of a group that has as many rows begins earlier, so that it ends with the group
+  /// and is stored through TMA. What two tiles hold is stored twice, with the same bits.
+  bool overlaps = false;
 };
 
 /// A kernel over groups at compile time: a Tile whose ring is smaller by a few jobs.

@@ -202,6 +202,9 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double own_x = static_cast<double>(std::min<std::int64_t>(t.load, x_rows));
   const double rows = own_x + t.n + kMissing * (many.missing + static_cast<double>(beyond));
   double fill = rows * 32 / kFillBytes;
+  // A stage has all of its blocks, and those behind a short K lie behind the end of both operands.
+  const auto staged = static_cast<double>(ceil_div(ceil_div(k, kBlockK), t.depth) * t.depth) * 4;
+  const double behind = groups > 1 ? staged - steps : 0;
   double steps_of_pair = 1;
   if (quad) {  // what arrives, or what it asks for: its own rows and its share of the others
     const double shared = std::min<double>(t.n, static_cast<double>(y_rows));
@@ -217,7 +220,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
   const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
-  const double tile = steps * together(tensor, fill) * steps_of_pair + kTileClocks +
+  const double tile = steps * together(tensor, fill) * steps_of_pair +
+                      behind * together(tensor, kMissing * fill) + kTileClocks +
                       kBoxClocks * t.blocks * boxes + (swapped ? kApart * many.apart * t.x() : 0);
   const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
   // What they share: device memory, L2, power.

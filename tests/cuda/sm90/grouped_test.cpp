@@ -5,6 +5,8 @@
 
 #include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
+#include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // The host half of launches over groups, on the fake runtime: what is decided, what is launched and
@@ -137,6 +139,56 @@ TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
   }
 }
 
+/// Groups of a batch end alike. A tile that reaches beyond its group, since the group has fewer
+/// rows or D is C, is stored output by output if the weights take the x side: 100 x 256 outputs are
+/// 41,000 clocks, and their products 2,000.
+TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
+  const struct {
+    std::int64_t groups, m, n, k;
+    bool b_mn;
+  } all[] = {{128, 200, 1600, 128, false}, {128, 100, 512, 128, true}, {128, 100, 128, 512, true}};
+  for (const auto& x : all) {
+    for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
+      for (const bool in_place : {false, true}) {
+        GroupedArguments p = groups_of(kind, x.groups, x.m, x.n, x.k, x.b_mn);
+        p.all.epilogue.beta = in_place ? 1.0F : 0.0F;
+        p.all.c = p.all.d, p.all.cs = p.all.ds, p.all.c_type = kBf16;
+        p.distance.c = p.distance.d;
+        Recorded& r = record();
+        const auto ran = run_groups(p);
+        EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+        EXPECT_EQ(r.grouped_shape.overlaps, !in_place);
+        const int tokens = geometry_of(ran.decision.one).n;
+        EXPECT_TRUE(!ran.decision.one.swapped || (!in_place && x.m >= tokens)) << ran.name;
+      }
+    }
+  }
+  // One group, and C whose rows TMA takes at multiples of 8.
+  GroupedArguments p = groups_of(GroupKind::batched, 1, 200, 1600, 128);
+  p.all.epilogue.beta = 1;
+  p.all.c = reinterpret_cast<const void*>(1 << 30), p.all.cs = {1, 200}, p.all.c_type = kBf16;
+  Recorded& r = record();
+  EXPECT_EQ(run_groups(p).decision.way, GroupWay::tiles);
+  EXPECT_FALSE(r.grouped_shape.overlaps);
+  // Values whose columns run along memory, for a few rows: the columns take the x side, as they
+  // did.
+  EXPECT_TRUE(
+      run_groups(groups_of(GroupKind::batched, 64, 8, 128, 4096, true)).decision.one.swapped);
+}
+
+/// 64x8-depth4 loads and multiplies four blocks of 64 products however short K is.
+TEST(Grouped, AStageHasAllOfItsBlocks) {
+  const auto time = [](std::int64_t k) {
+    const auto all = stack_groups(groups_of(GroupKind::batched, 64, 8, 4096, k));
+    return choose_grouped(all, kBf16, options(), 0).us;
+  };
+  EXPECT_EQ(kGroupedGeometries[0].depth, 4);
+  EXPECT_GT(time(64), 0.9 * time(256));
+  EXPECT_GT(time(128), 0.9 * time(256));
+  const auto keys = run_groups(groups_of(GroupKind::batched, 64, 8, 4096, 128));
+  EXPECT_EQ(geometry_of(keys.decision.one).depth, 1) << keys.name;
+}
+
 TEST(Grouped, TilesOfTheSameWeightsFollowEachOther) {
   // 64 tokens per expert are one tile on average and two in every second group. The weights are
   // read once if both come one after the other.
@@ -236,6 +288,17 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
       {"A whose rows run across memory",
        [](GroupedArguments& p) {
          p.all.as = {1, p.all.m};
+       },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"D whose rows run across memory",  // TMA's inner coordinate would be any row
+       [](GroupedArguments& p) {
+         p.all.ds = {1, p.all.m};
+       },
+       GroupKind::m_grouped, GroupWay::gather},
+      {"C whose rows run across memory",
+       [](GroupedArguments& p) {
+         p.all.c = reinterpret_cast<const void*>(1 << 20), p.all.c_type = kBf16;
+         p.all.cs = {1, p.all.m}, p.all.epilogue.beta = 1;
        },
        GroupKind::m_grouped, GroupWay::gather},
       {"B at odd distances", [](GroupedArguments& p) { p.distance.b += 1; }, GroupKind::m_grouped,
