@@ -24,6 +24,13 @@ Join join_of(const Fp8Arguments& p, const Geometry& t, bool swapped) {
   return has_join(t, Join::one) && (shared || y.stride == 0) ? Join::one : Join::columns;
 }
 
+/// Whether the scales of any tile's rows, of every leaf, are whole chunks of 16 bytes: tiles begin
+/// at multiples of 64 rows, and the last one as many rows in front of the end as it has.
+bool lie_in_rows(const SideScales& x, std::int64_t rows) {
+  return x.shift == 0 && x.stride == 1 && !x.e8m0 && x.leaf_stride % 4 == 0 && rows % 4 == 0 &&
+         reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
+}
+
 /// The map of an operand: boxes of (rows, 128 k).
 cudaError_t make_fp8_map(const Operand& o, std::int64_t k, int box_rows, CUtensorMap* map) {
   TensorShape s;
@@ -119,6 +126,7 @@ cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const Launch
     fp8.x = side_of(d.swapped ? p.scales.b : p.scales.a);
     fp8.y = side_of(d.swapped ? p.scales.a : p.scales.b);
   }
+  fp8.in_rows = d.join == Join::one && !fp8.y.e8m0 && lie_in_rows(fp8.x, q.x.rows);
   LaunchMaps maps;
   if (const auto e = make_fp8_map(q.x, g.k, x_boxes(t, q).rows, &maps.x); e != cudaSuccess)
     return e;

@@ -12,9 +12,10 @@ namespace detgemm::cuda::sm90 {
 
 /// The barriers of a kernel, by one thread of the CTA.
 template <class T>
-__device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared) {
+__device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared,
+                                                  bool in_rows = false) {
   for (int s = 0; s < T::kStages; ++s) {
-    ptx::mbarrier_init(shared.full + 8 * s, T::kFull);
+    ptx::mbarrier_init(shared.full + 8 * s, in_rows ? T::kFullInRows : T::kFull);
     ptx::mbarrier_init(shared.empty + 8 * s, T::kEmpty);
   }
   if constexpr (!T::kScaled) {
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const SharedLayout<T> shared(memory);
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
-    init_fp8_barriers(shared);
+    init_fp8_barriers(shared, fp8.in_rows);
     ptx::griddepcontrol_launch_dependents();
   }
   if constexpr (T::kCluster > 1) {

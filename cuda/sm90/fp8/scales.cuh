@@ -99,6 +99,37 @@ struct TileScales {
   }
 };
 
+/// The same by one thread, where the scales of a tile's rows of a leaf are one copy of TMA and its
+/// columns share one: 64 threads that ask for four bytes each took longer than the stage's
+/// products.
+template <class T>
+struct RowCopies {
+  const float* x;
+  const float* y;
+  int bytes;  ///< of the rows that there are
+  int left = 0;
+
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first,
+                                        int x_lines) {
+    x = static_cast<const float*>(fp8.x.data) + x_first;
+    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, y_first, 0);
+    bytes = 4 * max(0, min(T::kX, x_lines - x_first));
+    left = fp8.leaf_blocks;
+  }
+  __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
+                                        std::uint32_t full) {
+    ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(bytes));
+    if (bytes > 0) ptx::bulk_load(slot, x, bytes, full);
+    ptx::cp_async_4(slot + 4 * T::kX, y);
+    ptx::cp_async_mbarrier_arrive_noinc(full);
+    if (--left == 0) {
+      x += fp8.x.leaf_stride;
+      y += fp8.y.leaf_stride;
+      left = fp8.leaf_blocks;
+    }
+  }
+};
+
 /// Brings the scales of whole lines, tile by tile, as one of kScaleThreads threads. A slot is
 /// filled as soon as its last tile has been multiplied, so that nobody waits for memory when leaves
 /// end.
@@ -152,6 +183,15 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
       const std::uint32_t full = shared.full + 8 * stage;
       ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.y_stage_bytes));
       load_fp8<T::kN, (T::kCluster > 1 && !T::kSharesX)>(maps.y, shared.y(stage), y, block, full);
+    };
+    produce(shared, shape, false, walk, k, load, no_c);
+  } else if (T::kJoin == Join::one && fp8.in_rows && warp >= 2) {
+    if (warp > 2 || !ptx::elect_sync()) return;
+    ptx::griddepcontrol_wait();
+    RowCopies<T> scales;
+    const auto load = [&](int stage, int x, int y, int block) {
+      if (block == 0) scales.begin(fp8, x, min(y, shape.y_rows - 1), shape.x_rows);
+      scales.bring(fp8, scale_slot(shared, stage), shared.full + 8 * stage);
     };
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (T::kScaled && warp >= 2) {

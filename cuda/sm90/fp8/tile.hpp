@@ -76,7 +76,9 @@ struct Fp8Shape {
   int leaf_blocks = 1;    ///< k blocks of 128 per leaf
   bool from_c = false;    ///< the sum starts from fp32 C
   bool of_lines = false;  ///< under Join::add: the scales are those of whole lines
-  SideScales x, y;        ///< under Join::add of leaf 0, and with of_lines alone
+  /// Under Join::one: those of a tile's rows are neighbours, in chunks of 16 bytes (RowCopies).
+  bool in_rows = false;
+  SideScales x, y;  ///< under Join::add of leaf 0, and with of_lines alone
 };
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
@@ -95,34 +97,38 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
-  /// Whether a leaf's scales of rows are read while it runs. In kernels over segments, where two
-  /// leaves are held, the place in the table has these registers.
-  static constexpr bool kLoadsScalesEarly = kReserved == 0 || !kOverlaps || kG.n < 128;
   /// Addresses of scales need more registers than the other producers do.
   static constexpr int kConsumerRegisters = kScaled ? 224 : 232;
   static constexpr int kProducerRegisters = kScaled ? 56 : 40;
 
   static constexpr int kColumnScales = kJoin == Join::one ? 4 : kG.n;  // one, in its 16 bytes
   static constexpr int kSlotBytes = kScaled ? 4 * (Base::kX + kColumnScales) : 0;
-  static constexpr int kStagingBytes = Base::kEpilogueBytes;
   static constexpr int kLineBytes = kScaled ? 0 : 4 * (Base::kX + kG.n);
   static constexpr int kLineSlotBytes = kScaled ? 0 : kLineBytes + 16;  // and two barriers
-  static constexpr int ring_stages(int line_slots) {
-    const int beside = kStagingBytes + line_slots * kLineSlotBytes + kReserved;
+  static constexpr int staging(int boxes) { return kG.groups * boxes * Base::kBoxBytes; }
+  static constexpr int ring_stages(int line_slots, int boxes) {
+    const int beside = staging(boxes) + line_slots * kLineSlotBytes + kReserved;
     int stages = 16;
     while (kG.stages(false, beside + stages * kSlotBytes) < stages) --stages;
     return stages;
   }
+  /// One box of D per group where the second would cost a stage: tiles are as many k apart as a
+  /// stage is wanted by each of them.
+  static constexpr int kBoxes = ring_stages(1, 1) > ring_stages(1, 2) ? 1 : 2;
+  static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
+  static constexpr int kStagingBytes = staging(kBoxes);
   /// Two, so that the scales of the next tile come early, where they do not cost a stage.
-  static constexpr int kLineSlots = ring_stages(2) == ring_stages(1) ? 2 : 1;
-  static constexpr int kStages = ring_stages(kLineSlots);
+  static constexpr int kLineSlots = ring_stages(2, kBoxes) == ring_stages(1, kBoxes) ? 2 : 1;
+  static constexpr int kStages = ring_stages(kLineSlots, kBoxes);
   static constexpr int kEpilogueBytes =
       kStagingBytes + kStages * kSlotBytes + kLineSlots * kLineSlotBytes;
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
-  /// Arrivals that complete a stage: X's, Y's and those of the threads that bring scales.
+  /// Arrivals that complete a stage: X's, Y's and those of the threads that bring scales, or both
+  /// of the one that does (RowCopies).
   static constexpr int kFull = kScaled ? 2 + kScaleThreads : 2;
+  static constexpr int kFullInRows = 4;
   /// Arrivals that hand back scales of whole lines: one per consumer warp, whose own loads have
   /// ended then.
   static constexpr int kWarps = 4 * kG.groups;

@@ -279,16 +279,17 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
     g.cs = g.ds;
     LaunchOptions o;
     o.sms = 132;
-    std::set<int> geometries;
+    std::set<std::string> kernels;
     for (const bool from_c : {false, true, false, true}) {
       g.continue_from_c = from_c;
       Recorded& r = record();
       ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
       EXPECT_EQ(r.kernel.geometry,
                 choose(g, o.sms, -1).decision.kernel / static_cast<int>(kSharings.size()));
-      geometries.insert(r.kernel.geometry);
+      EXPECT_EQ(r.kernel.folds, !from_c);
+      kernels.insert(r.kernel.text());
     }
-    differ += geometries.size() > 1;
+    differ += kernels.size() > 1;
   }
   EXPECT_GE(differ, 1) << "else nothing was shown";
 }
