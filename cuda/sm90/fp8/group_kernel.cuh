@@ -46,22 +46,15 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
       ptx::tma_load(shared.y(stage), &maps.y, block * kFp8BlockK, at.y_from,
                     shape.swapped ? 0 : t.group * s.b_step, full);
     });
-  } else if (T::kScaled && warp >= 2) {
+  } else if (warp >= 2 && (T::kScaled || fp8.of_lines)) {
     TileScales<T> scales;
-    each_stage(
-        [&](int stage, const SegmentTile& t, const GroupPlace& at, int block, std::uint32_t full) {
-          if (block == 0) {
-            scales.begin(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale, at.y_scale);
-          }
-          scales.bring(fp8, at.x_lines, at.y_lines, scale_slot(shared, stage), full);
-        });
-  } else if (!T::kScaled && warp >= 2 && fp8.of_lines) {
-    LineSlots<T> lines;
+    ScaleSlots<T> slots;
     SegmentTile tile;
     while (walk.next(tile)) {
       const GroupPlace at = place_of<T>(tile, s, shape, n);
-      lines.bring(shared, shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
-                  at.x_lines, at.y_lines);
+      scales.begin(shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
+                   at.x_lines, at.y_lines);
+      slots.bring_tile(shared, fp8, shape.k_blocks, scales);
     }
   }
 }
@@ -75,7 +68,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
                                                const SegmentShape& s, const RowSegment* table,
                                                int group) {
   RingCursor<T::kStages> cursor;
-  [[maybe_unused]] RingCursor<T::kLineSlots> lines;
+  RingCursor<T::kSlots> slots;
   SegmentWalk walk = walk_of<T>(table, p, s, shape.swapped);
   const int n = static_cast<int>(p.all.n);
   int box_index = 0;
@@ -96,9 +89,9 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
     if (fp8.from_c) start_sum_from_c<T>(g, own, group, at.x, at.y, sum);
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, sum}.run();
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, slots, sum}.run();
     if constexpr (!T::kScaled) {
-      if (fp8.of_lines) multiply_by_lines<T>(shared, lines, shape.swapped, group, sum);
+      if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
@@ -123,7 +116,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const SharedLayout<T> shared(memory);
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
-    init_fp8_barriers(shared);
+    init_fp8_barriers(shared, false);
     ptx::griddepcontrol_launch_dependents();
   }
   ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D

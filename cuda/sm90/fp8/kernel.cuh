@@ -12,17 +12,14 @@ namespace detgemm::cuda::sm90 {
 
 /// The barriers of a kernel, by one thread of the CTA.
 template <class T>
-__device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared,
-                                                  bool in_rows = false) {
+__device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared, bool in_rows) {
   for (int s = 0; s < T::kStages; ++s) {
-    ptx::mbarrier_init(shared.full + 8 * s, in_rows ? T::kFullInRows : T::kFull);
+    ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
     ptx::mbarrier_init(shared.empty + 8 * s, T::kEmpty);
   }
-  if constexpr (!T::kScaled) {
-    for (int s = 0; s < T::kLineSlots; ++s) {
-      ptx::mbarrier_init(lines_full(shared, s), kScaleThreads);
-      ptx::mbarrier_init(lines_empty(shared, s), T::kWarps);
-    }
+  for (int s = 0; s < T::kSlots; ++s) {
+    ptx::mbarrier_init(scales_full(shared, s), in_rows ? kRowThreads : kScaleThreads);
+    ptx::mbarrier_init(scales_empty(shared, s), T::kWarps);
   }
   ptx::fence_mbarrier_init();
 }
@@ -34,7 +31,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
                                                  const GemmArguments& g, const Fp8Shape& fp8,
                                                  int group) {
   RingCursor<T::kStages> cursor;
-  [[maybe_unused]] RingCursor<T::kLineSlots> lines;
+  RingCursor<T::kSlots> slots;
   ptx::griddepcontrol_wait();  // they may still read D or write C
   int box_index = 0;
   TileWalk<T> walk;
@@ -50,12 +47,12 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
     if (fp8.from_c) start_sum_from_c<T>(g, shape, group, x0, y0, sum);
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, sum}.run();
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, slots, sum}.run();
     // The origin is computed again, so that no register keeps it through the leaves.
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
     if constexpr (!T::kScaled) {
-      if (fp8.of_lines) multiply_by_lines<T>(shared, lines, shape.swapped, group, sum);
+      if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
     TileBias<T> bias;
     bias.load(g, shape, group, x_end, y_end);
@@ -68,7 +65,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
 /// 1 .. kGroups consume, as in chain_kernel.
 ///
 ///   TMA ->  [ X | Y ] [ X | Y ] ...     ring of stages: X (kX, 128 k), Y (kN, 128 k)
-///   copies  [ scales] [ scales] ...     of the leaf that the stage belongs to
+///   copies  [ scales  ] [ scales  ]     ring of slots: the scales of a leaf
 ///                |
 ///   leaf = a chain from +0 over its k32 steps;  sum = fma(sx * sy, leaf, sum)  (Fp8Leaves)
 template <class T>

@@ -16,11 +16,11 @@ namespace detgemm::cuda::sm90 {
 ///                                                 y = 8 j + 2 (lane % 4) + c
 template <class T>
 __device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
-                                                  RingCursor<T::kLineSlots>& lines, bool swapped,
+                                                  RingCursor<T::kSlots>& slots, bool swapped,
                                                   int group, Accumulators<T>& sum) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32 % 4;
-  const std::uint32_t rows = line_slot(shared, lines.stage);
+  const std::uint32_t rows = scale_slot(shared, slots.stage);
   const std::uint32_t columns = rows + 4 * T::kX;
   const auto along_x = [&] {
 #pragma unroll
@@ -52,7 +52,7 @@ __device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
       }
     }
   };
-  ptx::mbarrier_wait(lines_full(shared, lines.stage), lines.parity);
+  ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
   if (swapped) {
     along_x();
     along_y();
@@ -60,9 +60,7 @@ __device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
     along_y();
     along_x();
   }
-  __syncwarp();  // lanes may have left the wait one by one, and all of them have read now
-  if (lane == 0) ptx::mbarrier_arrive(lines_empty(shared, lines.stage));
-  lines.advance();
+  release_scales<T>(shared, slots);
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -18,12 +18,13 @@ namespace {
 namespace model {
 constexpr double kClock = 1712;  // MHz
 constexpr double kMultiply =
-    2.2;                       // clocks of 128 k per column of a group: wgmma takes 2 at its peak
-constexpr double kWait = 150;  // clocks per block of 128 k, whatever it holds ...
-constexpr double kLeaf[kJoins] = {250, 410, 700};  // ... and for one behind which a leaf joins
-constexpr double kTwoScaled = 1.06;                // of that, where two groups join with scales
-constexpr double kTwoAdd = 0.98;                   // and where two groups add
-constexpr double kLate = 70;     // a leaf of more than 128 columns is added behind its last step
+    2.2;  // clocks of 128 k per column of a group: wgmma takes 2 at its peak
+// Clocks per block of 128 k, whatever it holds, and for one behind which a leaf joins, with one
+// group and with two.
+constexpr double kWait[2] = {150, 75};
+constexpr double kLeaf[2][kJoins] = {{210, 400, 650}, {100, 300, 600}};
+constexpr double kLate = 90;     // a leaf of more than 128 columns is added behind its last step
+constexpr double kPair = 1.03;   // pairs of CTAs take longer where L2 would keep up
 constexpr double kStore = 4.4;   // clocks of a tile's epilogue per column of a group
 constexpr double kStart = 1.65;  // us per launch
 constexpr double kMemoryRate = 4e6;  // bytes per us from device memory, and its start in us
@@ -41,10 +42,11 @@ double tile_clocks(const Geometry& t, Join join, const GemmArguments& g) {
   const double columns = static_cast<double>(t.groups) * t.n;
   const auto blocks = static_cast<double>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   const double leaves = is_one_leaf(g) ? 1 : static_cast<double>(leaves_of(g.reduction, g.k));
-  double leaf = model::kLeaf[static_cast<int>(join)];
-  if (t.groups > 1) leaf *= join == Join::add ? model::kTwoAdd : model::kTwoScaled;
-  if (join == Join::add && t.n > 128) leaf += model::kLate;
-  return blocks * (model::kMultiply * columns + model::kWait) + leaves * (leaf - model::kWait) +
+  const int two = t.groups > 1 ? 1 : 0;
+  double leaf = model::kLeaf[two][static_cast<int>(join)];
+  if (t.n > 128) leaf += model::kLate;
+  const double wait = model::kWait[two];
+  return blocks * (model::kMultiply * columns + wait) + leaves * (leaf - wait) +
          model::kStore * columns;
 }
 
@@ -57,7 +59,8 @@ double predicted_fp8_time(const Geometry& t, Join join, const GemmArguments& g, 
   const std::int64_t y = swapped ? g.m : g.n;
   const auto tiles_x = static_cast<double>(ceil_div(x, std::int64_t{t.x()}));
   const auto tiles_y = static_cast<double>(ceil_div(y, std::int64_t{t.n}));
-  const double turns = std::ceil(tiles_x * tiles_y / sms);
+  const double clusters = std::ceil(tiles_x / t.cluster_x()) * std::ceil(tiles_y / t.cluster_y());
+  const double turns = std::ceil(clusters / (sms / t.cluster));
   const auto x_bytes = static_cast<double>(x) * static_cast<double>(g.k);
   const auto y_bytes = static_cast<double>(y) * static_cast<double>(g.k);
   const double outputs = static_cast<double>(x) * static_cast<double>(y);
@@ -68,7 +71,7 @@ double predicted_fp8_time(const Geometry& t, Join join, const GemmArguments& g, 
   const double slowest = std::max({work, memory, cache});
   const auto share = [&](double time) { return std::pow(time / slowest, kSharp); };
   return slowest * std::pow(share(work) + share(memory) + share(cache), 1 / kSharp) *
-         (swapped ? kSwapped : 1) * (t.cluster > 1 ? 2 : 1);
+         (swapped ? kSwapped : 1) * (t.cluster > 1 ? kPair : 1);
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -10,30 +10,33 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// The slot of a stage: (kX) scales of rows, then (kN) or 1 of columns, fp32.
+/// A slot of scales: (kX) of rows, then (kN) or 1 of columns, fp32.
 template <class T>
-__device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& shared, int stage) {
-  return shared.epilogue + T::kStagingBytes + stage * T::kSlotBytes;
+__device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& shared, int slot) {
+  return shared.epilogue + T::kStagingBytes + slot * T::kSlotBytes;
+}
+/// Its barriers: the scales have been brought, and they have been read.
+template <class T>
+__device__ __forceinline__ std::uint32_t scales_full(const SharedLayout<T>& shared, int slot) {
+  return scale_slot(shared, T::kSlots) + 16 * slot;
+}
+template <class T>
+__device__ __forceinline__ std::uint32_t scales_empty(const SharedLayout<T>& shared, int slot) {
+  return scales_full(shared, slot) + 8;
 }
 
-/// The slot of the scales of whole lines of a tile: (kX) of rows, then (kN) of columns, fp32.
+/// Hands a slot back. All threads of a warp call it, and have read.
 template <class T>
-__device__ __forceinline__ std::uint32_t line_slot(const SharedLayout<T>& shared, int slot) {
-  return shared.epilogue + T::kStagingBytes + slot * T::kLineBytes;
-}
-/// Its barriers: they have been brought, and they have been read.
-template <class T>
-__device__ __forceinline__ std::uint32_t lines_full(const SharedLayout<T>& shared, int slot) {
-  return line_slot(shared, T::kLineSlots) + 16 * slot;
-}
-template <class T>
-__device__ __forceinline__ std::uint32_t lines_empty(const SharedLayout<T>& shared, int slot) {
-  return lines_full(shared, slot) + 8;
+__device__ __forceinline__ void release_scales(const SharedLayout<T>& shared,
+                                               RingCursor<T::kSlots>& slots) {
+  __syncwarp();  // lanes may have left the wait one by one
+  if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(scales_empty(shared, slots.stage));
+  slots.advance();
 }
 
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
 /// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
-/// the leaf before: a warp that computed it for every stage took longer than the stage's products.
+/// the leaf before: a warp that computed it anew took longer than the leaf's products.
 /// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
 template <int kLines>
 struct ScaleCopies {
@@ -66,22 +69,24 @@ struct ScaleCopies {
   static __device__ __forceinline__ int thread() { return threadIdx.x % kScaleThreads; }
 };
 
-/// Brings the scales of a tile's leaves, stage by stage, as one of kScaleThreads threads.
+/// Brings the scales of a tile's leaves, one after the other, as one of kScaleThreads threads.
 template <class T>
 struct TileScales {
   ScaleCopies<T::kX> x;
   ScaleCopies<T::kJoin == Join::one ? 1 : T::kN> y;
-  int left = 0;  ///< stages of the leaf that are still to come
+  int x_lines, y_lines;
 
-  /// Before the first stage of a tile: its first lines of scales.
-  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first) {
+  /// Before the first leaf of a tile: its first lines of scales, and how many there are in all.
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
+                                        int y_all) {
     x.begin(fp8.x, x_first);
     y.begin(fp8.y, y_first);
-    left = fp8.leaf_blocks;
+    x_lines = x_all;
+    y_lines = y_all;
   }
-  /// Those of the next stage, into its slot, of so many lines in all. Each thread arrives once.
-  __device__ __forceinline__ void bring(const Fp8Shape& fp8, int x_lines, int y_lines,
-                                        std::uint32_t slot, std::uint32_t full) {
+  /// Those of the next leaf, into its slot. Each thread arrives once.
+  __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
+                                        std::uint32_t full) {
     x.bring(fp8.x, x_lines, slot);
     y.bring(fp8.y, y_lines, slot + 4 * T::kX);
     // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
@@ -91,60 +96,62 @@ struct TileScales {
     } else {
       ptx::cp_async_mbarrier_arrive_noinc(full);
     }
-    if (--left == 0) {
-      x.next_leaf(fp8.x);
-      y.next_leaf(fp8.y);
-      left = fp8.leaf_blocks;
-    }
+    x.next_leaf(fp8.x);
+    y.next_leaf(fp8.y);
   }
 };
 
-/// The same by one thread, where the scales of a tile's rows of a leaf are one copy of TMA and its
-/// columns share one: 64 threads that ask for four bytes each took longer than the stage's
-/// products.
+/// The same by one warp, where the scales of a tile's rows of a leaf are neighbours, in chunks of
+/// 16 bytes, and its columns share one. TMA would bring them in one copy, but its write may
+/// overtake loads of the scales that were there, which was seen on an H200: a fence per leaf would
+/// be needed.
 template <class T>
 struct RowCopies {
-  const float* x;
+  const float* x;  ///< four lines of this lane
   const float* y;
-  int bytes;  ///< of the rows that there are
-  int left = 0;
+  bool has_x;
 
-  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first,
-                                        int x_lines) {
-    x = static_cast<const float*>(fp8.x.data) + x_first;
-    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, y_first, 0);
-    bytes = 4 * max(0, min(T::kX, x_lines - x_first));
-    left = fp8.leaf_blocks;
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
+                                        int y_all) {
+    const int line = static_cast<int>(threadIdx.x % 32) * 4;
+    x = static_cast<const float*>(fp8.x.data) + x_first + line;
+    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, min(y_first, y_all - 1), 0);
+    has_x = line < T::kX && x_first + line < x_all;
   }
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
-    ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(bytes));
-    if (bytes > 0) ptx::bulk_load(slot, x, bytes, full);
-    ptx::cp_async_4(slot + 4 * T::kX, y);
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (has_x) ptx::cp_async_16(slot + 16 * lane, x);
+    if (lane == 0) ptx::cp_async_4(slot + 4 * T::kX, y);
     ptx::cp_async_mbarrier_arrive_noinc(full);
-    if (--left == 0) {
-      x += fp8.x.leaf_stride;
-      y += fp8.y.leaf_stride;
-      left = fp8.leaf_blocks;
-    }
+    x += fp8.x.leaf_stride;
+    y += fp8.y.leaf_stride;
   }
 };
 
-/// Brings the scales of whole lines, tile by tile, as one of kScaleThreads threads. A slot is
-/// filled as soon as its last tile has been multiplied, so that nobody waits for memory when leaves
-/// end.
+/// The slots of a CTA as a thread fills them. A slot is filled as soon as its last scales have been
+/// read, so that nobody waits for memory when a leaf ends, or when the leaves of a tile end.
 template <class T>
-struct LineSlots {
-  RingCursor<T::kLineSlots> cursor{0, 1};  // slots begin empty
+struct ScaleSlots {
+  RingCursor<T::kSlots> cursor{0, 1};  // slots begin empty
 
+  template <class Scales>
   __device__ __forceinline__ void bring(const SharedLayout<T>& shared, const Fp8Shape& fp8,
-                                        int x_first, int y_first, int x_lines, int y_lines) {
-    ptx::mbarrier_wait(lines_empty(shared, cursor.stage), cursor.parity);
-    TileScales<T> scales;
-    scales.begin(fp8, x_first, y_first);
-    scales.bring(fp8, x_lines, y_lines, line_slot(shared, cursor.stage),
-                 lines_full(shared, cursor.stage));
+                                        Scales& scales) {
+    ptx::mbarrier_wait(scales_empty(shared, cursor.stage), cursor.parity);
+    scales.bring(fp8, scale_slot(shared, cursor.stage), scales_full(shared, cursor.stage));
     cursor.advance();
+  }
+  /// All those of a tile: of whole lines, or of its leaves.
+  template <class Scales>
+  __device__ __forceinline__ void bring_tile(const SharedLayout<T>& shared, const Fp8Shape& fp8,
+                                             int k_blocks, Scales& scales) {
+    if constexpr (!T::kScaled) {
+      bring(shared, fp8, scales);
+    } else {
+#pragma unroll 1
+      for (int block = 0; block < k_blocks; block += fp8.leaf_blocks) bring(shared, fp8, scales);
+    }
   }
 };
 
@@ -185,31 +192,21 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
       load_fp8<T::kN, (T::kCluster > 1 && !T::kSharesX)>(maps.y, shared.y(stage), y, block, full);
     };
     produce(shared, shape, false, walk, k, load, no_c);
-  } else if (T::kJoin == Join::one && fp8.in_rows && warp >= 2) {
-    if (warp > 2 || !ptx::elect_sync()) return;
-    ptx::griddepcontrol_wait();
-    RowCopies<T> scales;
-    const auto load = [&](int stage, int x, int y, int block) {
-      if (block == 0) scales.begin(fp8, x, min(y, shape.y_rows - 1), shape.x_rows);
-      scales.bring(fp8, scale_slot(shared, stage), shared.full + 8 * stage);
+  } else if (warp >= 2 && (T::kScaled || fp8.of_lines)) {
+    const auto bring_all = [&](auto scales) {
+      ptx::griddepcontrol_wait();  // scales are promised by nobody
+      ScaleSlots<T> slots;
+      TileWalk<T> tiles;
+      int x, y;
+      while (tiles.next(shape.raster, x, y)) {
+        scales.begin(fp8, x_of<T>(shape, x), y_of<T>(shape, y), shape.x_rows, shape.y_rows);
+        slots.bring_tile(shared, fp8, shape.k_blocks, scales);
+      }
     };
-    produce(shared, shape, false, walk, k, load, no_c);
-  } else if (T::kScaled && warp >= 2) {
-    ptx::griddepcontrol_wait();  // scales are promised by nobody
-    TileScales<T> scales;
-    const auto load = [&](int stage, int x, int y, int block) {
-      if (block == 0) scales.begin(fp8, x, y);
-      scales.bring(fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage),
-                   shared.full + 8 * stage);
-    };
-    produce(shared, shape, false, walk, k, load, no_c);
-  } else if (!T::kScaled && warp >= 2 && fp8.of_lines) {
-    ptx::griddepcontrol_wait();
-    LineSlots<T> lines;
-    TileWalk<T> tiles;
-    int x, y;
-    while (tiles.next(shape.raster, x, y)) {
-      lines.bring(shared, fp8, x_of<T>(shape, x), y_of<T>(shape, y), shape.x_rows, shape.y_rows);
+    if (T::kJoin == Join::one && fp8.in_rows) {
+      if (warp == 2) bring_all(RowCopies<T>{});
+    } else {
+      bring_all(TileScales<T>{});
     }
   }
 }

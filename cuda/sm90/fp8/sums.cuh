@@ -8,8 +8,8 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Hands a stage back, its scales with it, to both CTAs of a pair. All threads of the group call
-/// it; each warp arrives for itself, since one warp's wait says nothing of the others' loads.
+/// Hands a stage back, to both CTAs of a pair. All threads of the group call it, and each warp
+/// arrives for itself.
 template <class T>
 __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int stage) {
   const std::uint32_t barrier = shared.empty + 8 * stage;
@@ -26,17 +26,19 @@ __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int s
 ///   fold:    sum = sum + leaf
 ///   scaled:  s = sx * sy, rounded once;  sum = fma(s, leaf, sum)
 ///
-/// The scales are those in the slot of `stage`, which is one of the leaf's.
+/// The scales are those of the next slot.
 template <class T>
-__device__ __forceinline__ void join_leaf(const SharedLayout<T>& shared, int stage, int group,
+__device__ __forceinline__ void join_leaf(const SharedLayout<T>& shared,
+                                          RingCursor<T::kSlots>& slots, int group,
                                           const Accumulators<T>& leaf, Accumulators<T>& sum) {
   if constexpr (!T::kScaled) {
     add_to<T>(sum, leaf);
   } else {
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32 % 4;
-    const std::uint32_t slot = scale_slot(shared, stage);
+    const std::uint32_t slot = scale_slot(shared, slots.stage);
     const std::uint32_t columns = slot + 4 * T::kX;
+    ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
     float rows[T::kBlocks][2];
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
@@ -70,6 +72,7 @@ __device__ __forceinline__ void join_leaf(const SharedLayout<T>& shared, int sta
         }
       }
     }
+    release_scales<T>(shared, slots);
   }
 }
 
@@ -91,6 +94,7 @@ struct Fp8Leaves {
   int leaf_blocks;
   int group;
   RingCursor<T::kStages>& cursor;
+  RingCursor<T::kSlots>& slots;
   Accumulators<T>& sum;
   int previous = -1;  ///< the stage that runs, or waits to be handed back
 
@@ -98,13 +102,12 @@ struct Fp8Leaves {
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) ptx::pin(value[i]);
   }
-  /// The stage is handed back as soon as nothing reads it: a ring that had to wait for the adds too
-  /// would hold less, and a fold took 15 to 27 % longer.
-  __device__ __forceinline__ void join_and_release(Accumulators<T>& leaf) {
+  /// The stage is handed back before the leaf joins: a ring that had to wait for the adds of a fold
+  /// too would hold less, and took 15 to 27 % longer.
+  __device__ __forceinline__ void release_and_join(Accumulators<T>& leaf) {
     pin(leaf);
-    if constexpr (!T::kScaled) release_fp8<T>(shared, previous);
-    join_leaf<T>(shared, previous, group, leaf, sum);
-    if constexpr (T::kScaled) release_fp8<T>(shared, previous);
+    release_fp8<T>(shared, previous);
+    join_leaf<T>(shared, slots, group, leaf, sum);
   }
   __device__ __forceinline__ void next_stage() {
     previous = cursor.stage;
@@ -125,13 +128,13 @@ struct Fp8Leaves {
                                           Accumulators<T>& other) {
     start_stage<T, true>(shared, group, cursor, mine);
     ptx::wgmma_wait<1>();
-    if (block > 0) join_and_release(other);
+    if (block > 0) release_and_join(other);
     next_stage();
     run_rest(block, mine);
   }
   __device__ __forceinline__ void end(Accumulators<T>& leaf) {
     ptx::wgmma_wait<0>();
-    join_and_release(leaf);
+    release_and_join(leaf);
   }
   __device__ __forceinline__ void run() {
     if constexpr (T::kOverlaps) {

@@ -22,9 +22,10 @@ inline constexpr int kJoins = 3;
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
+/// Those of one warp, where the scales lie in rows (RowCopies).
+inline constexpr int kRowThreads = 32;
 
-/// The kernels of e4m3. A leaf, or two, and a sum are in registers. One k block per stage, since
-/// every stage brings the scales of one leaf.
+/// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
   using namespace geometry;
   std::array<Geometry, 13> all{};
@@ -83,11 +84,13 @@ struct Fp8Shape {
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
 ///
-///   scaled:      | boxes of D | kStages slots: (kX scales of rows, kN or 1 of columns) fp32 |
-///   Join::add:   | boxes of D | kLineSlots slots: (kX scales of rows, kN of columns) fp32 | their
+///   scaled:      | boxes of D | kSlots slots: (kX scales of rows, kN or 1 of columns) fp32 | their
+///                  barriers |
+///   Join::add:   | boxes of D | kSlots slots: (kX scales of rows, kN of columns) fp32 | their
 ///                  barriers |
 ///
-/// The scales of whole lines have a slot per tile, which is filled while the tile's leaves run.
+/// The scales of a leaf have a slot of their own, so that its stages are handed back before it
+/// joins; those of whole lines have one per tile, which is filled while the tile's leaves run.
 /// kReserved: bytes of static shared memory that the kernel has beside.
 template <Geometry kG, Join kJoinT, int kReserved = 0>
 struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
@@ -97,40 +100,28 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
-  /// Addresses of scales need more registers than the other producers do.
-  static constexpr int kConsumerRegisters = kScaled ? 224 : 232;
-  static constexpr int kProducerRegisters = kScaled ? 56 : 40;
-
   static constexpr int kColumnScales = kJoin == Join::one ? 4 : kG.n;  // one, in its 16 bytes
-  static constexpr int kSlotBytes = kScaled ? 4 * (Base::kX + kColumnScales) : 0;
-  static constexpr int kLineBytes = kScaled ? 0 : 4 * (Base::kX + kG.n);
-  static constexpr int kLineSlotBytes = kScaled ? 0 : kLineBytes + 16;  // and two barriers
+  static constexpr int kSlotBytes = 4 * (Base::kX + kColumnScales);
+  static constexpr int kSlotRoom = kSlotBytes + 16;  ///< with two barriers
   static constexpr int staging(int boxes) { return kG.groups * boxes * Base::kBoxBytes; }
-  static constexpr int ring_stages(int line_slots, int boxes) {
-    const int beside = staging(boxes) + line_slots * kLineSlotBytes + kReserved;
-    int stages = 16;
-    while (kG.stages(false, beside + stages * kSlotBytes) < stages) --stages;
-    return stages;
+  static constexpr int ring_stages(int slots, int boxes) {
+    return kG.stages(false, staging(boxes) + slots * kSlotRoom + kReserved);
   }
-  /// One box of D per group where the second would cost a stage: tiles are as many k apart as a
-  /// stage is wanted by each of them.
-  static constexpr int kBoxes = ring_stages(1, 1) > ring_stages(1, 2) ? 1 : 2;
+  static constexpr int kLeastSlots = kScaled ? 4 : 1;
+  /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
+  static constexpr int kBoxes = ring_stages(kLeastSlots, 1) > ring_stages(kLeastSlots, 2) ? 1 : 2;
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
-  /// Two, so that the scales of the next tile come early, where they do not cost a stage.
-  static constexpr int kLineSlots = ring_stages(2, kBoxes) == ring_stages(1, kBoxes) ? 2 : 1;
-  static constexpr int kStages = ring_stages(kLineSlots, kBoxes);
-  static constexpr int kEpilogueBytes =
-      kStagingBytes + kStages * kSlotBytes + kLineSlots * kLineSlotBytes;
+  /// Twice as many where they do not cost a stage, so that scales come early.
+  static constexpr int kSlots =
+      ring_stages(2 * kLeastSlots, kBoxes) == ring_stages(kLeastSlots, kBoxes) ? 2 * kLeastSlots
+                                                                               : kLeastSlots;
+  static constexpr int kStages = ring_stages(kSlots, kBoxes);
+  static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotRoom;
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
-  /// Arrivals that complete a stage: X's, Y's and those of the threads that bring scales, or both
-  /// of the one that does (RowCopies).
-  static constexpr int kFull = kScaled ? 2 + kScaleThreads : 2;
-  static constexpr int kFullInRows = 4;
-  /// Arrivals that hand back scales of whole lines: one per consumer warp, whose own loads have
-  /// ended then.
+  /// Arrivals that hand back a slot: one per consumer warp, whose own loads have ended then.
   static constexpr int kWarps = 4 * kG.groups;
   /// And those that hand back a stage: one per consumer warp of the pair, since both of its CTAs
   /// write to the stages of both.
@@ -138,7 +129,8 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
 
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
-  static_assert(kStages >= 4, "A stage is held until its leaf has joined; three hide latency.");
+  static_assert(kStages >= 4,
+                "A leaf of 192 columns joins behind its last step; three hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };
 

@@ -12,15 +12,9 @@ __device__ __forceinline__ void cp_async_4(std::uint32_t to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
-/// `bytes` from global to shared memory as one copy, which completes on the barrier. Addresses and
-/// size are multiples of 16.
-__device__ __forceinline__ void bulk_load(std::uint32_t to, const void* from, int bytes,
-                                          std::uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(to),
-      "l"(from), "r"(bytes), "r"(barrier)
-      : "memory");
+/// Sixteen bytes, both aligned to 16, past L1.
+__device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
 /// Arrives at the barrier once all earlier cp.async of this thread have been written. The barrier's

@@ -15,7 +15,7 @@
 #include "cuda/sm90/fp8/group_place.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
-#include "tests/cuda/sm90/fp8_lines_machine.hpp"
+#include "tests/cuda/sm90/fp8_slots_machine.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -144,43 +144,35 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
       const int begin_d = table[static_cast<std::size_t>(tile.group)].begin + tile.group * s.d_step;
       for (int thread = tile.across % every; thread < 128 * T::kGroups; thread += every) {
         int block = 0;
-        std::vector<TileScales<T>> scales(kScaleThreads);
-        test::LineMachine<T> lines(shared);
+        const Fp8Shape own = shape_of_group(seen.fp8, s, shape.swapped, tile.group);
+        test::SlotMachine<T> slots(shared);
+        test::Bringers<T> scales;
+        slots.bring = [&] { scales.bring(slots, own); };
+        if (T::kScaled || own.of_lines) {
+          scales.begin(own, at.x_scale, at.y_scale, at.x_lines, at.y_lines);
+        }
         machine.arrive = [&](std::uint32_t barrier) {
-          if (barrier < shared.full) lines.arrive(barrier);
+          if (slots.owns(barrier)) slots.arrive(barrier);
         };
         machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
-          if (barrier < shared.full) {
-            lines.wait(barrier, parity);
+          if (slots.owns(barrier)) {
+            slots.wait(barrier, parity);
             return;
           }
           const int stage = block % T::kStages;
           const int z = tile.group * s.b_step;
           bring_box(seen.maps[0], shared.x(stage), block, at.x_from, shape.swapped ? z : 0);
           bring_box(seen.maps[1], shared.y(stage), block, at.y_from, shape.swapped ? 0 : z);
-          const unsigned mine = threadIdx.x;
-          const Fp8Shape own = shape_of_group(seen.fp8, s, shape.swapped, tile.group);
-          for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
-            threadIdx.x = static_cast<unsigned>(64 + i);
-            auto& one = scales[static_cast<std::size_t>(i)];
-            if (block == 0) one.begin(own, at.x_scale, at.y_scale);
-            one.bring(seen.fp8, at.x_lines, at.y_lines, scale_slot(shared, stage),
-                      shared.full + 8 * stage);
-          }
-          threadIdx.x = mine;
           ++block;
         };
         threadIdx.x = static_cast<unsigned>(128 + thread);
         const int group = thread / 128;
         RingCursor<T::kStages> cursor;
+        RingCursor<T::kSlots> next_slot;
         Accumulators<T> sum = {};
-        Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
+        Fp8Leaves<T>{shared, shape.k_blocks, own.leaf_blocks, group, cursor, next_slot, sum}.run();
         if constexpr (!T::kScaled) {
-          if (seen.fp8.of_lines) {
-            lines.multiply(shape_of_group(seen.fp8, s, shape.swapped, tile.group), shape,
-                           tile.across, group, {at.x_scale, at.y_scale, at.x_lines, at.y_lines},
-                           sum);
-          }
+          if (own.of_lines) multiply_by_lines<T>(shared, next_slot, shape.swapped, group, sum);
         }
         for (int i = 0; i < T::kN / 2; ++i) {
           const int t = thread % 128;

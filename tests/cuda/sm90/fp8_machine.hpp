@@ -33,6 +33,7 @@ struct Machine {
   std::function<void(std::uint32_t, std::uint32_t)> wait;  ///< (barrier, parity)
   std::function<void(std::uint32_t)> arrive;               ///< (barrier)
   std::uint32_t rank = 0;                                  ///< of the CTA in its pair
+  bool misaligned = false;                                 ///< a copy of 16 bytes was
 
   template <class T>
   T load(std::uint32_t from) const {
@@ -76,6 +77,10 @@ inline void mbarrier_arrive_cluster(std::uint32_t barrier) { machine.arrive(barr
 inline void cp_async_wait_all() {}
 inline void cp_async_4(std::uint32_t to, const void* from) {
   std::memcpy(machine.shared.data() + to, from, 4);
+}
+inline void cp_async_16(std::uint32_t to, const void* from) {
+  if (to % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0) machine.misaligned = true;
+  std::memcpy(machine.shared.data() + to, from, 16);
 }
 inline std::uint32_t shared_address(const void*) { return 1000; }
 inline float ld_shared_f32(std::uint32_t from) { return machine.load<float>(from); }

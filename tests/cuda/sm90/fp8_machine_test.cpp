@@ -15,7 +15,7 @@
 #include "cuda/fp8/launch.hpp"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
-#include "tests/cuda/sm90/fp8_lines_machine.hpp"
+#include "tests/cuda/sm90/fp8_slots_machine.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -127,20 +127,17 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
     EXPECT_TRUE(walk.next(d.raster, tx, ty));
     const int x0 = x_of<T>(shape, tx), y0 = y_of<T>(shape, ty);
     for (int thread = tile % every; thread < 128 * T::kGroups; thread += every) {
-      int block = 0, arrived = 0, released = 0, to_neighbour = 0;
-      std::vector<TileScales<T>> scales(kScaleThreads);
-      test::LineMachine<T> lines(shared);
+      int block = 0, released = 0, to_neighbour = 0;
+      test::SlotMachine<T> slots(shared);
+      test::Bringers<T> scales;
+      slots.bring = [&] { scales.bring(slots, seen.fp8); };
       machine.arrive = [&](std::uint32_t barrier) {
         if (barrier >> 31 != 0) {
           ++to_neighbour;
           return;
         }
-        if (barrier < shared.full) {  // scales of lines
-          lines.arrive(barrier);
-          return;
-        }
-        if (barrier < shared.empty) {
-          ++arrived;
+        if (slots.owns(barrier)) {
+          slots.arrive(barrier);
           return;
         }
         const int stage = released++ % T::kStages;
@@ -148,11 +145,10 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         // What has been handed back may be overwritten at once.
         auto* const memory = machine.shared.data();
         std::memset(memory + shared.x(stage), 0x7f, T::kStageBytes);
-        if (T::kScaled) std::memset(memory + scale_slot(shared, stage), 0xff, T::kSlotBytes);
       };
       machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
-        if (barrier < shared.full) {
-          lines.wait(barrier, parity);
+        if (slots.owns(barrier)) {
+          slots.wait(barrier, parity);
           return;
         }
         const int stage = block % T::kStages;
@@ -161,29 +157,25 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         constexpr bool kPair = T::kCluster > 1;
         bring_box(seen.maps[0], shared.x(stage), block, x0, kPair && T::kSharesX ? 2 : 1);
         bring_box(seen.maps[1], shared.y(stage), block, y0, kPair && !T::kSharesX ? 2 : 1);
-        const unsigned mine = threadIdx.x;
-        arrived = 2;
-        for (int i = 0; T::kScaled && i < kScaleThreads; ++i) {
-          threadIdx.x = static_cast<unsigned>(64 + i);
-          auto& own = scales[static_cast<std::size_t>(i)];
-          if (block == 0) own.begin(seen.fp8, x0, y0);
-          own.bring(seen.fp8, shape.x_rows, shape.y_rows, scale_slot(shared, stage),
-                    shared.full + 8 * stage);
-        }
-        threadIdx.x = mine;
-        EXPECT_EQ(arrived, T::kFull);
         ++block;
       };
+      if (T::kScaled || seen.fp8.of_lines) {
+        scales.begin(seen.fp8, x0, y0, shape.x_rows, shape.y_rows);
+      }
       threadIdx.x = static_cast<unsigned>(128 + thread);
       const int group = thread / 128;
       RingCursor<T::kStages> cursor;
+      RingCursor<T::kSlots> next_slot;
       Accumulators<T> sum = {};
-      Fp8Leaves<T>{shared, shape.k_blocks, seen.fp8.leaf_blocks, group, cursor, sum}.run();
-      if constexpr (!T::kScaled) {
-        if (seen.fp8.of_lines) {
-          lines.multiply(seen.fp8, shape, tile, group, {x0, y0, shape.x_rows, shape.y_rows}, sum);
-        }
+      const int leaf_blocks = seen.fp8.leaf_blocks;
+      Fp8Leaves<T>{shared, shape.k_blocks, leaf_blocks, group, cursor, next_slot, sum}.run();
+      if (T::kScaled) {
+        EXPECT_EQ(slots.turn, ceil_div(shape.k_blocks, leaf_blocks));
+      } else if (seen.fp8.of_lines) {
+        multiply_by_lines<T>(shared, next_slot, shape.swapped, group, sum);
+        EXPECT_EQ(slots.turn, 1);
       }
+      EXPECT_EQ(slots.read, thread % 32 == 0 ? slots.turn : 0);
       EXPECT_EQ(block, shape.k_blocks);
       // Lane 0 hands a stage to the CTA of rank 0, and lane 1 to its neighbour.
       const int to = thread % 32;
@@ -215,7 +207,8 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
   return run_tiles<Fp8Tile<kG, Join::columns>>(p, d, seen, every);
 }
 
-Compared run(const Given& x, int geometry, int every, Join* join = nullptr) {
+Compared run(const Given& x, int geometry, int every, Join* join = nullptr,
+             int* in_rows = nullptr) {
   const Numbers numbers(x);
   LaunchOptions options;
   options.sms = 132;
@@ -225,6 +218,7 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr) {
   EXPECT_TRUE(d.ok());
   EXPECT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
   if (join != nullptr) *join = d->join;
+  if (in_rows != nullptr) *in_rows += seen.fp8.in_rows ? 1 : 0;
   Compared all;
   const auto one = [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((static_cast<int>(I) == geometry ? (all = run_tiles<I>(numbers.p, *d, seen, every), 0) : 0),
@@ -237,7 +231,7 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr) {
 TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
   using enum ReductionKind;
   std::set<std::pair<int, Join>> seen;
-  int outputs = 0;
+  int outputs = 0, in_rows = 0;
   for (int i = 0; i < static_cast<int>(kFp8Geometries.size()); ++i) {
     const Geometry& t = kFp8Geometries[static_cast<std::size_t>(i)];
     const std::int64_t x = t.x(), n = t.n;
@@ -248,12 +242,13 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
         {n + 9, x + 2, 300, {}, 1, 128, ScaleType::e8m0, false, true},
         {x + 5, n + 9, 1000, {scaled, 128}},
         {x + 1, 128, 2200, {scaled, 256}, 1, 128, ScaleType::fp32, true},
+        {x + 4, 128, 2200, {scaled, 256}, 1, 128, ScaleType::fp32, true},  // in rows
         {x, n + 4, 650, {scaled, 128}, 1, 1},
         {200, 136, 400, {scaled, 128}, 128, 1, ScaleType::e8m0},
     };
     for (const Given& g : all) {
       Join join{};
-      const Compared found = run(g, i, 61, &join);
+      const Compared found = run(g, i, 61, &join, &in_rows);
       EXPECT_GT(found.outputs, 0);
       EXPECT_EQ(found.different, 0) << name(t) << " m " << g.m << " n " << g.n << " k " << g.k;
       outputs += found.outputs;
@@ -264,6 +259,8 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
   for (const Geometry& t : kFp8Geometries) kernels += has_join(t, Join::one) ? 3 : 2;
   EXPECT_EQ(seen.size(), kernels);  // each of them
   EXPECT_GT(outputs, 10000);
+  EXPECT_GE(in_rows, 7);  // each tile whose columns can share a scale
+  EXPECT_FALSE(machine.misaligned);
 }
 
 /// Both orders of the scales of lines differ, and each tile met them in the right one.

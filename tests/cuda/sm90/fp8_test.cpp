@@ -185,12 +185,12 @@ TEST(Fp8, EveryJoinOfTheListIsCompiledWhereItIsChosen) {
   EXPECT_EQ(fp8_kernels().back().name, "elements");
 }
 
-/// Slots for the scales of whole lines lie in what the ring of stages leaves over, in kernels of
-/// one product and in those of groups.
+/// Slots for scales lie in what the ring of stages leaves over, in kernels of one product and in
+/// those of groups.
 template <int kReserved, std::size_t... kI>
-void expect_free_line_slots(std::index_sequence<kI...>) {
+void expect_free_slots(std::index_sequence<kI...>) {
   const auto one = []<class T>(const T&) {
-    EXPECT_EQ(T::kStages, T::ring_stages(0)) << T::kX << "x" << T::kN;
+    EXPECT_EQ(T::kStages, T::ring_stages(0, T::kBoxes)) << T::kX << "x" << T::kN;
     EXPECT_LE(T::kSharedBytes + kReserved, kSharedBytes) << T::kX << "x" << T::kN;
     EXPECT_EQ(T::kEpilogueBytes % 16, 0) << T::kX << "x" << T::kN;
   };
@@ -198,8 +198,8 @@ void expect_free_line_slots(std::index_sequence<kI...>) {
 }
 TEST(Fp8, ScalesOfLinesCostNoStage) {
   constexpr auto kAll = std::make_index_sequence<kFp8Geometries.size()>();
-  expect_free_line_slots<0>(kAll);
-  expect_free_line_slots<kMaxSegments* int{sizeof(RowSegment)}>(kAll);
+  expect_free_slots<0>(kAll);
+  expect_free_slots<kMaxSegments* int{sizeof(RowSegment)}>(kAll);
 }
 
 TEST(Fp8, WhatTilesDoNotTakeIsComputedByElements) {
