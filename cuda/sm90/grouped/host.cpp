@@ -214,7 +214,8 @@ Many many_of(const StackedGroups& all, int tokens, int box) {
     many.again = std::min(sum / kSizes - 1, 1.0);
     many.apart = last / sum;
   } else if (!all.shape.overlaps || all.average < tokens) {
-    many.apart = static_cast<double>(all.average % tokens) / tiles;
+    // The pieces of a tile are staged whether they hold rows or not.
+    many.apart = std::max(static_cast<double>(all.average % tokens), tokens / 4.0) / tiles;
   }
   // The last tile of each group; others lie further in front.
   const auto places = std::min(all.groups, kPlaces);

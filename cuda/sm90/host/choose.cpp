@@ -80,6 +80,7 @@ constexpr double kFloorOne = 17.9;    // clocks of a k16 step in the chain of on
 constexpr double kFloorTwo = 28.1;    // in those of more groups
 constexpr double kFillBytes = 74.4;   // per clock into one multiprocessor's shared memory
 constexpr double kMissing = 6;        // rows that fill in the time of one behind an array's end
+constexpr double kBehind = 0.25;      // of a step, for one of a stage behind a short K
 constexpr double kTileClocks = 260;   // per tile, whatever it holds
 constexpr double kBoxClocks = 341;    // per epilogue box
 constexpr double kStart = 0.73;       // us per launch
@@ -221,7 +222,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   }
   const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
   const double tile = steps * together(tensor, fill) * steps_of_pair +
-                      behind * together(tensor, kMissing * fill) + kTileClocks +
+                      kBehind * behind * together(tensor, fill) + kTileClocks +
                       kBoxClocks * t.blocks * boxes + (swapped ? kApart * many.apart * t.x() : 0);
   const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
   // What they share: device memory, L2, power.

@@ -5,6 +5,9 @@
 // (bench/results/2026-11-23-h200-fp8.md).
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+
 #include "cuda/fp8/launch.hpp"
 #include "cuda/sm90/fp8/model.hpp"
 
@@ -45,55 +48,80 @@ double time_of(const Fp8Arguments& p, const Fp8Decision& d) {
   return predicted_fp8_time(t, d.join, p.g, d.swapped, 132);
 }
 
+/// The tiles that took at most 8 % longer than the best one, best first, of every tile timed.
 struct Measured {
   std::int64_t m, n, k;
-  const char* best;
-  double us;
+  const char* good;
+  double us;  ///< of the best one
+};
+constexpr Measured kScaledTimes[] = {
+    {64, 2112, 7168, "64x16 64x32", 13.2},
+    {100, 2112, 7168, "64x32 64x64", 13.8},
+    {128, 2112, 7168, "64x32 64x64", 13.8},
+    {4096, 2112, 7168, "128x192-pair-y 128x192 128x64 128x192-pair-x", 171.1},
+    {64, 24576, 1536, "64x64 64x128 128x192", 15.1},
+    {100, 24576, 1536, "128x192 128x64", 15.8},
+    {128, 24576, 1536, "128x192", 16.1},
+    {4096, 24576, 1536, "128x128 128x128-pair-y 128x128-pair-x", 333.2},
+    {64, 32768, 512, "64x128 128x64", 8.4},
+    {100, 32768, 512, "128x128", 9.7},
+    {128, 32768, 512, "128x128 128x128-pair-x", 10.3},
+    {4096, 32768, 512, "128x128 128x128-pair-x 128x128-pair-y", 185.4},
+    {64, 7168, 16384, "64x64", 36.0},
+    {100, 7168, 16384, "64x128", 43.6},
+    {128, 7168, 16384, "64x128 128x64", 43.7},
+    {4096, 7168, 16384, "128x128 128x128-pair-x 128x128-pair-y", 899.3},
+    {64, 4096, 7168, "64x32 64x64", 14.3},
+    {100, 4096, 7168, "64x64", 15.8},
+    {128, 4096, 7168, "64x64", 15.9},
+    {4096, 4096, 7168, "128x128 128x128-pair-y 128x128-pair-x", 241.3},
+    {64, 7168, 2048, "64x64 64x128 128x64", 7.8},
+    {100, 7168, 2048, "128x64 64x128", 8.1},
+    {128, 7168, 2048, "64x128 128x64", 8.4},
+    {4096, 7168, 2048, "128x128 128x128-pair-x 128x128-pair-y", 132.7},
+};
+constexpr Measured kFoldTimes[] = {
+    {64, 2112, 7168, "64x16 64x32", 9.9},
+    {100, 2112, 7168, "64x32 64x64", 10.5},
+    {128, 2112, 7168, "64x32 64x64", 10.5},
+    {4096, 2112, 7168, "128x192-pair-y 128x192-pair-x 128x112", 98.6},
+    {64, 24576, 1536, "64x64 128x96 128x64 64x128 128x192", 13.3},
+    {100, 24576, 1536, "128x96 128x64 128x192", 14.1},
+    {128, 24576, 1536, "128x96 128x64 128x192", 14.3},
+    {4096, 24576, 1536, "128x192-pair-x 128x192-pair-y 128x128 128x128-pair-x 128x128-pair-y",
+     267.2},
+    {64, 32768, 512, "128x64 64x128", 8.2},
+    {100, 32768, 512, "128x128 128x128-pair-y 128x64", 9.7},
+    {128, 32768, 512, "128x128 128x64 128x128-pair-x 128x128-pair-y", 10.0},
+    {4096, 32768, 512,
+     "128x192-pair-x 128x192-pair-y 128x192 128x128 128x128-pair-y 128x128-pair-x", 174.8},
+    {64, 7168, 16384, "64x128 64x64 128x64", 33.6},
+    {100, 7168, 16384, "128x64", 35.6},
+    {128, 7168, 16384, "128x64 128x96 64x128", 38.4},
+    {4096, 7168, 16384, "128x128 128x128-pair-x", 700.4},
+    {64, 4096, 7168, "64x32 64x64", 11.2},
+    {100, 4096, 7168, "64x64", 12.9},
+    {128, 4096, 7168, "64x64", 13.1},
+    {4096, 4096, 7168, "128x128 128x128-pair-x 128x128-pair-y", 176.7},
+    {64, 7168, 2048, "64x64 128x64 64x128", 6.7},
+    {100, 7168, 2048, "128x64 64x128", 7.1},
+    {128, 7168, 2048, "128x64 64x128", 7.3},
+    {4096, 7168, 2048, "128x128 128x128-pair-x 128x128-pair-y 128x192-pair-y 128x192-pair-x",
+     101.5},
 };
 
-/// The best tile of `scaled` at every size that was measured with all tiles.
-constexpr Measured kBest[] = {
-    {64, 2112, 7168, "64x16", 16.8},     {100, 2112, 7168, "64x32", 17.5},
-    {128, 2112, 7168, "64x32", 17.6},    {4096, 2112, 7168, "128x192", 162.3},
-    {64, 24576, 1536, "64x128", 14.7},   {100, 24576, 1536, "128x192", 15.7},
-    {128, 24576, 1536, "128x192", 15.6}, {4096, 24576, 1536, "128x128", 336.3},
-    {64, 32768, 512, "64x128", 8.8},     {100, 32768, 512, "128x128", 9.7},
-    {128, 32768, 512, "128x128", 10.0},  {4096, 32768, 512, "128x128", 182.6},
-    {64, 7168, 16384, "64x64", 43.1},    {100, 7168, 16384, "64x128", 52.6},
-    {128, 7168, 16384, "64x128", 52.7},  {4096, 7168, 16384, "128x128", 1022.1},
-    {64, 4096, 7168, "64x32", 17.8},     {100, 4096, 7168, "64x64", 19.5},
-    {128, 4096, 7168, "64x64", 19.5},    {4096, 4096, 7168, "128x128", 267.0},
-    {64, 7168, 2048, "64x64", 7.7},      {100, 7168, 2048, "64x128", 8.3},
-    {128, 7168, 2048, "64x128", 8.2},    {4096, 7168, 2048, "128x128", 136.6},
-};
-
-/// The choice for a measured product, which must be its best tile.
-Fp8Decision best_chosen(const Measured& c, const Fp8Arguments& p) {
-  const Fp8Decision d = chosen(p);
-  EXPECT_EQ(name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]), c.best)
-      << c.m << " x " << c.n << "x" << c.k;
-  return d;
-}
-
-TEST(Fp8Model, TheBestTileIsChosen) {
-  for (const Measured& c : kBest) {
-    const Fp8Arguments p = product(c.m, c.n, c.k, kScaled);
-    const Fp8Decision d = best_chosen(c, p);
-    EXPECT_NEAR(time_of(p, d) / c.us, 1, 0.1) << c.m << " x " << c.n << "x" << c.k;
+void expect_good_choices(std::span<const Measured> times, const Reduction& reduction) {
+  for (const Measured& c : times) {
+    const Fp8Arguments p = product(c.m, c.n, c.k, reduction);
+    const Fp8Decision d = chosen(p);
+    const std::string tile = name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]);
+    EXPECT_NE((" " + std::string(c.good) + " ").find(" " + tile + " "), std::string::npos)
+        << c.m << " x " << c.n << "x" << c.k << ": " << tile;
+    EXPECT_NEAR(time_of(p, d) / c.us, 1, 0.16) << c.m << " x " << c.n << "x" << c.k;
   }
 }
-
-/// As far as the sizes part the tiles of `fold`, each of which was timed.
-TEST(Fp8Model, TheBestTileOfAFoldIsChosen) {
-  constexpr Measured kBestFold[] = {
-      {64, 2112, 7168, "64x16", 11.7},      {100, 24576, 1536, "128x192", 14.5},
-      {128, 7168, 16384, "128x64", 39.4},   {128, 7168, 2048, "128x64", 7.5},
-      {4096, 2112, 7168, "128x192", 116.1}, {4096, 24576, 1536, "128x192", 271.7},
-      {4096, 32768, 512, "128x192", 163.8}, {4096, 7168, 16384, "128x128", 777.1},
-      {4096, 4096, 7168, "128x128", 197.3}, {4096, 7168, 2048, "128x128", 110.6},
-  };
-  for (const Measured& c : kBestFold) best_chosen(c, product(c.m, c.n, c.k, kFold));
-}
+TEST(Fp8Model, AGoodTileOfScaledIsChosen) { expect_good_choices(kScaledTimes, kScaled); }
+TEST(Fp8Model, AGoodTileOfAFoldIsChosen) { expect_good_choices(kFoldTimes, kFold); }
 
 /// Of any tile, with any join, either way round; and so of the chosen one.
 TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
@@ -129,15 +157,14 @@ TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
   }
 }
 
-/// At 4096 x 7168 x 16384 the chain took 793 us, the fold 883 and `scaled` 1022.
+/// At 4096 x 7168 x 16384 the fold took 700 us and `scaled` 899.
 TEST(Fp8Model, JoinsCostWhatTheyDid) {
   const auto time = [](const Reduction& reduction, Join join, const Geometry& t) {
     return predicted_fp8_time(t, join, product(4096, 7168, 16384, reduction).g, false, 132);
   };
   const Geometry large = geometry::tile(2, 1, 128);
-  EXPECT_NEAR(time(kChain, Join::add, geometry::tile(2, 1, 192)) / 793.1, 1, 0.06);
-  EXPECT_NEAR(time(kFold, Join::add, large) / 882.6, 1, 0.06);
-  EXPECT_NEAR(time(kScaled, Join::one, large) / 1022.1, 1, 0.06);
+  EXPECT_NEAR(time(kFold, Join::add, large) / 700.4, 1, 0.06);
+  EXPECT_NEAR(time(kScaled, Join::one, large) / 899.3, 1, 0.06);
   EXPECT_GT(time(kScaled, Join::columns, large), time(kScaled, Join::one, large));
   // Longer leaves join more rarely.
   EXPECT_LT(time({ReductionKind::scaled, 512}, Join::one, large), time(kScaled, Join::one, large));
