@@ -140,7 +140,8 @@ def target_points(target, runs):
             for fall in run["falls"]:
                 if fall["arm"] in target["arms"] and fall["points"] >= target["points"]:
                     name = f"{fall['model']}/{fall['layer']}/{fall['kind']}/m{fall['m']}/{fall['dtype']}"
-                    found[name, fall["arm"]] = (name, 1 / fall["ratio"])
+                    weight = *(fall[key] for key in ("model", "layer", "kind", "dtype")), fall["arm"]
+                    found[weight] = (name, 1 / fall["ratio"])  # wherever its worst M lies
         return found
     drawn = target["select"].get("suite") == "drawn"
     for run in reversed(runs) if drawn else runs:

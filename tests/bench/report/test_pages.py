@@ -113,6 +113,16 @@ class Pages(ReportTest):
         row = next(x for x in text.splitlines() if x.startswith("| time falls"))
         self.assertIn("| - / 0.97 | 1 | 0.784 / 0.784 | toy/tall/forward/m104/bf16 | missed |", row)
 
+    def test_a_weight_measured_again_counts_once_wherever_its_worst_m_lies(self):
+        document = json.loads((GOLDEN / "gpu.json").read_text(encoding="utf-8"))
+        fall = next(x for x in document["falls"] if (x["m"], x["layer"]) == (104, "tall"))
+        fall.update(m=120, later_m=fall["later_m"] + 16)
+        again = self.folder / "later.json"
+        again.write_text(json.dumps(document), encoding="utf-8")
+        text = run("targets", GOLDEN / "gpu.json", again).stdout
+        row = next(x for x in text.splitlines() if x.startswith("| time falls"))
+        self.assertIn("| - / 0.97 | 1 | 0.784 / 0.784 | toy/tall/forward/m120/bf16 | missed |", row)
+
     def test_targets_of_a_reduction_take_arms_by_their_contract(self):
         def named_by_contract(document):
             result = next(r for r in document["results"] if "drawn" in r["suites"])
