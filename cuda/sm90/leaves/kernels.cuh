@@ -25,10 +25,19 @@ Kernel compiled_leaf() {
   }
 }
 
+/// Accumulators per thread of every kernel of folds, or 0: there is none.
+constexpr auto fold_accumulators(bool x_mn, bool y_mn) {
+  auto all = accumulators_of(kLeafGeometries, x_mn, y_mn);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!has_fold(kLeafGeometries[i])) all[i] = 0;
+  }
+  return all;
+}
+
 template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel compiled_fold() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  if constexpr (has_fold(kG) && is_built(accumulators_of(kLeafGeometries, kXMn, kYMn), kI, T)) {
+  if constexpr (is_built(fold_accumulators(kXMn, kYMn), kI, T)) {
     using Tile = FoldTile<T, kG, kXMn, kYMn>;
     return {reinterpret_cast<const void*>(&fold_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};
