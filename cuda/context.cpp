@@ -107,6 +107,11 @@ int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queu
   return entry.clusters;
 }
 
+bool says_no_cluster(cudaError_t error) {
+  return error == cudaErrorInvalidClusterSize || error == cudaErrorLaunchOutOfResources ||
+         error == cudaErrorInvalidConfiguration;
+}
+
 void remember_no_cluster(std::uint64_t context, const Kernel& kernel) {
   entry_of(kernel) = {context, kernel.function, kernel.cluster, 0};
 }

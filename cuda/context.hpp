@@ -28,6 +28,9 @@ cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic);
 /// where it does not say. Precondition: the kernel is prepared.
 int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue);
 
+/// Whether a launch failed because the context has no room for its cluster.
+bool says_no_cluster(cudaError_t error);
+
 /// To be called when a launch has shown that it does not.
 void remember_no_cluster(std::uint64_t context, const Kernel& kernel);
 

@@ -37,12 +37,6 @@ Result<Decision> decide_multiplication(const GemmArguments& g, Arithmetic arithm
   return choice.decision;
 }
 
-/// What a launch returns where the context has no room for its cluster.
-bool says_no_cluster(cudaError_t error) {
-  return error == cudaErrorInvalidClusterSize || error == cudaErrorLaunchOutOfResources ||
-         error == cudaErrorInvalidConfiguration;
-}
-
 }  // namespace
 
 Status whole_build() {

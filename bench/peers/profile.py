@@ -39,15 +39,15 @@ CASES = (  # contract, M, N, K: the rows of docs/bench/targets.md that miss thei
     ("scaled", 4096, 2112, 7168), ("fold", 4096, 2112, 7168), ("scaled", 4096, 24576, 1536), ("fold", 4096, 24576, 1536),
 )
 FP8_RIVALS = {"scaled": "block", "fold": "slow", "chain": "fast"}
-METRICS = {  # counter: (heading, factor)
-    "gpu__time_duration.sum": ("us", 1), "sm__cycles_elapsed.max": ("cycles", 1),
-    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": ("tensor, %", 1),
-    "smsp__issue_active.avg.pct_of_peak_sustained_elapsed": ("issue slots, %", 1),
-    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed": ("FMA pipe, %", 1),
-    "l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed": ("shared reads, %", 1),
-    "l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed": ("shared writes, %", 1),
-    "lts__t_bytes.sum": ("L2 bytes", 1), "l1tex__m_xbar2l1tex_read_bytes.sum": ("bytes into SMs", 1),
-    "dram__bytes_read.sum": ("DRAM read", 1), "dram__bytes_read.sum.pct_of_peak_sustained_elapsed": ("DRAM, %", 1),
+METRICS = {  # counter: heading
+    "gpu__time_duration.sum": "us", "sm__cycles_elapsed.max": "cycles",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": "tensor, %",
+    "smsp__issue_active.avg.pct_of_peak_sustained_elapsed": "issue slots, %",
+    "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed": "FMA pipe, %",
+    "l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed": "shared reads, %",
+    "l1tex__data_bank_writes.avg.pct_of_peak_sustained_elapsed": "shared writes, %",
+    "lts__t_bytes.sum": "L2 bytes", "l1tex__m_xbar2l1tex_read_bytes.sum": "bytes into SMs",
+    "dram__bytes_read.sum": "DRAM read", "dram__bytes_read.sum.pct_of_peak_sustained_elapsed": "DRAM, %",
 }
 
 
@@ -119,7 +119,7 @@ def sustained(case, handle, seconds=1.0):
 
 
 def launches(cases):
-    """One cold launch of each side under ncu, with a copy of 4 bytes between them as a mark."""
+    """One cold launch of each side under ncu, with an elementwise kernel before each as a mark."""
     sweep, mark = torch.empty(256 << 20, dtype=torch.uint8, device="cuda"), torch.zeros(1, device="cuda")
     for case in cases:
         both = operands(*case, 1)[:2]
@@ -146,8 +146,8 @@ def table(path, cases):
         if "elementwise" in row["Kernel Name"]:
             parts.append([])
         else:
-            values = {head: float(row[name].replace(",", "")) * scale.get(units[name], 1) * factor
-                      for name, (head, factor) in METRICS.items() if row.get(name)}
+            values = {head: float(row[name].replace(",", "")) * scale.get(units[name], 1)
+                      for name, head in METRICS.items() if row.get(name)}
             parts[-1].append({"kernel": row["Kernel Name"][:120], "grid": row.get("Grid Size"), **values})
     found = [{"contract": c[0], "m": c[1], "n": c[2], "k": c[3], side: part}
              for i, part in enumerate(parts) for side, c in [(("ours", "rival")[i % 2], cases[i // 2])]]

@@ -105,8 +105,13 @@ cudaError_t enqueue_fp8(Fp8Decision& d, const Fp8Arguments& p, const LaunchOptio
   if (d.way == Fp8Way::tiles) {
     const Kernel kernel = sm90::fp8_kernel(d.join, d.geometry);
     const Queue queue{options.stream, options.overlap};
-    if (kernel.cluster == 1 || clusters_held(current_context(), kernel, queue) > 0) {
-      return sm90::launch_fp8(d, p, options);
+    if (kernel.cluster == 1) return sm90::launch_fp8(d, p, options);
+    const std::uint64_t context = current_context();
+    if (clusters_held(context, kernel, queue) > 0) {
+      const cudaError_t error = sm90::launch_fp8(d, p, options);
+      if (!says_no_cluster(error)) return error;
+      cudaGetLastError();
+      remember_no_cluster(context, kernel);
     }
     LaunchOptions alone = options;
     alone.clusters = false;

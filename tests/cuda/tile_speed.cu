@@ -102,7 +102,7 @@ struct Problem16 {
   Problem16& operator=(const Problem16&) = delete;
 };
 
-/// Launches one kernel of tile T. `arguments(maps, shape, g)` gives those behind the first three.
+/// Times one kernel of tile T, whose arguments are maps, shape, GemmArguments and `rest`.
 template <class T, class... Rest>
 void time_kernel(Problem16& p, const std::string& contract, const void* function, Rest... rest) {
   constexpr Geometry t = T::kGeometry;

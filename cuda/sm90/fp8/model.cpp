@@ -13,10 +13,11 @@ namespace {
 
 // Constants for an H200, fitted to times of every tile of `scaled` and `fold`
 // (bench/results/2026-11-23-h200-fp8.md, the last run): a root of the mean squared error of 10 %,
-// and choices that cost 0.5 % against the best tile, 8 % at worst.
+// and choices that cost 0.7 % against the best tile, 8 % at worst.
 namespace model {
-constexpr double kClock = 1712;     // MHz
-constexpr double kMultiply = 2.12;  // clocks of 128 k per column of a group: wgmma takes 2 at most
+constexpr double kClock = 1712;  // MHz
+constexpr double kMultiply =
+    2.12;  // clocks of 128 k per column of a group: wgmma takes 2 at its peak
 // Clocks per block of 128 k, whatever it holds, and for one behind which a leaf joins, with one
 // group and with two.
 constexpr double kWait[2] = {153, 119};

@@ -103,7 +103,7 @@ struct Fp8Leaves {
     for (int i = 0; i < T::kBlocks; ++i) ptx::pin(value[i]);
   }
   /// The stage is handed back before the leaf joins: a ring that had to wait for the adds of a fold
-  /// too would hold less, and took 15 to 27 % longer.
+  /// too would hold less, and took up to 26 % longer.
   __device__ __forceinline__ void release_and_join(Accumulators<T>& leaf) {
     pin(leaf);
     release_fp8<T>(shared, previous);

@@ -21,9 +21,8 @@ constexpr const char* kNeedsLines =
     "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
     "op_b none, with lines at multiples of 16 bytes";
 constexpr const char* kNeedsRows =
-    "segments begin at any row, which is no beginning of a 16-byte chunk where columns of C or D "
-    "run "
-    "along memory";
+    "segments begin at any row, and TMA takes C and D whose columns run along memory only from "
+    "rows at multiples of 16 bytes";
 constexpr const char* kNeedsStack =
     "it reads rows through TMA: A and B need rows of products at multiples of 16 bytes, all arrays "
     "extents below 2^30, and groups of A, C and D a whole number of rows between them";

@@ -282,6 +282,36 @@ TEST(Fp8, NoOutputsNoLaunch) {
   EXPECT_EQ(seen.launches, 0);
 }
 
+/// As for chains (CudaContext.WithoutRoomForAClusterAnotherKernelRuns).
+TEST(Fp8, WithoutRoomForAPairAnotherTileRunsUnlessOneIsForced) {
+  int pair = 0;
+  while (kFp8Geometries[static_cast<std::size_t>(pair)].cluster == 1) ++pair;
+  const Fp8Arguments p = arguments({});
+  for (const bool knows_fits : {true, false}) {
+    Recorded& seen = record();
+    seen.context = 7000 + (knows_fits ? 0 : 1);
+    seen.max_cluster = 1;
+    seen.knows_fits = knows_fits;
+    LaunchOptions o = options(pair);
+    auto d = decide_fp8(p, o);
+    ASSERT_TRUE(d.ok());
+    EXPECT_EQ(enqueue_fp8(*d, p, o), cudaErrorInvalidClusterSize);
+    o.clusters = false;
+    EXPECT_NE(decide_fp8(p, o).status().message().find("runs in clusters"), std::string::npos);
+    // The same pair as if it had been chosen.
+    o = options();
+    for (int call = 0; call < 2; ++call) {
+      Fp8Decision chosen = *d;
+      seen.launches = 0;
+      EXPECT_EQ(enqueue_fp8(chosen, p, o), cudaSuccess);
+      EXPECT_EQ(seen.launches, 1);
+      EXPECT_EQ(seen.cluster, 1U);
+      EXPECT_EQ(name(chosen).find("pair"), std::string::npos) << name(chosen);
+    }
+    EXPECT_EQ(seen.failed_launches, knows_fits ? 0 : 1) << "a failed launch is not tried again";
+  }
+}
+
 TEST(Fp8, FailuresAreReturned) {
   Recorded& seen = record();
   seen.fail_map = 1;
