@@ -60,7 +60,7 @@ Result<Fp8GroupDecision> decide_fp8_groups(const Fp8Groups& all, const LaunchOpt
       d.way = Fp8GroupWay::tiles;
       d.one = sm90::choose_fp8_groups(p, all.scales, choice);
       if (d.one.way == Fp8Way::tiles) return d;
-      why_not = "it takes weights whose scale all columns of a tile share";
+      why_not = "it takes weights whose scale 128 columns share";
     }
     if (!forced.empty()) return forced_kernel_refuses(forced, why_not);
   }

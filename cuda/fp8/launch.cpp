@@ -55,6 +55,7 @@ Result<Fp8Decision> decide_fp8(const Fp8Arguments& p, const LaunchOptions& optio
   if (why_not == nullptr && options.forced >= 0) {
     const auto& forced = sm90::kFp8Geometries[static_cast<std::size_t>(options.forced)];
     why_not = sm90::why_not_fp8_cluster(forced, options);
+    if (why_not == nullptr) why_not = sm90::why_not_fp8_geometry(p, forced);
   }
   if (why_not == nullptr) return sm90::choose_fp8(p, options);
   if (options.forced < 0) return by_elements(p.g, options);

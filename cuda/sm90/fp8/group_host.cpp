@@ -4,10 +4,12 @@
 #include "cuda/sm90/fp8/group_host.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "cuda/sm90/fp8/host.hpp"
 #include "cuda/sm90/fp8/host_parts.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
+#include "cuda/sm90/fp8/model.hpp"
 #include "cuda/sm90/fp8/segments.hpp"
 #include "cuda/sm90/host/launch.hpp"
 
@@ -49,9 +51,8 @@ Join join_of_groups(const GroupedArguments& p, const ScalePair& scales, const Ge
                     bool swapped) {
   if (!is_scaled(p.all)) return Join::add;
   const LeafScales& y = swapped ? scales.a : scales.b;
-  const bool whole = p.all.n % t.n == 0 || p.all.n < t.n;
-  const bool shared = !swapped && y.per == 128 && whole;
-  return has_join(t, Join::one) && (shared || y.stride == 0) ? Join::one : Join::columns;
+  const bool shared = swapped ? y.stride == 0 : share_scales(y);
+  return has_join(t, Join::one) && shared ? Join::one : Join::columns;
 }
 
 /// The map of an operand: boxes of (rows, 128 k), one matrix per group where `count` is more
@@ -111,18 +112,17 @@ Fp8Decision choose_fp8_groups(const GroupedArguments& given, const ScalePair& sc
   const std::int64_t rows = average_rows(p);
   const std::int64_t n = p.all.n;
   const GemmArguments g = stacked(p);
-  Many many;
-  many.groups = static_cast<double>(p.groups);
   for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
     if (!is_fp8_group_geometry(i)) continue;
     if (options.forced >= 0 && options.forced != static_cast<int>(i)) continue;
     const Geometry& t = kFp8Geometries[i];
     for (const bool swapped : {false, true}) {
-      if (!has_group_join(i, join_of_groups(p, scales, t, swapped))) continue;
+      const Join join = join_of_groups(p, scales, t, swapped);
+      if (!has_group_join(i, join)) continue;
       const bool wants = is_wanted(g, swapped);
-      const double time =
-          predicted_time(t, swapped ? n : rows, swapped ? rows : n,
-                         ceil_div(p.all.k, std::int64_t{2}), options.sms, swapped, 1, many);
+      const double time = predicted_fp8_group_time(t, join, p.all, rows, p.groups,
+                                                   p.kind == GroupKind::m_grouped, swapped,
+                                                   options.sms);
       const bool better =
           best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
       if (!better) continue;
@@ -130,7 +130,7 @@ Fp8Decision choose_fp8_groups(const GroupedArguments& given, const ScalePair& sc
       wanted = wants;
       best.way = Fp8Way::tiles;
       best.geometry = static_cast<int>(i);
-      best.join = join_of_groups(p, scales, t, swapped);
+      best.join = join;
       best.swapped = swapped;
       const std::int64_t height = swapped ? t.n : t.x();
       const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
@@ -157,15 +157,16 @@ cudaError_t launch_fp8_groups(const Fp8Decision& d, const GroupedArguments& give
   LaunchShape shape = tile_shape(t, d.raster, q, g, false);
   shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   set_finish(true, g, shape);
+  if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();  // as in launch_fp8
   Fp8Shape fp8;
-  fp8.leaf_blocks =
-      is_one_leaf(g) ? shape.k_blocks : static_cast<int>(g.reduction.leaf_k / kFp8BlockK);
+  fp8.leaf_blocks = leaf_blocks_of(g);
   fp8.from_c = g.continue_from_c;
   fp8.of_lines = scales.of_lines;
   if (d.join != Join::add || fp8.of_lines) {
     fp8.x = side_of(d.swapped ? scales.b : scales.a);
     fp8.y = side_of(d.swapped ? scales.a : scales.b);
   }
+  fp8.in_rows = d.join == Join::one && lie_in_rows(fp8);
   SegmentShape s;
   s.a_step = static_cast<int>(step_of(p.all.as.row, p.distance.a));
   s.d_step = static_cast<int>(step_of(p.all.ds.row, p.distance.d));

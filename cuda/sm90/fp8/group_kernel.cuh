@@ -47,16 +47,29 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
                     shape.swapped ? 0 : t.group * s.b_step, full);
     });
   } else if (warp >= 2 && (T::kScaled || fp8.of_lines)) {
-    TileScales<T> scales;
-    ScaleSlots<T> slots;
-    SegmentTile tile;
-    while (walk.next(tile)) {
-      const GroupPlace at = place_of<T>(tile, s, shape, n);
-      scales.begin(shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
-                   at.x_lines, at.y_lines);
-      slots.bring_tile(shared, fp8, shape.k_blocks, scales);
+    const auto bring_all = [&](auto scales) {
+      ScaleSlots<T> slots;
+      SegmentTile tile;
+      while (walk.next(tile)) {
+        const GroupPlace at = place_of<T>(tile, s, shape, n);
+        scales.begin(shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
+                     at.x_lines, at.y_lines);
+        slots.bring_tile(shared, fp8, shape.k_blocks, scales);
+      }
+    };
+    if (T::kJoin == Join::one && fp8.in_rows) {
+      if (warp == 2) bring_all(RowCopies<T>{});
+    } else {
+      bring_all(TileScales<T>{});
     }
   }
+}
+
+/// The shape of a launch as a group sees it, which ends where its rows do.
+__device__ __forceinline__ LaunchShape bounded(LaunchShape shape, const GroupPlace& at) {
+  shape.x_rows = at.x_end;
+  shape.y_rows = at.y_end;
+  return shape;
 }
 
 /// As run_fp8_consumer. A tile that lies inside of its group is stored as one of a single product;
@@ -73,30 +86,40 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   const int n = static_cast<int>(p.all.n);
   int box_index = 0;
   SegmentTile tile;
+  if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
   while (walk.next(tile)) {
-    const GroupPlace at = place_of<T>(tile, s, shape, n);
-    LaunchShape own = shape;
-    own.x_rows = at.x_end;
-    own.y_rows = at.y_end;
-    const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : at.x + T::kX <= at.x_end;
-    own.d_by_tma = shape.d_by_tma && whole;
-    GemmArguments g = p.all;
-    g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     Accumulators<T> sum;  // (64 * kBlocks, kN)
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
-    if (fp8.from_c) start_sum_from_c<T>(g, own, group, at.x, at.y, sum);
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, slots, sum}.run();
+    if (fp8.from_c) {
+      const GroupPlace at = place_of<T>(tile, s, shape, n);
+      start_sum_from_c<T>(p.all, bounded(shape, at), group, at.x, at.y, sum);
+    }
+    const bool half_way = tile.across * T::kN % 128 != 0;
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, half_way, cursor, slots, sum}
+        .run();
     if constexpr (!T::kScaled) {
       if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
+    // The place is found as of here, so that no register keeps it through the leaves.
+    auto row = static_cast<std::uint32_t>(tile.row);
+    ptx::pin(row);
+    tile.row = static_cast<int>(row);
+    tile.rows = table[tile.group];
+    const GroupPlace at = place_of<T>(tile, s, shape, n);
+    LaunchShape own = bounded(shape, at);
+    const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : at.x + T::kX <= at.x_end;
+    own.d_by_tma = shape.d_by_tma && whole;
+    GemmArguments g = p.all;
+    g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
     finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
   }
+  if (T::kTakesTurns && group == 0) ptx::bar_sync(kTurnBarrier, 256);  // the turn that nobody took
   ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 
@@ -116,7 +139,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   const SharedLayout<T> shared(memory);
   const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
   if (threadIdx.x == 0) {
-    init_fp8_barriers(shared, false);
+    init_fp8_barriers(shared, fp8.in_rows);
     ptx::griddepcontrol_launch_dependents();
   }
   ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D

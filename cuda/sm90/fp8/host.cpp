@@ -4,6 +4,7 @@
 #include "cuda/sm90/fp8/host.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "cuda/sm90/fp8/host_parts.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
@@ -13,22 +14,10 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-/// Whether the columns of every tile share their scales: a tile lies within 128 columns that do, or
-/// all columns do. No tile begins early then (last_origin).
 Join join_of(const Fp8Arguments& p, const Geometry& t, bool swapped) {
   if (!is_scaled(p.g)) return Join::add;
   const LeafScales& y = swapped ? p.scales.a : p.scales.b;
-  const std::int64_t rows = swapped ? p.g.m : p.g.n;
-  const bool whole = rows % t.n == 0 || rows < t.n;
-  const bool shared = y.per == 128 && whole;
-  return has_join(t, Join::one) && (shared || y.stride == 0) ? Join::one : Join::columns;
-}
-
-/// Whether the scales of any tile's rows, of every leaf, are whole chunks of 16 bytes: tiles begin
-/// at multiples of 64 rows, and the last one as many rows in front of the end as it has.
-bool lie_in_rows(const SideScales& x, std::int64_t rows) {
-  return x.shift == 0 && x.stride == 1 && !x.e8m0 && x.leaf_stride % 4 == 0 && rows % 4 == 0 &&
-         reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0;
+  return has_join(t, Join::one) && share_scales(y) ? Join::one : Join::columns;
 }
 
 /// The map of an operand: boxes of (rows, 128 k).
@@ -66,6 +55,16 @@ const char* why_not_fp8_tiles(const Fp8Arguments& p) {
   return nullptr;
 }
 
+const char* why_not_fp8_geometry(const Fp8Arguments& p, const Geometry& t) {
+  if (!takes_leaves(t, leaf_blocks_of(p.g))) {
+    return "its two blocks of rows share the registers of a leaf, which has to be 128 long";
+  }
+  if (!has_join(t, join_of(p, t, false)) && !has_join(t, join_of(p, t, true))) {
+    return "it has no registers for a scale per column: 128 columns have to share theirs";
+  }
+  return nullptr;
+}
+
 const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options) {
   if (t.cluster == 1) return nullptr;
   if (!options.clusters) {
@@ -84,9 +83,11 @@ Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
     if (options.forced >= 0 && options.forced != static_cast<int>(i)) continue;
     const Geometry& t = kFp8Geometries[i];
     if (why_not_fp8_cluster(t, options) != nullptr) continue;
+    if (why_not_fp8_geometry(p, t) != nullptr) continue;
     for (const bool swapped : {false, true}) {
       const bool wants = is_wanted(p.g, swapped);
       const Join join = join_of(p, t, swapped);
+      if (!has_join(t, join)) continue;
       const double time = predicted_fp8_time(t, join, p.g, swapped, options.sms);
       const bool better =
           best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
@@ -117,16 +118,17 @@ cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const Launch
   LaunchShape shape = tile_shape(t, d.raster, q, g, false);
   shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   set_finish(true, g, shape);
+  // A tile that began early would have columns of three scales, or of scales that it does not load.
+  if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();
   Fp8Shape fp8;
-  fp8.leaf_blocks =
-      is_one_leaf(g) ? shape.k_blocks : static_cast<int>(g.reduction.leaf_k / kFp8BlockK);
+  fp8.leaf_blocks = leaf_blocks_of(g);
   fp8.from_c = g.continue_from_c;
   fp8.of_lines = p.scales.of_lines;
   if (d.join != Join::add || fp8.of_lines) {
     fp8.x = side_of(d.swapped ? p.scales.b : p.scales.a);
     fp8.y = side_of(d.swapped ? p.scales.a : p.scales.b);
   }
-  fp8.in_rows = d.join == Join::one && !fp8.y.e8m0 && lie_in_rows(fp8.x, q.x.rows);
+  fp8.in_rows = d.join == Join::one && lie_in_rows(fp8);
   LaunchMaps maps;
   if (const auto e = make_fp8_map(q.x, g.k, x_boxes(t, q).rows, &maps.x); e != cudaSuccess)
     return e;

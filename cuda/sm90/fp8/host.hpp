@@ -12,6 +12,9 @@ namespace detgemm::cuda::sm90 {
 /// The rule by which the tiles do not take a problem, or null.
 const char* why_not_fp8_tiles(const Fp8Arguments& p);
 
+/// The rule by which one geometry does not take a problem that the tiles take, or null.
+const char* why_not_fp8_geometry(const Fp8Arguments& p, const Geometry& t);
+
 /// The rule by which a kernel does not run here, whatever the problem, or null.
 const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options);
 

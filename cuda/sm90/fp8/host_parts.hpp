@@ -21,6 +21,17 @@ inline bool is_one_leaf(const GemmArguments& g) {
   return g.reduction.kind == ReductionKind::chain || g.k <= g.reduction.leaf_k;
 }
 
+/// k blocks of 128 per leaf.
+inline int leaf_blocks_of(const GemmArguments& g) {
+  const std::int64_t leaf = is_one_leaf(g) ? g.k : g.reduction.leaf_k;
+  return static_cast<int>(ceil_div(leaf, std::int64_t{kFp8BlockK}));
+}
+
+/// Whether columns that follow one another share scales, as Join::one has it: 128 of them, or all.
+inline bool share_scales(const LeafScales& columns) {
+  return columns.per == 128 || columns.stride == 0;
+}
+
 inline bool runs_along_k(std::int64_t k, std::int64_t k_stride) { return k <= 1 || k_stride == 1; }
 
 /// An operand of e4m3 whose lines run along k; the stride of a single line means nothing.
@@ -52,6 +63,11 @@ inline Problem fp8_problem_of(const GemmArguments& g, bool swapped, const Launch
 
 inline SideScales side_of(const LeafScales& s) {
   return {s.data, s.stride, s.leaf_stride, s.per == 128 ? 7 : 0, s.type == ScaleType::e8m0};
+}
+
+/// Whether the scales of neighbouring rows are neighbours, as RowCopies wants them.
+inline bool lie_in_rows(const Fp8Shape& s) {
+  return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0;
 }
 
 /// Ordinary stores want the lines of D along y, and so do loads of C.

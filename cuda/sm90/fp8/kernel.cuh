@@ -13,13 +13,16 @@ namespace detgemm::cuda::sm90 {
 /// The barriers of a kernel, by one thread of the CTA.
 template <class T>
 __device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared, bool in_rows) {
+  const int of_scales = in_rows ? kRowThreads : kScaleThreads;
   for (int s = 0; s < T::kStages; ++s) {
-    ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
+    ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals + (T::kStageScales ? of_scales : 0));
     ptx::mbarrier_init(shared.empty + 8 * s, T::kEmpty);
   }
-  for (int s = 0; s < T::kSlots; ++s) {
-    ptx::mbarrier_init(scales_full(shared, s), in_rows ? kRowThreads : kScaleThreads);
-    ptx::mbarrier_init(scales_empty(shared, s), T::kWarps);
+  if constexpr (!T::kStageScales) {
+    for (int s = 0; s < T::kSlots; ++s) {
+      ptx::mbarrier_init(scales_full(shared, s), of_scales);
+      ptx::mbarrier_init(scales_empty(shared, s), T::kScaled ? T::kWarps : 32 * T::kWarps);
+    }
   }
   ptx::fence_mbarrier_init();
 }
@@ -36,6 +39,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
   int box_index = 0;
   TileWalk<T> walk;
   int tile_x, tile_y;
+  if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
   while (walk.next(shape.raster, tile_x, tile_y)) {
     const int x0 = x_of<T>(shape, tile_x);
     const int y0 = y_of<T>(shape, tile_y);
@@ -47,7 +51,8 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
     if (fp8.from_c) start_sum_from_c<T>(g, shape, group, x0, y0, sum);
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, cursor, slots, sum}.run();
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, y0 % 128 != 0, cursor, slots, sum}
+        .run();
     // The origin is computed again, so that no register keeps it through the leaves.
     const int x_end = x_of<T>(shape, tile_x);
     const int y_end = y_of<T>(shape, tile_y);
@@ -58,6 +63,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     bias.load(g, shape, group, x_end, y_end);
     finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x_end, y_end, sum);
   }
+  if (T::kTakesTurns && group == 0) ptx::bar_sync(kTurnBarrier, 256);  // the turn that nobody took
   ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }
 

@@ -60,7 +60,8 @@ __device__ __forceinline__ void multiply_by_lines(const SharedLayout<T>& shared,
     along_y();
     along_x();
   }
-  release_scales<T>(shared, slots);
+  release_scales<T>(shared, slots.stage);
+  slots.advance();
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -13,4 +13,10 @@ namespace detgemm::cuda::sm90 {
 double predicted_fp8_time(const Geometry& t, Join join, const GemmArguments& g, bool swapped,
                           int sms);
 
+/// The same of `groups` groups of `rows` rows on average, each with an N x K matrix of its own.
+/// spread: they have from half to one and a half times as many, all equally likely.
+double predicted_fp8_group_time(const Geometry& t, Join join, const GemmArguments& g,
+                                std::int64_t rows, std::int64_t groups, bool spread, bool swapped,
+                                int sms);
+
 }  // namespace detgemm::cuda::sm90

@@ -25,34 +25,34 @@ __device__ __forceinline__ std::uint32_t scales_empty(const SharedLayout<T>& sha
   return scales_full(shared, slot) + 8;
 }
 
-/// Hands a slot back. All threads of a warp call it, and have read.
+/// Hands a slot back. All threads of a warp call it, and have read. For lines, once per tile, each
+/// of them arrives; for a leaf, one does.
 template <class T>
-__device__ __forceinline__ void release_scales(const SharedLayout<T>& shared,
-                                               RingCursor<T::kSlots>& slots) {
+__device__ __forceinline__ void release_scales(const SharedLayout<T>& shared, int slot) {
   __syncwarp();  // lanes may have left the wait one by one
-  if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(scales_empty(shared, slots.stage));
-  slots.advance();
+  if (!T::kScaled || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(scales_empty(shared, slot));
 }
 
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
 /// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
 /// the leaf before: a warp that computed it anew took longer than the leaf's products.
 /// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
-template <int kLines>
+/// kStep: from a line to the next, 128 where that many share a scale.
+template <int kLines, int kStep = 1>
 struct ScaleCopies {
   const std::byte* leaf;  ///< where the scales of the next leaf begin
   int line;               ///< the first one of this thread
 
   __device__ __forceinline__ void begin(const SideScales& s, int first) {
     leaf = static_cast<const std::byte*>(s.data);
-    line = first + thread();
+    line = first + thread() * kStep;
   }
   /// Into a slot. fp32 is copied asynchronously, e8m0 is converted on the way.
   __device__ __forceinline__ void bring(const SideScales& s, int lines, std::uint32_t slot) const {
 #pragma unroll
     for (int i = 0; i < kLines; i += kScaleThreads) {
       if (kLines % kScaleThreads != 0 && i + thread() >= kLines) break;
-      const std::int64_t at = scale_index(s, min(line + i, lines - 1), 0);
+      const std::int64_t at = scale_index(s, min(line + i * kStep, lines - 1), 0);
       const std::uint32_t to = slot + 4 * (i + thread());
       if (s.e8m0) {
         ptx::st_shared_f32(to, e8m0_value(*reinterpret_cast<const std::uint8_t*>(leaf + at)));
@@ -73,7 +73,7 @@ struct ScaleCopies {
 template <class T>
 struct TileScales {
   ScaleCopies<T::kX> x;
-  ScaleCopies<T::kJoin == Join::one ? 1 : T::kN> y;
+  ScaleCopies<T::kColumnScales, T::kJoin == Join::one ? 128 : 1> y;
   int x_lines, y_lines;
 
   /// Before the first leaf of a tile: its first lines of scales, and how many there are in all.
@@ -84,13 +84,13 @@ struct TileScales {
     x_lines = x_all;
     y_lines = y_all;
   }
-  /// Those of the next leaf, into its slot. Each thread arrives once.
+  /// Those of the next leaf, into a slot. Each thread arrives once.
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
     x.bring(fp8.x, x_lines, slot);
     y.bring(fp8.y, y_lines, slot + 4 * T::kX);
     // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
-    if (fp8.x.e8m0 || fp8.y.e8m0) {
+    if (!T::kScaled || fp8.x.e8m0 || fp8.y.e8m0) {
       ptx::cp_async_wait_all();
       ptx::mbarrier_arrive(full);
     } else {
@@ -102,55 +102,79 @@ struct TileScales {
 };
 
 /// The same by one warp, where the scales of a tile's rows of a leaf are neighbours, in chunks of
-/// 16 bytes, and its columns share one. TMA would bring them in one copy, but its write may
-/// overtake loads of the scales that were there, which was seen on an H200: a fence per leaf would
-/// be needed.
+/// 16 bytes where they are aligned so. TMA would bring them in one copy, but its write may overtake
+/// loads of the scales that were there, which was seen on an H200: a fence per leaf would be needed.
 template <class T>
 struct RowCopies {
-  const float* x;  ///< four lines of this lane
-  const float* y;
-  bool has_x;
+  const float* x;  ///< four lines of this lane, of each 128
+  const float* y;  ///< of lane 0, and of lane 1
+  int x_left;      ///< lines from the first one of this lane on
+  bool aligned;
 
   __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
                                         int y_all) {
     const int line = static_cast<int>(threadIdx.x % 32) * 4;
     x = static_cast<const float*>(fp8.x.data) + x_first + line;
-    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, min(y_first, y_all - 1), 0);
-    has_x = line < T::kX && x_first + line < x_all;
+    const int column = min(y_first + (line == 0 ? 0 : 128), y_all - 1);
+    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, column, 0);
+    x_left = min(x_all - x_first, T::kX) - line;
+    aligned = reinterpret_cast<std::uintptr_t>(x) % 16 == 0 && fp8.x.leaf_stride % 4 == 0;
   }
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
     const std::uint32_t lane = threadIdx.x % 32;
-    if (has_x) ptx::cp_async_16(slot + 16 * lane, x);
-    if (lane == 0) ptx::cp_async_4(slot + 4 * T::kX, y);
+#pragma unroll
+    for (int i = 0; i < T::kX; i += 128) {
+      const std::uint32_t to = slot + 4 * i + 16 * lane;
+      if (aligned && x_left - i >= 4) {
+        ptx::cp_async_16(to, x + i);
+      } else {
+        for (int j = 0; j < 4 && x_left - i > j; ++j) ptx::cp_async_4(to + 4 * j, x + i + j);
+      }
+    }
+    if (lane < T::kColumnScales) ptx::cp_async_4(slot + 4 * T::kX + 4 * lane, y);
     ptx::cp_async_mbarrier_arrive_noinc(full);
     x += fp8.x.leaf_stride;
     y += fp8.y.leaf_stride;
   }
 };
 
-/// The slots of a CTA as a thread fills them. A slot is filled as soon as its last scales have been
-/// read, so that nobody waits for memory when a leaf ends, or when the leaves of a tile end.
+/// The slots of a CTA as a thread fills them: one per stage, with the barriers of the stage, or some
+/// with barriers of their own. Those are filled as soon as their last scales have been read, so that
+/// nobody waits for memory when a leaf ends, or when the leaves of a tile end.
 template <class T>
 struct ScaleSlots {
   RingCursor<T::kSlots> cursor{0, 1};  // slots begin empty
 
   template <class Scales>
   __device__ __forceinline__ void bring(const SharedLayout<T>& shared, const Fp8Shape& fp8,
-                                        Scales& scales) {
-    ptx::mbarrier_wait(scales_empty(shared, cursor.stage), cursor.parity);
-    scales.bring(fp8, scale_slot(shared, cursor.stage), scales_full(shared, cursor.stage));
+                                        bool is_first, Scales& scales) {
+    const int at = cursor.stage;
+    const std::uint32_t empty = T::kStageScales ? shared.empty + 8 * at : scales_empty(shared, at);
+    const std::uint32_t full = T::kStageScales ? shared.full + 8 * at : scales_full(shared, at);
+    ptx::mbarrier_wait(empty, cursor.parity);
+    if (is_first) {
+      scales.bring(fp8, scale_slot(shared, at), full);
+    } else {
+      ptx::mbarrier_arrive(full);
+    }
     cursor.advance();
   }
-  /// All those of a tile: of whole lines, or of its leaves.
+  /// All those of a tile: of whole lines, or of its leaves. Those of a leaf come with the first of
+  /// its stages, and nothing with the others.
   template <class Scales>
   __device__ __forceinline__ void bring_tile(const SharedLayout<T>& shared, const Fp8Shape& fp8,
                                              int k_blocks, Scales& scales) {
     if constexpr (!T::kScaled) {
-      bring(shared, fp8, scales);
+      bring(shared, fp8, true, scales);
     } else {
+      const int step = T::kStageScales ? 1 : fp8.leaf_blocks;
+      int of_leaf = 0;
 #pragma unroll 1
-      for (int block = 0; block < k_blocks; block += fp8.leaf_blocks) bring(shared, fp8, scales);
+      for (int block = 0; block < k_blocks; block += step) {
+        bring(shared, fp8, of_leaf == 0, scales);
+        of_leaf = of_leaf + step < fp8.leaf_blocks ? of_leaf + step : 0;
+      }
     }
   }
 };

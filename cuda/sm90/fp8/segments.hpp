@@ -29,27 +29,37 @@ struct SegmentTile {
 ///   group    0           2     3         group 1 has no rows, hence no tile
 ///   tile     0 1 2 3     4 5   6 7 8     rows of a group first, then the next weights
 ///
-/// A CTA takes tile blockIdx.x and every `step`-th behind it.
+/// Where a group has more rows of tiles than kBand, the weights of its first kBand come before the
+/// rows behind them: what runs at one time reads a block of both, which L2 holds. A CTA takes tile blockIdx.x and every `step`-th behind it.
 struct SegmentWalk {
   const RowSegment* table;
   int groups;
   int height;  ///< rows of a tile
   int across;  ///< tiles of weights
   int at, step;
-  int group = -1, first = 0, tiles = 0, down = 1;
+  int group = 0, first = 0;  ///< `first` is the first tile of `group`
 
-  /// False where there is no further tile.
+  static constexpr int kBand = 12;
+
+  /// False where there is no further tile. How many tiles a group has is counted anew, so that no
+  /// register keeps it.
   DETGEMM_HD bool next(SegmentTile& found) {
-    while (at >= first + tiles) {
-      first += tiles;
-      if (++group >= groups) return false;
-      down = (table[group].count + height - 1) / height;
-      tiles = down * across;
+    for (; group < groups; ++group) {
+      const RowSegment rows = table[group];
+      const int down = (rows.count + height - 1) / height;
+      const int inside = at - first;
+      if (inside >= down * across) {
+        first += down * across;
+        continue;
+      }
+      const int band = inside / (kBand * across) * kBand;
+      const int in_band = inside - band * across;
+      const int of_band = down - band < kBand ? down - band : kBand;
+      found = {group, rows, (band + in_band % of_band) * height, in_band / of_band};
+      at += step;
+      return true;
     }
-    const int inside = at - first;
-    found = {group, table[group], inside % down * height, inside / down};
-    at += step;
-    return true;
+    return false;
   }
 };
 

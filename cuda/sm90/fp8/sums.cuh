@@ -14,6 +14,7 @@ template <class T>
 __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int stage) {
   const std::uint32_t barrier = shared.empty + 8 * stage;
   const std::uint32_t lane = threadIdx.x % 32;
+  if constexpr (T::kStageScales) __syncwarp();  // what other lanes have read is handed back, too
   if constexpr (T::kCluster == 1) {
     if (lane == 0) ptx::mbarrier_arrive(barrier);
   } else {
@@ -21,58 +22,90 @@ __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int s
   }
 }
 
-/// Joins a leaf to the sum, in the sum's own registers:
+/// What the rows of a leaf are multiplied by, in the registers of a thread: their scales or, under
+/// Join::one, the products with those of its columns, of which 192 have two:
 ///
-///   fold:    sum = sum + leaf
-///   scaled:  s = sx * sy, rounded once;  sum = fma(s, leaf, sum)
-///
-/// The scales are those of the next slot.
+///   columns   | 0 .. 63 | 64 .. 127 | 128 .. 191 |
+///   product   | rows    | middle    | last       |   middle is one of the others, by the tile
 template <class T>
-__device__ __forceinline__ void join_leaf(const SharedLayout<T>& shared,
-                                          RingCursor<T::kSlots>& slots, int group,
-                                          const Accumulators<T>& leaf, Accumulators<T>& sum) {
-  if constexpr (!T::kScaled) {
-    add_to<T>(sum, leaf);
-  } else {
+struct RowFactors {
+  static constexpr bool kTwo = T::kJoin == Join::one && T::kColumnBlocks == 2;
+  float rows[T::kBlocks][2];
+  float middle[kTwo ? T::kBlocks : 1][2], last[kTwo ? T::kBlocks : 1][2];
+  float first_column, last_column;
+  std::uint32_t columns;  ///< Join::columns: where those of this thread begin in the slot
+
+  /// Asks for what is in a slot.
+  __device__ __forceinline__ void load(const SharedLayout<T>& shared, int index, int group) {
+    const std::uint32_t slot = scale_slot(shared, index);
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32 % 4;
-    const std::uint32_t slot = scale_slot(shared, slots.stage);
-    const std::uint32_t columns = slot + 4 * T::kX;
-    ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
-    float rows[T::kBlocks][2];
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int x = (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
         rows[i][half] = ptx::ld_shared_f32(slot + 4 * x);
-        if constexpr (T::kJoin == Join::one) {
-          rows[i][half] = arithmetic::mul_rn(rows[i][half], ptx::ld_shared_f32(columns));
-        }
       }
     }
-#pragma unroll
-    for (int j = 0; j < T::kN / 8; ++j) {
-      float2 pair{1.0F, 1.0F};
-      if constexpr (T::kJoin == Join::columns) {
-        pair = ptx::ld_shared_v2_f32(columns + 4 * (j * 8 + lane % 4 * 2));
-      }
+    columns = slot + 4 * T::kX + lane % 4 * 8;
+    if constexpr (T::kJoin == Join::one) first_column = ptx::ld_shared_f32(slot + 4 * T::kX);
+    if constexpr (kTwo) last_column = ptx::ld_shared_f32(slot + 4 * T::kX + 4);
+  }
+  /// half_way: the tile begins 64 columns behind a multiple of 128.
+  __device__ __forceinline__ void multiply(bool half_way) {
+    if constexpr (T::kJoin == Join::one) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const int at = j * 4 + half * 2;
-          float s0 = rows[i][half], s1 = rows[i][half];
-          if constexpr (T::kJoin == Join::columns) {
-            s0 = arithmetic::mul_rn(s0, pair.x);
-            s1 = arithmetic::mul_rn(s1, pair.y);
+          const float row = rows[i][half];
+          rows[i][half] = arithmetic::mul_rn(row, first_column);
+          if constexpr (kTwo) {
+            last[i][half] = arithmetic::mul_rn(row, last_column);
+            middle[i][half] = half_way ? last[i][half] : rows[i][half];
           }
-          ptx::fma_rn_f32(sum[i][at], s0, leaf[i][at]);
-          ptx::fma_rn_f32(sum[i][at + 1], s1, leaf[i][at + 1]);
         }
       }
     }
-    release_scales<T>(shared, slots);
+  }
+  /// That of columns 8 j .. 8 j + 7.
+  __device__ __forceinline__ float of(int i, int half, int j) const {
+    if constexpr (kTwo) return j < 8 ? rows[i][half] : j < 16 ? middle[i][half] : last[i][half];
+    return rows[i][half];
+  }
+};
+
+/// Joins a leaf of block i to the sum, in the sum's own registers:
+///
+///   fold:    sum = sum + leaf
+///   scaled:  s = sx * sy, rounded once;  sum = fma(s, leaf, sum)
+template <class T>
+__device__ __forceinline__ void join_block(const RowFactors<T>& factors, int i,
+                                           const float (&leaf)[T::kN / 2],
+                                           float (&sum)[T::kN / 2]) {
+#pragma unroll
+  for (int j = 0; j < T::kN / 8; ++j) {
+    float2 pair{1.0F, 1.0F};
+    if constexpr (T::kJoin == Join::columns) {
+      pair = ptx::ld_shared_v2_f32(factors.columns + 32 * j);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int at = j * 4 + half * 2;
+      if constexpr (!T::kScaled) {
+        ptx::add_rn_f32(sum[at], leaf[at]);
+        ptx::add_rn_f32(sum[at + 1], leaf[at + 1]);
+      } else {
+        float s0 = factors.of(i, half, j), s1 = s0;
+        if constexpr (T::kJoin == Join::columns) {
+          s0 = arithmetic::mul_rn(s0, pair.x);
+          s1 = arithmetic::mul_rn(s1, pair.y);
+        }
+        ptx::fma_rn_f32(sum[at], s0, leaf[at]);
+        ptx::fma_rn_f32(sum[at + 1], s1, leaf[at + 1]);
+      }
+    }
   }
 }
 
@@ -86,79 +119,158 @@ __device__ __forceinline__ void join_leaf(const SharedLayout<T>& shared,
 ///   tensor core   | l0 | l1      | l2      | ...
 ///   joins              | l0 join | l1 join | ...
 ///
-/// Else it joins when its last step has ended; the other consumer group multiplies meanwhile.
+/// Else it joins when its last step has ended; the other consumer group multiplies meanwhile. Two
+/// blocks of rows per group take turns in the registers of one leaf, which ends with its stage.
+///
+///   group 0   | l0, rows 0 | join       | l0, rows 64 | join        | l1, rows 0 | ...
+///   group 1   | join       | l0, rows 0 | join        | l0, rows 64 | join       | ...
 template <class T>
 struct Fp8Leaves {
   const SharedLayout<T>& shared;
   int k_blocks;
   int leaf_blocks;
   int group;
+  bool half_way;  ///< the tile begins 64 columns behind a multiple of 128
   RingCursor<T::kStages>& cursor;
   RingCursor<T::kSlots>& slots;
   Accumulators<T>& sum;
-  int previous = -1;  ///< the stage that runs, or waits to be handed back
+  int running = -1;  ///< the stage that was started last
+  bool there = false;  ///< the next stage, if that is known
 
-  static __device__ __forceinline__ void pin(Accumulators<T>& value) {
+  using Leaf = float[T::kN / 2];  // (64, kN) per group
+  using Factors = RowFactors<T>;
+
+  __device__ __forceinline__ void wait_for_stage() {
+    if (!T::kLooksAhead || !there) ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+  }
+  /// Asks whether the next stage is there: the answer comes while a leaf joins.
+  __device__ __forceinline__ void look_ahead(bool more) {
+    there = more && ptx::mbarrier_try_wait(shared.full + 8 * cursor.stage, cursor.parity);
+  }
+  /// Starts the four steps of block i of rows.
+  template <bool kFresh>
+  __device__ __forceinline__ void start(int i, Leaf& leaf) {
+    constexpr std::uint64_t kStep = k16_step_bytes(false) >> 4;
+    using Wgmma = ptx::Wgmma<T::kInput, T::kN, false, false>;
+    const std::uint64_t x =  // (64, 128 k)
+        ptx::descriptor(shared.x(cursor.stage) + (group * T::kBlocks + i) * kSlabBytes, kSlabBytes);
+    const std::uint64_t y = ptx::descriptor(shared.y(cursor.stage), kSlabBytes);  // (kN, 128 k)
+    if constexpr (T::kTakesTurns) ptx::bar_sync(kTurnBarrier + group, 256);
+    ptx::wgmma_fence();
+    Wgmma::template run<kFresh>(leaf, x, y);
 #pragma unroll
-    for (int i = 0; i < T::kBlocks; ++i) ptx::pin(value[i]);
+    for (int step = 1; step < kBlockK / 16; ++step) {
+      Wgmma::template run<false>(leaf, x + step * kStep, y + step * kStep);
+    }
+    ptx::wgmma_commit();
+    if constexpr (T::kTakesTurns) ptx::bar_arrive(kTurnBarrier + 1 - group, 256);
   }
-  /// The stage is handed back before the leaf joins: a ring that had to wait for the adds of a fold
-  /// too would hold less, and took up to 26 % longer.
-  __device__ __forceinline__ void release_and_join(Accumulators<T>& leaf) {
-    pin(leaf);
-    release_fp8<T>(shared, previous);
-    join_leaf<T>(shared, slots, group, leaf, sum);
-  }
-  __device__ __forceinline__ void next_stage() {
-    previous = cursor.stage;
+  /// Starts the first stage of a leaf, or a later one, of one block of rows. Returns the stage that
+  /// ran before.
+  template <bool kFresh>
+  __device__ __forceinline__ int start_stage(Factors& factors, Leaf& leaf) {
+    wait_for_stage();
+    // A warp waits at a step until the tensor core takes it, and would come to these loads late.
+    if constexpr (kFresh && T::kStageScales) factors.load(shared, cursor.stage, group);
+    start<kFresh>(0, leaf);
+    if constexpr (kFresh && T::kStageScales) factors.multiply(half_way);
+    const int before = running;
+    running = cursor.stage;
     cursor.advance();
+    return before;
+  }
+  /// The scales of the leaf that joins next, where they come apart from the stages.
+  __device__ __forceinline__ void load_slot(Factors& factors) {
+    if constexpr (T::kJoin == Join::columns) {
+      ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
+      factors.load(shared, slots.stage, group);
+    }
+  }
+  __device__ __forceinline__ void release_slot() {
+    if constexpr (T::kJoin == Join::columns) {
+      release_scales<T>(shared, slots.stage);
+      slots.advance();
+    }
   }
   /// The stages of the leaf that begins at `block`, but for the first.
-  __device__ __forceinline__ void run_rest(int block, Accumulators<T>& leaf) {
+  __device__ __forceinline__ void run_rest(int block, Factors& factors, Leaf& leaf) {
     const int end = min(block + leaf_blocks, k_blocks);
 #pragma unroll 1
     for (++block; block < end; ++block) {
-      start_stage<T>(shared, group, cursor, leaf);
+      there = false;
+      const int before = start_stage<false>(factors, leaf);
       ptx::wgmma_wait<1>();
-      release_fp8<T>(shared, previous);
-      next_stage();
+      release_fp8<T>(shared, before);
     }
   }
-  __device__ __forceinline__ void run_one(int block, Accumulators<T>& mine,
-                                          Accumulators<T>& other) {
-    start_stage<T, true>(shared, group, cursor, mine);
-    ptx::wgmma_wait<1>();
-    if (block > 0) release_and_join(other);
-    next_stage();
-    run_rest(block, mine);
+  /// The stage is handed back before the leaf joins: a ring that had to wait for the adds of a fold
+  /// too would hold less, and took up to 26 % longer.
+  __device__ __forceinline__ void release_and_join(int stage, bool more, const Factors& factors,
+                                                   Leaf& leaf) {
+    ptx::pin(leaf);
+    release_fp8<T>(shared, stage);
+    if constexpr (T::kLooksAhead) look_ahead(more);
+    join_block<T>(factors, 0, leaf, sum[0]);
+    release_slot();
   }
-  __device__ __forceinline__ void end(Accumulators<T>& leaf) {
+  __device__ __forceinline__ void run_one(int block, Leaf& mine, Factors& factors, Leaf& other,
+                                          Factors& of_other) {
+    const int before = start_stage<true>(factors, mine);
+    if (block > 0) load_slot(of_other);
+    ptx::wgmma_wait<1>();
+    if (block > 0) release_and_join(before, true, of_other, other);
+    run_rest(block, factors, mine);
+  }
+  __device__ __forceinline__ void end(bool more, Factors& factors, Leaf& leaf) {
+    load_slot(factors);
     ptx::wgmma_wait<0>();
-    release_and_join(leaf);
+    release_and_join(running, more, factors, leaf);
   }
   __device__ __forceinline__ void run() {
     if constexpr (T::kOverlaps) {
-      Accumulators<T> even, odd;  // (64 * kBlocks, kN) each: two leaves
+      Leaf even, odd;
+      Factors of_even, of_odd;
       int block = 0;
 #pragma unroll 1
       for (; block + leaf_blocks < k_blocks; block += 2 * leaf_blocks) {
-        run_one(block, even, odd);
-        run_one(block + leaf_blocks, odd, even);
+        run_one(block, even, of_even, odd, of_odd);
+        run_one(block + leaf_blocks, odd, of_odd, even, of_even);
       }
       if (block < k_blocks) {
-        run_one(block, even, odd);
-        end(even);
+        run_one(block, even, of_even, odd, of_odd);
+        end(false, of_even, even);
       } else {
-        end(odd);
+        end(false, of_odd, odd);
+      }
+    } else if constexpr (T::kBlocks == 1) {
+#pragma unroll 1
+      for (int block = 0; block < k_blocks; block += leaf_blocks) {
+        Leaf leaf;
+        Factors factors;
+        start_stage<true>(factors, leaf);
+        run_rest(block, factors, leaf);
+        end(block + leaf_blocks < k_blocks, factors, leaf);
       }
     } else {
 #pragma unroll 1
-      for (int block = 0; block < k_blocks; block += leaf_blocks) {
-        Accumulators<T> leaf;  // (64 * kBlocks, kN)
-        start_stage<T, true>(shared, group, cursor, leaf);
-        next_stage();
-        run_rest(block, leaf);
-        end(leaf);
+      for (int block = 0; block < k_blocks; ++block) {
+        Leaf leaf;
+        Factors factors;
+        wait_for_stage();
+        if constexpr (T::kStageScales) factors.load(shared, cursor.stage, group);
+#pragma unroll
+        for (int i = 0; i < T::kBlocks; ++i) {
+          start<true>(i, leaf);
+          if (T::kStageScales && i == 0) factors.multiply(half_way);
+          ptx::wgmma_wait<0>();
+          ptx::pin(leaf);
+          if (i == T::kBlocks - 1) {
+            release_fp8<T>(shared, cursor.stage);
+            cursor.advance();
+            look_ahead(block + 1 < k_blocks);
+          }
+          join_block<T>(factors, i, leaf, sum[i]);
+        }
       }
     }
   }

@@ -14,7 +14,7 @@ inline constexpr int kFp8BlockK =
 /// How a leaf joins the sum.
 enum class Join {
   add,      ///< fold: sum + leaf. A chain is the fold of its only leaf.
-  one,      ///< scaled, where all columns of a tile share their scale: fma(s[row], leaf, sum)
+  one,      ///< scaled, where 128 columns of a tile share their scale: fma(s[row], leaf, sum)
   columns,  ///< scaled, where each column has its own: fma(s[row] * s[column], leaf, sum)
 };
 inline constexpr int kJoins = 3;
@@ -28,7 +28,7 @@ inline constexpr int kRowThreads = 32;
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
   using namespace geometry;
-  std::array<Geometry, 13> all{};
+  std::array<Geometry, 16> all{};
   int i = 0;
   for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
   for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
@@ -38,22 +38,33 @@ inline constexpr auto kFp8Geometries = [] {
     all[i++] = pair(2, 1, n, false);
     all[i++] = pair(2, 1, n, true);
   }
+  // Two blocks of rows per group, whose leaves of 128 k take turns in the same registers.
+  all[i++] = tile(2, 2, 128);
+  all[i++] = pair(2, 2, 128, false);
+  all[i++] = pair(2, 2, 128, true);
   return all;
 }();
 
-/// Whether a geometry is compiled for segments of rows too: from few rows per group to many.
+/// Whether a geometry is compiled for segments of rows too: from few rows per group to many. Beside
+/// what a walk over groups keeps, two blocks of rows would spill.
 constexpr bool is_fp8_group_geometry(std::size_t index) {
   const Geometry& g = kFp8Geometries[index];
-  if (g.cluster > 1) return false;
-  return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128));
+  if (g.cluster > 1 || g.blocks > 1) return false;
+  return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128 || g.n == 192));
 }
 
-/// Whether there is a kernel: one scale for all columns of a tile wants tiles that 128 holds
-/// evenly.
+/// Whether there is a kernel: scales of 128 columns each want tiles that begin at a multiple of 64
+/// columns, and for two blocks of rows there are no registers for a scale per column.
 constexpr bool has_join(const Geometry& g, Join join) {
-  return join != Join::one || 128 % g.n == 0;
+  if (join == Join::columns) return g.blocks == 1;
+  return join == Join::add || 128 % g.n == 0 || g.n == 192;
 }
-/// The same over segments of rows, where 128x128 with a scale per column would spill registers.
+/// Whether it takes leaves of so many k blocks: two blocks of rows share the registers of a leaf, so
+/// that none may outlast its stage.
+constexpr bool takes_leaves(const Geometry& g, int leaf_blocks) {
+  return g.blocks == 1 || leaf_blocks == 1;
+}
+/// The same over segments of rows, where wide tiles with a scale per column would spill.
 constexpr bool has_group_join(std::size_t index, Join join) {
   const Geometry& g = kFp8Geometries[index];
   return is_fp8_group_geometry(index) && has_join(g, join) &&
@@ -77,20 +88,17 @@ struct Fp8Shape {
   int leaf_blocks = 1;    ///< k blocks of 128 per leaf
   bool from_c = false;    ///< the sum starts from fp32 C
   bool of_lines = false;  ///< under Join::add: the scales are those of whole lines
-  /// Under Join::one: those of a tile's rows are neighbours, in chunks of 16 bytes (RowCopies).
+  /// Under Join::one: those of a tile's rows are neighbours (RowCopies).
   bool in_rows = false;
   SideScales x, y;  ///< under Join::add of leaf 0, and with of_lines alone
 };
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
 ///
-///   scaled:      | boxes of D | kSlots slots: (kX scales of rows, kN or 1 of columns) fp32 | their
-///                  barriers |
-///   Join::add:   | boxes of D | kSlots slots: (kX scales of rows, kN of columns) fp32 | their
+///   Join::one:   | boxes of D | a slot per stage: (kX scales of rows, 1 or 2 of columns) fp32 |
+///   others:      | boxes of D | kSlots slots: (kX scales of rows, kN of columns) fp32 | their
 ///                  barriers |
 ///
-/// The scales of a leaf have a slot of their own, so that its stages are handed back before it
-/// joins; those of whole lines have one per tile, which is filled while the tile's leaves run.
 /// kReserved: bytes of static shared memory that the kernel has beside.
 template <Geometry kG, Join kJoinT, int kReserved = 0>
 struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
@@ -99,13 +107,33 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr bool kScaled = kJoin != Join::add;
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
+  /// Else a group asks for its next stage before a leaf joins, and has the answer behind it. With two
+  /// leaves that made it wait instead, and folds took a third longer.
+  static constexpr bool kLooksAhead = !kOverlaps;
+  /// Whether the groups start their stages in turn. Groups that happen to start together join
+  /// together as well, and the tensor core waits for both: 128x192 took 700 or 860 us for the same
+  /// product, by where a load stood. Two blocks per group lose 2 % by it.
+  static constexpr bool kTakesTurns =
+      kG.groups == 2 && kG.blocks == 1 && (!kOverlaps || (kJoin == Join::one && kG.n == 128));
+  /// Scales of columns per tile under Join::one: 192 columns are of two blocks of 128.
+  static constexpr int kColumnBlocks = kG.n > 128 ? 2 : 1;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
-  static constexpr int kColumnScales = kJoin == Join::one ? 4 : kG.n;  // one, in its 16 bytes
-  static constexpr int kSlotBytes = 4 * (Base::kX + kColumnScales);
-  static constexpr int kSlotRoom = kSlotBytes + 16;  ///< with two barriers
+  /// Whether the scales of a leaf come with its first stage, and share its barriers: each wait,
+  /// arrival and load per leaf takes time. A thread reads them before it starts the stage. Those of
+  /// a column each are read while the leaf joins, and those of whole lines behind all leaves: these
+  /// have slots with barriers of their own, so that no stage is handed back late.
+  static constexpr bool kStageScales = kJoin == Join::one;
+  /// A slot: (kX) scales of rows, then (kColumnScales) of columns, in whole chunks of 16 bytes.
+  static constexpr int kColumnScales = kJoin == Join::one ? kColumnBlocks : kG.n;
+  static constexpr int kSlotBytes = 4 * Base::kX + (4 * kColumnScales + 15) / 16 * 16;
+  static constexpr int kSlotRoom = kSlotBytes + (kStageScales ? 0 : 16);  ///< with two barriers
   static constexpr int staging(int boxes) { return kG.groups * boxes * Base::kBoxBytes; }
+  /// Stages that fit beside so many slots and boxes of D.
   static constexpr int ring_stages(int slots, int boxes) {
-    return kG.stages(false, staging(boxes) + slots * kSlotRoom + kReserved);
+    const int fixed = staging(boxes) + (kStageScales ? 0 : slots * kSlotRoom) + kReserved;
+    const int per_stage = Base::kStageBytes + 16 + (kStageScales ? kSlotRoom : 0);
+    const int fit = (sm90::kSharedBytes - kSharedAlignment - fixed) / per_stage;
+    return fit < 16 ? fit : 16;
   }
   static constexpr int kLeastSlots = kScaled ? 4 : 1;
   /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
@@ -113,10 +141,11 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales come early.
-  static constexpr int kSlots =
+  static constexpr int kOwnSlots =
       ring_stages(2 * kLeastSlots, kBoxes) == ring_stages(kLeastSlots, kBoxes) ? 2 * kLeastSlots
                                                                                : kLeastSlots;
-  static constexpr int kStages = ring_stages(kSlots, kBoxes);
+  static constexpr int kStages = ring_stages(kOwnSlots, kBoxes);
+  static constexpr int kSlots = kStageScales ? kStages : kOwnSlots;
   static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotRoom;
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;

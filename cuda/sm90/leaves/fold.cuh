@@ -11,9 +11,6 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Named barriers: whose turn it is to start a stage, of group 0 and of group 1.
-inline constexpr std::uint32_t kTurnBarrier = 6;
-
 /// Runs the stages of a tile's leaves and adds each leaf to the sum:
 ///
 ///   leaf = +0 -> [k 0..15] -> [k 16..31] -> ... -> [last k of the leaf];   sum = sum + leaf

@@ -67,6 +67,10 @@ using test::machine;
 inline void mbarrier_wait(std::uint32_t barrier, std::uint32_t parity) {
   machine.wait(barrier, parity);
 }
+inline bool mbarrier_try_wait(std::uint32_t barrier, std::uint32_t parity) {
+  machine.wait(barrier, parity);
+  return true;
+}
 inline void mbarrier_arrive(std::uint32_t barrier) { machine.arrive(barrier); }
 inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) { machine.arrive(barrier); }
 /// Addresses in the neighbour of a pair have the highest bit.

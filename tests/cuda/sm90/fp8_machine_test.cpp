@@ -145,12 +145,14 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
         // What has been handed back may be overwritten at once.
         auto* const memory = machine.shared.data();
         std::memset(memory + shared.x(stage), 0x7f, T::kStageBytes);
+        if (T::kStageScales) slots.overwrite(stage);
       };
       machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
         if (slots.owns(barrier)) {
           slots.wait(barrier, parity);
           return;
         }
+        if (T::kStageScales) slots.fill();
         const int stage = block % T::kStages;
         EXPECT_EQ(barrier, shared.full + 8 * stage);
         EXPECT_EQ(parity, static_cast<std::uint32_t>(block / T::kStages % 2));
@@ -168,29 +170,33 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       RingCursor<T::kSlots> next_slot;
       Accumulators<T> sum = {};
       const int leaf_blocks = seen.fp8.leaf_blocks;
-      Fp8Leaves<T>{shared, shape.k_blocks, leaf_blocks, group, cursor, next_slot, sum}.run();
+      Fp8Leaves<T>{shared,    shape.k_blocks, leaf_blocks, group,
+                   y0 % 128 != 0, cursor,     next_slot,   sum}
+          .run();
       if (T::kScaled) {
-        EXPECT_EQ(slots.turn, ceil_div(shape.k_blocks, leaf_blocks));
+        EXPECT_EQ(slots.turn, ceil_div(shape.k_blocks, T::kStageScales ? 1 : leaf_blocks));
       } else if (seen.fp8.of_lines) {
         multiply_by_lines<T>(shared, next_slot, shape.swapped, group, sum);
         EXPECT_EQ(slots.turn, 1);
       }
-      EXPECT_EQ(slots.read, thread % 32 == 0 ? slots.turn : 0);
+      const bool hands_back = !T::kStageScales && (thread % 32 == 0 || !T::kScaled);
+      EXPECT_EQ(slots.read, hands_back ? slots.turn : 0);
       EXPECT_EQ(block, shape.k_blocks);
       // Lane 0 hands a stage to the CTA of rank 0, and lane 1 to its neighbour.
       const int to = thread % 32;
       const bool own = to == static_cast<int>(machine.rank);
       EXPECT_EQ(released, own ? shape.k_blocks : 0);
       EXPECT_EQ(to_neighbour, to < T::kCluster && !own ? shape.k_blocks : 0);
-      for (int i = 0; i < T::kN / 2; ++i) {
-        const int t = thread % 128;
-        const int x = x0 + 64 * group + 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2);
-        const int y = y0 + 8 * (i / 4) + 2 * (t % 4) + i % 2;
+      for (int i = 0; i < T::kBlocks * T::kN / 2; ++i) {
+        const int t = thread % 128, at = i % (T::kN / 2), rows = group * T::kBlocks + i / (T::kN / 2);
+        const int x = x0 + 64 * rows + 16 * (t / 32) + t % 32 / 4 + 8 * (at / 2 % 2);
+        const int y = y0 + 8 * (at / 4) + 2 * (t % 4) + at % 2;
         if (x >= shape.x_rows || y >= shape.y_rows) continue;
         const float want = expected(p, d.swapped ? y : x, d.swapped ? x : y);
         ++all.outputs;
         all.different +=
-            arithmetic::bits_of(arithmetic::canonical(sum[0][i])) != arithmetic::bits_of(want);
+            arithmetic::bits_of(arithmetic::canonical(sum[rows - group * T::kBlocks][at])) !=
+            arithmetic::bits_of(want);
       }
     }
   }
@@ -204,9 +210,13 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
   if constexpr (has_join(kG, Join::one)) {
     if (d.join == Join::one) return run_tiles<Fp8Tile<kG, Join::one>>(p, d, seen, every);
   }
-  return run_tiles<Fp8Tile<kG, Join::columns>>(p, d, seen, every);
+  if constexpr (has_join(kG, Join::columns)) {
+    return run_tiles<Fp8Tile<kG, Join::columns>>(p, d, seen, every);
+  }
+  return {};
 }
 
+/// Those that a geometry does not take have a sentence, and no outputs.
 Compared run(const Given& x, int geometry, int every, Join* join = nullptr,
              int* in_rows = nullptr) {
   const Numbers numbers(x);
@@ -215,7 +225,10 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr,
   options.forced = geometry;
   Recorded& seen = record();
   auto d = decide_fp8(numbers.p, options);
-  EXPECT_TRUE(d.ok());
+  if (!d.ok()) {
+    EXPECT_GT(kFp8Geometries[static_cast<std::size_t>(geometry)].blocks, 1) << d.status().message();
+    return {};
+  }
   EXPECT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
   if (join != nullptr) *join = d->join;
   if (in_rows != nullptr) *in_rows += seen.fp8.in_rows ? 1 : 0;
@@ -249,6 +262,7 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
     for (const Given& g : all) {
       Join join{};
       const Compared found = run(g, i, 61, &join, &in_rows);
+      if (found.outputs == 0 && t.blocks > 1) continue;
       EXPECT_GT(found.outputs, 0);
       EXPECT_EQ(found.different, 0) << name(t) << " m " << g.m << " n " << g.n << " k " << g.k;
       outputs += found.outputs;
@@ -256,7 +270,9 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
     }
   }
   std::size_t kernels = 0;
-  for (const Geometry& t : kFp8Geometries) kernels += has_join(t, Join::one) ? 3 : 2;
+  for (const Geometry& t : kFp8Geometries) {
+    for (const Join join : {Join::add, Join::one, Join::columns}) kernels += has_join(t, join);
+  }
   EXPECT_EQ(seen.size(), kernels);  // each of them
   EXPECT_GT(outputs, 10000);
   EXPECT_GE(in_rows, 7);  // each tile whose columns can share a scale

@@ -14,13 +14,14 @@
 
 namespace detgemm::test {
 
-/// The slots of scales, for one consumer thread at a time: when it waits for one, those that bring
-/// scales have filled it, and other warps are taken to have read as this one has.
+/// The slots of scales, for one consumer thread at a time: when it waits for one, or for the stage
+/// that one comes with, those that bring scales have filled it, and other warps are taken to have
+/// read as this one has.
 template <class T>
 struct SlotMachine {
   const cuda::sm90::SharedLayout<T>& shared;
   int brought = 0, read = 0;  ///< arrivals
-  int turn = 0;               ///< slots that the consumer has waited for
+  int turn = 0;               ///< slots that have been filled
   /// Brings the scales of the next turn, as every thread that does so.
   std::function<void()> bring;
 
@@ -30,30 +31,43 @@ struct SlotMachine {
   static std::uint32_t parity_of(int turn) {
     return static_cast<std::uint32_t>(turn / T::kSlots % 2);
   }
+  std::uint32_t full(int slot) const {
+    return T::kStageScales ? shared.full + 8 * static_cast<std::uint32_t>(slot)
+                           : cuda::sm90::scales_full(shared, slot);
+  }
+  std::uint32_t empty(int slot) const {
+    return T::kStageScales ? shared.empty + 8 * static_cast<std::uint32_t>(slot)
+                           : cuda::sm90::scales_empty(shared, slot);
+  }
+  /// Barriers of stages are the test's, but for those that bring scales.
   bool owns(std::uint32_t barrier) const {
-    using namespace cuda::sm90;
-    return barrier >= scales_full(shared, 0) && barrier < scales_full(shared, T::kSlots);
+    if constexpr (T::kStageScales) return bringing;
+    return barrier >= full(0) && barrier < full(T::kSlots);
   }
 
-  /// What has been read may be overwritten at once.
   void arrive(std::uint32_t barrier) {
-    using namespace cuda::sm90;
     for (int slot = 0; slot < T::kSlots; ++slot) {
-      if (barrier == scales_full(shared, slot)) ++brought;
-      if (barrier != scales_empty(shared, slot)) continue;
+      if (barrier == full(slot)) ++brought;
+      if (barrier != empty(slot)) continue;
       ++read;
-      std::memset(machine.shared.data() + scale_slot(shared, slot), 0xff, T::kSlotBytes);
+      overwrite(slot);
     }
   }
+  /// What has been read may be overwritten at once.
+  void overwrite(int slot) {
+    std::memset(machine.shared.data() + cuda::sm90::scale_slot(shared, slot), 0xff, T::kSlotBytes);
+  }
   void wait(std::uint32_t barrier, std::uint32_t parity) {
-    using namespace cuda::sm90;
     if (bringing) {  // a slot begins empty, or was handed back
-      EXPECT_EQ(barrier, scales_empty(shared, slot_of(turn)));
+      EXPECT_EQ(barrier, empty(slot_of(turn)));
       EXPECT_EQ(parity, parity_of(turn) ^ 1U);
       return;
     }
-    EXPECT_EQ(barrier, scales_full(shared, slot_of(turn)));
+    EXPECT_EQ(barrier, full(slot_of(turn)));
     EXPECT_EQ(parity, parity_of(turn));
+    fill();
+  }
+  void fill() {
     const unsigned mine = threadIdx.x;
     brought = 0;
     bringing = true;
@@ -92,7 +106,9 @@ struct Bringers {
     each([&](auto&, auto& scales) { scales.begin(fp8, x_first, y_first, x_all, y_all); });
   }
   void bring(SlotMachine<T>& machine, const cuda::sm90::Fp8Shape& fp8) {
-    each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, scales); });
+    // A leaf's scales come with the first of its stages.
+    const bool is_first = !T::kStageScales || machine.turn % fp8.leaf_blocks == 0;
+    each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
     EXPECT_EQ(machine.brought, in_rows ? cuda::sm90::kRowThreads : cuda::sm90::kScaleThreads);
   }
 };
