@@ -39,7 +39,8 @@ LEAF, L2_BYTES = 128, 192 << 20
 SHAPES = ((2112, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048))
 ROWS = (64, 100, 128, 4096)
 VARIANTS = ("64x16", "64x32", "64x64", "64x128", "128x64", "128x96", "128x112", "128x128", "128x192",
-            "128x128-pair-x", "128x128-pair-y", "128x192-pair-x", "128x192-pair-y")
+            "128x128-pair-x", "128x128-pair-y", "128x192-pair-x", "128x192-pair-y", "256x128", "256x128-pair-y",
+            "256x128-pair-x")
 DTYPES = {torch.bfloat16: 0, torch.float32: 2, torch.float8_e4m3fn: 4}  # of detgemm_dtype_t
 RIVAL_OF = {"scaled": ("block", *deep.arms()), "fold": ("slow",), "chain": ("fast",)}
 

@@ -39,7 +39,7 @@ CAPACITY = 4096
 SHAPES = ((6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048))
 CONTRACTS = {"scaled": "scaled:128", "fold": "fold:128", "chain": "chain"}
 RIVALS = {"scaled": ("block", *deep.arms()), "fold": ("slow", "slow/each"), "chain": ("fast", "fast/each")}
-VARIANTS = ("64x16", "64x32", "64x64", "128x64", "128x128")
+VARIANTS = ("64x16", "64x32", "64x64", "128x64", "128x128", "128x192")
 
 GroupedOperands = struct("GroupedOperands", [*grouped_mm.GroupedOperands._fields_[1:], ("scale_a_group", I64),
                                              ("scale_b_group", I64)])

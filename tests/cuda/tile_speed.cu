@@ -238,7 +238,8 @@ void run_all() {
     e4m3<tile(2, 1, 128), Join::add>(p);
     e4m3<tile(2, 1, 192), Join::add>(p);
     e4m3<tile(2, 1, 128), Join::one>(p);
-    e4m3<tile(2, 1, 192), Join::columns>(p);
+    e4m3<tile(2, 1, 192), Join::one>(p);
+    e4m3<pair(2, 2, 128, true), Join::one>(p);
   }
 }
 

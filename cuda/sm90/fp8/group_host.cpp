@@ -120,9 +120,8 @@ Fp8Decision choose_fp8_groups(const GroupedArguments& given, const ScalePair& sc
       const Join join = join_of_groups(p, scales, t, swapped);
       if (!has_group_join(i, join)) continue;
       const bool wants = is_wanted(g, swapped);
-      const double time = predicted_fp8_group_time(t, join, p.all, rows, p.groups,
-                                                   p.kind == GroupKind::m_grouped, swapped,
-                                                   options.sms);
+      const double time = predicted_fp8_group_time(
+          t, join, p.all, rows, p.groups, p.kind == GroupKind::m_grouped, swapped, options.sms);
       const bool better =
           best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
       if (!better) continue;

@@ -21,10 +21,11 @@ constexpr double kMultiply =
 // Clocks per block of 128 k, whatever it holds, and for one behind which a leaf joins: with one
 // group, with two, with leaves of 192 columns, and with two blocks of rows per group.
 constexpr double kWait[4] = {153, 119, 119, 119};
-constexpr double kLeaf[4][kJoins] = {{167, 195, 593}, {95, 210, 694}, {140, 140, 817}, {115, 250, 0}};
-constexpr double kPair = 1.03;   // pairs of CTAs where L2 keeps up
-constexpr double kStore = 7.6;   // clocks of a tile's epilogue per column of a group
-constexpr double kStart = 1.65;  // us per launch
+constexpr double kLeaf[4][kJoins] = {
+    {167, 195, 593}, {95, 210, 694}, {140, 140, 817}, {115, 250, 0}};
+constexpr double kPair = 1.03;       // pairs of CTAs where L2 keeps up
+constexpr double kStore = 7.6;       // clocks of a tile's epilogue per column of a group
+constexpr double kStart = 1.65;      // us per launch
 constexpr double kMemoryRate = 4e6;  // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 3.0;
 constexpr double kOutputRate = 4e6;
@@ -49,9 +50,9 @@ double tile_clocks(const Geometry& t, Join join, const GemmArguments& g) {
 
 /// What a launch does, in bytes and tiles.
 struct Work {
-  double turns;    ///< tiles of the busiest multiprocessor
-  double memory;   ///< bytes of operands
-  double cache;    ///< bytes that multiprocessors fill their shared memory with
+  double turns;   ///< tiles of the busiest multiprocessor
+  double memory;  ///< bytes of operands
+  double cache;   ///< bytes that multiprocessors fill their shared memory with
   double outputs;
 };
 
@@ -77,10 +78,10 @@ double predicted_fp8_time(const Geometry& t, Join join, const GemmArguments& g, 
   const double clusters = std::ceil(tiles_x / t.cluster_x()) * std::ceil(tiles_y / t.cluster_y());
   const auto x_bytes = static_cast<double>(x) * static_cast<double>(g.k);
   const auto y_bytes = static_cast<double>(y) * static_cast<double>(g.k);
-  return time_of(t, join, g, swapped,
-                 {std::ceil(clusters / (sms / t.cluster)), x_bytes + y_bytes,
-                  x_bytes * tiles_y + y_bytes * tiles_x,
-                  static_cast<double>(x) * static_cast<double>(y)});
+  return time_of(
+      t, join, g, swapped,
+      {std::ceil(clusters / (sms / t.cluster)), x_bytes + y_bytes,
+       x_bytes * tiles_y + y_bytes * tiles_x, static_cast<double>(x) * static_cast<double>(y)});
 }
 
 double predicted_fp8_group_time(const Geometry& t, Join join, const GemmArguments& g,

@@ -103,7 +103,8 @@ struct TileScales {
 
 /// The same by one warp, where the scales of a tile's rows of a leaf are neighbours, in chunks of
 /// 16 bytes where they are aligned so. TMA would bring them in one copy, but its write may overtake
-/// loads of the scales that were there, which was seen on an H200: a fence per leaf would be needed.
+/// loads of the scales that were there, which was seen on an H200: a fence per leaf would be
+/// needed.
 template <class T>
 struct RowCopies {
   const float* x;  ///< four lines of this lane, of each 128
@@ -139,9 +140,9 @@ struct RowCopies {
   }
 };
 
-/// The slots of a CTA as a thread fills them: one per stage, with the barriers of the stage, or some
-/// with barriers of their own. Those are filled as soon as their last scales have been read, so that
-/// nobody waits for memory when a leaf ends, or when the leaves of a tile end.
+/// The slots of a CTA as a thread fills them: one per stage, with the barriers of the stage, or
+/// some with barriers of their own. Those are filled as soon as their last scales have been read,
+/// so that nobody waits for memory when a leaf ends, or when the leaves of a tile end.
 template <class T>
 struct ScaleSlots {
   RingCursor<T::kSlots> cursor{0, 1};  // slots begin empty

@@ -30,7 +30,8 @@ struct SegmentTile {
 ///   tile     0 1 2 3     4 5   6 7 8     rows of a group first, then the next weights
 ///
 /// Where a group has more rows of tiles than kBand, the weights of its first kBand come before the
-/// rows behind them: what runs at one time reads a block of both, which L2 holds. A CTA takes tile blockIdx.x and every `step`-th behind it.
+/// rows behind them: what runs at one time reads a block of both, which L2 holds. A CTA takes tile
+/// blockIdx.x and every `step`-th behind it.
 struct SegmentWalk {
   const RowSegment* table;
   int groups;

@@ -134,14 +134,15 @@ struct Fp8Leaves {
   RingCursor<T::kStages>& cursor;
   RingCursor<T::kSlots>& slots;
   Accumulators<T>& sum;
-  int running = -1;  ///< the stage that was started last
+  int running = -1;    ///< the stage that was started last
   bool there = false;  ///< the next stage, if that is known
 
   using Leaf = float[T::kN / 2];  // (64, kN) per group
   using Factors = RowFactors<T>;
 
   __device__ __forceinline__ void wait_for_stage() {
-    if (!T::kLooksAhead || !there) ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+    if (!T::kLooksAhead || !there)
+      ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
   }
   /// Asks whether the next stage is there: the answer comes while a leaf joins.
   __device__ __forceinline__ void look_ahead(bool more) {

@@ -59,8 +59,8 @@ constexpr bool has_join(const Geometry& g, Join join) {
   if (join == Join::columns) return g.blocks == 1;
   return join == Join::add || 128 % g.n == 0 || g.n == 192;
 }
-/// Whether it takes leaves of so many k blocks: two blocks of rows share the registers of a leaf, so
-/// that none may outlast its stage.
+/// Whether it takes leaves of so many k blocks: two blocks of rows share the registers of a leaf,
+/// so that none may outlast its stage.
 constexpr bool takes_leaves(const Geometry& g, int leaf_blocks) {
   return g.blocks == 1 || leaf_blocks == 1;
 }
@@ -107,8 +107,8 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr bool kScaled = kJoin != Join::add;
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
-  /// Else a group asks for its next stage before a leaf joins, and has the answer behind it. With two
-  /// leaves that made it wait instead, and folds took a third longer.
+  /// Else a group asks for its next stage before a leaf joins, and has the answer behind it. With
+  /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
   /// Whether the groups start their stages in turn. Groups that happen to start together join
   /// together as well, and the tensor core waits for both: 128x192 took 700 or 860 us for the same

@@ -170,8 +170,8 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       RingCursor<T::kSlots> next_slot;
       Accumulators<T> sum = {};
       const int leaf_blocks = seen.fp8.leaf_blocks;
-      Fp8Leaves<T>{shared,    shape.k_blocks, leaf_blocks, group,
-                   y0 % 128 != 0, cursor,     next_slot,   sum}
+      Fp8Leaves<T>{shared,        shape.k_blocks, leaf_blocks, group,
+                   y0 % 128 != 0, cursor,         next_slot,   sum}
           .run();
       if (T::kScaled) {
         EXPECT_EQ(slots.turn, ceil_div(shape.k_blocks, T::kStageScales ? 1 : leaf_blocks));
@@ -188,7 +188,8 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
       EXPECT_EQ(released, own ? shape.k_blocks : 0);
       EXPECT_EQ(to_neighbour, to < T::kCluster && !own ? shape.k_blocks : 0);
       for (int i = 0; i < T::kBlocks * T::kN / 2; ++i) {
-        const int t = thread % 128, at = i % (T::kN / 2), rows = group * T::kBlocks + i / (T::kN / 2);
+        const int t = thread % 128, at = i % (T::kN / 2),
+                  rows = group * T::kBlocks + i / (T::kN / 2);
         const int x = x0 + 64 * rows + 16 * (t / 32) + t % 32 / 4 + 8 * (at / 2 % 2);
         const int y = y0 + 8 * (at / 4) + 2 * (t % 4) + at % 2;
         if (x >= shape.x_rows || y >= shape.y_rows) continue;

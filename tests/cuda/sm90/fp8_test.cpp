@@ -364,7 +364,8 @@ TEST(Fp8, ForcedTilesTakeWhatTilesTake) {
   longer.reduction.leaf_k = 256;
   const std::string last = fp8_kernels()[static_cast<std::size_t>(kElements - 1)].name;
   EXPECT_EQ(last, "256x128-pair-x");
-  EXPECT_NE(refusal(arguments(longer), kElements - 1).find("has to be 128 long"), std::string::npos);
+  EXPECT_NE(refusal(arguments(longer), kElements - 1).find("has to be 128 long"),
+            std::string::npos);
   Given columns;
   columns.per_a = columns.per_b = 1;
   EXPECT_NE(refusal(arguments(columns), kElements - 1).find("scale per column"), std::string::npos);
