@@ -26,7 +26,8 @@ constexpr const char* kNeedsRows =
     "rows at multiples of 16 bytes";
 constexpr const char* kNeedsStack =
     "it reads rows through TMA: A and B need rows of products, and groups, at multiples of 16 "
-    "bytes, and all arrays extents below 2^30";
+    "bytes, all arrays extents below 2^30, and segments of products groups of C and D that are a "
+    "whole number of rows apart";
 
 /// Arrays of groups that are one array, whose row g * step + i is row i of group g.
 struct Stack {

@@ -126,7 +126,7 @@ TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
     for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
       for (const std::int64_t m : {1, 3, 64, 100, 129, 300}) {
         for (const int which : {1, 2, 3, 4, 7}) {  // bits: A, D, B
-          Setup s;
+          grouped_tests::Setup s;
           s.contract = contract;
           s.kind = kind;
           s.seed = ++seed;
@@ -171,7 +171,7 @@ TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
 TEST(GroupedDevice, OddRowsOfABatchHaveTheBitsOfTheirSlices) {
   for (const std::int64_t groups : {2, 24}) {
     for (const char* contract : {"hopper/bf16/chain->bf16", "hopper/bf16/tree:64->bf16"}) {
-      Setup s;
+      grouped_tests::Setup s;
       s.contract = contract;
       s.sizes.assign(static_cast<std::size_t>(groups), 0);
       s.m = 100, s.n = 128, s.k = 777;
