@@ -33,8 +33,10 @@ Result<Decision> decide_multiplication(const GemmArguments& g, Arithmetic arithm
   if (const Decision* known = recall.find(q)) return *known;
   const Choice choice = row_of(q.family).choose(q);
   if (choice.why_not != nullptr) return refusal(q, choice.why_not);
-  recall.keep(q, choice.decision);
-  return choice.decision;
+  Decision decision = choice.decision;
+  decision.us = choice.us;
+  recall.keep(q, decision);
+  return decision;
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ struct Decision {
   bool snaps_a = false, snaps_b = false;  ///< ... the operand is snapped first, into workspace
   bool splits = false;                    ///< under snap3 ...
   DType operands = DType::bf16;           ///< ... whose operands have this type
+  double us = 0;  ///< what the model of time expects of the multiplication, where it compares
 };
 
 /// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a

@@ -13,7 +13,7 @@ For each, the median microseconds per call over alternated blocks of CUDA graphs
   batched   GroupedPlan of the cuda backend, kind `batched`
   torch     torch.bmm(out=)
 
-with --variants also a loop of plans, and every tile of the grouped kernels by its name. All outputs of the first set of
+with --variants also a loop of plans, gather, and every tile of the grouped kernels by its name. All outputs of the first set of
 arrays are compared with a Plan for each product, bit by bit: a difference, or nothing to compare, ends the program with status 1.
 """
 import argparse
@@ -32,7 +32,7 @@ from grouped_mm import I64, PTR, SIZE
 
 BATCHED = 0
 CONTRACT = "hopper/bf16/chain->bf16"
-VARIANTS = ("loop", *grouped_mm.VARIANTS)
+VARIANTS = ("loop", "gather", *grouped_mm.VARIANTS)
 
 
 class Library(grouped_mm.Library):

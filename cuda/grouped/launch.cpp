@@ -15,6 +15,7 @@
 #include "cuda/simt/grouped.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 
 namespace detgemm::cuda {
@@ -55,6 +56,22 @@ std::int64_t rows_of_all(GroupKind kind, std::int64_t m, std::int64_t groups) {
 int gather_grid(GroupKind kind, std::int64_t m, std::int64_t n, std::int64_t groups, int sms) {
   return grid_of(rows_of_all(kind, m, groups), groups, n, sm90::kGatherTile, sm90::kGatherCtasPerSm,
                  sms);
+}
+
+/// Microseconds that a batch takes as launches of its single products. 128 short ones took 344, and
+/// 24 that realign rows took 413, 17 each (bench/results/2026-11-23-h200-batched.md).
+double predicted_loop_time(const Decision& one, std::int64_t groups) {
+  constexpr double kLeast = 2.7, kLeastCopied = 12;
+  const bool copied = one.family == Family::realign || one.packs_a || one.packs_b;
+  return static_cast<double>(groups) * std::max(one.us, copied ? kLeastCopied : kLeast);
+}
+
+/// The same in one launch of gather.
+double predicted_gather_time(const GroupedArguments& p, int sms) {
+  const std::int64_t down = ceil_div(p.all.m, sm90::kGatherTile);
+  const std::int64_t across = ceil_div(p.all.n, sm90::kGatherTile);
+  const double tiles = static_cast<double>(p.groups) * static_cast<double>(down) * across;
+  return sm90::predicted_gather_time(tiles, p.all.k, sms);
 }
 
 Status refusal(const GroupKernel& forced, const char* why) {
@@ -112,9 +129,14 @@ Result<GroupedDecision> decide_groups(const GroupedArguments& p, Arithmetic arit
   if (may(GroupWay::loop) && p.kind == GroupKind::batched && p.groups <= kMaxLoop) {
     const auto one = decide(arguments_of_group(p, 0), arithmetic, input, options);
     if (!one) return one.status();
-    d.way = GroupWay::loop;
-    d.one = *one;
-    return d;
+    // Operands that are snapped first are left to the plans, which do it.
+    const bool may_gather = may(GroupWay::gather) && arithmetic == Arithmetic::hopper;
+    if (!may_gather ||
+        predicted_loop_time(*one, p.groups) <= predicted_gather_time(p, options.sms)) {
+      d.way = GroupWay::loop;
+      d.one = *one;
+      return d;
+    }
   }
   if (by == Arithmetic::hopper) {
     d.way = GroupWay::gather;

@@ -13,7 +13,8 @@
 ///   way      what runs                                             takes
 ///   tiles    sm90/grouped: one launch, TMA and wgmma                chains of hopper
 ///   loop     a launch per group, by the kernels of single products  batched, up to kMaxLoop groups
-///   gather   one launch of ordinary loads and mma.sync              all of hopper
+///   gather   one launch of ordinary loads and mma.sync              all of hopper; of a batch that
+///                                                                   both take, if it is faster
 ///   simt     one launch on CUDA cores                               all of ieee_fma
 ///
 /// Offsets are read on the device alone. Snapped operands are multiplied as those of hopper, or of

@@ -58,17 +58,20 @@ class Arrays {
     const bool many_a = s.kind == GroupKind::batched || s.kind == GroupKind::m_masked;
     const bool many_b = s.kind != GroupKind::k_grouped && !s.shared_b;
     const bool many_d = s.kind != GroupKind::m_grouped;
-    const Shape sa = shape_of(m, k, s.op_a, s.pad, in);
-    const Shape sb = shape_of(k, s.n, s.op_b, s.pad, in);
     // Interleaved: row i of group g is line i * groups + g.
+    Shape sa = shape_of(m, k, s.op_a, s.pad, in);
+    Shape sb = shape_of(k, s.n, s.op_b, s.pad, in);
     Shape sd = shape_of(m, s.n, Op::none, s.pad, out);
-    if (many_d) x.group.d = sd.elements;
-    if (many_d && s.interleaved) {
-      x.group.d = sd.view.row_stride;
-      sd.view.row_stride *= groups;
-    }
-    x.group.a = many_a ? sa.elements : 0;
-    x.group.b = many_b ? sb.elements : 0;
+    const auto place = [&](Shape& shape, bool many, bool interleaved) {
+      if (!many) return std::int64_t{0};
+      if (!interleaved) return shape.elements;
+      const std::int64_t line = shape.view.row_stride;
+      shape.view.row_stride *= groups;
+      return line;
+    };
+    x.group.a = place(sa, many_a, s.interleaved_a);
+    x.group.b = place(sb, many_b, s.interleaved_b);
+    x.group.d = place(sd, many_d, s.interleaved);
     x.group.c = spec.gemm.reads_c() ? x.group.d : 0;
     x.group.bias = s.bias ? s.n : 0;
     test::Random random(s.seed);
@@ -179,6 +182,7 @@ std::string text_of(const Setup& s) {
          " " + std::string(name(s.op_b)) + " pad " + std::to_string(s.pad) + " shift " +
          std::to_string(s.shift) + " " + std::string(name(s.type)) +
          (s.shared_b ? " shared B" : "") + (s.interleaved ? " interleaved" : "") +
+         (s.interleaved_a ? " interleaved A" : "") + (s.interleaved_b ? " interleaved B" : "") +
          (s.bias ? " bias" : "") + (s.continues ? " continue" : "") +
          (s.in_place ? " in place" : "") + " beta " + std::to_string(s.beta) + " seed " +
          std::to_string(s.seed);

@@ -26,9 +26,10 @@ struct Setup {
   std::int64_t pad = 0;    ///< elements between rows (or columns) of every array
   std::int64_t shift = 0;  ///< elements by which A, B and C are displaced
   OffsetType type = OffsetType::i32;
-  bool shared_b = false;      ///< one B for all groups
-  bool interleaved = false;   ///< groups of D lie within each other's rows
-  std::optional<DType> bias;  ///< every group has its own
+  bool shared_b = false;                              ///< one B for all groups
+  bool interleaved = false;                           ///< groups of D lie within each other's rows
+  bool interleaved_a = false, interleaved_b = false;  ///< and those of A and B
+  std::optional<DType> bias;                          ///< every group has its own
   float beta = 0.0F;
   bool continues = false;
   bool in_place = false;  ///< C is D

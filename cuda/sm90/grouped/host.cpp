@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cuda/sm90/grouped/kernels.hpp"
 #include "cuda/sm90/host/boxes.hpp"
@@ -24,8 +25,9 @@ constexpr const char* kNeedsRows =
     "segments begin at any row, and TMA takes C and D whose columns run along memory only from "
     "rows at multiples of 16 bytes";
 constexpr const char* kNeedsStack =
-    "it reads rows through TMA: A and B need rows of products at multiples of 16 bytes, all arrays "
-    "extents below 2^30, and groups of A, C and D a whole number of rows between them";
+    "it reads rows through TMA: A and B need rows of products, and groups, at multiples of 16 "
+    "bytes, all arrays extents below 2^30, and segments of products groups of C and D that are a "
+    "whole number of rows apart";
 
 /// Arrays of groups that are one array, whose row g * step + i is row i of group g.
 struct Stack {
@@ -59,11 +61,25 @@ bool is_chain(const GemmArguments& g) {
   return single && (g.k == 0 || !g.continue_from_c);
 }
 
+/// Whether no output of one group lies in what another reads as C: see may_store_twice.
+bool groups_may_store_twice(const GroupedArguments& p) {
+  const GemmArguments& g = p.all;
+  if (!reads_c(g)) return true;
+  const auto end = [&](const void* data, const Strides& s, std::int64_t distance,
+                       std::int64_t bytes) {
+    const std::int64_t last = (g.m - 1) * s.row + (g.n - 1) * s.col + (p.groups - 1) * distance;
+    return reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>((last + 1) * bytes);
+  };
+  return end(g.c, g.cs, p.distance.c, p.c_bytes) <= reinterpret_cast<std::uintptr_t>(g.d) ||
+         end(g.d, g.ds, p.distance.d, p.d_bytes) <= reinterpret_cast<std::uintptr_t>(g.c);
+}
+
 /// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
-Roles roles_of(const GemmArguments& g, const Problem& p, const Geometry& t) {
+Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
+  const GemmArguments& g = all.g;
   const RingC c = ring_c(g, p, t);
   const bool ring_32 = c.stages > 0 && !c.is_16;
-  const bool by_tma = lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+  const bool by_tma = !all.d_spread && lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
   if ((by_tma && !ring_32) || g.n == 1) return Roles::any;
   return g.ds.col == 1 ? Roles::straight : Roles::any;
 }
@@ -96,7 +112,9 @@ cudaError_t make_group_map(const Operand& o, DType type, std::int64_t k, std::in
   s.extent[o.mn_major ? 0 : 1] = static_cast<std::uint64_t>(rows);
   s.extent[2] = static_cast<std::uint64_t>(count);
   s.stride[0] = static_cast<std::uint64_t>(o.ld) * 2;
-  // A matrix by itself has no distance to another; any that is legal and far enough will do.
+  // A matrix by itself has no distance to another; any that is legal and far enough will do. That
+  // of several may be less than a row: TMA takes strides in any order, as the boxes of several
+  // blocks of k do.
   const std::int64_t lines = o.mn_major ? k : rows;
   s.stride[1] =
       static_cast<std::uint64_t>(count > 1 ? distance : std::min(o.ld * lines, kMaxStride / 2)) * 2;
@@ -114,10 +132,16 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   const Stack a(one.as.row, one.m, p.distance.a, p.groups);
   const Stack d(one.ds.row, one.m, p.distance.d, p.groups);
   const Stack c(one.cs.row, one.m, p.distance.c, p.groups);
-  all.g.m = d.rows(one.m, p.groups);
+  // Groups of other kinds end where offsets say, and have no matrix of their own in a map.
+  const bool may_spread = p.kind == GroupKind::batched || p.kind == GroupKind::m_masked;
+  const bool d_stacks = d.ok && (!reads_c(one) || (c.ok && (c.step == d.step || p.groups == 1)));
+  all.d_spread = may_spread && !d_stacks;
+  if (!all.d_spread) {
+    all.g.m = d.rows(one.m, p.groups);
+    all.g.ds.row = d.stride;
+    all.g.cs.row = c.stride;
+  }
   all.g.as.row = a.stride;
-  all.g.ds.row = d.stride;
-  all.g.cs.row = c.stride;
   all.g.reduction = {};
   const std::int64_t a_rows = a.rows(one.m, p.groups);
   all.a = make_operand(one.a, a_rows, one.k, a.stride, one.as.col);
@@ -137,15 +161,12 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   const auto fits = [&](const Operand& o) {
     return aligned16(o.data, o.ld) && o.rows < kMaxRows && o.ld > 0 && o.ld < kMaxStride;
   };
-  const bool stacks =
-      a.ok && d.ok && (!reads_c(one) || (c.ok && (c.step == d.step || p.groups == 1)));
+  const bool a_spread = may_spread && !a.ok;
+  const bool stacks = (a.ok || a_spread) && (d_stacks || all.d_spread);
   const bool small = one.k < kMaxRows && one.n < kMaxRows && all.g.m < kMaxRows && one.m > 0 &&
                      p.groups < kMaxRows / ceil_div(one.n, 8) &&
                      ceil_div(all.g.m, 8) + p.groups < kMaxRows / ceil_div(one.n, 8);
   const bool reads = one.k > 0;
-  // TMA wants strides that grow from dimension to dimension.
-  const std::int64_t b_lines = all.b.mn_major ? one.k : one.n;
-  const bool apart = all.b_count == 1 || all.b_distance >= all.b.ld * b_lines - all.b.ld;
   all.by_k = by_k;
   all.k = by_k ? ceil_div(one.k, p.groups) : one.k;
   if (by_k) {
@@ -155,8 +176,12 @@ StackedGroups stack_groups(const GroupedArguments& p) {
     all.shape.d_step = static_cast<int>(d.step);
     return all;
   }
-  const bool lies = !reads || (!all.a.mn_major && fits(all.a) && fits(all.b) && apart &&
-                               all.b_distance % 8 == 0 && all.b_distance < kMaxStride);
+  const auto steps = [](std::int64_t distance) {
+    return distance % 8 == 0 && distance < kMaxStride;
+  };
+  if (a_spread) all.a_distance = p.distance.a;
+  const bool lies = !reads || (!all.a.mn_major && fits(all.a) && fits(all.b) &&
+                               steps(all.a_distance) && steps(all.b_distance));
   if (!stacks || !small || !lies) {
     all.why_not = kNeedsStack;
     return all;
@@ -168,9 +193,15 @@ StackedGroups stack_groups(const GroupedArguments& p) {
     return all;
   }
   all.shape.a_step = static_cast<int>(a.step);
-  all.shape.d_step = static_cast<int>(d.step);
+  all.shape.a_spread = a_spread ? 1 : 0;
   all.shape.b_step = all.b_count > 1 ? 1 : 0;
-  all.shape.overlaps = any_row && may_store_twice(all.g);
+  if (all.d_spread) {
+    all.shape.c_distance = p.distance.c * p.c_bytes;
+    all.shape.d_distance = p.distance.d * p.d_bytes;
+  } else {
+    all.shape.d_step = static_cast<int>(d.step);
+  }
+  all.shape.overlaps = any_row && groups_may_store_twice(p);
   return all;
 }
 
@@ -194,7 +225,8 @@ namespace {
 /// end of a group is stored output by output if the weights take the x side: 256x128 took 182 us
 /// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end
 /// alike, and a cut tile is that of a group smaller than it, or one that may not overlap another.
-Many many_of(const StackedGroups& all, int tokens, int box) {
+/// Where D is spread all of a tile is stored so, unless its lines run along y.
+Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
   constexpr int kSizes = 16;
   constexpr std::int64_t kPlaces = 64;
   const auto average = static_cast<double>(all.average);
@@ -215,6 +247,16 @@ Many many_of(const StackedGroups& all, int tokens, int box) {
   } else if (!all.shape.overlaps || all.average < tokens) {
     // The pieces of a tile are staged whether they hold rows or not.
     many.apart = std::max(static_cast<double>(all.average % tokens), tokens / 4.0) / tiles;
+  }
+  if (all.d_spread) {
+    const Strides& lines = all.g.ds;
+    many.on_x = true;
+    many.apart = (swapped ? lines.row : lines.col) == 1 ? 0.0 : tokens;
+  }
+  if (all.shape.a_spread == 1) {  // boxes are no higher than a group, and each ends with its own
+    const double behind = tiles * tokens - average;
+    if (!all.shape.overlaps && all.average > tokens) many.missing = behind / tiles;
+    return many;
   }
   // The last tile of each group; others lie further in front.
   const auto places = std::min(all.groups, kPlaces);
@@ -245,13 +287,14 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
     for (const bool swapped : {false, true}) {
       if (swapped && all.by_k) continue;  // D and C are rows of fp32, as a rule
       const Problem p = problem_of(all, swapped);
-      if (swapped && roles_of(all.g, p, t) == Roles::straight) continue;
+      if (swapped && roles_of(all, p, t) == Roles::straight) continue;
       const std::int64_t x = swapped ? n : rows;
       const std::int64_t y = swapped ? rows : n;
-      // Boxes are as high as tiles, also where a group has fewer rows.
-      const std::int64_t loaded = std::max<std::int64_t>(x, t.load);
+      // Boxes are as high as tiles, also where a group has fewer rows, unless A is spread.
+      const bool lower = all.shape.a_spread == 1 && !swapped;
+      const std::int64_t loaded = lower ? x : std::max<std::int64_t>(x, t.load);
       const int tokens = swapped ? t.n : t.x();
-      const Many many = many_of(all, tokens, swapped ? t.n : t.load);
+      const Many many = many_of(all, swapped, tokens, swapped ? t.n : t.load);
       const double time = predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, many);
       if (best.why_not == nullptr && time >= best.us) continue;
       best.why_not = nullptr;
@@ -309,12 +352,29 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   const Problem p = problem_of(all, d.swapped);
   const Call call{all.g, options, nullptr};
   LaunchShape shape = shape_of(d, p, call);
+  GroupedShape groups = all.shape;
+  if (all.d_spread) {  // no map has C or D of all groups
+    shape.c.copied = all.g.continue_from_c;
+    if (!shape.c.copied) shape.c = {};
+    set_finish(true, all.g, shape);
+    shape.d_by_tma = false;
+    if (!groups_may_store_twice(arguments)) {
+      shape.x_last = shape.y_last = std::numeric_limits<int>::max();
+    }
+  }
   LaunchMaps maps;
   if (all.g.k > 0) {
+    const bool a_spread = groups.a_spread == 1;
     const auto make = [&](bool tokens, int box_rows, CUtensorMap* map) {
-      return tokens ? make_group_map(all.a, d.input, all.g.k, all.a.rows, 1, 0, box_rows, map)
-                    : make_group_map(all.b, d.input, all.g.k, all.b.rows, all.b_count,
-                                     all.b_distance, box_rows, map);
+      if (!tokens) {
+        return make_group_map(all.b, d.input, all.g.k, all.b.rows, all.b_count, all.b_distance,
+                              box_rows, map);
+      }
+      int rows = box_rows;
+      if (a_spread) rows = static_cast<int>(std::min<std::int64_t>(rows, all.a.rows));
+      groups.a_missing = (box_rows - rows) * t.depth * kBlockK * 2;
+      return make_group_map(all.a, d.input, all.g.k, all.a.rows, a_spread ? all.groups : 1,
+                            all.a_distance, rows, map);
     };
     if (const auto e = make(!d.swapped, t.load, &maps.x); e != cudaSuccess) return e;
     if (const auto e = make(d.swapped, t.n, &maps.y); e != cudaSuccess) return e;
@@ -329,7 +389,6 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   }
   // A group may have no products, and then a NaN of C becomes canonical by a multiplication by 1.
   if (all.by_k && all.g.continue_from_c && shape.in_registers) shape.finishes = true;
-  GroupedShape groups = all.shape;
   groups.lags = !all.by_k && d.raster.tiles() * ceil_div(all.expected, all.average) > d.grid;
   GroupedArguments device = arguments;
   device.all.reduction = {};

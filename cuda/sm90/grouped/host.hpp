@@ -12,17 +12,20 @@
 namespace detgemm::cuda::sm90 {
 
 /// The arrays of all groups as the kernel sees them: those of A, C and D stacked into one array
-/// each, and B as a matrix per group.
+/// each, and B as a matrix per group. Arrays of a batch that do not stack are spread
+/// (GroupedShape).
 struct StackedGroups {
   GemmArguments g;  ///< m: rows of D, stacked; row strides also where groups have one row
-  Operand a, b;     ///< a.rows: rows of A, stacked; b.rows: N
+  Operand a, b;     ///< a.rows: rows of A, stacked, or of one group where A is spread; b.rows: N
+  std::int64_t a_distance = 0;  ///< elements from a group's A to the next, where it is spread
   std::int64_t b_distance = 0;  ///< elements from a group's B to the next; 0: there is one B
   std::int64_t b_count = 1;
   GroupedShape shape;
   std::int64_t average = 0;   ///< rows per group that are expected
   std::int64_t expected = 0;  ///< rows of all groups, with one more for each that may be cut
   std::int64_t groups = 0;
-  bool spread = false;            ///< offsets say how rows are spread
+  bool spread = false;            ///< offsets say how rows are spread over groups
+  bool d_spread = false;          ///< C and D are spread in memory, and no map describes them
   bool by_k = false;              ///< groups are segments of products
   std::int64_t k = 0;             ///< products per group that are expected
   const char* why_not = nullptr;  ///< the rule by which the kernels do not take the arrays, or null

@@ -39,16 +39,17 @@ __device__ __forceinline__ void produce_jobs(const SharedLayout<T>& shared, cons
                                              bool starts_from_c) {
   constexpr int kRows = kIsX ? T::kXLoad : T::kN;
   constexpr bool kMn = kIsX ? T::kXMn : T::kYMn;
-  constexpr std::uint32_t kBytes = T::kDepth * (kIsX ? T::kXBytes : T::kYBytes);
   const CUtensorMap& map = kIsX ? maps.x : maps.y;
   const bool tokens = T::kByK || kIsX != shape.swapped;
+  const std::uint32_t bytes =
+      T::kDepth * (kIsX ? T::kXBytes : T::kYBytes) - (tokens ? s.a_missing : 0);
   JobRing<T> ring(shared);
   RingCursor<T::kStages> cursor;
   cursor.parity = 1;
   TileJob job;
   while (ring.take(job, false)) {
     const int row = kIsX ? job.x_from : job.y_from;
-    const int z = tokens ? 0 : job.group * s.b_step;
+    const int z = job.group * (tokens ? s.a_spread : s.b_step);
     const auto bring_c = [&] {
 #pragma unroll 1
       for (int part = 0; part < shape.c.stages; ++part) {
@@ -70,7 +71,7 @@ __device__ __forceinline__ void produce_jobs(const SharedLayout<T>& shared, cons
     for (int block = 0; block < blocks; block += T::kDepth) {
       ptx::mbarrier_wait(shared.empty + 8 * cursor.stage, cursor.parity);
       const std::uint32_t full = shared.full + 8 * cursor.stage;
-      ptx::mbarrier_arrive_expect_tx(full, kBytes);
+      ptx::mbarrier_arrive_expect_tx(full, bytes);
       load_group_stage<kRows, T::kDepth, kMn>(
           map, kIsX ? shared.x(cursor.stage) : shared.y(cursor.stage), row,
           (T::kByK ? job.k_begin : 0) + block * kBlockK, z, full);
@@ -150,6 +151,8 @@ __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, cons
     of_group.d_by_tma = shape.d_by_tma && whole;
     GemmArguments g = p.all;
     g.bias = moved(g.bias, job.group * p.distance.bias, p.bias_bytes);
+    g.c = moved(g.c, job.group * s.c_distance, 1);
+    g.d = moved(g.d, job.group * s.d_distance, 1);
     Accumulators<T> acc;  // (64 * kBlocks, kN)
     TileBias<T> bias;
     if constexpr (T::kLoadsBiasEarly) {

@@ -51,11 +51,19 @@ static_assert(sizeof(TileJob) == 48, "A job is stored and loaded as three pieces
 
 /// What a launch over groups adds to LaunchShape. Groups are stacked: group g begins at row
 /// g * step of an array, or, where its segment is in the offsets, at its beginning.
+///
+/// Groups of a batch that are no stack, such as heads between those of other tokens, are spread:
+/// steps are 0 and rows count from 0 in each group. A is then a matrix per group of its map, as B
+/// is. C and D are reached from the group's own addresses, by ordinary loads and stores.
 struct GroupedShape {
   int a_step = 0;     ///< rows of A from a group to the next
   int d_step = 0;     ///< the same of D and C
-  int b_step = 0;     ///< 1: every group has a B, 0: they share one
-  bool lags = false;  ///< CTAs are expected to have several tiles (see Stagger)
+  int a_spread = 0;   ///< 1: groups of A are spread
+  int a_missing = 0;  ///< bytes of a stage of A that its boxes leave out: rows that no group has
+  std::int64_t c_distance = 0,
+               d_distance = 0;  ///< bytes to the next group, where C and D are spread
+  int b_step = 0;               ///< 1: every group has a B, 0: they share one
+  bool lags = false;            ///< CTAs are expected to have several tiles (see Stagger)
   /// The last tile of a group that has as many rows begins earlier, so that it ends with the group
   /// and is stored through TMA. What two tiles hold is stored twice, with the same bits.
   bool overlaps = false;

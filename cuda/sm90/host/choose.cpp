@@ -223,7 +223,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
   const double tile = steps * together(tensor, fill) * steps_of_pair +
                       kBehind * behind * together(tensor, fill) + kTileClocks +
-                      kBoxClocks * t.blocks * boxes + (swapped ? kApart * many.apart * t.x() : 0);
+                      kBoxClocks * t.blocks * boxes +
+                      (swapped || many.on_x ? kApart * many.apart * (swapped ? t.x() : t.n) : 0);
   const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =
@@ -242,6 +243,12 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *
          (swapped ? kSwapped : 1) * (t.groups == 3 ? kThree : 1);
+}
+
+/// Waves of tiles, each with a block of 32 k at a time.
+double predicted_gather_time(double tiles, std::int64_t k, int sms) {
+  const double waves = std::ceil(tiles / sms);  // two CTAs of a multiprocessor take turns
+  return 3.0 + waves * static_cast<double>(ceil_div(k, 32)) * model::kGatherBlock;
 }
 
 namespace {
@@ -358,20 +365,13 @@ struct Candidate {
   }
 };
 
-/// Microseconds of the gather kernel: waves of tiles, each with a block of 32 k at a time.
-double predicted_gather_time(const Question& q) {
-  const double tiles = static_cast<double>(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile));
-  const double waves = std::ceil(tiles / q.sms);  // two CTAs of a multiprocessor take turns
-  return 3.0 + waves * static_cast<double>(ceil_div(q.k, 32)) * model::kGatherBlock;
-}
-
 /// Gather has one kernel, so there is nothing to choose or to force.
 Choice choose_gather(const Question& q) {
   Decision d = candidate(q, 0, false);
   d.leaves = q.leaves();
-  d.grid = static_cast<int>(std::min(ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile),
-                                     std::int64_t{kGatherCtasPerSm} * q.sms));
-  return {d, nullptr, predicted_gather_time(q)};
+  const std::int64_t tiles = ceil_div(q.m, kGatherTile) * ceil_div(q.n, kGatherTile);
+  d.grid = static_cast<int>(std::min(tiles, std::int64_t{kGatherCtasPerSm} * q.sms));
+  return {d, nullptr, predicted_gather_time(static_cast<double>(tiles), q.k, q.sms)};
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct Many {
   double missing = 0;  ///< rows of a box of tokens that lie behind the array, on average
   double again = 0;    ///< share of the weights that memory gives a second time, for second tiles
   double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
+  bool on_x = false;   ///< `apart` holds for tokens along x too
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share
@@ -56,6 +57,10 @@ struct Many {
 /// swapped, along y.
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms, bool swapped, int parts = 1, const Many& many = {});
+
+/// Microseconds of the gather kernels for so many tiles of theirs, in all groups together. An
+/// estimate: a full device comes to 46 TFLOP/s by it.
+double predicted_gather_time(double tiles, std::int64_t k, int sms);
 
 /// The raster of an output of x_rows by y_rows in tiles of `t`, of which `ctas` run at a time.
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);

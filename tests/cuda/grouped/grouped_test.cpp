@@ -113,6 +113,78 @@ TEST(GroupedDevice, EveryGroupHasTheBitsOfItsSlice) {
   EXPECT_GT(by_tiles, problems / 8);
 }
 
+/// Heads of a token that lie side by side, in A, in D, in both, in B: groups whose rows have those
+/// of all others between them, and garbage behind each. Every kernel takes them.
+TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
+  constexpr std::int64_t kHeads = 5;
+  constexpr std::int64_t kDepths[] = {8, 64, 128, 200, 1000};
+  test::Random random(31);
+  std::uint64_t seed = 500;
+  std::int64_t outputs = 0;
+  for (const char* contract :
+       {"hopper/bf16/chain->bf16", "hopper/bf16/chain->fp32", "hopper/fp16/chain->fp16"}) {
+    for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
+      for (const std::int64_t m : {1, 3, 64, 100, 129, 300}) {
+        for (const int which : {1, 2, 3, 4, 7}) {  // bits: A, D, B
+          grouped_tests::Setup s;
+          s.contract = contract;
+          s.kind = kind;
+          s.seed = ++seed;
+          s.m = m;
+          for (std::int64_t g = 0; g < kHeads; ++g) {
+            s.sizes.push_back(kind == GroupKind::batched ? 0 : random.below(m + 1));
+          }
+          if (kind == GroupKind::m_masked) s.sizes[1] = m;
+          s.interleaved_a = (which & 1) != 0;
+          s.interleaved = (which & 2) != 0;
+          s.interleaved_b = (which & 4) != 0;
+          s.op_b = random.below(2) == 0 ? Op::none : Op::transpose;
+          s.n = s.op_b == Op::none ? 8 * (1 + random.below(40)) : 1 + random.below(320);
+          s.k = kDepths[random.below(5)];
+          s.pad = 8 * random.below(3);
+          s.shift = 8 * random.below(2);
+          const bool to_fp32 = s.contract.ends_with("fp32");
+          if (random.below(4) == 0) s.bias = DType::fp32;
+          s.continues = random.below(4) == 0;
+          if (!s.continues && random.below(3) == 0) s.beta = 0.75F;
+          s.in_place = random.below(2) == 0 && (!s.continues || to_fp32);
+          if (random.below(4) == 0) s.activation = static_cast<Activation>(random.below(5));
+          s.data = test::kAllData[random.below(6)];
+          const std::size_t kernels = cuda_backend().grouped_variants(spec_of(s)).size() + 1;
+          std::int64_t rows = kind == GroupKind::batched ? m * kHeads : 0;
+          for (const std::int64_t size : s.sizes) rows += size;
+          try {
+            const std::int64_t compared = compare_with_slices(cuda_backend(), s);
+            EXPECT_EQ(compared, rows * s.n * static_cast<std::int64_t>(kernels)) << text_of(s);
+            outputs += compared;
+          } catch (const Failure& failure) {
+            ADD_FAILURE() << failure.what();
+          }
+        }
+      }
+    }
+  }
+  std::printf("%lld outputs of interleaved groups compared\n", static_cast<long long>(outputs));
+}
+
+/// Rows at odd addresses, which a launch of gather takes, or one for each group.
+TEST(GroupedDevice, OddRowsOfABatchHaveTheBitsOfTheirSlices) {
+  for (const std::int64_t groups : {2, 24}) {
+    for (const char* contract : {"hopper/bf16/chain->bf16", "hopper/bf16/tree:64->bf16"}) {
+      grouped_tests::Setup s;
+      s.contract = contract;
+      s.sizes.assign(static_cast<std::size_t>(groups), 0);
+      s.m = 100, s.n = 128, s.k = 777;
+      s.seed = 900 + static_cast<std::uint64_t>(groups);
+      try {
+        EXPECT_GE(compare_with_slices(cuda_backend(), s), 3 * groups * s.m * s.n);
+      } catch (const Failure& failure) {
+        ADD_FAILURE() << failure.what();
+      }
+    }
+  }
+}
+
 /// 300 rows (or products) in 4 groups, in arrays that the kernels of tiles take.
 struct Job {
   static constexpr std::int64_t kAll = 300, kN = 136, kK = 200, kGroups = 4;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
 #include "cuda/sm90/grouped/host.hpp"
@@ -236,6 +238,137 @@ TEST(Grouped, OneRowPerGroupHasTheDistanceAsItsStride) {
   EXPECT_EQ(r.maps[2].extent[1], 64U);
 }
 
+/// Rows of the tokens' map, and what its boxes leave out of a stage.
+void expect_spread_a(const Recorded& r, const GroupedArguments& p, const Decision& d) {
+  const Geometry& t = geometry_of(d);
+  const TensorShape& tokens = r.maps[r.shape.swapped ? 1 : 0];
+  EXPECT_EQ(r.grouped_shape.a_spread, 1);
+  EXPECT_EQ(r.grouped_shape.a_step, 0);
+  EXPECT_EQ(tokens.rank, 3);
+  EXPECT_EQ(tokens.extent[0], static_cast<std::uint64_t>(p.all.k));
+  EXPECT_EQ(tokens.extent[1], static_cast<std::uint64_t>(p.all.m));
+  EXPECT_EQ(tokens.extent[2], static_cast<std::uint64_t>(p.groups));
+  EXPECT_EQ(tokens.stride[0], static_cast<std::uint64_t>(p.all.as.row) * 2);
+  EXPECT_EQ(tokens.stride[1], static_cast<std::uint64_t>(p.distance.a) * 2);
+  const std::int64_t room = r.shape.swapped ? t.n : t.load;
+  const std::int64_t rows = std::min(room, p.all.m);
+  EXPECT_EQ(tokens.box[1], static_cast<std::uint32_t>(rows));
+  EXPECT_EQ(r.grouped_shape.a_missing, (room - rows) * 128 * t.depth);
+}
+
+/// C and D are reached by ordinary loads and stores, from addresses of the group.
+void expect_spread_d(const Recorded& r, const GroupedArguments& p) {
+  EXPECT_FALSE(r.shape.d_by_tma);
+  EXPECT_EQ(r.maps.size(), 2U);  // X, Y
+  EXPECT_EQ(r.grouped_shape.d_step, 0);
+  EXPECT_EQ(r.grouped_shape.d_distance, p.distance.d * p.d_bytes);
+  EXPECT_EQ(r.grouped_shape.c_distance, p.distance.c * p.c_bytes);
+  EXPECT_EQ(r.groups.all.ds.row, p.all.ds.row);
+  EXPECT_EQ(r.groups.all.cs.row, p.all.cs.row);
+}
+
+/// Heads of a token lie side by side in A and in D, so that a group's rows have those of all others
+/// between them.
+TEST(Grouped, HeadsBetweenOthersAreSpread) {
+  for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
+    for (const std::int64_t m : {3, 64, 100, 1000}) {
+      for (const int which : {1, 2, 3}) {
+        const bool a = which % 2 == 1, d = which / 2 == 1;
+        Recorded& r = record();
+        GroupedArguments p = groups_of(kind, 128, m, 512, 128);
+        if (a) p.all.as.row = 128 * 136, p.distance.a = 136;
+        if (d) p.all.ds.row = 128 * 512, p.distance.d = 512;
+        const RanGroups ran = run_groups(p);
+        ASSERT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+        EXPECT_EQ(r.launches, 1);
+        EXPECT_TRUE(r.grouped_shape.overlaps);
+        if (a) {
+          expect_spread_a(r, p, ran.decision.one);
+        } else {
+          EXPECT_EQ(r.grouped_shape.a_spread, 0);
+          EXPECT_EQ(r.grouped_shape.a_missing, 0);
+          EXPECT_EQ(r.grouped_shape.a_step, m);
+        }
+        if (d) {
+          expect_spread_d(r, p);
+          EXPECT_FALSE(ran.decision.one.swapped) << ran.name;  // lines of D along y
+        } else {
+          EXPECT_TRUE(r.shape.d_by_tma);
+          EXPECT_EQ(r.grouped_shape.d_step, m);
+          EXPECT_EQ(r.grouped_shape.d_distance, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Grouped, SpreadCIsNotReadThroughTma) {
+  for (const bool continues : {false, true}) {
+    for (const int c : {0, 1, 2, 3}) {  // spread as D is, shared by all groups, a stack, in place
+      Recorded& r = record();
+      GroupedArguments p = groups_of(GroupKind::batched, 8, 100, 512, 128);
+      p.all.output = p.all.c_type = DType::fp32, p.c_bytes = p.d_bytes = 4;
+      if (c != 1) p.all.ds.row = 8 * 512, p.distance.d = 512;
+      p.all.c = c == 3 ? p.all.d : reinterpret_cast<const void*>(std::int64_t{1} << 40);
+      p.all.cs = c == 2 ? Strides{512, 1} : p.all.ds;
+      p.distance.c = c == 1 ? 0 : c == 2 ? 100 * 512 : p.distance.d;
+      p.all.continue_from_c = continues;
+      if (!continues) p.all.epilogue.beta = 1;
+      const RanGroups ran = run_groups(p);
+      ASSERT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+      expect_spread_d(r, p);
+      EXPECT_EQ(r.shape.c.copied, continues);
+      EXPECT_EQ(r.shape.c.stages > 0, continues);
+      EXPECT_EQ(r.shape.in_registers, continues);
+      // An output that another tile reads as C may not be stored twice.
+      EXPECT_EQ(r.grouped_shape.overlaps, c != 3);
+      EXPECT_EQ(r.shape.y_last == std::numeric_limits<int>::max(), c == 3);
+    }
+  }
+}
+
+TEST(Grouped, SpreadOutputsAreDearWhereTheirLinesRunAlongX) {
+  // Columns of D run along memory, and all groups read the same C.
+  GroupedArguments p = groups_of(GroupKind::batched, 64, 256, 512, 128);
+  p.all.ds = p.all.cs = {1, 256};
+  p.all.c = reinterpret_cast<const void*>(std::int64_t{1} << 40), p.all.c_type = kBf16;
+  p.all.epilogue.beta = 1;
+  Recorded& r = record();
+  const RanGroups ran = run_groups(p);
+  EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+  expect_spread_d(r, p);
+  EXPECT_TRUE(ran.decision.one.swapped) << ran.name;
+}
+
+/// Probabilities with 777 keys have rows at odd addresses. One launch of gather is then expected to
+/// take less than a launch per head, unless the products are large.
+TEST(Grouped, ABatchThatTilesDoNotTakeIsOneLaunchOrOnePerGroup) {
+  const struct {
+    std::int64_t groups, m, n, k;
+    GroupWay way;
+  } all[] = {{24, 1000, 128, 777, GroupWay::gather},
+             {128, 4, 128, 33, GroupWay::gather},
+             {24, 4096, 4096, 777, GroupWay::loop},
+             {2, 1000, 128, 777, GroupWay::loop}};
+  for (const auto& x : all) {
+    GroupedArguments p = groups_of(GroupKind::batched, x.groups, x.m, x.n, x.k);
+    p.all.as.row = x.k;
+    record();
+    const auto ran = run_groups(p);
+    EXPECT_EQ(ran.decision.way, x.way) << ran.name;
+    for (const GroupWay way : {GroupWay::loop, GroupWay::gather}) {
+      const GroupKernel forced{"forced", way};
+      EXPECT_EQ(run_groups(p, &forced).decision.way, way);
+    }
+    p.all.reduction = {ReductionKind::fold, 128};
+    for (const Arithmetic other : {Arithmetic::snap, Arithmetic::ieee_fma}) {
+      const auto decision = decide_groups(p, other, kBf16, options(), nullptr);
+      ASSERT_TRUE(decision) << decision.status().message();
+      EXPECT_EQ(decision->way, GroupWay::loop);
+    }
+  }
+}
+
 TEST(Grouped, SharedOperandsHaveNoDistance) {
   Recorded& r = record();
   GroupedArguments p = groups_of(GroupKind::batched, 6, 128, 512, 256);
@@ -310,12 +443,18 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
        GroupWay::gather},
       {"interleaved D, masked",
        [](GroupedArguments& p) { p.all.ds.row = 512 * 4, p.distance.d = 512; }, GroupKind::m_masked,
-       GroupWay::gather},
+       GroupWay::tiles},
       {"interleaved B", [](GroupedArguments& p) { p.all.bs.col = 256 * 4, p.distance.b = 256; },
-       GroupKind::m_masked, GroupWay::gather},
-      {"interleaved D, batched",
-       [](GroupedArguments& p) { p.all.ds.row = 512 * 4, p.distance.d = 512; }, GroupKind::batched,
-       GroupWay::loop},
+       GroupKind::m_masked, GroupWay::tiles},
+      {"interleaved A at odd distances",
+       [](GroupedArguments& p) { p.all.as.row = 260 * 4, p.distance.a = 260; }, GroupKind::m_masked,
+       GroupWay::gather},
+      {"interleaved D of segments of products",
+       [](GroupedArguments& p) {
+         p.all.as = {1, 256}, p.all.bs = {512, 1};
+         p.all.ds.row = 512 * 4, p.distance.d = 512;
+       },
+       GroupKind::k_grouped, GroupWay::gather},
       {"D at an odd address",  // ordinary stores
        [](GroupedArguments& p) { p.all.d = reinterpret_cast<void*>(4098); }, GroupKind::m_grouped,
        GroupWay::tiles},
