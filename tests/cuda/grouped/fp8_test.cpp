@@ -154,7 +154,7 @@ std::vector<float> by_plans(const Problem& p) {
 }
 
 /// The rule by which a forced kernel may refuse.
-constexpr const char* kSharedScale = "it takes weights whose scale all columns of a tile share";
+constexpr const char* kSharedScale = "it takes weights whose scale 128 columns share";
 
 /// All of D; nothing where the forced kernel refuses.
 std::vector<float> by_groups(const Problem& p, const std::string& variant, std::string& kernel) {
