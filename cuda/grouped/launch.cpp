@@ -66,8 +66,8 @@ double predicted_loop_time(const Decision& one, std::int64_t groups) {
   return static_cast<double>(groups) * std::max(one.us, copied ? kLeastCopied : kLeast);
 }
 
-/// The same in one launch of gather. 24 products of 1000 x 128 x 777 took 376 us, where the model of
-/// single ones says 153 (the same page).
+/// The same in one launch of gather. 24 products of 1000 x 128 x 777 took 376 us, where the model
+/// of single ones says 153 (the same page).
 double predicted_gather_time(const GroupedArguments& p, int sms) {
   const std::int64_t down = ceil_div(p.all.m, sm90::kGatherTile);
   const std::int64_t across = ceil_div(p.all.n, sm90::kGatherTile);

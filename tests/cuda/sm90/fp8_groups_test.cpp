@@ -8,6 +8,7 @@
 // The first one defines what the others are compiled with.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "core/contract/compute_element.hpp"
@@ -273,6 +274,28 @@ TEST(Fp8GroupTiles, HaveTheBitsOfEachGroup) {
     }
   }
   EXPECT_GT(outputs, 3000);
+}
+
+/// Of a group of many tiles each is there once, and the weights of a band before the rows behind
+/// it.
+TEST(Fp8GroupTiles, TheWalkTakesBandsOfRows) {
+  constexpr int kHeight = 64, kAcross = 5, kBand = SegmentWalk::kBand;
+  const RowSegment table[] = {{0, 0}, {0, 100}, {100, 31 * kHeight - 3}, {5000, 1}};
+  std::set<std::array<int, 3>> found;
+  for (const int cta : {0, 1, 2}) {
+    SegmentWalk walk{table, 4, kHeight, kAcross, cta, 3};
+    SegmentTile tile;
+    int last_band = 0;
+    while (walk.next(tile)) {
+      EXPECT_TRUE(found.insert({tile.group, tile.row, tile.across}).second);
+      EXPECT_LT(tile.row, tile.rows.count);
+      if (tile.group != 2) continue;
+      EXPECT_GE(tile.row / kHeight / kBand, last_band);
+      last_band = tile.row / kHeight / kBand;
+    }
+    EXPECT_EQ(last_band, 2);
+  }
+  EXPECT_EQ(found.size(), (2U + 31U + 1U) * kAcross);
 }
 
 /// The comparison sees scales of another group, and a group that begins one row later.

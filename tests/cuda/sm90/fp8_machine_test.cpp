@@ -280,6 +280,33 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
   EXPECT_FALSE(machine.misaligned);
 }
 
+/// With leaves of three stages, slots of the first stages are filled and the others arrived at.
+TEST(Fp8Machine, ScalesComeWithTheFirstStageOfALeaf) {
+  using T = Fp8Tile<geometry::tile(2, 1, 128), Join::one>;
+  const SharedLayout<T> shared(nullptr);
+  struct Counted {
+    std::vector<std::uint32_t> slots;
+    void bring(const Fp8Shape&, std::uint32_t slot, std::uint32_t full) {
+      slots.push_back(slot);
+      ptx::mbarrier_arrive(full);
+    }
+  } scales;
+  Fp8Shape fp8;
+  fp8.leaf_blocks = 3;
+  int arrived = 0;
+  machine.wait = [](std::uint32_t, std::uint32_t) {};
+  machine.arrive = [&](std::uint32_t barrier) {
+    EXPECT_EQ(barrier, shared.full + 8 * (arrived++ % T::kStages));
+  };
+  ScaleSlots<T> slots;
+  slots.bring_tile(shared, fp8, 7, scales);  // leaves of 3, 3 and 1 stages
+  slots.bring_tile(shared, fp8, 3, scales);  // the next tile begins behind them
+  EXPECT_EQ(arrived, 10);
+  std::vector<std::uint32_t> expected;
+  for (const int stage : {0, 3, 6, 7}) expected.push_back(scale_slot(shared, stage % T::kStages));
+  EXPECT_EQ(scales.slots, expected);
+}
+
 /// Both orders of the scales of lines differ, and each tile met them in the right one.
 TEST(Fp8Machine, TheOrderOfScalesOfLinesIsSeen) {
   const Given x{64, 128, 300, {ReductionKind::fold, 128}, 1, 1, ScaleType::fp32, false, true};
