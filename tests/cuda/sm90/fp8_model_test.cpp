@@ -161,6 +161,28 @@ TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
   }
 }
 
+/// One group of whole tiles is a product, and more rows or groups never take less.
+TEST(Fp8Model, GroupsArePricedAsTheirTiles) {
+  const GemmArguments g = product(768, 7680, 2048, kScaled).g;
+  for (const Geometry& t : kFp8Geometries) {
+    if (t.cluster > 1 || 768 % t.x() != 0 || 7680 % t.n != 0) continue;
+    const auto time = [&](std::int64_t rows, std::int64_t groups, bool spread) {
+      return predicted_fp8_group_time(t, Join::one, g, rows, groups, spread, false, 132);
+    };
+    const double one = predicted_fp8_time(t, Join::one, g, false, 132);
+    EXPECT_NEAR(time(768, 1, false) / one, 1, 1e-9) << name(t);
+    for (const bool spread : {false, true}) {
+      double by_rows = 0, by_groups = 0;
+      for (const std::int64_t at : {1, 20, 64, 100, 192, 1024, 8192}) {
+        const double rows = time(at, 8, spread), groups = time(100, at, spread);
+        EXPECT_GE(rows, by_rows) << name(t) << " " << at;
+        EXPECT_GE(groups, by_groups) << name(t) << " " << at;
+        by_rows = rows, by_groups = groups;
+      }
+    }
+  }
+}
+
 /// At 4096 x 7168 x 16384 the fold took 700 us with 128x128, and `scaled` 725 with 256x128.
 TEST(Fp8Model, JoinsCostWhatTheyDid) {
   const auto time = [](const Reduction& reduction, Join join, const Geometry& t) {

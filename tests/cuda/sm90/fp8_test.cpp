@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <climits>
+#include <set>
 #include <vector>
 
 #include "cuda/fp8/launch.hpp"
@@ -122,6 +123,7 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
   std::vector<std::uint8_t> memory(1 << 16);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::uint8_t>(i * 7919);
   int by_one = 0, by_columns = 0;
+  std::set<int> seen_tiles;
   for (const std::int64_t m : {1, 15, 64, 100, 128, 200, 256}) {
     for (const std::int64_t n : {1, 96, 128, 130, 384, 576}) {
       for (const int layout : {0, 1, 2, 3, 4}) {
@@ -137,6 +139,7 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
         for (int forced = -1; forced < kElements; ++forced) {
           Recorded& seen = record();
           if (!refusal(p, forced).empty()) {  // no registers for a scale per column
+            ASSERT_GE(forced, 0);
             ASSERT_GT(kFp8Geometries[static_cast<std::size_t>(forced)].blocks, 1);
             continue;
           }
@@ -145,6 +148,7 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
           const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
           ASSERT_NE(fp8_kernel(d.join, d.geometry).function, nullptr) << name(d);
           (d.join == Join::one ? by_one : by_columns) += 1;
+          seen_tiles.insert(d.geometry);
           const auto at = [&](const SideScales& s, int line, int leaf) {
             return static_cast<const std::uint8_t*>(s.data)[scale_index(s, line, leaf)];
           };
@@ -176,6 +180,7 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
       }
     }
   }
+  EXPECT_EQ(seen_tiles.size(), kFp8Geometries.size());
   EXPECT_GT(by_one, 100);  // both ways were looked at
   EXPECT_GT(by_columns, 100);
 }
