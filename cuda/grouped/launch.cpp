@@ -76,6 +76,20 @@ double predicted_gather_time(const GroupedArguments& p, int sms) {
   return kMeasured * sm90::predicted_gather_time(tiles, p.all.k, sms);
 }
 
+/// What tiles take with the copies that they need, where the workspace holds them.
+Choice choose_on_copies(const GroupedArguments& p, DType input, const LaunchOptions& options,
+                        GroupCopies& copies) {
+  copies = copies_for_tiles(p);
+  Choice choice;
+  choice.why_not = "there are no copies";
+  if (!copies.any() || options.workspace_bytes < copies.bytes()) return choice;
+  void* const anywhere = reinterpret_cast<void*>(std::uintptr_t{4096});  // it is not read
+  choice =
+      sm90::choose_grouped(sm90::stack_groups(on_copies(p, copies, anywhere)), input, options, -1);
+  choice.us += copies.predicted_time();
+  return choice;
+}
+
 Status refusal(const GroupKernel& forced, const char* why) {
   return forced_kernel_refuses(forced.name, why);
 }
@@ -128,18 +142,34 @@ Result<GroupedDecision> decide_groups(const GroupedArguments& p, Arithmetic arit
     }
     if (forced != nullptr) return refusal(*forced, choice.why_not);
   }
+  const Choice copied = forced == nullptr && by == Arithmetic::hopper && !snaps
+                            ? choose_on_copies(p, input, options, d.copies)
+                            : Choice{{}, "there are no copies", 0};
+  const auto on_copies = [&] {
+    d.way = GroupWay::tiles;
+    d.one = copied.decision;
+    d.one.packs_a = d.copies.a.count > 0;
+    d.one.packs_b = d.copies.b.count > 0;
+    return d;
+  };
+  const double gather_us = predicted_gather_time(p, options.sms);
   if (may(GroupWay::loop) && p.kind == GroupKind::batched && p.groups <= kMaxLoop) {
     const auto one = decide(arguments_of_group(p, 0), arithmetic, input, options);
     if (!one) return one.status();
     // Operands that are snapped first are left to the plans, which do it.
     const bool may_gather = may(GroupWay::gather) && arithmetic == Arithmetic::hopper;
-    if (!may_gather ||
-        predicted_loop_time(*one, p.groups) <= predicted_gather_time(p, options.sms)) {
+    const double loop_us = predicted_loop_time(*one, p.groups);
+    if (copied.why_not == nullptr && copied.us < std::min(loop_us, gather_us)) return on_copies();
+    d.copies = {};
+    if (!may_gather || loop_us <= gather_us) {
       d.way = GroupWay::loop;
       d.one = *one;
       return d;
     }
+  } else if (copied.why_not == nullptr && copied.us < gather_us) {
+    return on_copies();
   }
+  d.copies = {};
   if (by == Arithmetic::hopper) {
     d.way = GroupWay::gather;
     d.leaves = p.all.reduction.kind != ReductionKind::chain;
@@ -187,6 +217,9 @@ std::size_t grouped_workspace_bytes(const GroupedSpec& spec, std::int64_t max_m,
   const int levels = gather_levels(one.contract.reduction, k);
   const int grid = gather_grid(spec.kind, max_m, one.n, spec.groups, options.sms);
   const std::size_t slots = static_cast<std::size_t>(grid) * static_cast<std::size_t>(levels);
+  if (one.contract.reduction.kind == ReductionKind::chain) {
+    bytes = std::max(bytes, copies_bound(spec, max_m));
+  }
   return std::max(bytes, slots * sm90::kGatherSlotBytes);
 }
 
@@ -237,7 +270,11 @@ cudaError_t enqueue_groups(GroupedDecision& d, const GroupedArguments& p, Arithm
     return enqueue_loop(d, p, arithmetic, input, options, workspace);
   }
   if (const auto e = prepare_group_kernels(arithmetic, options.wgmma); e != cudaSuccess) return e;
-  if (d.way == GroupWay::tiles) return sm90::launch_grouped(d.one, p, options);
+  if (d.way == GroupWay::tiles) {
+    if (!d.copies.any()) return sm90::launch_grouped(d.one, p, options);
+    if (const auto e = copy_groups(p, d.copies, options, workspace); e != cudaSuccess) return e;
+    return sm90::launch_grouped(d.one, on_copies(p, d.copies, workspace), options);
+  }
   GroupedArguments arguments = p;
   if (d.way == GroupWay::gather) {
     sm90::GatherLeaves leaves{static_cast<float4*>(workspace), d.levels};

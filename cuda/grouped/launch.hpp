@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/contract/group_arguments.hpp"
+#include "cuda/grouped/copies.hpp"
 #include "cuda/launch.hpp"
 
 /// The entry to the CUDA kernels for many products in one call, beside cuda/launch.hpp.
@@ -11,7 +12,8 @@
 ///     arguments, options -> decide_groups -> GroupedDecision -> enqueue_groups -> launches
 ///
 ///   way      what runs                                             takes
-///   tiles    sm90/grouped: one launch, TMA and wgmma                chains of hopper
+///   tiles    sm90/grouped: one launch, TMA and wgmma; one more      chains of hopper
+///            that copies what of a batch lies at odd addresses
 ///   loop     a launch per group, by the kernels of single products  batched, up to kMaxLoop groups
 ///   gather   one launch of ordinary loads and mma.sync              all of hopper; of a batch that
 ///                                                                   both take, if it is faster
@@ -41,6 +43,7 @@ std::vector<GroupKernel> group_kernels(const GroupedSpec& spec, bool wgmma);
 struct GroupedDecision {
   GroupWay way = GroupWay::none;
   Decision one;             ///< tiles: the kernel; loop: that of the first group
+  GroupCopies copies;       ///< tiles: what is copied first
   std::int64_t groups = 0;  ///< loop: launches
   bool leaves = false;      ///< gather: fold or tree
   int levels = 0;           ///< gather, simt: sums that may wait

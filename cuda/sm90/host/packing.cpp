@@ -118,8 +118,10 @@ double predicted_pack_time(const Question& q) {
   double bytes = static_cast<double>(s.a_bytes + s.b_bytes);
   if (q.packing.a) bytes += 2.0 * static_cast<double>(q.m) * static_cast<double>(q.k);
   if (q.packing.b) bytes += 2.0 * static_cast<double>(q.n) * static_cast<double>(q.k);
-  return model::kStart + bytes / model::kRate;
+  return predicted_pack_time(bytes);
 }
+
+double predicted_pack_time(double bytes) { return model::kStart + bytes / model::kRate; }
 
 PackedCall::PackedCall(const Decision& d, const Call& call)
     : g_(call.g), options_(call.options), call_{g_, options_, call.workspace} {
@@ -149,18 +151,20 @@ PackedCall::PackedCall(const Decision& d, const Call& call)
   if (d.leaves) g_.reduction.leaf_k = s.leaf_k;
 }
 
-cudaError_t PackedCall::pack() const {
+cudaError_t PackedCall::pack() const { return launch_pack(job_, call_.options.sms, call_.queue()); }
+
+cudaError_t launch_pack(const PackJob& job, int sms, const Queue& queue) {
   const Kernel kernel = pack_kernel();
   std::int64_t warps = 0;  // that have something to do
-  for (const PackOperand& o : job_.operand) {
+  for (const PackOperand& o : job.operand) {
     warps += o.copies * ceil_div(std::int64_t{o.chunks}, std::int64_t{kPackSegment});
   }
   const std::int64_t ctas = ceil_div(warps, std::int64_t{kernel.threads} / 32);
   const int grid =
-      static_cast<int>(std::min<std::int64_t>(ctas, std::int64_t{kPackCtasPerSm} * options_.sms));
-  PackJob job = job_;
-  void* arguments[] = {&job};
-  return launch(kernel, grid, call_.queue(), arguments);
+      static_cast<int>(std::min<std::int64_t>(ctas, std::int64_t{kPackCtasPerSm} * sms));
+  PackJob copy = job;
+  void* arguments[] = {&copy};
+  return launch(kernel, grid, queue, arguments);
 }
 
 }  // namespace detgemm::cuda::sm90

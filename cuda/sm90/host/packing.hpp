@@ -34,8 +34,13 @@ std::size_t packed_bytes(const Question& q);
 std::size_t packed_bound(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
                          std::int64_t k);
 
-/// Microseconds that the model expects of the copying.
+/// Microseconds that the model expects of the copying, and of copying so many bytes that are read
+/// or written.
 double predicted_pack_time(const Question& q);
+double predicted_pack_time(double bytes);
+
+/// Enqueues a job.
+cudaError_t launch_pack(const PackJob& job, int sms, const Queue& queue);
 
 /// A call on the copies that a decision asks for. It refers to itself: do not copy it.
 class PackedCall {

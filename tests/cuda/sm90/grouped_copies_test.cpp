@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include "cuda/grouped/launch.hpp"
+#include "tests/cuda/sm90/fakes.hpp"
+
+// Batches whose lines begin at odd addresses: what is copied, where each line of a copy comes from,
+// and which launches there are. The copying kernel itself is that of single products.
+
+namespace detgemm::test {
+namespace {
+
+using namespace cuda;
+
+constexpr std::uintptr_t kA = 1 << 24, kB = 1 << 28, kRoom = 1 << 30;
+
+/// A batch of the usual arrays, one behind the other; `b_mn`: rows of B run along memory.
+GroupedArguments batch(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
+                       bool b_mn) {
+  Layout l;
+  l.m = m, l.n = n, l.k = k, l.b_mn = b_mn;
+  GroupedArguments p;
+  p.all = arguments(l);
+  p.all.a = reinterpret_cast<const void*>(kA);
+  p.all.b = reinterpret_cast<const void*>(kB);
+  p.all.as = {k, 1};
+  p.all.bs = b_mn ? Strides{n, 1} : Strides{1, k};
+  p.all.ds = {n, 1};
+  p.kind = GroupKind::batched;
+  p.groups = groups;
+  p.a_bytes = p.d_bytes = p.c_bytes = p.bias_bytes = 2;
+  p.distance.a = m * k;
+  p.distance.b = n * k;
+  p.distance.d = m * n;
+  return p;
+}
+/// The same with A token by token: row i of all groups before row i + 1 of any.
+GroupedArguments heads(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k) {
+  GroupedArguments p = batch(groups, m, n, k, false);
+  p.all.as.row = groups * k;
+  p.distance.a = k;
+  return p;
+}
+
+LaunchOptions with_room(std::size_t bytes) {
+  LaunchOptions o;
+  o.sms = 132;
+  o.workspace_bytes = bytes;
+  return o;
+}
+constexpr std::size_t kEnough = std::size_t{1} << 40;
+
+GroupedDecision decided(const GroupedArguments& p, std::size_t room) {
+  const auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, with_room(room), nullptr);
+  EXPECT_TRUE(d) << d.status().message();
+  return d ? *d : GroupedDecision{};
+}
+
+/// Follows element 0 and the last one of every line from where the batch on copies reads it through
+/// the job of the copying kernel to where it was read: it must be where the batch has it.
+void expect_lines(const sm90::PackOperand& o, const void* from, const void* copy,
+                  std::int64_t count, std::int64_t groups, std::int64_t ld, std::int64_t distance,
+                  std::int64_t copy_ld, std::int64_t copy_distance) {
+  EXPECT_EQ(o.from, from);
+  EXPECT_EQ(o.to, copy);
+  EXPECT_EQ(o.pitch % 64, 0);
+  EXPECT_GE(o.pitch, o.length);
+  EXPECT_GE(o.chunks * 8, o.length);
+  EXPECT_GE(o.room, o.length);
+  EXPECT_EQ(o.leaf, o.room);
+  EXPECT_EQ(o.lines, o.copies);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy) % 16, 0U);
+  for (std::int64_t g = 0; g < groups; ++g) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = g * copy_distance + i * copy_ld;
+      ASSERT_EQ(at % o.pitch, 0);
+      ASSERT_LT(at / o.pitch, o.copies);
+      ASSERT_EQ(at / o.pitch * o.ld, g * distance + i * ld) << "group " << g << ", line " << i;
+    }
+  }
+}
+
+TEST(GroupedCopies, EveryLineComesFromItsOwnPlace) {
+  struct Row {
+    GroupedArguments p;
+    bool a, b;
+  };
+  GroupedArguments shared = batch(5, 33, 64, 77, false);
+  shared.distance.b = 0;
+  GroupedArguments one_row = batch(9, 1, 64, 77, false);
+  one_row.distance.a = 81;
+  const Row rows[] = {{batch(5, 33, 64, 77, false), true, true},
+                      {batch(5, 33, 63, 72, true), false, true},
+                      {batch(5, 33, 64, 77, true), true, false},
+                      {batch(5, 33, 63, 77, true), true, true},
+                      {batch(1, 33, 63, 77, true), true, true},
+                      {heads(5, 33, 64, 77), true, true},
+                      {one_row, true, true},
+                      {shared, true, true}};
+  for (const auto& [p, a, b] : rows) {
+    SCOPED_TRACE(&p - &rows[0].p);
+    const GroupCopies copies = copies_for_tiles(p);
+    EXPECT_EQ(copies.a.count > 0, a);
+    EXPECT_EQ(copies.b.count > 0, b);
+    auto* const to = reinterpret_cast<void*>(kRoom);
+    Recorded& r = record();
+    ASSERT_EQ(copy_groups(p, copies, with_room(0), to), cudaSuccess);
+    EXPECT_EQ(r.packs, 1);
+    const GroupedArguments q = on_copies(p, copies, to);
+    const bool b_mn = p.all.bs.col == 1;
+    if (a) {
+      expect_lines(r.pack.operand[0], p.all.a, q.all.a, p.all.m, p.groups, p.all.as.row,
+                   p.distance.a, q.all.as.row, q.distance.a);
+      EXPECT_EQ(r.pack.operand[0].length, p.all.k);
+      EXPECT_EQ(q.all.as.col, 1);
+    }
+    if (b) {
+      expect_lines(r.pack.operand[1], p.all.b, q.all.b, b_mn ? p.all.k : p.all.n, p.groups,
+                   b_mn ? p.all.bs.row : p.all.bs.col, p.distance.b,
+                   b_mn ? q.all.bs.row : q.all.bs.col, q.distance.b);
+      EXPECT_EQ(r.pack.operand[1].length, b_mn ? p.all.n : p.all.k);
+      EXPECT_EQ(r.pack.operand[1].along_k, !b_mn);
+      EXPECT_EQ(b_mn ? q.all.bs.col : q.all.bs.row, 1);
+    }
+    // Copies lie in the workspace, one behind the other, and tiles read nothing else.
+    const std::size_t a_end = copies.a.bytes();
+    EXPECT_GE(a_end, static_cast<std::size_t>(copies.a.count * copies.a.pitch) * 2);
+    EXPECT_EQ(q.all.b, b ? static_cast<void*>(static_cast<char*>(to) + a_end) : p.all.b);
+    EXPECT_FALSE(copies_for_tiles(q).any());
+  }
+}
+
+TEST(GroupedCopies, ABatchOfOddRowsIsTwoLaunches) {
+  const GroupedArguments p = batch(24, 1000, 128, 777, true);
+  GroupedSpec spec;
+  spec.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
+  spec.gemm.n = 128, spec.gemm.k = 777;
+  spec.groups = 24;
+  const std::size_t needed = grouped_workspace_bytes(spec, 1000, 0, with_room(0));
+  ASSERT_EQ(needed, copies_for_tiles(p).bytes());
+  GroupedDecision d = decided(p, needed);
+  EXPECT_EQ(d.way, GroupWay::tiles);
+  EXPECT_NE(name(d).find("/pack-a/grouped"), std::string::npos) << name(d);
+  Recorded& r = record();
+  auto* const to = reinterpret_cast<void*>(kRoom);
+  ASSERT_EQ(enqueue_groups(d, p, Arithmetic::hopper, DType::bf16, with_room(needed), to),
+            cudaSuccess);
+  EXPECT_EQ(r.packs, 1);
+  EXPECT_EQ(r.launches, 1);
+  EXPECT_TRUE(r.kernel.grouped);
+  ASSERT_GE(r.maps.size(), 2U);
+  const auto reads = [&](const void* data) {
+    return r.maps[0].data == data || r.maps[1].data == data;
+  };
+  EXPECT_TRUE(reads(to));
+  EXPECT_TRUE(reads(p.all.b));
+  EXPECT_FALSE(reads(p.all.a));
+  // Without room for copies it is computed as it lies.
+  EXPECT_NE(decided(p, needed - 1).way, GroupWay::tiles);
+  EXPECT_FALSE(decided(p, needed - 1).copies.any());
+}
+
+TEST(GroupedCopies, WhatNeedsNoneHasNone) {
+  EXPECT_FALSE(copies_for_tiles(batch(5, 33, 64, 80, false)).any());
+  GroupedArguments uneven = batch(5, 33, 64, 77, true);
+  uneven.distance.a += 2;  // neither one stack nor lines between each other
+  EXPECT_FALSE(copies_for_tiles(uneven).any());
+  EXPECT_NE(decided(uneven, kEnough).way, GroupWay::tiles);
+  GroupedArguments across = batch(5, 33, 64, 77, true);
+  across.all.as = {1, 33};
+  EXPECT_FALSE(copies_for_tiles(across).any());
+  GroupedArguments masked = batch(5, 33, 64, 77, true);
+  masked.kind = GroupKind::m_masked;
+  EXPECT_FALSE(copies_for_tiles(masked).any());
+}
+
+TEST(GroupedCopies, TheWorkspaceHoldsWhatPackedLinesNeed) {
+  for (const bool b_mn : {false, true}) {
+    for (const std::int64_t m : {1, 2, 33, 100}) {
+      for (const std::int64_t n : {1, 7, 64, 129}) {
+        for (const std::int64_t k : {1, 2, 8, 77, 136}) {
+          GroupedSpec spec;
+          spec.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
+          spec.gemm.n = n, spec.gemm.k = k;
+          spec.gemm.op_b = b_mn ? Op::none : Op::transpose;
+          spec.groups = 6;
+          std::size_t before = 0;
+          for (const std::int64_t rows : {m, m + 5}) {
+            const std::size_t room = grouped_workspace_bytes(spec, rows, 0, with_room(0));
+            const auto p = batch(6, rows, n, k, b_mn);
+            EXPECT_GE(room, copies_for_tiles(p).bytes()) << rows << " " << n << " " << k << b_mn;
+            EXPECT_GE(room, before);
+            before = room;
+          }
+        }
+      }
+    }
+  }
+  GroupedSpec huge;
+  huge.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
+  huge.gemm.n = 128, huge.gemm.k = 777;
+  huge.groups = 1 << 20;
+  EXPECT_LT(grouped_workspace_bytes(huge, std::int64_t{1} << 62, 0, with_room(0)), kEnough * 8);
+}
+
+}  // namespace
+}  // namespace detgemm::test
