@@ -29,7 +29,8 @@ import deep
 I32, I64, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_size_t
 BF16, FP32, DEVICE_CUDA = 0, 2, 1
 M_GROUPED, K_GROUPED = 1, 3
-VARIANTS = ("64x8-depth4", "64x16-depth4", "64x32-depth4", "64x64", "128x64", "128x128", "128x256", "256x128")
+VARIANTS = ("64x8-depth4", "64x16-depth4", "64x32-depth4", "64x64", "128x32", "128x64", "128x128", "128x192", "128x256",
+            "256x128")
 
 
 def struct(name, fields):

@@ -103,7 +103,7 @@ template <class T>
 __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
                                                 const CUtensorMap& map, const LaunchShape& shape,
                                                 Activation activation, int group, int& box_index,
-                                                const Accumulators<T>& acc, int x0, int y0) {
+                                                const Accumulators<T>& acc, int x0, int y0, int z) {
   using C = Chunks<T>;
   constexpr int kPerSlab = T::kSlab / C::kColumns;
   // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
@@ -142,10 +142,10 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
       const int x = x0 + (group * T::kBlocks + chunk / C::kAcross) * 64;
       const int y = y0 + chunk % C::kAcross / kPerSlab * T::kSlab;
       if (along_x) {
-        ptx::tma_store(&map, x, y, box);  // (kSlab, 64)
+        store_box<T>(map, x, y, z, box);  // (kSlab, 64)
       } else {
-        ptx::tma_store(&map, y, x + warp * 16,
-                       box + warp * 16 * (T::kSlab * 2));  // (16, kSlab)
+        store_box<T>(map, y, x + warp * 16, z,
+                     box + warp * 16 * (T::kSlab * 2));  // (16, kSlab)
       }
       ptx::tma_store_commit();
     }

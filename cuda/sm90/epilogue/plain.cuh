@@ -102,6 +102,18 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
   }
 }
 
+/// Stores a box that begins at element `along` of line `line`: of matrix `z` in kernels over
+/// groups, whose map of D has a matrix per group.
+template <class T>
+__device__ __forceinline__ void store_box(const CUtensorMap& map, int along, int line, int z,
+                                          std::uint32_t box) {
+  if constexpr (requires { T::kStoresByGroup; }) {
+    ptx::tma_store(&map, along, line, z, box);
+  } else {
+    ptx::tma_store(&map, along, line, box);
+  }
+}
+
 /// Stores a tile of one kind of output, slab by slab through the group's boxes: while TMA stores
 /// one box, the next is filled. Where neighbours along y are contiguous, a warp's 16 rows are a box
 /// of their own, which the warp fills and stores without waiting for the others. Along x, a row of
@@ -111,7 +123,7 @@ __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d,
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
                                            DType output, int group, int& box_index,
-                                           const Accumulators<T>& acc, int x0, int y0) {
+                                           const Accumulators<T>& acc, int x0, int y0, int z) {
   constexpr int kSlab = k16 ? T::kDSlab : T::kDSlabFp32;
   constexpr int kSlabs = (T::kN + kSlab - 1) / kSlab;
   constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
@@ -150,12 +162,12 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
         const int x = x0 + (group * T::kBlocks + i) * 64;
         const int y = y0 + first;
         if constexpr (!kAlongX) {
-          ptx::tma_store(&map, y, x + warp * 16, box + warp * 16 * kRowBytes);  // (16, kSlab)
+          store_box<T>(map, y, x + warp * 16, z, box + warp * 16 * kRowBytes);  // (16, kSlab)
         } else if constexpr (k16) {
-          ptx::tma_store(&map, x, y, box);  // (kSlab, 64)
+          store_box<T>(map, x, y, z, box);  // (kSlab, 64)
         } else {
-          ptx::tma_store(&map, x, y, box);  // (kSlab, 32) twice
-          ptx::tma_store(&map, x + 32, y, box + kSlab * kSpanBytes);
+          store_box<T>(map, x, y, z, box);  // (kSlab, 32) twice
+          store_box<T>(map, x + 32, y, z, box + kSlab * kSpanBytes);
         }
         ptx::tma_store_commit();
       }
@@ -167,18 +179,18 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
 template <class T>
 __device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
                                             const LaunchShape& shape, int group, int& box_index,
-                                            const Accumulators<T>& acc, int x0, int y0) {
+                                            const Accumulators<T>& acc, int x0, int y0, int z) {
   const bool is_32 = shape.output == DType::fp32;
   if (shape.d_x_contiguous) {
     if (is_32) {
-      store_tile<T, false, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
+      store_tile<T, false, true>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
     } else {
-      store_tile<T, true, true>(shared, map, shape.output, group, box_index, acc, x0, y0);
+      store_tile<T, true, true>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
     }
   } else if (is_32) {
-    store_tile<T, false, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
+    store_tile<T, false, false>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
   } else {
-    store_tile<T, true, false>(shared, map, shape.output, group, box_index, acc, x0, y0);
+    store_tile<T, true, false>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
   }
 }
 

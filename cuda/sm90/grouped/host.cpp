@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
+/// Batches of short products were 0 to 15 % slower with two blocks of rows per consumer group than
+/// with one twice as wide, whose time the model expects to be the same.
+constexpr double kTwoBlocks = 1.03;
+
 constexpr const char* kNeedsChain = "it computes chains";
 constexpr const char* kNeedsLines =
     "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
@@ -74,12 +78,22 @@ bool groups_may_store_twice(const GroupedArguments& p) {
          end(g.d, g.ds, p.distance.d, p.d_bytes) <= reinterpret_cast<std::uintptr_t>(g.c);
 }
 
+/// Whether each group's D is a matrix of a map by itself.
+bool maps_d(const GroupedArguments& p) {
+  const GemmArguments& g = p.all;
+  const std::int64_t bytes = p.distance.d * p.d_bytes;
+  const bool steps = p.groups == 1 || (bytes > 0 && bytes % 16 == 0 && p.distance.d < kMaxStride);
+  return !reads_c(g) && steps && p.groups < kMaxRows &&
+         lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+}
+
 /// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
 Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
   const GemmArguments& g = all.g;
   const RingC c = ring_c(g, p, t);
   const bool ring_32 = c.stages > 0 && !c.is_16;
-  const bool by_tma = !all.d_spread && lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+  const bool by_tma = all.d_spread ? all.d_by_map && suits_chunks(g.epilogue.activation, g.output)
+                                   : lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
   if ((by_tma && !ring_32) || g.n == 1) return Roles::any;
   return g.ds.col == 1 ? Roles::straight : Roles::any;
 }
@@ -135,7 +149,9 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   // Groups of other kinds end where offsets say, and have no matrix of their own in a map.
   const bool may_spread = p.kind == GroupKind::batched || p.kind == GroupKind::m_masked;
   const bool d_stacks = d.ok && (!reads_c(one) || (c.ok && (c.step == d.step || p.groups == 1)));
-  all.d_spread = may_spread && !d_stacks;
+  all.d_by_map = may_spread && maps_d(p) && (p.kind == GroupKind::batched || !d_stacks);
+  all.d_spread = may_spread && (!d_stacks || all.d_by_map);
+  all.d_distance = p.distance.d;
   if (!all.d_spread) {
     all.g.m = d.rows(one.m, p.groups);
     all.g.ds.row = d.stride;
@@ -198,6 +214,8 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   if (all.d_spread) {
     all.shape.c_distance = p.distance.c * p.c_bytes;
     all.shape.d_distance = p.distance.d * p.d_bytes;
+    all.shape.d_map = all.d_by_map ? 1 : 0;
+    all.shape.d_clips = all.d_by_map && p.kind == GroupKind::batched;
   } else {
     all.shape.d_step = static_cast<int>(d.step);
   }
@@ -225,7 +243,8 @@ namespace {
 /// end of a group is stored output by output if the weights take the x side: 256x128 took 182 us
 /// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end
 /// alike, and a cut tile is that of a group smaller than it, or one that may not overlap another.
-/// Where D is spread all of a tile is stored so, unless its lines run along y.
+/// Where D is spread and has no map all of a tile is stored so, unless its lines run along y. A map
+/// with a matrix per group takes every tile of a batch.
 Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
   constexpr int kSizes = 16;
   constexpr std::int64_t kPlaces = 64;
@@ -248,11 +267,19 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
     // The pieces of a tile are staged whether they hold rows or not.
     many.apart = std::max(static_cast<double>(all.average % tokens), tokens / 4.0) / tiles;
   }
-  if (all.d_spread) {
+  if (all.shape.d_clips) {
+    many.apart = 0;
+  } else if (all.d_spread && !all.d_by_map) {
     const Strides& lines = all.g.ds;
     many.on_x = true;
     many.apart = (swapped ? lines.row : lines.col) == 1 ? 0.0 : tokens;
   }
+  // A batch of 24 x 1000 x 777 x 128, whose D has rows at odd addresses, took 39 us with 128x256,
+  // 50 with 128x128 and 112 with 64x64.
+  const bool lines_along_y = (swapped ? all.g.ds.row : all.g.ds.col) == 1;
+  many.general =
+      !all.spread && !all.d_by_map && lines_along_y &&
+      (all.d_spread || !lines_suit_tma(all.g.d, all.g.ds, all.g.m, all.g.n, all.g.output));
   if (all.shape.a_spread == 1) {  // boxes are no higher than a group, and each ends with its own
     const double behind = tiles * tokens - average;
     if (!all.shape.overlaps && all.average > tokens) many.missing = behind / tiles;
@@ -295,7 +322,8 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
       const std::int64_t loaded = lower ? x : std::max<std::int64_t>(x, t.load);
       const int tokens = swapped ? t.n : t.x();
       const Many many = many_of(all, swapped, tokens, swapped ? t.n : t.load);
-      const double time = predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, many);
+      double time = predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, many);
+      if (!all.spread && !all.by_k && t.blocks > 1) time *= kTwoBlocks;
       if (best.why_not == nullptr && time >= best.us) continue;
       best.why_not = nullptr;
       best.us = time;
@@ -353,11 +381,11 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   const Call call{all.g, options, nullptr};
   LaunchShape shape = shape_of(d, p, call);
   GroupedShape groups = all.shape;
-  if (all.d_spread) {  // no map has C or D of all groups
+  if (all.d_spread) {  // no map has C of all groups
     shape.c.copied = all.g.continue_from_c;
     if (!shape.c.copied) shape.c = {};
     set_finish(true, all.g, shape);
-    shape.d_by_tma = false;
+    shape.d_by_tma = shape.d_by_tma && all.d_by_map;
     if (!groups_may_store_twice(arguments)) {
       shape.x_last = shape.y_last = std::numeric_limits<int>::max();
     }
@@ -384,7 +412,8 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
     if (e != cudaSuccess) return e;
   }
   if (shape.d_by_tma) {
-    const auto e = make_output_map(all.g, p, t, &maps.d);
+    const auto e =
+        make_output_map(all.g, p, t, &maps.d, all.d_by_map ? all.groups : 1, all.d_distance);
     if (e != cudaSuccess) return e;
   }
   // A group may have no products, and then a NaN of C becomes canonical by a multiplication by 1.

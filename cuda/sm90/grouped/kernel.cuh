@@ -131,7 +131,8 @@ __device__ __forceinline__ void run_segment(const SharedLayout<T>& shared, int p
 
 /// Runs one consumer warp group: its share of every job of the CTA, from the start value to D. A
 /// tile that lies inside of its group is stored as one of a single GEMM; the rows of another group
-/// behind the end of the last one are left out by ordinary stores.
+/// behind the end of the last one are left out by ordinary stores, or by a map of D that has a
+/// matrix per group.
 template <class T>
 __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, const LaunchMaps& maps,
                                              const LaunchShape& shape, const GroupedArguments& p,
@@ -148,7 +149,7 @@ __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, cons
     of_group.x_rows = job.x_end;
     of_group.y_rows = job.y_end;
     const bool whole = shape.swapped ? job.y + T::kN <= job.y_end : job.x + T::kX <= job.x_end;
-    of_group.d_by_tma = shape.d_by_tma && whole;
+    of_group.d_by_tma = shape.d_by_tma && (whole || s.d_clips);
     GemmArguments g = p.all;
     g.bias = moved(g.bias, job.group * p.distance.bias, p.bias_bytes);
     g.c = moved(g.c, job.group * s.c_distance, 1);
@@ -166,7 +167,11 @@ __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, cons
     } else {
       run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
     }
-    finish<T>(shared, maps, of_group, g, group, cursor, bias, box_index, job.x, job.y, acc);
+    // A group of threads whose rows lie behind those of the group of rows has nothing to store.
+    const bool none = !shape.swapped && job.x + group * T::kBlocks * 64 >= job.x_end;
+    if (none && shape.c.stages == 0) continue;
+    finish<T>(shared, maps, of_group, g, group, cursor, bias, box_index, job.x, job.y, acc,
+              job.group * s.d_map);
   } while (ring.take(job, true));
   ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
 }

@@ -13,9 +13,9 @@ namespace detgemm::cuda::sm90 {
 /// take the narrow side, to many.
 inline constexpr auto kGroupedGeometries = [] {
   using namespace geometry;
-  return std::array<Geometry, 8>{narrow(8, 4, 1), narrow(16, 4, 1), narrow(32, 4, 1),
-                                 tile(1, 1, 64),  tile(2, 1, 64),   tile(2, 1, 128),
-                                 tile(2, 1, 256), tile(2, 2, 128)};
+  return std::array<Geometry, 10>{
+      narrow(8, 4, 1), narrow(16, 4, 1), narrow(32, 4, 1), tile(1, 1, 64),  tile(2, 1, 32),
+      tile(2, 1, 64),  tile(2, 1, 128),  tile(2, 1, 192),  tile(2, 1, 256), tile(2, 2, 128)};
 }();
 
 /// Where a grouped geometry stands in kPlainGeometries.
@@ -54,7 +54,8 @@ static_assert(sizeof(TileJob) == 48, "A job is stored and loaded as three pieces
 ///
 /// Groups of a batch that are no stack, such as heads between those of other tokens, are spread:
 /// steps are 0 and rows count from 0 in each group. A is then a matrix per group of its map, as B
-/// is. C and D are reached from the group's own addresses, by ordinary loads and stores.
+/// is. C and D are reached from the group's own addresses, by ordinary loads and stores, or D has a
+/// matrix per group in its map, which keeps boxes that reach beyond a group from touching the next.
 struct GroupedShape {
   int a_step = 0;     ///< rows of A from a group to the next
   int d_step = 0;     ///< the same of D and C
@@ -63,7 +64,9 @@ struct GroupedShape {
   std::int64_t c_distance = 0,
                d_distance = 0;  ///< bytes to the next group, where C and D are spread
   int b_step = 0;               ///< 1: every group has a B, 0: they share one
-  bool lags = false;            ///< CTAs are expected to have several tiles (see Stagger)
+  int d_map = 0;                ///< 1: every group has a matrix in the map of D
+  bool d_clips = false;  ///< and each group has all of its rows, so that every tile may use it
+  bool lags = false;     ///< CTAs are expected to have several tiles (see Stagger)
   /// The last tile of a group that has as many rows begins earlier, so that it ends with the group
   /// and is stored through TMA. What two tiles hold is stored twice, with the same bits.
   bool overlaps = false;
@@ -76,6 +79,7 @@ struct GroupedTile : Tile<kT, kG, kXMnT, kYMnT> {
   /// Groups are segments of the products, k, of two operands whose M and N run along memory; else
   /// of rows.
   static constexpr bool kByK = kXMnT && kYMnT;
+  static constexpr bool kStoresByGroup = true;  ///< the map of D has three dimensions
   static constexpr int kJobs = 4;
   /// Jobs, and two barriers for each.
   static constexpr int kJobBytes = kJobs * (static_cast<int>(sizeof(TileJob)) + 16);

@@ -96,6 +96,8 @@ constexpr double kSwapped = 1.01;       // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
 constexpr double kApart = 1.6;          // clocks per output that is stored by itself
+constexpr double kGeneralTile = 4200;   // clocks of the general epilogue per tile, and per output
+constexpr double kGeneral = 0.21;       // where the lines of D run along y
 constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
 constexpr double kMemoryRate = 4.4e6;   // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 2.7;
@@ -224,7 +226,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double tile = steps * together(tensor, fill) * steps_of_pair +
                       kBehind * behind * together(tensor, fill) + kTileClocks +
                       kBoxClocks * t.blocks * boxes +
-                      (swapped || many.on_x ? kApart * many.apart * (swapped ? t.x() : t.n) : 0);
+                      (swapped || many.on_x ? kApart * many.apart * (swapped ? t.x() : t.n) : 0) +
+                      (many.general ? t.blocks * kGeneralTile + kGeneral * t.x() * t.n : 0);
   const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
   // What they share: device memory, L2, power.
   const double bytes =

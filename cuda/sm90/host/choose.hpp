@@ -50,6 +50,7 @@ struct Many {
   double again = 0;    ///< share of the weights that memory gives a second time, for second tiles
   double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
   bool on_x = false;   ///< `apart` holds for tokens along x too
+  bool general = false;  ///< all of D leaves by ordinary stores, whose lines run along y
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share

@@ -43,8 +43,8 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 namespace {
 
 /// A map of D, or of a C that lies like D: rows along x or y, boxes of `columns` along y.
-cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool along_x,
-                          std::int64_t pitch, int columns, CUtensorMap* map) {
+TensorShape slab_shape(const void* data, DType type, const Problem& p, bool along_x,
+                       std::int64_t pitch, int columns) {
   const bool is_32 = type == DType::fp32;
   const auto slab = static_cast<std::uint32_t>(columns);
   const std::int64_t outer = along_x ? p.y.rows : p.x.rows;
@@ -56,18 +56,25 @@ cudaError_t make_slab_map(const void* data, DType type, const Problem& p, bool a
   s.stride[0] = static_cast<std::uint64_t>(outer > 1 ? pitch : 8) * (is_32 ? 4 : 2);
   s.box[0] = along_x ? (is_32 ? 32U : 64U) : slab;
   s.box[1] = along_x ? slab : 16U;
-  return encode(s, map);
+  return s;
 }
 
 }  // namespace
 
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                            CUtensorMap* map) {
+                            CUtensorMap* map, std::int64_t groups, std::int64_t distance) {
   const bool along_x = p.d_x_contiguous();
-  const int slab = g.output == DType::fp32               ? t.d_fp32_slab()
+  const bool is_32 = g.output == DType::fp32;
+  const int slab = is_32                                 ? t.d_fp32_slab()
                    : takes_chunks(g.epilogue.activation) ? t.slab()
                                                          : t.d_slab();
-  return make_slab_map(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab, map);
+  TensorShape s = slab_shape(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab);
+  if (groups > 0) {
+    s.rank = 3;
+    s.extent[2] = static_cast<std::uint64_t>(groups);
+    if (groups > 1) s.stride[1] = static_cast<std::uint64_t>(distance) * (is_32 ? 4 : 2);
+  }
+  return encode(s, map);
 }
 
 bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, std::int64_t n,
@@ -128,7 +135,7 @@ bool c_suits_tma(const GemmArguments& g, const Problem& p) {
 cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                        CUtensorMap* map) {
   const std::int64_t pitch = p.swapped ? g.cs.col : g.cs.row;
-  return make_slab_map(g.c, DType::fp32, p, false, pitch, t.d_fp32_slab(), map);
+  return encode(slab_shape(g.c, DType::fp32, p, false, pitch, t.d_fp32_slab()), map);
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -14,9 +14,10 @@ namespace detgemm::cuda::sm90 {
 cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box_rows, int depth,
                      CUtensorMap* map);
 
-/// The map through which D is stored, in boxes of the kernel's slabs.
+/// The map through which D is stored, in boxes of the kernel's slabs. Kernels over groups have a
+/// dimension more: `groups` matrices, `distance` elements apart.
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                            CUtensorMap* map);
+                            CUtensorMap* map, std::int64_t groups = 0, std::int64_t distance = 0);
 
 /// Whether TMA takes an m x n array of C or D: lines along its contiguous direction that begin at
 /// multiples of 16 bytes and consist of whole chunks of 16 bytes. (At a ragged end TMA also writes

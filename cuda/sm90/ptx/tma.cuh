@@ -58,6 +58,15 @@ __device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y,
       : "memory");
 }
 
+/// The same with the box of matrix `z` of a 3-D tensor.
+__device__ __forceinline__ void tma_store(const CUtensorMap* map, int x, int y, int z,
+                                          std::uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map),
+      "r"(x), "r"(y), "r"(z), "r"(source)
+      : "memory");
+}
+
 /// Closes a group of this thread's stores.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");

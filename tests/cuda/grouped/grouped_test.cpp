@@ -113,8 +113,8 @@ TEST(GroupedDevice, EveryGroupHasTheBitsOfItsSlice) {
   EXPECT_GT(by_tiles, problems / 8);
 }
 
-/// Heads of a token that lie side by side, in A, in D, in both, in B: groups whose rows have those
-/// of all others between them, and garbage behind each. Every kernel takes them.
+/// Heads of a token that lie side by side, in A, in D, in both, in B, in none: groups whose rows
+/// have those of all others between them, and garbage behind each. Every kernel takes them.
 TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
   constexpr std::int64_t kHeads = 5;
   constexpr std::int64_t kDepths[] = {8, 64, 128, 200, 1000};
@@ -124,8 +124,8 @@ TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
   for (const char* contract :
        {"hopper/bf16/chain->bf16", "hopper/bf16/chain->fp32", "hopper/fp16/chain->fp16"}) {
     for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
-      for (const std::int64_t m : {1, 3, 64, 100, 129, 300}) {
-        for (const int which : {1, 2, 3, 4, 7}) {  // bits: A, D, B
+      for (const std::int64_t m : {1, 3, 8, 13, 64, 100, 129, 300}) {
+        for (const int which : {0, 1, 2, 3, 4, 7}) {  // bits: A, D, B
           grouped_tests::Setup s;
           s.contract = contract;
           s.kind = kind;
@@ -167,22 +167,38 @@ TEST(GroupedDevice, HeadsBetweenOthersHaveTheBitsOfTheirSlices) {
   std::printf("%lld outputs of interleaved groups compared\n", static_cast<long long>(outputs));
 }
 
-/// Rows at odd addresses, which a launch of gather takes, or one for each group.
+/// Rows at odd addresses, which tiles take once all groups are copied, or a launch of gather, or
+/// one for each group: A, B or both, one group after the other and between each other.
 TEST(GroupedDevice, OddRowsOfABatchHaveTheBitsOfTheirSlices) {
+  test::Random random(17);
+  int copied = 0;
+  std::uint64_t seed = 900;
   for (const std::int64_t groups : {2, 24}) {
-    for (const char* contract : {"hopper/bf16/chain->bf16", "hopper/bf16/tree:64->bf16"}) {
-      grouped_tests::Setup s;
-      s.contract = contract;
-      s.sizes.assign(static_cast<std::size_t>(groups), 0);
-      s.m = 100, s.n = 128, s.k = 777;
-      s.seed = 900 + static_cast<std::uint64_t>(groups);
-      try {
-        EXPECT_GE(compare_with_slices(cuda_backend(), s), 3 * groups * s.m * s.n);
-      } catch (const Failure& failure) {
-        ADD_FAILURE() << failure.what();
+    for (const char* contract :
+         {"hopper/bf16/chain->bf16", "hopper/fp16/chain->fp32", "hopper/bf16/tree:64->bf16"}) {
+      for (const std::int64_t k : {7, 777, 72}) {
+        for (const int which : {0, 1, 2, 3, 4, 5, 6, 7}) {  // bits: A, D, rows of B along memory
+          grouped_tests::Setup s;
+          s.contract = contract;
+          s.sizes.assign(static_cast<std::size_t>(groups), 0);
+          s.m = 1 + random.below(200), s.n = k == 72 ? 63 : 128, s.k = k;
+          s.interleaved_a = (which & 1) != 0;
+          s.interleaved = (which & 2) != 0;
+          s.op_b = (which & 4) != 0 ? Op::none : Op::transpose;
+          s.data = test::kAllData[random.below(6)];
+          s.seed = ++seed;
+          try {
+            EXPECT_GE(compare_with_slices(cuda_backend(), s), 3 * groups * s.m * s.n) << text_of(s);
+          } catch (const Failure& failure) {
+            ADD_FAILURE() << failure.what();
+          }
+          const auto plan = ok(GroupedPlan::create(cuda_backend(), spec_of(s)));
+          copied += plan.kernel(s.m).find("/pack") != std::string::npos ? 1 : 0;
+        }
       }
     }
   }
+  EXPECT_GT(copied, 20);
 }
 
 /// 300 rows (or products) in 4 groups, in arrays that the kernels of tiles take.

@@ -143,7 +143,7 @@ TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
 
 /// Groups of a batch end alike. A tile that reaches beyond its group, since the group has fewer
 /// rows or D is C, is stored output by output if the weights take the x side: 100 x 256 outputs are
-/// 41,000 clocks, and their products 2,000.
+/// 41,000 clocks, and their products 2,000. Where D has a matrix per group in its map it is not.
 TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
   const struct {
     std::int64_t groups, m, n, k;
@@ -161,7 +161,9 @@ TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
         EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
         EXPECT_EQ(r.grouped_shape.overlaps, !in_place);
         const int tokens = geometry_of(ran.decision.one).n;
-        EXPECT_TRUE(!ran.decision.one.swapped || (!in_place && x.m >= tokens)) << ran.name;
+        const bool cut = in_place || (kind == GroupKind::m_masked && x.m < tokens);
+        EXPECT_TRUE(!ran.decision.one.swapped || !cut) << ran.name;
+        EXPECT_EQ(r.grouped_shape.d_clips, !in_place && kind == GroupKind::batched);
       }
     }
   }
@@ -178,21 +180,20 @@ TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
       run_groups(groups_of(GroupKind::batched, 64, 8, 128, 4096, true)).decision.one.swapped);
 }
 
-/// Queries against keys: a stage of a narrow tile holds four blocks of 64 however short K is, and
-/// it is the fastest tile all the same, as an H200 said
-/// (bench/results/2026-11-23-h200-batched.md).
-TEST(Grouped, FewQueriesTakeANarrowTile) {
+/// Few queries beside many keys or values take the narrow side of a tile, whose outputs leave
+/// through TMA although the group has fewer rows (bench/results/2026-11-24-h200-batched.md).
+TEST(Grouped, FewQueriesTakeTheNarrowSide) {
   const struct {
     std::int64_t groups, m, n, k;
-    int width;
-  } all[] = {{256, 4, 1000, 128, 8},
-             {64, 8, 4096, 128, 8},
-             {128, 1, 8192, 128, 8},
-             {16, 16, 16384, 64, 16}};
+    bool b_mn;
+  } all[] = {{256, 4, 1000, 128, false}, {64, 8, 4096, 128, false}, {128, 1, 8192, 128, false},
+             {16, 16, 16384, 64, false}, {256, 4, 128, 1000, true}, {128, 1, 512, 128, true}};
   for (const auto& x : all) {
-    const auto ran = run_groups(groups_of(GroupKind::batched, x.groups, x.m, x.n, x.k));
-    EXPECT_EQ(geometry_of(ran.decision.one).n, x.width) << ran.name;
-    EXPECT_EQ(geometry_of(ran.decision.one).depth, 4) << ran.name;
+    Recorded& r = record();
+    const auto ran = run_groups(groups_of(GroupKind::batched, x.groups, x.m, x.n, x.k, x.b_mn));
+    EXPECT_TRUE(ran.decision.one.swapped) << ran.name;
+    EXPECT_LE(geometry_of(ran.decision.one).n, 64) << ran.name;
+    EXPECT_TRUE(r.shape.d_by_tma);
   }
 }
 
@@ -233,9 +234,9 @@ TEST(Grouped, OneRowPerGroupHasTheDistanceAsItsStride) {
   const RanGroups ran = run_groups(groups_of(GroupKind::batched, 64, 1, 512, 256));
   EXPECT_EQ(ran.decision.way, GroupWay::tiles);
   EXPECT_EQ(r.grouped_shape.a_step, 1);
-  EXPECT_EQ(r.grouped_shape.d_step, 1);
-  EXPECT_EQ(r.groups.all.ds.row, 512);
-  EXPECT_EQ(r.maps[2].extent[1], 64U);
+  EXPECT_EQ(r.grouped_shape.d_distance, 512 * 2);
+  EXPECT_EQ(r.maps[2].extent[2], 64U);
+  EXPECT_EQ(r.maps[2].stride[1], 512U * 2);
 }
 
 /// Rows of the tokens' map, and what its boxes leave out of a stage.
@@ -259,12 +260,29 @@ void expect_spread_a(const Recorded& r, const GroupedArguments& p, const Decisio
 /// C and D are reached by ordinary loads and stores, from addresses of the group.
 void expect_spread_d(const Recorded& r, const GroupedArguments& p) {
   EXPECT_FALSE(r.shape.d_by_tma);
+  EXPECT_EQ(r.grouped_shape.d_map, 0);
   EXPECT_EQ(r.maps.size(), 2U);  // X, Y
   EXPECT_EQ(r.grouped_shape.d_step, 0);
   EXPECT_EQ(r.grouped_shape.d_distance, p.distance.d * p.d_bytes);
   EXPECT_EQ(r.grouped_shape.c_distance, p.distance.c * p.c_bytes);
   EXPECT_EQ(r.groups.all.ds.row, p.all.ds.row);
   EXPECT_EQ(r.groups.all.cs.row, p.all.cs.row);
+}
+
+/// D has a matrix per group in its map, whose boxes end with the group.
+void expect_mapped_d(const Recorded& r, const GroupedArguments& p) {
+  EXPECT_TRUE(r.shape.d_by_tma);
+  ASSERT_EQ(r.maps.size(), 3U);  // X, Y, D
+  EXPECT_EQ(r.maps[2].rank, 3);
+  EXPECT_EQ(r.maps[2].extent[0], static_cast<std::uint64_t>(p.all.n));
+  EXPECT_EQ(r.maps[2].extent[1], static_cast<std::uint64_t>(p.all.m));
+  EXPECT_EQ(r.maps[2].extent[2], static_cast<std::uint64_t>(p.groups));
+  EXPECT_EQ(r.maps[2].stride[0], static_cast<std::uint64_t>(p.all.ds.row) * 2);
+  EXPECT_EQ(r.maps[2].stride[1], static_cast<std::uint64_t>(p.distance.d) * 2);
+  EXPECT_EQ(r.grouped_shape.d_map, 1);
+  EXPECT_EQ(r.grouped_shape.d_step, 0);
+  EXPECT_EQ(r.grouped_shape.d_distance, p.distance.d * p.d_bytes);
+  EXPECT_EQ(r.grouped_shape.d_clips, p.kind == GroupKind::batched);
 }
 
 /// Heads of a token lie side by side in A and in D, so that a group's rows have those of all others
@@ -289,10 +307,11 @@ TEST(Grouped, HeadsBetweenOthersAreSpread) {
           EXPECT_EQ(r.grouped_shape.a_missing, 0);
           EXPECT_EQ(r.grouped_shape.a_step, m);
         }
-        if (d) {
-          expect_spread_d(r, p);
-          EXPECT_FALSE(ran.decision.one.swapped) << ran.name;  // lines of D along y
+        if (d || kind == GroupKind::batched) {
+          expect_mapped_d(r, p);
         } else {
+          EXPECT_EQ(r.maps[2].extent[2], 1U);
+          EXPECT_EQ(r.grouped_shape.d_map, 0);
           EXPECT_TRUE(r.shape.d_by_tma);
           EXPECT_EQ(r.grouped_shape.d_step, m);
           EXPECT_EQ(r.grouped_shape.d_distance, 0);
@@ -539,12 +558,12 @@ TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
         spec.gemm.op_b = b_mn ? Op::none : Op::transpose;
         spec.gemm.op_a = kind == GroupKind::k_grouped ? Op::transpose : Op::none;
         spec.gemm.contract = *Contract::parse(contract);
-        GroupedArguments p = groups_of(kind, 3, 200, 512, 256, b_mn);
-        p.all.reduction = spec.gemm.contract.reduction;
-        if (kind == GroupKind::k_grouped) p.all.as = {1, 200};
         const auto kernels = group_kernels(spec, true);
         ASSERT_FALSE(kernels.empty());
         for (const GroupKernel& kernel : kernels) {
+          GroupedArguments p = groups_of(kind, 3, 200, 512, 256, b_mn);
+          p.all.reduction = spec.gemm.contract.reduction;
+          if (kind == GroupKind::k_grouped) p.all.as = {1, 200};
           record();
           const RanGroups ran = run_groups(p, &kernel, spec.gemm.contract.arithmetic);
           EXPECT_TRUE(ran.refusal.ok()) << kernel.name << ": " << ran.refusal.message();
@@ -562,7 +581,7 @@ TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
 TEST(Grouped, AForcedKernelNeverHandsOver) {
   GroupedArguments p = groups_of(GroupKind::m_grouped, 4, 256, 512, 256);
   p.all.a = reinterpret_cast<const void*>(4098);
-  const GroupKernel forced{"128x128", GroupWay::tiles, 5};
+  const GroupKernel forced{"128x128", GroupWay::tiles, 6};
   Recorded& r = record();
   const RanGroups ran = run_groups(p, &forced);
   EXPECT_EQ(ran.refusal.code(), Errc::unsupported);
