@@ -20,16 +20,15 @@ inline constexpr bool kSampleAlone = false;
 #endif
 
 /// Whether a sample holds entry `index` of a source file's table, given the accumulators per thread
-/// of every entry's kernel (0: the file has no such kernel). It holds the entry with the most,
-/// which is the one that would spill, and every 16th of the others from the first one on. That is
-/// for bf16. fp16 has the same templates with another instruction, and fp32 has short tables: of
-/// these, the first entry and every 48th will do.
+/// of every entry's kernel (0: the file has no such kernel). It holds the first entry and every
+/// 48th, and for bf16 the one with the most, which is the one that would spill. fp16 has the same
+/// templates with another instruction, and fp32 has short tables.
 template <std::size_t kCount>
 constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_t index,
                          DType input) {
   const int own = accumulators[index];
   if (own == 0) return false;
-  const std::size_t step = input == DType::bf16 ? 16 : 48;
+  constexpr std::size_t step = 48;
   std::size_t before = 0;
   bool most = input == DType::bf16;
   for (std::size_t i = 0; i < kCount; ++i) {

@@ -162,6 +162,37 @@ TEST(GroupedCopies, ABatchOfOddRowsIsTwoLaunches) {
   EXPECT_FALSE(decided(p, needed - 1).copies.any());
 }
 
+/// Probabilities with 777 keys have rows at odd addresses. Without room for copies one launch of
+/// gather is expected to take less than a launch per head, unless the products are large.
+TEST(GroupedCopies, WithoutRoomABatchIsOneLaunchOrOnePerGroup) {
+  const struct {
+    std::int64_t groups, m, n, k;
+    GroupWay way;
+  } all[] = {{24, 1000, 128, 777, GroupWay::gather},
+             {128, 4, 128, 33, GroupWay::gather},
+             {24, 4096, 4096, 777, GroupWay::loop},
+             {2, 1000, 128, 777, GroupWay::loop}};
+  for (const auto& x : all) {
+    GroupedArguments p = batch(x.groups, x.m, x.n, x.k, false);
+    EXPECT_EQ(decided(p, 0).way, x.way) << name(decided(p, 0));
+    for (const GroupWay way : {GroupWay::loop, GroupWay::gather}) {
+      const GroupKernel forced{"forced", way};
+      for (const std::size_t room : {std::size_t{0}, kEnough}) {
+        const auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, with_room(room), &forced);
+        ASSERT_TRUE(d);
+        EXPECT_EQ(d->way, way);
+        EXPECT_FALSE(d->copies.any());
+      }
+    }
+    p.all.reduction = {ReductionKind::fold, 128};
+    for (const Arithmetic other : {Arithmetic::snap, Arithmetic::ieee_fma}) {
+      const auto d = decide_groups(p, other, DType::bf16, with_room(kEnough), nullptr);
+      ASSERT_TRUE(d) << d.status().message();
+      EXPECT_EQ(d->way, GroupWay::loop);
+    }
+  }
+}
+
 TEST(GroupedCopies, WhatNeedsNoneHasNone) {
   EXPECT_FALSE(copies_for_tiles(batch(5, 33, 64, 80, false)).any());
   GroupedArguments uneven = batch(5, 33, 64, 77, true);

@@ -359,35 +359,6 @@ TEST(Grouped, SpreadOutputsAreDearWhereTheirLinesRunAlongX) {
   EXPECT_TRUE(ran.decision.one.swapped) << ran.name;
 }
 
-/// Probabilities with 777 keys have rows at odd addresses. One launch of gather is then expected to
-/// take less than a launch per head, unless the products are large.
-TEST(Grouped, ABatchThatTilesDoNotTakeIsOneLaunchOrOnePerGroup) {
-  const struct {
-    std::int64_t groups, m, n, k;
-    GroupWay way;
-  } all[] = {{24, 1000, 128, 777, GroupWay::gather},
-             {128, 4, 128, 33, GroupWay::gather},
-             {24, 4096, 4096, 777, GroupWay::loop},
-             {2, 1000, 128, 777, GroupWay::loop}};
-  for (const auto& x : all) {
-    GroupedArguments p = groups_of(GroupKind::batched, x.groups, x.m, x.n, x.k);
-    p.all.as.row = x.k;
-    record();
-    const auto ran = run_groups(p);
-    EXPECT_EQ(ran.decision.way, x.way) << ran.name;
-    for (const GroupWay way : {GroupWay::loop, GroupWay::gather}) {
-      const GroupKernel forced{"forced", way};
-      EXPECT_EQ(run_groups(p, &forced).decision.way, way);
-    }
-    p.all.reduction = {ReductionKind::fold, 128};
-    for (const Arithmetic other : {Arithmetic::snap, Arithmetic::ieee_fma}) {
-      const auto decision = decide_groups(p, other, kBf16, options(), nullptr);
-      ASSERT_TRUE(decision) << decision.status().message();
-      EXPECT_EQ(decision->way, GroupWay::loop);
-    }
-  }
-}
-
 TEST(Grouped, SharedOperandsHaveNoDistance) {
   Recorded& r = record();
   GroupedArguments p = groups_of(GroupKind::batched, 6, 128, 512, 256);
