@@ -112,6 +112,7 @@ cudaError_t copy_groups(const GroupedArguments& p, const GroupCopies& copies,
 std::size_t copies_bound(const GroupedSpec& spec, std::int64_t max_m) {
   const GemmSpec& g = spec.gemm;
   if (spec.kind != GroupKind::batched || g.k <= 0 || g.n <= 0 || max_m <= 0) return 0;
+  if (g.op_a == Op::transpose && g.k > 1) return 0;  // M runs along memory
   const auto bytes = [&](std::int64_t lines, std::int64_t length) -> std::size_t {
     if (length % 8 == 0 || length >= kMaxExtent) return 0;
     const std::int64_t all = std::min(lines, kMaxExtent / spec.groups) * spec.groups;
@@ -119,7 +120,7 @@ std::size_t copies_bound(const GroupedSpec& spec, std::int64_t max_m) {
   };
   const std::size_t b = std::max(g.op_b == Op::none ? bytes(g.k, g.n) : 0,
                                  g.op_b == Op::none && g.k > 1 ? 0 : bytes(g.n, g.k));
-  return (g.op_a == Op::none || g.k == 1 ? bytes(max_m, g.k) : 0) + b;
+  return bytes(max_m, g.k) + b;
 }
 
 }  // namespace detgemm::cuda

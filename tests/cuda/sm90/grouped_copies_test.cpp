@@ -229,6 +229,12 @@ TEST(GroupedCopies, TheWorkspaceHoldsWhatPackedLinesNeed) {
       }
     }
   }
+  GroupedSpec across;  // tiles take no A whose M runs along memory
+  across.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
+  across.gemm.n = 77, across.gemm.k = 77, across.groups = 6;
+  across.gemm.op_a = Op::transpose;
+  EXPECT_EQ(grouped_workspace_bytes(across, 100, 0, with_room(0)),
+            workspace_bytes(across.gemm.contract, 100, 77, 77, with_room(0)));
   GroupedSpec huge;
   huge.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
   huge.gemm.n = 128, huge.gemm.k = 777;
