@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "cuda/grouped/launch.hpp"
+#include "cuda/sm90/host/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // Batches whose lines begin at odd addresses: what is copied, where each line of a copy comes from,
-// and which launches there are. The copying kernel itself is that of single products.
+// which launches there are, and how outputs leave. The copying kernel itself is that of single
+// products.
 
 namespace detgemm::test {
 namespace {
@@ -191,6 +193,44 @@ TEST(GroupedCopies, WithoutRoomABatchIsOneLaunchOrOnePerGroup) {
       EXPECT_EQ(d->way, GroupWay::loop);
     }
   }
+}
+
+/// D leaves through a map with a matrix per group where TMA takes each of them.
+TEST(GroupedCopies, OutputsAtOddAddressesLeaveByOrdinaryStores) {
+  const auto mapped = [](const GroupedArguments& p) {
+    Recorded& r = record();
+    GroupedDecision d = decided(p, 0);
+    EXPECT_EQ(enqueue_groups(d, p, Arithmetic::hopper, DType::bf16, with_room(0), nullptr),
+              cudaSuccess);
+    EXPECT_EQ(r.shape.d_by_tma, r.grouped_shape.d_map == 1);
+    if (r.shape.d_by_tma) {
+      EXPECT_EQ(r.maps.at(2).stride[1], static_cast<std::uint64_t>(p.distance.d) * 2);
+    }
+    return r.shape.d_by_tma;
+  };
+  GroupedArguments p = batch(2, 33, 64, 80, false);
+  EXPECT_TRUE(mapped(p));
+  p.distance.d += 4;  // the second matrix at no multiple of 16 bytes
+  EXPECT_FALSE(mapped(p));
+  EXPECT_FALSE(mapped(batch(2, 33, 60, 80, false)));
+}
+
+/// 24 x 1000 x 777 x 128 took 39 us with 128x256 and 112 with 64x64: the general epilogue costs a
+/// tile 4200 clocks per block of rows.
+TEST(GroupedCopies, OrdinaryStoresMakeSmallTilesDear) {
+  const auto time = [](const sm90::Geometry& t, bool general) {
+    sm90::Many many;
+    many.groups = 24;
+    many.general = general;
+    return sm90::predicted_time(t, 1000, 777, 128, 132, false, 1, many);
+  };
+  const sm90::Geometry wide = sm90::geometry::tile(2, 1, 256),
+                       small = sm90::geometry::tile(1, 1, 64);
+  EXPECT_GT(time(wide, true), 1.5 * time(wide, false));
+  EXPECT_GT(time(small, true), 2 * time(wide, true));
+  EXPECT_EQ(sm90::geometry_of(decided(batch(24, 1000, 777, 128, false), 0).one).n, 256);
+  // Two blocks of rows per consumer group are slower in batches than as many columns more.
+  EXPECT_EQ(sm90::geometry_of(decided(batch(8, 4096, 128, 4096, true), 0).one).blocks, 1);
 }
 
 TEST(GroupedCopies, WhatNeedsNoneHasNone) {
