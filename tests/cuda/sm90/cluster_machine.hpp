@@ -361,6 +361,10 @@ inline void tma_multicast(std::uint32_t to, const CUtensorMap* map, int x, int y
 inline void tma_store(const CUtensorMap*, int x, int y, std::uint32_t box) {
   machine.stored(*machine.current, x, y, box);
 }
+/// Of kernels over groups, which no test on this machine runs.
+inline void tma_store(const CUtensorMap*, int, int, int, std::uint32_t) {
+  machine.fail("a store of a matrix of several");
+}
 
 inline std::uint64_t descriptor(std::uint32_t address, std::uint32_t) { return address >> 4; }
 inline void wgmma_fence() {}
