@@ -28,14 +28,14 @@ constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_
                          DType input) {
   const int own = accumulators[index];
   if (own == 0) return false;
-  constexpr std::size_t step = 48;
+  constexpr std::size_t kStep = 48;
   std::size_t before = 0;
   bool most = input == DType::bf16;
   for (std::size_t i = 0; i < kCount; ++i) {
     if (i < index && accumulators[i] != 0) ++before;
     if (accumulators[i] > own || (accumulators[i] == own && i < index)) most = false;
   }
-  return most || before % step == 0;
+  return most || before % kStep == 0;
 }
 
 /// Whether this build has the kernel.

@@ -12,10 +12,8 @@
 namespace detgemm::cuda {
 namespace {
 
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 30;  // of an array that tiles read
-constexpr std::int64_t kLine = 64;  // elements: lines of copies start at multiples of 128 bytes
-
-std::int64_t pitch_of(std::int64_t length) { return ceil_div(length, kLine) * kLine; }
+using sm90::kMaxPackedExtent;
+using sm90::packed_pitch;
 
 bool suits_tma(const void* data, std::int64_t elements) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && elements % 8 == 0;
@@ -32,11 +30,11 @@ GroupLines lines_of(const void* data, std::int64_t groups, std::int64_t lines, s
   const bool by_line = distance > 0 && ld == groups * distance;
   if (!by_group && !by_line) return l;
   const std::int64_t times = distance == 0 ? 1 : groups;
-  if (lines >= kMaxExtent / times || length >= kMaxExtent) return l;
+  if (lines >= kMaxPackedExtent / times || length >= kMaxPackedExtent) return l;
   l.count = lines * times;
   l.ld = by_group && (lines > 1 || distance == 0) ? ld : distance;
   l.length = length;
-  l.pitch = pitch_of(length);
+  l.pitch = packed_pitch(length);
   l.line_step = by_group ? 1 : groups;
   l.group_step = distance == 0 ? 0 : by_group ? lines : 1;
   l.along_k = along_k;
@@ -53,7 +51,7 @@ sm90::PackOperand operand_of(const GroupLines& l, const void* from, void* to) {
   o.lines = o.copies = l.count;
   o.length = static_cast<int>(l.length);
   o.chunks = static_cast<int>(l.pitch / 8);
-  o.leaf = o.room = static_cast<int>(kMaxExtent);  // all of k is one leaf
+  o.leaf = o.room = static_cast<int>(kMaxPackedExtent);  // all of k is one leaf
   o.along_k = l.along_k;
   return o;
 }
@@ -114,9 +112,9 @@ std::size_t copies_bound(const GroupedSpec& spec, std::int64_t max_m) {
   if (spec.kind != GroupKind::batched || g.k <= 0 || g.n <= 0 || max_m <= 0) return 0;
   if (g.op_a == Op::transpose && g.k > 1) return 0;  // M runs along memory
   const auto bytes = [&](std::int64_t lines, std::int64_t length) -> std::size_t {
-    if (length % 8 == 0 || length >= kMaxExtent) return 0;
-    const std::int64_t all = std::min(lines, kMaxExtent / spec.groups) * spec.groups;
-    return aligned_workspace(static_cast<std::size_t>(all * pitch_of(length)) * 2);
+    if (length % 8 == 0 || length >= kMaxPackedExtent) return 0;
+    const std::int64_t all = std::min(lines, kMaxPackedExtent / spec.groups) * spec.groups;
+    return aligned_workspace(static_cast<std::size_t>(all * packed_pitch(length)) * 2);
   };
   const std::size_t b = std::max(g.op_b == Op::none ? bytes(g.k, g.n) : 0,
                                  g.op_b == Op::none && g.k > 1 ? 0 : bytes(g.n, g.k));

@@ -76,18 +76,25 @@ double predicted_gather_time(const GroupedArguments& p, int sms) {
   return kMeasured * sm90::predicted_gather_time(tiles, p.all.k, sms);
 }
 
-/// What tiles take with the copies that they need, where the workspace holds them.
-Choice choose_on_copies(const GroupedArguments& p, DType input, const LaunchOptions& options,
-                        GroupCopies& copies) {
-  copies = copies_for_tiles(p);
-  Choice choice;
-  choice.why_not = "there are no copies";
-  if (!copies.any() || options.workspace_bytes < copies.bytes()) return choice;
+/// By tiles on copies, with the time that both are expected to take in `one.us`; `none` where no
+/// copies help, or the workspace does not hold them.
+GroupedDecision decide_on_copies(const GroupedArguments& p, DType input,
+                                 const LaunchOptions& options) {
+  GroupedDecision d;
+  const GroupCopies copies = copies_for_tiles(p);
+  if (!copies.any() || options.workspace_bytes < copies.bytes()) return d;
   void* const anywhere = reinterpret_cast<void*>(std::uintptr_t{4096});  // it is not read
-  choice =
+  const Choice choice =
       sm90::choose_grouped(sm90::stack_groups(on_copies(p, copies, anywhere)), input, options, -1);
-  choice.us += copies.predicted_time();
-  return choice;
+  if (choice.why_not != nullptr) return d;
+  d.way = GroupWay::tiles;
+  d.groups = p.groups;
+  d.copies = copies;
+  d.one = choice.decision;
+  d.one.us = choice.us + copies.predicted_time();
+  d.one.packs_a = copies.a.count > 0;
+  d.one.packs_b = copies.b.count > 0;
+  return d;
 }
 
 Status refusal(const GroupKernel& forced, const char* why) {
@@ -142,15 +149,11 @@ Result<GroupedDecision> decide_groups(const GroupedArguments& p, Arithmetic arit
     }
     if (forced != nullptr) return refusal(*forced, choice.why_not);
   }
-  const Choice copied = forced == nullptr && by == Arithmetic::hopper && !snaps
-                            ? choose_on_copies(p, input, options, d.copies)
-                            : Choice{{}, "there are no copies", 0};
-  const auto on_copies = [&] {
-    d.way = GroupWay::tiles;
-    d.one = copied.decision;
-    d.one.packs_a = d.copies.a.count > 0;
-    d.one.packs_b = d.copies.b.count > 0;
-    return d;
+  const GroupedDecision copied = forced == nullptr && by == Arithmetic::hopper && !snaps
+                                     ? decide_on_copies(p, input, options)
+                                     : GroupedDecision{};
+  const auto copies_take_less = [&](double us) {
+    return copied.way == GroupWay::tiles && copied.one.us < us;
   };
   const double gather_us = predicted_gather_time(p, options.sms);
   if (may(GroupWay::loop) && p.kind == GroupKind::batched && p.groups <= kMaxLoop) {
@@ -159,17 +162,15 @@ Result<GroupedDecision> decide_groups(const GroupedArguments& p, Arithmetic arit
     // Operands that are snapped first are left to the plans, which do it.
     const bool may_gather = may(GroupWay::gather) && arithmetic == Arithmetic::hopper;
     const double loop_us = predicted_loop_time(*one, p.groups);
-    if (copied.why_not == nullptr && copied.us < std::min(loop_us, gather_us)) return on_copies();
-    d.copies = {};
+    if (copies_take_less(std::min(loop_us, gather_us))) return copied;
     if (!may_gather || loop_us <= gather_us) {
       d.way = GroupWay::loop;
       d.one = *one;
       return d;
     }
-  } else if (copied.why_not == nullptr && copied.us < gather_us) {
-    return on_copies();
+  } else if (copies_take_less(gather_us)) {
+    return copied;
   }
-  d.copies = {};
   if (by == Arithmetic::hopper) {
     d.way = GroupWay::gather;
     d.leaves = p.all.reduction.kind != ReductionKind::chain;

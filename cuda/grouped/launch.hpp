@@ -69,7 +69,7 @@ cudaError_t prepare_group_kernels(Arithmetic arithmetic, bool wgmma);
 
 /// Enqueues the computation of all groups; waits for nothing, and is capturable. Preconditions:
 /// the decision was made for these arguments and options, and the workspace is as large as
-/// grouped_workspace_bytes says.
+/// grouped_workspace_bytes says or, where that is more, as the options say.
 cudaError_t enqueue_groups(GroupedDecision& decision, const GroupedArguments& p,
                            Arithmetic arithmetic, DType input, const LaunchOptions& options,
                            void* workspace);

@@ -127,6 +127,22 @@ TEST(Cases, ATableMayLeaveOutModelsAndArmsAndGiveTokensAsValues) {
   EXPECT_EQ(cases[7].problem.n, 4096);
 }
 
+TEST(Cases, FallsHasEveryMOfSixWeightsAndNobodyBeside) {
+  const auto cases = read_cases(built_in_cases(), {"cuda", Arithmetic::hopper, {"falls"}});
+  std::map<std::string, std::set<std::int64_t>> tokens;
+  for (const Case& c : cases) {
+    tokens[c.model + "/" + c.layer].insert(c.problem.tokens);
+    ASSERT_EQ(c.contract_arms.size(), 1U) << c.id;
+    EXPECT_FALSE(is_timed(c, named("cublaslt"))) << c.id;
+  }
+  EXPECT_EQ(tokens.size(), 6U);
+  for (const auto& [weights, all] : tokens) {
+    EXPECT_EQ(all.size(), 1024U) << weights;
+    EXPECT_EQ(*all.begin(), 1) << weights;
+    EXPECT_EQ(*all.rbegin(), 1024) << weights;
+  }
+}
+
 TEST(Cases, TokensHasEveryEighthMAndTheValuesAroundMultiplesOf64) {
   const auto cases = read_cases(built_in_cases(), {"cuda", Arithmetic::hopper, {"tokens"}});
   std::map<std::string, std::set<std::int64_t>> tokens;

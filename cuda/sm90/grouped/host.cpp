@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
 /// Batches of short products took 2 % less to 15 % more with two blocks of rows per consumer group
-/// than with one twice as wide, whose time the model expects to be the same.
+/// than with one twice as wide, whose time the model expects to be the same. Masked groups are
+/// taken for batches here; they were not timed.
 constexpr double kTwoBlocks = 1.03;
 
 constexpr const char* kNeedsChain = "it computes chains";
@@ -151,7 +152,6 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   const bool d_stacks = d.ok && (!reads_c(one) || (c.ok && (c.step == d.step || p.groups == 1)));
   all.d_by_map = may_spread && maps_d(p) && (p.kind == GroupKind::batched || !d_stacks);
   all.d_spread = may_spread && (!d_stacks || all.d_by_map);
-  all.d_distance = p.distance.d;
   if (!all.d_spread) {
     all.g.m = d.rows(one.m, p.groups);
     all.g.ds.row = d.stride;
@@ -263,13 +263,11 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
     many.cut = sum / kSizes / tiles;
     many.again = std::min(sum / kSizes - 1, 1.0);
     many.apart = last / sum;
-  } else if (!all.shape.overlaps || all.average < tokens) {
+  } else if (!all.shape.d_clips && (!all.shape.overlaps || all.average < tokens)) {
     // The pieces of a tile are staged whether they hold rows or not.
     many.apart = std::max(static_cast<double>(all.average % tokens), tokens / 4.0) / tiles;
   }
-  if (all.shape.d_clips) {
-    many.apart = 0;
-  } else if (all.d_spread && !all.d_by_map) {
+  if (all.d_spread && !all.d_by_map) {
     const Strides& lines = all.g.ds;
     many.on_x = true;
     many.apart = (swapped ? lines.row : lines.col) == 1 ? 0.0 : tokens;
@@ -413,7 +411,7 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   }
   if (shape.d_by_tma) {
     const auto e =
-        make_output_map(all.g, p, t, &maps.d, all.d_by_map ? all.groups : 1, all.d_distance);
+        make_output_map(all.g, p, t, &maps.d, all.d_by_map ? all.groups : 1, arguments.distance.d);
     if (e != cudaSuccess) return e;
   }
   // A group may have no products, and then a NaN of C becomes canonical by a multiplication by 1.

@@ -27,7 +27,6 @@ struct StackedGroups {
   bool spread = false;            ///< offsets say how rows are spread over groups
   bool d_spread = false;          ///< C and D are reached group by group, not as one array
   bool d_by_map = false;          ///< of these, D through a map with a matrix per group
-  std::int64_t d_distance = 0;    ///< elements from a group's D to the next, in that map
   bool by_k = false;              ///< groups are segments of products
   std::int64_t k = 0;             ///< products per group that are expected
   const char* why_not = nullptr;  ///< the rule by which the kernels do not take the arrays, or null

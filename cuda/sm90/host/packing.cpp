@@ -11,16 +11,11 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 30;
-constexpr std::int64_t kLine = 64;  ///< elements: lines of copies start at multiples of 128 bytes
-
 // Measured on an H200 (docs/log/sm90.md).
 namespace model {
 constexpr double kStart = 2.0;   // us per launch
 constexpr double kRate = 3.6e6;  // bytes per us, read and written
 }  // namespace model
-
-std::int64_t whole(std::int64_t count) { return ceil_div(count, kLine) * kLine; }
 
 std::size_t bytes_of(std::int64_t copies, std::int64_t pitch) {
   return aligned_workspace(static_cast<std::size_t>(copies * pitch) * 2);
@@ -52,28 +47,28 @@ std::int64_t leaf_of(const Reduction& r, bool leaves) { return leaves ? r.leaf_k
 PackedShape packed_shape(bool packs_a, bool packs_b, bool a_mn, bool b_mn, std::int64_t m,
                          std::int64_t n, std::int64_t k, std::int64_t leaf_k) {
   PackedShape s;
-  s.leaf = s.room = static_cast<int>(kMaxExtent);  // all of k is one leaf
+  s.leaf = s.room = static_cast<int>(kMaxPackedExtent);  // all of k is one leaf
   s.leaf_k = leaf_k;
-  s.k = packs_a && packs_b ? whole(k) : k;
+  s.k = packs_a && packs_b ? packed_pitch(k) : k;
   if (leaf_k % kBlockK != 0) {
     if (leaf_k < k) {
       const std::int64_t before = ceil_div(k, leaf_k) - 1;  // leaves before the last one
       s.leaf = static_cast<int>(leaf_k);
-      s.room = static_cast<int>(whole(leaf_k));
+      s.room = static_cast<int>(packed_pitch(leaf_k));
       s.leaf_k = s.room;
-      s.k = before * s.room + whole(k - before * leaf_k);
+      s.k = before * s.room + packed_pitch(k - before * leaf_k);
     } else {
-      s.leaf_k = whole(k);
+      s.leaf_k = packed_pitch(k);
     }
   }
   if (packs_a) {
     s.a_copies = a_mn ? s.k : m;
-    s.a_pitch = whole(a_mn ? m : s.k);
+    s.a_pitch = packed_pitch(a_mn ? m : s.k);
     s.a_bytes = bytes_of(s.a_copies, s.a_pitch);
   }
   if (packs_b) {
     s.b_copies = b_mn ? s.k : n;
-    s.b_pitch = whole(b_mn ? n : s.k);
+    s.b_pitch = packed_pitch(b_mn ? n : s.k);
     s.b_bytes = bytes_of(s.b_copies, s.b_pitch);
   }
   return s;
@@ -103,14 +98,14 @@ std::size_t packed_bytes(const Question& q) {
 
 std::size_t packed_bound(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
                          std::int64_t k) {
-  if (max_m == 0 || n == 0 || k == 0 || n >= kMaxExtent || k >= kMaxExtent) return 0;
-  const std::int64_t m = std::min(max_m, kMaxExtent);
+  if (max_m == 0 || n == 0 || k == 0 || n >= kMaxPackedExtent || k >= kMaxPackedExtent) return 0;
+  const std::int64_t m = std::min(max_m, kMaxPackedExtent);
   const std::int64_t padded_k =
       packed_shape(true, true, false, false, 1, 1, k,
                    leaf_of(reduction, reduction.kind != ReductionKind::chain))
           .k;
-  if (padded_k >= kMaxExtent) return 0;
-  return bytes_of(whole(m), padded_k) + bytes_of(whole(n), padded_k);
+  if (padded_k >= kMaxPackedExtent) return 0;
+  return bytes_of(packed_pitch(m), padded_k) + bytes_of(packed_pitch(n), padded_k);
 }
 
 double predicted_pack_time(const Question& q) {

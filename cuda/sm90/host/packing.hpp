@@ -11,6 +11,12 @@
 /// leaf change nothing: an accumulator is never -0 once a step has run, and x + 0 is x.
 namespace detgemm::cuda::sm90 {
 
+/// Extents of an operand that is copied stay below this.
+inline constexpr std::int64_t kMaxPackedExtent = std::int64_t{1} << 30;
+
+/// Elements from a line of a copy to the next: lines start at multiples of 128 bytes.
+inline std::int64_t packed_pitch(std::int64_t length) { return ceil_div(length, 64) * 64; }
+
 /// The problem on the copies.
 struct PackedShape {
   std::int64_t k = 0;       ///< a whole number of blocks where both operands are copied

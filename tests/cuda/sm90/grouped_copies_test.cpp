@@ -60,8 +60,8 @@ GroupedDecision decided(const GroupedArguments& p, std::size_t room) {
   return d ? *d : GroupedDecision{};
 }
 
-/// Follows element 0 and the last one of every line from where the batch on copies reads it through
-/// the job of the copying kernel to where it was read: it must be where the batch has it.
+/// Follows every line from where the batch on copies reads it, through the job of the copying
+/// kernel, to where it was read: it must be where the batch has it.
 void expect_lines(const sm90::PackOperand& o, const void* from, const void* copy,
                   std::int64_t count, std::int64_t groups, std::int64_t ld, std::int64_t distance,
                   std::int64_t copy_ld, std::int64_t copy_distance) {
@@ -101,8 +101,9 @@ TEST(GroupedCopies, EveryLineComesFromItsOwnPlace) {
                       {heads(5, 33, 64, 77), true, true},
                       {one_row, true, true},
                       {shared, true, true}};
-  for (const auto& [p, a, b] : rows) {
-    SCOPED_TRACE(&p - &rows[0].p);
+  for (const Row& row : rows) {
+    SCOPED_TRACE(&row - rows);
+    const auto& [p, a, b] = row;
     const GroupCopies copies = copies_for_tiles(p);
     EXPECT_EQ(copies.a.count > 0, a);
     EXPECT_EQ(copies.b.count > 0, b);
