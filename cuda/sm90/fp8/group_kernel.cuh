@@ -72,8 +72,12 @@ __device__ __forceinline__ LaunchShape bounded(LaunchShape shape, const GroupPla
   return shape;
 }
 
-/// As run_fp8_consumer. A tile that lies inside of its group is stored as one of a single product;
-/// of the last one of a group, ordinary stores leave out the rows of the next.
+/// As run_fp8_consumer. The rows of a consumer group that lie inside of their group of rows are
+/// stored as those of a single product; where that one ends among them, ordinary stores leave out
+/// the rows of the next. A consumer group behind the end multiplies nothing:
+///
+///   rows 0 .. 63    | l0 | join | l1 | join | ...     40 rows in a tile of 128
+///   rows 64 .. 127  | pass      | pass      | ...     hands every stage back, and takes its turns
 template <class T>
 __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
                                                const LaunchMaps& maps, const LaunchShape& shape,
@@ -88,7 +92,17 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   SegmentTile tile;
   if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
   while (walk.next(tile)) {
+    const bool half_way = tile.across * T::kN % 128 != 0;
     Accumulators<T> sum;  // (64 * kBlocks, kN)
+    Fp8Leaves<T> leaves{shared,   shape.k_blocks, fp8.leaf_blocks, group,
+                        half_way, cursor,         slots,           sum};
+    if (has_no_rows<T>(place_of<T>(tile, s, shape, n), group)) {
+      leaves.pass();
+      if constexpr (!T::kScaled) {
+        if (fp8.of_lines) leaves.pass_slot();
+      }
+      continue;
+    }
 #pragma unroll
     for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
@@ -98,9 +112,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
       const GroupPlace at = place_of<T>(tile, s, shape, n);
       start_sum_from_c<T>(p.all, bounded(shape, at), group, at.x, at.y, sum);
     }
-    const bool half_way = tile.across * T::kN % 128 != 0;
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, half_way, cursor, slots, sum}
-        .run();
+    leaves.run();
     if constexpr (!T::kScaled) {
       if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
@@ -111,7 +123,8 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     tile.rows = table[tile.group];
     const GroupPlace at = place_of<T>(tile, s, shape, n);
     LaunchShape own = bounded(shape, at);
-    const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : at.x + T::kX <= at.x_end;
+    const int x_behind = at.x + (group + 1) * T::kBlocks * 64;
+    const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : x_behind <= at.x_end;
     own.d_by_tma = shape.d_by_tma && whole;
     GemmArguments g = p.all;
     g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);

@@ -34,6 +34,12 @@ __device__ __forceinline__ GroupPlace place_of(const SegmentTile& t, const Segme
   return {from, w, to, w, to_end, n, line, w, end, n};
 }
 
+/// Whether the rows of a tile that a consumer group has lie behind the last one.
+template <class T>
+__device__ __forceinline__ bool has_no_rows(const GroupPlace& at, int group) {
+  return T::kGroups > 1 && at.x + group * T::kBlocks * 64 >= at.x_end;
+}
+
 /// The scales of one side of a group.
 __device__ __forceinline__ SideScales scales_of(SideScales s, long long elements) {
   s.data = moved(s.data, elements, s.e8m0 ? 1 : 4);

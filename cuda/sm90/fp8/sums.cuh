@@ -227,6 +227,27 @@ struct Fp8Leaves {
     ptx::wgmma_wait<0>();
     release_and_join(running, more, factors, leaf);
   }
+  /// Hands all stages of a tile back unread, in its turns, and the slots of their scales.
+  __device__ __forceinline__ void pass() {
+#pragma unroll 1
+    for (int block = 0, of_leaf = 0; block < k_blocks; ++block) {
+      ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+      if constexpr (T::kTakesTurns) {
+        ptx::bar_sync(kTurnBarrier + group, 256);
+        ptx::bar_arrive(kTurnBarrier + 1 - group, 256);
+      }
+      release_fp8<T>(shared, cursor.stage);
+      cursor.advance();
+      if (T::kJoin == Join::columns && of_leaf == 0) pass_slot();
+      of_leaf = of_leaf + 1 < leaf_blocks ? of_leaf + 1 : 0;
+    }
+    there = false;
+  }
+  __device__ __forceinline__ void pass_slot() {
+    ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
+    release_scales<T>(shared, slots.stage);
+    slots.advance();
+  }
   __device__ __forceinline__ void run() {
     if constexpr (T::kOverlaps) {
       Leaf even, odd;

@@ -8,6 +8,7 @@
 // The first one defines what the others are compiled with.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 
@@ -118,6 +119,7 @@ float expected(const Fp8Groups& all, std::int64_t group, std::int64_t row, std::
 
 struct Compared {
   int outputs = 0, different = 0;
+  int passed = 0;                         ///< threads whose rows lie behind those of their group
   std::set<std::pair<int, int>> covered;  ///< first rows and columns of D of all tiles
   std::int64_t rows = 0;                  ///< of D that tiles have, times tiles across
 };
@@ -176,11 +178,16 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
         RingCursor<T::kStages> cursor;
         RingCursor<T::kSlots> next_slot;
         Accumulators<T> sum = {};
-        Fp8Leaves<T>{shared,          shape.k_blocks, own.leaf_blocks, group,
-                     at.y % 128 != 0, cursor,         next_slot,       sum}
-            .run();
-        if constexpr (!T::kScaled) {
-          if (own.of_lines) multiply_by_lines<T>(shared, next_slot, shape.swapped, group, sum);
+        Fp8Leaves<T> leaves{shared,          shape.k_blocks, own.leaf_blocks, group,
+                            at.y % 128 != 0, cursor,         next_slot,       sum};
+        if (has_no_rows<T>(at, group)) {
+          leaves.pass();
+          ++found.passed;
+        } else {
+          leaves.run();
+          if constexpr (!T::kScaled) {
+            if (own.of_lines) multiply_by_lines<T>(shared, next_slot, shape.swapped, group, sum);
+          }
         }
         for (int i = 0; i < T::kBlocks * T::kN / 2; ++i) {
           const int t = thread % 128, j = i % (T::kN / 2), rows = i / (T::kN / 2);
@@ -191,6 +198,7 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
           const int row = (d.swapped ? y : x) - begin_d, col = d.swapped ? x : y;
           const float want = expected(all, tile.group, row, col);
           ++found.outputs;
+          EXPECT_FALSE(has_no_rows<T>(at, group));
           found.different +=
               arithmetic::bits_of(arithmetic::canonical(sum[rows][j])) != arithmetic::bits_of(want);
         }
@@ -263,17 +271,88 @@ Compared run(const Given& x, int geometry, int every, Recorded** kept = nullptr)
 }
 
 TEST(Fp8GroupTiles, HaveTheBitsOfEachGroup) {
-  int outputs = 0;
+  int outputs = 0, passed = 0;
   for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
     if (!is_fp8_group_geometry(i)) continue;
     for (const Given& g : problems()) {
       const Compared found = run(g, static_cast<int>(i), 61);
+      passed += found.passed;
       EXPECT_EQ(found.different, 0)
           << name(kFp8Geometries[i]) << " n " << g.n << " k " << g.k << " m " << g.m;
       outputs += found.outputs;
     }
   }
   EXPECT_GT(outputs, 3000);
+  EXPECT_GT(passed, 100);
+}
+
+/// What a thread does to barriers in a tile: waits, arrivals, named barriers, and where it stands
+/// behind it.
+struct Handed {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;
+  std::multiset<std::uint32_t> arrivals;
+  std::vector<std::uint32_t> turns;
+  std::array<std::uint32_t, 4> cursors{};
+
+  bool operator==(const Handed&) const = default;
+};
+
+template <class T>
+Handed handed(int k_blocks, int leaf_blocks, bool of_lines, bool passes) {
+  const SharedLayout<T> shared(nullptr);
+  Handed found;
+  machine.wait = [&](std::uint32_t barrier, std::uint32_t parity) {
+    found.waits.emplace_back(barrier, parity);
+  };
+  machine.arrive = [&](std::uint32_t barrier) { found.arrivals.insert(barrier); };
+  machine.turns.clear();
+  threadIdx.x = 256;  // lane 0 of the second group
+  RingCursor<T::kStages> cursor;
+  RingCursor<T::kSlots> slots;
+  Accumulators<T> sum = {};
+  Fp8Leaves<T> leaves{shared, k_blocks, leaf_blocks, 1, false, cursor, slots, sum};
+  if (passes) {
+    leaves.pass();
+  } else {
+    leaves.run();
+  }
+  if constexpr (!T::kScaled) {
+    if (of_lines && passes) leaves.pass_slot();
+    if (of_lines && !passes) multiply_by_lines<T>(shared, slots, false, 1, sum);
+  }
+  std::sort(found.waits.begin(), found.waits.end());  // slots are waited for earlier or later
+  found.turns = machine.turns;
+  found.cursors = {static_cast<std::uint32_t>(cursor.stage), cursor.parity,
+                   static_cast<std::uint32_t>(slots.stage), slots.parity};
+  return found;
+}
+
+/// Barriers count arrivals: a group without rows hands back just what one with rows does, in as
+/// many turns.
+TEST(Fp8GroupTiles, AGroupThatPassesHandsBackWhatOneThatRunsDoes) {
+  int compared = 0;
+  const auto compare = [&]<std::size_t kI, Join kJoin>() {
+    if constexpr (has_group_join(kI, kJoin) && kFp8Geometries[kI].groups == 2) {
+      using Tile = Fp8Tile<kFp8Geometries[kI], kJoin, kMaxSegments* int{sizeof(RowSegment)}>;
+      for (const auto& [blocks, of_leaf] : {std::pair{1, 1}, {7, 1}, {9, 2}, {4, 4}, {11, 3}}) {
+        for (const bool of_lines : {false, true}) {
+          const bool lines = of_lines && kJoin == Join::add;
+          const Handed ran = handed<Tile>(blocks, of_leaf, lines, false);
+          EXPECT_TRUE(handed<Tile>(blocks, of_leaf, lines, true) == ran)
+              << name(kFp8Geometries[kI]) << " " << blocks << " " << of_leaf;
+          EXPECT_FALSE(handed<Tile>(blocks + 1, of_leaf, lines, true) == ran);
+          ++compared;
+        }
+      }
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((compare.template operator()<I, Join::add>(), compare.template operator()<I, Join::one>(),
+      compare.template operator()<I, Join::columns>()),
+     ...);
+  }
+  (std::make_index_sequence<kFp8Geometries.size()>());
+  EXPECT_GE(compared, 50);
 }
 
 /// Of a group of many tiles each is there once, and the weights of a band before the rows behind

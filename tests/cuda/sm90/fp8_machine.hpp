@@ -32,6 +32,7 @@ struct Machine {
   std::vector<unsigned char> shared = std::vector<unsigned char>(256 * 1024);
   std::function<void(std::uint32_t, std::uint32_t)> wait;  ///< (barrier, parity)
   std::function<void(std::uint32_t)> arrive;               ///< (barrier)
+  std::vector<std::uint32_t> turns;                        ///< named barriers, in order
   std::uint32_t rank = 0;                                  ///< of the CTA in its pair
   bool misaligned = false;                                 ///< a copy of 16 bytes was
 
@@ -72,6 +73,8 @@ inline bool mbarrier_try_wait(std::uint32_t barrier, std::uint32_t parity) {
   return true;
 }
 inline void mbarrier_arrive(std::uint32_t barrier) { machine.arrive(barrier); }
+inline void bar_sync(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
+inline void bar_arrive(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
 inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) { machine.arrive(barrier); }
 /// Addresses in the neighbour of a pair have the highest bit.
 inline std::uint32_t mapa(std::uint32_t address, std::uint32_t rank) {
@@ -136,8 +139,6 @@ struct Wgmma {
 // What is named beside it and never called.
 inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
 inline void mbarrier_init(std::uint32_t, std::uint32_t) {}
-inline void bar_sync(std::uint32_t, std::uint32_t) {}
-inline void bar_arrive(std::uint32_t, std::uint32_t) {}
 inline std::uint32_t cluster_ctarank() { return machine.rank; }
 inline void griddepcontrol_wait() {}
 inline bool elect_sync() { return true; }
