@@ -22,7 +22,7 @@ inline constexpr bool kSampleAlone = false;
 /// Whether a sample holds entry `index` of a source file's table, given the accumulators per thread
 /// of every entry's kernel (0: the file has no such kernel). It holds the first entry and every
 /// 48th, and for bf16 the one with the most, which is the one that would spill. fp16 has the same
-/// templates with another instruction, and fp32 has short tables.
+/// templates with another instruction, and fp32 has short tables (see also sampled_as).
 template <std::size_t kCount>
 constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_t index,
                          DType input) {
@@ -36,6 +36,12 @@ constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_
     if (accumulators[i] > own || (accumulators[i] == own && i < index)) most = false;
   }
   return most || before % kStep == 0;
+}
+
+/// The input by which the kernels of two majors are sampled. One operand across k and one along k
+/// have nothing that two of either kind have not.
+constexpr DType sampled_as(DType input, bool x_mn, bool y_mn) {
+  return x_mn == y_mn ? input : DType::fp16;
 }
 
 /// Whether this build has the kernel.

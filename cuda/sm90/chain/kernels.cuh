@@ -23,7 +23,8 @@ Kernel kernel_of() {
 
 template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel compiled() {
-  if constexpr (is_built(accumulators_of(kPlainGeometries, kXMn, kYMn), kI, T)) {
+  if constexpr (is_built(accumulators_of(kPlainGeometries, kXMn, kYMn), kI,
+                         sampled_as(T, kXMn, kYMn))) {
     return kernel_of<Tile<T, kPlainGeometries[kI], kXMn, kYMn>>();
   } else {
     return {};

@@ -21,7 +21,7 @@ __device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared,
   if constexpr (!T::kStageScales) {
     for (int s = 0; s < T::kSlots; ++s) {
       ptx::mbarrier_init(scales_full(shared, s), of_scales);
-      ptx::mbarrier_init(scales_empty(shared, s), T::kScaled ? T::kWarps : 32 * T::kWarps);
+      ptx::mbarrier_init(scales_empty(shared, s), 32 * T::kWarps);
     }
   }
   ptx::fence_mbarrier_init();

@@ -25,12 +25,11 @@ __device__ __forceinline__ std::uint32_t scales_empty(const SharedLayout<T>& sha
   return scales_full(shared, slot) + 8;
 }
 
-/// Hands a slot back. All threads of a warp call it, and have read. For lines, once per tile, each
-/// of them arrives; for a leaf, one does.
+/// Hands a slot back. Every thread of the consumers calls it and arrives for itself, behind what it
+/// has read: one arrival per warp behind a __syncwarp orders the same, but racecheck lost it.
 template <class T>
 __device__ __forceinline__ void release_scales(const SharedLayout<T>& shared, int slot) {
-  __syncwarp();  // lanes may have left the wait one by one
-  if (!T::kScaled || threadIdx.x % 32 == 0) ptx::mbarrier_arrive(scales_empty(shared, slot));
+  ptx::mbarrier_arrive(scales_empty(shared, slot));
 }
 
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines

@@ -16,7 +16,8 @@ namespace detgemm::cuda::sm90 {
 // so that at most one operand, the weights, is MN-major.
 template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel grouped_kernel_with() {
-  if constexpr (is_built(accumulators_of(kGroupedGeometries, kXMn, kYMn), kI, T)) {
+  if constexpr (is_built(accumulators_of(kGroupedGeometries, kXMn, kYMn), kI,
+                         sampled_as(T, kXMn, kYMn))) {
     using Tile = GroupedTile<T, kGroupedGeometries[kI], kXMn, kYMn>;
     return {reinterpret_cast<const void*>(&grouped_chain_kernel<Tile>), Tile::kThreads,
             Tile::kSharedBytes};

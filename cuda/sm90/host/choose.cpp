@@ -80,6 +80,7 @@ constexpr double kFloorOne = 17.9;    // clocks of a k16 step in the chain of on
 constexpr double kFloorTwo = 28.1;    // in those of more groups
 constexpr double kFillBytes = 74.4;   // per clock into one multiprocessor's shared memory
 constexpr double kMissing = 6;        // rows that fill in the time of one behind an array's end
+constexpr double kNarrow = 12;        // clocks of a k16 step more where two groups share 32 columns
 constexpr double kBehind = 0.25;      // of a step, for one of a stage behind a short K
 constexpr double kTileClocks = 260;   // per tile, whatever it holds
 constexpr double kBoxClocks = 341;    // per epilogue box
@@ -92,20 +93,21 @@ constexpr double kPairLarge = 1.051;  // and of more rows
 constexpr double kPairSteps = 1.014;  // and each of their CTAs waits for its neighbour
 constexpr double kQuadFill = 84.7;  // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
 constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/s
-constexpr double kSwapped = 1.01;       // between equals, M is on the x side
+constexpr double kSwapped = 1.002;      // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
 constexpr double kApart = 1.6;          // clocks per output that is stored by itself
 constexpr double kGeneralTile = 4200;   // clocks of the general epilogue per tile, and per output
 constexpr double kGeneral = 0.21;       // where the lines of D run along y
 constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
-constexpr double kMemoryRate = 4.4e6;   // bytes per us from device memory, and its start in us
+constexpr double kMemoryRate = 4.68e6;  // bytes per us from device memory, and its start in us
 constexpr double kMemoryStart = 2.7;
 constexpr double kSharedStart = 0.8;  // less of that start where a chain is cut into many parts
 constexpr double kOutputRate = 4e6;
-constexpr double kCache = 50e6;     // bytes that L2 holds
-constexpr double kAgain = 0.35;     // see read_again
-constexpr double kIdleInOne = 0.7;  // see idle_readers
+constexpr double kCache = 50e6;         // bytes that L2 holds
+constexpr double kAgain = 0.35;         // see read_again
+constexpr double kStreamedAgain = 0.1;  // see streamed_again
+constexpr double kIdleInOne = 0.59;     // see idle_readers
 constexpr double kIdleInMore = 0.3;
 constexpr double kNotNoticed = 0.05;
 constexpr double kRingBytes = 190e3;    // that a CTA asks for before it waits
@@ -159,6 +161,12 @@ double read_again(double x_bytes, double tiles_y, double waves) {
          (std::min(tiles_y, 4.0) - 1);
 }
 
+/// Bytes that device memory gives a second time because several tiles stream the same large
+/// operand, each at its own pace.
+double streamed_again(double bytes, double readers) {
+  return readers > 1 ? model::kStreamedAgain * is_streamed(bytes) * bytes : 0;
+}
+
 /// How much longer memory takes because some multiprocessors have nothing to read. Each draws its
 /// share of the rate, whether the others draw theirs or not: with 100 CTAs most run two to a pair
 /// of multiprocessors (TPC), and each gets as much as one of 132. Up to half as many have a TPC
@@ -205,6 +213,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double own_x = static_cast<double>(std::min<std::int64_t>(t.load, x_rows));
   const double rows = own_x + t.n + kMissing * (many.missing + static_cast<double>(beyond));
   double fill = rows * 32 / kFillBytes;
+  if (t.groups > 1 && t.n < 64) fill += kNarrow * (64 - t.n) / 32;
   // A stage has all of its blocks, and those behind a short K lie behind the end of both operands.
   const auto staged = static_cast<double>(ceil_div(ceil_div(k, kBlockK), t.depth) * t.depth) * 4;
   const double behind = groups > 1 ? staged - steps : 0;
@@ -232,7 +241,10 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   // What they share: device memory, L2, power.
   const double bytes =
       groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0) +
-                many.again * (swapped ? x_bytes : y_bytes));
+                many.again * (swapped ? x_bytes : y_bytes)) +
+      (groups > 1 ? 0
+       : swapped  ? streamed_again(x_bytes, tiles_y)
+                  : streamed_again(y_bytes, tiles_x));
   const double idle =  // parts of a tile are many, and each is short
       parts > 1 ? 1 : idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes);
   const double memory = bytes / kMemoryRate * idle + kMemoryStart -

@@ -16,7 +16,8 @@ namespace detgemm::cuda::sm90 {
 template <DType T, std::size_t kI, bool kXMn, bool kYMn, bool kDeep>
 Kernel compiled_leaf() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  if constexpr (is_built(accumulators_of(kLeafGeometries, kXMn, kYMn), kI, T)) {
+  if constexpr (is_built(accumulators_of(kLeafGeometries, kXMn, kYMn), kI,
+                         sampled_as(T, kXMn, kYMn))) {
     using Tile = LeafTile<T, kG, kXMn, kYMn, kDeep && has_deep(kG)>;
     return {reinterpret_cast<const void*>(&leaf_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};
@@ -37,7 +38,7 @@ constexpr auto fold_accumulators(bool x_mn, bool y_mn) {
 template <DType T, std::size_t kI, bool kXMn, bool kYMn>
 Kernel compiled_fold() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  if constexpr (is_built(fold_accumulators(kXMn, kYMn), kI, T)) {
+  if constexpr (is_built(fold_accumulators(kXMn, kYMn), kI, sampled_as(T, kXMn, kYMn))) {
     using Tile = FoldTile<T, kG, kXMn, kYMn>;
     return {reinterpret_cast<const void*>(&fold_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};

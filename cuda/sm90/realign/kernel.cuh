@@ -69,7 +69,8 @@ template <DType T, std::size_t kI, bool kXMn, bool kYMn, Form kForm>
 Kernel compiled_realign() {
   constexpr Geometry kG = kRealignGeometries[kI];
   constexpr bool kHasForm = kForm != Form::from_c || starts_from_c(kG);
-  if constexpr (kHasForm && is_built(accumulators_of(kRealignGeometries, kXMn, kYMn), kI, T)) {
+  if constexpr (kHasForm && is_built(accumulators_of(kRealignGeometries, kXMn, kYMn), kI,
+                                     sampled_as(T, kXMn, kYMn))) {
     using Tile = RealignTile<T, kG, kXMn, kYMn, kForm>;
     return {reinterpret_cast<const void*>(&realign_kernel<Tile>), Tile::kThreads, Tile::kTotalBytes,
             1};
