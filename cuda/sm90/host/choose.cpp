@@ -93,6 +93,7 @@ constexpr double kPairLarge = 1.051;  // and of more rows
 constexpr double kPairSteps = 1.014;  // and each of their CTAs waits for its neighbour
 constexpr double kQuadFill = 84.7;  // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
 constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/s
+constexpr double kQuadStreamed = 0.5;   // longer for its own rows where memory streams them
 constexpr double kSwapped = 1.002;      // between equals, M is on the x side
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
@@ -220,8 +221,9 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   double steps_of_pair = 1;
   if (quad) {  // what arrives, or what it asks for: its own rows and its share of the others
     const double shared = std::min<double>(t.n, static_cast<double>(y_rows));
+    const double asked = own_x * (1 + kQuadStreamed * is_streamed(x_bytes) / tiles_y);
     fill = std::max((own_x + shared) * 32 / kQuadFill,
-                    (own_x + shared / t.cluster) * 32 / kQuadRequests);
+                    (asked + shared / t.cluster) * 32 / kQuadRequests);
     steps_of_pair = kPairSteps;
   } else if (pair) {
     const bool alone = (t.shares_x ? tiles_y : tiles_x) <= 1;
