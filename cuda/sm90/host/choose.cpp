@@ -94,7 +94,7 @@ constexpr double kPairSteps = 1.014;  // and each of their CTAs waits for its ne
 constexpr double kQuadFill = 84.7;  // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
 constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/s
 constexpr double kQuadStreamed = 0.65;  // longer for its own rows where memory streams them
-constexpr double kSwapped = 1.002;      // between equals, M is on the x side
+constexpr double kSwapped = 0.01;       // between equals, M is on the x side from 512 tokens on
 constexpr double kThree = 1.03;         // three groups that wait for each other's stages
 constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
 constexpr double kApart = 1.6;          // clocks per output that is stored by itself
@@ -259,7 +259,8 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
   const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *
-         (swapped ? kSwapped : 1) * (t.groups == 3 ? kThree : 1);
+         (swapped ? 1 + kSwapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
+         (t.groups == 3 ? kThree : 1);
 }
 
 /// Waves of tiles, each with a block of 32 k at a time.
