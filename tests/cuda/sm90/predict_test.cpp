@@ -95,6 +95,37 @@ TEST(Sm90Predict, ALastStripeOfOneTileIsSlow) {
   EXPECT_LT(straight(t, 243, 2048, 8192), 1.01 * straight(t, 256, 2048, 8192));
 }
 
+/// 77 x 7168 x 5120: two tiles of 64 tokens that stream the same weights took 23.6 us, one of 96
+/// took 20.8; 152 x 7680 x 5120: 27.0 in two tiles of 80, 24.6 in one of 160.
+TEST(Sm90Predict, WeightsThatSeveralTilesStreamComeTwice) {
+  EXPECT_GT(straight(geometry::tile(1, 1, 112), 77, 7168, 5120),
+            1.02 * swapped(geometry::tile(1, 1, 96), 77, 7168, 5120));
+  const Decision d = choose(arguments({152, 7680, 5120}), 132, -1).decision;
+  EXPECT_EQ(d.swapped ? d.raster.tiles_y : d.raster.tiles_x, 1);
+}
+
+/// 67 x 3584 x 14336: 34.3 us with 128x32, 32.2 with pairs of 64x64; 68 x 3072 x 8192: 19.9,
+/// and 18.4 with 64x48.
+TEST(Sm90Predict, TwoGroupsThatShareFewColumnsAreSlow) {
+  EXPECT_GT(straight(geometry::tile(2, 1, 32), 67, 3584, 14336),
+            straight(geometry::pair(1, 1, 64, false), 67, 3584, 14336));
+  EXPECT_NE(name(chosen(67, 3584, 14336)), "128x32");
+  EXPECT_EQ(name(chosen(68, 3072, 8192)), "64x48-depth2");
+}
+
+/// 132 to 170 x 3072 x 8192: 24.0 us with quads, and 22.9 with 64x80 in three tiles of tokens.
+TEST(Sm90Predict, QuadsLoseWhereMemoryStreamsTheirRows) {
+  for (const int m : {132, 150, 170}) EXPECT_EQ(name(chosen(m, 3072, 8192)), "64x80") << m;
+}
+
+/// Weights on the x side: 73 x 3072 x 2048 took 6.3 us so, 7.0 else. From 512 tokens on it costs up
+/// to 1 % more power: 1274 x 8192 x 8192, 253.6 us beside 252.2.
+TEST(Sm90Predict, ManyTokensLieOnTheXSide) {
+  EXPECT_TRUE(choose(arguments({73, 3072, 2048}), 132, -1).decision.swapped);
+  EXPECT_FALSE(choose(arguments({1274, 8192, 8192}), 132, -1).decision.swapped);
+  EXPECT_FALSE(choose(arguments({5515, 12288, 12288}), 132, -1).decision.swapped);
+}
+
 /// Where all tiles run in one wave, it costs nothing to have the weights on the x side.
 TEST(Sm90Predict, SidesAreEqualInOneWave) {
   const Geometry t = geometry::tile(1, 1, 96);
