@@ -126,6 +126,13 @@ class GpuDevice final : public Device {
     if (error != R::kSuccess) return failed<R>(function<R>("StreamQuery"), error);
     return yes;
   }
+  Result<bool> is_capturing(Stream stream) override {
+    if (Status s = R::loaded(); !s) return s;
+    bool yes = false;
+    const auto error = R::is_capturing(handle<R>(stream), &yes);
+    if (error != R::kSuccess) return failed<R>(function<R>("StreamIsCapturing"), error);
+    return yes;
+  }
   bool orders_streams() const noexcept override {
     return requires(typename R::Stream stream) { R::follow(stream, stream); };
   }

@@ -63,17 +63,16 @@ class GpuPlan final : public PlanImpl {
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    const auto on = handle<R>(stream);
-    if (Status s = check_stream<R>(on, device_); !s) return s;
-    if (Status s = check_factors<R>(spec_, operands, device_); !s) return s;
-    if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
-    if (Status s = check_workspace<R>(workspace, device_); !s) return s;
     const GemmArguments g = arguments_of(spec_, operands);
-    auto decision = kernels_.decide(g, workspace.bytes);
-    if (!decision) return refusal(decision.status());
+    auto decision = decide(stream, operands, g, workspace);
+    if (!decision) return decision.status();
+    const auto on = handle<R>(stream);
     if (Status s = kernels_.enqueue(*decision, g, workspace, on); !s) return s;
     if (info != nullptr) info->kernel = kernels_.name(*decision);
     return {};
+  }
+  Status check(Stream stream, const Operands& operands, Workspace workspace) const override {
+    return decide(stream, operands, arguments_of(spec_, operands), workspace).status();
   }
 
   Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
@@ -107,6 +106,17 @@ class GpuPlan final : public PlanImpl {
   }
 
  private:
+  /// What will run, once everything that can be refused has been looked at.
+  Result<typename K::Decision> decide(Stream stream, const Operands& operands,
+                                      const GemmArguments& g, Workspace workspace) const {
+    if (Status s = check_stream<R>(handle<R>(stream), device_); !s) return s;
+    if (Status s = check_factors<R>(spec_, operands, device_); !s) return s;
+    if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
+    if (Status s = check_workspace<R>(workspace, device_); !s) return s;
+    auto decision = kernels_.decide(g, workspace.bytes);
+    if (!decision) return refusal(decision.status());
+    return decision;
+  }
   /// What decide() refuses, with the backend's name in front.
   static Status refusal(const Status& why) {
     return {why.code(), std::string(R::kName) + ": " + why.message()};

@@ -9,6 +9,7 @@
 
 #include "core/conformance/random.hpp"
 #include "detgemm/cluster.hpp"
+#include "detgemm/grouped.hpp"
 
 namespace detgemm::cluster {
 
@@ -66,6 +67,10 @@ class JobBackend final : public Backend {
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     return make_(spec, options, turn_.fetch_add(1));
+  }
+  Status supports_grouped(const GroupedSpec& spec) const override {
+    return unsupported(name_ + ": jobs do not cut " + std::string(detgemm::name(spec.kind)) +
+                       " problems into shares");  // all ranks alike
   }
   Device& device() const noexcept override { return device_; }
 

@@ -4,29 +4,29 @@
 #include "detgemm/grouped.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <vector>
 
 #include "core/api/grouped_checks.hpp"
+#include "core/api/grouped_loop.hpp"
 #include "core/api/plan_checks.hpp"
 
 namespace detgemm {
 
 GroupedPlanImpl::~GroupedPlanImpl() = default;
+bool GroupedPlanImpl::waits_for_offsets() const { return false; }
 
-Status Backend::supports_grouped(const GroupedSpec& spec) const {
-  return unsupported(std::string(name()) + ": computes no " +
-                     std::string(detgemm::name(spec.kind)) +
-                     " problem in one call; run a Plan for each group");
+// A backend without kernels over groups computes them one after the other.
+
+Status Backend::supports_grouped(const GroupedSpec& spec) const { return supports(spec.gemm); }
+
+std::vector<std::string> Backend::grouped_variants(const GroupedSpec& spec) const {
+  return variants(spec.gemm);
 }
 
-std::vector<std::string> Backend::grouped_variants(const GroupedSpec&) const { return {}; }
-
 Result<std::shared_ptr<const GroupedPlanImpl>> Backend::make_grouped_plan(
-    const GroupedSpec& spec, const PlanOptions&) const {
-  if (Status s = supports_grouped(spec); !s) return s;
-  return Status{Errc::internal, std::string(name()) + ": makes no plan for groups"};
+    const GroupedSpec& spec, const PlanOptions& options) const {
+  return make_grouped_loop(*this, spec, options);
 }
 
 struct GroupedPlan::State {
@@ -98,23 +98,12 @@ Status GroupedPlan::run(Stream stream, const GroupedOperands& operands, Workspac
 
 Status GroupedPlan::check(Stream stream, const GroupedOperands& operands) const try {
   const GroupedSpec& spec = state_->spec;
-  Device& device = state_->backend->device();
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   if (Status s = validate(spec, operands); !s) return s;
-  const Offsets& offsets = operands.offsets;
-  if (offsets.size == 0) return {};
-  const std::size_t size = size_of(offsets.type);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(offsets.size) * size);
-  if (Status s = device.synchronize(stream); !s) return s;
-  if (Status s = device.to_host(bytes.data(), offsets.data, bytes.size()); !s) return s;
-  std::vector<std::int64_t> values;
-  for (std::size_t at = 0; at < bytes.size(); at += size) {
-    std::int32_t narrow = 0;
-    std::int64_t wide = 0;
-    std::memcpy(size == sizeof narrow ? static_cast<void*>(&narrow) : &wide, &bytes[at], size);
-    values.push_back(size == sizeof narrow ? narrow : wide);
-  }
-  return check_offset_values(spec, operands, values);
+  if (operands.offsets.size == 0) return {};
+  const auto values = read_offsets(state_->backend->device(), stream, operands.offsets);
+  if (!values) return values.status();
+  return check_offset_values(spec, operands, *values);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -122,6 +111,7 @@ Status GroupedPlan::check(Stream stream, const GroupedOperands& operands) const 
 const GroupedSpec& GroupedPlan::spec() const noexcept { return state_->spec; }
 const Backend& GroupedPlan::backend() const noexcept { return *state_->backend; }
 const PlanOptions& GroupedPlan::options() const noexcept { return state_->options; }
+bool GroupedPlan::waits_for_offsets() const noexcept { return state_->impl->waits_for_offsets(); }
 std::string GroupedPlan::kernel(std::int64_t m) const {
   return state_->impl->kernel(std::max<std::int64_t>(m, 0));
 }
@@ -141,6 +131,10 @@ std::string GroupedPlan::describe(std::int64_t m, std::int64_t k) const {
           "\n";
   text += "backend    " + std::string(state_->backend->name()) + "\n";
   text += "kernel     " + kernel(m) + "\n";
+  if (spec.kind != GroupKind::batched) {
+    text += waits_for_offsets() ? "offsets    read by the host, which waits for the stream\n"
+                                : "offsets    read as it runs; nothing waits for them\n";
+  }
   const auto bytes = workspace_bytes(m, by_k ? k : 0);
   text += "workspace  " + (bytes ? std::to_string(*bytes) + " bytes" : bytes.status().message());
   return text + "\n";

@@ -49,6 +49,7 @@ Device::~Device() = default;
 
 std::vector<DeviceInfo> Device::list() const { return {}; }
 
+Result<bool> Device::is_capturing(Stream) { return false; }
 Result<bool> Device::finished(Stream stream) {
   if (Status s = synchronize(stream); !s) return s;
   return true;

@@ -33,6 +33,7 @@ bool Backend::is_at(const void* address) noexcept {
   return mark == kMark;
 }
 
+Status PlanImpl::check(Stream, const Operands&, Workspace) const { return {}; }
 std::size_t PlanImpl::fast_workspace_bytes(const Operands& operands) const {
   return workspace_bytes(operands.d.rows);
 }

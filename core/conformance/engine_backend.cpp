@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 
+#include "detgemm/grouped.hpp"
+
 namespace detgemm::conformance {
 namespace {
 
@@ -163,6 +165,12 @@ class EngineBackend final : public Backend {
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     return std::shared_ptr<const PlanImpl>(std::make_shared<EnginePlan>(engine_, spec, options));
+  }
+
+  // The harness could run it group by group, and would learn nothing of the engine.
+  Status supports_grouped(const GroupedSpec& spec) const override {
+    return unsupported("engine \"" + name_ + "\": engines in C are not given " +
+                       std::string(detgemm::name(spec.kind)) + " problems");
   }
 
   Device& device() const noexcept override { return device_ ? *device_ : host_device(); }

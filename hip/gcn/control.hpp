@@ -16,6 +16,9 @@ DETGEMM_DEVICE void set_priority() {
 /// The compiler moves no instruction across this point.
 DETGEMM_DEVICE void schedule_fence() { __builtin_amdgcn_sched_barrier(0); }
 
+/// What this wave loaded from memory has arrived.
+DETGEMM_DEVICE void wait_for_loads() { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }
+
 /// This wave's own writes to LDS come before its reads that follow; LDS serves a wave in order, so
 /// this only binds the compiler.
 DETGEMM_DEVICE void wave_fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront"); }

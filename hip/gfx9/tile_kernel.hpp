@@ -99,6 +99,8 @@ struct TileKernel {
     if (g.k > 0) {
       multiply_all(shared, work, sums, stack);
       if (!kLeaves) restore_zeros(sums);
+    } else {
+      gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
     block_barrier();
     finish_tile<T, kLeaves>(kernel_argument<TileArguments>(), shared, work.tile, work.part_index,

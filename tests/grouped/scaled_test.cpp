@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/skeleton/skeleton.hpp"
 #include "detgemm/grouped.hpp"
 
 namespace detgemm {
@@ -56,19 +57,30 @@ GroupedSpec spec_of(GroupKind kind, bool of_lines = false) {
   return spec;
 }
 
+/// Who computes, and how many rows and columns share a scale. The skeleton has no code for groups
+/// and runs a plan for each.
+struct Way {
+  const Backend* backend = find_backend("reference").value();
+  std::string variant = {};
+  std::int64_t per_a = 1, per_b = 1;  ///< of segments per_a is 1
+};
+
 /// `rows` rows from row `at` of all rows on, times the matrix of `group`, by a Plan.
-void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_t rows,
-             std::int64_t group, std::int64_t d_at, std::int64_t per_b) {
-  const auto plan = Plan::create(*find_backend("reference").value(),
-                                 spec_of(GroupKind::batched, x.of_lines).gemm, {variant});
+void by_plan(const Way& way, Arrays& x, std::int64_t at, std::int64_t rows, std::int64_t group,
+             std::int64_t d_at) {
+  const auto plan =
+      Plan::create(*way.backend, spec_of(GroupKind::batched, x.of_lines).gemm, {way.variant});
   ASSERT_TRUE(plan) << plan.status().message();
-  const std::int64_t leaves = x.leaves();
+  const std::int64_t leaves = x.leaves(), per_b = way.per_b;
   const std::int64_t b_blocks = per_b == 1 ? kN : 1;
   Operands o;
   o.a = row_major(static_cast<const void*>(x.a.data() + at * kK), rows, kK, DType::e4m3);
   o.b = row_major(static_cast<const void*>(x.b.data() + group * kK * kN), kK, kN, DType::e4m3);
   o.d = row_major(x.expected.data() + d_at * kN, rows, kN, DType::fp32);
   o.scale_a = {x.sa.data() + at * leaves, ScaleType::fp32, 1, rows, leaves, leaves, 1};
+  if (way.per_a > 1) {
+    o.scale_a = {x.sa.data() + group * leaves, ScaleType::fp32, way.per_a, 1, leaves, leaves, 1};
+  }
   o.scale_b = {
       x.sb.data() + group * kN * leaves, ScaleType::fp32, per_b, b_blocks, leaves, leaves, 1};
   std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
@@ -79,10 +91,10 @@ void by_plan(const std::string& variant, Arrays& x, std::int64_t at, std::int64_
   ASSERT_TRUE(status) << status.message();
 }
 
-void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int64_t per_b) {
-  const auto plan =
-      GroupedPlan::create(*find_backend("reference").value(), spec_of(kind, x.of_lines), {variant});
+void run_groups(const Way& way, GroupKind kind, Arrays& x) {
+  const auto plan = GroupedPlan::create(*way.backend, spec_of(kind, x.of_lines), {way.variant});
   ASSERT_TRUE(plan) << plan.status().message();
+  const std::int64_t per_b = way.per_b;
   const bool segments = kind == GroupKind::m_grouped;
   const std::int64_t rows = segments ? kGroups * kScaledRows : kScaledRows;
   const std::int64_t leaves = x.leaves();
@@ -99,6 +111,11 @@ void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int6
     o.group.a = kScaledRows * kK;
     o.group.d = kScaledRows * kN;
     o.group.scale_a = kScaledRows * leaves;
+    if (way.per_a > 1) {
+      o.arrays.scale_a.per = way.per_a;
+      o.arrays.scale_a.blocks = 1;
+      o.group.scale_a = leaves;
+    }
   }
   if (kind != GroupKind::batched) o.offsets = {x.ends.data(), kGroups, OffsetType::i32};
   std::vector<std::byte> memory(*plan->workspace_bytes(rows) + 256);
@@ -109,39 +126,52 @@ void run_groups(const std::string& variant, GroupKind kind, Arrays& x, std::int6
   ASSERT_TRUE(status) << status.message();
 }
 
-void have_the_bits_of_their_plans(bool of_lines) {
-  const auto variants =
-      find_backend("reference").value()->grouped_variants(spec_of(GroupKind::batched, of_lines));
-  ASSERT_GE(variants.size(), 2U);
-  for (const std::string& variant : variants) {
-    for (const std::int64_t per_b : {1, 128}) {
-      Arrays batched(of_lines);
-      for (std::int64_t g = 0; g < kGroups; ++g) {
-        by_plan(variant, batched, g * kScaledRows, kScaledRows, g, g * kScaledRows, per_b);
+/// Every variant of the reference, and the loop over plans.
+std::vector<Way> ways(bool of_lines) {
+  std::vector<Way> list;
+  const GroupedSpec spec = spec_of(GroupKind::batched, of_lines);
+  for (const Backend* backend : {find_backend("reference").value(), &skeleton_backend()}) {
+    for (const std::string& variant : backend->grouped_variants(spec)) {
+      for (const std::int64_t per_b : {1, 128}) {
+        for (const std::int64_t per_a : {1, 128}) list.push_back({backend, variant, per_a, per_b});
       }
-      run_groups(variant, GroupKind::batched, batched, per_b);
-      EXPECT_EQ(batched.d, batched.expected) << variant;
-
-      Arrays segments(of_lines);  // an empty one, and rows behind the last that belong to none
-      segments.ends = {13, 13, 90, 141};
-      std::int64_t begin = 0;
-      for (std::int64_t g = 0; g < kGroups; ++g) {
-        const std::int64_t end = segments.ends[static_cast<std::size_t>(g)];
-        if (end > begin) by_plan(variant, segments, begin, end - begin, g, begin, per_b);
-        begin = end;
-      }
-      run_groups(variant, GroupKind::m_grouped, segments, per_b);
-      EXPECT_EQ(segments.d, segments.expected) << variant;
-
-      Arrays masked(of_lines);
-      masked.ends = {0, 37, 5, 1};
-      for (std::int64_t g = 0; g < kGroups; ++g) {
-        const std::int64_t rows = masked.ends[static_cast<std::size_t>(g)];
-        if (rows > 0) by_plan(variant, masked, g * kScaledRows, rows, g, g * kScaledRows, per_b);
-      }
-      run_groups(variant, GroupKind::m_masked, masked, per_b);
-      EXPECT_EQ(masked.d, masked.expected) << variant;
     }
+  }
+  return list;
+}
+
+void have_the_bits_of_their_plans(bool of_lines) {
+  const auto list = ways(of_lines);
+  ASSERT_GE(list.size(), 12U);
+  for (const Way& way : list) {
+    const std::string text = std::string(way.backend->name()) + ", " + way.variant;
+    Arrays batched(of_lines);
+    for (std::int64_t g = 0; g < kGroups; ++g) {
+      by_plan(way, batched, g * kScaledRows, kScaledRows, g, g * kScaledRows);
+    }
+    run_groups(way, GroupKind::batched, batched);
+    EXPECT_EQ(batched.d, batched.expected) << text;
+
+    Arrays masked(of_lines);
+    masked.ends = {0, 37, 5, 1};
+    for (std::int64_t g = 0; g < kGroups; ++g) {
+      const std::int64_t rows = masked.ends[static_cast<std::size_t>(g)];
+      if (rows > 0) by_plan(way, masked, g * kScaledRows, rows, g, g * kScaledRows);
+    }
+    run_groups(way, GroupKind::m_masked, masked);
+    EXPECT_EQ(masked.d, masked.expected) << text;
+
+    if (way.per_a > 1) continue;
+    Arrays segments(of_lines);  // an empty one, and rows behind the last that belong to none
+    segments.ends = {13, 13, 90, 141};
+    std::int64_t begin = 0;
+    for (std::int64_t g = 0; g < kGroups; ++g) {
+      const std::int64_t end = segments.ends[static_cast<std::size_t>(g)];
+      if (end > begin) by_plan(way, segments, begin, end - begin, g, begin);
+      begin = end;
+    }
+    run_groups(way, GroupKind::m_grouped, segments);
+    EXPECT_EQ(segments.d, segments.expected) << text;
   }
 }
 
@@ -151,9 +181,9 @@ TEST(ScaledGroups, OfLinesHaveTheBitsOfTheirPlans) { have_the_bits_of_their_plan
 TEST(ScaledGroups, AnotherGroupsScalesGiveOtherBits) {  // what the comparison would notice
   Arrays x, y;
   x.ends = y.ends = {13, 13, 90, 141};
-  run_groups("", GroupKind::m_grouped, x, 1);
+  run_groups({}, GroupKind::m_grouped, x);
   std::rotate(y.sa.begin(), y.sa.begin() + kLeaves, y.sa.end());
-  run_groups("", GroupKind::m_grouped, y, 1);
+  run_groups({}, GroupKind::m_grouped, y);
   EXPECT_NE(x.d, y.d);
 }
 

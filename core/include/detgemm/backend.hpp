@@ -114,6 +114,10 @@ class DETGEMM_API PlanImpl {
   /// memory. On the host D is finished at return. `info` may be null.
   virtual Status run(Stream stream, const Operands& operands, Workspace workspace,
                      RunInfo* info) const = 0;
+  /// What `run` would refuse of these arguments, without enqueuing anything: where the arrays lie,
+  /// or that the kernel that is forced does not take them. By default ok, for a backend that takes
+  /// all arguments for which the preconditions of `run` hold.
+  virtual Status check(Stream stream, const Operands& operands, Workspace workspace) const;
   /// Adds roots in tree order, then applies the epilogue; `operands.a` and `operands.b` are not
   /// used. After the last root one sum is on the stack.
   virtual Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
@@ -173,13 +177,13 @@ class DETGEMM_API Backend {
                           const Matrix& to, const ScalesOut& scales) const;
 
   /// ok if it computes these products in one call, which passed `validate`; otherwise `unsupported`
-  /// and why not, which is the default.
+  /// and why not. By default what `supports` says of one of them.
   virtual Status supports_grouped(const GroupedSpec& spec) const;
-  /// The names of the kernels that may be forced for them; none by default.
+  /// The names of the kernels that may be forced for them; by default those of one of them.
   virtual std::vector<std::string> grouped_variants(const GroupedSpec& spec) const;
   /// The backend's half of a grouped plan. Preconditions: `available` and `supports_grouped`
   /// returned ok, and `options.variant` is empty or one of `grouped_variants`. By default it
-  /// refuses as `supports_grouped` does.
+  /// runs a Plan per group, and waits for the stream to read where groups end.
   virtual Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
       const GroupedSpec& spec, const PlanOptions& options) const;
 

@@ -67,6 +67,9 @@ class DETGEMM_API Device {
   /// default it waits by `synchronize`. The stream is not being captured.
   virtual Result<bool> finished(Stream stream);
 
+  /// Whether work on the stream is being captured into a graph; false by default.
+  virtual Result<bool> is_capturing(Stream stream);
+
   /// Whether `follow` orders streams, in graphs too.
   virtual bool orders_streams() const noexcept { return false; }
   /// What is put on `later` from now on begins when all that is on `earlier` now has finished. Does

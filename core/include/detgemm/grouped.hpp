@@ -60,7 +60,8 @@ DETGEMM_API std::string_view name(OffsetType type) noexcept;
 /// Bytes of one offset; 0 for a value that is not listed.
 DETGEMM_API std::size_t size_of(OffsetType type) noexcept;
 
-/// Where groups end, in memory of the stream's device: a plan's run never waits for them. For
+/// Where groups end, in memory of the stream's device: a plan's run does not wait for them, except
+/// where `GroupedPlan::waits_for_offsets` says so. For
 /// m_grouped and k_grouped element g is o[g], the end of group g, which is where group g + 1
 /// begins: 0 <= o[0] <= o[1] <= ... <= R (what torch calls `offs`). For m_masked element g is the
 /// number of rows of group g that matter, from 0 to the capacity.
@@ -118,10 +119,13 @@ class DETGEMM_API GroupedPlanImpl {
   /// Bytes of workspace for any number of D's rows up to max_m and of k_grouped's products up to
   /// max_k; it does not decrease as they grow, and depends on nothing else.
   virtual std::size_t workspace_bytes(std::int64_t max_m, std::int64_t max_k) const = 0;
-  /// Enqueues the computation of all groups on the stream; does not wait, synchronise or allocate
-  /// device memory. On the host D is finished at return. `info` may be null.
+  /// Enqueues the computation of all groups on the stream; does not wait, unless
+  /// `waits_for_offsets`, and does not allocate device memory. On the host D is finished at return.
+  /// `info` may be null.
   virtual Status run(Stream stream, const GroupedOperands& operands, Workspace workspace,
                      RunInfo* info) const = 0;
+  /// Whether `run` waits for the stream to read the offsets; false by default.
+  virtual bool waits_for_offsets() const;
   /// The name of the kernel that would run for so many rows of D, in one line.
   virtual std::string kernel(std::int64_t m) const = 0;
 };
@@ -152,11 +156,19 @@ class DETGEMM_API GroupedPlan {
   /// each is then taken as if it were moved into 0 .. R, and a group that ends before it begins is
   /// empty. So nothing outside of the arrays is touched; a row of D that lies in several segments
   /// gets the result of one of them. `check` says which offset breaks the rule.
+  ///
+  /// A backend without kernels over groups runs a Plan per group; see `waits_for_offsets`.
   Status run(Stream stream, const GroupedOperands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
 
+  /// Whether the host must read the offsets, so that `run` waits for all earlier work on the stream
+  /// and refuses one that is being captured: on backends without kernels over groups, for every
+  /// kind but batched.
+  bool waits_for_offsets() const noexcept;
+
   /// For debugging: waits for the stream, reads the offsets, and names the first that breaks its
-  /// rule (invalid_argument). Also refuses what `run` refuses about the operands.
+  /// rule (invalid_argument). Also refuses what `run` refuses about the operands, and a stream that
+  /// is being captured.
   Status check(Stream stream, const GroupedOperands& operands) const;
 
   /// What the plan was created from.

@@ -54,6 +54,34 @@ TEST_F(HipPlace, OtherChipsContractsAreRefusedByName) {
       << status.message();
 }
 
+/// Without products nothing lies between the loads of C and the stores of D, which are one array.
+TEST_F(HipPlace, NothingContinuedInPlaceStays) {
+  const bool gfx942 = hip_backend().device().list().at(0).capability == "gfx942";
+  const std::string own = gfx942 ? "cdna3" : "cdna2";
+  for (const std::string& contract :
+       {own + "/bf16/chain->fp32", own + "/fp16/fold:64->fp32", own + "/fp16/chain->fp32",
+        own + "/bf16/fold:64->fp32", std::string("ieee_fma/fp32/chain->fp32")}) {
+    conformance::Random random(7);
+    conformance::Request request;
+    request.spec.contract = *Contract::parse(contract);
+    request.spec.continue_from_c = true;
+    request.a = conformance::Elements(request.spec.contract.input, 19, 0);
+    request.b = conformance::Elements(request.spec.contract.input, 0, 17);
+    request.c = conformance::draw_normal(random, DType::fp32, 19, 17);
+    request.in_place = true;
+    GemmSpec spec = request.spec;
+    spec.n = 17;
+    for (const std::string& variant : hip_backend().variants(spec)) {
+      request.options.variant = variant;
+      const auto got = conformance::run_once(hip_backend(), request);
+      ASSERT_TRUE(got || got.status().code() == Errc::unsupported) << got.status().message();
+      if (!got) continue;
+      EXPECT_TRUE(got->violation.empty()) << got->violation;
+      EXPECT_EQ(got->d, request.c) << contract << ", " << variant;
+    }
+  }
+}
+
 /// From 64 on, roots no longer fit into a kernel's arguments and go through the workspace.
 TEST_F(HipPlace, AnyNumberOfRootsGivesTheReferencesBits) {
   for (const int count : {1, 2, 32, 64, 256}) {
