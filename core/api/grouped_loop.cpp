@@ -68,7 +68,8 @@ Operands arrays_of(const GroupedSpec& spec, const GroupedOperands& all, std::int
   if (spec.gemm.reads_c()) take(x.c, true, part);
   if (spec.gemm.reads_scales()) {
     x.scale_a.blocks = (part.count + x.scale_a.per - 1) / x.scale_a.per;
-    move(x.scale_a, part.begin * x.scale_a.stride);  // a segment that begins has one per row
+    move(x.scale_a,
+         part.begin * x.scale_a.stride);  // not 0 for m_grouped alone, which has one per row
   }
   return x;
 }

@@ -60,11 +60,13 @@ class WatchedPlan final : public PlanImpl {
     std::function<Status()> check = [] { return Status{}; };
     std::function<Status()> run = [] { return Status{}; };
   };
-  WatchedPlan(std::shared_ptr<const PlanImpl> inner, std::size_t bytes, const Steps& steps)
-      : inner_(std::move(inner)), bytes_(bytes), steps_(steps) {}
+  WatchedPlan(const GemmSpec& spec, std::shared_ptr<const PlanImpl> inner, std::size_t bytes,
+              const Steps& steps)
+      : spec_(spec), inner_(std::move(inner)), bytes_(bytes), steps_(steps) {}
   std::size_t workspace_bytes(std::int64_t max_m) const override { return max_m == 0 ? 0 : bytes_; }
   Status check(Stream, const Operands&, Workspace) const override { return steps_.check(); }
   Status run(Stream stream, const Operands& operands, Workspace, RunInfo* info) const override {
+    if (Status s = validate(spec_, operands); !s) return s;  // a precondition
     if (Status s = steps_.run(); !s) return s;
     return inner_->run(stream, operands, {}, info);
   }
@@ -75,6 +77,7 @@ class WatchedPlan final : public PlanImpl {
   std::string kernel(std::int64_t m) const override { return inner_->kernel(m); }
 
  private:
+  GemmSpec spec_;
   std::shared_ptr<const PlanImpl> inner_;
   std::size_t bytes_;
   Steps steps_;
@@ -95,7 +98,7 @@ class WatchedBackend final : public Backend {
     auto inner = skeleton_backend().make_plan(spec, options);
     if (!inner) return inner.status();
     return std::shared_ptr<const PlanImpl>(
-        std::make_shared<WatchedPlan>(*inner, bytes_of(spec), steps));
+        std::make_shared<WatchedPlan>(spec, *inner, bytes_of(spec), steps));
   }
   Device& device() const noexcept override { return watched; }
 
@@ -244,6 +247,21 @@ TEST(GroupedLoop, TheWorkspaceIsEnoughForEveryGroup) {
             std::string::npos)
       << s.message();
   EXPECT_EQ(p.d, std::vector<float>(15, 7.0F));
+}
+
+/// Plans are given what passes the checks of a call, scales of as many rows as a group has
+/// included.
+TEST(GroupedLoop, EveryGroupIsAProblemOfItsOwn) {
+  WatchedBackend backend;
+  Problem p(GroupKind::m_masked);
+  p.spec.gemm.contract = ok(Contract::parse("hopper/e4m3/scaled:32->fp32"));
+  for (BlockScales* scales : {&p.x.arrays.scale_a, &p.x.arrays.scale_b}) {
+    *scales = {p.ones, ScaleType::fp32, 1, scales == &p.x.arrays.scale_a ? 5 : 1, 1, 1, 1};
+  }
+  p.x.arrays.a.dtype = p.x.arrays.b.dtype = DType::e4m3;
+  ok(ok(GroupedPlan::create(backend, p.spec)).run({}, p.x));
+  EXPECT_NE(p.d[1], 7.0F);
+  EXPECT_EQ(p.d[2], 7.0F);  // beyond the first count
 }
 
 /// Groups share a workspace, all of which each of them overwrites.
