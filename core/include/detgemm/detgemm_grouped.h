@@ -88,7 +88,10 @@ DETGEMM_API detgemm_status_t detgemm_grouped_plan_workspace_size(const detgemm_g
                                                                  int64_t max_m, int64_t max_k,
                                                                  size_t* bytes);
 /* Enqueues the computation of all groups; on the host it is finished at return. Offsets that break
- * their rule are not noticed, and nothing outside of the arrays is touched. `info` may be NULL. */
+ * their rule are not noticed, and nothing outside of the arrays is touched. A backend without
+ * kernels over groups runs a plan per group: except for batched it then waits for the stream, to
+ * read the offsets, and refuses one that is being captured; `describe` says so. `info` may be NULL.
+ */
 DETGEMM_API detgemm_status_t detgemm_grouped_plan_run(const detgemm_grouped_plan_t* plan,
                                                       const detgemm_stream_t* stream,
                                                       const detgemm_grouped_operands_t* operands,

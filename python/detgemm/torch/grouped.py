@@ -119,7 +119,7 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, 
     G x M x K  G x K x N          G x M x N  a batch
     G x M x K  G x K x N  counts  G x M x N  a batch of which the first counts[g] rows matter
 
-    offs, counts  G numbers, int32 or int64, on the same device; the host does not wait for them. Whatever they are, nothing
+    offs, counts  G numbers, int32 or int64, on the same device; on NVIDIA GPUs the host does not wait for them. Whatever they are, nothing
                   outside of the arrays is touched
     bias          G x N, one row for each group
     scale_a       of fp8 operands, as for `scaled_gemm`: R x L for segments of rows, G x M x L for a batch (G x M / 128 x L), with
