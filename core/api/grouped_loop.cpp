@@ -67,9 +67,9 @@ Operands arrays_of(const GroupedSpec& spec, const GroupedOperands& all, std::int
   take(x.d, true, part);
   if (spec.gemm.reads_c()) take(x.c, true, part);
   if (spec.gemm.reads_scales()) {
+    // A part that begins later is a segment of m_grouped, which has a scale per row.
     x.scale_a.blocks = (part.count + x.scale_a.per - 1) / x.scale_a.per;
-    move(x.scale_a,
-         part.begin * x.scale_a.stride);  // not 0 for m_grouped alone, which has one per row
+    move(x.scale_a, part.begin * x.scale_a.stride);
   }
   return x;
 }
