@@ -6,13 +6,14 @@
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
 # machine without a GPU can. Words choose stages; without any, all run that this machine has a compiler
 # for. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
-# Minutes on two idle cores with an empty compiler cache, 26 in all; with a full one it is half of that:
-#   --host       the host alone: 8
-#   --python     the Python package, with PyTorch and without: 2.5, and 5 beside other stages
-#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 6.5
+# Minutes on two cores with an empty compiler cache, on a virtual machine whose cores others share: 31 in
+# all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
+#   --host       the host alone: 10
+#   --python     the Python package, with PyTorch and without: 6.5, beside other stages
+#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
-#   --cuda       the CUDA component, with nvcc: 5.5; what needs a device is skipped with a reason
-#   --hip        the HIP component, with clang-19: 4.5; an interpreter executes its kernels
+#   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
+#   --hip        the HIP component, with clang-19: 5.5; an interpreter executes its kernels
 #   --no-setup   install nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."

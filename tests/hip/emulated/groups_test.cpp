@@ -99,11 +99,3 @@ TEST_F(HipGroups, BatchesAloneAreCaptured) {
 
 }  // namespace
 }  // namespace detgemm::grouped_tests
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  const auto runtime = detgemm::Runtime::start();
-  const int failed = RUN_ALL_TESTS();
-  const bool none = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
-  return failed != 0 || none || !runtime ? 1 : 0;
-}
