@@ -55,7 +55,8 @@ Result<std::unique_ptr<CudaPeerMemory>> CudaPeerMemory::make(std::size_t bytes) 
   const std::string what = "a window of " + std::to_string(all) + " bytes";
   error = cudaMalloc(&card.memory, all);
   if (error != cudaSuccess) return failed("allocating " + what, error);
-  error = cudaMemset(card.memory, 0, sizeof(peers::Header));
+  // All of it: what the memory was before may be the mail of another communicator.
+  error = cudaMemset(card.memory, 0, all);
   if (error == cudaSuccess) error = cudaDeviceSynchronize();
   if (error == cudaSuccess) {
     error = cudaHostAlloc(reinterpret_cast<void**>(&made->host_word_), sizeof(std::uint64_t),
@@ -102,7 +103,7 @@ Result<Reached> Reached::open(const CudaCard& own, const CudaCard& other, int ra
       }
       if (error != cudaSuccess) return refused(Cuda::text(error));
     }
-    return Reached(static_cast<std::byte*>(other.memory), false);
+    return Reached(other.memory, own, false);
   }
   const cudaIpcMemHandle_t none{};
   if (std::memcmp(&other.handle, &none, sizeof none) == 0) {
@@ -115,7 +116,7 @@ Result<Reached> Reached::open(const CudaCard& own, const CudaCard& other, int ra
     cudaGetLastError();
     return refused("it is in another process, and CUDA IPC does not open it: " + Cuda::text(error));
   }
-  return Reached(static_cast<std::byte*>(memory), true);
+  return Reached(memory, own, true);
 }
 
 Reached::~Reached() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/devices.hpp"
+#include "backends/cuda/reached.hpp"
 #include "cuda/peers/launch.hpp"
 #include "detgemm/peers.hpp"
 
@@ -53,7 +54,8 @@ class Reached {
  public:
   /// `own` is this rank's card, whose device is current.
   static Result<Reached> open(const CudaCard& own, const CudaCard& other, int rank);
-  Reached(Reached&& other) noexcept : memory_(other.memory_), mapped_(other.mapped_) {
+  Reached(Reached&& other) noexcept
+      : memory_(other.memory_), mapped_(other.mapped_), range_(std::move(other.range_)) {
     other.mapped_ = false;
   }
   Reached& operator=(Reached&&) = delete;
@@ -62,9 +64,13 @@ class Reached {
   bool mapped() const { return mapped_; }  ///< of another process
 
  private:
-  Reached(std::byte* memory, bool mapped) : memory_(memory), mapped_(mapped) {}
+  Reached(void* memory, const CudaCard& own, bool mapped)
+      : memory_(static_cast<std::byte*>(memory)),
+        mapped_(mapped),
+        range_(memory_, sizeof(peers::Header) + own.bytes, own.ordinal) {}
   std::byte* memory_;
   bool mapped_;
+  ReachedRange range_;
 };
 
 /// Makes a device current while it lives.

@@ -69,6 +69,7 @@ class CudaPeerWindow final : public PeerWindow {
   }
 
   std::byte* data() const noexcept override { return data_of(rank_); }
+  std::byte* data_of(int rank) const noexcept override { return memory_of(rank) + sizeof(Header); }
   std::size_t bytes() const noexcept override { return own().bytes; }
 
   Status mark_all() override {
@@ -154,7 +155,6 @@ class CudaPeerWindow final : public PeerWindow {
     return reached_[static_cast<std::size_t>(rank < rank_ ? rank : rank - 1)].memory();
   }
   Header* header_of(int rank) const { return reinterpret_cast<Header*>(memory_of(rank)); }
-  std::byte* data_of(int rank) const { return memory_of(rank) + sizeof(Header); }
 
   /// Words of a header from and to the host, on a stream of this thread's own.
   Status copy(void* to, const void* from) const {
@@ -196,8 +196,8 @@ class CudaPeerWindow final : public PeerWindow {
     job.rank = rank_;
     job.ranks = ranks();
     job.nodes = static_cast<int>(what.nodes.size());
-    job.own = static_cast<int>(what.roots.size());
-    job.two_shot = what.two_shot;
+    job.two_shot = what.way != PeerJoin::Way::one_shot;
+    job.pushed = what.way == PeerJoin::Way::push;
     job.rows_out = what.rows_out;
     job.step = what.step & ((std::uint64_t{1} << peers::kStepBits) - 1);
     job.limit_ns = static_cast<std::uint64_t>(
@@ -210,7 +210,7 @@ class CudaPeerWindow final : public PeerWindow {
     for (int r = 0; r < ranks(); ++r) {
       job.header[r] = header_of(r);
       job.data[r] = data_of(r);
-      job.row[r + 1] = what.two_shot ? what.rows[static_cast<std::size_t>(r) + 1] : what.m;
+      job.row[r + 1] = job.two_shot ? what.rows[static_cast<std::size_t>(r) + 1] : what.m;
     }
     if (what.rows_out) job.first_row = job.row[rank_];
     closes_of(spec, what.nodes, job.closes);
@@ -219,13 +219,17 @@ class CudaPeerWindow final : public PeerWindow {
       const auto node = static_cast<std::size_t>(i);
       const int owner = what.owners[node];
       of_owner = i > 0 && what.owners[node - 1] == owner ? of_owner + 1 : 0;
-      if (owner == rank_ && of_owner == 0) job.first_own = i;
-      const std::size_t in_mail = what.mail_at + node * what.mail_stride;
-      const std::size_t in_roots =
-          what.roots_at + static_cast<std::size_t>(of_owner) * what.root_stride;
-      const void* from = what.two_shot ? data_of(owner) + in_roots : data_of(rank_) + in_mail;
-      if (owner == rank_) from = what.roots[static_cast<std::size_t>(of_owner)];
+      if (owner == rank_ && job.own++ == 0) job.first_own = i;
+      job.owner[i] = static_cast<std::uint8_t>(owner);
+      const auto slot = static_cast<std::size_t>(job.pushed ? i : of_owner);
+      const std::size_t in_window = what.roots_at + slot * what.root_stride;
+      const void* from = data_of(job.pushed ? rank_ : owner) + in_window;
+      if (!job.pushed && owner == rank_) from = what.roots[slot];
       job.root[i] = static_cast<const float*>(from);
+    }
+    for (int r = 0; r < ranks(); ++r) {
+      job.has_silent = job.has_silent ||
+                       std::find(what.owners.begin(), what.owners.end(), r) == what.owners.end();
     }
     return job;
   }

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "backends/cuda/reached.hpp"
 #include "backends/cuda/runtime.hpp"
 #include "cuda/launch.hpp"
 
@@ -61,5 +62,7 @@ gpu::Place Cuda::place_of(const void* data) {
   gpu::Place place;
   return ask_driver(data, place) ? place : ask_runtime(data);
 }
+
+bool Cuda::reaches(const void* data, int device) { return ReachedRange::holds(data, device); }
 
 }  // namespace detgemm::cuda

@@ -62,6 +62,7 @@ struct Cuda {
                              stream);
   }
   static gpu::Place place_of(const void* data);
+  static bool reaches(const void* data, int device);
 
   static Stream stream_per_thread() { return cudaStreamPerThread; }
   static Error create_stream(Stream* stream) {

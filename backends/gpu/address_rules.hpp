@@ -46,13 +46,14 @@ Status check_stream(typename R::Stream stream, int device,
 }
 
 /// ok, or why the plan's device cannot use the array that the sentence calls `what`: it lies in
-/// another device's memory or in the host's.
+/// another device's memory, which is not a window that ranks share, or in the host's.
 template <Runtime R>
 Status check_array(std::string_view what, const void* data, int device,
                    std::string_view whose = "the plan's device ") {
   const Place place = R::place_of(data);
   if (place.managed) return {};
   if (place.kind == Place::Kind::device && place.device == device) return {};
+  if (R::reaches(data, device)) return {};
   std::string where = "memory that " + std::string(R::kPlatform) + " does not know";
   if (place.kind == Place::Kind::host) where = "pinned host memory";
   if (place.kind == Place::Kind::device) where = "memory of device " + std::to_string(place.device);

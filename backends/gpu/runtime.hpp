@@ -64,6 +64,7 @@ concept Runtime = requires(int* number, bool* yes, void** memory, const void* fr
     R::copy_2d(*memory, bytes, from, bytes, bytes, bytes, stream)
     } -> std::same_as<typename R::Error>;
   { R::place_of(from) } -> std::same_as<Place>;
+  { R::reaches(from, *number) } -> std::same_as<bool>;  // memory of others that a device may use
 
   // Streams. A runtime that can order them also has R::follow(later, earlier). New ones do not wait
   // for the null stream. `stream_device` leaves the number as it is where the runtime cannot say.

@@ -161,6 +161,7 @@ struct Hip {
     return kSuccess;
   }
   static gpu::Place place_of(const void* data);
+  static bool reaches(const void*, int) { return false; }  // there are no windows
 
   static Stream stream_per_thread() { return hip::stream_per_thread(); }
   static Error create_stream(Stream* stream) {

@@ -126,27 +126,38 @@ Status Join::plan_peers(const Backend& backend) {
     if (layout) layout_ = *std::move(layout);
     return layout.status();
   }
-  if (algorithm_ == Algorithm::push) {
-    return unsupported(what + "windows of devices have one_shot and two_shot");
-  }
   if (!asked && algorithm_ != Algorithm::automatic) return {};
   auto layout = DeviceLayout::of(shares_, output_, spec().n, spec().contract.output, bytes);
   Status fits = on_device->supports(spec(), layout.nodes);
-  const bool one = algorithm_ == Algorithm::one_shot;
-  if (fits && (one ? layout.one_shot_rows : layout.two_shot_rows) < 1) {
+  const Algorithm way = asked ? algorithm_ : Algorithm::two_shot;
+  if (fits && layout.rows(way) < 1) {
     fits = invalid("window_bytes leaves " + std::to_string(bytes) + " bytes: not one row of n = " +
                    std::to_string(spec().n) + " and " + std::to_string(layout.nodes.size()) +
-                   " nodes has room with " + std::string(one ? "one_shot" : "two_shot"));
+                   " nodes has room with " + std::string(name(way)));
   }
   if (fits) device_layout_ = std::move(layout);
   return asked ? fits : Status{};  // automatic sends messages then
 }
 
 Algorithm Join::by_device(std::int64_t m) const {
-  if (output_ == Placement::rows) return Algorithm::two_shot;
   if (algorithm_ != Algorithm::automatic) return algorithm_;
+  if (output_ == Placement::rows) return Algorithm::two_shot;
   const Algorithm chosen = choose_by_peers(m, spec().n, ranks(), device_layout_->nodes.size());
   return m <= device_layout_->rows(chosen) ? chosen : Algorithm::two_shot;
+}
+
+std::int64_t Join::rows_in_workspace(std::int64_t max_m) const {
+  if (!by_device()) return max_m;
+  const auto outside = [&](std::int64_t m) { return !pushes(m) && !roots_in_window(m); };
+  if (outside(max_m)) return max_m;
+  if (algorithm_ != Algorithm::automatic || output_ == Placement::rows) return 0;
+  const std::int64_t few = device_layout_->rows(Algorithm::one_shot);
+  std::int64_t below = 0, above = std::min(max_m, few) + 1;  // few rows are outside, many are not
+  while (above - below > 1) {
+    const std::int64_t middle = below + (above - below) / 2;
+    (outside(middle) ? below : above) = middle;
+  }
+  return below;
 }
 
 bool Join::scatters(std::int64_t m) const {
@@ -279,8 +290,8 @@ Status Join::share_rows(Stream stream, std::int64_t m, const Matrix& d, Workspac
 }
 
 Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roots,
-                 const Operands& local, Workspace workspace, RunInfo* info,
-                 std::int64_t window_row) const {
+                 const Operands& local, Workspace workspace, RunInfo* info, std::int64_t window_row,
+                 const Produce* produce) const {
   if (m == 0 || spec().n == 0) {
     if (info != nullptr) info->kernel = "none (no outputs)";
     return {};
@@ -295,7 +306,7 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
                       spec(),
                       *device_layout_,
                       output_,
-                      by_device(m),
+                      window_row >= 0 ? Algorithm::two_shot : by_device(m),
                       number_,
                       plan_.backend().device(),
                       stream,
@@ -303,7 +314,8 @@ Status Join::run(Stream stream, std::int64_t m, std::span<const void* const> roo
                       roots,
                       window_row,
                       local,
-                      info}
+                      info,
+                      produce}
         .run();
   }
   const bool scatter = scatters(m);

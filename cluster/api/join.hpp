@@ -31,17 +31,25 @@ class Join {
   /// `roots` are this rank's, one per node of its cover, m x N fp32, row-major and packed. The
   /// roots may be overwritten by later work on the stream only after this has finished there.
   /// `window_row`: they lie in the places that root_in_window gives, from this row on; -1:
-  /// elsewhere.
+  /// elsewhere. In the window they are read by two_shot, as few rows as these may be. `produce`:
+  /// they are not there yet, see pushes.
   Status run(Stream stream, std::int64_t m, std::span<const void* const> roots,
              const Operands& local, Workspace workspace, RunInfo* info,
-             std::int64_t window_row = -1) const;
+             std::int64_t window_row = -1, const Produce* produce = nullptr) const;
 
   /// Whether roots are joined by kernels that read other devices' memory.
   bool joins_on_devices() const { return by_device(); }
   /// Whether products of m rows may write their roots into the window, where two_shot reads them.
+  /// one_shot's are never there: nobody waits for its rank to have read its own roots, before a
+  /// push of the next call writes into its window.
   bool roots_in_window(std::int64_t m) const {
-    return by_device() && m <= device_layout_->window_rows(spec().n);
+    return by_device() && by_device(m) == Algorithm::two_shot &&
+           m <= device_layout_->window_rows(spec().n);
   }
+  /// Whether products of m rows go straight into the windows of the ranks that join them.
+  bool pushes(std::int64_t m) const { return by_device() && by_device(m) == Algorithm::push; }
+  /// Rows of a call of at most max_m rows, at most, whose roots lie in the workspace.
+  std::int64_t rows_in_workspace(std::int64_t max_m) const;
   /// Where the root of this rank's node i then goes.
   std::byte* root_in_window(std::size_t i) const {
     return state().device_window->data() + device_layout_->roots_at +

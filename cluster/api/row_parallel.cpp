@@ -24,6 +24,7 @@ struct RowParallelPlan::State {
   /// asks.
   int chunk_count_of(std::int64_t m) const {
     if (join.output() == Placement::rows || (chunks == 0 && join.joins_on_devices())) return 1;
+    if (join.pushes(m)) return 1;  // it sends while it multiplies as it is
     return chunk_count(m, join.ranks(), chunks);
   }
   std::size_t product_bytes(std::int64_t max_m) const {
@@ -129,9 +130,9 @@ Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
   const std::size_t of_products = state_->product_bytes(max_m);
   // The products of one chunk run beside the join of another.
   const bool apart = state_->chunk_count_of(max_m) > 1;
-  const std::size_t root = padded(static_cast<std::size_t>(max_m) * n * sizeof(float));
-  const bool outside = !state_->join.roots_in_window(max_m);
-  return (outside ? state_->nodes.size() * root : 0) +
+  const auto rows = static_cast<std::size_t>(state_->join.rows_in_workspace(max_m));
+  const std::size_t root = padded(rows * n * sizeof(float));
+  return state_->nodes.size() * root +
          (apart ? of_join + of_products : std::max(of_join, of_products));
 }
 
@@ -142,15 +143,33 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   // A job that is broken refuses before it multiplies, and before it waits for anybody.
   if (Status broken = join.state().health(); !broken) return broken;
   const bool in_window = join.roots_in_window(m);
+  const bool pushes = join.pushes(m);
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
     const auto needed = workspace_bytes(m);
     if (!needed) return needed.status();
     if (Status s = check_workspace(workspace, *needed); !s) return s;
-    void* const root = in_window ? join.root_in_window(0) : workspace.data;
+    void* const root = in_window || pushes ? join.root_in_window(0) : workspace.data;
     return check_inputs(whole, state_->share, m, local, root);
   };
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
+  const auto product = [&](std::size_t node, Range rows, void* root, Stream on,
+                           const Workspace& scratch) -> Status {
+    const bool by_rows = whole.op_a == Op::none;
+    const Range all{0, state_->share.end - state_->share.begin};
+    const ConstMatrix a = block_of(local.a, by_rows ? Block{rows, all} : Block{all, rows});
+    const KRange& range = state_->products[node];
+    const Operands operands{products_of(a, by_rows, range),
+                            products_of(local.b, whole.op_b == Op::transpose, range),
+                            row_major(root, rows.size(), whole.n, DType::fp32)};
+    return state_->nodes[node].run(on, operands, scratch);
+  };
+  if (pushes) {
+    const Produce produce = [&](std::size_t node, Range rows, void* root) {
+      return product(node, rows, root, stream, workspace);
+    };
+    return join.or_nan(join.run(stream, m, {}, local, {}, info, -1, &produce), local.d);
+  }
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
   std::vector<std::byte*> roots;
@@ -169,15 +188,8 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   chunks.count = count;
   chunks.compute = [&](int chunk, Stream on) -> Status {
     const Range rows = chunk_rows(m, chunk, count);
-    const bool by_rows = whole.op_a == Op::none;
-    const Range all{0, state_->share.end - state_->share.begin};
-    const ConstMatrix a = block_of(local.a, by_rows ? Block{rows, all} : Block{all, rows});
     for (std::size_t i = 0; i < roots.size(); ++i) {
-      const KRange& range = state_->products[i];
-      const Operands product{
-          products_of(a, by_rows, range), products_of(local.b, whole.op_b == Op::transpose, range),
-          row_major(static_cast<void*>(root_of(i, rows)), rows.size(), whole.n, DType::fp32)};
-      if (Status s = state_->nodes[i].run(on, product, of_products); !s) return s;
+      if (Status s = product(i, rows, root_of(i, rows), on, of_products); !s) return s;
     }
     return {};
   };

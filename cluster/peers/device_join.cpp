@@ -35,24 +35,33 @@ DeviceLayout DeviceLayout::of(const Shares& shares, Placement output, std::int64
   layout.mail_stride =
       aligned_down(layout.odd_mail / std::max<std::size_t>(1, layout.nodes.size()));
   layout.root_stride = aligned_down(5 * eighth / most);
+  layout.push_stride = aligned_down(5 * eighth / std::max<std::size_t>(1, layout.nodes.size()));
   const std::size_t row = static_cast<std::size_t>(std::max<std::int64_t>(n, 1)) * sizeof(float);
-  layout.one_shot_rows = static_cast<std::int64_t>(layout.mail_stride / row);
+  // Two elements are one word of 16 bytes.
+  layout.one_shot_rows = static_cast<std::int64_t>(layout.mail_stride / (2 * row));
   layout.two_shot_rows = static_cast<std::int64_t>(layout.root_stride / row);
+  // Where D is replicated a piece is shared out. Rank 0 has most rows of it: 8 more than others at
+  // most, and all where they are no more than 8. Where D is in rows all of a piece may be one's.
+  const auto shared_out = [&](std::int64_t each) {
+    return each >= 8 ? each / 8 * 8 * shares.ranks() : each;
+  };
+  layout.push_rows = static_cast<std::int64_t>(layout.push_stride / row);
   if (output == Placement::replicated) {
     const std::size_t result = row / sizeof(float) * size_of(d);
-    // Rank 0 has most rows: 8 more than others at most.
-    const auto each =
-        static_cast<std::int64_t>((window_bytes - layout.results_at) / result) / 8 * 8;
-    layout.two_shot_rows = std::min(layout.two_shot_rows, each * shares.ranks());
+    const std::int64_t results =
+        shared_out(static_cast<std::int64_t>((window_bytes - layout.results_at) / result));
+    layout.two_shot_rows = std::min(layout.two_shot_rows, results);
+    layout.push_rows = std::min(shared_out(layout.push_rows), results);
   }
   return layout;
 }
 
 Algorithm choose_by_peers(std::int64_t m, std::int64_t n, int ranks, std::size_t nodes) {
-  // one_shot moves the roots of all nodes to all ranks in one step; two_shot each root once and D
-  // once, in two. On two H200s they took the same time between 262144 elements, where one_shot won
-  // by 0.8 us, and 524288, where two_shot won by 3.1 us (docs/log/cluster.md).
-  constexpr std::int64_t kElements = 320'000;
+  // one_shot moves the roots of all nodes to all ranks in one step, 8 bytes per element; two_shot
+  // each root once and D once, in two. When one_shot moved 4 bytes and met, they took the same time
+  // on two H200s from 262144 elements on. Its way of today was measured on one device alone, and
+  // two more megabytes take 5 us: hence a number below (docs/log/cluster.md).
+  constexpr std::int64_t kElements = 200'000;
   const auto sent = static_cast<std::int64_t>(nodes) * m * n * (ranks - 1) / ranks;
   return sent <= kElements ? Algorithm::one_shot : Algorithm::two_shot;
 }
@@ -77,6 +86,35 @@ Range DeviceCall::rows_in(Range piece, int rank) const {
   return {piece.begin + part.begin, piece.begin + part.end};
 }
 
+/// Every rank's rows of this rank's roots go into that rank's window.
+Status DeviceCall::push(Range piece) const {
+  const int rank = state.transport->rank();
+  const int ranks = state.transport->size();
+  const auto first = static_cast<std::size_t>(
+      std::find(layout.owners.begin(), layout.owners.end(), rank) - layout.owners.begin());
+  const auto own =
+      static_cast<std::size_t>(std::count(layout.owners.begin(), layout.owners.end(), rank));
+  for (int i = 1; i <= ranks; ++i) {
+    const int to = (rank + i) % ranks;
+    const Range rows = rows_in(piece, to);
+    if (rows.size() == 0) continue;
+    for (std::size_t node = 0; node < own; ++node) {
+      std::byte* const slot =
+          state.device_window->data_of(to) + layout.roots_at + (first + node) * layout.push_stride;
+      if (produce != nullptr) {
+        if (Status s = (*produce)(node, rows, slot); !s) return s;
+        continue;
+      }
+      const auto row = static_cast<std::size_t>(spec.n) * sizeof(float);
+      const std::size_t bytes = static_cast<std::size_t>(rows.size()) * row;
+      const void* const from =
+          static_cast<const std::byte*>(roots[node]) + static_cast<std::size_t>(rows.begin) * row;
+      if (Status s = device.copy_2d(stream, slot, bytes, from, bytes, bytes, 1); !s) return s;
+    }
+  }
+  return {};
+}
+
 Status DeviceCall::join_piece(Range rows) const {
   PeerWindow& window = *state.device_window;
   const int rank = state.transport->rank();
@@ -86,7 +124,9 @@ Status DeviceCall::join_piece(Range rows) const {
   };
   PeerJoin join;
   join.m = rows.size();
-  join.two_shot = algorithm == Algorithm::two_shot;
+  join.way = algorithm == Algorithm::one_shot   ? PeerJoin::Way::one_shot
+             : algorithm == Algorithm::two_shot ? PeerJoin::Way::two_shot
+                                                : PeerJoin::Way::push;
   join.rows_out = output == Placement::rows;
   std::vector<std::int64_t> borders{0};
   for (int r = 0; r < ranks; ++r) borders.push_back(rows_in(rows, r).end - rows.begin);
@@ -94,16 +134,19 @@ Status DeviceCall::join_piece(Range rows) const {
   join.nodes = layout.nodes;
   join.owners = layout.owners;
   join.roots_at = layout.roots_at;
-  join.root_stride = layout.root_stride;
+  join.root_stride = algorithm == Algorithm::push ? layout.push_stride : layout.root_stride;
   join.mail_stride = layout.mail_stride;
   join.odd_mail = layout.odd_mail;
   join.results_at = layout.results_at;
   const bool there = window_row >= 0;
   if (there) join.roots_at += bytes_of(window_row + rows.begin);
   std::vector<const void*> own;
-  for (std::size_t i = 0; i < roots.size(); ++i) {
+  if (algorithm == Algorithm::push) {
+    if (Status s = push(rows); !s) return s;
+  }
+  for (std::size_t i = 0; i < roots.size() && algorithm != Algorithm::push; ++i) {
     const void* from = static_cast<const std::byte*>(roots[i]) + bytes_of(rows.begin);
-    if (join.two_shot && !there) {
+    if (algorithm == Algorithm::two_shot && !there) {
       const std::size_t bytes = bytes_of(rows.size());
       void* const to = window.data() + join.roots_at + i * join.root_stride;
       if (Status s = device.copy_2d(stream, to, bytes, from, bytes, bytes, 1); !s) return s;
@@ -112,7 +155,8 @@ Status DeviceCall::join_piece(Range rows) const {
     own.push_back(from);
   }
   join.roots = own;
-  const std::int64_t facts[] = {number, m, window_row, rows.begin, rows.end};
+  const std::int64_t facts[] = {number,     m,        window_row,
+                                rows.begin, rows.end, static_cast<std::int64_t>(algorithm)};
   join.step = digest_bytes(facts, sizeof facts);
   const Range mine = rows_in(rows, rank);
   const Range of_d = join.rows_out ? mine : rows;

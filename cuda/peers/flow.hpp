@@ -8,45 +8,27 @@
 
 /// The program of one CTA, in which `|` is a meeting with the same CTA of every other rank:
 ///
-///   one_shot   own part of the roots -> mail of the others | read own mail, join, write D
+///   one_shot   own part of the roots -> mail of the others; join it with own mail, write D
 ///   two_shot   | read own rows of all roots, join, write D and the results | read others' results
+///   push       the same, but own rows of all roots are in own window: products have put them there
 ///
 /// Why nobody reads what is overwritten meanwhile. A kernel begins when the one before it on its
-/// stream has ended, and it ends when each of its CTAs has met those of the others.
+/// stream has ended, and it ends when each of its CTAs has heard from those of the others in this
+/// call: by a meeting, by mail, or, of a rank that has no roots to post, by its signal.
 ///
 ///   mail      of even and of odd calls have places of their own. Whoever fills that of call e + 2
 ///             has ended call e + 1, so all have begun e + 1, so all have ended e and read its
 ///             mail.
-///   roots     of two_shot are read between the meetings, so when a kernel has ended all have read
-///             them, and the next product may write them.
+///   roots     of two_shot and push are read between the meetings, so when a kernel has ended all
+///             have read them, and the next product may write them. Those of one_shot are read by
+///             their own rank alone, and lie where no other rank writes.
 ///   results   are written after the first meeting of a call, so when all have ended the call
 ///   before.
 namespace detgemm::cuda::peers {
 
-/// Copies this rank's roots of the part into the mail of all others.
-template <int kRun, class Cta>
-DETGEMM_HD void send_part(const Job& j, Cta& cta, const Part& part, std::size_t mail) {
-  cta.each([&](int thread, int threads) {
-    for (int i = 0; i < j.own; ++i) {
-      const int node = j.first_own + i;
-      const std::size_t to = j.mail_at + static_cast<std::size_t>(node) * j.mail_stride + mail;
-      for (std::int64_t e = part.begin + std::int64_t{thread} * kRun; e < part.end;
-           e += std::int64_t{threads} * kRun) {
-        float value[kRun];
-        cta.template load<kRun>(j.root[node] + e, value);
-        for (int r = 0; r < j.ranks; ++r) {
-          if (r == j.rank) continue;
-          auto* const mailbox = reinterpret_cast<float*>(j.data[r] + to);
-          cta.template store<kRun>(mailbox + e, DType::fp32, value);
-        }
-      }
-    }
-  });
-}
-
 /// Copies the part of another rank's results into D.
 template <bool kVectors, class Cta>
-DETGEMM_HD void fetch_part(const Job& j, Cta& cta, const Part& part, int from) {
+DETGEMM_HD void fetch_part(const Job& j, const Cta& cta, const Part& part, int from) {
   const int size = output_bytes(j.g.output);
   const int run = kVectors ? 16 / size : 1;
   const std::byte* const results = j.data[from] + j.results_at;
@@ -62,7 +44,7 @@ DETGEMM_HD void fetch_part(const Job& j, Cta& cta, const Part& part, int from) {
 
 /// Canonical NaN in every output that this CTA would have written.
 template <class Cta>
-DETGEMM_HD void fill_with_nan(const Job& j, Cta& cta) {
+DETGEMM_HD void fill_with_nan(const Job& j, const Cta& cta) {
   for (int r = 0; r < j.ranks; ++r) {
     if (j.rows_out && r != j.rank) continue;
     const std::int64_t rows = j.row[r + 1] - j.row[r];
@@ -76,24 +58,57 @@ DETGEMM_HD void fill_with_nan(const Job& j, Cta& cta) {
   }
 }
 
+/// Tells the others which call this is. Who is in another one, which may wait for signals and not
+/// for mail, learns it from here.
+template <class Cta>
+DETGEMM_HD void signal_all(const Job& j, const Cta& cta, std::uint64_t call) {
+  cta.each([&](int thread, int threads) {
+    for (int r = thread; r < j.ranks; r += threads) {
+      if (r == j.rank) continue;
+      cta.put(&j.header[r]->signal[place_of(call, 0)][j.rank][cta.index()],
+              signal_of(call, j.step));
+    }
+  });
+}
+
+/// Waits for the signals of ranks that have no roots, and so no mail for others. 0, or why one did
+/// not come.
+template <class Cta>
+DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t call) {
+  if (!j.has_silent) return 0;
+  unsigned silent = (1U << j.ranks) - 1;
+  for (int i = 0; i < j.nodes; ++i) silent &= ~(1U << j.owner[i]);
+  std::uint64_t why = 0;
+  cta.each([&](int thread, int threads) {
+    for (int r = thread; r < j.ranks && why == 0; r += threads) {
+      if (r == j.rank || (silent >> r & 1) == 0) continue;
+      why = wait_for(j, cta, &j.header[j.rank]->signal[place_of(call, 0)][r][cta.index()],
+                     signal_of(call, j.step), r);
+    }
+  });
+  return why;
+}
+
+/// No barrier before the end: a thread posts its elements and joins what comes.
 template <int kRun, int kDepth, class Cta>
-DETGEMM_HD bool one_shot(const Job& j, Cta& cta, std::uint64_t call) {
+DETGEMM_HD bool one_shot(const Job& j, const Cta& cta, std::uint64_t call, std::uint64_t why) {
   const Part part = part_of(j.row[j.ranks] * j.g.n, cta.index(), cta.count());
-  const std::size_t mail = call % 2 != 0 ? j.odd_mail : 0;
-  send_part<kRun>(j, cta, part, mail);
-  if (!cta.meet(j, call, 0)) return false;
-  join_part<kRun, kDepth>(j, cta, part, 0, mail, nullptr);
-  return true;
+  const Source source{call % 2 != 0 ? j.odd_mail : 0, signal_of(call, j.step)};
+  signal_all(j, cta, call);
+  post_part<kRun>(j, cta, part, source.mail, source.signal);
+  if (why == 0) why = join_part<kRun, kDepth, true>(j, cta, part, 0, source, nullptr);
+  if (why == 0) why = hear_silent(j, cta, call);
+  return cta.goes_on(j, why);
 }
 
 template <int kRun, int kDepth, class Cta>
-DETGEMM_HD bool two_shot(const Job& j, Cta& cta, std::uint64_t call) {
-  if (!cta.meet(j, call, 0)) return false;
+DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call, std::uint64_t why) {
+  if (!cta.goes_on(j, why) || !cta.meet(j, call, 0)) return false;
   const auto part = [&](int r) {
     return part_of((j.row[r + 1] - j.row[r]) * j.g.n, cta.index(), cta.count());
   };
   void* const packed = j.rows_out ? nullptr : j.data[j.rank] + j.results_at;
-  join_part<kRun, kDepth>(j, cta, part(j.rank), j.row[j.rank] * j.g.n, 0, packed);
+  join_part<kRun, kDepth, false>(j, cta, part(j.rank), j.row[j.rank] * j.g.n, {}, packed);
   if (!cta.meet(j, call, 1)) return false;
   if (j.rows_out) return true;
   for (int i = 1; i < j.ranks; ++i) {  // every rank begins with its neighbour
@@ -105,13 +120,13 @@ DETGEMM_HD bool two_shot(const Job& j, Cta& cta, std::uint64_t call) {
 
 /// One call. The count of calls is advanced here, so that a replayed graph goes on counting.
 template <int kRun, int kDepth, class Cta>
-DETGEMM_HD void run_call(const Job& j, Cta& cta) {
+DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
   Header& own = *j.header[j.rank];
-  const std::uint64_t call = cta.acquire(&own.calls[cta.index()]);
-  bool good = cta.begin(j);
-  if (good) {
-    good = j.two_shot ? two_shot<kRun, kDepth>(j, cta, call) : one_shot<kRun, kDepth>(j, cta, call);
-  }
+  // Nobody but this rank's kernels writes the first; the second may come at any time.
+  const std::uint64_t call = cta.relaxed(&own.calls[cta.index()]);
+  const std::uint64_t why = cta.relaxed(&own.given_up);
+  const bool good = j.two_shot ? two_shot<kRun, kDepth>(j, cta, call, why)
+                               : one_shot<kRun, kDepth>(j, cta, call, why);
   if (!good) fill_with_nan(j, cta);
   cta.sync();  // all threads know the call
   cta.each([&](int thread, int threads) {

@@ -23,7 +23,8 @@ inline constexpr int kMaxCtas = 256;
 ///
 /// A signal is the number of the call and, in its low kStepBits, what the call is. Signals of even
 /// and odd calls have places of their own: nobody begins call e + 2 before all have left call e, so
-/// no signal is overwritten before it is read.
+/// no signal is overwritten before it is read. In one_shot the roots bring the signal along (see
+/// mail.hpp), and only those of ranks without roots are waited for here.
 struct alignas(256) Header {
   std::uint64_t given_up;         ///< 0, or why the ranks' work has ended for good; see reason()
   std::uint64_t left[kMaxRanks];  ///< a rank that will not touch this window again says so ...
@@ -46,20 +47,23 @@ struct Job {
   GemmArguments g;  ///< D, C, bias and the epilogue; D and C are all rows, or those of this rank
   std::int64_t first_row = 0;  ///< of M, in D and C: that of this rank's rows where D has no others
   int rank = 0, ranks = 1, nodes = 0;
-  int first_own = 0, own = 0;  ///< nodes of this rank
-  bool two_shot = false;
+  int first_own = 0, own = 0;          ///< nodes of this rank
+  bool two_shot = false;               ///< or push
+  bool pushed = false;                 ///< push: roots begin with this rank's rows
   bool rows_out = false;               ///< D has this rank's rows alone
+  bool has_silent = false;             ///< a rank has no nodes
   std::uint64_t step = 0;              ///< kStepBits: which call all ranks must be in
   std::uint64_t limit_ns = 0;          ///< of a wait
   std::uint64_t* host_word = nullptr;  ///< in the host's memory: as given_up, of this rank
   Header* header[kMaxRanks]{};
   std::byte* data[kMaxRanks]{};
-  std::int64_t row[kMaxRanks + 1]{};  ///< two_shot: rank r joins rows [row[r], row[r + 1])
-  /// Root of node i as this rank reads it. In one_shot those of others are in this rank's mail, at
-  /// even calls; at odd ones odd_mail bytes further on.
+  std::int64_t row[kMaxRanks + 1]{};  ///< two_shot, push: rank r joins rows [row[r], row[r + 1])
+  /// Root of node i as this rank reads it; in one_shot of its own nodes alone, which it posts.
   const float* root[kMaxNodes]{};
-  std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;  ///< of a node, in data
-  std::size_t results_at = 0;        ///< two_shot: this rank's rows of D, packed, in data
+  std::uint8_t owner[kMaxNodes]{};  ///< the rank of node i
+  /// one_shot: of a node, in data, at even calls; at odd ones odd_mail bytes further on.
+  std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;
+  std::size_t results_at = 0;        ///< two_shot, push: this rank's rows of D, packed, in data
   std::uint8_t closes[kMaxNodes]{};  ///< nodes of the tree that end with node i
 };
 

@@ -16,6 +16,12 @@ struct DeviceMachine {
   __device__ __forceinline__ void release(std::uint64_t* to, std::uint64_t value) const {
     ptx::st_release_sys_u64(to, value);
   }
+  __device__ __forceinline__ void put(std::uint64_t* to, std::uint64_t value) const {
+    ptx::st_relaxed_sys_u64(to, value);
+  }
+  __device__ __forceinline__ std::uint64_t relaxed(const std::uint64_t* from) const {
+    return ptx::ld_relaxed_sys_u64(from);
+  }
   __device__ __forceinline__ std::uint64_t now_ns() const { return ptx::globaltimer(); }
 };
 
@@ -58,6 +64,17 @@ struct DeviceCta : DeviceMachine {
       *static_cast<uint2*>(to) = make_uint2(pair(0), pair(2));
     }
   }
+  __device__ __forceinline__ void post(MailWord* to, const MailWord& word) const {
+    ptx::st_relaxed_sys_b128(to, pack(word.value[0], word.value[1]), word.signal);
+  }
+  __device__ __forceinline__ MailWord look(const MailWord* from) const {
+    std::uint64_t values = 0;
+    MailWord word;
+    ptx::ld_relaxed_sys_b128(from, values, word.signal);
+    word.value[0] = __uint_as_float(static_cast<std::uint32_t>(values));
+    word.value[1] = __uint_as_float(static_cast<std::uint32_t>(values >> 32));
+    return word;
+  }
   template <bool kVectors>
   __device__ __forceinline__ void copy(void* to, const void* from, int size) const {
     if constexpr (kVectors) {
@@ -69,9 +86,9 @@ struct DeviceCta : DeviceMachine {
     }
   }
 
-  __device__ __forceinline__ bool begin(const Job& j) const {
-    const std::uint64_t why = acquire(&j.header[j.rank]->given_up);
-    if (why != 0 && threadIdx.x == 0) give_up(j, static_cast<const DeviceMachine&>(*this), why);
+  /// Whether no thread has a reason to give up. A barrier.
+  __device__ __forceinline__ bool goes_on(const Job& j, std::uint64_t why) const {
+    if (why != 0) give_up(j, static_cast<const DeviceMachine&>(*this), why);
     return !__syncthreads_or(why != 0);
   }
   /// A thread for each of the other ranks signals and waits. What all threads have written is
@@ -79,22 +96,26 @@ struct DeviceCta : DeviceMachine {
   __device__ __forceinline__ bool meet(const Job& j, std::uint64_t call, int meeting) const {
     __syncthreads();
     const int r = static_cast<int>(threadIdx.x);
-    bool failed = false;
+    std::uint64_t why = 0;
     if (r < j.ranks && r != j.rank) {
       const int place = place_of(call, meeting);
       const std::uint64_t signal = signal_of(call, j.step);
       release(&j.header[r]->signal[place][j.rank][index()], signal);
       const DeviceMachine& machine = *this;
-      const std::uint64_t why =
-          wait_for(j, machine, &j.header[j.rank]->signal[place][r][index()], signal, r);
-      failed = why != 0;
-      if (failed) give_up(j, machine, why);
+      why = wait_for(j, machine, &j.header[j.rank]->signal[place][r][index()], signal, r);
     }
-    return !__syncthreads_or(failed);
+    return goes_on(j, why);
+  }
+
+ private:
+  static __device__ __forceinline__ std::uint64_t pack(float low, float high) {
+    return static_cast<std::uint64_t>(__float_as_uint(high)) << 32 | __float_as_uint(low);
   }
 };
 
-/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for.
+/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for. The kernel
+/// behind this one is never let in early: it would take the multiprocessors of other ranks' kernels
+/// that this one waits for, where ranks share a device or a device has several communicators.
 __device__ __forceinline__ void wait_for_earlier_work() {
 #if __CUDA_ARCH__ >= 900
   sm90::ptx::griddepcontrol_wait();
@@ -104,7 +125,7 @@ __device__ __forceinline__ void wait_for_earlier_work() {
 template <int kRun, int kDepth>
 __global__ void __launch_bounds__(kMostThreads, 1) peers_kernel(const __grid_constant__ Job job) {
   wait_for_earlier_work();
-  DeviceCta cta;
+  const DeviceCta cta;
   run_call<kRun, kDepth>(job, cta);
 }
 

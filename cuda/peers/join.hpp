@@ -4,43 +4,66 @@
 #pragma once
 
 #include "core/contract/compute_element.hpp"
-#include "cuda/peers/job.hpp"
-
-#if defined(__CUDA_ARCH__)
-#define DETGEMM_PEERS_UNROLL _Pragma("unroll")
-#else
-#define DETGEMM_PEERS_UNROLL
-#endif
+#include "cuda/peers/mail.hpp"
 
 /// How a CTA joins roots of several ranks. `Cta` is a CTA: on a device its threads, on a host a
 /// loop over them, so that a test runs this very code.
 namespace detgemm::cuda::peers {
 
-/// Roots whose loads are all under way before the first is added.
-inline constexpr int kAtOnce = 8;
-
-/// kRun outputs side by side, from element e of the roots on. A root is pushed onto a stack and
-/// then closes as many nodes as end with it; `top` is compared, never an index, so held is in
+/// Roots whose loads are all under way before the first is added. Words of mail take twice the
 /// registers.
+inline constexpr int kAtOnceInMail = 4, kAtOnceInRoots = 8;
+
+/// In which mail roots of others are read, where they are not read at root[node].
+struct Source {
+  std::size_t mail = 0;      ///< that of odd calls lies further on
+  std::uint64_t signal = 0;  ///< of the call
+};
+
+/// kRun outputs side by side, from element e of the roots on; 0, or why a root did not come. A root
+/// is pushed onto a stack and then closes as many nodes as end with it; `top` is compared, never an
+/// index, so held is in registers.
 ///
 ///   ranks         0            1            2
 ///   roots of   [0,2) [2,3)  [3,4) [4,6)   [6,8)
 ///   closes       0     0      2     0       2
 ///   held[0]     01    01    (01)+(2+3)    ...    -> ((01)+(23)) + ((45)+(67))
-template <int kRun, int kDepth, class Cta>
-DETGEMM_HD void join_run(const Job& j, const Cta& cta, std::int64_t e, std::size_t mail,
-                         float* sums) {
+template <int kRun, int kDepth, bool kMail, class Cta>
+DETGEMM_HD std::uint64_t join_run(const Job& j, const Cta& cta, std::int64_t e,
+                                  const Source& source, float* sums) {
+  constexpr int kAtOnce = kMail ? kAtOnceInMail : kAtOnceInRoots;
+  constexpr int kWords = kRun > 1 ? kRun / 2 : 1;
   float held[kDepth][kRun];
   int top = 0;
+  const std::byte* const mail = j.data[j.rank] + j.mail_at + source.mail;
+  const auto mail_of = [&](int node) {
+    return mail + static_cast<std::size_t>(node) * j.mail_stride;
+  };
+  const std::int64_t in_root = j.pushed ? e - j.row[j.rank] * j.g.n : e;
+  const auto posted = [&](int node) { return kMail && j.owner[node] != j.rank; };
   for (int first = 0; first < j.nodes; first += kAtOnce) {
     float value[kAtOnce][kRun];
+    MailWord word[kMail ? kAtOnce : 1][kWords];
     DETGEMM_PEERS_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const int node = first + i;
       if (node >= j.nodes) continue;
-      const bool own = node >= j.first_own && node < j.first_own + j.own;
-      const auto* from = reinterpret_cast<const std::byte*>(j.root[node] + e);
-      cta.template load<kRun>(reinterpret_cast<const float*>(from + (own ? 0 : mail)), value[i]);
+      if (!posted(node)) {
+        cta.template load<kRun>(j.root[node] + in_root, value[i]);
+      } else if constexpr (kMail) {
+        DETGEMM_PEERS_UNROLL
+        for (int w = 0; w < kWords; ++w) word[i][w] = cta.look(word_at(mail_of(node), e) + w);
+      }
+    }
+    if constexpr (kMail) {
+      DETGEMM_PEERS_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int node = first + i;
+        if (node >= j.nodes || !posted(node)) continue;
+        const std::uint64_t why =
+            take_run<kRun>(j, cta, node, e, mail_of(node), source.signal, word[i], value[i]);
+        if (why != 0) return why;
+      }
     }
     DETGEMM_PEERS_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
@@ -68,6 +91,7 @@ DETGEMM_HD void join_run(const Job& j, const Cta& cta, std::int64_t e, std::size
   }
   DETGEMM_PEERS_UNROLL
   for (int x = 0; x < kRun; ++x) sums[x] = arithmetic::canonical(held[0][x]);
+  return 0;
 }
 
 /// An element of the roots as a row of M and a column.
@@ -110,19 +134,22 @@ DETGEMM_HD void finish_run(const Job& j, const Cta& cta, std::int64_t e, float* 
 }
 
 /// Joins elements [part.begin, part.end) of `rows` of the roots, which begin at element `origin`.
-/// Results lie packed behind `packed` too, where it is not null.
-template <int kRun, int kDepth, class Cta>
-DETGEMM_HD void join_part(const Job& j, Cta& cta, const Part& part, std::int64_t origin,
-                          std::size_t mail, void* packed) {
+/// Results lie packed behind `packed` too, where it is not null. 0, or why a thread has stopped.
+template <int kRun, int kDepth, bool kMail, class Cta>
+DETGEMM_HD std::uint64_t join_part(const Job& j, const Cta& cta, const Part& part,
+                                   std::int64_t origin, const Source& source, void* packed) {
+  std::uint64_t why = 0;
   cta.each([&](int thread, int threads) {
-    for (std::int64_t i = part.begin + std::int64_t{thread} * kRun; i < part.end;
+    for (std::int64_t i = part.begin + std::int64_t{thread} * kRun; i < part.end && why == 0;
          i += std::int64_t{threads} * kRun) {
       float sums[kRun];
-      join_run<kRun, kDepth>(j, cta, origin + i, mail, sums);
+      why = join_run<kRun, kDepth, kMail>(j, cta, origin + i, source, sums);
+      if (why != 0) continue;
       finish_run<kRun>(j, cta, origin + i, sums,
                        packed == nullptr ? nullptr : address(packed, i, j.g.output));
     }
   });
+  return why;
 }
 
 }  // namespace detgemm::cuda::peers

@@ -60,8 +60,8 @@ cudaError_t enqueue(const Job& job, int most_ctas, cudaStream_t stream, bool ove
 }
 
 std::string name(const Job& job) {
-  return std::string(job.two_shot ? "peers/two_shot" : "peers/one_shot") +
-         (takes_vectors(job) ? "" : "/single");
+  const char* const way = job.pushed ? "push" : job.two_shot ? "two_shot" : "one_shot";
+  return "peers/" + std::string(way) + (takes_vectors(job) ? "" : "/single");
 }
 
 }  // namespace detgemm::cuda::peers

@@ -28,13 +28,14 @@ DETGEMM_HD void give_up(const Job& j, const Machine& machine, std::uint64_t why)
   if (machine.acquire(j.host_word) == 0) machine.release(j.host_word, why);
 }
 
-/// Waits for the signal of one rank. 0, or why it did not come: after limit_ns at the latest.
-template <class Machine>
-DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine, const std::uint64_t* signal,
-                                  std::uint64_t expected, int from) {
-  const std::uint64_t begun = machine.now_ns();
+/// Waits until `see`, which looks at what rank `from` writes, returns the expected signal. 0, or
+/// why it did not: after limit_ns at the latest.
+template <class Machine, class See>
+DETGEMM_HD std::uint64_t wait_until(const Job& j, const Machine& machine, const See& see,
+                                    std::uint64_t expected, int from) {
+  std::uint64_t begun = 0;
   for (unsigned round = 1;; ++round) {
-    const std::uint64_t seen = machine.acquire(signal);
+    const std::uint64_t seen = see();
     if (seen == expected) return 0;
     if (seen >> kStepBits == expected >> kStepBits) {
       return reason(Why::disagree, from < j.rank ? from : j.rank, from < j.rank ? j.rank : from);
@@ -43,10 +44,20 @@ DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine, const st
     if (const std::uint64_t why = machine.acquire(&j.header[j.rank]->given_up); why != 0) {
       return why;
     }
-    if (machine.now_ns() - begun > j.limit_ns) return reason(Why::late, from);
+    const std::uint64_t now = machine.now_ns();
+    if (begun == 0) begun = now;
+    if (now - begun > j.limit_ns) return reason(Why::late, from);
     if (round % 8192 != 0) continue;  // the host's memory is far away
     if (const std::uint64_t why = machine.acquire(j.host_word); why != 0) return why;
   }
+}
+
+/// The same for a signal in a header.
+template <class Machine>
+DETGEMM_HD std::uint64_t wait_for(const Job& j, const Machine& machine, const std::uint64_t* signal,
+                                  std::uint64_t expected, int from) {
+  return wait_until(
+      j, machine, [&] { return machine.acquire(signal); }, expected, from);
 }
 
 }  // namespace detgemm::cuda::peers

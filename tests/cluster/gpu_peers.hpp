@@ -62,6 +62,7 @@ class MixedUpWindow final : public PeerWindow {
  public:
   explicit MixedUpWindow(std::shared_ptr<PeerWindow> inner) : inner_(std::move(inner)) {}
   std::byte* data() const noexcept override { return inner_->data(); }
+  std::byte* data_of(int rank) const noexcept override { return inner_->data_of(rank); }
   std::size_t bytes() const noexcept override { return inner_->bytes(); }
   Status mark_all() override { return inner_->mark_all(); }
   Status find_marks() override { return inner_->find_marks(); }
@@ -74,6 +75,10 @@ class MixedUpWindow final : public PeerWindow {
     if (roots.size() > 1) std::swap(roots.front(), roots.back());
     PeerJoin mixed = join;
     mixed.roots = roots;
+    if (join.way == PeerJoin::Way::push && join.nodes.size() > 1) {
+      // The roots of the first node are read where nothing is, or an older call's.
+      mixed.roots_at += join.root_stride;
+    }
     return inner_->join(stream, spec, mixed, info);
   }
   PeerFailure failure() const noexcept override { return inner_->failure(); }
@@ -95,7 +100,7 @@ struct PeerSettings {
 class PeerRun {
  public:
   PeerRun(bench::Ranks& ranks, const Backend& backend, const PeerSettings& settings)
-      : ranks_(ranks), backend_(backend), settings_(settings) {}
+      : ranks_(ranks), backend_(backend), settings_(settings), stream_(backend.device()) {}
 
   /// How many checks failed; the same on all ranks.
   int all() {
@@ -170,12 +175,13 @@ class PeerRun {
   }
 
   void random_samples(const Communicator& communicator) {
-    constexpr Algorithm kWays[] = {Algorithm::one_shot, Algorithm::two_shot, Algorithm::automatic};
+    constexpr Algorithm kWays[] = {Algorithm::one_shot, Algorithm::two_shot, Algorithm::automatic,
+                                   Algorithm::push};
     for (std::uint64_t seed = 0; seed < settings_.seeds; ++seed) {
       const Sample sample(
           seed % 2 == 0 ? "hopper/bf16/tree:64->fp32" : "ieee_fma/bf16/tree:16->fp32", seed);
       RowParallelOptions options;
-      options.algorithm = kWays[seed / 2 % 3];
+      options.algorithm = kWays[seed / 2 % 4];
       if (options.algorithm != Algorithm::one_shot && seed % 5 == 0) {
         options.output = Placement::rows;
       }
@@ -183,19 +189,21 @@ class PeerRun {
       if (seed % 7 == 3) options.shares = lopsided(sample.spec, ranks_.size());
       const int replays = seed % 4 == 1 && settings_.replays > 0 ? 10 : 0;
       const std::string wrong =
-          run_on_device(communicator, backend_, sample, options, replays, meeting());
+          run_on_device(communicator, backend_, sample, options, replays, meeting(), &stream_);
       note(replays > 0 ? "random problems from graphs" : "random problems",
            wrong.empty() ? "" : "seed " + std::to_string(seed) + ": " + wrong,
            sample.m * sample.spec.n);
     }
   }
 
-  /// A graph of three calls, an odd number, so that every replay begins at another parity.
+  /// A graph of five calls, an odd number, so that every replay begins at another parity; push
+  /// follows one_shot, across the end of a replay too.
   void graphs(const Communicator& communicator) {
     if (settings_.replays == 0) return;
     const Sample sample("hopper/bf16/tree:64->fp32", 5);
     std::vector<RowParallelPlan> plans;
-    for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::one_shot}) {
+    for (const Algorithm way : {Algorithm::one_shot, Algorithm::push, Algorithm::two_shot,
+                                Algorithm::one_shot, Algorithm::push}) {
       RowParallelOptions options;
       options.algorithm = way;
       plans.push_back(
@@ -209,10 +217,9 @@ class PeerRun {
     }
     const std::size_t bytes = required(plans.front().workspace_bytes(sample.m));
     const OnDevice scratch(device, bytes);
-    const OwnStream stream(device);
     meeting()();
     const Status ran = device.replay(
-        stream,
+        stream_,
         [&](Stream on) {
           for (std::size_t i = 0; i < plans.size(); ++i) {
             Status s =
@@ -227,8 +234,8 @@ class PeerRun {
       if (wrong.empty()) wrong = one->verdict(sample);
     }
     if (wrong.empty()) wrong = communicator.health().message();
-    note("a graph of 3 calls replayed " + std::to_string(settings_.replays) + " times", wrong,
-         3 * sample.m * sample.spec.n);
+    note("a graph of 5 calls replayed " + std::to_string(settings_.replays) + " times", wrong,
+         5 * sample.m * sample.spec.n);
   }
 
   /// A window of a few rows: calls are done in pieces, with the same bits.
@@ -237,10 +244,13 @@ class PeerRun {
     for (std::uint64_t seed = 100; seed < 112; ++seed) {
       const Sample sample("hopper/bf16/tree:64->fp32", seed, 70);
       RowParallelOptions options;
-      options.algorithm = seed % 2 == 0 ? Algorithm::one_shot : Algorithm::two_shot;
-      if (seed % 4 == 3) options.output = Placement::rows;
+      constexpr Algorithm kWays[] = {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push};
+      options.algorithm = kWays[seed % 3];
+      if (options.algorithm != Algorithm::one_shot && seed % 4 == 3) {
+        options.output = Placement::rows;
+      }
       note("windows of a few rows",
-           run_on_device(communicator, backend_, sample, options, 0, meeting()),
+           run_on_device(communicator, backend_, sample, options, 0, meeting(), &stream_),
            sample.m * sample.spec.n);
     }
     ranks_.meet();
@@ -252,14 +262,15 @@ class PeerRun {
     auto& window = communicator.state().device_window;
     window = std::make_shared<MixedUpWindow>(window);
     int found = 0;
-    for (std::uint64_t seed = 200; seed < 230; ++seed) {
+    for (std::uint64_t seed = 200; seed < 240; ++seed) {
       const Sample sample("ieee_fma/bf16/tree:16->fp32", seed, 40);
       if (sample.spec.k < 200) continue;
       RowParallelOptions options;
-      options.algorithm = seed % 2 == 0 ? Algorithm::one_shot : Algorithm::two_shot;
+      constexpr Algorithm kWays[] = {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push};
+      options.algorithm = kWays[seed % 3];
       options.shares = lopsided(sample.spec, ranks_.size());
       const std::string wrong =
-          run_on_device(communicator, backend_, sample, options, 0, meeting());
+          run_on_device(communicator, backend_, sample, options, 0, meeting(), &stream_);
       found += wrong == "other bits" ? 1 : 0;
     }
     const bool last = ranks_.rank() + 1 == ranks_.size();
@@ -271,7 +282,6 @@ class PeerRun {
   std::string after_a_failure(const Communicator& communicator, const RowParallelPlan& plan,
                               const Sample& sample, std::int64_t m, const std::string& sentence) {
     Device& device = backend_.device();
-    const OwnStream stream(device);
     const SampleOnDevice arrays(device, sample, plan.k_range(), {0, sample.m});
     const std::size_t bytes = required(plan.workspace_bytes(sample.m));
     const OnDevice scratch(device, bytes);
@@ -279,8 +289,8 @@ class PeerRun {
     operands.a.rows = operands.c.rows = operands.d.rows = m;
     ranks_.meet();
     const auto from = std::chrono::steady_clock::now();
-    Status s = plan.run(stream, m, operands, {scratch.data(), bytes});
-    if (s) s = device.synchronize(stream);
+    Status s = plan.run(stream_, m, operands, {scratch.data(), bytes});
+    if (s) s = device.synchronize(stream_);
     if (!s) return "run: " + s.message();
     if (std::chrono::steady_clock::now() - from > std::chrono::seconds(5)) return "it took 5 s";
     const auto d = arrays.d.read();
@@ -293,12 +303,12 @@ class PeerRun {
     if (health.code() != Errc::peer || health.message().find(sentence) == std::string::npos) {
       return "health: " + health.message();
     }
-    s = plan.run(stream, m, operands, {scratch.data(), bytes});
+    s = plan.run(stream_, m, operands, {scratch.data(), bytes});
     return s.code() == Errc::peer ? "" : "a call after it: " + s.message();
   }
 
   void somebody_is_missing() {
-    for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot}) {
+    for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}) {
       const auto communicator = required(create(700, std::size_t{1} << 22));
       const Sample sample("hopper/bf16/tree:64->fp32", 5, 40);
       RowParallelOptions options;
@@ -334,6 +344,10 @@ class PeerRun {
   bench::Ranks& ranks_;
   const Backend& backend_;
   const PeerSettings& settings_;
+  /// One for all calls. CUDA puts streams into a few queues of the device; where ranks share it and
+  /// make new streams all the time, two may come into one queue, in which a kernel that waits
+  /// stands before what it waits for.
+  const OwnStream stream_;
   std::mt19937_64 delays_{static_cast<std::uint64_t>(ranks_.rank()) + 1};
   std::map<std::string, Check> checks_;
   std::string name_;
@@ -362,7 +376,7 @@ inline void PeerRun::layers(const Communicator& communicator) {
   const OnDevice at_c(device, c.data(), c.size() * 2);
   const std::size_t d_bytes = static_cast<std::size_t>(kRows * kWidth) * 2;
   const OnDevice whole(device, d_bytes), spread(device, d_bytes);
-  const OwnStream stream(device);
+  const OwnStream& stream = stream_;
   const std::size_t room = std::size_t{256} << 20;
   const OnDevice scratch(device, room);
   double compared = 0;
@@ -385,8 +399,9 @@ inline void PeerRun::layers(const Communicator& communicator) {
       spec.activation = Activation::silu;
     }
     RowParallelOptions options;
-    constexpr Algorithm kWays[] = {Algorithm::automatic, Algorithm::two_shot, Algorithm::one_shot};
-    options.algorithm = kWays[random() % 3];
+    constexpr Algorithm kWays[] = {Algorithm::automatic, Algorithm::two_shot, Algorithm::one_shot,
+                                   Algorithm::push};
+    options.algorithm = kWays[random() % 4];
     if (options.algorithm != Algorithm::one_shot && random() % 3 == 0) {
       options.output = Placement::rows;
     }

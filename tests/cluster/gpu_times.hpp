@@ -73,10 +73,10 @@ inline void print_times(bench::Ranks& ranks, const Backend& backend, double limi
       });
       std::string line = std::to_string(n) + "x" + std::to_string(k) + " m " + std::to_string(m) +
                          ": product " + std::to_string(product);
-      for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot}) {
+      for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}) {
         for (const std::int32_t chunks : {1, 2, 4, 8}) {
           if (way == Algorithm::one_shot && (chunks > 1 || m > 256)) continue;
-          if (chunks > 1 && m < 256 * chunks) continue;
+          if (chunks > 1 && (m < 256 * chunks || way == Algorithm::push)) continue;
           RowParallelOptions choices;
           choices.algorithm = way;
           choices.chunks = chunks;

@@ -11,8 +11,8 @@
 // hangs: --trace says on stderr what each rank begins, --replays 0 leaves graphs out, --one-chunk
 // moves nothing beside a product, --one-way does nothing but send messages one way, in every manner
 // of tests/cluster/one_way.hpp, and says which ones did not end. --peers needs no NCCL: ranks join
-// through windows in the memory of their devices (gpu_peers.hpp), with --same-device as threads
-// that all have device 0; at least N outputs are compared on each rank, or as many as S seconds
+// through windows in the memory of their devices (gpu_peers.hpp), with --same-device all in
+// that of device 0; at least N outputs are compared on each rank, or as many as S seconds
 // allow. With --times nothing is compared: it prints microseconds per call of every way. Compiled
 // with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
@@ -452,8 +452,8 @@ int run(const std::vector<std::string>& words) {
       throw std::invalid_argument("option is \"" + word + "\": see the head of gpus.cpp");
     }
   }
-  if (settings.same_device && !(settings.peers && settings.threads)) {
-    throw std::invalid_argument("--same-device goes with --peers and --threads");
+  if (settings.same_device && !settings.peers) {
+    throw std::invalid_argument("--same-device goes with --peers");
   }
   // Kernels of ranks that share a device wait for each other: none may stand behind another's in a
   // queue of the device, and none may be loaded while others wait.

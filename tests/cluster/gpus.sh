@@ -6,7 +6,8 @@
 # bits, placements, algorithms, chunks, graphs and faults over 2, 3, ... ranks, as processes and as threads, then the
 # benchmark. No MPI and no network is needed. What could prove the library wrong comes first: few problems, the control,
 # few times; then many of each until the N minutes (8) are over. Each part has a time limit, after which it is killed, and
-# adds a line to OUT/summary.txt when it ends; JSON goes to OUT. Exit status 77: fewer than two GPUs.
+# adds a line to OUT/summary.txt when it ends; JSON goes to OUT. With one GPU the parts run in which all ranks share it:
+# windows, joined by 1 to 8 threads and by processes. Exit status 77: there is no GPU.
 set -u
 [ $# -ge 2 ] || { sed -n '5,9s/^# //p' "$0"; exit 2; }
 build=$1 out=$2 quick= minutes=8
@@ -22,7 +23,7 @@ done
 program=$build/tests/cluster/detgemm_cluster_gpus
 bench=$build/core/cli/detgemm_bench
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU ')
-[ "$gpus" -ge 2 ] || { echo "skipped: $gpus GPUs; two are needed"; exit 77; }
+[ "$gpus" -ge 1 ] || { echo "skipped: there is no GPU"; exit 77; }
 [ -x "$program" ] || { echo "gpus.sh: there is no $program: build the target detgemm_cluster_gpus with CUDA"; exit 2; }
 mkdir -p "$out"
 nvidia-smi topo -m >"$out/topology.txt" 2>&1
@@ -92,6 +93,26 @@ bench() { # NAME LIMIT RANKS NVLS OPTIONS...
 # A machine's owner may have switched multicast off, and what was switched off stays so.
 multicast=${NCCL_NVLS_ENABLE:-}
 
+finish() {
+  say "$failed failed, $left_out parts had no time; see $out"
+  [ $failed -eq 0 ]
+  exit
+}
+
+# All ranks on one device, whose processes take turns on it.
+same_device() { # OUTPUTS SECONDS
+  for p in 1 2 3 4 5 6 7 8; do
+    check "peers-same-device-$p" 90 "$program" --peers --ranks "$p" --threads --same-device --outputs "$1" --seconds "$2" --json "$out/peers-same-device-$p.json"
+  done
+  check peers-same-device-processes 90 "$program" --peers --ranks 2 --same-device --seeds 24 --replays 20 --outputs 2e6 --seconds 20 --json "$out/peers-same-device-processes.json"
+}
+if [ "$gpus" = 1 ]; then
+  check peers-same-device-few 60 "$program" --peers --ranks 4 --threads --same-device --outputs 2e7 --seconds 15 --json "$out/peers-same-device-few.json"
+  [ -n "$quick" ] || same_device 4e8 25
+  part peers-times 60 "$program" --peers --ranks 2 --threads --same-device --times --seconds 45
+  finish
+fi
+
 check processes-2-few 60 "$program" --ranks 2 --seeds 40 --replays 50 --json "$out/processes-2-few.json"
 control
 # Which messages did not end on two H200s: a minute at most, and nothing depends on it.
@@ -114,9 +135,6 @@ if [ -z "$quick" ]; then
     bench "bench-$p" 260 "$p" 0 --seconds 240 --markdown "$out/bench-$p.md"
     bench "bench-$p-nvls" 90 "$p" 1 --quick
   done
-  for p in 2 3 5 8; do
-    check "peers-same-device-$p" 60 "$program" --peers --ranks "$p" --threads --same-device --outputs 1e8 --seconds 20 --json "$out/peers-same-device-$p.json"
-  done
+  same_device 1e8 20
 fi
-say "$failed failed, $left_out parts had no time; see $out"
-[ $failed -eq 0 ]
+finish

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,10 +102,12 @@ struct SampleOnDevice {
 };
 
 /// The sample on the ranks of a communicator, `replays` times from a graph (0: without one): "" or
-/// what is wrong. `before` is done before the call, when all arrays are there.
+/// what is wrong. `before` is done before the call, when all arrays are there. On a stream of its
+/// own, unless there is one.
 inline std::string run_on_device(const Communicator& communicator, const Backend& backend,
                                  const Sample& sample, const RowParallelOptions& options,
-                                 int replays, const std::function<void()>& before = {}) {
+                                 int replays, const std::function<void()>& before = {},
+                                 const OwnStream* kept = nullptr) {
   Device& device = backend.device();
   const auto plan = RowParallelPlan::create(communicator, backend, sample.spec, options);
   if (!plan) return plan.status().message();
@@ -114,7 +118,8 @@ inline std::string run_on_device(const Communicator& communicator, const Backend
   if (!arrays.d.status()) return arrays.d.status().message();
   const std::size_t bytes = *plan->workspace_bytes(sample.m);
   const OnDevice scratch(device, bytes);
-  const OwnStream stream(device);
+  std::optional<OwnStream> own;
+  const OwnStream& stream = kept != nullptr ? *kept : own.emplace(device);
   if (before) before();
   const auto enqueue = [&](Stream on) {
     return plan->run(on, sample.m, arrays.operands(sample), {scratch.data(), bytes});

@@ -37,20 +37,24 @@ struct PeerFailure {
 struct PeerJoin {
   std::int64_t m = 0;  ///< of the roots, on all ranks
   /// one_shot: every rank sends its roots to all others and joins all of D. two_shot: rank r reads
-  /// its rows of all roots, joins them, and all read the results.
-  bool two_shot = false;
-  std::span<const std::int64_t> rows;  ///< two_shot: rank r joins rows [rows[r], rows[r + 1])
-  bool rows_out = false;               ///< two_shot: D and C are this rank's rows alone
+  /// its rows of all roots, joins them, and all read the results. push: the same, but rank r's rows
+  /// of all roots have been written into its own window by earlier work on the streams of all
+  /// ranks.
+  enum class Way : std::int32_t { one_shot = 0, two_shot = 1, push = 2 };
+  Way way = Way::one_shot;
+  std::span<const std::int64_t> rows;  ///< but one_shot: rank r joins rows [rows[r], rows[r + 1])
+  bool rows_out = false;               ///< but one_shot: D and C are this rank's rows alone
   std::span<const LeafRange> nodes;    ///< of all ranks, in the order of the tree
   std::span<const int> owners;         ///< the rank of each node, which does not decrease
   /// This rank's roots, one per node of its own: m x N fp32, row-major and packed. For two_shot
-  /// root i is at roots_at + i * root_stride.
+  /// root i is at roots_at + i * root_stride. None for push, where this rank's rows of node i of
+  /// all nodes are there.
   std::span<const void* const> roots;
   std::size_t roots_at = 0, root_stride = 0;
   /// one_shot: room for the roots of all nodes, at even calls and, odd_mail further on, at odd
-  /// ones.
+  /// ones: 16 bytes for two elements.
   std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;
-  std::size_t results_at = 0;  ///< two_shot: room for the rows of D that a rank joins
+  std::size_t results_at = 0;  ///< but one_shot: room for the rows of D that a rank joins
   std::uint64_t step = 0;      ///< which call it is: ranks that come with another one disagree
   Operands operands;           ///< C, bias and D; D as rows_out says
 };
@@ -62,6 +66,8 @@ class DETGEMM_API PeerWindow {
   virtual ~PeerWindow();
   /// This rank's window: memory of its device, aligned to 256 bytes.
   virtual std::byte* data() const noexcept = 0;
+  /// The window of any rank, at an address that this rank's device reads and writes.
+  virtual std::byte* data_of(int rank) const noexcept = 0;
   /// Of each window.
   virtual std::size_t bytes() const noexcept = 0;
   /// Proves that every rank reaches every window: writes a mark into all of them ...

@@ -19,6 +19,36 @@ __device__ __forceinline__ std::uint64_t ld_acquire_sys_u64(const std::uint64_t*
   return value;
 }
 
+/// The value alone, in no order with other accesses.
+__device__ __forceinline__ void st_relaxed_sys_u64(std::uint64_t* to, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+
+__device__ __forceinline__ std::uint64_t ld_relaxed_sys_u64(const std::uint64_t* from) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+  return value;
+}
+
+/// 16 bytes in one access, of which nobody sees a part; 7.0 and above, PTX 8.4.
+__device__ __forceinline__ void st_relaxed_sys_b128(void* to, std::uint64_t low,
+                                                    std::uint64_t high) {
+  asm volatile(
+      "{ .reg .b128 word; mov.b128 word, {%1, %2}; st.relaxed.sys.global.b128 [%0], word; }" ::"l"(
+          to),
+      "l"(low), "l"(high)
+      : "memory");
+}
+
+__device__ __forceinline__ void ld_relaxed_sys_b128(const void* from, std::uint64_t& low,
+                                                    std::uint64_t& high) {
+  asm volatile(
+      "{ .reg .b128 word; ld.relaxed.sys.global.b128 word, [%2]; mov.b128 {%0, %1}, word; }"
+      : "=l"(low), "=l"(high)
+      : "l"(from)
+      : "memory");
+}
+
 /// Nanoseconds, the same clock for all multiprocessors.
 __device__ __forceinline__ std::uint64_t globaltimer() {
   std::uint64_t ns;

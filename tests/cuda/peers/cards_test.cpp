@@ -6,6 +6,9 @@
 #include <set>
 
 #include "backends/cuda/peer_memory.hpp"
+#include "backends/cuda/reached.hpp"
+#include "backends/cuda/runtime.hpp"
+#include "backends/gpu/address_rules.hpp"
 #include "tests/cuda/peers/jobs.hpp"
 
 // Who reaches whose window: by peer access in one process, by CUDA IPC between processes; and what
@@ -176,19 +179,46 @@ TEST(CudaPeerCards, PlansThatWindowsDoNotTake) {
     spec.n = 8;
     spec.k = 256;
     EXPECT_EQ(says(spec, Algorithm::two_shot, peer_backend()), "");
-    EXPECT_EQ(says(spec, Algorithm::push, peer_backend()),
-              "rank 0 refuses: algorithm is push: windows of devices have one_shot and two_shot");
+    EXPECT_EQ(says(spec, Algorithm::push, peer_backend()), "");
     EXPECT_NE(says(spec, Algorithm::one_shot, skeleton_backend()).find("in memory of the kind"),
               std::string::npos);
     spec.n = 100'000;
-    EXPECT_NE(says(spec, Algorithm::one_shot, peer_backend()).find("not one row of n = 100000"),
-              std::string::npos);
+    for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}) {
+      EXPECT_EQ(says(spec, way, peer_backend()),
+                "rank 0 refuses: window_bytes leaves 65536 bytes: not one row of n = 100000 and 2 "
+                "nodes has room with " +
+                    std::string(name(way)));
+    }
     EXPECT_EQ(says(spec, Algorithm::automatic, peer_backend()), "") << "it sends messages";
     // More nodes of the tree than kernels join: 2 * 33 of 33 ranks at most, so here by hand.
     const std::vector<LeafRange> many(65, LeafRange{0, 1});
     EXPECT_EQ(communicator.state().device_window->supports(spec, many).message(),
               "cuda: shares have 65 nodes of the tree: kernels of peers join at most 64");
   });
+}
+
+/// A window of another device is no memory of this one, but a D for its plans while it is reached.
+TEST(CudaPeerCards, WindowsAreReachedWhileTheyLive) {
+  using cuda::ReachedRange;
+  alignas(256) static std::byte memory[512];
+  const auto says = [&](const void* data, int device) {
+    return gpu::check_array<cuda::Cuda>("d", data, device).message();
+  };
+  const std::string refused = says(memory, 0);
+  EXPECT_NE(
+      refused.find("memory that CUDA does not know: it must be memory of the plan's device 0"),
+      std::string::npos)
+      << refused;
+  {
+    ReachedRange first(memory, 256, 0);
+    const ReachedRange range(std::move(first));
+    const ReachedRange again(memory, 256, 0);  // of another communicator
+    EXPECT_EQ(says(memory, 0), "");
+    EXPECT_EQ(says(memory + 255, 0), "");
+    EXPECT_NE(says(memory + 256, 0), "");
+    EXPECT_NE(says(memory, 1), "") << "it is another device that reaches it";
+  }
+  EXPECT_EQ(says(memory, 0), refused);
 }
 
 TEST(CudaPeerCards, NineRanks) {

@@ -30,6 +30,9 @@ thread_local int current = 0;
 /// Kernels are told apart by addresses.
 char kernels[2][2];
 
+std::mutex memory_mutex;
+std::map<void*, std::size_t> sizes;
+
 void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int threads) {
   FakeCuda& cuda = fake_cuda();
   const PeerFault planted = cuda.fault;
@@ -91,6 +94,8 @@ const Backend& peer_backend() {
 
 using detgemm::test::current;
 using detgemm::test::fake_cuda;
+using detgemm::test::memory_mutex;
+using detgemm::test::sizes;
 
 namespace detgemm::cuda {
 Status whole_build() { return {}; }
@@ -126,7 +131,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   if (fake_cuda().out_of_memory) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(256, bytes);
-  std::memset(*memory, 0xa5, bytes);
+  const std::scoped_lock lock(memory_mutex);
+  const auto old = fake_cuda().freed.find(bytes);
+  if (old == fake_cuda().freed.end()) {
+    std::memset(*memory, 0xa5, bytes);
+  } else {
+    std::memcpy(*memory, old->second.data(), bytes);
+  }
+  sizes[*memory] = bytes;
   ++fake_cuda().allocated;
   detgemm::fake::device().know(*memory, bytes);
   return cudaSuccess;
@@ -134,9 +146,13 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   detgemm::fake::device().forget(memory);
   --fake_cuda().allocated;
+  const std::scoped_lock lock(memory_mutex);
+  const auto* const bytes = static_cast<const std::byte*>(memory);
+  fake_cuda().freed[sizes[memory]].assign(bytes, bytes + sizes[memory]);
   return std::free(memory), cudaSuccess;
 }
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
+  if (fake_cuda().dirty_windows) bytes = std::min(bytes, sizeof(detgemm::cuda::peers::Header));
   return std::memset(memory, value, bytes), cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {

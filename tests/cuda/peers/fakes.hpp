@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "backends/cuda/peers.hpp"
 #include "tests/cluster/fake_nccl/device.hpp"
 #include "tests/cuda/peers/host_cta.hpp"
@@ -18,6 +21,9 @@ struct FakeCuda {
   bool peer_access = true;
   bool ipc = true;  ///< handles are given and opened
   bool out_of_memory = false;
+  /// What was freed last, by size: CUDA hands it out again as it was.
+  std::map<std::size_t, std::vector<std::byte>> freed;
+  bool dirty_windows = false;                     ///< a planted fault: only headers are cleared
   bool lost_writes = false;                       ///< copies by the host do not arrive
   std::atomic<int> launch_error{0};               ///< of the next launch ...
   std::atomic<int> launch_error_of{0};            ///< ... on this device

@@ -49,7 +49,9 @@ struct Way {
 };
 constexpr Way kWays[] = {{Algorithm::one_shot, Placement::replicated},
                          {Algorithm::two_shot, Placement::replicated},
-                         {Algorithm::two_shot, Placement::rows}};
+                         {Algorithm::two_shot, Placement::rows},
+                         {Algorithm::push, Placement::replicated},
+                         {Algorithm::push, Placement::rows}};
 
 class OneRank {
  public:
@@ -63,10 +65,11 @@ class OneRank {
   Told call(const RowParallelPlan& plan, std::int64_t m) const {
     return test::call(plan, sample_, m, way_.output, ranks_.rank(), ranks_.size());
   }
-  RowParallelPlan make() const {
+  RowParallelPlan make() const { return make(way_); }
+  RowParallelPlan make(const Way& way) const {
     RowParallelOptions options;
-    options.algorithm = way_.algorithm;
-    options.output = way_.output;
+    options.algorithm = way.algorithm;
+    options.output = way.output;
     return *RowParallelPlan::create(ranks_, peer_backend(), sample_.spec, options);
   }
 
@@ -118,7 +121,8 @@ TEST(CudaPeerFaults, ARankThatComesNoMore) {
 }
 
 TEST(CudaPeerFaults, ARankThatIsGoneBetweenTwoSteps) {
-  for (const Way& way : {kWays[1], kWays[2]}) {
+  for (const Way& way : kWays) {
+    if (way.algorithm == Algorithm::one_shot) continue;  // it has one step
     fake_cuda().fault = PeerFault::gone_between;
     on_devices(3, [&](const std::shared_ptr<Transport>& transport) {
       const OneRank one(transport, way, 300ms);
@@ -145,6 +149,22 @@ TEST(CudaPeerFaults, AnotherMAndAnotherPlan) {
                        "ranks 0 and 1 come to a step of peers with different m or different plans");
       });
     }
+  }
+}
+
+/// Some wait for mail and others for signals.
+TEST(CudaPeerFaults, AnotherAlgorithm) {
+  for (const Way& other : {kWays[1], kWays[3]}) {
+    on_devices(3, [&](const std::shared_ptr<Transport>& transport) {
+      const OneRank one(transport, kWays[0], 20s);
+      const RowParallelPlan second = one.make(other);
+      const auto begun = std::chrono::steady_clock::now();
+      const Told told = transport->rank() == 1 ? one.call(second, 30) : one.call(30);
+      EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s) << "not the patience";
+      EXPECT_EQ(told.nan, told.outputs);
+      EXPECT_NE(one.communicator().health().message().find("different m or different plans"),
+                std::string::npos);
+    });
   }
 }
 

@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -22,6 +24,8 @@ struct HostMachine {
     return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(from))
         .load(std::memory_order_acquire);
   }
+  void put(std::uint64_t* to, std::uint64_t value) const { release(to, value); }
+  std::uint64_t relaxed(const std::uint64_t* from) const { return acquire(from); }
   void release(std::uint64_t* to, std::uint64_t value) const {
     std::atomic_ref<std::uint64_t>(*to).store(value, std::memory_order_release);
   }
@@ -35,6 +39,7 @@ struct HostCta : HostMachine {
   int at = 0, ctas = 1, threads = 32;
   PeerFault fault = PeerFault::none;
   std::function<void()> passed;     ///< called when a CTA with a fault has read what it should not
+  std::uint64_t expected = 0;       ///< the signal of the call
   std::function<void()> after_met;  ///< called between the first meeting and what follows
 
   int index() const { return at; }
@@ -56,8 +61,30 @@ struct HostCta : HostMachine {
   void copy(void* to, const void* from, int size) const {
     std::memcpy(to, from, kVectors ? 16 : static_cast<std::size_t>(size));
   }
-  bool begin(const cuda::peers::Job& j) const {
-    const std::uint64_t why = acquire(&j.header[j.rank]->given_up);
+  /// A host stores 16 bytes in two pieces: the signal is the second, and is looked at first.
+  void post(cuda::peers::MailWord* to, const cuda::peers::MailWord& word) const {
+    if (fault == PeerFault::torn_word) {
+      release(&to->signal, word.signal);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    std::atomic_ref<std::uint64_t>(*values_of(to))
+        .store(std::bit_cast<std::uint64_t>(std::array{word.value[0], word.value[1]}),
+               std::memory_order_relaxed);
+    release(&to->signal, word.signal);
+  }
+  cuda::peers::MailWord look(const cuda::peers::MailWord* from) const {
+    cuda::peers::MailWord word{};
+    word.signal = acquire(&from->signal);
+    const auto values = std::bit_cast<std::array<float, 2>>(
+        std::atomic_ref<std::uint64_t>(*values_of(from)).load());
+    word.value[0] = values[0];
+    word.value[1] = values[1];
+    if (fault == PeerFault::no_wait || (fault == PeerFault::stale_epoch && word.signal != 0)) {
+      word.signal = expected;
+    }
+    return word;
+  }
+  bool goes_on(const cuda::peers::Job& j, std::uint64_t why) const {
     if (why != 0) give_up(j, static_cast<const HostMachine&>(*this), why);
     return why == 0;
   }
@@ -77,10 +104,15 @@ struct HostCta : HostMachine {
       const HostMachine& machine = *this;
       if (fault == PeerFault::stale_epoch && meeting == 0 && acquire(from) != 0) continue;
       const std::uint64_t why = wait_for(j, machine, from, signal, r);
-      if (why != 0) return give_up(j, machine, why), false;
+      if (why != 0) return goes_on(j, why);
     }
     if (meeting == 0 && after_met) after_met();
     return true;
+  }
+
+ private:
+  static std::uint64_t* values_of(const cuda::peers::MailWord* word) {
+    return reinterpret_cast<std::uint64_t*>(const_cast<float*>(word->value));
   }
 };
 
@@ -88,6 +120,7 @@ struct HostCta : HostMachine {
 inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, HostCta cta) {
   using namespace cuda::peers;
   constexpr int kShallow = 4;
+  cta.expected = signal_of(cta.relaxed(&job.header[job.rank]->calls[cta.at]), job.step);
   if (vectors) {
     deep ? run_call<4, kMaxWaiting>(job, cta) : run_call<4, kShallow>(job, cta);
   } else {

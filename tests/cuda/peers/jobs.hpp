@@ -14,7 +14,8 @@ namespace detgemm::test {
 
 inline constexpr const char* kContract = "ieee_fma/bf16/tree:16->fp32";
 inline constexpr std::array kDeviceAlgorithms{
-    cluster::Algorithm::one_shot, cluster::Algorithm::two_shot, cluster::Algorithm::automatic};
+    cluster::Algorithm::one_shot, cluster::Algorithm::two_shot, cluster::Algorithm::push,
+    cluster::Algorithm::automatic};
 
 inline void on_devices(int ranks,
                        const std::function<void(std::shared_ptr<cluster::Transport>)>& body) {

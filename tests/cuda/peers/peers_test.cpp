@@ -19,15 +19,15 @@ TEST(CudaPeers, BitsOfOneRank) {
   std::atomic<int> equal = 0;
   int expected = 0;
   for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (std::uint64_t seed = 0; seed < 9; ++seed) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const Sample sample(seed % 2 == 0 ? kContract : "hopper/bf16/tree:64->fp32",
                           seed * 31 + static_cast<std::uint64_t>(ranks));
       ASSERT_TRUE(sample.whole) << sample.whole.message();
       RowParallelOptions options;
       if (seed % 3 != 0) options.shares = random_shares(sample.spec, ranks, random);
       options.chunks = static_cast<std::int32_t>(seed % 4);
-      options.algorithm = kDeviceAlgorithms[seed % 3];
-      if (options.algorithm != Algorithm::one_shot && seed % 4 == 1) {
+      options.algorithm = kDeviceAlgorithms[seed % 4];
+      if (options.algorithm != Algorithm::one_shot && seed % 5 == 1) {
         options.output = Placement::rows;
       }
       // The small windows hold a few rows, so that calls take many pieces.
@@ -111,7 +111,7 @@ TEST(CudaPeers, BitsOfOneRankInVectors) {
         spec.alpha = 0.7F;
         spec.bias = DType::bf16;
         for (const std::int64_t m : {1, 9, 30}) {
-          for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot}) {
+          for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}) {
             EXPECT_EQ(run_aligned(communicator, spec, m, m == 9 ? 8 : 0, way), "")
                 << ranks << " ranks, m " << m << ", " << name(way) << ", " << output;
           }
@@ -138,9 +138,9 @@ TEST(CudaPeers, BitsOfOneRankWhileRanksAreLate) {
           std::this_thread::sleep_for(std::chrono::microseconds(delays() % 1500));
         }
       };
-      for (std::size_t i = 0; i < 24; ++i) {
+      for (std::size_t i = 0; i < 32; ++i) {
         RowParallelOptions options;
-        options.algorithm = kDeviceAlgorithms[i * 7 % 3];
+        options.algorithm = kDeviceAlgorithms[i * 7 % 4];
         if (options.algorithm != Algorithm::one_shot && i % 5 == 0) {
           options.output = Placement::rows;
         }

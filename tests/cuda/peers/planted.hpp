@@ -18,8 +18,9 @@ enum class PeerFault : std::uint8_t {
   stale_epoch,     ///< takes any signal for this call's, so that old ones count
   gone_between,    ///< two_shot: ends after the first meeting
   wrong_mail,      ///< one_shot: mail of odd calls lies where that of even calls does
+  torn_word,       ///< one_shot: the signal is there before what it stands for
   // The rest need no timing.
-  swapped_order,      ///< two roots of other ranks in each other's places
+  swapped_order,      ///< two roots of other ranks (one_shot: of its own) in each other's places
   rank_order,         ///< roots are added one after the other, and not as the tree says
   epilogue_per_rank,  ///< on all ranks: an epilogue on every root, and none on the sum
 };
@@ -29,8 +30,11 @@ inline void plant(PeerFault fault, cuda::peers::Job& job) {
   using cuda::peers::Job;
   if (fault == PeerFault::wrong_mail) job.odd_mail = 0;
   if (fault == PeerFault::swapped_order) {
-    const int first = job.first_own == 0 ? job.own : 0;
-    std::swap(job.root[first], job.root[job.nodes - 1]);
+    const int foreign = job.first_own == 0 ? job.own : 0;
+    const int own = job.first_own;
+    // What one_shot reads of others lies in its mail under their numbers.
+    job.two_shot ? std::swap(job.root[foreign], job.root[job.nodes - 1])
+                 : std::swap(job.root[own], job.root[own + job.own - 1]);
   }
   if (fault == PeerFault::rank_order) {
     for (int i = 0; i < job.nodes; ++i) job.closes[i] = i == 0 ? 0 : 1;
