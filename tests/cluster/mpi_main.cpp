@@ -4,6 +4,7 @@
 // mpi_main [FAULT]: ranks that are processes. Without a fault every rank compares the products of
 // many samples with those of one rank; with one, rank 0 prints what it was told about it.
 //
+//   messages  no fault: the samples without windows, as where ranks share no memory
 //   size      rank 1 calls with another m            late    rank 2 does not come for a while
 //   contract  rank 1 has another contract            dead    rank 2 is stopped before the call
 //   link      somebody takes rank 2 off the network  abort   rank 1 gives up
@@ -43,7 +44,7 @@ class Killed final : public Recorder {
   }
 };
 
-int compare(const Communicator& communicator) {
+int compare(const Communicator& communicator, bool windows) {
   int samples = 0;
   for (const char* contract : {"ieee_fma/bf16/tree:16->fp32", "hopper/bf16/tree:64->fp32"}) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
@@ -51,10 +52,15 @@ int compare(const Communicator& communicator) {
       RowParallelOptions options;
       options.output = seed % 2 == 0 ? Placement::replicated : Placement::rows;
       // By messages, and through windows of shared memory.
-      options.algorithm = std::array{Algorithm::automatic, Algorithm::two_shot, Algorithm::push,
-                                     Algorithm::one_shot}[seed / 2 % 4];
-      if (options.output == Placement::rows && options.algorithm == Algorithm::one_shot) {
-        options.algorithm = Algorithm::push;
+      const std::array through_windows{Algorithm::automatic, Algorithm::two_shot, Algorithm::push,
+                                       Algorithm::one_shot};
+      const std::array by_messages{Algorithm::automatic, Algorithm::scatter, Algorithm::gather,
+                                   Algorithm::scatter};
+      options.algorithm = (windows ? through_windows : by_messages)[seed / 2 % 4];
+      // These two give every rank all rows.
+      if (options.output == Placement::rows) {
+        if (options.algorithm == Algorithm::one_shot) options.algorithm = Algorithm::push;
+        if (options.algorithm == Algorithm::gather) options.algorithm = Algorithm::scatter;
       }
       const std::string wrong = run_sample(communicator, sample, options);
       if (!wrong.empty()) {
@@ -90,7 +96,11 @@ Status provoke(const Communicator& communicator, const std::string& fault) {
   if (fault == "late" && rank == 2) std::this_thread::sleep_for(3s);
   if ((fault == "dead" || fault == "window") && rank == 2)
     std::raise(SIGSTOP);  // neither there nor gone
-  if (fault == "link") std::this_thread::sleep_for(6s);
+  if (fault == "link") {
+    if (rank == 0) std::printf("the plan is made: now take the link down\n");
+    std::fflush(stdout);
+    std::this_thread::sleep_for(6s);
+  }
   if (fault == "abort" && rank == 1) communicator.abort();
   // 8 rows for each of three ranks are enough for roots and rows in two steps.
   const std::int64_t m = fault == "killed" ? 24 : fault == "size" && rank == 1 ? 3 : 4;
@@ -109,13 +119,15 @@ Status provoke(const Communicator& communicator, const std::string& fault) {
   return ran;
 }
 
-int run(const std::string& fault) {
+int run(const std::string& word) {
+  const bool windows = word != "messages";
+  const std::string fault = windows ? word : "";
   auto transport = mpi(MPI_COMM_WORLD);
   if (!transport) return fail(-1, transport.status().message());
   Options options;
   options.patience = fault.empty() ? 30s : 500ms;
   options.check_calls = fault == "order";
-  options.window_bytes = fault.empty() || fault == "window" ? std::size_t{1} << 20 : 0;
+  options.window_bytes = (fault.empty() && windows) || fault == "window" ? std::size_t{1} << 20 : 0;
   const bool last = (*transport)->rank() == 2;
   if (fault == "absent" && last) {
     std::this_thread::sleep_for(3s);  // until the launcher ends it
@@ -138,7 +150,7 @@ int run(const std::string& fault) {
     return 0;
   }
   if (!communicator) return fail((*transport)->rank(), communicator.status().message());
-  if (fault.empty()) return compare(*communicator);
+  if (fault.empty()) return compare(*communicator, windows);
   const Status told = provoke(*communicator, fault);
   // What all ranks are told when they agree breaks nothing.
   const bool agreed = fault == "contract" || fault == "refusal" || fault == "order";
