@@ -56,6 +56,7 @@ Result<Report> run_way(const std::shared_ptr<Transport>& transport, const JobOpt
   auto report = conformance::run_conformance(harness);
   if (!report) return report;
   report->engine = std::string(engine.name()) + " of " + options.backends;
+  if (report->interrupted) return report;  // the others are in the middle of a call
   if (Status s = agree_on(*transport, *report, options.patience); !s) {
     report->cut_short = s.message();
   }

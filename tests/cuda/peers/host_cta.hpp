@@ -74,7 +74,10 @@ struct HostCta : HostMachine {
   }
   cuda::peers::MailWord look(const cuda::peers::MailWord* from) const {
     cuda::peers::MailWord word{};
-    word.signal = acquire(&from->signal);
+    // Whoever waits yields from time to time (wait_until); a yield for every word takes seconds on
+    // a machine that is busy.
+    word.signal = std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(from->signal))
+                      .load(std::memory_order_acquire);
     const auto values = std::bit_cast<std::array<float, 2>>(
         std::atomic_ref<std::uint64_t>(*values_of(from)).load());
     word.value[0] = values[0];
