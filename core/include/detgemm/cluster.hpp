@@ -188,7 +188,7 @@ class DETGEMM_API Communicator {
 ///   one_shot  every rank has all roots, in its window or the others', and joins all of D
 ///   two_shot  rank r reads its rows of all roots and joins them; its rows of D go to all
 ///   push      rank r's rows of all roots are written into its window; it joins and writes as
-///             above. Windows of the host alone
+///             above. Many rows alone: each rank's products are cut into as many as there are ranks
 ///
 /// A rank that does not come in time, or comes with another call, leaves canonical NaN in D and the
 /// code `peer` on every rank. Windows of the host: in all of D, and the call returns it. Of

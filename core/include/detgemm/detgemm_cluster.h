@@ -120,7 +120,7 @@ enum {
   DETGEMM_AUTOMATIC = 0,
   DETGEMM_GATHER = 1,
   DETGEMM_SCATTER = 2,
-  /* Through windows: one step; two steps; and two steps that push, on the host alone. */
+  /* Through windows: one step; two steps; and two steps that push, for many rows. */
   DETGEMM_ONE_SHOT = 3,
   DETGEMM_TWO_SHOT = 4,
   DETGEMM_PUSH = 5
