@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of an inference engine, without gradients: torch.ops.detgemm.{add_rms_norm, silu_mul}.
+
+Their bits are those of the separate operations: an addition rounded to x's type and `rms_norm`; silu rounded to
+x's type and a product rounded again. docs/python-orders.md writes the order down.
+"""
+import torch
+
+from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.rows import _check
+
+ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", silu_mul="elements")
+
+
+@torch.library.custom_op("detgemm::add_rms_norm", mutates_args=())
+def add_rms_norm_op(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor,
+                    eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    with on_device(x):
+        return chosen(x, "fused").rms_norm(x, residual.contiguous(), weight.contiguous(), eps)
+
+
+@torch.library.custom_op("detgemm::inference_rms_norm", mutates_args=())
+def inference_rms_norm_op(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    with on_device(x):
+        return chosen(x, "fused").rms_norm(x, None, weight.contiguous(), eps)[0]
+
+
+@torch.library.custom_op("detgemm::silu_mul", mutates_args=())
+def silu_mul_op(x: torch.Tensor) -> torch.Tensor:
+    flat = x.reshape(-1, x.shape[-1])
+    if flat.stride(-1) != 1:
+        flat = flat.contiguous()
+    with on_device(x):
+        return chosen(x, "fused").silu_mul(flat).view(*x.shape[:-1], x.shape[-1] // 2)
+
+
+@add_rms_norm_op.register_fake
+def _(x, residual, weight, eps):
+    return x.new_empty(x.shape), x.new_empty(x.shape)
+
+
+@inference_rms_norm_op.register_fake
+def _(x, weight, eps):
+    return x.new_empty(x.shape)
+
+
+@silu_mul_op.register_fake
+def _(x):
+    return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
+
+
+def _check_weight(x, weight):
+    refuse(weight.shape != x.shape[-1:], f"weight has the shape {tuple(weight.shape)}: x has rows of "
+                                         f"{x.shape[-1]} elements")
+
+
+def add_rms_norm(x, residual, weight, eps=1e-6):
+    """(rms_norm(s), s) with s = round(x + residual), in one kernel; no gradient.
+
+    x, residual: ... x n in bf16, fp16 or fp32; weight: n. residual None: rms_norm(x) alone is returned.
+    """
+    _check("x", x)
+    _check_weight(x, weight)
+    if residual is None:
+        return inference_rms_norm_op(x, weight, eps)
+    refuse(residual.shape != x.shape or residual.dtype != x.dtype,
+           f"residual has the shape {tuple(residual.shape)} of {residual.dtype}: it must have x's, "
+           f"{tuple(x.shape)} of {x.dtype}")
+    return add_rms_norm_op(x, residual, weight, eps)
+
+
+def silu_mul(x):
+    """round(round(silu(gate)) * up) where the last dimension of x is gate, then up; no gradient. x: ... x 2n."""
+    _check("x", x)
+    refuse(x.shape[-1] % 2 != 0, f"x has rows of {x.shape[-1]} elements: gate and up need an even number")
+    return silu_mul_op(x)

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The quantization method "detgemm": weights stay as they are, products are computed under a contract."""
+import os
+
+import torch
+from vllm.model_executor.layers import linear, quantization, vocab_parallel_embedding
+from vllm.model_executor.layers.quantization.base_config import QuantizationConfig
+from vllm.platforms import current_platform
+
+import detgemm.torch  # noqa: F401  registers torch.ops.detgemm
+from detgemm.contract import contract as parsed
+from detgemm.vllm import settings
+
+NAME = "detgemm"
+CONTRACTS = {torch.bfloat16: "hopper/bf16/chain->bf16", torch.float16: "hopper/fp16/chain->fp16",
+             torch.float32: "ieee_fma/fp32/chain->fp32"}
+STABLE_WEIGHTS = 2  # the operator's value for "earlier work on the stream does not write b"
+
+
+class DetgemmConfig(QuantizationConfig):
+    """Contracts of a model's products. A model may name another one in its config.json:
+
+        "quantization_config": {"quant_method": "detgemm", "contract": "hopper/bf16/fold:1024->bf16"}
+    """
+
+    def __init__(self, contract=None):
+        super().__init__()
+        self.contract = contract and parsed(contract).text
+        settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
+        self.checked = False
+
+    @classmethod
+    def get_name(cls):
+        return NAME
+
+    def get_supported_act_dtypes(self):
+        return [detgemm.torch.policy.input_type(self.contract)] if self.contract else list(CONTRACTS)
+
+    @classmethod
+    def get_min_capability(cls):
+        return 90
+
+    @staticmethod
+    def get_config_filenames():
+        return []
+
+    @classmethod
+    def from_config(cls, config):
+        unknown = set(config) - {"quant_method", "contract"}
+        if unknown:
+            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method and contract alone")
+        return cls(config.get("contract"))
+
+    def contract_for(self, dtype):
+        """The contract of products of this type; its output has the type too."""
+        return self.contract or CONTRACTS[dtype]
+
+    def get_quant_method(self, layer, prefix):
+        if not self.checked:
+            from vllm.config import get_current_vllm_config
+            settings.check(get_current_vllm_config())
+            self.checked = True
+        if isinstance(layer, linear.LinearBase):
+            return DetgemmLinearMethod(self)
+        if isinstance(layer, vocab_parallel_embedding.VocabParallelEmbedding):  # ParallelLMHead is one
+            return DetgemmEmbeddingMethod(self)
+        settings.check_layer(layer, prefix)
+        return None
+
+
+def product(x, weight, bias, contract):
+    """x.W^T + bias, x: ... x K, weight: N x K. The kernel is chosen inside the operator, so a compiled graph has none in it."""
+    return torch.ops.detgemm.gemm(x, weight.t(), contract, None, bias, stable=STABLE_WEIGHTS)
+
+
+class DetgemmLinearMethod(linear.UnquantizedLinearMethod):
+    """vLLM's own weights and loaders; the product is ours."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def process_weights_after_loading(self, layer):
+        """Keeps the weight as it is: on a CPU vLLM would pack it and drop it."""
+
+    def apply(self, layer, x, bias=None):
+        return product(x, layer.weight, bias, self.config.contract_for(layer.weight.dtype))
+
+
+class DetgemmEmbeddingMethod(vocab_parallel_embedding.UnquantizedEmbeddingMethod):
+    """The embedding gathers rows, as before; a head is a product."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def process_weights_after_loading(self, layer):
+        """Keeps the weight as it is, as DetgemmLinearMethod does."""
+
+    def apply(self, layer, x, bias=None):
+        return product(x, layer.weight, bias, self.config.contract_for(layer.weight.dtype))
+
+
+def register():
+    known = quantization._CUSTOMIZED_METHOD_TO_QUANT_CONFIG
+    if known.get(NAME) is not DetgemmConfig:
+        quantization.register_quantization_config(NAME)(DetgemmConfig)
+        linear.register_weight_loader_v2_supported_method(DetgemmLinearMethod)
