@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Gradients that are accumulated in fp32, in the attribute `main_grad` of a parameter."""
+import ctypes
+import operator
+
 import torch
 
 from detgemm import _library as lib
+from detgemm.contract import contract as parsed
 from detgemm.torch.dispatch import check_model
 
 
@@ -56,9 +60,7 @@ def check_cuts(lengths, policy):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy")
     lengths = list(lengths)
     for index, length in enumerate(lengths):
-        if not hasattr(length, "__index__") or length < 0:
+        if not hasattr(length, "__index__") or not -2**63 <= length < 2**63:
             raise lib.DetgemmError(f"lengths[{index}] is {length!r}: it must be a number of rows")
-    for index, length in enumerate(lengths[:-1]):
-        if length % policy.step:
-            raise lib.DetgemmError(f"lengths[{index}] is {length}: under {policy.wgrad} every micro-batch but "
-                                   f"the last must have a multiple of {policy.step} rows")
+    lib.check("contract_check_cuts", ctypes.byref(parsed(policy.wgrad).struct),
+              (ctypes.c_int64 * len(lengths))(*map(operator.index, lengths)), ctypes.c_size_t(len(lengths)))
