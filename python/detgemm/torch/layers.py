@@ -6,7 +6,6 @@ import fnmatch
 import torch
 
 from detgemm import _library as lib
-from detgemm.contract import contract as parsed
 from detgemm.torch.dispatch import check_model
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS
@@ -34,8 +33,8 @@ def _check_types(x, weight, policy):
         if isinstance(tensor, torch.Tensor) and tensor.dtype != policy.input:
             cast = _CASTS.get(policy.input, f".to({policy.input})")
             raise lib.DetgemmError(f"{what} {NAMES.get(tensor.dtype, tensor.dtype)}: {policy.forward} reads "
-                                   f"{parsed(policy.forward).input}: call {cast} on {where}, or run the model under "
-                                   "torch.autocast")
+                                   f"{NAMES.get(policy.input, policy.input)}: call {cast} on {where}, or run the model "
+                                   "under torch.autocast")
 
 
 def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=False):

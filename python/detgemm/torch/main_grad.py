@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Gradients that are accumulated in fp32, in the attribute `main_grad` of a parameter."""
-import ctypes
-import operator
-
 import torch
 
 from detgemm import _library as lib
@@ -58,9 +55,4 @@ def check_cuts(lengths, policy):
     """
     if not hasattr(policy, "wgrad"):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy")
-    lengths = list(lengths)
-    for index, length in enumerate(lengths):
-        if not hasattr(length, "__index__") or not -2**63 <= length < 2**63:
-            raise lib.DetgemmError(f"lengths[{index}] is {length!r}: it must be a number of rows")
-    lib.check("contract_check_cuts", ctypes.byref(parsed(policy.wgrad).struct),
-              (ctypes.c_int64 * len(lengths))(*map(operator.index, lengths)), ctypes.c_size_t(len(lengths)))
+    parsed(policy.wgrad).check_cuts(lengths)
