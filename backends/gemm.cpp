@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "core/api/plan_checks.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/workspace.hpp"
 
@@ -42,6 +43,7 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   }
   const GemmSpec spec = spec_of(a, d, contract, options);
   if (Status s = validate(spec); !s) return s;
+  if (Status s = check_kind("stream.kind", stream.kind); !s) return s;
   auto backend =
       options.backend.empty() ? first_backend(spec, stream.kind) : find_backend(options.backend);
   if (!backend) return backend.status();
@@ -60,7 +62,7 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   if (!scratch) return scratch.status();
   return plan->run(stream, operands, *scratch);
 } catch (const std::bad_alloc&) {
-  return {Errc::internal, "out of memory"};
+  return out_of_memory();
 }
 
 }  // namespace detgemm

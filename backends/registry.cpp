@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/api/plan_checks.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
 #include "detgemm/config.hpp"
@@ -63,9 +64,7 @@ Result<const Backend*> find_backend(std::string_view name) {
 
 Result<const Backend*> first_backend(const GemmSpec& spec, DeviceKind kind) try {
   if (Status s = validate(spec); !s) return s;
-  if (kind != DeviceKind::host && kind != DeviceKind::cuda && kind != DeviceKind::hip) {
-    return invalid("kind is " + described(kind) + ": it must be host (0), cuda (1) or hip (2)");
-  }
+  if (Status s = check_kind("kind", kind); !s) return s;
   std::string refusals;
   bool any_available = false;
   for (const Backend* backend : backends()) {
@@ -87,7 +86,7 @@ Result<const Backend*> first_backend(const GemmSpec& spec, DeviceKind kind) try 
   }
   return unsupported("no backend on " + where + " computes " + spec.contract.text() + refusals);
 } catch (const std::bad_alloc&) {
-  return Status{Errc::internal, "out of memory"};
+  return out_of_memory();
 }
 
 }  // namespace detgemm

@@ -60,7 +60,7 @@ TEST(CheckCuts, RefusesOthersInASentence) {
 /// One output over k products of fp32 numbers whose sums round, cut into two pieces at `at`.
 float cut_sum(const Contract& contract, const std::vector<float>& x, std::int64_t at) {
   float d = 0.0F;
-  for (const auto [begin, end] :
+  for (const auto& [begin, end] :
        {std::pair{std::int64_t{0}, at}, std::pair{at, static_cast<std::int64_t>(x.size())}}) {
     const GemmSpec spec{
         .n = 1, .k = end - begin, .contract = contract, .continue_from_c = begin != 0};
