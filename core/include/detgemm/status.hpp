@@ -90,7 +90,8 @@ class [[nodiscard]] Result {
   T& operator*() & { return value(); }
   /// The value, as by `value`.
   const T& operator*() const& { return value(); }
-  /// The value, moved out of a temporary, as by `value`: `auto runtime = *Runtime::start();`
+  /// The value, moved out of a temporary, as by `value`: with it, * of a call is what the call
+  /// made.
   T&& operator*() && { return std::move(*this).value(); }
   /// The same of a constant one.
   const T&& operator*() const&& { return std::move(*this).value(); }
