@@ -90,8 +90,7 @@ class [[nodiscard]] Result {
   T& operator*() & { return value(); }
   /// The value, as by `value`.
   const T& operator*() const& { return value(); }
-  /// The value, moved out of a temporary, as by `value`: with it, * of a call is what the call
-  /// made.
+  /// The value, moved out of a temporary, as by `value`.
   T&& operator*() && { return std::move(*this).value(); }
   /// The same of a constant one.
   const T&& operator*() const&& { return std::move(*this).value(); }
