@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <memory>
 #include <new>
 #include <string>
 
-#include "core/contract/wording.hpp"
+#include "core/api/plan_checks.hpp"
 #include "detgemm/plan.hpp"
+#include "detgemm/workspace.hpp"
 
 namespace detgemm {
 namespace {
@@ -32,34 +32,6 @@ GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract
   return spec;
 }
 
-/// The named backend, or the first one in the registry that works on the stream's kind of memory
-/// and supports the problem. The sentence lists every refusal. Its code is `unavailable` where no
-/// backend can run here or now, which starting a Runtime may change, and `unsupported` where one
-/// can run and does not compute the problem.
-Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::string& name_asked) {
-  if (!name_asked.empty()) return find_backend(name_asked);
-  std::string refusals;
-  bool any_available = false;
-  for (const Backend* backend : backends()) {
-    if (backend->device().kind() != stream.kind) continue;
-    Status status = backend->available();
-    if (status) {
-      any_available = true;
-      status = backend->supports(spec);
-    }
-    if (status) return backend;
-    const std::string who = std::string(backend->name()) + ": ";
-    refusals += "; " + (status.message().starts_with(who) ? "" : who) + status.message();
-  }
-  const std::string where = described(stream.kind);
-  if (!any_available) {
-    if (refusals.empty()) refusals = ": this build has none";
-    return Status{Errc::unavailable, "no backend on " + where + " is available to compute " +
-                                         spec.contract.text() + refusals};
-  }
-  return unsupported("no backend on " + where + " computes " + spec.contract.text() + refusals);
-}
-
 }  // namespace
 
 Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
@@ -71,7 +43,9 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   }
   const GemmSpec spec = spec_of(a, d, contract, options);
   if (Status s = validate(spec); !s) return s;
-  auto backend = choose(stream, spec, options.backend);
+  if (Status s = check_kind("stream.kind", stream.kind); !s) return s;
+  auto backend =
+      options.backend.empty() ? first_backend(spec, stream.kind) : find_backend(options.backend);
   if (!backend) return backend.status();
   auto plan = Plan::create(
       **backend, spec,
@@ -84,13 +58,11 @@ Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Mat
   }
   auto bytes = plan->fast_workspace_bytes(operands);
   if (!bytes) return bytes.status();
-  auto memory = host_device().allocate(*bytes);
-  if (!memory) return memory.status();
-  const auto release = [](void* scratch) { host_device().release(scratch); };
-  const std::unique_ptr<void, decltype(release)> scratch(*memory, release);
-  return plan->run(stream, operands, Workspace{scratch.get(), *bytes});
+  const auto scratch = HostWorkspace::allocate(*bytes);
+  if (!scratch) return scratch.status();
+  return plan->run(stream, operands, *scratch);
 } catch (const std::bad_alloc&) {
-  return {Errc::internal, "out of memory"};
+  return out_of_memory();
 }
 
 }  // namespace detgemm

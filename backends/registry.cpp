@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <string>
 #include <utility>
 
+#include "core/api/plan_checks.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
 #include "detgemm/config.hpp"
@@ -58,6 +60,33 @@ Result<const Backend*> find_backend(std::string_view name) {
   if (name == "reference-device")
     sentence += "; it comes with a Kokkos, 4.0 or newer, that has Cuda or HIP";
   return Status{Errc::not_found, std::move(sentence)};
+}
+
+Result<const Backend*> first_backend(const GemmSpec& spec, DeviceKind kind) try {
+  if (Status s = validate(spec); !s) return s;
+  if (Status s = check_kind("kind", kind); !s) return s;
+  std::string refusals;
+  bool any_available = false;
+  for (const Backend* backend : backends()) {
+    if (backend->device().kind() != kind) continue;
+    Status status = backend->available();
+    if (status) {
+      any_available = true;
+      status = backend->supports(spec);
+    }
+    if (status) return backend;
+    const std::string who = std::string(backend->name()) + ": ";
+    refusals += "; " + (status.message().starts_with(who) ? "" : who) + status.message();
+  }
+  const std::string where = described(kind);
+  if (!any_available) {
+    if (refusals.empty()) refusals = ": this build has none";
+    return Status{Errc::unavailable, "no backend on " + where + " is available to compute " +
+                                         spec.contract.text() + refusals};
+  }
+  return unsupported("no backend on " + where + " computes " + spec.contract.text() + refusals);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
 }
 
 }  // namespace detgemm

@@ -42,6 +42,13 @@ inline Status check_stream(const Backend& backend, Stream stream) {
                  std::string(backend.name()) + " needs " + std::string(name(kind)));
 }
 
+/// ok, or that an argument of this name is no kind of device.
+inline Status check_kind(std::string_view what, DeviceKind kind) {
+  if (name(kind) != "unknown") return {};
+  return invalid(std::string(what) + " is " + described(kind) +
+                 ": it must be host (0), cuda (1) or hip (2)");
+}
+
 /// A sentence so short that it needs no allocated memory.
 inline Status out_of_memory() { return {Errc::internal, "out of memory"}; }
 

@@ -64,6 +64,19 @@ detgemm_status_t detgemm_backend_find(const char* name, const detgemm_backend_t*
   });
 }
 
+detgemm_status_t detgemm_backend_first(const detgemm_gemm_spec_t* spec, detgemm_device_kind_t kind,
+                                       const detgemm_backend_t** backend) {
+  return guarded([&]() -> Status {
+    if (backend == nullptr) return null_argument("backend", "a place for the answer");
+    auto problem = spec_of("spec", spec);
+    if (!problem) return problem.status();
+    auto found = first_backend(*problem, static_cast<DeviceKind>(kind));
+    if (!found) return found.status();
+    *backend = handle_of(*found);
+    return {};
+  });
+}
+
 const char* detgemm_backend_name(const detgemm_backend_t* backend) {
   return name_of(backend, [](const Backend& b) { return b.name(); });
 }

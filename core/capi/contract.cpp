@@ -113,6 +113,18 @@ detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_t* contract,
   });
 }
 
+detgemm_status_t detgemm_contract_check_cuts(const detgemm_contract_t* contract,
+                                             const int64_t* lengths, size_t count) {
+  return guarded([&]() -> Status {
+    auto ours = contract_of("contract", contract);
+    if (!ours) return ours.status();
+    if (lengths == nullptr && count != 0) {
+      return null_argument("lengths", "an array of " + std::to_string(count) + " lengths");
+    }
+    return check_cuts(*ours, {lengths, count});
+  });
+}
+
 detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
                                  int32_t* k_block) {
   return guarded([&]() -> Status {

@@ -25,8 +25,10 @@ Examples:
   detgemm info --json              the same, for programs
 
 Each base contract is listed with fp32 output and the reduction 'chain'; any of them also takes
-fold:LEAF, tree:LEAF or scaled:LEAF and the output types bf16 and fp16. 'evidence' says whether an
-arithmetic was measured on the hardware it is named after or comes from a published model.
+fold:LEAF, tree:LEAF or scaled:LEAF and the output types bf16 and fp16. snap and snap3 have no chain
+and are listed with fold:128; scaled:128, whose leaves bring scales, is listed once per input type of
+8 bits. 'evidence' says whether an arithmetic was measured on the hardware it is named after or comes
+from a published model.
 
 Exit codes: 0 printed; 1 a backend's runtime failed to start, or stdout could not be written.)";
 
@@ -93,11 +95,26 @@ void add_devices(Report& report, const std::vector<KnownBackend>& list) {
   }
 }
 
-/// Every pair of arithmetic and input: chains, and snap, which has none.
+/// Every pair of arithmetic and input: as a chain, as a fold for those that have no chain, and the
+/// 8-bit types with the scales that they are made for too.
 std::vector<Contract> listed_contracts() {
+  std::vector<Contract> all;
   const auto chains = base_contracts();
-  std::vector<Contract> all(chains.begin(), chains.end());
-  all.push_back(need(Contract::parse("snap/bf16/fold:128->fp32")));
+  for (const Arithmetic arithmetic : arithmetics()) {
+    for (const Contract& chain : chains) {
+      if (chain.arithmetic == arithmetic) all.push_back(chain);
+    }
+    for (const DType input :
+         {DType::bf16, DType::fp16, DType::fp32, DType::tf32, DType::e4m3, DType::e5m2}) {
+      // Pairs without a step are refused here, as are scales under snap3.
+      const bool narrow = size_of(input) == 1;
+      const bool snaps = arithmetic == Arithmetic::snap || arithmetic == Arithmetic::snap3;
+      if (!narrow && !snaps) continue;
+      const auto kind = narrow ? ReductionKind::scaled : ReductionKind::fold;
+      const auto contract = Contract::make(arithmetic, input, {kind, 128}, DType::fp32);
+      if (contract) all.push_back(*contract);
+    }
+  }
   return all;
 }
 

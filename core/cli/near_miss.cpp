@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/contract/near_miss.hpp"
+
 #include <algorithm>
 #include <cctype>
 
@@ -10,31 +12,6 @@
 
 namespace detgemm::cli {
 namespace {
-
-/// Insertions, removals, replacements and exchanges of neighbours that turn one word into the
-/// other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      const bool same = a[i - 1] == b[j - 1];
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  const std::string near = nearest(word, known);
-  return near.empty() ? "" : "; did you mean " + near + "?";
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string all;
@@ -69,20 +46,6 @@ void check_bare_word(const CommandSyntax& command, const std::string& word) {
 }
 
 }  // namespace
-
-std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  std::string best;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  if (word.size() > 64) return best;  // nobody misspells that much
-  for (const std::string& candidate : known) {
-    const std::size_t far = distance(word, candidate);
-    if (far < least) {
-      least = far;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 void check_words(const Syntax& syntax, const std::vector<std::string>& words) {
   if (words.empty() || words[0].empty() || words[0][0] == '-') return;

@@ -42,10 +42,6 @@ struct Syntax {
 
 Syntax syntax_of(const CLI::App& root);
 
-/// The one of `known` that `word` is a misspelling of, or empty: at most a third of its letters are
-/// wrong, missing, too many or exchanged with the next one.
-std::string nearest(std::string_view word, const std::vector<std::string>& known);
-
 /// Throws a Refusal for a subcommand, an option or a bare word that the parser would refuse for
 /// another reason (a missing option) or without a hint. `words` is the command line after the
 /// program's name.

@@ -238,4 +238,30 @@ Result<KRange> k_of(const Contract& contract, std::int64_t k, LeafRange leaves) 
   return KRange{at(leaves.begin), at(leaves.end)};
 }
 
+Status check_cuts(const Contract& contract, std::span<const std::int64_t> lengths) {
+  if (Status status = contract.validate(); !status) return status;
+  const auto said = [&](std::size_t i) {
+    return "lengths[" + std::to_string(i) + "] is " + std::to_string(lengths[i]);
+  };
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 0) return invalid(said(i) + ": it must not be negative");
+  }
+  if (lengths.size() < 2) return {};  // nothing is cut
+  const bool chain = contract.reduction.kind == ReductionKind::chain;
+  if (contract.reduction.kind == ReductionKind::tree) {
+    return unsupported("lengths has " + std::to_string(lengths.size()) +
+                       " pieces and the contract is " + contract.text() +
+                       ": a tree's shape depends on the whole of K, so it cannot be cut; use "
+                       "chain, fold or scaled");
+  }
+  const std::int64_t step = chain ? contract.k_block : contract.reduction.leaf_k;
+  for (std::size_t i = 0; i + 1 < lengths.size(); ++i) {
+    if (lengths[i] % step != 0) {
+      return invalid(said(i) + ": under " + contract.text() +
+                     " every length but the last must be a multiple of " + std::to_string(step));
+    }
+  }
+  return {};
+}
+
 }  // namespace detgemm

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "core/contract/near_miss.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
 #include "detgemm/contract.hpp"
@@ -45,8 +46,8 @@ Result<E> find(std::string_view what, const std::array<std::string_view, N>& nam
     if (names[i] == text) return static_cast<E>(i);
     known += (i == 0 ? "" : ", ") + std::string(names[i]);
   }
-  return Status{Errc::not_found,
-                std::string(what) + " is " + quoted(text) + ": it must be one of " + known};
+  return Status{Errc::not_found, std::string(what) + " is " + quoted(text) +
+                                     ": it must be one of " + known + did_you_mean(text, names)};
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
+#include <vector>
 
+#include "core/contract/near_miss.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/contract.hpp"
 
@@ -33,11 +37,23 @@ bool parse_int(std::string_view text, Int& value) {
 
 Result<Arithmetic> parse_arithmetic(std::string_view text) {
   std::string known;
+  std::vector<std::string_view> names;
   for (Arithmetic arithmetic : arithmetics()) {
     if (text == name(arithmetic)) return arithmetic;
     known += (known.empty() ? "" : ", ") + std::string(name(arithmetic));
+    names.push_back(name(arithmetic));
   }
-  return Status{Errc::not_found, "contract arithmetic is " + quoted(text) + ": known are " + known};
+  return Status{Errc::not_found, "contract arithmetic is " + quoted(text) + ": known are " + known +
+                                     did_you_mean(text, names)};
+}
+
+/// The three types that a contract may round to; parse_dtype knows all that it may read.
+Result<DType> parse_output(std::string_view text) {
+  if (auto type = parse_dtype(text)) return type;
+  const std::array outputs{name(DType::bf16), name(DType::fp16), name(DType::fp32)};
+  return Status{Errc::not_found, "contract output is " + quoted(text) +
+                                     ": it must be bf16, fp16 or fp32" +
+                                     did_you_mean(text, outputs)};
 }
 
 Result<Reduction> parse_reduction(std::string_view text) {
@@ -52,9 +68,16 @@ Result<Reduction> parse_reduction(std::string_view text) {
     reduction.kind = leaves;
     return reduction;
   }
+  constexpr std::array kinds{ReductionKind::chain, ReductionKind::fold, ReductionKind::tree,
+                             ReductionKind::scaled};
+  std::vector<std::string_view> names;
+  for (const ReductionKind one : kinds) names.push_back(name(one));
+  // A kind that is spelt as it should be has a wrong LEAF, which the rule explains.
+  const bool spelt = std::find(names.begin(), names.end(), kind) != names.end();
   return invalid("contract reduction is " + quoted(text) +
                  ": it must be chain, fold:LEAF, tree:LEAF or scaled:LEAF with LEAF an integer up "
-                 "to 2^31");
+                 "to 2^31" +
+                 (spelt ? "" : did_you_mean(kind, names)));
 }
 
 }  // namespace
@@ -97,7 +120,7 @@ Result<Contract> Contract::parse(std::string_view text) {
   DType output_type =
       *input_type == DType::bf16 || *input_type == DType::fp16 ? *input_type : DType::fp32;
   if (has_output) {
-    auto named = parse_dtype_of("contract output", output);
+    auto named = parse_output(output);
     if (!named) return named.status();
     output_type = *named;
   }

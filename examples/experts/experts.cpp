@@ -69,11 +69,9 @@ Status add(const detgemm::GroupedPlan& plan, const Batch& batch, std::vector<flo
   x.offsets = {batch.ends.data(), kExperts, detgemm::OffsetType::i32};
   const auto bytes = plan.workspace_bytes(kIn, rows);
   if (!bytes) return bytes.status();
-  auto memory = detgemm::host_device().allocate(*bytes);
-  if (!memory) return memory.status();
-  const Status status = plan.run({}, x, {*memory, *bytes});
-  detgemm::host_device().release(*memory);
-  return status;
+  const auto scratch = detgemm::HostWorkspace::allocate(*bytes);
+  if (!scratch) return scratch.status();
+  return plan.run({}, x, *scratch);
 }
 
 /// The digest of all gradients with so many samples at a time.

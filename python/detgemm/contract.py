@@ -3,6 +3,7 @@
 """Contracts: what decides the bits of a product."""
 import ctypes
 import functools
+import operator
 
 from detgemm import _library as lib
 
@@ -83,6 +84,20 @@ class Contract:
     def evidence(self):
         """What is known about the arithmetic, in one sentence."""
         return lib.text("evidence", self._struct.arithmetic)
+
+    def check_cuts(self, lengths):
+        """Refuses a K that is cut into pieces of these lengths, in products and in order, if pieces that each continue
+        from the one before (`continue_from_c=True` of `gemm`) would not have the bits of the uncut one.
+
+        Every length but the last must be a multiple of LEAF under `fold:LEAF` and `scaled:LEAF`, and of the k block under
+        `chain`; a tree is not cut.
+        """
+        lengths = list(lengths)
+        for index, length in enumerate(lengths):
+            if not hasattr(length, "__index__") or not -2**63 <= length < 2**63:
+                raise lib.DetgemmError(f"lengths[{index}] is {length!r}: it must be an integer")
+        lib.check("contract_check_cuts", ctypes.byref(self._struct),
+                  (ctypes.c_int64 * len(lengths))(*map(operator.index, lengths)), ctypes.c_size_t(len(lengths)))
 
     def with_output(self, output):
         """The same contract with another output format."""

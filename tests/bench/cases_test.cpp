@@ -50,6 +50,14 @@ TEST(Cases, ACaseOfTwoSuitesComesOnceWithTheArmsOfBoth) {
   EXPECT_EQ(cases[1].mode, Mode::burst) << "600 tokens";
 }
 
+TEST(Cases, ARefusalListsEachSuiteOnce) {
+  constexpr const char* twice = R"({"schema": 1, "suites": [
+    {"name": "both", "on": ["cuda"]}, {"name": "both", "on": ["cpu"]}, {"name": "one"}]})";
+  EXPECT_NE(complaint(twice, {"cpu", Arithmetic::hopper, {"nope"}, {}, false})
+                .find("suite is \"nope\": it must be one of both, one"),
+            std::string::npos);
+}
+
 TEST(Cases, AQueryNarrowsAndReplaces) {
   EXPECT_EQ(read_cases(kTable, {"cpu", Arithmetic::hopper, {"two"}, {}, false}).size(), 1U);
   EXPECT_EQ(read_cases(kTable, {"cpu", Arithmetic::hopper, {}, {}, true}).size(), 2U);

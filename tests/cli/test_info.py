@@ -58,6 +58,13 @@ class Info(command.CommandTest):
         self.assertEqual(contracts["hopper/bf16/chain->fp32"]["k_block"], 16)
         self.assertEqual(contracts["hopper/e4m3/chain->fp32"]["k_block"], 32)
         self.assertEqual(contracts["ieee_fma/fp32/chain->fp32"]["k_block"], 1)
+        there = next(b["available"] for b in answer["backends"] if b["name"] == "reference")
+        for listed in ("snap/bf16/fold:128->fp32", "snap3/bf16/fold:128->fp32", "snap3/fp32/fold:128->fp32",
+                       "hopper/e4m3/scaled:128->fp32", "hopper/e5m2/scaled:128->fp32"):
+            self.assertEqual(contracts[listed]["backends"]["reference"]["supported"], there, listed)
+        arithmetics = [text.split("/")[0] for text in contracts]
+        self.assertEqual(len(set(arithmetics)), 8)
+        self.assertEqual(arithmetics, sorted(arithmetics, key=arithmetics.index), "one group per arithmetic")
         digests = [entry["digest"] for entry in answer["contracts"]]
         self.assertEqual(len(digests), len(set(digests)))
         for text, entry in contracts.items():

@@ -42,14 +42,32 @@ def subcommands():
             if name != "bench"]
 
 
+# The same for the words of a contract; these exit 2 as well.
+CONTRACT_MISSES = {
+    "hoper/bf16/chain": ("not_found", "did you mean hopper?"),
+    "hopper/bf61/chain": ("not_found", "did you mean bf16?"),
+    "hopper/bf16/chian": ("invalid_argument", "did you mean chain?"),
+    "hopper/bf16/fodl:512": ("invalid_argument", "did you mean fold?"),
+    "hopper/bf16/chain->fp23": ("not_found", "it must be bf16, fp16 or fp32; did you mean fp32?"),
+    "hopper/bf16/chain->int8": ("not_found", 'contract output is "int8": it must be bf16, fp16 or fp32'),
+}
+
+
 class Misses(command.CommandTest):
+    def test_hints_for_the_words_of_a_contract(self):
+        for contract, (code, sentence) in CONTRACT_MISSES.items():
+            with self.subTest(contract=contract):
+                self.refused(["digest", "--contract", contract], 2, code, sentence)
+
     def test_hints(self):
         for line, sentence in MISSES:
             with self.subTest(line=line):
                 self.refused(line, 2, "invalid_argument", sentence)
 
     def test_no_hint_where_nothing_is_near(self):
-        for line in (["frobnicate"], [*RUN, "--frobnicate"]):
+        for line in (["frobnicate"], [*RUN, "--frobnicate"], ["digest", "--contract", "volta/bf16/chain"],
+                     ["digest", "--contract", "hopper/bf16/chain->int8"],
+                     ["digest", "--contract", "hopper/bf16/fold:51x"]):
             outcome = command.run(*line)
             self.assertEqual(outcome.exit, 2, str(outcome))
             self.assertNotIn("did you mean", outcome.err)

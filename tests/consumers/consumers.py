@@ -189,6 +189,13 @@ def components(bench):
     expect(bench.configure(project, f"no-component-{bench.flavour}", *outside, "-DASK_COMPONENTS=core;vulkan",
                            fails=True),
            'component "vulkan" is not part of this installation of detgemm, which has core')
+    # The sentence lists what may be asked for, all of it.
+    folder = next(bench.prefix.glob("lib*/cmake/detgemm"))
+    there = {path.name.split("-")[1] for path in folder.glob("detgemm-*-targets.cmake")}
+    said = bench.configure(project, f"no-component-{bench.flavour}", *outside, "-DASK_COMPONENTS=vulkan", fails=True)
+    listed = re.search(r"of detgemm, which has ([\w, ]+)\.", " ".join(said.split())).group(1).split(", ")
+    if sorted(listed) != sorted(there):
+        raise Failure(f"the sentence lists {listed}, and the installation has {sorted(there)}:\n{said}")
     bench.consume(f"optional-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=core",
                   "-DASK_OPTIONAL=vulkan", source="core.cpp", target="detgemm::core")
     if bench.has_reference():
@@ -203,6 +210,24 @@ def components(bench):
     whole = bench.configure(project, f"whole-{bench.flavour}", *outside, "-DASK_COMPONENTS=detgemm",
                             "-DCONSUMER_SOURCE=whole.cpp", "-DCONSUMER_TARGET=detgemm::detgemm")
     expect(whole, "Generating done")
+
+
+def warnings(bench):
+    """Designated initialisers of the public structs may leave fields out: no warning that a project may ask for."""
+    bench.consume(f"warnings-{bench.flavour}", bench.prefix, "-DCONSUMER_OPTIONS=-Wall;-Wextra;-Werror",
+                  source="designated.cpp")
+
+
+def mpi_languages(bench):
+    """The component mpi serves a project in C++ alone as one with C, and refuses where no MPI is found."""
+    if not any(bench.prefix.glob("lib*/cmake/detgemm/detgemm-mpi-targets.cmake")):
+        raise Failure("this installation has no component mpi")
+    for name, languages in (("cxx", "CXX"), ("both", "C;CXX")):
+        bench.consume(f"mpi-{name}-{bench.flavour}", bench.prefix, "-DASK_COMPONENTS=mpi", f"-DCONSUMER_LANGUAGES={languages}",
+                      source="mpi.cpp", target="detgemm::mpi")
+    expect(bench.configure(bench.source / "tests/consumers/package", f"mpi-none-{bench.flavour}", *bench.outside(bench.prefix),
+                           "-DASK_COMPONENTS=mpi", "-DCONSUMER_LANGUAGES=CXX", "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON", fails=True),
+           'component "mpi" of detgemm needs an MPI for C or C.., which was not found; this project enables the languages CXX')
 
 
 def other_kokkos(bench):
@@ -251,7 +276,8 @@ def c_alone(bench):
 def choose_backend(bench):
     """The example of choosing at build time takes every spelling, and fails early without the backend."""
     project = next(bench.prefix.glob("share/doc/*/examples/choose_backend"))
-    has_cuda = any(bench.prefix.glob("lib*/cmake/detgemm/detgemm-cuda-targets.cmake"))
+    has_cuda, has_hip = (any(bench.prefix.glob(f"lib*/cmake/detgemm/detgemm-{vendor}-targets.cmake"))
+                         for vendor in ("cuda", "hip"))
     tree = bench.work / f"choose-{bench.flavour}"
     shutil.rmtree(tree, ignore_errors=True)
     options = [project, "-B", tree, "-G", bench.cache["CMAKE_GENERATOR"], *bench.outside(bench.prefix)]
@@ -259,10 +285,16 @@ def choose_backend(bench):
         run(bench.cmake_command, "-S", *options, f"-DDETGEMM_ENABLE_CUDA={word}")
     bench.make(tree.name)
     expect(run(tree / "choose_backend", env={"OMP_PROC_BIND": "false"}), "reference: digest of D is")
-    for word in ("ON", "1", "on", "TRUE", "true", "yes", "Y", "2"):
-        said = run(bench.cmake_command, "-S", *options, f"-DDETGEMM_ENABLE_CUDA={word}", fails=not has_cuda)
-        expect(said, "Generating done" if has_cuda else
-               'component "cuda" is not part of this installation of detgemm, which has core')
+    for vendor, has in (("cuda", has_cuda), ("hip", has_hip)):
+        # CMake keeps a switch from one call to the next, so each names both.
+        other = {"cuda": "HIP", "hip": "CUDA"}[vendor]
+        for word in ("ON", "1", "on", "TRUE", "true", "yes", "Y", "2"):
+            said = run(bench.cmake_command, "-S", *options, f"-DDETGEMM_ENABLE_{vendor.upper()}={word}",
+                       f"-DDETGEMM_ENABLE_{other}=OFF", fails=not has)
+            expect(said, "Generating done" if has else
+                   f'component "{vendor}" is not part of this installation of detgemm, which has core')
+    expect(run(bench.cmake_command, "-S", *options, "-DDETGEMM_ENABLE_CUDA=ON", "-DDETGEMM_ENABLE_HIP=ON", fails=True),
+           "DETGEMM_ENABLE_CUDA and DETGEMM_ENABLE_HIP are both ON: this program uses one backend")
 
 
 def uninstall(bench):
@@ -492,7 +524,7 @@ def absent(bench):
 
 
 CASES = {case.__name__: case for case in (
-    prepare, package, core_alone, components, other_kokkos, kokkos_views, dlpack, c_alone, choose_backend,
+    prepare, package, core_alone, components, warnings, mpi_languages, other_kokkos, kokkos_views, dlpack, c_alone, choose_backend,
     uninstall, debian_package, pkgconfig, readme, relocated, c_symbols, symbols, headers, subdirectory,
     fast_math, absent)}
 

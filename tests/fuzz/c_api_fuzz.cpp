@@ -138,6 +138,14 @@ void small_calls(Arguments& arguments, Bytes& bytes) {
   checked(detgemm_k_block(static_cast<std::int32_t>(bytes.odd_integer()), bytes.below(9) - 1,
                           &k_block));
   if (arguments.inside()) checked(detgemm_digest_matrix(arguments.a.get(), &digest));
+  const std::int64_t lengths[3] = {bytes.odd_integer(), bytes.odd_integer(), bytes.odd_integer()};
+  if (checked(detgemm_contract_check_cuts(arguments.contract.get(), lengths, 3)) == DETGEMM_OK) {
+    require(lengths[0] >= 0 && lengths[1] >= 0 && lengths[2] >= 0, "cuts are not negative");
+  }
+  const detgemm_backend_t* backend = nullptr;
+  const bool found =
+      checked(detgemm_backend_first(arguments.spec.get(), bytes.below(4), &backend)) == DETGEMM_OK;
+  require(found == (backend != nullptr), "a backend is given where one is found, and else none");
 }
 
 }  // namespace

@@ -35,6 +35,13 @@ void check_contract(const Contract& contract, fuzz::Bytes numbers) {
   } else {
     check_refusal(share.status());
   }
+  const std::int64_t lengths[2] = {numbers.odd_integer(), numbers.odd_integer()};
+  if (Status cuts = check_cuts(contract, lengths); !cuts) {
+    check_refusal(cuts);
+  } else {
+    require(contract.reduction.kind != ReductionKind::tree, "a tree is not cut");
+    require(lengths[0] % contract.k_block == 0, "steps are not cut");
+  }
 }
 
 }  // namespace

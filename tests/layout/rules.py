@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "core/conformance/controls": ["core/conformance/controls/", "core/contract/", "core/arithmetic/",
                                   "backends/skeleton/skeleton.hpp", "detgemm/"],
     "core/cli": ["core/cli/", "core/conformance/", "cluster/conformance/", "detgemm/",
-                 "core/arithmetic/formats.hpp"],
+                 "core/arithmetic/formats.hpp", "core/contract/near_miss.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     # What GPU backends share is written against a concept: no vendor's header, not even a public one.
     "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",

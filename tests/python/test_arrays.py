@@ -61,6 +61,35 @@ def test_epilogues():
     assert same(half[1], product)
 
 
+def test_cuts_that_are_accepted_keep_the_bits():
+    contract = detgemm.Contract("hopper/bf16/fold:16->fp32")
+    a, b = operands()
+    whole = detgemm.gemm(a, b, contract)
+
+    def cut_at(k):
+        first = detgemm.gemm(a[:, :k], b[:k], contract)
+        return detgemm.gemm(a[:, k:], b[k:], contract, c=first, continue_from_c=True)
+
+    contract.check_cuts([16, 32, 16])
+    assert same(cut_at(48), whole)
+    with pytest.raises(detgemm.DetgemmError, match=r"^lengths\[0\] is 40: under hopper/bf16/fold:16->fp32 every length but the "
+                                                   "last must be a multiple of 16$"):
+        contract.check_cuts(np.array([40, 24]))
+    assert not same(cut_at(40), whole)
+    for lengths, said in ([[64, 1.5], "1.5: it must be an integer"], [[2**63, 1], "it must be an integer"],
+                          [[-16, 16], r"lengths\[0\] is -16: it must not be negative"]):
+        with pytest.raises(detgemm.DetgemmError, match=said):
+            contract.check_cuts(lengths)
+    with pytest.raises(detgemm.DetgemmError, match="a tree's shape depends on the whole of K, so it cannot be cut"):
+        detgemm.Contract("hopper/bf16/tree:16").check_cuts((16, 16))
+
+
+def test_a_misspelt_contract_gets_a_hint():
+    for text, said in (("hoper/bf16/chain", "did you mean hopper.$"), ("hopper/bf16/chian", "did you mean chain.$")):
+        with pytest.raises(detgemm.DetgemmError, match=said):
+            detgemm.Contract(text)
+
+
 def test_plain_integers_hold_what_dtypes_names():
     a, b = operands()
     assert same(detgemm.gemm(a.view(np.uint16), b, BF16, dtypes={"a": "bf16"}), detgemm.gemm(a, b, BF16))

@@ -66,6 +66,13 @@ def test_autocast_is_traced(policy):
         assert dt.same_bits(torch.compile(layer, backend="aot_eager", fullgraph=True)(x), layer(x))
 
 
+def test_weights_of_another_type_are_named_while_tracing(policy):
+    layer = torch.nn.Sequential(torch.nn.Linear(32, 8))
+    dt.convert(layer, policy)
+    with pytest.raises(Exception, match="weights are fp32"):
+        torch.compile(layer, backend="aot_eager")(torch.randn(5, 32))
+
+
 def test_a_mistake_is_found_while_tracing():
     run = torch.compile(lambda a, b: OPS.gemm(a, b, BF16), backend="aot_eager", fullgraph=True)
     with pytest.raises(Exception, match="a has other columns than b has rows"):

@@ -86,5 +86,9 @@ def test_autocast_rounds_operands_to_the_policys_type(policy):
     assert y.dtype == torch.bfloat16 and dt.same_bits(y, expected)
     y.float().sum().backward()
     assert layer.weight.grad.dtype == torch.float32
-    with pytest.raises(RuntimeError, match="a.dtype is fp32: the contract needs bf16"):
+    # The words of the caller's program, which has no operand "a".
+    with pytest.raises(RuntimeError, match=r"^weights are fp32: hopper/bf16/chain->bf16 reads bf16: call \.bfloat16\(\) on "
+                                           r"the model, or run the model under torch\.autocast$"):
         layer_box(x)
+    with pytest.raises(RuntimeError, match=r"^x is fp32: hopper/bf16/chain->bf16 reads bf16: call \.bfloat16\(\) on it"):
+        layer_box.bfloat16()(x)

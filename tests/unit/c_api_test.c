@@ -77,6 +77,7 @@ static void names(void) {
 }
 
 static void contracts(void) {
+  static const int64_t lengths[4] = {1024, 2048, 1000, 1024};
   detgemm_contract_t tree = contract_named("hopper/bf16/tree:512");
   detgemm_contract_t made;
   uint64_t digest = 0;
@@ -102,6 +103,15 @@ static void contracts(void) {
   EXPECT(leaves == 3);
   OK(detgemm_contract_rank_share(&made, 2000, 3, 4, &begin, &end));
   EXPECT(begin == 1536 && end == 2000);
+  OK(detgemm_contract_check_cuts(&made, lengths, 1));
+  REFUSED(detgemm_contract_check_cuts(&made, lengths, 2), DETGEMM_UNSUPPORTED,
+          "lengths has 2 pieces and the contract is hopper/bf16/tree:512->bf16: a tree's shape");
+  tree = contract_named("hopper/bf16/fold:1024->fp32");
+  OK(detgemm_contract_check_cuts(&tree, NULL, 0));
+  OK(detgemm_contract_check_cuts(&tree, lengths, 3));
+  REFUSED(detgemm_contract_check_cuts(&tree, lengths, 4), DETGEMM_INVALID_ARGUMENT,
+          "lengths[2] is 1000: under hopper/bf16/fold:1024->fp32 every length but the last must be "
+          "a multiple of 1024");
   OK(detgemm_k_block(DETGEMM_HOPPER, DETGEMM_E4M3, &k_block));
   EXPECT(k_block == 32);
   EXPECT(detgemm_contract_count() > 0);
@@ -136,6 +146,16 @@ static void backends(const detgemm_backend_t* backend) {
   }
   EXPECT(detgemm_backend_at(i) == NULL && strstr(detgemm_last_error(), "index is") != NULL);
   REFUSED(detgemm_backend_find("none such", &found), DETGEMM_NOT_FOUND, "none such");
+  found = NULL; /* a build without the reference has none on the host */
+  if (detgemm_backend_first(&spec, DETGEMM_HOST, &found) == DETGEMM_OK) {
+    OK(detgemm_backend_supports(found, &spec));
+    OK(detgemm_backend_device_kind(found, &kind));
+    EXPECT(kind == DETGEMM_HOST);
+  } else {
+    EXPECT(found == NULL);
+    EXPECT(strstr(detgemm_last_error(), "no backend on host is available to compute") != NULL);
+  }
+  REFUSED(detgemm_backend_first(&spec, 77, &found), DETGEMM_INVALID_ARGUMENT, "kind is unknown");
   EXPECT(strlen(detgemm_backend_name(backend)) > 0);
   EXPECT(strlen(detgemm_backend_description(backend)) > 0);
   EXPECT(detgemm_backend_name(NULL) == NULL && detgemm_backend_description(NULL) == NULL);

@@ -14,6 +14,7 @@
 #include "detgemm/detgemm.h"
 #include "detgemm/plan.hpp"
 #include "detgemm/runtime.hpp"
+#include "detgemm/workspace.hpp"
 
 namespace detgemm {
 namespace {
@@ -78,7 +79,7 @@ TEST(OneCall, IsUnavailableBeforeARuntimeIsStarted) {
 /// What follows needs a started runtime; without a host backend every call stays unavailable.
 class OneCallStarted : public testing::Test {
  protected:
-  static void SetUpTestSuite() { runtime().emplace(Runtime::start({1}).value()); }
+  static void SetUpTestSuite() { runtime().emplace(*Runtime::start({1})); }
   static void TearDownTestSuite() { runtime().reset(); }
   static std::optional<Runtime>& runtime();
 
@@ -116,6 +117,63 @@ TEST_F(OneCallStarted, PassesStableOn) {
   cpp.stable = static_cast<Stable>(3);
   c.stable = 3;
   refuse(cpp, c, "stable is unknown (3): it must be none (0), a (1) or b (2)");
+}
+
+/// `first_backend` gives what `gemm` would use, in C++ and in C, and refuses in the same words.
+TEST_F(OneCallStarted, FirstBackendIsTheOneThatGemmTakes) {
+  GemmSpec spec{.n = 2, .k = 2, .contract = contract()};
+  const auto first = first_backend(spec, DeviceKind::host);
+  if (host_backend() == nullptr) {
+    EXPECT_EQ(first.status().code(), Errc::unavailable);
+    EXPECT_TRUE(contains(first.status().message(), "this build has none"));
+    return;
+  }
+  ASSERT_TRUE(first) << first.status().message();
+  EXPECT_EQ(*first, host_backend());
+  detgemm_contract_t c{};
+  detgemm_gemm_spec_t c_spec{};
+  ASSERT_EQ(detgemm_contract_init(&c, sizeof c), DETGEMM_OK);
+  ASSERT_EQ(detgemm_contract_parse("ieee_fma/fp32/chain->fp32", &c), DETGEMM_OK);
+  ASSERT_EQ(detgemm_gemm_spec_init(&c_spec, sizeof c_spec), DETGEMM_OK);
+  c_spec.n = c_spec.k = 2;
+  c_spec.contract = &c;
+  const detgemm_backend_t* c_first = nullptr;
+  ASSERT_EQ(detgemm_backend_first(&c_spec, DETGEMM_HOST, &c_first), DETGEMM_OK);
+  EXPECT_EQ(detgemm_backend_name(c_first), host_backend()->name());
+  // With the plan of the example of Plan: one for the backend, one for the scratch memory.
+  const auto plan = Plan::create(**first, spec);
+  ASSERT_TRUE(plan) << plan.status().message();
+  const auto scratch = HostWorkspace::allocate(plan->workspace_bytes(2).value());
+  ASSERT_TRUE(scratch) << scratch.status().message();
+  auto d = kUntouched;
+  const Status status = plan->run({}, row_major(kA.data(), 2, 2, DType::fp32),
+                                  row_major(kB.data(), 2, 2, DType::fp32),
+                                  row_major(d.data(), 2, 2, DType::fp32), *scratch);
+  EXPECT_TRUE(status) << status.message();
+  EXPECT_EQ(d, kProduct);
+}
+
+TEST_F(OneCallStarted, FirstBackendListsWhyEachWasPassedOver) {
+  GemmSpec spec{.n = 2, .k = 2, .contract = contract()};
+  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::hip}) {
+    const auto none = first_backend(spec, kind);
+    if (none) continue;  // this machine has one
+    EXPECT_EQ(none.status().code(), Errc::unavailable) << none.status().message();
+    const std::string where = "no backend on " + std::string(name(kind)) + " is available";
+    EXPECT_TRUE(contains(none.status().message(), where.c_str())) << none.status().message();
+    for (const Backend* backend : backends()) {
+      if (backend->device().kind() != kind) continue;
+      const std::string said = std::string(backend->name()) + ": ";
+      EXPECT_TRUE(contains(none.status().message(), said.c_str())) << none.status().message();
+    }
+  }
+  spec.k = -1;
+  const auto bad = first_backend(spec, DeviceKind::host);
+  EXPECT_EQ(bad.status().message(), "k is -1: it must not be negative");
+  spec.k = 2;
+  const auto strange = first_backend(spec, static_cast<DeviceKind>(77));
+  EXPECT_EQ(strange.status().message(),
+            "kind is unknown (77): it must be host (0), cuda (1) or hip (2)");
 }
 
 TEST_F(OneCallStarted, GivesTheSameBitsWithEveryOption) {

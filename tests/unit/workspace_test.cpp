@@ -1,10 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "detgemm/workspace.hpp"
+
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/skeleton/skeleton.hpp"
@@ -79,6 +83,49 @@ TEST(Workspace, WhatIsNotUsedMayHoldAnything) {
   p.operands.d.data = static_cast<char*>(p.workspace.data) + kNeeded;
   EXPECT_TRUE(plan.run(p.stream, p.operands, {p.workspace.data, kFast - 1}));
   EXPECT_FALSE(plan.run(p.stream, p.operands, {p.workspace.data, kFast}));
+}
+
+TEST(HostWorkspace, IsAlignedWholeAndReleased) {
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{255}, std::size_t{257}, std::size_t{107008}}) {
+    const auto scratch = HostWorkspace::allocate(bytes);
+    ASSERT_TRUE(scratch) << scratch.status().message();
+    const Workspace view = *scratch;
+    EXPECT_EQ(view.bytes, bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data) % kWorkspaceAlignment, 0U);
+    std::memset(view.data, 0x5a, bytes);  // a sanitizer finds what is too short or is not released
+  }
+}
+
+TEST(HostWorkspace, MovesAndLeavesNothingBehind) {
+  HostWorkspace first = *HostWorkspace::allocate(300);
+  void* const memory = first.get().data;
+  HostWorkspace second = std::move(first);
+  EXPECT_EQ(second.get().data, memory);
+  EXPECT_EQ(second.get().bytes, 300U);
+  EXPECT_EQ(first.get().data, nullptr);  // NOLINT: what a moved one says is the point
+  EXPECT_EQ(first.get().bytes, 0U);
+  first = std::move(second);
+  EXPECT_EQ(first.get().data, memory);
+  const auto empty = HostWorkspace::allocate(0);
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->get().data, nullptr);
+  EXPECT_EQ(HostWorkspace().get().bytes, 0U);
+}
+
+TEST(HostWorkspace, TooMuchIsRefusedInASentence) {
+  const auto much = HostWorkspace::allocate(SIZE_MAX);
+  EXPECT_EQ(much.status().code(), Errc::internal);
+  EXPECT_EQ(much.status().message(),
+            "host memory is exhausted: " + std::to_string(SIZE_MAX) + " bytes asked");
+}
+
+TEST(HostWorkspace, IsWhatAPlanNeeds) {
+  const Problem p;
+  const Plan plan = plan_of(p, scratch_backend());
+  EXPECT_FALSE(plan.run(p.stream, p.operands));
+  EXPECT_FALSE(plan.run(p.stream, p.operands, *HostWorkspace::allocate(kNeeded - 1)));
+  EXPECT_TRUE(plan.run(p.stream, p.operands, *HostWorkspace::allocate(kNeeded)));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ DETGEMM_API Result<Stable> parse_stable(std::string_view text);
 /// Choices of how to compute. None of them changes a bit while the promise in `stable` is kept.
 struct PlanOptions {
   /// The name of one of `Backend::variants`, which is then forced; empty: the backend chooses.
-  std::string variant;
+  std::string variant{};
   /// At most this many workers (threads on the host, multiprocessors on a GPU); 0 for all.
   std::int32_t max_workers = 0;
   /// A promise of the caller's about one operand; see Stable.
@@ -81,7 +81,7 @@ struct PlanOptions {
 
 /// What ran, for tools that must be sure of it.
 struct RunInfo {
-  std::string kernel;  ///< the name of the kernel that was launched, in one line
+  std::string kernel{};  ///< the name of the kernel that was launched, in one line
 };
 
 /// A root of a combine and where it goes in the tree: the root is pushed onto a stack, and then
@@ -205,5 +205,12 @@ DETGEMM_API std::span<const Backend* const> backends() noexcept;
 
 /// The backend of that name, or `not_found` and the names there are.
 DETGEMM_API Result<const Backend*> find_backend(std::string_view name);
+
+/// The backend that `gemm` takes for this problem where none is named: the first of `backends` that
+/// works on this kind of memory, can run here and now, and computes the problem. Refused with a
+/// sentence that lists why each one was passed over: `unavailable` where none can run (a Runtime
+/// may not have been started), `unsupported` where those that can run do not compute the problem;
+/// `invalid_argument` for a problem that breaks a rule on every backend.
+DETGEMM_API Result<const Backend*> first_backend(const GemmSpec& spec, DeviceKind kind);
 
 }  // namespace detgemm

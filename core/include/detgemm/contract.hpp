@@ -145,4 +145,12 @@ DETGEMM_API Result<std::vector<LeafRange>> cover(const Contract& contract, std::
 /// The products of a range of leaves of k products; the last leaf may be short. Same refusals.
 DETGEMM_API Result<KRange> k_of(const Contract& contract, std::int64_t k, LeafRange leaves);
 
+/// ok where a K that is cut into pieces of these lengths, in products and in order, has the bits of
+/// the uncut one, if each piece but the first continues from the sums of the one before
+/// (GemmSpec::continue_from_c). Every length but the last must then be a multiple of LEAF under
+/// `fold:LEAF` and `scaled:LEAF`, and of k_block under `chain`. Refused with a sentence: another
+/// length, a negative one, more than one under `tree` (unsupported), and a contract that is not
+/// valid. For the gradient of weights K is the batch, so these are the rows of each micro-batch.
+DETGEMM_API Status check_cuts(const Contract& contract, std::span<const std::int64_t> lengths);
+
 }  // namespace detgemm

@@ -207,6 +207,12 @@ DETGEMM_API detgemm_status_t detgemm_contract_leaves(const detgemm_contract_t* c
 DETGEMM_API detgemm_status_t detgemm_contract_rank_share(const detgemm_contract_t* contract,
                                                          int64_t k, int64_t rank, int64_t ranks,
                                                          int64_t* begin, int64_t* end);
+/* DETGEMM_OK where a K that is cut into `count` pieces of these lengths, in products and in order,
+ * has the bits of the uncut one, if each piece but the first continues from the sums of the one
+ * before (continue_from_c). Every length but the last must then be a multiple of leaf_k (fold,
+ * scaled) or k_block (chain); a tree is not cut. `lengths` may be NULL where count is 0. */
+DETGEMM_API detgemm_status_t detgemm_contract_check_cuts(const detgemm_contract_t* contract,
+                                                         const int64_t* lengths, size_t count);
 /* The products that one step fuses, or why there is no such step. */
 DETGEMM_API detgemm_status_t detgemm_k_block(detgemm_arithmetic_t arithmetic, detgemm_dtype_t input,
                                              int32_t* k_block);
@@ -283,7 +289,9 @@ typedef struct detgemm_stream_t {
 } detgemm_stream_t;
 DETGEMM_API detgemm_status_t detgemm_stream_init(detgemm_stream_t* stream, size_t struct_size);
 
-/* The alignment, in bytes, of the scratch memory that is passed to a run. */
+/* The alignment, in bytes, of the scratch memory that is passed to a run: on the host, of what
+ * aligned_alloc(DETGEMM_WORKSPACE_ALIGNMENT, bytes rounded up to a multiple of it) returns. Only
+ * detgemm_gemm allocates some by itself, and only on the host. */
 #define DETGEMM_WORKSPACE_ALIGNMENT 256
 
 /* ---- The problem: D = act(alpha * A.B + beta * C + bias) ---------------------------------- */
@@ -337,6 +345,12 @@ DETGEMM_API size_t detgemm_backend_count(void);
 DETGEMM_API const detgemm_backend_t* detgemm_backend_at(size_t index);
 DETGEMM_API detgemm_status_t detgemm_backend_find(const char* name,
                                                   const detgemm_backend_t** backend);
+/* The backend that detgemm_gemm takes for this problem where none is named: the first that works on
+ * this kind of memory, can run here and now, and computes the problem. The sentence of
+ * DETGEMM_UNAVAILABLE (none can run) and DETGEMM_UNSUPPORTED lists why each was passed over. */
+DETGEMM_API detgemm_status_t detgemm_backend_first(const detgemm_gemm_spec_t* spec,
+                                                   detgemm_device_kind_t kind,
+                                                   const detgemm_backend_t** backend);
 DETGEMM_API const char* detgemm_backend_name(const detgemm_backend_t* backend);
 DETGEMM_API const char* detgemm_backend_description(const detgemm_backend_t* backend);
 /* DETGEMM_OK if it can run here and now; otherwise DETGEMM_UNAVAILABLE and what is missing. */

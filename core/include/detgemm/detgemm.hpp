@@ -17,15 +17,18 @@
 ///   gemm_spec.hpp            GemmSpec, a problem without its M, and Operands, the arrays of a run
 ///   plan.hpp                 Plan and gemm, which compute
 ///   grouped.hpp              GroupedPlan: many products in one call
-///   backend.hpp              Backend, backends() and find_backend: what they compute with
+///   workspace.hpp            HostWorkspace: the scratch memory that a plan's run on the host needs
+///   backend.hpp              Backend, first_backend and find_backend: what they compute with
 ///   snap.hpp                 operands of snap contracts, snapped once
 ///   scales.hpp               the scales that contracts of `scaled` bring
 ///   quantize.hpp             operands of those, made from wider numbers
+///   bf16.hpp                 fp32 to bf16 and back
 ///   runtime.hpp              Runtime, which starts Kokkos for the reference
 ///   version.hpp              the version of the library
 ///   device.hpp, digest.hpp   for tools
 
 #include "detgemm/backend.hpp"
+#include "detgemm/bf16.hpp"
 #include "detgemm/contract.hpp"
 #include "detgemm/device.hpp"
 #include "detgemm/digest.hpp"
@@ -40,3 +43,4 @@
 #include "detgemm/status.hpp"
 #include "detgemm/types.hpp"
 #include "detgemm/version.hpp"
+#include "detgemm/workspace.hpp"

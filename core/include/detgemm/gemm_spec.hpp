@@ -25,12 +25,13 @@ struct GemmSpec {
   Op op_a = Op::none;
   Op op_b = Op::none;
   float alpha = 1.0F;
-  float beta = 0.0F;          ///< 0: C is not read. Otherwise C has the contract's output type.
-  std::optional<DType> bias;  ///< the type of the bias (bf16, fp16 or fp32), or none
+  float beta = 0.0F;            ///< 0: C is not read. Otherwise C has the contract's output type.
+  std::optional<DType> bias{};  ///< the type of the bias (bf16, fp16 or fp32), or none
   Activation activation = Activation::none;
   /// Start the accumulator from fp32 C in place of +0, so that a K that is cut at a multiple of
   /// k_block (chain) or at the end of a leaf (fold, scaled) gives the bits of the uncut one. Needs
-  /// beta = 0; a tree cannot continue, since its shape depends on the whole of K.
+  /// beta = 0; a tree cannot continue, since its shape depends on the whole of K. `check_cuts`
+  /// checks where K is cut; docs/contracts.md, "Micro-batches", has the whole of it.
   bool continue_from_c = false;
   /// Contracts of `snap` only: the caller promises that this operand is snapped already, for leaves
   /// of this contract that begin at its first product (`is_snapped` in snap.hpp tells, `snap`

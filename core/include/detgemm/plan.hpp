@@ -36,7 +36,8 @@ class DETGEMM_API Plan {
   static Result<Plan> create(const Backend& backend, const GemmSpec& spec,
                              const PlanOptions& options = {});
 
-  /// Bytes of workspace that `run` and `combine` need for any M from 0 to max_m.
+  /// Bytes of workspace that `run` and `combine` need for any M from 0 to max_m. On the host too,
+  /// where most problems need some: HostWorkspace::allocate (workspace.hpp) gives it.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
 
   /// Bytes of workspace with which this run is fastest, at least `workspace_bytes` of its M. More
@@ -116,8 +117,8 @@ struct GemmOptions {
   bool continue_from_c = false;
   ConstMatrix c{};
   ConstVector bias{};            ///< used when its data is not null
-  std::string backend;           ///< a name; empty: the first that computes the problem
-  std::string variant;           ///< the name of a kernel to force; empty: the backend chooses
+  std::string backend{};         ///< a name; empty: the first that computes the problem
+  std::string variant{};         ///< the name of a kernel to force; empty: the backend chooses
   Workspace workspace{};         ///< when empty on the host, scratch is allocated for the call
   std::int32_t max_workers = 0;  ///< as in PlanOptions
   Stable stable = Stable::none;  ///< as in PlanOptions
@@ -130,8 +131,8 @@ struct GemmOptions {
 };
 
 /// One call that plans, checks and runs. The contract is part of the call; there is no default one.
-/// M, N and K come from the views. Without `options.backend` the first backend that works on the
-/// stream's kind of memory and computes the problem is used; where none can run here or now, for
+/// M, N and K come from the views. Without `options.backend` that is the `first_backend` of the
+/// stream's kind of memory; where none can run here or now, for
 /// example before a Runtime is started, the call returns `unavailable`, and where those that can
 /// run do not compute the problem, `unsupported`. Other errors are those of Plan::create and
 /// Plan::run.

@@ -84,10 +84,16 @@ class [[nodiscard]] Result {
   const T& value() const& { return std::get<0>(state_); }
   /// The value, moved out of a temporary.
   T&& value() && { return std::get<0>(std::move(state_)); }
+  /// The same of a constant one.
+  const T&& value() const&& { return std::get<0>(std::move(state_)); }
   /// The value, as by `value`.
   T& operator*() & { return value(); }
   /// The value, as by `value`.
   const T& operator*() const& { return value(); }
+  /// The value, moved out of a temporary, as by `value`.
+  T&& operator*() && { return std::move(*this).value(); }
+  /// The same of a constant one.
+  const T&& operator*() const&& { return std::move(*this).value(); }
   /// The value's members, as by `value`.
   T* operator->() { return &value(); }
   /// The value's members, as by `value`.

@@ -39,7 +39,8 @@ struct Stream {
 
 /// Scratch memory on the stream's device, owned by the caller and aligned to kWorkspaceAlignment
 /// bytes. A run may overwrite all of it, so no other work may use it until the run has finished.
-/// Its contents and any bytes beyond what the plan needs never influence results.
+/// Its contents and any bytes beyond what the plan needs never influence results. HostWorkspace
+/// (workspace.hpp) allocates one on the host.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;

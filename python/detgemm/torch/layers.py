@@ -8,7 +8,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.torch.dispatch import check_model
 from detgemm.torch.main_grad import gradient_of
-from detgemm.torch.operators import OPS
+from detgemm.torch.operators import NAMES, OPS
 from detgemm.torch.policy import Policy
 from detgemm.torch.snapping import check_can_snap, check_weight
 from detgemm.torch.snapping import snap_weights as snap_all
@@ -23,11 +23,25 @@ def _check_policy(policy):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
 
 
+# How a model's weights get the type that a policy reads.
+_CASTS = {torch.bfloat16: ".bfloat16()", torch.float16: ".half()", torch.float32: ".float()"}
+
+
+def _check_types(x, weight, policy):
+    """Refuses types that the policy does not read, in words of the caller's program, where no operand is called a."""
+    for what, tensor, where in (("weights are", weight, "the model"), ("x is", x, "it")):
+        if isinstance(tensor, torch.Tensor) and tensor.dtype != policy.input:
+            cast = _CASTS.get(policy.input, f".to({policy.input})")
+            raise lib.DetgemmError(f"{what} {NAMES.get(tensor.dtype, tensor.dtype)}: {policy.forward} reads "
+                                   f"{NAMES.get(policy.input, policy.input)}: call {cast} on {where}, or run the model "
+                                   "under torch.autocast")
+
+
 def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=False):
     """Y = X.W^T + bias, with gradients, under the contracts of a policy.
 
-    x is [..., K], weight N x K, bias N elements, the result [..., N] of the type of `policy.forward`. The bias
-    is added in fp32 before the only rounding. Under autocast, x and weight are first rounded to the policy's
+    x is [..., K], weight N x K, bias N elements, the result [..., N] of the type of `policy.forward`. x and weight
+    have the type that the policy reads. The bias is added in fp32 before the only rounding. Under autocast, x and weight are first rounded to the policy's
     input type. `stable` promises that earlier work on the stream does not write the weight, and `weight_snapped`, for a
     forward contract of snap, that it is snapped along K for that contract's LEAF.
 
@@ -40,6 +54,7 @@ def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=Fa
     bias_main_grad, _ = gradient_of(bias, "bias")
     if torch.is_autocast_enabled(x.device.type):
         x, weight = _cast(x, policy.input), _cast(weight, policy.input)
+    _check_types(x, weight, policy)
     return OPS.linear(x, weight, bias, main_grad, bias_main_grad, policy.forward, policy.dgrad,
                       policy.wgrad, zero_gradient=flagged, stable=2 if stable else 0,
                       weight_snapped=weight_snapped)

@@ -4,6 +4,7 @@
 import torch
 
 from detgemm import _library as lib
+from detgemm.contract import contract as parsed
 from detgemm.torch.dispatch import check_model
 
 
@@ -54,11 +55,4 @@ def check_cuts(lengths, policy):
     """
     if not hasattr(policy, "wgrad"):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy")
-    lengths = list(lengths)
-    for index, length in enumerate(lengths):
-        if not hasattr(length, "__index__") or length < 0:
-            raise lib.DetgemmError(f"lengths[{index}] is {length!r}: it must be a number of rows")
-    for index, length in enumerate(lengths[:-1]):
-        if length % policy.step:
-            raise lib.DetgemmError(f"lengths[{index}] is {length}: under {policy.wgrad} every micro-batch but "
-                                   f"the last must have a multiple of {policy.step} rows")
+    parsed(policy.wgrad).check_cuts(lengths)

@@ -71,6 +71,26 @@ return detgemm_dtype_parse(nullptr, &t);
 , {"find_out", "backend is null", CALL{return detgemm_backend_find("reference", nullptr);
 }
 }
+, {"first_spec", "spec is null",
+   CALL{return detgemm_backend_first(nullptr, DETGEMM_HOST, &f.backend);
+}
+}
+, {"first_out", "backend is null",
+   CALL{return detgemm_backend_first(&f.spec, DETGEMM_HOST, nullptr);
+}
+}
+, {"first_kind", R"(kind is unknown \(77\): it must be host \(0\), cuda \(1\) or hip \(2\))",
+   CALL{return detgemm_backend_first(&f.spec, 77, &f.backend);
+}
+}
+, {"cuts_contract", "contract is null", CALL{const int64_t lengths = 1;
+return detgemm_contract_check_cuts(nullptr, &lengths, 1);
+}
+}
+, {"cuts_lengths", "lengths is null: it must point to an array of 2 lengths",
+   CALL{return detgemm_contract_check_cuts(&f.contract, nullptr, 2);
+}
+}
 , {"available", "backend is null", CALL{return detgemm_backend_available(nullptr);
 }
 }
