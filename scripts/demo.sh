@@ -30,15 +30,14 @@ if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
 # The CUDA backend is built too where there is a device for its tensor-core kernels and a compiler.
-preset=host
-PATH=$PATH:/usr/local/cuda/bin
+. scripts/options.sh
+preset=host options=("${host_options[@]}")
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true)
 if [[ $capability == *9.0* ]] && command -v nvcc >/dev/null; then
-  preset=cuda-sm90
+  preset=cuda-sm90 options=("${cuda_options[@]}")
   echo "demo: an H100 or H200 and nvcc are here, so the CUDA backend is built too: 12 minutes more"
 fi
 # The tests and benchmarks of this build folder may be there already; the demo needs neither.
-options=(-DDETGEMM_ENABLE_KOKKOS=ON)
 if [ ! -e build/$preset/CMakeCache.txt ]; then
   options+=(-DDETGEMM_BUILD_TESTS=OFF -DDETGEMM_BUILD_BENCH=OFF)
 fi
@@ -62,11 +61,22 @@ fi
 detgemm=build/$preset/core/cli/detgemm
 export OMP_PROC_BIND=${OMP_PROC_BIND:-false} # else some releases of Kokkos print advice
 status=0 steps=() step=0
+quoted() { # WORD...: in quotes where a shell would read them otherwise
+  local word line=()
+  for word in "$@"; do
+    if [[ $word =~ ^[A-Za-z0-9_./:=-]+$ ]]; then line+=("$word"); else line+=("'$word'"); fi
+  done
+  echo "${line[*]}"
+}
 show() { # a headline, what it shows in words, then the command and what it prints
   step=$((step + 1))
-  local command="${*:3}"
-  command=${command#in_short }
-  printf '\n== %d. %s\n$ %s\n' $step "$1" "${command#with_digest ???????????????? }"
+  local words=("${@:3}")
+  case ${words[0]} in
+    in_short | counted) words=("${words[@]:1}") ;;
+    with_digest) words=("${words[@]:2}") ;;
+  esac
+  # Quoted as a shell needs it, so that it can be pasted.
+  printf '\n== %d. %s\n$ %s\n' $step "$1" "$(quoted "${words[@]}")"
   local code=0
   "${@:3}" || code=$?
   case $code in
@@ -103,8 +113,14 @@ show "The promises, tested on the reference" "the harness looked for a case that
 if [ $preset = cuda-sm90 ]; then
   show "The same promises on this GPU" "nor did it on this GPU" $detgemm conform --backend cuda --quick
 fi
+counted() { # COMMAND...: the lines of a table in which something is wrong, and its last lines
+  local said code=0
+  said=$("$@") || code=$?
+  if [ $code -eq 0 ]; then tail -n 3 <<<"$said"; else echo "$said"; fi
+  return $code
+}
 show "Broken engines" "the harness does find faults: every planted one was caught by the property meant for it" \
-  $detgemm conform --controls --quick
+  counted $detgemm conform --controls --quick
 
 printf '\n== What was shown\n'
 printf '  %s\n' "${steps[@]}"
@@ -116,7 +132,7 @@ Verdict: everything that was tried holds on this machine.
 Next steps:
   $PWD/$detgemm --help          the command that was used above
   $detgemm explain --contract "$contract" --m 17 --n 4096 --k 4096
-  cmake --install build/$preset --prefix \$HOME/detgemm      libraries, headers, the command, its manual page
+  cmake --install build/$preset --prefix \$HOME/.local        libraries, headers, the command, its manual page
   README.md, "Install and link"                          a first program; examples/ has more
 TEXT
 else

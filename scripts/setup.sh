@@ -27,12 +27,12 @@ for word in "$@"; do
   esac
 done
 
-packages=(g++ cmake ninja-build python3 python3-pip python3-venv pkg-config git ca-certificates
-  libcli11-dev nlohmann-json3-dev)
+packages=(g++ cmake ninja-build make python3 python3-pip python3-venv pkg-config git ca-certificates
+  libcli11-dev nlohmann-json3-dev libopenblas0) # OpenBLAS is what scripts/demo.sh compares with
 # Without these, tests are skipped and say so. Not every release has them.
 optional=()
 if [ $scope != build ]; then
-  packages+=(ccache libgtest-dev libbenchmark-dev libopenblas-dev libtrilinos-kokkos-dev)
+  packages+=(ccache file dpkg-dev libgtest-dev libbenchmark-dev libopenblas-dev libtrilinos-kokkos-dev)
   # Ranks of clusters that are processes.
   optional+=(libopenmpi-dev openmpi-bin)
   optional+=(clang-format-14 doxygen)
@@ -45,6 +45,10 @@ fi
 if ! command -v dpkg-query >/dev/null; then
   exec scripts/setup_elsewhere.sh $scope $ask
 fi
+
+# Ubuntu 22.04 has GCC 11, and GCC 12 beside it.
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+if [ -z "${CXX:-}" ] && [ "$(. /etc/os-release && echo "${VERSION_ID:-}")" = 22.04 ]; then packages+=(g++-12); fi
 
 absent() { # those of the packages that are not installed
   local package
@@ -108,5 +112,14 @@ if [ ${#missing[@]} -ne 0 ]; then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null
 fi
+
+# The presets need CMake 3.25; Ubuntu 22.04 has 3.22. PyPI's goes into .deps/tools, which scripts/options.sh finds.
+found=$(PATH=$PWD/.deps/tools/bin:$PATH cmake --version | sed -n 's/^cmake version //p')
+if ! at_least 3.25 "$found"; then
+  echo "setup: CMake is $found and 3.25 is needed: installing one under .deps/tools"
+  python3 -m venv .deps/tools
+  .deps/tools/bin/python -m pip install --quiet 'cmake>=3.25,<4'
+fi
+. scripts/options.sh # Kokkos is built with the compiler that the scripts take
 
 scripts/kokkos.sh

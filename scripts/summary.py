@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""summary.py FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
+"""summary.py [--dead STAGE=WHY]... FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
+
+A stage that died counts as one failure under its own name, unless its report has a failed test that says why: that
+of "host: test" is host.xml, those of "python" are python-*.xml.
 
 The last line says how many tests passed, failed and were skipped; failing or running none is
 exit status 1. A skipped test is listed with the reason that it printed itself, and one that printed
 none counts as failed: a return code is no reason.
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -27,8 +31,14 @@ def reason(case):
 
 
 def main():
-    passed, failures, skips = 0, [], {}
-    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dead", action="append", default=[], metavar="STAGE=WHY")
+    parser.add_argument("folder", type=pathlib.Path)
+    options = parser.parse_args()
+    passed, failures, skips, explained = 0, [], {}, set()
+    reports = sorted(options.folder.glob("*.xml"))
+    for path in reports:
+        before = len(failures)
         for case in xml.parse(path).getroot().iter("testcase"):
             name, status = f"{case.get('name')} ({path.stem})", case.get("status")
             skipped = case.find("skipped") is not None
@@ -39,6 +49,13 @@ def main():
                 skips.setdefault(reason(case), []).append(name)
             elif skipped:
                 failures.append(f"{name}: it was skipped and did not say why")
+        if len(failures) > before:
+            explained |= {f"{path.stem}: test", path.stem.partition("-")[0]}
+    for stage, _, why in (each.partition("=") for each in options.dead):
+        if stage not in explained:
+            failures.append(f"{stage}: the stage died with {why}")
+    if not passed and not failures:
+        failures.append(f"no test ran: {len(reports)} reports in {options.folder} hold none")
     for name in failures:
         print(f"failed: {name}")
     for why, names in skips.items():

@@ -321,7 +321,9 @@ def debian_package(bench):
     run(cpack, "--config", bench.build / "CPackConfig.cmake", "-G", "DEB", "-B", place)
     package = next(place.glob("*.deb"))
     run("dpkg-deb", "-x", package, place / "root")
-    expect(run("dpkg-deb", "-I", package), rf"Package: detgemm .*Version: {re.escape(bench.version)}")
+    said = run("dpkg-deb", "-I", package)
+    expect(said, rf"Package: detgemm .*Version: {re.escape(bench.version)}")
+    expect(said, r"Depends: .*libstdc\+\+6")  # asked of the binaries, which takes dpkg-dev and file
     bench.consume("deb-consumer", place / "root/usr")
 
 

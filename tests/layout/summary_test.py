@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary_test.py ROOT: what scripts/summary.py makes of ctest's reports, and what scripts/test.sh and
 scripts/setup.sh say to words that they do not know; and the recipes of package managers."""
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,73 @@ class Summary(unittest.TestCase):
         code, said = self.summary(PASSED, skipped("a", ""))
         self.assertEqual(code, 1)
         self.assertIn("failed: a (host): it was skipped and did not say why", said)
+
+
+    def test_a_stage_that_died_is_a_failure_of_its_own_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, cases in (("host", PASSED), ("host-asan", PASSED + FAILED)):
+                (pathlib.Path(folder) / f"{name}.xml").write_text(f"<testsuite>{cases}</testsuite>")
+            done = subprocess.run([sys.executable, ROOT / "scripts/summary.py", "--dead", "python=exit status 2",
+                                   "--dead", "host-asan: test=exit status 8", folder],
+                                  text=True, stdout=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "failed: bad (host-asan)\nfailed: python: the stage died with exit status 2\n"
+                                      "detgemm: 2 passed, 2 failed, 0 skipped\n")
+
+    def test_no_test_says_so(self):
+        code, said = self.summary()
+        self.assertEqual(code, 1)
+        self.assertIn("failed: no test ran: 1 reports in ", said)
+
+
+class Stages(unittest.TestCase):
+    """scripts/test.sh and scripts/demo.sh with programs in place of CMake's, in a copy of scripts/."""
+
+    def run_script(self, *words, build=0, tests='<testcase name="good" status="run"/>', old=""):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder)
+            shutil.copytree(ROOT / "scripts", tree / "scripts")
+            if old:
+                (tree / "build/host").mkdir(parents=True)
+                (tree / "build/host/CMakeCache.txt").write_text(old)
+            (tree / "bin").mkdir()
+            (tree / "bin/cmake").write_text(f'#!/bin/sh\necho "cmake $*" >>{tree}/calls\n'
+                                            f'case "$*" in *--build*) exit {build} ;; esac\n')
+            (tree / "bin/ctest").write_text(
+                f'#!/bin/sh\nfor word; do out=$word; done\necho \'<testsuite>{tests}</testsuite>\' >"$out"\n'
+                f'case \'{tests}\' in "") exit 8 ;; esac\n')
+            for program in ("cmake", "ctest"):
+                (tree / "bin" / program).chmod(0o755)
+            done = subprocess.run([tree / "scripts" / words[0], *words[1:]], text=True, check=False, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, "PATH": f"{tree}/bin:{os.environ['PATH']}"},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            calls = tree / "calls"
+            return done.returncode, done.stdout, calls.read_text().splitlines() if calls.exists() else []
+
+    def test_a_build_that_fails_is_named_in_the_last_lines(self):
+        code, said, _ = self.run_script("test.sh", "--host", "--no-setup", build=1)
+        self.assertEqual(code, 1, said)
+        self.assertTrue(said.endswith("failed: host: build: the stage died with exit status 1\n"
+                                      "detgemm: 0 passed, 1 failed, 0 skipped\n"), said)
+
+    def test_no_tests_is_a_failure(self):
+        code, said, _ = self.run_script("test.sh", "--host", "--no-setup", tests="")
+        self.assertEqual(code, 1, said)
+        self.assertIn("failed: host: test: the stage died with exit status 8\n", said)
+
+    def test_tests_are_switched_on_in_a_folder_of_the_demo(self):
+        code, said, calls = self.run_script("test.sh", "--host", "--no-setup", old="DETGEMM_BUILD_TESTS:BOOL=OFF\n")
+        self.assertEqual(code, 0, said)
+        self.assertIn("-DDETGEMM_BUILD_TESTS=ON", calls[0])
+
+    def test_both_scripts_configure_alike(self):
+        found = {}
+        for script in ("test.sh", "demo.sh"):
+            text = (ROOT / "scripts" / script).read_text()
+            self.assertIn(". scripts/options.sh", text)
+            self.assertIsNone(re.search(r"-DCMAKE_UNITY_BUILD|-DDETGEMM_ENABLE_KOKKOS", text), script)
+            found[script] = "${host_options[@]}" in text
+        self.assertEqual(found, {"test.sh": True, "demo.sh": True})
 
 
 class Words(unittest.TestCase):

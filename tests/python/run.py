@@ -52,7 +52,7 @@ def build():
                  for name, default in (("CC", "cc"), ("CXX", "c++")) if os.environ.get(name) or shutil.which(default)}
     defines = ["DETGEMM_ENABLE_CUDA=OFF", "DETGEMM_ENABLE_HIP=OFF", "CMAKE_UNITY_BUILD=ON"]
     run(sys.executable, "-m", "pip", "wheel", ROOT, "--quiet", "--no-deps", "--wheel-dir", WORK / "wheels",
-        *(f"-Ccmake.define.{define}" for define in defines), env={**os.environ, **compilers, "CCACHE_BASEDIR": str(ROOT)})
+        *(f"--config-settings=cmake.define.{define}" for define in defines), env={**os.environ, **compilers, "CCACHE_BASEDIR": str(ROOT)})
     wheels = list((WORK / "wheels").glob("*.whl"))
     if len(wheels) != 1 or "-py3-none-" not in wheels[0].name:
         sys.exit(f"run.py: {wheels}: there must be one wheel for every Python")
