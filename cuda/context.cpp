@@ -18,15 +18,12 @@ namespace detgemm::cuda {
 namespace {
 
 /// Raises the limits of all kernels of an arithmetic. Some functions come up twice.
-cudaError_t raise_limits(Arithmetic arithmetic) {
+cudaError_t raise_limits(KernelSet set) {
+  const auto arithmetic = static_cast<Arithmetic>(set);
   for (const FamilyRow& row : families()) {
     if (row.arithmetic != arithmetic) continue;
     for (const Decision& d : row.compiled(row.family)) {
-      const Kernel kernel = row.kernel(d);
-      if (kernel.function == nullptr) continue;
-      const cudaError_t error = cudaFuncSetAttribute(
-          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
-      if (error != cudaSuccess) return error;
+      if (const auto e = raise_limit(row.kernel(d)); e != cudaSuccess) return e;
     }
   }
   return cudaSuccess;
@@ -74,24 +71,38 @@ std::uint64_t current_context() {
   return (std::uint64_t{1} << 63) | static_cast<unsigned>(device);
 }
 
-cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
-  using Key = std::pair<std::uint64_t, Arithmetic>;
-  const Key key{context, arithmetic};
+cudaError_t raise_limit(const Kernel& kernel) {
+  if (kernel.function == nullptr) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              kernel.shared_bytes);
+}
+
+cudaError_t prepare_once(std::uint64_t context, KernelSet set, cudaError_t (*raise)(KernelSet)) {
+  using Key = std::pair<std::uint64_t, KernelSet>;
+  const Key key{context, set};
   // No lock is taken while a thread stays with one context.
-  constexpr std::uint64_t kNone = ~std::uint64_t{0};  // the number of no context
-  static thread_local std::array<std::uint64_t, 8> prepared_last{kNone, kNone, kNone, kNone,
-                                                                 kNone, kNone, kNone, kNone};
-  std::uint64_t& last = prepared_last.at(static_cast<std::size_t>(arithmetic));
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};  // the number of no context
+  constexpr auto kSets = static_cast<std::size_t>(KernelSet::count);
+  static thread_local std::array<std::uint64_t, kSets> prepared_last = [] {
+    std::array<std::uint64_t, kSets> none{};
+    none.fill(kNone);
+    return none;
+  }();
+  std::uint64_t& last = prepared_last.at(static_cast<std::size_t>(set));
   if (last == context) return cudaSuccess;
   static std::mutex mutex;
   static std::set<Key> prepared;
   const std::lock_guard lock(mutex);
   if (!prepared.contains(key)) {
-    if (const auto e = raise_limits(arithmetic); e != cudaSuccess) return e;
+    if (const auto e = raise(set); e != cudaSuccess) return e;
     prepared.insert(key);
   }
   last = context;
   return cudaSuccess;
+}
+
+cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
+  return prepare_once(context, static_cast<KernelSet>(arithmetic), raise_limits);
 }
 
 int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue) {

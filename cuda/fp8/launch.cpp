@@ -4,9 +4,6 @@
 #include "cuda/fp8/launch.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <set>
-#include <vector>
 
 #include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
@@ -73,31 +70,25 @@ std::string name(const Fp8Decision& d) {
   return "sm90/fp8/" + sm90::name(t) + (d.swapped ? "/swapped" : "") + join;
 }
 
-cudaError_t prepare_fp8_kernels() {
-  static std::mutex mutex;
-  static std::set<std::uint64_t> prepared;
-  const std::uint64_t context = current_context();
-  const std::lock_guard lock(mutex);
-  if (prepared.contains(context)) return cudaSuccess;
+namespace {
+
+cudaError_t raise_fp8_limits(KernelSet) {
   for (int join = 0; join < sm90::kJoins; ++join) {
     for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
-      const Kernel kernel = sm90::fp8_kernel(static_cast<sm90::Join>(join), static_cast<int>(i));
-      if (kernel.function == nullptr) continue;
-      const cudaError_t error = cudaFuncSetAttribute(
-          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
-      if (error != cudaSuccess) return error;
-    }
-    for (std::size_t i = 0; i < sm90::kFp8Geometries.size(); ++i) {
-      const Kernel kernel =
-          sm90::fp8_group_kernel(static_cast<sm90::Join>(join), static_cast<int>(i));
-      if (kernel.function == nullptr) continue;
-      const cudaError_t error = cudaFuncSetAttribute(
-          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
-      if (error != cudaSuccess) return error;
+      const auto how = static_cast<sm90::Join>(join);
+      const auto geometry = static_cast<int>(i);
+      if (const auto e = raise_limit(sm90::fp8_kernel(how, geometry)); e != cudaSuccess) return e;
+      const auto e = raise_limit(sm90::fp8_group_kernel(how, geometry));
+      if (e != cudaSuccess) return e;
     }
   }
-  prepared.insert(context);
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t prepare_fp8_kernels() {
+  return prepare_once(current_context(), KernelSet::fp8, raise_fp8_limits);
 }
 
 cudaError_t enqueue_fp8(Fp8Decision& d, const Fp8Arguments& p, const LaunchOptions& options) {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
-#include <set>
 
 #include "core/contract/forced_kernel.hpp"
 #include "cuda/context.hpp"
@@ -224,15 +222,11 @@ std::size_t grouped_workspace_bytes(const GroupedSpec& spec, std::int64_t max_m,
   return std::max(bytes, slots * sm90::kGatherSlotBytes);
 }
 
-cudaError_t prepare_group_kernels(Arithmetic arithmetic, bool wgmma) {
-  static std::mutex mutex;
-  static std::set<std::pair<std::uint64_t, Arithmetic>> prepared;
-  const Arithmetic by = multiplies(arithmetic, wgmma);
-  const std::uint64_t context = current_context();
-  const std::lock_guard lock(mutex);
-  if (prepared.contains({context, by})) return cudaSuccess;
+namespace {
+
+cudaError_t raise_group_limits(KernelSet set) {
   std::vector<Kernel> kernels;
-  if (by == Arithmetic::hopper) {
+  if (set == KernelSet::groups_of_hopper) {
     kernels = sm90::grouped_kernels();
   } else {
     for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
@@ -240,12 +234,18 @@ cudaError_t prepare_group_kernels(Arithmetic arithmetic, bool wgmma) {
     }
   }
   for (const Kernel& kernel : kernels) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
-    if (error != cudaSuccess) return error;
+    if (const auto e = raise_limit(kernel); e != cudaSuccess) return e;
   }
-  prepared.insert({context, by});
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t prepare_group_kernels(Arithmetic arithmetic, bool wgmma) {
+  const bool hopper = multiplies(arithmetic, wgmma) == Arithmetic::hopper;
+  return prepare_once(current_context(),
+                      hopper ? KernelSet::groups_of_hopper : KernelSet::groups_of_simt,
+                      raise_group_limits);
 }
 
 namespace {

@@ -43,6 +43,7 @@ class Operand {
     }
   }
   bool many() const { return many_.has_value(); }
+  bool copied() const { return many() ? many_->copied() : one_->copied(); }
 
   detgemm_const_matrix_t matrix{};
   std::int64_t groups = 0;
@@ -203,6 +204,7 @@ Tensor multiply_groups(const Call& call, Tensor out) {
            " rows: both are K and must be equal");
   }
   Problem problem = call.problem;
+  problem.stable = stable_of(problem.stable, a.copied(), b.copied());
   if (g.columns) {  // D^T = B^T A^T: a product of two numbers does not know their order
     std::swap(a.matrix, b.matrix);
     std::swap(a.distance, b.distance);

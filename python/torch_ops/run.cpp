@@ -91,6 +91,12 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
   return key;
 }
 
+std::int64_t stable_of(std::int64_t promised, bool a_copied, bool b_copied) {
+  const bool broken =
+      promised == DETGEMM_STABLE_A ? a_copied : promised == DETGEMM_STABLE_B && b_copied;
+  return broken ? static_cast<std::int64_t>(DETGEMM_STABLE_NONE) : promised;
+}
+
 namespace {
 
 std::size_t scratch_of(const detgemm_plan_t* plan, std::int64_t m) {
@@ -183,6 +189,7 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   const CurrentStream stream(place);
   PlanKey key = key_of(problem, factor.cols, factor.rows, place,
                        addend ? addend->vector().dtype : detgemm_dtype_t{DETGEMM_NONE});
+  key.stable = static_cast<detgemm_stable_t>(stable_of(key.stable, left.copied(), right.copied()));
   key.line_scales = scales != nullptr && key.contract->contract.reduction != DETGEMM_SCALED;
   const Plan plan = plan_of(key);
   const Workspace workspace(plan.get(), left.rows(), place);
@@ -244,7 +251,9 @@ Tensor multiply_batch(const Problem& problem, const Tensor& a, const Tensor& b, 
     check_count(start->count(), "c");
   }
   const CurrentStream stream(place);
-  const Plan plan = plan_of(key_of(problem, right.cols(), left.cols(), place, DETGEMM_NONE));
+  PlanKey key = key_of(problem, right.cols(), left.cols(), place, DETGEMM_NONE);
+  key.stable = static_cast<detgemm_stable_t>(stable_of(key.stable, left.copied(), right.copied()));
+  const Plan plan = plan_of(key);
   const Workspace workspace(plan.get(), left.rows(), place);
   for (std::int64_t i = 0; i < left.count(); ++i) {
     const detgemm_const_matrix_t ai = left.input(i);

@@ -30,6 +30,10 @@ struct Problem {
 PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Place& place,
                detgemm_dtype_t bias);
 
+/// What is left of the promise `stable` of a problem: a copy that the operator makes is written on
+/// the stream just before it is read, whatever the caller says of the tensor that it is made from.
+std::int64_t stable_of(std::int64_t promised, bool a_copied, bool b_copied);
+
 /// Scratch memory of PyTorch's allocator for one run, in the order of the current stream.
 class Workspace {
  public:

@@ -98,6 +98,7 @@ class MatrixOf {
   MatrixOf(const Tensor& tensor, std::string_view name, Copies copies);
 
   const Description& description() const { return description_; }
+  bool copied() const { return static_cast<bool>(copy_); }
   const detgemm_const_matrix_t& input() const { return matrix_; }
   detgemm_matrix_t output() const;
   std::int64_t rows() const { return matrix_.rows; }
@@ -116,6 +117,7 @@ class BatchOf {
   BatchOf(const Tensor& tensor, std::string_view name, Copies copies);
 
   const Description& description() const { return description_; }
+  bool copied() const { return static_cast<bool>(copy_); }
   std::int64_t count() const { return count_; }
   std::int64_t batch_stride() const { return batch_stride_; }
   detgemm_const_matrix_t input(std::int64_t index) const;

@@ -69,6 +69,32 @@ def test_copies_are_made_where_strides_need_them_and_counted():
     assert dt.stats()["copies"] == before + 3
 
 
+def test_a_promise_does_not_cover_a_copy_that_the_operator_makes():
+    """The copy is written on the stream just before it is read: such a call has the plan of one without the promise."""
+    a, b = bits((9, 24), torch.bfloat16), bits((3, 24, 56), torch.bfloat16, 1)
+    many, offs = a.expand(3, 9, 24).contiguous(), torch.tensor([2, 5, 9], dtype=torch.int32)
+
+    def strided(x):
+        wide = torch.zeros(*x.shape[:-1], x.shape[-1] * 2, dtype=x.dtype)
+        wide[..., ::2] = x
+        return wide[..., ::2]
+
+    calls = {
+        "gemm": (lambda x, y, **promise: OPS.gemm(x, y, BF16, **promise), a, b[0]),
+        "grouped_gemm": (lambda x, y, **promise: OPS.grouped_gemm(x, y, offs, BF16, **promise), a, b),
+        "bmm": (lambda x, y, **promise: OPS.bmm(x, y, BF16, alpha=0.5, **promise), many, b),
+    }
+    for name, (call, x, y) in calls.items():
+        expected = call(x, y)
+        made = dt.stats()["made"]
+        assert dt.same_bits(call(strided(x), y, stable=1), expected)
+        assert dt.same_bits(call(x, strided(y), stable=2), expected)
+        assert dt.stats()["made"] == made, f"{name}: a promise about a copy has a plan of its own"
+        assert dt.same_bits(call(x, strided(y), stable=1), expected)
+        assert dt.same_bits(call(strided(x), y, stable=2), expected)
+        assert dt.stats()["made"] == made + 2, f"{name}: the promise about the other operand holds"
+
+
 def test_a_plan_serves_every_m():
     a, b = bits((64, 48), torch.bfloat16), bits((48, 40), torch.bfloat16, 1)
     OPS.gemm(a, b, BF16)

@@ -40,6 +40,15 @@ GemmArguments stacked(const GroupedArguments& p) {
   return g;
 }
 
+/// Whether every tile of D begins where TMA takes it. Along N all do. Where columns of D run along
+/// memory its first row is an inner coordinate: any row in segments, a multiple of the distance and
+/// of a tile's rows elsewhere.
+bool d_begins_suit_tma(const GroupedArguments& p) {
+  if (p.all.n == 1 || p.all.ds.col == 1) return true;
+  return p.kind != GroupKind::m_grouped && inner_begins_at_16(step_of(p.all.ds.row, p.distance.d),
+                                                              p.all.output == DType::fp32 ? 4 : 2);
+}
+
 /// Rows that a group is expected to have.
 std::int64_t average_rows(const GroupedArguments& p) {
   if (p.kind != GroupKind::m_grouped) return p.all.m;
@@ -119,7 +128,7 @@ Fp8Decision choose_fp8_groups(const GroupedArguments& given, const ScalePair& sc
     for (const bool swapped : {false, true}) {
       const Join join = join_of_groups(p, scales, t, swapped);
       if (!has_group_join(i, join)) continue;
-      const bool wants = is_wanted(g, swapped);
+      const bool wants = is_wanted(g, swapped, d_begins_suit_tma(p));
       const double time = predicted_fp8_group_time(
           t, join, p.all, rows, p.groups, p.kind == GroupKind::m_grouped, swapped, options.sms);
       const bool better =
@@ -156,6 +165,7 @@ cudaError_t launch_fp8_groups(const Fp8Decision& d, const GroupedArguments& give
   LaunchShape shape = tile_shape(t, d.raster, q, g, false);
   shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   set_finish(true, g, shape);
+  shape.d_by_tma = shape.d_by_tma && d_begins_suit_tma(p);
   if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();  // as in launch_fp8
   Fp8Shape fp8;
   fp8.leaf_blocks = leaf_blocks_of(g);

@@ -26,9 +26,6 @@ constexpr const char* kNeedsChain = "it computes chains";
 constexpr const char* kNeedsLines =
     "over segments of products it reads A and B through TMA along M and N: op_a is transpose and "
     "op_b none, with lines at multiples of 16 bytes";
-constexpr const char* kNeedsRows =
-    "segments begin at any row, and TMA takes C and D whose columns run along memory only from "
-    "rows at multiples of 16 bytes";
 constexpr const char* kNeedsStack =
     "it reads rows through TMA: A and B need rows of products, and groups, at multiples of 16 "
     "bytes, all arrays extents below 2^30, and segments of products groups of C and D that are a "
@@ -88,13 +85,41 @@ bool maps_d(const GroupedArguments& p) {
          lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
 }
 
+/// Whether every group begins where TMA takes a tile of C or D. Along N all do. Where columns run
+/// along memory the first row of a group is an inner coordinate: any row in segments of rows, a
+/// multiple of the distance in a stack. A map with a matrix per group begins with each of them.
+///
+///   D: N x (2 groups of 132 rows)    | group 0, 264 bytes | group 1 ...    264 is no multiple of
+///   16
+bool begins_suit_tma(const StackedGroups& all, const Strides& s, DType type) {
+  if (all.g.n == 1 || s.col == 1 || all.d_spread) return true;
+  return !all.spread && inner_begins_at_16(all.shape.d_step, type == DType::fp32 ? 4 : 2);
+}
+
+/// How C comes. No map has that of groups which are no stack, or begin where TMA takes no tile.
+RingC ring_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
+  RingC c = ring_c(all.g, p, t);
+  if (!all.d_spread && begins_suit_tma(all, all.g.cs, all.g.c_type)) return c;
+  if (!all.g.continue_from_c) return {};
+  c.copied = true;
+  return c;
+}
+
+/// Whether tiles of D go out through TMA, once they are finished.
+bool d_suits_tma(const StackedGroups& all) {
+  const GemmArguments& g = all.g;
+  return all.d_spread ? all.d_by_map
+                      : lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) &&
+                            begins_suit_tma(all, g.ds, g.output);
+}
+
 /// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
 Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
   const GemmArguments& g = all.g;
-  const RingC c = ring_c(g, p, t);
+  const RingC c = ring_of(all, p, t);
   const bool ring_32 = c.stages > 0 && !c.is_16;
-  const bool by_tma = all.d_spread ? all.d_by_map && suits_chunks(g.epilogue.activation, g.output)
-                                   : lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
+  const bool by_tma =
+      d_suits_tma(all) && (!all.d_spread || suits_chunks(g.epilogue.activation, g.output));
   if ((by_tma && !ring_32) || g.n == 1) return Roles::any;
   return g.ds.col == 1 ? Roles::straight : Roles::any;
 }
@@ -204,10 +229,6 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   }
   const auto by_rows = [&](const Strides& s) { return one.n == 1 || s.col == 1; };
   const bool any_row = by_rows(one.ds) && (!reads_c(one) || by_rows(one.cs));
-  if (by_offsets && !any_row) {
-    all.why_not = kNeedsRows;
-    return all;
-  }
   all.shape.a_step = static_cast<int>(a.step);
   all.shape.a_spread = a_spread ? 1 : 0;
   all.shape.b_step = all.b_count > 1 ? 1 : 0;
@@ -243,7 +264,8 @@ namespace {
 /// end of a group is stored output by output if the weights take the x side: 256x128 took 182 us
 /// for 128 groups against 2048 x 768, where memory takes 102. In batches all groups end
 /// alike, and a cut tile is that of a group smaller than it, or one that may not overlap another.
-/// Where D is spread and has no map all of a tile is stored so, unless its lines run along y. A map
+/// Where D is spread and has no map, or its groups begin where TMA takes no tile, all of a tile is
+/// stored so, unless its lines run along y. A map
 /// with a matrix per group takes every tile of a batch.
 Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
   constexpr int kSizes = 16;
@@ -267,7 +289,8 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
     // The pieces of a tile are staged whether they hold rows or not.
     many.apart = std::max(static_cast<double>(all.average % tokens), tokens / 4.0) / tiles;
   }
-  if (all.d_spread && !all.d_by_map) {
+  const bool begins = begins_suit_tma(all, all.g.ds, all.g.output);
+  if (!begins || (all.d_spread && !all.d_by_map)) {
     const Strides& lines = all.g.ds;
     many.on_x = true;
     many.apart = (swapped ? lines.row : lines.col) == 1 ? 0.0 : tokens;
@@ -275,9 +298,7 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
   // A batch of 24 x 1000 x 777 x 128, whose D has rows at odd addresses, took 39 us with 128x256,
   // 50 with 128x128 and 112 with 64x64.
   const bool lines_along_y = (swapped ? all.g.ds.row : all.g.ds.col) == 1;
-  many.general =
-      !all.spread && !all.d_by_map && lines_along_y &&
-      (all.d_spread || !lines_suit_tma(all.g.d, all.g.ds, all.g.m, all.g.n, all.g.output));
+  many.general = !all.spread && !all.d_by_map && lines_along_y && !d_suits_tma(all);
   if (all.shape.a_spread == 1) {  // boxes are no higher than a group, and each ends with its own
     const double behind = tiles * tokens - average;
     if (!all.shape.overlaps && all.average > tokens) many.missing = behind / tiles;
@@ -379,14 +400,11 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   const Call call{all.g, options, nullptr};
   LaunchShape shape = shape_of(d, p, call);
   GroupedShape groups = all.shape;
-  if (all.d_spread) {  // no map has C of all groups
-    shape.c.copied = all.g.continue_from_c;
-    if (!shape.c.copied) shape.c = {};
-    set_finish(true, all.g, shape);
-    shape.d_by_tma = shape.d_by_tma && all.d_by_map;
-    if (!groups_may_store_twice(arguments)) {
-      shape.x_last = shape.y_last = std::numeric_limits<int>::max();
-    }
+  shape.c = ring_of(all, p, t);
+  set_finish(true, all.g, shape);
+  shape.d_by_tma = shape.d_by_tma && d_suits_tma(all);
+  if (all.d_spread && !groups_may_store_twice(arguments)) {
+    shape.x_last = shape.y_last = std::numeric_limits<int>::max();
   }
   LaunchMaps maps;
   if (all.g.k > 0) {

@@ -15,6 +15,9 @@ namespace detgemm::cuda::sm90 {
 ///
 /// Where groups are segments of products, all of them have the same rows, and the tile of a group
 /// has bounds of k.
+///
+/// Where the offsets have changed since the walk, so that the group has no such tile, there is no
+/// job: one without rows would have a last row of -1.
 template <class T>
 __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const GroupedShape& s,
                                           const LaunchShape& shape,
@@ -31,10 +34,9 @@ __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const Group
   raster.tiles_y = ((shape.swapped ? count : n) + T::kN - 1) / T::kN;
   raster.group = shape.raster.group;
   TileJob job;
+  if (tile.inside >= raster.tiles()) return job;
   job.group = group;
   job.exists = 1;
-  if (tile.inside >= raster.tiles())
-    return job;  // the offsets have changed since: nothing is stored
   int tile_x, tile_y;
   raster.locate(static_cast<int>(tile.inside), tile_x, tile_y);
   if constexpr (T::kByK) {

@@ -120,9 +120,9 @@ cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& c
   LaunchMaps maps;
   if (const auto e = make_maps(d, p, call, shape, &maps); e != cudaSuccess) return e;
   LeafShape leaf = leaf_shape(d, call);
-  // TMA takes a box of C only from a multiple of 16 bytes, and the last tile may begin at any
-  // column.
-  const bool at_chunks = shape.y_last == std::numeric_limits<int>::max() || shape.y_last % 4 == 0;
+  // The last tile may begin at any column.
+  const bool at_chunks =
+      shape.y_last == std::numeric_limits<int>::max() || inner_begins_at_16(shape.y_last, 4);
   leaf.c_by_tma =
       leaf.from_c && takes_c_by_tma(t, call.g.output) && at_chunks && c_suits_tma(call.g, p);
   if (leaf.c_by_tma) {

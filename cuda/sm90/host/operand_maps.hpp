@@ -19,6 +19,13 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
                             CUtensorMap* map, std::int64_t groups = 0, std::int64_t distance = 0);
 
+/// Whether boxes may begin at every multiple of `step` elements along a map's contiguous direction:
+/// TMA takes them at multiples of 16 bytes there, from operands, C and D alike. Elsewhere a load
+/// ends in an illegal instruction, and a store too. What begins at any element has a step of 1.
+constexpr bool inner_begins_at_16(std::int64_t step, std::int64_t element_bytes) {
+  return step * element_bytes % 16 == 0;
+}
+
 /// Whether TMA takes an m x n array of C or D: lines along its contiguous direction that begin at
 /// multiples of 16 bytes and consist of whole chunks of 16 bytes. (At a ragged end TMA also writes
 /// the rest of the last chunk, as seen on an H200.)

@@ -66,6 +66,12 @@ __device__ __forceinline__ bool arrives_last(std::uint64_t* word, std::uint64_t 
   }
 }
 
+/// One thread arrives for its CTA, between two fences: the barrier orders the stores of the others
+/// before the first fence, which releases them with the count, and the second one acquires those of
+/// the other CTAs for all threads behind the barrier that follows.
+///
+///   all:  store slice | bar |                                    | bar | load slices
+///   one:  store slice | bar | fence -> count -> fence -> last?   | bar | load slices
 template <class T>
 __device__ __forceinline__ bool combine_in_workspace(const LeafShape& leaf,
                                                      const LeafShared<T>& shared, int tile,
@@ -75,18 +81,17 @@ __device__ __forceinline__ bool combine_in_workspace(const LeafShape& leaf,
   for_pieces<T>(group, sum, [&](int at, const float* d) {
     __stcg(reinterpret_cast<float4*>(mine + at), to_piece(d));
   });
-  __threadfence();
   constexpr int kThreads = T::kGroups * 128;
   const std::uint32_t word = shared.arrived + 8;
   ptx::bar_sync(kPartsBarrier, kThreads);
   if (threadIdx.x == 128) {
+    __threadfence();
     const std::uint32_t last = arrives_last(leaf.arrived + tile, leaf.launch, leaf.parts) ? 1 : 0;
     __threadfence();
     ptx::st_shared_u32(word, last);
   }
   ptx::bar_sync(kPartsBarrier, kThreads);
   if (ptx::ld_shared_u32(word) == 0) return false;
-  __threadfence();
   for_pieces<T>(group, sum, [&](int at, float* d) {
     from_piece(d, sum_of_parts(leaf, [&](int i) {
                  return __ldcg(reinterpret_cast<const float4*>(

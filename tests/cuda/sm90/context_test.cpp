@@ -5,10 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 #include <thread>
 
 #include "cuda/families.hpp"
+#include "cuda/fp8/launch.hpp"
+#include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
@@ -78,6 +81,35 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
     }
   }
   EXPECT_EQ(portable.size(), compiled);
+}
+
+/// Kernels over groups and of e4m3 likewise: once per context, and a failure is not remembered.
+TEST(CudaContext, GroupsAndE4m3ArePreparedOncePerContext) {
+  const auto groups = [] { return prepare_group_kernels(Arithmetic::hopper, true); };
+  const auto of_simt = [] { return prepare_group_kernels(Arithmetic::ieee_fma, true); };
+  for (const auto& prepare :
+       {std::function<cudaError_t()>(groups), std::function<cudaError_t()>(of_simt),
+        std::function<cudaError_t()>(prepare_fp8_kernels)}) {
+    Recorded& r = record();
+    const std::uint64_t first = fresh_context(), second = fresh_context();
+    r.context = first;
+    r.fail_raise = true;
+    EXPECT_EQ(prepare(), cudaErrorInvalidValue);
+    r.fail_raise = false;
+    EXPECT_EQ(prepare(), cudaSuccess);
+    EXPECT_FALSE(r.raised.empty());
+    r.raised.clear();
+    r.context = second;
+    EXPECT_EQ(prepare(), cudaSuccess);
+    EXPECT_FALSE(r.raised.empty());
+    r.raised.clear();
+    for (const std::uint64_t context : {second, first, second}) {
+      r.context = context;
+      EXPECT_EQ(prepare(), cudaSuccess);
+      std::thread([&] { EXPECT_EQ(prepare(), cudaSuccess); }).join();
+    }
+    EXPECT_TRUE(r.raised.empty()) << "both contexts were prepared already";
+  }
 }
 
 TEST(CudaContext, AFailureOfPreparingIsReturnedAndNotRemembered) {

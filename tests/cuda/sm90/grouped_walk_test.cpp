@@ -267,6 +267,32 @@ TEST(GroupedWalk, GarbageStaysInsideOfTheArrays) {
   }
 }
 
+/// Offsets that change between the walk and the job: a group has fewer rows than when the tile was
+/// found. A job without rows would end at row 0, and what is clamped to its last row at row -1.
+TEST(GroupedWalk, ATileThatItsGroupNoLongerHasIsNoJob) {
+  Random random(8);
+  int jobs = 0, none = 0;
+  for (int problem = 0; problem < 400; ++problem) {
+    const GroupKind kind = problem % 2 == 0 ? GroupKind::m_grouped : GroupKind::m_masked;
+    Walked w = drawn(random, kind, 1 + random.below(4), 300);
+    w.p.offset_type = OffsetType::i64;
+    std::int64_t end = 0;
+    for (std::int64_t g = 0; g < w.p.groups; ++g) {
+      end = (kind == GroupKind::m_grouped ? end : 0) + random.below(2) * 70;
+      w.offsets.push_back(end);
+    }
+    w.p.offsets = w.offsets.data();
+    const cuda::grouped::GroupTile found{random.below(w.p.groups), random.below(12)};
+    const TileJob job = job_of<SmallTile>(w.p, w.s, w.shape, found);
+    ++(job.exists != 0 ? jobs : none);
+    if (job.exists == 0) continue;
+    EXPECT_GT(job.x_end, job.x);
+    EXPECT_GT(job.y_end, job.y);
+  }
+  EXPECT_GT(jobs, 50);
+  EXPECT_GT(none, 50);
+}
+
 TEST(GroupedWalk, SegmentsOfProductsAreBoundsOfAllTilesOfTheirGroup) {
   Random random(7);
   for (const bool garbage : {false, true}) {
