@@ -56,12 +56,12 @@ try() {
   cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/detgemm-fresh.crt"
   mount --bind /dev "$root/dev"
   mount -t proc proc "$root/proc"
-  git clone --quiet --no-hardlinks "$source" "$root/root/detgemm"
+  git clone --quiet --no-hardlinks "$source" "$root/srv/detgemm"
   chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
     PIP_CERT=/etc/ssl/certs/detgemm-fresh.crt ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE} \
-    bash -c "cd /root/detgemm && echo '== $first' && $first && echo '== $second' && $second" </dev/null >>"$log" 2>&1 || code=$?
+    bash -c "cd /srv/detgemm && echo '== $first' && $first && echo '== $second' && $second" </dev/null >>"$log" 2>&1 || code=$?
   unmount "$root"
-  local said build=$root/root/detgemm/build/host again
+  local said build=$root/srv/detgemm/build/host again
   said=$(grep -oE '^detgemm: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$log" | tail -n 1)
   again=$(twice "$build")
   echo "$release, $order: exit status $code, ${said:-no test ran}, $(wc -w <<<"$again") objects compiled twice"

@@ -59,7 +59,7 @@ class DetgemmConfig(QuantizationConfig):
     def get_quant_method(self, layer, prefix):
         if not self.checked:
             from vllm.config import get_current_vllm_config
-            settings.check(get_current_vllm_config())
+            settings.check(get_current_vllm_config(), current_platform.is_cuda())
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             return DetgemmLinearMethod(self)

@@ -26,7 +26,15 @@ def choose_invariant_mode(environment, on_gpu):
     environment[MODE] = "1"
 
 
-def refusals(config):
+def of_attention(head_size, backend):
+    """FlashAttention 3 takes another tile of keys for a single query unless a head has 65 to 128 elements, so a decoded
+    token has other bits than a prefilled one: seen with 64 on an H100 (docs/vllm.md)."""
+    if backend in (None, "FLASH_ATTN") and not 64 < head_size <= 128:
+        yield (f"the model's heads have {head_size} elements and the attention backend is {backend or 'automatic'}: FLASH_ATTN "
+               "gives a decoded token other bits than a prefilled one there; set attention_backend to TRITON_ATTN")
+
+
+def refusals(config, on_gpu):
     """A sentence for each setting that is refused. config: vLLM's VllmConfig."""
     parallel, model, cache = config.parallel_config, config.model_config, config.cache_config
     if parallel.tensor_parallel_size != 1:
@@ -51,6 +59,9 @@ def refusals(config):
                 yield f"the model has recurrent layers ({name} in its config.json): their scan depends on how tokens are cut"
         if getattr(model, "head_dtype", model.dtype) not in (model.dtype, _float32()):
             yield f"head_dtype is {model.head_dtype}: it must be the model's type or float32"
+        if on_gpu:
+            backend = getattr(config.attention_config, "backend", None)
+            yield from of_attention(model.get_head_size(), getattr(backend, "name", backend))
 
 
 def _float32():
@@ -58,9 +69,9 @@ def _float32():
     return torch.float32
 
 
-def check(config):
+def check(config, on_gpu):
     """Raises ValueError with all refusals, before a weight is loaded."""
-    found = list(refusals(config))
+    found = list(refusals(config, on_gpu))
     if found:
         raise ValueError("detgemm: vLLM cannot keep the promise with these settings: " + "; ".join(found))
 
