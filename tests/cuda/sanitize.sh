@@ -21,6 +21,7 @@ if [ ! -x "$sanitizer" ]; then
 fi
 
 sweep="$build/tests/cuda/detgemm_cuda_sweep"
+grouped_sweep="$build/tests/cuda/detgemm_cuda_grouped_sweep"
 device="$build/tests/cuda/detgemm_cuda_device"
 command="$build/core/cli/detgemm"
 [ -x "$command" ] || command="$build/bin/detgemm" # a build with the Python package
@@ -55,6 +56,10 @@ run() {
 
 for tool in "${tools[@]}"; do
   run "$tool" sweep "$sweep" --outputs 1e6 --largest 3e6 --seconds 200 --seed 11
+  run "$tool" grouped "$grouped_sweep" --outputs 1e7 --seconds 100 --seed 11
+  run "$tool" grouped-fp8 "$grouped_sweep" --arithmetic fp8 --outputs 5e6 --seconds 100 --seed 11
+  run "$tool" offsets "$build/tests/cuda/detgemm_cuda_grouped" \
+    "--gtest_filter=GroupedDevice.*Offsets*:GroupedDevice.GarbageInOffsets*"
   run "$tool" device "$device" "--gtest_filter=Place.*:Concurrency.TwoStreamsAtOnce"
   run "$tool" conform "$command" conform --backend cuda --quick --threads 4 \
     --contract "hopper/bf16/chain->bf16" --contract "hopper/fp16/chain->fp32"

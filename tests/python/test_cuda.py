@@ -168,6 +168,31 @@ def test_the_switch_covers_compiled_graphs_and_out_types():
     assert added is None or dt.same_bits(added, OPS.gemm(a, b, "hopper/bf16/chain->fp32", c, beta=1.0))
 
 
+E4M3 = "hopper/e4m3/chain->bf16"
+
+
+def test_segments_of_columns_may_end_anywhere():
+    """D has columns along memory, and a segment begins at row 100, which is 200 bytes: no multiple of 16."""
+    for contract, dtype in ((BF16, torch.bfloat16), (E4M3, torch.float8_e4m3fn)):
+        a = torch.randn(2, 64, 128, generator=torch.Generator().manual_seed(0)).to(dtype)
+        b = torch.randn(256, 128, generator=torch.Generator().manual_seed(1)).to(dtype)
+        for ends in ([100, 256], [1, 255], [64, 256]):
+            offs = torch.tensor(ends, dtype=torch.int32)
+            there = dt.grouped_gemm(a.cuda(), b.cuda().t(), offs.cuda(), contract)
+            torch.cuda.synchronize()
+            assert dt.same_bits(there.cpu(), dt.grouped_gemm(a, b.t(), offs, contract))
+
+
+def test_groups_of_columns_may_lie_side_by_side():
+    """Group 1 begins at row 132 of memory, which is 264 bytes: no multiple of 16."""
+    for rows in (132, 131, 136):
+        a, b = bits((2, rows, 64), torch.bfloat16, 0), bits((2, 64, 64), torch.bfloat16, 1)
+        out = torch.empty(64, 2, rows, dtype=torch.bfloat16, device="cuda").permute(1, 2, 0)
+        OPS.grouped_gemm.out(a.cuda(), b.cuda(), None, BF16, out=out)
+        torch.cuda.synchronize()
+        assert dt.same_bits(out.cpu().contiguous(), dt.grouped_gemm(a, b, None, BF16))
+
+
 def test_the_reference_is_not_tried_silently():
     a, b = problem()
     with pytest.raises(RuntimeError, match='backend is "reference", which works with memory of kind host: a is on cuda:0'):

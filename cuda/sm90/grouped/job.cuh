@@ -16,8 +16,10 @@ namespace detgemm::cuda::sm90 {
 /// Where groups are segments of products, all of them have the same rows, and the tile of a group
 /// has bounds of k.
 ///
-/// Where the offsets have changed since the walk, so that the group has no such tile, there is no
-/// job: one without rows would have a last row of -1.
+/// Where the offsets have changed since the walk, so that the group has no such tile, the job lies
+/// behind a single row and column, and stores nothing. What is clamped to the last of them then
+/// reads the first, and TMA is asked for rows at multiples of 16 bytes. (Not to hand it out took
+/// registers: the largest tile spilled 48 bytes.)
 template <class T>
 __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const GroupedShape& s,
                                           const LaunchShape& shape,
@@ -34,9 +36,13 @@ __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const Group
   raster.tiles_y = ((shape.swapped ? count : n) + T::kN - 1) / T::kN;
   raster.group = shape.raster.group;
   TileJob job;
-  if (tile.inside >= raster.tiles()) return job;
   job.group = group;
   job.exists = 1;
+  if (tile.inside >= raster.tiles()) {
+    job.x = job.y = 64;
+    job.x_end = job.y_end = 1;
+    return job;
+  }
   int tile_x, tile_y;
   raster.locate(static_cast<int>(tile.inside), tile_x, tile_y);
   if constexpr (T::kByK) {

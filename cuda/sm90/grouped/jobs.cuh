@@ -79,15 +79,10 @@ __device__ __forceinline__ void hand_out_jobs(const SharedLayout<T>& shared,
   for (std::int64_t tile = blockIdx.x;; tile += gridDim.x) {
     grouped::GroupTile found;
     const bool exists = walk.find(tile, found);
-    int puts = 0;
-    if (threadIdx.x % 32 == 0) {
-      const TileJob job = exists ? job_of<T>(p, s, shape, found) : TileJob{};
-      puts = job.exists != 0 || !exists ? 1 : 0;
-      if (puts != 0) ring.put(job);
-    }
-    puts = __shfl_sync(0xffffffffU, puts, 0);
+    if (threadIdx.x % 32 == 0) ring.put(exists ? job_of<T>(p, s, shape, found) : TileJob{});
+    __syncwarp();
     if (!exists) return;
-    if (puts != 0) ring.cursor.advance();
+    ring.cursor.advance();
   }
 }
 

@@ -10,12 +10,14 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <future>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "detgemm/cuda.hpp"
 #include "tests/cuda/device/own_stream.hpp"
@@ -294,6 +296,78 @@ TEST(GroupedDevice, GarbageInOffsetsTouchesNothingOutside) {
           }
         }
       }
+    }
+  }
+}
+
+/// Offsets that change while a kernel runs: copies on another stream, and a thread of the host that
+/// writes offsets in managed memory, where a device allows that during a kernel. Tiles may be
+/// wrong, but nothing outside of the arrays is read or written: the bias is an allocation by
+/// itself, so that memcheck sees the element before it.
+TEST(GroupedDevice, OffsetsThatChangeDuringARunTouchNothingOutside) {
+  int device = 0, concurrent = 0;
+  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+            cudaSuccess);
+  constexpr std::int32_t kTurns[2][Job::kGroups] = {{75, 150, 225, 300}, {0, 0, 0, 1}};
+  for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked}) {
+    for (const bool managed : {false, true}) {
+      if (managed && concurrent == 0) continue;
+      Job job("hopper/bf16/chain->fp32", kind);
+      job.spec.gemm.bias = DType::fp32;
+      void *bias = nullptr, *source = nullptr, *offsets = nullptr;
+      ASSERT_EQ(cudaMalloc(&bias, Job::kN * sizeof(float)), cudaSuccess);
+      ASSERT_EQ(cudaMemset(bias, 0, Job::kN * sizeof(float)), cudaSuccess);
+      ASSERT_EQ(cudaMallocHost(&source, sizeof kTurns), cudaSuccess);
+      std::memcpy(source, kTurns, sizeof kTurns);
+      ASSERT_EQ(cudaMallocManaged(&offsets, sizeof kTurns[0]), cudaSuccess);
+      std::memcpy(offsets, kTurns[0], sizeof kTurns[0]);
+      job.x.arrays.bias = {bias, Job::kN, DType::fp32};  // shared by all groups
+      job.put({75, 150, 225, 300});
+      void* const read = managed ? offsets : job.offsets.at();
+      job.x.offsets.data = read;
+      std::memset(job.d.host(), 0x11, job.d.bytes());
+      job.d.upload();
+      std::vector<std::string> variants = cuda_backend().grouped_variants(job.spec);
+      const OwnStream stream, other;
+      std::atomic<bool> ends = false;
+      std::thread flips([&] {
+        if (!managed) return;
+        auto* to = static_cast<volatile std::int32_t*>(offsets);
+        for (std::size_t turn = 0; !ends; ++turn) {
+          for (std::int64_t g = 0; g < Job::kGroups; ++g) to[g] = kTurns[turn % 2][g];
+        }
+      });
+      for (const std::string& variant : variants) {
+        PlanOptions options;
+        options.variant = variant;
+        const auto plan = ok(GroupedPlan::create(cuda_backend(), job.spec, options));
+        const Scratch scratch(job.device, ok(plan.workspace_bytes(job.m)));
+        for (std::size_t turn = 0; turn < 20; ++turn) {
+          const Status ran = plan.run(stream, job.x, scratch.get());
+          if (ran.code() == Errc::unsupported) break;
+          EXPECT_TRUE(ran.ok()) << ran.message();
+          for (std::size_t i = 0; !managed && i < 4; ++i) {
+            const auto* from = static_cast<const char*>(source) + i % 2 * sizeof kTurns[0];
+            EXPECT_EQ(
+                cudaMemcpyAsync(read, from, sizeof kTurns[0], cudaMemcpyHostToDevice, other.get()),
+                cudaSuccess);
+          }
+        }
+        stream.wait();
+        other.wait();
+      }
+      ends = true;
+      flips.join();
+      job.d.download();
+      const std::vector<std::byte>& after = job.d.image();
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        if (i >= Array::kMargin / 2 && i < Array::kMargin / 2 + job.d.bytes()) continue;
+        ASSERT_EQ(after[i], std::byte{0x3c}) << name(kind) << " byte " << i;
+      }
+      cudaFree(bias);
+      cudaFreeHost(source);
+      cudaFree(offsets);
     }
   }
 }

@@ -464,40 +464,6 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
   }
 }
 
-/// Columns of D and C along memory, whose first row in a group is an inner coordinate of TMA.
-TEST(Grouped, ColumnsGoThroughTmaWhereEveryGroupBeginsAt16Bytes) {
-  struct Row {
-    GroupKind kind;
-    std::int64_t m;  ///< rows of a group that lie side by side: the distance of groups too
-    bool beta, by_tma;
-  };
-  for (const Row& row :
-       {Row{GroupKind::k_grouped, 132, false, false}, Row{GroupKind::k_grouped, 132, true, false},
-        Row{GroupKind::k_grouped, 136, false, true}, Row{GroupKind::k_grouped, 136, true, true},
-        Row{GroupKind::m_masked, 132, true, false}, Row{GroupKind::batched, 132, true, false},
-        Row{GroupKind::batched, 136, true, true}, Row{GroupKind::m_grouped, 136, false, false},
-        Row{GroupKind::m_grouped, 136, true, false}}) {
-    Recorded& r = record();
-    const bool by_k = row.kind == GroupKind::k_grouped;
-    GroupedArguments p = groups_of(row.kind, 2, row.m, 512, 256, by_k);
-    if (by_k) p.all.as = {1, 136};
-    if (by_k) p.all.m = row.m;
-    const bool segments = row.kind == GroupKind::m_grouped;
-    p.all.ds = p.all.cs = {1, segments ? row.m : 2 * row.m};
-    p.distance.d = p.distance.c = segments ? 0 : row.m;
-    if (row.beta) {
-      p.all.c = reinterpret_cast<const void*>(std::int64_t{1} << 40), p.all.c_type = kBf16;
-      p.all.epilogue.beta = 1;
-    }
-    const RanGroups ran = run_groups(p);
-    ASSERT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
-    EXPECT_EQ(ran.error, cudaSuccess);
-    EXPECT_EQ(r.shape.d_by_tma, row.by_tma) << ran.name << " " << row.m;
-    EXPECT_EQ(r.shape.c.stages > 0, row.by_tma && row.beta) << ran.name;
-    EXPECT_EQ(r.maps.size(), 2U + (row.by_tma ? 1 : 0) + (row.by_tma && row.beta ? 1 : 0));
-  }
-}
-
 TEST(Grouped, TreesWaitInTheWorkspaceOfGather) {
   GroupedSpec spec;
   spec.kind = GroupKind::m_grouped;

@@ -268,8 +268,8 @@ TEST(GroupedWalk, GarbageStaysInsideOfTheArrays) {
 }
 
 /// Offsets that change between the walk and the job: a group has fewer rows than when the tile was
-/// found. A job without rows would end at row 0, and what is clamped to its last row at row -1.
-TEST(GroupedWalk, ATileThatItsGroupNoLongerHasIsNoJob) {
+/// found. A job that ends at row 0 would clamp what it reads to row -1.
+TEST(GroupedWalk, ATileThatItsGroupNoLongerHasStoresNothingAndReadsTheFirstRow) {
   Random random(8);
   int jobs = 0, none = 0;
   for (int problem = 0; problem < 400; ++problem) {
@@ -284,10 +284,15 @@ TEST(GroupedWalk, ATileThatItsGroupNoLongerHasIsNoJob) {
     w.p.offsets = w.offsets.data();
     const cuda::grouped::GroupTile found{random.below(w.p.groups), random.below(12)};
     const TileJob job = job_of<SmallTile>(w.p, w.s, w.shape, found);
-    ++(job.exists != 0 ? jobs : none);
-    if (job.exists == 0) continue;
-    EXPECT_GT(job.x_end, job.x);
-    EXPECT_GT(job.y_end, job.y);
+    EXPECT_GT(job.x_end, 0);
+    EXPECT_GT(job.y_end, 0);
+    EXPECT_EQ(job.exists, 1);
+    const bool stores = job.x < job.x_end && job.y < job.y_end;
+    ++(stores ? jobs : none);
+    if (stores) continue;
+    EXPECT_TRUE(job.x_end == 1 && job.y_end == 1);
+    EXPECT_TRUE(job.x % 64 == 0 && job.y % 64 == 0 && job.x > 0 && job.y > 0);
+    EXPECT_TRUE(job.x_from == 0 && job.y_from == 0 && job.k_end == job.k_begin);
   }
   EXPECT_GT(jobs, 50);
   EXPECT_GT(none, 50);

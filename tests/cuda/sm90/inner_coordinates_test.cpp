@@ -392,5 +392,50 @@ TEST(InnerCoordinates, OfGroupsOfE4m3AreMultiplesOf16Bytes) {
   }
 }
 
+/// What TMA moves where columns of D and C lie along memory, groups side by side: `m` rows of each.
+TEST(InnerCoordinates, DecideWhatTmaMoves) {
+  struct Row {
+    GroupKind kind;
+    std::int64_t m;
+    bool beta, by_tma;
+  };
+  for (const Row& row :
+       {Row{GroupKind::k_grouped, 132, false, false}, Row{GroupKind::k_grouped, 132, true, false},
+        Row{GroupKind::k_grouped, 136, false, true}, Row{GroupKind::k_grouped, 136, true, true},
+        Row{GroupKind::m_masked, 132, true, false}, Row{GroupKind::batched, 132, true, false},
+        Row{GroupKind::batched, 136, true, true}, Row{GroupKind::m_grouped, 136, false, false},
+        Row{GroupKind::m_grouped, 136, true, false}}) {
+    GroupedArguments p;
+    GemmArguments& g = p.all;
+    p.kind = row.kind;
+    p.groups = 2;
+    p.a_bytes = p.d_bytes = p.c_bytes = 2;
+    p.offsets = row.kind == GroupKind::batched ? nullptr : at(5);
+    g.output = g.c_type = DType::bf16;
+    g.m = row.m, g.n = 512, g.k = 256;
+    g.a = at(1), g.b = at(2), g.d = at(3), g.c = at(4);
+    g.epilogue.alpha = 1;
+    g.epilogue.beta = row.beta ? 1.0F : 0.0F;
+    const bool by_k = row.kind == GroupKind::k_grouped;
+    const bool segments = row.kind == GroupKind::m_grouped;
+    g.as = by_k ? Strides{1, 136} : Strides{256, 1};
+    g.bs = by_k ? Strides{512, 1} : Strides{1, 256};
+    if (!by_k) p.distance.b = 512 * 256;
+    if (!by_k && !segments) p.distance.a = row.m * 256;
+    g.ds = g.cs = {1, segments ? row.m : 2 * row.m};
+    p.distance.d = p.distance.c = segments ? 0 : row.m;
+    LaunchOptions options;
+    options.sms = 132;
+    auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, options, nullptr);
+    ASSERT_TRUE(d && d->way == GroupWay::tiles) << kind_of(p);
+    Recorded& r = record();
+    ASSERT_EQ(enqueue_groups(*d, p, Arithmetic::hopper, DType::bf16, options, nullptr),
+              cudaSuccess);
+    EXPECT_EQ(r.shape.d_by_tma, row.by_tma) << kind_of(p) << " " << row.m;
+    EXPECT_EQ(r.shape.c.stages > 0, row.by_tma && row.beta) << kind_of(p) << " " << row.m;
+    EXPECT_EQ(r.maps.size(), 2U + (row.by_tma ? 1 : 0) + (row.by_tma && row.beta ? 1 : 0));
+  }
+}
+
 }  // namespace
 }  // namespace detgemm::test
