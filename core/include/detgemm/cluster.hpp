@@ -127,7 +127,8 @@ DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
 
 /// How ranks work together. The same on all of them.
 struct Options {
-  /// How long `create` and host transports wait for the other ranks; 0: for ever.
+  /// How long `create` and host transports wait for the other ranks; 0: for ever. More than a
+  /// hundred years is a hundred years.
   std::chrono::milliseconds patience{30'000};
   /// Compare m and the plan of every call between the ranks before anything is sent (which of the
   /// communicator's plans it is, in the order in which all ranks made them): one round trip of a

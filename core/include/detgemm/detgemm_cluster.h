@@ -80,7 +80,7 @@ typedef struct detgemm_communicator_t detgemm_communicator_t;
 typedef struct detgemm_communicator_options_t {
   uint32_t struct_size;
   int32_t check_calls; /* 0 (default) or 1: compare every call between the ranks */
-  int64_t patience_ms; /* 30000; how long ranks are waited for; 0: for ever */
+  int64_t patience_ms; /* 30000; how long ranks are waited for; 0: for ever; at most a hundred years */
   /* Of the memory that a rank lets the others of its host read and write, for the algorithms of
    * windows; 0 (default): none. */
   uint64_t window_bytes;
