@@ -153,7 +153,7 @@ Status Join::plan_peers(const Backend& backend) {
 
 Algorithm Join::by_device(std::int64_t m) const {
   if (algorithm_ != Algorithm::automatic) return algorithm_;
-  if (output_ == Placement::rows) return Algorithm::two_shot;
+  if (output_ == Placement::rows || !state().one_shot_by_default) return Algorithm::two_shot;
   const Algorithm chosen = choose_by_peers(m, spec().n, ranks(), device_layout_->nodes.size());
   return m <= device_layout_->rows(chosen) ? chosen : Algorithm::two_shot;
 }
