@@ -16,9 +16,10 @@ enum class BlasOp : int { none, transpose, unknown };
 /// Element types as far as they have a contract.
 enum class BlasType : int { bf16, fp16, fp32, other };
 
-/// What a compute type allows: fp32 sums of products of whole inputs; the same of inputs that may
-/// lose bits; fp16 sums; or something else (fp64, integers).
-enum class BlasCompute : int { fp32, fp32_of_fewer_bits, fp16, other };
+/// What a compute type allows: fp32 sums of products of whole inputs, unless the handle's math mode
+/// lets them lose bits; the same whatever the mode is; of inputs that may lose bits; fp16 sums; or
+/// something else (fp64, integers).
+enum class BlasCompute : int { fp32, fp32_always, fp32_of_fewer_bits, fp16, other };
 
 /// The handle's answers.
 struct HandleState {

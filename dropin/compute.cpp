@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -157,7 +158,25 @@ void count_taken(const char* function, const Product& p, const PlanEntry& plan,
          Fate::taken});
 }
 
-Outcome run(const char* function, const Product& p) {
+/// Empty, or why a contract has no product with such a number.
+std::string not_finite(const char* what, float value) {
+  if (std::isfinite(value)) return {};
+  return std::string(what) + " is " +
+         (std::isnan(value) ? "NaN"
+          : value > 0       ? "Inf"
+                            : "-Inf") +
+         ": contracts take finite numbers";
+}
+
+/// As a BLAS means alpha = 0: A and B are not read, whatever they hold. It is the contract's
+/// product with K = 0, D = act(beta * C + bias).
+Product without_factors(Product p) {
+  p.a.cols = p.b.rows = 0;
+  return p;
+}
+
+Outcome run(const char* function, const Product& call) {
+  const Product& p = call.alpha == 0.0F ? without_factors(call) : call;
   // As the vendor does: there is nothing to write, so nothing else is looked at.
   if (p.d.rows == 0 || p.d.cols == 0 || p.batch == 0) {
     count({function,
@@ -172,6 +191,8 @@ Outcome run(const char* function, const Product& p) {
            Fate::taken});
     return {};
   }
+  if (auto why = not_finite("alpha", p.alpha); !why.empty()) return passed(std::move(why));
+  if (auto why = not_finite("beta", p.beta); !why.empty()) return passed(std::move(why));
   Prepared ready;
   Contract contract;
   if (Outcome o = prepare(p, ready, contract); o.fate != Fate::taken) return o;
@@ -203,7 +224,7 @@ Outcome run(const char* function, const Product& p) {
     if (i == 0 && s.code() != Errc::internal) return passed(s.message());
     return {Fate::failed, s.message()};
   }
-  count_taken(function, p, *ready.entry, info.kernel);
+  count_taken(function, call, *ready.entry, info.kernel);
   return {};
 }
 

@@ -83,7 +83,10 @@ class DriverAccess final : public DeviceAccess {
     if (const int error = capturing_(stream.handle, &capturing); error != 0) {
       return failed(names_.capturing, error);
     }
-    if (capturing != 0) return unsupported("the stream is being captured and cannot be waited for");
+    if (capturing != 0)
+      return unsupported(
+          "the stream is being captured and cannot be waited for: every replay of the graph runs "
+          "the vendor's kernel and is counted here once");
     using Copy = int (*)(void*, const void*, std::size_t, void*);
     using CopyKind = int (*)(void*, const void*, std::size_t, int, void*);
     constexpr int kToHost = 2;

@@ -35,7 +35,9 @@ std::optional<Kind> kind_of(BlasType a, BlasType b, BlasType d, BlasCompute comp
   }
   if (a == BlasType::bf16) return Kind::bf16;
   if (a == BlasType::fp16) return Kind::fp16;
-  return fewer_bits || compute == BlasCompute::fp32_of_fewer_bits ? Kind::tf32 : Kind::fp32;
+  const bool fewer = compute == BlasCompute::fp32_of_fewer_bits ||
+                     (fewer_bits && compute != BlasCompute::fp32_always);
+  return fewer ? Kind::tf32 : Kind::fp32;
 }
 
 Status read_scalar(const void* at, bool fp16, bool on_device, void* stream, float& out) {

@@ -19,12 +19,18 @@
 
 #include "detgemm/runtime.hpp"
 #include "dropin/counts.hpp"
+#include "dropin/vendor.hpp"
 
 namespace detgemm::dropin {
 namespace {
 
 /// The backend that was found and can compute, under the policy of now.
 std::atomic<const Backend*> chosen{nullptr};
+
+/// Around the reference's start. `started`: this process, or a parent of it, has done so.
+std::mutex starting;
+std::atomic<bool> started{false};
+std::atomic<bool> forked_after_start{false};
 
 Policy& current() {
   // Never destroyed: a program may multiply in its own destructors.
@@ -63,18 +69,33 @@ void handle_signal() {
   sigaction(SIGUSR1, &action, nullptr);
 }
 
+/// In the order in which a thread takes them: what loads the vendor's library may multiply.
 void before_fork() {
+  lock_vendor();
+  starting.lock();
+  lock_handles();
   lock_plans();
   lock_counts();
 }
-void in_parent() {
+void unlock_after_fork() {
   unlock_counts();
   unlock_plans();
+  unlock_handles();
+  starting.unlock();
 }
-/// A child counts its own calls; those before the fork are its parent's.
+void in_parent() {
+  unlock_after_fork();
+  unlock_vendor();
+}
+/// A child counts its own calls; those before the fork are its parent's. The threads of a reference
+/// that has been started are not there.
 void in_child() {
   forget_counts();
-  in_parent();
+  if (started) forked_after_start = true;
+  const Backend* const known = chosen;
+  if (known != nullptr && known->device().kind() == DeviceKind::host) chosen = nullptr;
+  unlock_after_fork();
+  renew_vendor();
 }
 
 __attribute__((constructor)) void load() {
@@ -125,8 +146,12 @@ Result<const Backend*> backend() {
   }
   // The reference runs on Kokkos, which the program under us may have started itself. It is never
   // stopped: nobody knows which destructor of the program multiplies last.
-  static std::mutex starting;
-  static bool started = false;
+  if (forked_after_start) {
+    return Status{
+        Errc::unavailable,
+        "this process was forked after its parent had multiplied on the reference, whose "
+        "threads no child has: fork before the first product, or start the child by exec"};
+  }
   const std::lock_guard lock(starting);
   if (!started && !(*found)->available()) {
     auto runtime = Runtime::start();

@@ -28,6 +28,11 @@ void forget_plans() noexcept;
 void lock_plans() noexcept;
 void unlock_plans() noexcept;
 
+/// The same for what a stand-in remembers of the vendor's handles or descriptions; defined by each
+/// stand-in.
+void lock_handles() noexcept;
+void unlock_handles() noexcept;
+
 /// The backend that the stand-in's vendor means where the file names none: "cuda" or "hip".
 extern const char* const kVendorBackend;
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -90,6 +91,12 @@ void* vendor_symbol(Library library, const char* name) noexcept try {
 } catch (...) {
   return nullptr;
 }
+
+void lock_vendor() noexcept { finding.lock(); }
+void unlock_vendor() noexcept { finding.unlock(); }
+// A recursive mutex knows its owner, which is another thread in the child: the child gets a new
+// one.
+void renew_vendor() noexcept { new (&finding) std::recursive_mutex; }
 
 bool inside_vendor() noexcept { return depth > 0; }
 InsideVendor::InsideVendor() noexcept { ++depth; }

@@ -21,6 +21,12 @@ extern const LibraryNames kLibraries[2];
 /// where there is none, which is said once on stderr.
 void* vendor_symbol(Library library, const char* name) noexcept;
 
+/// Around a fork: no other thread is looking for a function. The child renews the lock in place of
+/// unlocking it.
+void lock_vendor() noexcept;
+void unlock_vendor() noexcept;
+void renew_vendor() noexcept;
+
 /// The vendor's function as a pointer of its type. `slot` remembers it.
 template <class F>
 F vendor_function(Library library, const char* name, void*& slot) noexcept {

@@ -32,6 +32,25 @@ std::array<char, 40> boot_id() {
   return id;
 }
 
+/// Whether the link between this rank's device and another rank's carries atomics. A device that
+/// this process does not see has a link that nobody can ask about.
+bool has_atomic_link(const CudaCard& own, const CudaCard& other) {
+  if (other.device == own.device) return true;
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess) continue;
+    if (std::memcmp(&properties.uuid, other.device.data(), other.device.size()) != 0) continue;
+    int has = 0;
+    const cudaError_t asked =
+        cudaDeviceGetP2PAttribute(&has, cudaDevP2PAttrNativeAtomicSupported, own.ordinal, ordinal);
+    if (asked == cudaSuccess) return has != 0;
+  }
+  cudaGetLastError();
+  return false;
+}
+
 std::string device_text(const CudaCard& card) { return "device " + std::to_string(card.ordinal); }
 
 }  // namespace
@@ -49,6 +68,8 @@ Result<std::unique_ptr<CudaPeerMemory>> CudaPeerMemory::make(std::size_t bytes) 
   std::memcpy(card.device.data(), &properties.uuid, card.device.size());
   card.ordinal = device->ordinal;
   card.sms = device->sms;
+  card.major = device->major;
+  card.sm_shares = SmShare::taken(device->ordinal);
   card.bytes = bytes / kWorkspaceAlignment * kWorkspaceAlignment;
   card.mark = std::random_device{}() | 1U;
   const std::size_t all = (sizeof(peers::Header) + card.bytes + kBlock - 1) / kBlock * kBlock;
@@ -103,7 +124,7 @@ Result<Reached> Reached::open(const CudaCard& own, const CudaCard& other, int ra
       }
       if (error != cudaSuccess) return refused(Cuda::text(error));
     }
-    return Reached(other.memory, own, false);
+    return Reached(other.memory, own, false, has_atomic_link(own, other));
   }
   const cudaIpcMemHandle_t none{};
   if (std::memcmp(&other.handle, &none, sizeof none) == 0) {
@@ -116,7 +137,7 @@ Result<Reached> Reached::open(const CudaCard& own, const CudaCard& other, int ra
     cudaGetLastError();
     return refused("it is in another process, and CUDA IPC does not open it: " + Cuda::text(error));
   }
-  return Reached(memory, own, true);
+  return Reached(memory, own, true, has_atomic_link(own, other));
 }
 
 Reached::~Reached() {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -20,8 +21,10 @@ struct CudaCard {
   std::array<char, 16> device{};           ///< the device's UUID
   std::int32_t ordinal = -1;               ///< in its own process
   std::int32_t sms = 0;
-  std::uint64_t bytes = 0;  ///< of the data
-  void* memory = nullptr;   ///< in its own process
+  std::int32_t major = 0;       ///< of its compute capability
+  std::uint32_t sm_shares = 0;  ///< that open windows of the device have; see SmShare
+  std::uint64_t bytes = 0;      ///< of the data
+  void* memory = nullptr;       ///< in its own process
   std::uint64_t mark = 0;
   cudaIpcMemHandle_t handle{};
 };
@@ -55,22 +58,51 @@ class Reached {
   /// `own` is this rank's card, whose device is current.
   static Result<Reached> open(const CudaCard& own, const CudaCard& other, int rank);
   Reached(Reached&& other) noexcept
-      : memory_(other.memory_), mapped_(other.mapped_), range_(std::move(other.range_)) {
+      : memory_(other.memory_),
+        mapped_(other.mapped_),
+        whole_words_(other.whole_words_),
+        range_(std::move(other.range_)) {
     other.mapped_ = false;
   }
   Reached& operator=(Reached&&) = delete;
   ~Reached();
   std::byte* memory() const { return memory_; }
   bool mapped() const { return mapped_; }  ///< of another process
+  /// Kernels may still use it: the destructor leaves it mapped.
+  void keep() { mapped_ = false; }
+  /// Whether 16 bytes that are stored there in one access arrive in one piece: on the own device,
+  /// and over links that carry atomics (NVLink). PCIe promises it to nobody.
+  bool whole_words() const { return whole_words_; }
 
  private:
-  Reached(void* memory, const CudaCard& own, bool mapped)
+  Reached(void* memory, const CudaCard& own, bool mapped, bool whole_words)
       : memory_(static_cast<std::byte*>(memory)),
         mapped_(mapped),
+        whole_words_(whole_words),
         range_(memory_, sizeof(peers::Header) + own.bytes, own.ordinal) {}
   std::byte* memory_;
   bool mapped_;
+  bool whole_words_;
   ReachedRange range_;
+};
+
+/// The share of a device's multiprocessors that the joins of one window may hold while they wait:
+/// all of them, or, while other windows of the device are open, a half, a quarter, an eighth ...
+/// Then every join finds room while the joins of all other windows wait, in whatever order ranks
+/// begin them.
+class SmShare {
+ public:
+  /// The largest that no rank's device has given away; `taken` are their bits, all together.
+  SmShare(int device, std::uint32_t taken);
+  SmShare(const SmShare&) = delete;
+  ~SmShare();
+  int of(int multiprocessors) const { return std::max(1, multiprocessors >> index_); }
+  /// What the open windows of a device of this process have, bit i for the share 1 / 2^i.
+  static std::uint32_t taken(int device);
+
+ private:
+  const int device_;
+  const int index_;
 };
 
 /// Makes a device current while it lives.

@@ -26,6 +26,12 @@ constexpr auto kFarewell = std::chrono::seconds(2);
 /// What CUDA IPC is given to unmap what others are about to unmap.
 constexpr auto kUnmapping = std::chrono::milliseconds(50);
 
+std::uint32_t shares_of(const std::vector<CudaCard>& cards) {
+  std::uint32_t taken = 0;
+  for (const CudaCard& card : cards) taken |= card.sm_shares;
+  return taken;
+}
+
 /// How many nodes end with each node, as far as kernels can do it; see supports().
 void closes_of(const GemmSpec& spec, std::span<const LeafRange> nodes, std::uint8_t* closes) {
   const std::int64_t sums = arithmetic::sums_per_leaf(spec.contract.arithmetic);
@@ -44,11 +50,12 @@ class CudaPeerWindow final : public PeerWindow {
         rank_(rank),
         cards_(std::move(cards)),
         reached_(std::move(reached)),
-        patience_(patience) {
+        patience_(patience),
+        sm_share_(memory_->facts().ordinal, shares_of(cards_)) {
     most_ctas_ = peers::kMaxCtas;
     bool shared = false;
     for (std::size_t r = 0; r < cards_.size(); ++r) {
-      most_ctas_ = std::min(most_ctas_, cards_[r].sms);
+      most_ctas_ = std::min(most_ctas_, sm_share_.of(cards_[r].sms));
       for (std::size_t q = 0; q < r; ++q) shared = shared || cards_[q].device == cards_[r].device;
     }
     // On a device of several ranks, those that wait must leave room for the products of others.
@@ -57,7 +64,11 @@ class CudaPeerWindow final : public PeerWindow {
 
   ~CudaPeerWindow() override {
     const OnDeviceOf here(own().ordinal);
-    const bool quiet = failure().why == PeerFailure::Why::none && say_farewell();
+    const bool ended = last_join_ended();
+    if (!ended) {
+      for (Reached& other : reached_) other.keep();
+    }
+    const bool quiet = ended && failure().why == PeerFailure::Why::none && say_farewell();
     const bool mapped =
         std::any_of(reached_.begin(), reached_.end(), [](const Reached& r) { return r.mapped(); });
     reached_.clear();
@@ -116,9 +127,15 @@ class CudaPeerWindow final : public PeerWindow {
       const std::string name = "roots[" + std::to_string(i) + "]";
       if (Status s = gpu::check_array<Cuda>(name, what.roots[i], device); !s) return s;
     }
-    const Job job = job_of(spec, what);
-    const cudaError_t error = peers::enqueue(job, most_ctas_, on, true);
+    bool captured = false;
+    if (const cudaError_t error = Cuda::is_capturing(on, &captured); error != cudaSuccess) {
+      return failed("asking whether the stream is captured", error);
+    }
+    Job job = job_of(spec, what);
+    if (!captured) job.number = joins_ + 1;
+    const cudaError_t error = peers::enqueue(job, most_ctas_, on, own().major >= 9);
     if (error != cudaSuccess) return failed("launching " + peers::name(job), error);
+    if (!captured) joins_ = job.number;
     if (info != nullptr) info->kernel = peers::name(job);
     return {};
   }
@@ -140,6 +157,11 @@ class CudaPeerWindow final : public PeerWindow {
     for (int r = 0; r < ranks(); ++r) {
       if (!write(&header_of(r)->given_up, peers::reason(peers::Why::aborted, rank_))) return;
     }
+  }
+
+  bool has_whole_words() const noexcept override {
+    return std::all_of(reached_.begin(), reached_.end(),
+                       [](const Reached& r) { return r.whole_words(); });
   }
 
   std::string description() const override {
@@ -168,6 +190,26 @@ class CudaPeerWindow final : public PeerWindow {
     std::uint64_t value = 0;
     if (Status s = copy(&value, from); !s) return s;
     return value;
+  }
+
+  /// Whether this rank's kernels have left the windows: of those that are in no graph the last one
+  /// has, since joins of one window follow each other. A kernel that waits ends within the
+  /// patience, but what is before it on its stream may take longer, or never end.
+  bool last_join_ended() const {
+    const std::uint64_t last = joins_.load();
+    const auto from = Clock::now();
+    for (int cta = 0; cta < most_ctas_ && last != 0;) {
+      const auto ended = read(&header_of(rank_)->ended[cta]);
+      if (!ended) return false;
+      if (*ended >= last) {
+        ++cta;
+      } else if (Clock::now() - from > patience_ + kFarewell) {
+        return false;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    return true;
   }
 
   /// Whether every rank has said that it will not touch this window again. Ranks that have given up
@@ -239,7 +281,9 @@ class CudaPeerWindow final : public PeerWindow {
   const std::vector<CudaCard> cards_;
   std::vector<Reached> reached_;  ///< of the others, in rank order
   const std::chrono::milliseconds patience_;
+  const SmShare sm_share_;
   int most_ctas_ = 1;
+  mutable std::atomic<std::uint64_t> joins_{0};  ///< that are in no graph
 };
 
 class CudaPeers final : public PeerEngine {

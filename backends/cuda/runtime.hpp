@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -58,8 +59,23 @@ struct Cuda {
   }
   static Error copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                        std::size_t width, std::size_t lines, Stream stream) {
-    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, lines, cudaMemcpyDeviceToDevice,
-                             stream);
+    // CUDA refuses a pitch below the width, also of one line, and pitches from 2 GiB on.
+    constexpr std::size_t kMostPitch = 0x7fffffff;
+    if (to_pitch == width && from_pitch == width) {
+      width *= lines;
+      lines = 1;
+    }
+    if (lines > 1 && std::max(to_pitch, from_pitch) <= kMostPitch) {
+      return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, lines,
+                               cudaMemcpyDeviceToDevice, stream);
+    }
+    for (std::size_t i = 0; i < lines; ++i) {
+      const Error error = cudaMemcpyAsync(static_cast<std::byte*>(to) + i * to_pitch,
+                                          static_cast<const std::byte*>(from) + i * from_pitch,
+                                          width, cudaMemcpyDeviceToDevice, stream);
+      if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
   }
   static gpu::Place place_of(const void* data);
   static bool reaches(const void* data, int device);

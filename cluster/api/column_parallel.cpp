@@ -171,8 +171,8 @@ Result<ColumnParallelPlan> ColumnParallelPlan::create(const Communicator& commun
 Range ColumnParallelPlan::columns() const noexcept { return state_->columns; }
 
 Result<std::size_t> ColumnParallelPlan::workspace_bytes(std::int64_t max_m) const {
-  if (max_m >= 0) return state_->bytes(max_m);
-  return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+  if (Status s = check_max_m(max_m, std::max(state_->whole.n, state_->whole.k)); !s) return s;
+  return state_->bytes(max_m);
 }
 
 Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& local,

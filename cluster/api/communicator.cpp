@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "cluster/peers/device_window.hpp"
 #include "cluster/peers/host_window.hpp"
 #include "detgemm/version.hpp"
@@ -23,6 +25,10 @@ Status make_windows(Communicator::State& state) {
   if (window) state.device_window = *window;
   return window.status();
 }
+
+/// A hundred years. Clocks count nanoseconds in 64 bits, so 292 years from now would be in the
+/// past.
+constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 36525);
 
 }  // namespace
 
@@ -53,6 +59,7 @@ Result<Communicator> Communicator::create(std::shared_ptr<Transport> transport,
   state->transport = std::move(transport);
   state->options = options;
   if (!mine.ok()) state->options.patience = Options{}.patience;
+  state->options.patience = std::min(state->options.patience, kLongest);
   const Facts facts{{"detgemm", DETGEMM_VERSION_STRING},
                     {"size", std::to_string(size)},
                     {"check_calls", options.check_calls ? "true" : "false"},

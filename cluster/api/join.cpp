@@ -49,6 +49,18 @@ void add_facts(const GemmSpec& whole, Facts& facts) {
                 {"activation", std::string(name(whole.activation))}});
 }
 
+Status check_max_m(std::int64_t max_m, std::int64_t widest) {
+  if (max_m < 0) {
+    return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+  }
+  // 2^62 bytes, for roots of 4 bytes and the most nodes that are joined.
+  constexpr auto kNodes = static_cast<std::int64_t>(kMaxNodeRoots);
+  const std::int64_t most = (std::int64_t{1} << 60) / kNodes / std::max<std::int64_t>(1, widest);
+  if (max_m <= most) return {};
+  return invalid("max_m is " + std::to_string(max_m) + ": for rows of " + std::to_string(widest) +
+                 " elements it must be at most " + std::to_string(most));
+}
+
 Status check_workspace(const Workspace& workspace, std::size_t needed) {
   if (workspace.bytes < needed) {
     return invalid("workspace.bytes is " + std::to_string(workspace.bytes) +
@@ -141,7 +153,7 @@ Status Join::plan_peers(const Backend& backend) {
 
 Algorithm Join::by_device(std::int64_t m) const {
   if (algorithm_ != Algorithm::automatic) return algorithm_;
-  if (output_ == Placement::rows) return Algorithm::two_shot;
+  if (output_ == Placement::rows || !state().one_shot_by_default) return Algorithm::two_shot;
   const Algorithm chosen = choose_by_peers(m, spec().n, ranks(), device_layout_->nodes.size());
   return m <= device_layout_->rows(chosen) ? chosen : Algorithm::two_shot;
 }

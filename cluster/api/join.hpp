@@ -116,6 +116,10 @@ class Join {
 /// The facts of a problem that all ranks must have in common.
 void add_facts(const GemmSpec& whole, Facts& facts);
 
+/// ok, or why no workspace is computed for so many rows, the widest of which has so many elements:
+/// a number of bytes that does not fit into 64 bits would be a small one.
+Status check_max_m(std::int64_t max_m, std::int64_t widest);
+
 /// `bytes` rounded up so that what follows is aligned as a workspace is.
 inline std::size_t padded(std::size_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;

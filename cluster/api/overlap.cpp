@@ -74,7 +74,7 @@ Status beside(const Chunks& chunks, Stream stream, Device& device, Stream side) 
 
 int chunk_count(std::int64_t m, int ranks, std::int32_t asked) {
   if (ranks <= 1) return 1;
-  const std::int64_t most = std::max<std::int64_t>(1, (m + kRowStep - 1) / kRowStep);
+  const std::int64_t most = std::max<std::int64_t>(1, m / kRowStep + (m % kRowStep > 0 ? 1 : 0));
   const std::int64_t wanted =
       asked > 0 ? asked : std::min<std::int64_t>(kMostChunks, m / kRowsPerChunk);
   return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, most));

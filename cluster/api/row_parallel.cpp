@@ -122,9 +122,7 @@ KRange RowParallelPlan::k_range() const noexcept { return state_->share; }
 const Shares& RowParallelPlan::shares() const noexcept { return state_->join.shares(); }
 
 Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
-  if (max_m < 0) {
-    return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
-  }
+  if (Status s = check_max_m(max_m, state_->join.spec().n); !s) return s;
   const auto n = static_cast<std::size_t>(state_->join.spec().n);
   const std::size_t of_join = state_->join.workspace_bytes(max_m);
   const std::size_t of_products = state_->product_bytes(max_m);

@@ -61,8 +61,10 @@ Range rows_of(std::int64_t m, int rank, int ranks) noexcept {
   const std::int64_t slices = (m - 1) / kSliceRows + 1;
   const std::int64_t each = slices / ranks;
   const std::int64_t extra = slices % ranks;  // the first ranks have one more
+  // Slices are compared before they become rows: those of an m near 2^63 end beyond it.
   const auto begin = [&](std::int64_t r) {
-    return std::min(m, (r * each + std::min(r, extra)) * kSliceRows);
+    const std::int64_t slice = r * each + std::min(r, extra);
+    return slice < slices ? slice * kSliceRows : m;
   };
   return {begin(rank), begin(rank + 1)};
 }

@@ -32,8 +32,10 @@ struct Communicator::State {
   int plans = 0;                     ///< how many all ranks made together, and so in one order
   std::shared_ptr<SideStream> side;  ///< null where nothing runs beside the caller's stream
 
-  std::shared_ptr<Window> window;               ///< of the host; null where there is none
-  std::shared_ptr<PeerWindow> device_window;    ///< of devices, likewise
+  std::shared_ptr<Window> window;             ///< of the host; null where there is none
+  std::shared_ptr<PeerWindow> device_window;  ///< of devices, likewise
+  /// Words of mail are whole between all ranks, so automatic may take one_shot; the same on all.
+  bool one_shot_by_default = true;
   std::string no_window = "window_bytes is 0";  ///< why there is neither
 
   /// The first failure, which stays.

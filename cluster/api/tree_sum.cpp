@@ -51,8 +51,8 @@ Result<TreeSum> TreeSum::create(const Communicator& communicator, const Backend&
 }
 
 Result<std::size_t> TreeSum::workspace_bytes(std::int64_t max_m) const {
-  if (max_m >= 0) return state_->join.workspace_bytes(max_m);
-  return invalid("max_m is " + std::to_string(max_m) + ": it must not be negative");
+  if (Status s = check_max_m(max_m, state_->join.spec().n); !s) return s;
+  return state_->join.workspace_bytes(max_m);
 }
 
 Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,

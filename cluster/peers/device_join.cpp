@@ -62,6 +62,8 @@ Algorithm choose_by_peers(std::int64_t m, std::int64_t n, int ranks, std::size_t
   // on two H200s from 262144 elements on. Its way of today was measured on one device alone, and
   // two more megabytes take 5 us: hence a number below (docs/log/cluster.md).
   constexpr std::int64_t kElements = 200'000;
+  // A rank sends half of all and more: so many elements are too many, and their number may be none.
+  if (nodes > 0 && m > 0 && n > 2 * kElements / m) return Algorithm::two_shot;
   const auto sent = static_cast<std::int64_t>(nodes) * m * n * (ranks - 1) / ranks;
   return sent <= kElements ? Algorithm::one_shot : Algorithm::two_shot;
 }
@@ -109,7 +111,7 @@ Status DeviceCall::push(Range piece) const {
       const std::size_t bytes = static_cast<std::size_t>(rows.size()) * row;
       const void* const from =
           static_cast<const std::byte*>(roots[node]) + static_cast<std::size_t>(rows.begin) * row;
-      if (Status s = device.copy_2d(stream, slot, bytes, from, bytes, bytes, 1); !s) return s;
+      if (Status s = device.copy(stream, slot, from, bytes); !s) return s;
     }
   }
   return {};
@@ -149,7 +151,7 @@ Status DeviceCall::join_piece(Range rows) const {
     if (algorithm == Algorithm::two_shot && !there) {
       const std::size_t bytes = bytes_of(rows.size());
       void* const to = window.data() + join.roots_at + i * join.root_stride;
-      if (Status s = device.copy_2d(stream, to, bytes, from, bytes, bytes, 1); !s) return s;
+      if (Status s = device.copy(stream, to, from, bytes); !s) return s;
       from = to;
     }
     own.push_back(from);

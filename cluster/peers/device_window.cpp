@@ -3,6 +3,8 @@
 
 #include "cluster/peers/device_window.hpp"
 
+#include <algorithm>
+
 namespace detgemm::cluster {
 namespace {
 
@@ -39,6 +41,11 @@ Result<std::shared_ptr<PeerWindow>> make_device_window(Communicator::State& stat
   const Status marked = window ? (*window)->mark_all() : window.status();
   if (s = agree(state, marked, {}); !s) return s;
   if (s = agree(state, (*window)->find_marks(), {}); !s) return s;
+  const auto whole = static_cast<std::byte>((*window)->has_whole_words() ? 1 : 0);
+  std::vector<std::byte> of_all(cards.size());
+  s = state.after(transport.agree(std::span(&whole, 1), of_all, state.options.patience));
+  if (!s) return s;
+  state.one_shot_by_default = std::find(of_all.begin(), of_all.end(), std::byte{0}) == of_all.end();
   return *window;
 }
 

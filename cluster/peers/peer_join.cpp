@@ -17,7 +17,7 @@ std::size_t fp32_bytes(std::int64_t rows, std::int64_t n) {
 }
 
 Status copy(Device& device, Stream stream, void* to, const void* from, std::size_t bytes) {
-  return bytes == 0 ? Status{} : device.copy_2d(stream, to, bytes, from, bytes, bytes, 1);
+  return bytes == 0 ? Status{} : device.copy(stream, to, from, bytes);
 }
 
 /// Rows of a matrix of which this rank has `first` and the following.

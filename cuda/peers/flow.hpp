@@ -59,20 +59,21 @@ DETGEMM_HD void fill_with_nan(const Job& j, const Cta& cta) {
 }
 
 /// Tells the others which call this is. Who is in another one, which may wait for signals and not
-/// for mail, learns it from here.
+/// for mail, learns it from here; its CTA 0 tells the rest of its grid by giving up.
 template <class Cta>
 DETGEMM_HD void signal_all(const Job& j, const Cta& cta, std::uint64_t call) {
+  if (cta.index() != 0) return;
   cta.each([&](int thread, int threads) {
     for (int r = thread; r < j.ranks; r += threads) {
       if (r == j.rank) continue;
-      cta.put(&j.header[r]->signal[place_of(call, 0)][j.rank][cta.index()],
-              signal_of(call, j.step));
+      cta.put(&j.header[r]->signal[place_of(call, 0)][j.rank][0], signal_of(call, j.step));
     }
   });
 }
 
 /// Waits for the signals of ranks that have no roots, and so no mail for others. 0, or why one did
-/// not come.
+/// not come. That a rank's CTA 0 is in this call says of its whole kernel that the one before it
+/// has ended, which is all that mail rests on.
 template <class Cta>
 DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t call) {
   if (!j.has_silent) return 0;
@@ -82,7 +83,7 @@ DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t
   cta.each([&](int thread, int threads) {
     for (int r = thread; r < j.ranks && why == 0; r += threads) {
       if (r == j.rank || (silent >> r & 1) == 0) continue;
-      why = wait_for(j, cta, &j.header[j.rank]->signal[place_of(call, 0)][r][cta.index()],
+      why = wait_for(j, cta, &j.header[j.rank]->signal[place_of(call, 0)][r][0],
                      signal_of(call, j.step), r);
     }
   });
@@ -91,19 +92,19 @@ DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t
 
 /// No barrier before the end: a thread posts its elements and joins what comes.
 template <int kRun, int kDepth, class Cta>
-DETGEMM_HD bool one_shot(const Job& j, const Cta& cta, std::uint64_t call, std::uint64_t why) {
+DETGEMM_HD bool one_shot(const Job& j, const Cta& cta, std::uint64_t call) {
   const Part part = part_of(j.row[j.ranks] * j.g.n, cta.index(), cta.count());
   const Source source{call % 2 != 0 ? j.odd_mail : 0, signal_of(call, j.step)};
   signal_all(j, cta, call);
   post_part<kRun>(j, cta, part, source.mail, source.signal);
-  if (why == 0) why = join_part<kRun, kDepth, true>(j, cta, part, 0, source, nullptr);
+  std::uint64_t why = join_part<kRun, kDepth, true>(j, cta, part, 0, source, nullptr);
   if (why == 0) why = hear_silent(j, cta, call);
   return cta.goes_on(j, why);
 }
 
 template <int kRun, int kDepth, class Cta>
-DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call, std::uint64_t why) {
-  if (!cta.goes_on(j, why) || !cta.meet(j, call, 0)) return false;
+DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call) {
+  if (!cta.meet(j, call, 0)) return false;
   const auto part = [&](int r) {
     return part_of((j.row[r + 1] - j.row[r]) * j.g.n, cta.index(), cta.count());
   };
@@ -118,20 +119,24 @@ DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call, std::
   return true;
 }
 
-/// One call. The count of calls is advanced here, so that a replayed graph goes on counting.
+/// One call. The count of calls is advanced here, so that a replayed graph goes on counting. After
+/// a failure it touches no other rank's memory: graphs are replayed without asking the host, and
+/// the other ranks may be gone.
 template <int kRun, int kDepth, class Cta>
 DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
   Header& own = *j.header[j.rank];
   // Nobody but this rank's kernels writes the first; the second may come at any time.
   const std::uint64_t call = cta.relaxed(&own.calls[cta.index()]);
   const std::uint64_t why = cta.relaxed(&own.given_up);
-  const bool good = j.two_shot ? two_shot<kRun, kDepth>(j, cta, call, why)
-                               : one_shot<kRun, kDepth>(j, cta, call, why);
+  if (why != 0) tell_host(j, cta, why);
+  const bool good = !cta.any(why != 0) && (j.two_shot ? two_shot<kRun, kDepth>(j, cta, call)
+                                                      : one_shot<kRun, kDepth>(j, cta, call));
   if (!good) fill_with_nan(j, cta);
   cta.sync();  // all threads know the call
   cta.each([&](int thread, int threads) {
     for (int c = cta.index() + thread * cta.count(); c < kMaxCtas; c += threads * cta.count()) {
       own.calls[c] = call + 1;
+      if (j.number != 0) own.ended[c] = j.number;
     }
   });
 }

@@ -24,12 +24,13 @@ inline constexpr int kMaxCtas = 256;
 /// A signal is the number of the call and, in its low kStepBits, what the call is. Signals of even
 /// and odd calls have places of their own: nobody begins call e + 2 before all have left call e, so
 /// no signal is overwritten before it is read. In one_shot the roots bring the signal along (see
-/// mail.hpp), and only those of ranks without roots are waited for here.
+/// mail.hpp), CTA 0 alone signals, and only ranks without roots are waited for here.
 struct alignas(256) Header {
   std::uint64_t given_up;         ///< 0, or why the ranks' work has ended for good; see reason()
   std::uint64_t left[kMaxRanks];  ///< a rank that will not touch this window again says so ...
   std::uint64_t mark[kMaxRanks];  ///< ... and, when windows are made, that it reaches it
   std::uint64_t calls[kMaxCtas];  ///< calls so far, a copy for each CTA; all equal between kernels
+  std::uint64_t ended[kMaxCtas];  ///< the last call that has ended of those with a number
   std::uint64_t signal[4][kMaxRanks][kMaxCtas];  ///< [2 * (call % 2) + meeting][from rank][CTA]
 };
 inline constexpr int kStepBits = 24;
@@ -54,6 +55,7 @@ struct Job {
   bool has_silent = false;             ///< a rank has no nodes
   std::uint64_t step = 0;              ///< kStepBits: which call all ranks must be in
   std::uint64_t limit_ns = 0;          ///< of a wait
+  std::uint64_t number = 0;            ///< of this rank's call, from 1 on; 0 in a graph
   std::uint64_t* host_word = nullptr;  ///< in the host's memory: as given_up, of this rank
   Header* header[kMaxRanks]{};
   std::byte* data[kMaxRanks]{};

@@ -86,6 +86,8 @@ struct DeviceCta : DeviceMachine {
     }
   }
 
+  /// Whether it holds for any thread. A barrier.
+  __device__ __forceinline__ bool any(bool yes) const { return __syncthreads_or(yes) != 0; }
   /// Whether no thread has a reason to give up. A barrier.
   __device__ __forceinline__ bool goes_on(const Job& j, std::uint64_t why) const {
     if (why != 0) give_up(j, static_cast<const DeviceMachine&>(*this), why);

@@ -18,14 +18,22 @@ DETGEMM_HD int place_of(std::uint64_t call, int meeting) {
   return 2 * static_cast<int>(call % 2) + meeting;
 }
 
-/// Tells everybody, and the host, unless somebody was earlier.
+/// Tells this rank's host, unless it knows.
+template <class Machine>
+DETGEMM_HD void tell_host(const Job& j, const Machine& machine, std::uint64_t why) {
+  if (machine.acquire(j.host_word) == 0) machine.release(j.host_word, why);
+}
+
+/// Tells everybody, unless somebody has told this rank: who finds a failure tells all ranks, and a
+/// rank that hears of one leaves the others' memory alone.
 template <class Machine>
 DETGEMM_HD void give_up(const Job& j, const Machine& machine, std::uint64_t why) {
-  for (int r = 0; r < j.ranks; ++r) {
+  const bool heard = machine.acquire(&j.header[j.rank]->given_up) != 0;
+  for (int r = 0; r < j.ranks && !heard; ++r) {
     std::uint64_t* const word = &j.header[r]->given_up;
     if (machine.acquire(word) == 0) machine.release(word, why);
   }
-  if (machine.acquire(j.host_word) == 0) machine.release(j.host_word, why);
+  tell_host(j, machine, why);
 }
 
 /// Waits until `see`, which looks at what rank `from` writes, returns the expected signal. 0, or

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "dropin/state.hpp"
+
 namespace detgemm::dropin {
 
 const char* const kVendorBackend = "cuda";
@@ -70,6 +72,10 @@ int ask(Handle handle, HandleState& out) noexcept {
 }
 
 }  // namespace cublas
+
+void lock_handles() noexcept { cublas::workspaces().mutex.lock(); }
+void unlock_handles() noexcept { cublas::workspaces().mutex.unlock(); }
+
 }  // namespace detgemm::dropin
 
 extern "C" {

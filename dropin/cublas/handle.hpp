@@ -31,9 +31,10 @@ inline BlasType type_of(int type) noexcept {
 inline BlasCompute compute_of(int compute) noexcept {
   switch (compute) {
     case kCompute32F:
+      return BlasCompute::fp32;
     case kCompute32FPedantic:
     case kCompute32FEmulated16BFx9:
-      return BlasCompute::fp32;
+      return BlasCompute::fp32_always;
     case kCompute32FFast16F:
     case kCompute32FFast16BF:
     case kCompute32FFastTf32:

@@ -60,9 +60,10 @@ inline BlasType type_of(int type) noexcept {
 inline BlasCompute compute_of(int compute) noexcept {
   switch (compute) {
     case kCompute32F:
-    case kCompute32FPedantic:
     case kOld32F:
       return BlasCompute::fp32;
+    case kCompute32FPedantic:
+      return BlasCompute::fp32_always;
     case kCompute32FFast16F:
     case kCompute32FFast16BF:
     case kCompute32FFastTf32:

@@ -7,6 +7,7 @@
 #include "detgemm/export.hpp"
 #include "dropin/hipblas/api.hpp"
 #include "dropin/lt_call.hpp"
+#include "dropin/state.hpp"
 
 // hipblasLtMatmul, as a call of the common part. hipBLASLt tells neither the compute type nor the
 // scale type of a description, so they are remembered where it is made. Its heuristic is left to
@@ -108,6 +109,11 @@ bool read_desc(Desc desc, LtCall& out) noexcept {
 
 }  // namespace
 }  // namespace detgemm::dropin::hipblaslt
+
+namespace detgemm::dropin {
+void lock_handles() noexcept { hipblaslt::descriptions().mutex.lock(); }
+void unlock_handles() noexcept { hipblaslt::descriptions().mutex.unlock(); }
+}  // namespace detgemm::dropin
 
 #define DETGEMM_VENDOR_LT(NAME, ...) \
   DETGEMM_VENDOR_OF(blas_lt, hipblas::kNotSupported, NAME, __VA_ARGS__)

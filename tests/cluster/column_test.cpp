@@ -67,6 +67,33 @@ TEST(ColumnParallel, BitsOfOneRank) {
   }
 }
 
+/// One token as a stored transpose: K x 1, whose transposed view has rows that are 1 element apart.
+TEST(ColumnParallel, ATransposedToken) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const Sample sample("ieee_fma/bf16/chain->fp32", seed, 1);
+    ASSERT_EQ(sample.m, 1);
+    for (const Placement input : kInputs) {
+      GemmSpec spec = sample.spec;
+      spec.op_a = Op::transpose;
+      ColumnParallelOptions options;
+      options.input = input;
+      options.output = Placement::replicated;
+      on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        const auto communicator = *Communicator::create(transport);
+        const auto plan =
+            *ColumnParallelPlan::create(communicator, skeleton_backend(), spec, options);
+        std::vector<float> d(sample.d.size(), -7.0F);
+        Operands local = local_of(sample, communicator, plan, options, d.data());
+        local.a = row_major(local.a.data, local.a.cols, local.a.rows, DType::bf16, 1);
+        const Scratch scratch(*plan.workspace_bytes(1));
+        const Status ran = plan.run({}, 1, local, scratch);
+        ASSERT_TRUE(ran) << ran.message();
+        EXPECT_EQ(std::memcmp(d.data(), sample.d.data(), d.size() * sizeof(float)), 0);
+      });
+    }
+  }
+}
+
 TEST(ColumnParallel, RefusesInSentences) {
   const Sample sample("ieee_fma/bf16/chain->fp32", 6);
   const auto one = *Communicator::create(threads(1)[0]);

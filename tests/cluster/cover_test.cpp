@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "core/contract/compute_element.hpp"
@@ -181,6 +182,23 @@ TEST(Rows, SlicesAreWholeEightsAndCoverAllRows) {
     }
   }
   EXPECT_EQ(rows_of(-1, 0, 2), (Range{0, 0}));
+}
+
+/// Slices end at multiples of 8, and the last one of these would end at 2^63.
+TEST(Rows, TheLargestExtents) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t m : {kMost, kMost - 6, kMost - 7, kMost - 8}) {
+    for (const int ranks : {1, 2, 7, 8, 1000}) {
+      std::int64_t at = 0;
+      for (int r = 0; r < ranks; ++r) {
+        const Range rows = rows_of(m, r, ranks);
+        EXPECT_EQ(rows.begin, at) << "m " << m << ", rank " << r << " of " << ranks;
+        EXPECT_GT(rows.size(), 0);
+        at = rows.end;
+      }
+      EXPECT_EQ(at, m);
+    }
+  }
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <thread>
+
 #include "tests/cluster/ranks.hpp"
 
 namespace detgemm::cluster {
@@ -18,6 +21,65 @@ TEST(Refusals, ACommunicator) {
   EXPECT_EQ(says(threads(1)[0], options),
             "rank 0 refuses: patience is -1 ms: it must not be negative");
   EXPECT_TRUE(threads(0).empty());
+}
+
+/// Clocks count nanoseconds: more milliseconds than they hold are for ever, and end at no time.
+TEST(Refusals, APatienceOfAnyLength) {
+  Sample sample("ieee_fma/bf16/tree:16->fp32", 6);
+  for (const std::int64_t ms : {std::numeric_limits<std::int64_t>::max(), 9'300'000'000'000L}) {
+    Options options;
+    options.patience = std::chrono::milliseconds(ms);
+    options.window_bytes = std::size_t{1} << 20;
+    for (const Algorithm algorithm : {Algorithm::gather, Algorithm::two_shot}) {
+      on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+        const auto late = [&] {
+          if (transport->rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        };
+        late();
+        const auto communicator = Communicator::create(transport, options);
+        ASSERT_TRUE(communicator) << communicator.status().message();
+        RowParallelOptions choices;
+        choices.algorithm = algorithm;
+        late();
+        const auto plan =
+            RowParallelPlan::create(*communicator, skeleton_backend(), sample.spec, choices);
+        ASSERT_TRUE(plan) << plan.status().message();
+        std::vector<float> d(sample.d.size());
+        const Scratch scratch(*plan->workspace_bytes(sample.m));
+        late();
+        const Status ran = plan->run(
+            {}, sample.m, sample.operands(plan->k_range(), {0, sample.m}, d.data()), scratch);
+        EXPECT_TRUE(ran) << ran.message();
+      });
+    }
+  }
+}
+
+TEST(Refusals, RowsWhoseBytesNobodyCanCount) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  on_ranks(3, [](const std::shared_ptr<Transport>& transport) {
+    GemmSpec spec;
+    spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->fp32");
+    spec.n = 64;
+    spec.k = 4096;
+    const auto communicator = *Communicator::create(transport);
+    const std::string begun = "max_m is 9223372036854775807: for rows of ";
+    const auto rows = *RowParallelPlan::create(communicator, skeleton_backend(), spec);
+    EXPECT_EQ(rows.workspace_bytes(kMost).status().message(),
+              begun + "64 elements it must be at most 17592186044416");
+    EXPECT_TRUE(rows.workspace_bytes(17592186044416));
+    EXPECT_FALSE(rows.describe(kMost).empty());
+    const auto sum = *TreeSum::create(communicator, skeleton_backend(), spec, rows.shares());
+    EXPECT_EQ(sum.workspace_bytes(kMost).status().message(),
+              begun + "64 elements it must be at most 17592186044416");
+    ColumnParallelOptions options;
+    options.input = Placement::rows;
+    const auto columns =
+        *ColumnParallelPlan::create(communicator, skeleton_backend(), spec, options);
+    EXPECT_EQ(columns.workspace_bytes(kMost).status().message(),
+              begun + "4096 elements it must be at most 274877906944");
+    EXPECT_FALSE(columns.describe(kMost).empty());
+  });
 }
 
 TEST(Refusals, ACall) {

@@ -259,6 +259,10 @@ TEST(Types, Tf32) {
   ASSERT_EQ(cublasSetMathMode(blas, 3), kSuccess);
   EXPECT_EQ(x.gemm(), kSuccess);
   EXPECT_NE(table().find("hopper/tf32/chain->fp32"), std::string::npos) << table();
+  configure(split);
+  x.compute = FAKE_PEDANTIC_32F;  // whole inputs, whatever the handle allows
+  EXPECT_EQ(x.gemm(), kSuccess);
+  EXPECT_NE(table().find("ieee_fma/fp32/chain->fp32"), std::string::npos) << table();
 }
 
 /// A contract per direction.

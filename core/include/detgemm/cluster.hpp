@@ -127,7 +127,8 @@ DETGEMM_API std::vector<std::shared_ptr<Transport>> threads(int ranks);
 
 /// How ranks work together. The same on all of them.
 struct Options {
-  /// How long `create` and host transports wait for the other ranks; 0: for ever.
+  /// How long `create` and host transports wait for the other ranks; 0: for ever. More than a
+  /// hundred years is a hundred years.
   std::chrono::milliseconds patience{30'000};
   /// Compare m and the plan of every call between the ranks before anything is sent (which of the
   /// communicator's plans it is, in the order in which all ranks made them): one round trip of a
@@ -146,7 +147,13 @@ struct Options {
 };
 
 /// Ranks that work together. Creating one is collective, and so is every call on it. Copies share
-/// one state; one call at a time.
+/// one state; one call at a time, on streams too: a call begins when the one before it on this rank
+/// has ended, by the order of one stream or by events. Through windows of devices two calls at once
+/// take each other's signals, and D may be wrong without a word.
+///
+/// With windows of devices the last copy, which plans hold too, waits until this rank's last call
+/// has ended on its stream, for the patience and 2 seconds at most. It does not see graphs: those
+/// that hold calls must have ended before it goes, and must not be launched after.
 class DETGEMM_API Communicator {
  public:
   /// All ranks succeed, or all refuse.

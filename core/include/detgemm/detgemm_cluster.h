@@ -9,7 +9,8 @@
  * a communicator or a plan is collective, and so is every run: all ranks call, and all succeed or
  * all refuse with the same sentence. A call with a bad handle, struct or cut of K is refused here
  * alone; the other ranks then wait for this one as long as their patience lasts. A run that fails
- * with DETGEMM_PEER may have written D and the workspace. */
+ * with DETGEMM_PEER may have written D and the workspace. The calls of one communicator follow each
+ * other on its rank's streams: two at once take each other's signals, and D may be wrong. */
 
 #include "detgemm/detgemm.h"
 
@@ -80,7 +81,8 @@ typedef struct detgemm_communicator_t detgemm_communicator_t;
 typedef struct detgemm_communicator_options_t {
   uint32_t struct_size;
   int32_t check_calls; /* 0 (default) or 1: compare every call between the ranks */
-  int64_t patience_ms; /* 30000; how long ranks are waited for; 0: for ever */
+  /* 30000; how long ranks are waited for; 0: for ever; more than a hundred years is a hundred. */
+  int64_t patience_ms;
   /* Of the memory that a rank lets the others of its host read and write, for the algorithms of
    * windows; 0 (default): none. */
   uint64_t window_bytes;
@@ -96,6 +98,9 @@ detgemm_communicator_options_init(detgemm_communicator_options_t* options, size_
 DETGEMM_API detgemm_status_t detgemm_communicator_create(
     const detgemm_transport_t* transport, const detgemm_communicator_options_t* options,
     detgemm_communicator_t** communicator);
+/* Plans keep what they need of it. With windows of devices the last of both to go waits until this
+ * rank's last call has ended on its stream; graphs that hold calls must have ended before, and must
+ * not be launched after. */
 DETGEMM_API void detgemm_communicator_destroy(detgemm_communicator_t* communicator);
 DETGEMM_API detgemm_status_t detgemm_communicator_rank(const detgemm_communicator_t* communicator,
                                                        int32_t* rank, int32_t* size);

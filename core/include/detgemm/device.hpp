@@ -52,10 +52,15 @@ class DETGEMM_API Device {
   virtual Status to_host(void* host, const void* device, std::size_t bytes) = 0;
 
   /// Copies `lines` lines of `width` bytes within the device's memory, line i from `from` +
-  /// i * from_pitch to `to` + i * to_pitch; the two do not overlap. Ordered on the stream. Devices
-  /// without such a copy wait for the stream and copy through the host.
+  /// i * from_pitch to `to` + i * to_pitch; the two do not overlap. Of one line the pitches mean
+  /// nothing. Ordered on the stream. Devices without such a copy wait for the stream and copy
+  /// through the host.
   virtual Status copy_2d(Stream stream, void* to, std::size_t to_pitch, const void* from,
                          std::size_t from_pitch, std::size_t width, std::size_t lines);
+  /// The same for bytes in one piece, of any number.
+  Status copy(Stream stream, void* to, const void* from, std::size_t bytes) {
+    return copy_2d(stream, to, bytes, from, bytes, bytes, 1);
+  }
 
   /// A stream that the caller destroys; on the host it is an empty one.
   virtual Result<Stream> create_stream() = 0;

@@ -61,6 +61,8 @@ struct PeerJoin {
 
 /// A window per rank, all of one size, in device memory that every rank reads and writes. Created
 /// collectively; one join at a time, ordered by streams. The current device must be the window's.
+/// The destructor waits until the last join has ended that is in no graph, as long as the patience
+/// lasts; graphs that hold joins must have ended before it, and must not be replayed after it.
 class DETGEMM_API PeerWindow {
  public:
   virtual ~PeerWindow();
@@ -86,6 +88,9 @@ class DETGEMM_API PeerWindow {
   virtual PeerFailure failure() const noexcept = 0;
   /// Lets go of every wait: this rank takes part no more.
   virtual void give_up() noexcept = 0;
+  /// Whether 16 bytes that this rank stores in one access arrive in every window in one piece, as
+  /// one_shot needs it. Where it does not hold between all ranks, one_shot has to be asked for.
+  virtual bool has_whole_words() const noexcept { return true; }
   /// For the devices of all ranks, in one line.
   virtual std::string description() const = 0;
 };

@@ -33,6 +33,10 @@ char kernels[2][2];
 std::mutex memory_mutex;
 std::map<void*, std::size_t> sizes;
 
+fake::WorkerStream& stream_of(cudaStream_t stream) {
+  return fake::FakeDevice::of({DeviceKind::cuda, stream});
+}
+
 void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int threads) {
   FakeCuda& cuda = fake_cuda();
   const PeerFault planted = cuda.fault;
@@ -119,11 +123,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
-  *value = which == cudaDevAttrMultiProcessorCount ? fake_cuda().sms : 9;
+  *value = which == cudaDevAttrMultiProcessorCount ? fake_cuda().sms : fake_cuda().major;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   return *can = fake_cuda().peer_access ? 1 : 0, cudaSuccess;
+}
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr which, int, int) {
+  if (which != cudaDevP2PAttrNativeAtomicSupported) return cudaErrorInvalidValue;
+  return *value = fake_cuda().atomic_links ? 1 : 0, cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
   return cudaErrorPeerAccessAlreadyEnabled;  // as for every communicator but the first
@@ -144,6 +152,11 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  // A kernel has left the windows a moment before its threads have ended here.
+  for (int i = 0; i < 50 && fake_cuda().pending[current] > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (fake_cuda().pending[current] > 0) ++fake_cuda().freed_early;
   detgemm::fake::device().forget(memory);
   --fake_cuda().allocated;
   const std::scoped_lock lock(memory_mutex);
@@ -161,17 +174,33 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) { return std::free(memory), cudaSuccess; }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t) {
-  if (bytes != 8) return cudaErrorInvalidValue;
+  ++fake_cuda().plain_copies;
   if (fake_cuda().lost_writes) return cudaSuccess;
+  if (bytes != 8) return std::memmove(to, from, bytes), cudaSuccess;
   std::uint64_t value = 0;
   value =
       std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(const_cast<void*>(from))).load();
   std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(to)).store(value);
   return cudaSuccess;
 }
+/// With CUDA's rules.
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width, size_t lines, cudaMemcpyKind, cudaStream_t) {
+  constexpr size_t kMostPitch = 0x7fffffff;
+  if (width > std::min(to_pitch, from_pitch) || std::max(to_pitch, from_pitch) > kMostPitch) {
+    return cudaErrorInvalidPitchValue;
+  }
+  for (size_t i = 0; i < lines; ++i) {
+    std::memcpy(static_cast<std::byte*>(to) + i * to_pitch,
+                static_cast<const std::byte*>(from) + i * from_pitch, width);
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  return *status = cudaStreamCaptureStatusNone, cudaSuccess;
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const bool captured = detgemm::test::stream_of(stream).recording();
+  *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) {
   return *device = current, cudaSuccess;
@@ -218,8 +247,16 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
-  static_cast<detgemm::fake::Stream*>(static_cast<void*>(config->stream))->enqueue([=] {
+  const int device = current;
+  auto& stream = detgemm::test::stream_of(config->stream);
+  const int counted = stream.recording() ? 0 : 1;
+  fake_cuda().pending[device] += counted;
+  stream.enqueue([=] {
+    if (device == fake_cuda().slow_device) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
     detgemm::test::run_kernel(job, at / 2 != 0, at % 2 != 0, ctas, threads);
+    fake_cuda().pending[device] -= counted;
   });
   return cudaSuccess;
 }

@@ -18,8 +18,10 @@ namespace detgemm::test {
 struct FakeCuda {
   int devices = 8;
   int sms = 4;
+  int major = 9;  ///< of the compute capability
   bool peer_access = true;
-  bool ipc = true;  ///< handles are given and opened
+  bool atomic_links = true;  ///< links carry atomics, as NVLink does and PCIe does not
+  bool ipc = true;           ///< handles are given and opened
   bool out_of_memory = false;
   /// What was freed last, by size: CUDA hands it out again as it was.
   std::map<std::size_t, std::vector<std::byte>> freed;
@@ -32,6 +34,10 @@ struct FakeCuda {
   std::atomic<int> ahead{0};
   std::atomic<int> launches{0}, overlapping{0}, allocated{0}, opened{0};
   std::atomic<int> most_ctas{0};
+  std::atomic<int> plain_copies{0};
+  std::atomic<int> slow_device{-1};  ///< whose kernels begin late
+  std::atomic<int> pending[16]{};    ///< kernels of a device that have not ended; without graphs
+  std::atomic<int> freed_early{0};   ///< memory of a device that had such kernels
 };
 FakeCuda& fake_cuda();
 

@@ -87,6 +87,7 @@ struct HostCta : HostMachine {
     }
     return word;
   }
+  bool any(bool yes) const { return yes; }
   bool goes_on(const cuda::peers::Job& j, std::uint64_t why) const {
     if (why != 0) give_up(j, static_cast<const HostMachine&>(*this), why);
     return why == 0;

@@ -49,7 +49,7 @@ TEST(CudaPeers, BitsOfOneRank) {
 /// One call whose arrays take vectors, against one rank: "" or what is wrong. D's rows are `gap`
 /// elements apart.
 std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, std::int64_t m,
-                        std::int64_t gap, Algorithm algorithm) {
+                        std::int64_t gap, Algorithm algorithm, bool vectors = true) {
   Device& device = fake::device();
   std::mt19937_64 random(static_cast<std::uint64_t>(m));
   const auto elements = [&](std::int64_t count) {
@@ -94,7 +94,8 @@ std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, 
   if (s) s = device.synchronize(stream);
   if (s) s = communicator.health();
   if (!s) return s.message();
-  if (info.kernel != "peers/" + std::string(name(algorithm))) return "kernel " + info.kernel;
+  const std::string kernel = "peers/" + std::string(name(algorithm));
+  if (info.kernel != kernel + (vectors ? "" : "/single")) return "kernel " + info.kernel;
   return whole.read() == spread.read() ? "" : "other bits";
 }
 
@@ -119,6 +120,55 @@ TEST(CudaPeers, BitsOfOneRankInVectors) {
       });
     }
   }
+}
+
+/// A rank's own D decides whether its kernel takes runs of outputs or single ones.
+TEST(CudaPeers, RanksWithVectorsAndRanksWithout) {
+  for (const int ranks : {2, 3, 8}) {
+    for (const int odd : {0, 1}) {
+      on_devices(ranks, [&](const std::shared_ptr<Transport>& transport) {
+        const auto communicator =
+            *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+        GemmSpec spec;
+        spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->bf16");
+        spec.n = 40;
+        spec.k = 530;
+        spec.bias = DType::bf16;
+        const bool vectors = transport->rank() % 2 != odd;
+        for (const std::int64_t m : {2, 9, 30}) {
+          for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::push}) {
+            EXPECT_EQ(run_aligned(communicator, spec, m, vectors ? 8 : 1, way, vectors), "")
+                << "rank " << transport->rank() << " of " << ranks << ", m " << m << ", "
+                << name(way);
+          }
+        }
+      });
+    }
+  }
+}
+
+/// Without links that carry atomics between all ranks, automatic keeps to flags of 8 bytes.
+TEST(CudaPeers, WordsOfMailNeedLinksThatCarryAtomics) {
+  for (const bool atomic : {true, false}) {
+    fake_cuda().atomic_links = atomic;
+    on_devices(2, [&](const std::shared_ptr<Transport>& transport) {
+      const auto communicator =
+          *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      const Sample sample(kContract, 3, 4);
+      RowParallelOptions options;
+      const auto says = [&](Algorithm algorithm) {
+        options.algorithm = algorithm;
+        return RowParallelPlan::create(communicator, peer_backend(), sample.spec, options)
+            ->describe(4);
+      };
+      const std::string chosen = atomic ? "one_shot" : "two_shot";
+      EXPECT_NE(says(Algorithm::automatic).find(chosen), std::string::npos)
+          << says(Algorithm::automatic);
+      EXPECT_NE(says(Algorithm::one_shot).find("one_shot"), std::string::npos) << "as asked";
+      EXPECT_EQ(run_on_device(communicator, peer_backend(), sample, options, 0), "");
+    });
+  }
+  fake_cuda().atomic_links = true;
 }
 
 /// Calls of several plans, from graphs and without, while ranks are late at random: whoever is
@@ -189,8 +239,9 @@ TEST(CudaPeers, Launches) {
   const Sample sample(kContract, 3, 40);
   FakeCuda& cuda = fake_cuda();
   const auto launches = [&](const std::function<int(int rank)>& device, int sms,
-                            const RowParallelOptions& options) {
+                            const RowParallelOptions& options, int major = 9) {
     cuda.sms = sms;
+    cuda.major = major;
     cuda.launches = cuda.overlapping = cuda.most_ctas = 0;
     on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
       cudaSetDevice(device(transport->rank()));
@@ -199,7 +250,9 @@ TEST(CudaPeers, Launches) {
       EXPECT_EQ(run_on_device(communicator, peer_backend(), sample, options, 0), "");
     });
     cuda.sms = 4;
-    EXPECT_EQ(cuda.overlapping, cuda.launches) << "programmatic dependent launch";
+    cuda.major = 9;
+    EXPECT_EQ(cuda.overlapping, major >= 9 ? cuda.launches.load() : 0)
+        << "programmatic dependent launch, from 9.0 on";
     return cuda.launches.load();
   };
   const auto own = [](int rank) { return rank; };
@@ -210,6 +263,9 @@ TEST(CudaPeers, Launches) {
   EXPECT_LE(cuda.most_ctas, 4);
   options.chunks = 3;
   EXPECT_EQ(launches(own, 4, options), 6);
+  cuda.devices = 12;  // what a device is, is asked once: these are new
+  EXPECT_EQ(launches([](int rank) { return 10 + rank; }, 4, options, 8), 6);
+  cuda.devices = 8;
   EXPECT_EQ(launches([](int) { return 0; }, 8, options), 6) << "ranks on one device";
   EXPECT_EQ(cuda.most_ctas, 1);
 }

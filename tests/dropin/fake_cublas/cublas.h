@@ -17,7 +17,13 @@ extern "C" {
 
 enum { FAKE_N = 0, FAKE_T = 1, FAKE_C = 2 };
 enum { FAKE_32F = 0, FAKE_64F = 1, FAKE_16F = 2, FAKE_8I = 3, FAKE_16BF = 14 };
-enum { FAKE_COMPUTE_16F = 64, FAKE_COMPUTE_32F = 68, FAKE_COMPUTE_64F = 70, FAKE_FAST_TF32 = 77 };
+enum {
+  FAKE_COMPUTE_16F = 64,
+  FAKE_COMPUTE_32F = 68,
+  FAKE_PEDANTIC_32F = 69,
+  FAKE_COMPUTE_64F = 70,
+  FAKE_FAST_TF32 = 77
+};
 
 typedef struct fake_handle* cublasHandle_t;
 typedef const void* fake_in;
