@@ -9,6 +9,7 @@ sees the keys j <= i + k_len - q_len. Padding is what no segment names; its outp
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
 
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
@@ -77,6 +78,8 @@ def _backward(ctx, dout, _):
 
 
 attention_op.register_autograd(_backward, setup_context=_context)
+guard(attention_op)
+guard(attention_backward_op)
 
 
 def dense(batch, queries, keys, device):

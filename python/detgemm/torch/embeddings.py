@@ -4,6 +4,7 @@
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 
@@ -59,6 +60,8 @@ def _backward(ctx, dy):
 
 
 embedding_op.register_autograd(_backward, setup_context=_context)
+guard(embedding_op)
+guard(embedding_accumulate_)
 
 
 def embedding(ids, weight, padding_idx=None):

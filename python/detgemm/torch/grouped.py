@@ -5,6 +5,7 @@ import torch
 
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
+from detgemm.torch.derivatives import check_tangents, guard, register_gradient
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
 from detgemm.torch.policy import Policy
@@ -100,7 +101,7 @@ def _backward(ctx, grad):
     return tuple(grads)
 
 
-torch.library.register_autograd("detgemm::grouped_gemm", _backward, setup_context=_context)
+register_gradient("grouped_gemm", _backward, setup_context=_context)
 
 
 def _autocast(x, text, *others):
@@ -139,6 +140,7 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, 
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("grouped_gemm.out", a, b, bias, scale_a, scale_b, out)
     OPS.grouped_gemm.out(a, b, offs, contract, bias, counts, scale_a, scale_b, out=out, **options)
     return out
 
@@ -149,6 +151,7 @@ def grouped_accumulate_(acc, a, b, offs, contract, **options):
     For gradients of experts' weights acc is G x M x N, a M x R and b R x N. Micro-batches whose samples are padded
     (`segments`) give the bits of the uncut batch, which acc += grouped_gemm(...) does not.
     """
+    check_tangents("grouped_accumulate_", acc, a, b)
     OPS.grouped_accumulate_(acc, a, b, offs, contract, **options)
     return acc
 
@@ -184,6 +187,7 @@ def _linear_backward(ctx, grad):
 
 
 _grouped_linear.register_autograd(_linear_backward, setup_context=_linear_context)
+guard(_grouped_linear)
 
 
 def grouped_linear(x, weight, offs, policy):

@@ -5,6 +5,7 @@ import ctypes
 
 import torch
 
+from detgemm.torch.derivatives import check_tangents
 from detgemm.torch.operators import MODULE, OPS
 
 
@@ -29,6 +30,7 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("gemm.out", a, b, c, bias, out)
     OPS.gemm.out(a, b, contract, c, bias, out=out, **options)
     return out
 
@@ -37,6 +39,7 @@ def bmm(a, b, contract, *, out=None, c=None, **options):
     """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
     if out is None:
         return OPS.bmm(a, b, contract, c, **options)
+    check_tangents("bmm.out", a, b, c, out)
     OPS.bmm.out(a, b, contract, c, out=out, **options)
     return out
 
@@ -50,6 +53,7 @@ def sum_rows_(acc, x, contract):
     if x.dim() < 2 or acc.dim() != 1:
         raise RuntimeError(f"detgemm: acc has the shape {tuple(acc.shape)} and x {tuple(x.shape)}: acc must have one dimension "
                            "and x two or more")
+    check_tangents("sum_rows_", acc, x)
     rows = x.flatten(0, -2)
     OPS.accumulate_(acc.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
     return acc

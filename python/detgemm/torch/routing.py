@@ -4,6 +4,7 @@
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import refuse
 
 ROW_LOCAL["gather_rows"] = "copies rows; its gradient adds a row's copies in their order"
@@ -82,6 +83,7 @@ def _backward(ctx, grad):
 
 
 _gather_rows.register_autograd(_backward, setup_context=_context)
+guard(_gather_rows)
 
 
 def gather_rows(x, index, places, copies=1):

@@ -10,6 +10,7 @@ import torch
 
 
 from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.sums import SUMS, sum_into
@@ -77,6 +78,8 @@ def _rms_norm_backward(ctx, dy, _):
 
 
 rms_norm_op.register_autograd(_rms_norm_backward, setup_context=_rms_norm_context)
+guard(rms_norm_op)
+guard(rms_norm_backward_op)
 
 
 def rms_norm(x, weight, eps=1e-6, *, sums=SUMS):
@@ -134,6 +137,8 @@ def _softmax_operators(name):
     backward.register_fake(lambda dy, y, dtype: y.new_empty(y.shape, dtype=dtype))
     forward.register_autograd(lambda ctx, dy: (backward(dy, *ctx.saved_tensors, ctx.dtype), None),
                               setup_context=context)
+    guard(forward)
+    guard(backward)
     return forward
 
 
@@ -181,6 +186,7 @@ def _token_backward(ctx, dy):
 
 
 token_log_probs_op.register_autograd(_token_backward, setup_context=_token_context)
+guard(token_log_probs_op)
 
 
 def token_log_probs(x, tokens):

@@ -4,6 +4,7 @@
 import torch
 
 from detgemm.contract import contract as parsed
+from detgemm.torch.derivatives import check_tangents, register_gradient
 from detgemm.torch.operators import OPS, _check_fake, _refuse, output_type
 
 SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
@@ -60,7 +61,7 @@ def _no_gradient(name, why):
     def backward(ctx, *grads):
         raise RuntimeError(f"detgemm: {name} has no gradient: {why}")
 
-    torch.library.register_autograd("detgemm::" + name, backward)
+    register_gradient(name, backward)
 
 
 _no_gradient("scaled_gemm", "write the products of the backward pass yourself, in a torch.autograd.Function, with operands that "
@@ -99,6 +100,7 @@ def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("scaled_gemm.out", a, scale_a, b, scale_b, c, bias, out)
     OPS.scaled_gemm.out(a, scale_a, b, scale_b, contract, c, bias, out=out, **options)
     return out
 
