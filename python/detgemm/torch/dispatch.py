@@ -22,6 +22,17 @@ def check_model(model):
     refuse(not isinstance(model, torch.nn.Module), f"model is a {type(model).__name__}: it must be a torch.nn.Module")
 
 
+def check_truth(name, value):
+    """A promise is True or False: what only happens to be true promises nothing."""
+    refuse(not isinstance(value, bool), f"{name} is {value!r}: it must be True or False")
+
+
+def under_autocast(x):
+    """Whether autocast holds for a tensor's device. PyTorch knows no autocast of meta tensors, and raises when asked."""
+    kind = x.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)
+
+
 def chosen(tensor, name):
     """The module `name` of kernels for CUDA tensors, of plain for CPU tensors."""
     kind = tensor.device.type

@@ -6,6 +6,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, guard, register_gradient
+from detgemm.torch.dispatch import under_autocast
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
 from detgemm.torch.policy import Policy
@@ -105,7 +106,7 @@ register_gradient("grouped_gemm", _backward, setup_context=_context)
 
 
 def _autocast(x, text, *others):
-    if not torch.is_autocast_enabled(x.device.type):
+    if not under_autocast(x):
         return (x, *others)
     return tuple(_as(each, input_type(text)) for each in (x, *others))
 
