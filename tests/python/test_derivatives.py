@@ -3,7 +3,7 @@
 """Derivatives that the operators do not have are refused, and are never zeros: forward mode, and transforms of torch.func."""
 import pytest
 import torch
-from conftest import BF16, bits
+from conftest import BF16, bits, devices
 from torch.autograd import forward_ad
 
 import detgemm
@@ -70,6 +70,16 @@ def test_transforms_of_torch_func_are_refused(call):
     for transform in (torch.func.grad, torch.func.jacrev, torch.func.hessian):
         with pytest.raises(detgemm.DetgemmError, match="dual tensor|under a transform of torch.func: it has no gradient there"):
             transform(loss)(operand())
+
+
+@pytest.mark.parametrize("device", devices())
+def test_forward_mode_is_refused_on_a_device(device):
+    x, w = operand().to(device), W.to(device)
+    for run in (lambda each: dt.gemm(each, w, BF16), dt.softmax, lambda each: dt.embedding(KEYS.to(device), each)):
+        with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
+            torch.func.jvp(run, (x,), (torch.ones_like(x),))
+        with pytest.raises(detgemm.DetgemmError, match="under a transform of torch.func"):
+            torch.func.grad(lambda each: run(each).float().sum())(x)
 
 
 def test_constants_inside_of_transforms_are_fine():

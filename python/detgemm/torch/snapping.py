@@ -122,12 +122,12 @@ def check_weight(layer):
     if layer.weight.device.type == "meta":
         return
     if state == layer.weight_snapped_at:
-        kept = layer.weight.device.type != "cpu" or _rows(layer)
+        kept = layer.weight.device.type != "cpu" or _rows(layer)  # a device's host time is two comparisons
     elif layer.weight.is_cuda and torch.cuda.is_current_stream_capturing():
         kept = False  # nothing may wait here
     else:
         kept = _whole(layer)
+        layer.weight_snapped_at = state if kept else layer.weight_snapped_at
     if not kept:
         raise lib.DetgemmError("the weight of a layer was written or moved after it was snapped: call "
                                "detgemm.torch.snap_weights(model) again")
-    layer.weight_snapped_at = state
