@@ -125,10 +125,14 @@ def _row_major(shape):
 
 
 def _check_plain(array, name):
-    """Refuses NumPy arrays whose elements are not what their bytes say to this machine."""
+    """Refuses arrays that are more than what their bytes say to this machine."""
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(array, masked.MaskedArray):
         raise lib.DetgemmError(f"{name} is a masked array: a product has no masks; pass {name}.filled(...) or {name}.data")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor) and torch.autograd.forward_ad._current_level >= 0:
+        if torch.autograd.forward_ad.unpack_dual(array).tangent is not None:
+            raise lib.DetgemmError(f"{name} is a dual tensor: it must carry no tangent, which would be lost here")
     dtype = getattr(array, "dtype", None)
     if not getattr(dtype, "isnative", True):
         raise lib.DetgemmError(f"{name}.dtype is {dtype.str}, in the other byte order: it must be in this machine's, such as "

@@ -11,7 +11,6 @@ import detgemm.torch as dt
 
 OPS = torch.ops.detgemm
 FP32 = "ieee_fma/fp32/chain"
-SNAP = "snap/bf16/fold:64->bf16"
 POLICY = dt.Policy(BF16, BF16, "hopper/bf16/fold:64->fp32")
 W, G = bits((64, 64), torch.bfloat16), bits((2, 64, 64), torch.bfloat16, 1)
 Y, ACC = bits((64, 64), torch.float32, 2), torch.zeros(64, 64)
@@ -60,6 +59,18 @@ def test_forward_mode_is_refused(call, wanted):
     with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
         torch.func.jvp(run, (operand(),), (torch.ones(64, 64).bfloat16(),))
     run(operand())
+
+
+def test_arrays_carry_no_tangent():
+    """The functions for arrays of any library have no derivatives of either mode."""
+    for run in (lambda x: detgemm.gemm(x, Y, FP32), lambda x: detgemm.quantize(x)[1], lambda x: detgemm.snap(x.bfloat16(), 64)):
+        run(Y)
+        with forward_ad.dual_level(), pytest.raises(detgemm.DetgemmError, match="is a dual tensor: it must carry no tangent"):
+            run(forward_ad.make_dual(Y.clone(), torch.ones(64, 64)))
+        with pytest.raises(RuntimeError):
+            torch.func.jvp(run, (Y,), (torch.ones(64, 64),))
+        with pytest.raises(detgemm.DetgemmError, match="through DLPack"):
+            run(Y.clone().requires_grad_())
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -34,6 +34,9 @@ def test_the_operator_has_the_librarys_bits(device):
     assert dt.is_snapped(dt.snap(there, 128), 128) and not dt.is_snapped(there, 128)
     assert dt.is_snapped(dt.snap(there, 128).view(7, 1, 300), 128)
     assert not dt.is_snapped(dt.snap(there.t(), 128), 128, "rows")
+    apart = torch.zeros(7, 600, dtype=torch.bfloat16, device=device)[:, ::2]  # no stride is 1
+    apart.copy_(there)
+    assert not dt.is_snapped(apart, 128) and dt.is_snapped(apart.copy_(dt.snap(there, 128)), 128)
 
 
 @ON

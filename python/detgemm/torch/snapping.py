@@ -28,6 +28,9 @@ def is_snapped(x, leaf, k="cols"):
         raise lib.DetgemmError(f"x is a {type(x).__name__}: it must be a tensor")
     if k == "cols" and x.dim() > 2:
         x = x.flatten(0, -2)
+    if x.dim() == 2:  # as for products, what has no layout of the library's is copied
+        (rows, cols), (down, along) = x.shape, x.stride()
+        x = x if (along == 1 and down >= cols) or (down == 1 and along >= rows) else x.contiguous()
     stream = torch.cuda.current_stream(x.device).cuda_stream if x.is_cuda else None
     return snapping.is_snapped(x.detach(), leaf, k=k, stream=stream)
 
