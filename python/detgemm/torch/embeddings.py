@@ -5,7 +5,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 
 ROW_LOCAL["embedding"] = "copies rows"
@@ -69,6 +69,7 @@ def embedding(ids, weight, padding_idx=None):
 
     ids: integers of any shape; weight: vocabulary x n. Row `padding_idx` gets no gradient; negative numbers count from the end.
     """
+    check_tensors(ids=ids, weight=weight)
     refuse(ids.dtype not in (torch.int64, torch.int32), f"ids.dtype is {ids.dtype}: it must be int64 or int32")
     refuse(weight.dim() != 2, f"weight has {weight.dim()} dimensions: it must have two")
     refuse(not weight.is_floating_point(), f"weight.dtype is {weight.dtype}: it must be a floating-point type")

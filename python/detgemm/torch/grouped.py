@@ -6,7 +6,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, guard, register_gradient
-from detgemm.torch.dispatch import under_autocast
+from detgemm.torch.dispatch import check_options, check_tensors, under_autocast
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
 from detgemm.torch.policy import Policy
@@ -135,6 +135,8 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, 
     contract with the operand's type; `grouped_linear` takes a policy with a contract for each. Under autocast, a and
     b are first rounded to the contract's input type. A wrong call raises RuntimeError with a sentence.
     """
+    check_tensors(a=a, b=b)
+    check_options(options)
     a, b = (a, b) if scale_a is not None else _autocast(a, contract, b)
     if out is None:
         return OPS.grouped_gemm(a, b, offs, contract, bias, counts, scale_a, scale_b, **options)
@@ -152,6 +154,8 @@ def grouped_accumulate_(acc, a, b, offs, contract, **options):
     For gradients of experts' weights acc is G x M x N, a M x R and b R x N. Micro-batches whose samples are padded
     (`segments`) give the bits of the uncut batch, which acc += grouped_gemm(...) does not.
     """
+    check_tensors(acc=acc, a=a, b=b)
+    check_options(options)
     check_tangents("grouped_accumulate_", acc, a, b)
     OPS.grouped_accumulate_(acc, a, b, offs, contract, **options)
     return acc
@@ -200,6 +204,7 @@ def grouped_linear(x, weight, offs, policy):
     """
     if not isinstance(policy, Policy):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    check_tensors(x=x, weight=weight, offs=offs)
     if x.dim() != 2 or weight.dim() != 3:
         raise lib.DetgemmError(f"x has {x.dim()} dimensions and weight has {weight.dim()}: they must have two and three")
     main_grad, flagged = gradient_of(weight, "weight")

@@ -6,7 +6,7 @@ import fnmatch
 import torch
 
 from detgemm import _library as lib
-from detgemm.torch.dispatch import check_model, check_truth, under_autocast
+from detgemm.torch.dispatch import check_model, check_tensors, check_truth, under_autocast
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import OPS
 from detgemm.torch.policy import Policy
@@ -36,6 +36,7 @@ def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=Fa
     Megatron's flag `grad_added_to_main_grad`, which is set and never read.
     """
     _check_policy(policy)
+    check_tensors(x=x, weight=weight)
     check_truth("stable", stable)
     check_truth("weight_snapped", weight_snapped)
     main_grad, flagged = gradient_of(weight, "weight")

@@ -6,6 +6,7 @@ import ctypes
 import torch
 
 from detgemm.torch.derivatives import check_tangents
+from detgemm.torch.dispatch import check_options, check_tensors
 from detgemm.torch.operators import MODULE, OPS
 
 
@@ -25,6 +26,9 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     A wrong call raises RuntimeError with a sentence. Gradients of the operator are products under the same
     contract, with the operand's type; `linear` takes a policy with a contract for each.
     """
+    check_tensors(a=a, b=b)
+    if options:
+        check_options(options)
     if out is None:
         return OPS.gemm(a, b, contract, c, bias, **options)
     if out.requires_grad:
@@ -37,6 +41,8 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
 
 def bmm(a, b, contract, *, out=None, c=None, **options):
     """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
+    check_tensors(a=a, b=b)
+    check_options(options)
     if out is None:
         return OPS.bmm(a, b, contract, c, **options)
     check_tangents("bmm.out", a, b, c, out)
@@ -50,6 +56,7 @@ def sum_rows_(acc, x, contract):
     It is the product of a row of ones with x, continued from acc: micro-batches that are cut where the
     contract allows it give the bits of the uncut sum. For fp32 x use an `ieee_fma/fp32` contract.
     """
+    check_tensors(acc=acc, x=x)
     if x.dim() < 2 or acc.dim() != 1:
         raise RuntimeError(f"detgemm: acc has the shape {tuple(acc.shape)} and x {tuple(x.shape)}: acc must have one dimension "
                            "and x two or more")

@@ -11,7 +11,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
+from detgemm.torch.dispatch import check_tensor, check_tensors, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.sums import SUMS, sum_into
 
@@ -90,6 +90,7 @@ def rms_norm(x, weight, eps=1e-6, *, sums=SUMS):
     is returned. `sums` is the contract of that sum. The bits are the same on a CPU and on a GPU.
     """
     _check("x", x)
+    check_tensors(weight=weight)
     refuse(weight.shape != x.shape[-1:], f"weight has the shape {tuple(weight.shape)}: x has rows of "
                                          f"{x.shape[-1]} elements")
     refuse(weight.dtype not in (x.dtype, torch.float32),
@@ -192,6 +193,7 @@ guard(token_log_probs_op)
 def token_log_probs(x, tokens):
     """log_softmax(x)[..., tokens] in fp32. x: ... x vocabulary, tokens: ... in int64; x alone is kept."""
     _check("x", x)
+    check_tensors(tokens=tokens)
     refuse(tokens.dtype != torch.int64 or tokens.shape != x.shape[:-1],
            f"tokens has the shape {tuple(tokens.shape)} of {tokens.dtype}: it must be int64 of x's "
            f"leading shape {tuple(x.shape[:-1])}")

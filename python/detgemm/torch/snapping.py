@@ -6,7 +6,7 @@ import torch
 from detgemm import _library as lib
 from detgemm import snapping
 from detgemm.contract import contract as parsed
-from detgemm.torch.dispatch import check_model
+from detgemm.torch.dispatch import check_model, check_tensors
 from detgemm.torch.operators import OPS
 
 
@@ -19,6 +19,7 @@ def snap(x, leaf, k="cols"):
     The result is bf16, and snapping it again changes nothing. `gemm` takes it with `a_snapped` or `b_snapped`, with the
     bits that the contract gives for x itself. Its gradient is passed on as it is, as that of every rounding here.
     """
+    check_tensors(x=x)
     return OPS.snap(x, leaf, k)
 
 
