@@ -178,6 +178,16 @@ def text(name, *arguments):
     return getattr(library(), "detgemm_" + name)(*arguments).decode()
 
 
+def encoded(name, given):
+    """Text for the C interface, which ends at the first NUL."""
+    if "\0" in given:
+        raise DetgemmError(f"{name} is {given!r}: it must have no NUL")
+    try:
+        return given.encode()
+    except UnicodeEncodeError:
+        raise DetgemmError(f"{name} is {given!r}: it has a surrogate, which is no character") from None
+
+
 def check(name, *arguments):
     """Calls a function; any status but success is raised with its sentence."""
     if getattr(library(), "detgemm_" + name)(*arguments) != 0:
@@ -216,6 +226,8 @@ def start(threads=1):
     global _threads
     if not isinstance(threads, int) or isinstance(threads, bool):
         raise DetgemmError(f"threads is {threads!r}: it must be an integer, 0 for all")
+    if not 0 <= threads < 1 << 31:
+        raise DetgemmError(f"threads is {threads}: it must be from 0, for all, to 2^31 - 1")
     with _lock:
         if _threads is not None:
             if _threads != threads:

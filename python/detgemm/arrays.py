@@ -17,17 +17,25 @@ def _contract(given):
     return given if isinstance(given, Contract) else parsed(given)
 
 
-def check_options(numbers=(), integers=(), texts=(), dtypes=None):
+def check_promises(stable, **truths):
+    """Refuses promises of the wrong kind: a number that the C interface cuts, or what only happens to be true, would be
+    another promise."""
+    if not isinstance(stable, Integral) or isinstance(stable, bool) or stable not in (0, 1, 2):
+        raise lib.DetgemmError(f"stable is {stable!r}: it must be an integer: 0 (no promise), 1 (a) or 2 (b)")
+    for name, value in truths.items():
+        if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be True or False")
+
+
+def check_options(numbers=(), texts=(), dtypes=None):
     """Refuses options of the wrong kind; each is a pair of a name and what was given."""
     for name, value in numbers:
         if not isinstance(value, Real):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
-    for name, value in integers:
-        if not isinstance(value, Integral):
-            raise lib.DetgemmError(f"{name} is {value!r}: it must be an integer")
     for name, value in texts:
         if not isinstance(value, str):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be text, empty for the library's own choice")
+        lib.encoded(name, value)
     if dtypes is not None and not isinstance(dtypes, dict):
         raise lib.DetgemmError(f"dtypes is {dtypes!r}: it must be a dictionary from names of arguments to number formats")
 
@@ -79,14 +87,15 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
 def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_from_c, stable, stream, backend, variant,
              dtypes, a_snapped=False, b_snapped=False, scales=None):
     """`gemm`; with `scales`, those of a and of b, it is `scaled_gemm`."""
-    check_options((("alpha", alpha), ("beta", beta)), [("stable", stable)], (("backend", backend), ("variant", variant)), dtypes)
+    check_options((("alpha", alpha), ("beta", beta)), (("backend", backend), ("variant", variant)), dtypes)
+    check_promises(stable, continue_from_c=continue_from_c, a_snapped=a_snapped, b_snapped=b_snapped)
     wanted = _contract(contract)
     dtypes = dtypes or {}
     if scales is not None and wanted.reduction == "tree":
         raise lib.DetgemmError(f'contract is "{wanted.text}": scaled_gemm needs a reduction of scaled:LEAF, such as '
                                "hopper/e4m3/scaled:128->bf16, or of fold:LEAF or chain with a scale per row and column")
     views = {name: describe(array, name, dtypes.get(name))
-             for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None}
+             for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None or name in ("a", "b")}
     first = views["a"]
     for name in ("a", "b"):
         if len(views[name].shape) != 2:
@@ -113,7 +122,7 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
     options = lib.OptionsStruct(alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),
                                 continue_from_c=int(bool(continue_from_c)), stable=stable,
                                 a_snapped=int(bool(a_snapped)), b_snapped=int(bool(b_snapped)),
-                                backend=backend.encode(), variant=variant.encode(), **factors)
+                                backend=lib.encoded("backend", backend), variant=lib.encoded("variant", variant), **factors)
     if c is not None:
         options.c = ctypes.pointer(views["c"].matrix())
     if bias is not None:

@@ -26,7 +26,7 @@ class Contract:
         if not isinstance(text, str):
             raise lib.DetgemmError(f"contract is {text!r}: it must be text such as "
                                    '"hopper/bf16/chain->bf16"')
-        lib.check("contract_parse", text.encode(), ctypes.byref(self._struct))
+        lib.check("contract_parse", lib.encoded("contract", text), ctypes.byref(self._struct))
         self.text = lib.text_of("contract_text", ctypes.byref(self._struct))
 
     def __repr__(self):
@@ -101,10 +101,16 @@ class Contract:
 
     def with_output(self, output):
         """The same contract with another output format."""
+        if not isinstance(output, str):
+            raise lib.DetgemmError(f'output is {output!r}: it must be text such as "bf16"')
         return contract(self.text.split("->")[0] + "->" + output)
 
 
 @functools.lru_cache(maxsize=4096)
+def _once(text):
+    return Contract(text)
+
+
 def contract(text):
     """`Contract(text)`, parsed once."""
-    return Contract(text)
+    return _once(text) if isinstance(text, str) else Contract(text)

@@ -4,7 +4,7 @@
 import ctypes
 
 from detgemm import _library as lib
-from detgemm.arrays import ACTIVATIONS, _check_place, _contract, _stream, check_options, device_scratch
+from detgemm.arrays import ACTIVATIONS, _check_place, _contract, _stream, check_options, check_promises, device_scratch
 from detgemm.views import describe, new_like
 
 BATCHED, M_GROUPED, M_MASKED, K_GROUPED = range(4)
@@ -71,11 +71,12 @@ def grouped_gemm(a, b, offs, contract, *, counts=None, out=None, bias=None, acti
 
     Errors: DetgemmError with a sentence; then nothing was written. docs/moe.md says what does not change a bit.
     """
-    check_options((), [("stable", stable)], (("backend", backend), ("variant", variant)), dtypes)
+    check_options((), (("backend", backend), ("variant", variant)), dtypes)
+    check_promises(stable, accumulate=accumulate, a_snapped=a_snapped, b_snapped=b_snapped)
     wanted = _contract(contract)
     dtypes = dtypes or {}
     views = {name: describe(array, name, dtypes.get(name))
-             for name, array in (("a", a), ("b", b), ("bias", bias)) if array is not None}
+             for name, array in (("a", a), ("b", b), ("bias", bias)) if array is not None or name in ("a", "b")}
     first = views["a"]
     kind, groups, shape = _kind(first.shape, views["b"].shape, offs, counts)
     ends, ends_type = _integers(offs, "offs") if offs is not None else (None, 0)
@@ -123,7 +124,7 @@ def grouped_gemm(a, b, offs, contract, *, counts=None, out=None, bias=None, acti
     grouped = lib.GroupedOperandsStruct(arrays=ctypes.pointer(operands), offset_type=ends_type, **distance)
     if ends is not None:
         grouped.offsets, grouped.offset_count = ends.data or None, ends.shape[0]
-    options = lib.PlanOptionsStruct(variant=variant.encode(), stable=stable)
+    options = lib.PlanOptionsStruct(variant=lib.encoded("variant", variant), stable=stable)
     problem = lib.GroupedSpecStruct(kind=kind, gemm=ctypes.pointer(spec), groups=groups)
     lib.check("grouped_spec_validate", ctypes.byref(problem))
     with first.current():
@@ -147,7 +148,7 @@ def _backend(view, problem, named):
     """The named backend, or the first one for the view's kind of device that computes the groups."""
     if named:
         found = ctypes.c_void_p()
-        lib.check("backend_find", named.encode(), ctypes.byref(found))
+        lib.check("backend_find", lib.encoded("backend", named), ctypes.byref(found))
         return found
     refusals = []
     for backend, kind in lib.backends():

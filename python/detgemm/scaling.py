@@ -124,7 +124,7 @@ def _quantize(view, named, arguments):
     """Runs the named backend, or the first one for the view's kind of device that quantises."""
     if named:
         found = ctypes.c_void_p()
-        lib.check("backend_find", named.encode(), ctypes.byref(found))
+        lib.check("backend_find", lib.encoded("backend", named), ctypes.byref(found))
         lib.check("quantize", found, *arguments)
         return
     refusals = []

@@ -13,6 +13,8 @@ K = ("cols", "rows")
 def _spec(leaf, k):
     if not isinstance(leaf, int) or isinstance(leaf, bool):
         raise lib.DetgemmError(f"leaf is {leaf!r}: it must be an integer, a multiple of 64")
+    if not 1 <= leaf <= 1 << 31:
+        raise lib.DetgemmError(f"leaf is {leaf}: it must be from 1 to 2^31")
     if k not in K:
         raise lib.DetgemmError(f'k is {k!r}: it must be "cols" or "rows"')
     return lib.SnapSpecStruct(leaf_k=leaf, k=K.index(k))

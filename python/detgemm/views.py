@@ -124,6 +124,21 @@ def _row_major(shape):
     return strides
 
 
+def _check_plain(array, name):
+    """Refuses arrays that are more than what their bytes say to this machine."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(array, masked.MaskedArray):
+        raise lib.DetgemmError(f"{name} is a masked array: a product has no masks; pass {name}.filled(...) or {name}.data")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor) and torch.autograd.forward_ad._current_level >= 0:
+        if torch.autograd.forward_ad.unpack_dual(array).tangent is not None:
+            raise lib.DetgemmError(f"{name} is a dual tensor: it must carry no tangent, which would be lost here")
+    dtype = getattr(array, "dtype", None)
+    if not getattr(dtype, "isnative", True):
+        raise lib.DetgemmError(f"{name}.dtype is {dtype.str}, in the other byte order: it must be in this machine's, such as "
+                               f"{name}.astype({name}.dtype.newbyteorder('='))")
+
+
 def _numpy(array, name):
     interface = array.__array_interface__
     address, read_only = interface["data"]
@@ -186,6 +201,7 @@ def describe(array, name, dtype=None, *, writable=False, any_type=False, scales=
     """The view of an array. `dtype` names the number format that plain integers hold. `scales` says that the array holds
     scales, which have formats of their own."""
     library = type(array).__module__.partition(".")[0]
+    _check_plain(array, name)
     if library == "numpy" and hasattr(array, "__array_interface__"):
         view = _numpy(array, name)
     elif library == "cupy" or not hasattr(array, "__dlpack__") and hasattr(array, "__cuda_array_interface__"):

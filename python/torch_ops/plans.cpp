@@ -223,6 +223,15 @@ auto& grouped_cache() {
 
 }  // namespace
 
+const char* whole(const char* name, const std::string& text) {
+  const auto end = text.find('\0');
+  if (end != std::string::npos) {
+    refuse(std::string(name) + " is \"" + text.substr(0, end) + "\", a NUL and " +
+           std::to_string(text.size() - end - 1) + " more bytes: it must have no NUL");
+  }
+  return text.c_str();
+}
+
 const ParsedContract& parsed(std::string_view text) {
   // A model has few contracts, and the latest one is asked for again as a rule.
   thread_local const ParsedContract* latest = nullptr;
@@ -231,7 +240,7 @@ const ParsedContract& parsed(std::string_view text) {
   latest = &table->get(text, [](std::string_view of) {
     ParsedContract result{std::string(of), {}};
     detgemm_contract_init(&result.contract, sizeof result.contract);
-    if (detgemm_contract_parse(result.text.c_str(), &result.contract) != DETGEMM_OK) {
+    if (detgemm_contract_parse(whole("contract", result.text), &result.contract) != DETGEMM_OK) {
       refuse(last_error());
     }
     return result;

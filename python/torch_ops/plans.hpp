@@ -21,6 +21,9 @@ struct ParsedContract {
 /// Refuses a text that is no contract, in the words of its grammar.
 const ParsedContract& parsed(std::string_view text);
 
+/// Text for the C interface, which ends at the first NUL: text that has one is refused.
+const char* whole(const char* name, const std::string& text);
+
 /// Text that lives as long as the process; equal texts have equal addresses.
 const std::string& interned(std::string_view text);
 

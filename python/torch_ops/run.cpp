@@ -74,7 +74,8 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
   key.alpha = static_cast<float>(problem.alpha);
   key.beta = static_cast<float>(problem.beta);
   if (!problem.activation.empty() && problem.activation != "none" &&
-      detgemm_activation_parse(problem.activation.c_str(), &key.activation) != DETGEMM_OK) {
+      detgemm_activation_parse(whole("activation", problem.activation), &key.activation) !=
+          DETGEMM_OK) {
     refuse(detgemm_last_error());
   }
   key.bias = bias;
@@ -84,6 +85,8 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
            ": it must be 0 (no promise), 1 (a) or 2 (b)");
   }
   key.continue_from_c = problem.continue_from_c;
+  whole("backend", problem.backend);
+  whole("variant", problem.variant);
   key.backend = &interned(problem.backend);
   key.variant = &interned(problem.variant);
   key.a_snapped = problem.a_snapped;

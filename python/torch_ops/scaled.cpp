@@ -74,7 +74,8 @@ template <class Run>
 void run_on(const Place& place, const std::string& named, Run&& run) {
   if (!named.empty()) {
     const detgemm_backend_t* backend = nullptr;
-    if (detgemm_backend_find(named.c_str(), &backend) != DETGEMM_OK || run(backend) != DETGEMM_OK) {
+    if (detgemm_backend_find(whole("backend", named), &backend) != DETGEMM_OK ||
+        run(backend) != DETGEMM_OK) {
       refuse(detgemm_last_error());
     }
     return;

@@ -155,7 +155,7 @@ def test_cupy():
     (dict(activation="swish"), "activation is 'swish'"), (dict(backend="metal"), '"metal"'),
     (dict(a=np.ones((2, 6), np.float32)[:, ::2]), "one stride must be 1"), (dict(stream="x"), "stream is 'x'"),
     (dict(dtypes={"a": "bf16"}, a=np.ones((2, 3), np.int32)), "4 bytes"),
-    (dict(contract="hopper/bf16/chain"), "needs bf16"), (dict(stable=7), "stable is unknown .7.")])
+    (dict(contract="hopper/bf16/chain"), "needs bf16"), (dict(stable=7), "stable is 7: it must be")])
 def test_wrong_calls_get_sentences(change, said):
     call = dict(a=np.ones((2, 3), np.float32), b=np.ones((3, 4), np.float32), contract="ieee_fma/fp32/chain")
     call.update(change)

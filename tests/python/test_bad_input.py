@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Wrong calls of the operators: a sentence each, and nothing is written."""
+import contextlib
 import subprocess
 import sys
 
@@ -66,6 +67,25 @@ def test_meta_tensors_have_shapes_and_no_elements():
     assert (d.shape, d.dtype, d.device.type) == ((5, 6), torch.float32, "meta")
     with pytest.raises(RuntimeError, match="all operands must be on one device|different device|Expected all tensors"):
         OPS.gemm(A.to("meta"), B, BF16)
+
+
+def test_layers_on_the_meta_device_have_shapes():
+    """Models that are made there, to be traced or loaded later."""
+    policy = dt.Policy(BF16, BF16, FP32)
+    with torch.device("meta"):
+        model = torch.nn.Sequential(torch.nn.Linear(32, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4)).bfloat16()
+        ours = dt.Linear(4, 3, policy=policy, dtype=torch.bfloat16)
+    dt.convert(model, policy)
+    for scope in (contextlib.nullcontext(), torch.autocast("cpu"), torch.inference_mode()):
+        with scope:
+            y = ours(model(A.to("meta")))
+            assert (y.shape, y.dtype, y.device.type) == ((5, 3), torch.bfloat16, "meta")
+    experts = dt.grouped_linear(A.to("meta"), B.t()[None].to("meta"), torch.tensor([5], device="meta"), policy)
+    assert (experts.shape, experts.dtype) == ((5, 6), torch.bfloat16)
+    model(A.to("meta")).sum().backward()
+    assert model[0].weight.grad.shape == (8, 32)
+    with pytest.raises(RuntimeError, match="a.dtype is torch.float32: the contract needs torch.bfloat16"):
+        ours(torch.empty(2, 4, device="meta"))
 
 
 def test_empty_extents_are_fine():

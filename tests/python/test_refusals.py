@@ -71,6 +71,23 @@ WRONG = {
     "sum_rows_: tree": (lambda: dt.sum_rows_(torch.zeros(8), X, "hopper/bf16/tree:16->fp32"), "continue_from_c is set"),
     "Linear: policy": (lambda: dt.Linear(3, 4, policy="x"), "policy is 'x': it must be a detgemm.torch.Policy"),
     "convert: model": (lambda: dt.convert(5, POLICY), "model is a int: it must be a torch.nn.Module"),
+    "check_snapped: model": (lambda: dt.check_snapped([]), "model is a list: it must be a torch.nn.Module"),
+    "linear: stable": (lambda: dt.linear(X, X, None, POLICY, stable="no"), "stable is 'no': it must be True or False"),
+    "linear: weight_snapped": (lambda: dt.linear(X, X, None, POLICY, weight_snapped=1), "weight_snapped is 1: it must be True"),
+    "Linear: weights_are_stable": (lambda: dt.Linear(3, 4, policy=POLICY, weights_are_stable=2), "weights_are_stable is 2: it must be"),
+    "convert: weights_are_stable": (lambda: dt.convert(MODEL, POLICY, weights_are_stable="x"), "weights_are_stable is 'x': it must be"),
+    "convert: snap_weights": (lambda: dt.convert(MODEL, POLICY, snap_weights="x"), "snap_weights is 'x': it must be True or False"),
+    "Policy: none": (lambda: dt.Policy(BF16, None, WGRAD), "contract is None: it must be text"),
+    "Policy: a list": (lambda: dt.Policy([], BF16, WGRAD), r"contract is \[\]: it must be text"),
+    "Policy: a NUL": (lambda: dt.Policy(BF16 + "\0", BF16, WGRAD), "it must have no NUL"),
+    "gemm: a NUL": (lambda: dt.gemm(X, X.t(), BF16 + "\0->fp32"), 'contract is "hopper/bf16/chain->bf16", a NUL and 6 more bytes: it must'),
+    "gemm: a NUL in the variant": (lambda: dt.gemm(X, X.t(), BF16, variant="scalar\0x"), 'variant is "scalar", a NUL and 1 more bytes'),
+    "gemm: a NUL in the activation": (lambda: dt.gemm(X, X.t(), BF16, activation="relu\0x"), 'activation is "relu", a NUL'),
+    "gemm: a NUL in the backend": (lambda: dt.gemm(X, X.t(), BF16, backend="reference\0"), 'backend is "reference", a NUL and 0 more'),
+    "quantize: a NUL in the backend": (lambda: dt.quantize(X, backend="reference\0"), 'backend is "reference", a NUL and 0 more'),
+    "gemm: a_snapped": (lambda: dt.gemm(X, X.t(), BF16, a_snapped=2), "a_snapped is 2: it must be True or False"),
+    "gemm: a truth value": (lambda: dt.gemm(X, X.t(), BF16, stable=True), "stable is True: it must be 0"),
+    "gemm: stable beyond 32 bits": (lambda: dt.gemm(X, X.t(), BF16, stable=2**40 + 1), "stable is 1099511627777: it must be 0"),
     "snap_weights: model": (lambda: dt.snap_weights([]), "model is a list: it must be a torch.nn.Module"),
     "Policy: scaled": (lambda: dt.Policy("hopper/bf16/scaled:64->bf16", BF16, WGRAD), "policy: forward is .* a layer has no scales"),
     "segments: keys": (lambda: dt.segments(torch.zeros(4), 2), "keys.dtype is torch.float32: it must be an integer type"),
@@ -89,6 +106,29 @@ def test_a_wrong_call_gets_a_sentence(case):
     with pytest.raises(RuntimeError, match=said) as caught:
         call()
     assert isinstance(caught.value, detgemm.DetgemmError) or str(caught.value).startswith("detgemm: ")
+
+
+# Each argument that must be a tensor, as None.
+NONE = {
+    "gemm a": lambda: dt.gemm(None, X, BF16), "gemm b": lambda: dt.gemm(X, None, BF16), "bmm b": lambda: dt.bmm(X[None], None, BF16),
+    "linear x": lambda: dt.linear(None, X, None, POLICY), "linear weight": lambda: dt.linear(X, None, None, POLICY),
+    "sum_rows_ acc": lambda: dt.sum_rows_(None, X, WGRAD), "sum_rows_ x": lambda: dt.sum_rows_(Y[0], None, WGRAD),
+    "grouped_gemm a": lambda: dt.grouped_gemm(None, X, None, BF16), "grouped_linear x": lambda: dt.grouped_linear(None, X, X, POLICY),
+    "grouped_linear offs": lambda: dt.grouped_linear(X, X[None], None, POLICY),
+    "grouped_accumulate_ acc": lambda: dt.grouped_accumulate_(None, X, X, None, WGRAD),
+    "scaled_gemm scale_b": lambda: dt.scaled_gemm(X, X, X, None, BF16), "quantize x": lambda: dt.quantize(None),
+    "snap x": lambda: dt.snap(None, 64), "is_snapped x": lambda: dt.is_snapped(None, 64), "softmax x": lambda: dt.softmax(None),
+    "rms_norm weight": lambda: dt.rms_norm(X, None), "token_log_probs tokens": lambda: dt.token_log_probs(X, None),
+    "attention k": lambda: dt.attention(X[None, None], None, X), "embedding ids": lambda: dt.embedding(None, X),
+    "embedding weight": lambda: dt.embedding(KEYS, None), "segments keys": lambda: dt.segments(None, 2),
+    "segment_offsets counts": lambda: dt.segment_offsets(None), "gather_rows index": lambda: dt.gather_rows(X, None, KEYS),
+}
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_none_for_a_tensor_gets_a_sentence(case):
+    with pytest.raises(detgemm.DetgemmError, match=f"^{case.split(' ')[1]} is a NoneType: it must be a tensor"):
+        NONE[case]()
 
 
 # What takes nothing that could be wrong, and where the wrong calls of the other functions are.

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Contracts of `snap` through PyTorch: the operator, layers whose weights are snapped once, and gradients."""
+import copy
+import io
+import pickle
 import subprocess
 import sys
 
@@ -31,6 +34,9 @@ def test_the_operator_has_the_librarys_bits(device):
     assert dt.is_snapped(dt.snap(there, 128), 128) and not dt.is_snapped(there, 128)
     assert dt.is_snapped(dt.snap(there, 128).view(7, 1, 300), 128)
     assert not dt.is_snapped(dt.snap(there.t(), 128), 128, "rows")
+    apart = torch.zeros(7, 600, dtype=torch.bfloat16, device=device)[:, ::2]  # no stride is 1
+    apart.copy_(there)
+    assert not dt.is_snapped(apart, 128) and dt.is_snapped(apart.copy_(dt.snap(there, 128)), 128)
 
 
 @ON
@@ -130,7 +136,7 @@ def test_a_weight_that_was_written_since_is_refused():
     x = bits((3, 256), torch.bfloat16)
     for write in (lambda m: torch.optim.SGD(m.parameters(), lr=1.0).step(),
                   lambda m: m.load_state_dict(layers().state_dict()),
-                  lambda m: setattr(m[0], "weight", torch.nn.Parameter(m[0].weight.detach().clone()))):
+                  lambda m: setattr(m[0], "weight", torch.nn.Parameter(layers()[0].weight.detach().clone()))):
         model = layers()
         dt.convert(model, POLICY, snap_weights=True)
         model(x).float().sum().backward()
@@ -142,6 +148,97 @@ def test_a_weight_that_was_written_since_is_refused():
         plain.load_state_dict(model.state_dict())
         dt.convert(plain, POLICY)
         assert dt.same_bits(model(x), plain(x))
+
+
+def snapped():
+    model = layers()
+    dt.convert(model, POLICY, snap_weights=True)
+    return model
+
+
+def numpy_write(model):
+    model[0].weight.detach().view(torch.int16).numpy()[:] = layers()[0].weight.detach().view(torch.int16).numpy()
+
+
+# Writes that PyTorch does not count: how loaders write weights.
+UNCOUNTED = {
+    "data.copy_": lambda m: m[0].weight.data.copy_(layers()[0].weight),
+    "data.mul_": lambda m: m[0].weight.data.mul_(1.1),
+    "numpy": numpy_write,
+    "the last row": lambda m: m[0].weight.data[-1].copy_(layers()[0].weight[-1]),
+}
+
+
+@pytest.mark.parametrize("write", UNCOUNTED)
+def test_writes_that_pytorch_does_not_count_are_found_on_a_cpu(write):
+    x = bits((3, 256), torch.bfloat16)
+    with torch.no_grad():
+        model = snapped()
+        model(x)
+        state = model[0].weight._version
+        assert dt.check_snapped(model) == ["0", "2"]
+        UNCOUNTED[write](model)
+        assert model[0].weight._version == state
+        with pytest.raises(RuntimeError, match="the weights of 1 layers were written after they were snapped: 0: call"):
+            dt.check_snapped(model)
+        with pytest.raises(RuntimeError, match="was written or moved after it was snapped"):
+            for _ in range(1 if write != "the last row" else 192 // 16):  # as many passes as there are samples
+                model(x)
+        dt.snap_weights(model)
+        model(x)
+        assert dt.check_snapped(model) == ["0", "2"]
+
+
+@ON
+def test_what_the_forward_pass_and_the_check_see_on_a_device(device):
+    """A device is not waited for: a forward pass there finds a move, and `check_snapped` finds every write."""
+    model = snapped().to(device)
+    x = bits((3, 256), torch.bfloat16, 0, device)
+    model(x)  # moved, looked at once
+    model[0].weight.data.copy_(layers()[0].weight)
+    with pytest.raises(RuntimeError, match="written after they were snapped: 0"):
+        dt.check_snapped(model)
+
+
+def reloaded(model):
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def checkpointed(model):
+    model.load_state_dict(snapped().state_dict())
+    return model
+
+
+# What moves or copies the bytes and does not change them.
+KEPT = {"deepcopy": copy.deepcopy, "torch.load": reloaded, "share_memory": lambda m: m.share_memory(), "a checkpoint": checkpointed,
+        "pickle": lambda m: pickle.loads(pickle.dumps(m))}
+
+
+@pytest.mark.parametrize("way", KEPT)
+def test_a_copy_of_a_snapped_model_is_snapped(way):
+    x, model = bits((3, 256), torch.bfloat16), snapped()
+    y = model(x)
+    there = KEPT[way](model)
+    assert dt.same_bits(there(x), y) and dt.check_snapped(there) == ["0", "2"]
+    # The control: a copy that was written is refused.
+    with torch.no_grad():
+        there[0].weight.mul_(1.1)
+    with pytest.raises(RuntimeError, match="call detgemm.torch.snap_weights"):
+        there(x)
+
+
+def test_another_leaf_is_another_promise():
+    model = snapped()
+    with torch.no_grad():
+        model[0].weight.copy_(dt.snap(layers()[0].weight, 64))
+        model[0].policy = dt.Policy("snap/bf16/fold:64->bf16", SNAP, SNAP32)
+        model(bits((3, 256), torch.bfloat16))
+        model[0].policy = POLICY
+        with pytest.raises(RuntimeError, match="call detgemm.torch.snap_weights"):
+            model(bits((3, 256), torch.bfloat16))
 
 
 def test_the_command_makes_the_same_checkpoint(tmp_path):

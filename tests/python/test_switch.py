@@ -151,3 +151,56 @@ def test_wrong_tables_are_refused(arguments, said):
         dt.aten(arguments[0], devices=arguments[1] if len(arguments) > 1 else "cpu")
     with pytest.raises(detgemm.DetgemmError, match="others is 'maybe'"):
         dt.aten(CONTRACTS, others="maybe")
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("second", [0, 1])
+def test_scopes_may_be_left_in_any_order(first, second):
+    """Generators and fixtures leave the outer scope first. The products that follow are those of the innermost that is left."""
+    contracts = [BF16, "hopper/bf16/fold:16->bf16", "ieee_fma/bf16/chain->bf16"]
+    scopes = [dt.aten({torch.bfloat16: each}, devices="cpu") for each in contracts]
+    plain = A @ B
+    for scope in scopes:
+        scope.__enter__()
+    left = [0, 1, 2]
+    for which in (left[first], [each for each in left if each != left[first]][second]):
+        scopes[which].__exit__(None, None, None)
+        left.remove(which)
+        before = scopes[left[-1]].used.total()
+        assert dt.same_bits(A @ B, OPS.gemm(A, B, contracts[left[-1]]))
+        assert scopes[left[-1]].used.total() == before + 1
+    scopes[left[0]].__exit__(None, None, None)
+    assert dt.same_bits(A @ B, plain)
+    with pytest.raises(detgemm.DetgemmError, match="this scope is not entered: it was left already, or never entered"):
+        scopes[0].__exit__(None, None, None)
+    with switch() as used:
+        assert dt.same_bits(A @ B, PRODUCT) and used.total() == 1
+
+
+def test_generators_that_are_closed_in_the_order_they_were_made():
+    def inside():
+        with switch() as used:
+            yield used
+
+    outer, inner = inside(), inside()
+    next(outer)
+    used = next(inner)
+    outer.close()
+    assert dt.same_bits(A @ B, PRODUCT) and used.total() == 1
+    thread = threading.Thread(target=inner.close)  # as a collector of garbage may
+    thread.start()
+    thread.join()
+    with switch() as again:
+        A @ B
+    assert used.total() == 1 and again.total() == 1
+
+
+def test_devices_are_registered_as_long_as_a_scope_names_them():
+    outer, inner = switch(), dt.aten(CONTRACTS, devices=["cuda", "cpu"])
+    outer.__enter__(), inner.__enter__()
+    inner.__exit__(None, None, None)
+    A @ B
+    assert outer.used.total() == 1
+    outer.__exit__(None, None, None)
+    A @ B
+    assert outer.used.total() == 1

@@ -21,10 +21,10 @@ from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm, log_softmax, rms_norm, softmax, token_log_probs
 from detgemm.torch.routing import gather_rows, segment_offsets, segments
 from detgemm.torch.scaled import quantize, scaled_gemm
-from detgemm.torch.snapping import is_snapped, snap, snap_weights
+from detgemm.torch.snapping import check_snapped, is_snapped, snap, snap_weights
 
 __all__ = ["Embedding", "Linear", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
-           "clear_plans", "convert", "digest", "embedding", "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm",
+           "check_snapped", "clear_plans", "convert", "digest", "embedding", "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm",
            "grouped_linear", "linear", "log_softmax", "main_grads", "is_snapped", "quantize", "rms_norm", "same_bits",
            "scaled_gemm", "segment_offsets", "segments", "snap", "snap_weights", "softmax", "stats", "sum_rows_",
            "token_log_probs"]

@@ -9,7 +9,8 @@ sees the keys j <= i + k_len - q_len. Padding is what no segment names; its outp
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.derivatives import guard
+from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
 ROW_LOCAL["attention_backward"] = "keys and queries from the sequence's own start"
@@ -77,6 +78,8 @@ def _backward(ctx, dout, _):
 
 
 attention_op.register_autograd(_backward, setup_context=_context)
+guard(attention_op)
+guard(attention_backward_op)
 
 
 def dense(batch, queries, keys, device):
@@ -98,6 +101,7 @@ def attention(q, k, v, segments=None, *, scale=None, max_q=0, max_k=0):
     sequence is cut into calls. v must be finite. Gradients need every key in one segment at most.
     """
     for name, x in (("q", q), ("k", k), ("v", v)):
+        check_tensor(name, x)
         refuse(x.dim() != 4, f"{name} has {x.dim()} dimensions: it must have four")
         refuse(x.dtype not in (torch.bfloat16, torch.float16) or x.dtype != q.dtype,
                f"{name}.dtype is {x.dtype}: q, k and v must all be bfloat16 or all float16")

@@ -18,8 +18,32 @@ def check_tensor(name, x):
     refuse(not isinstance(x, torch.Tensor), f"{name} is a {type(x).__name__}: it must be a tensor")
 
 
+def check_tensors(**named):
+    for name, x in named.items():
+        check_tensor(name, x)
+
+
+def check_options(options):
+    """Refuses promises that an operator of PyTorch would take as other ones."""
+    for name in ("a_snapped", "b_snapped", "continue_from_c"):
+        check_truth(name, options.get(name, False))
+    refuse(isinstance(options.get("stable"), bool),
+           f"stable is {options.get('stable')}: it must be 0 (no promise), 1 (a) or 2 (b)")
+
+
 def check_model(model):
     refuse(not isinstance(model, torch.nn.Module), f"model is a {type(model).__name__}: it must be a torch.nn.Module")
+
+
+def check_truth(name, value):
+    """A promise is True or False: what only happens to be true promises nothing."""
+    refuse(not isinstance(value, bool), f"{name} is {value!r}: it must be True or False")
+
+
+def under_autocast(x):
+    """Whether autocast holds for a tensor's device. PyTorch knows no autocast of meta tensors, and raises when asked."""
+    kind = x.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)
 
 
 def chosen(tensor, name):

@@ -4,7 +4,8 @@
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.derivatives import guard
+from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 
 ROW_LOCAL["embedding"] = "copies rows"
@@ -59,6 +60,8 @@ def _backward(ctx, dy):
 
 
 embedding_op.register_autograd(_backward, setup_context=_context)
+guard(embedding_op)
+guard(embedding_accumulate_)
 
 
 def embedding(ids, weight, padding_idx=None):
@@ -66,6 +69,7 @@ def embedding(ids, weight, padding_idx=None):
 
     ids: integers of any shape; weight: vocabulary x n. Row `padding_idx` gets no gradient; negative numbers count from the end.
     """
+    check_tensors(ids=ids, weight=weight)
     refuse(ids.dtype not in (torch.int64, torch.int32), f"ids.dtype is {ids.dtype}: it must be int64 or int32")
     refuse(weight.dim() != 2, f"weight has {weight.dim()} dimensions: it must have two")
     refuse(not weight.is_floating_point(), f"weight.dtype is {weight.dtype}: it must be a floating-point type")

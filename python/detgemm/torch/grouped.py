@@ -5,6 +5,8 @@ import torch
 
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
+from detgemm.torch.derivatives import check_tangents, guard, register_gradient
+from detgemm.torch.dispatch import check_options, check_tensors, under_autocast
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
 from detgemm.torch.policy import Policy
@@ -100,11 +102,11 @@ def _backward(ctx, grad):
     return tuple(grads)
 
 
-torch.library.register_autograd("detgemm::grouped_gemm", _backward, setup_context=_context)
+register_gradient("grouped_gemm", _backward, setup_context=_context)
 
 
 def _autocast(x, text, *others):
-    if not torch.is_autocast_enabled(x.device.type):
+    if not under_autocast(x):
         return (x, *others)
     return tuple(_as(each, input_type(text)) for each in (x, *others))
 
@@ -133,12 +135,15 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, 
     contract with the operand's type; `grouped_linear` takes a policy with a contract for each. Under autocast, a and
     b are first rounded to the contract's input type. A wrong call raises RuntimeError with a sentence.
     """
+    check_tensors(a=a, b=b)
+    check_options(options)
     a, b = (a, b) if scale_a is not None else _autocast(a, contract, b)
     if out is None:
         return OPS.grouped_gemm(a, b, offs, contract, bias, counts, scale_a, scale_b, **options)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("grouped_gemm.out", a, b, bias, scale_a, scale_b, out)
     OPS.grouped_gemm.out(a, b, offs, contract, bias, counts, scale_a, scale_b, out=out, **options)
     return out
 
@@ -149,6 +154,9 @@ def grouped_accumulate_(acc, a, b, offs, contract, **options):
     For gradients of experts' weights acc is G x M x N, a M x R and b R x N. Micro-batches whose samples are padded
     (`segments`) give the bits of the uncut batch, which acc += grouped_gemm(...) does not.
     """
+    check_tensors(acc=acc, a=a, b=b)
+    check_options(options)
+    check_tangents("grouped_accumulate_", acc, a, b)
     OPS.grouped_accumulate_(acc, a, b, offs, contract, **options)
     return acc
 
@@ -184,6 +192,7 @@ def _linear_backward(ctx, grad):
 
 
 _grouped_linear.register_autograd(_linear_backward, setup_context=_linear_context)
+guard(_grouped_linear)
 
 
 def grouped_linear(x, weight, offs, policy):
@@ -195,6 +204,7 @@ def grouped_linear(x, weight, offs, policy):
     """
     if not isinstance(policy, Policy):
         raise lib.DetgemmError(f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    check_tensors(x=x, weight=weight, offs=offs)
     if x.dim() != 2 or weight.dim() != 3:
         raise lib.DetgemmError(f"x has {x.dim()} dimensions and weight has {weight.dim()}: they must have two and three")
     main_grad, flagged = gradient_of(weight, "weight")

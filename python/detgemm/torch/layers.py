@@ -6,7 +6,7 @@ import fnmatch
 import torch
 
 from detgemm import _library as lib
-from detgemm.torch.dispatch import check_model
+from detgemm.torch.dispatch import check_model, check_tensors, check_truth, under_autocast
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS
 from detgemm.torch.policy import Policy
@@ -50,9 +50,12 @@ def linear(x, weight, bias=None, policy=None, *, stable=False, weight_snapped=Fa
     Megatron's flag `grad_added_to_main_grad`, which is set and never read.
     """
     _check_policy(policy)
+    check_tensors(x=x, weight=weight)
+    check_truth("stable", stable)
+    check_truth("weight_snapped", weight_snapped)
     main_grad, flagged = gradient_of(weight, "weight")
     bias_main_grad, _ = gradient_of(bias, "bias")
-    if torch.is_autocast_enabled(x.device.type):
+    if under_autocast(x):
         x, weight = _cast(x, policy.input), _cast(weight, policy.input)
     _check_types(x, weight, policy)
     return OPS.linear(x, weight, bias, main_grad, bias_main_grad, policy.forward, policy.dgrad,
@@ -64,15 +67,17 @@ class Linear(torch.nn.Linear):
     """torch.nn.Linear under a policy: the same parameters and names, so checkpoints fit both ways.
 
     `weights_are_stable` passes the promise of `linear`'s argument `stable` in forward passes. Once `snap_weights` has
-    rounded the weight for a contract of snap, forward passes promise that too, and refuse a weight that was written since.
+    rounded the weight for a contract of snap, forward passes promise that too, and refuse a weight that is
+    no longer snapped; copies and moves of it are looked at once, and go on.
     """
 
     accumulates_in_main_grad = True
-    weight_snapped_at = None  # the state of the weight when it was snapped
+    weight_snapped_at = None  # the state of the weight when it was last seen to be snapped
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, policy,
                  weights_are_stable=False):
         _check_policy(policy)
+        check_truth("weights_are_stable", weights_are_stable)
         super().__init__(in_features, out_features, bias, device, dtype)
         self.policy = policy
         self.weights_are_stable = weights_are_stable
@@ -104,6 +109,8 @@ def convert(model, policy, skip=(), *, weights_are_stable=False, snap_weights=Fa
     """
     _check_policy(policy)
     check_model(model)
+    check_truth("weights_are_stable", weights_are_stable)
+    check_truth("snap_weights", snap_weights)
     plain = {name: module for name, module in model.named_modules() if type(module) is torch.nn.Linear}
     skipped = set()
     for pattern in [skip] if isinstance(skip, str) else skip:

@@ -7,6 +7,7 @@ import torch
 
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
+from detgemm.torch.derivatives import register_gradient
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32,
           "tf32": torch.float32, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
@@ -171,8 +172,8 @@ def _gemm_backward(ctx, grad):
     return tuple(grads)
 
 
-torch.library.register_autograd("detgemm::gemm", _gemm_backward, setup_context=_gemm_context)
-torch.library.register_autograd("detgemm::bmm", _gemm_backward, setup_context=_gemm_context)
+register_gradient("gemm", _gemm_backward, setup_context=_gemm_context)
+register_gradient("bmm", _gemm_backward, setup_context=_gemm_context)
 
 
 def _linear_context(ctx, inputs, keyword_only_inputs, output):
@@ -211,6 +212,6 @@ def _linear_backward(ctx, grad):
 
 
 # A rounding passes gradients on as they are.
-torch.library.register_autograd("detgemm::snap", lambda ctx, grad: (grad, None, None))
+register_gradient("snap", lambda ctx, grad: (grad, None, None))
 
-torch.library.register_autograd("detgemm::linear", _linear_backward, setup_context=_linear_context)
+register_gradient("linear", _linear_backward, setup_context=_linear_context)

@@ -5,6 +5,8 @@ import ctypes
 
 import torch
 
+from detgemm.torch.derivatives import check_tangents
+from detgemm.torch.dispatch import check_options, check_tensors
 from detgemm.torch.operators import MODULE, OPS
 
 
@@ -24,19 +26,26 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     A wrong call raises RuntimeError with a sentence. Gradients of the operator are products under the same
     contract, with the operand's type; `linear` takes a policy with a contract for each.
     """
+    check_tensors(a=a, b=b)
+    if options:
+        check_options(options)
     if out is None:
         return OPS.gemm(a, b, contract, c, bias, **options)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("gemm.out", a, b, c, bias, out)
     OPS.gemm.out(a, b, contract, c, bias, out=out, **options)
     return out
 
 
 def bmm(a, b, contract, *, out=None, c=None, **options):
     """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
+    check_tensors(a=a, b=b)
+    check_options(options)
     if out is None:
         return OPS.bmm(a, b, contract, c, **options)
+    check_tangents("bmm.out", a, b, c, out)
     OPS.bmm.out(a, b, contract, c, out=out, **options)
     return out
 
@@ -47,9 +56,11 @@ def sum_rows_(acc, x, contract):
     It is the product of a row of ones with x, continued from acc: micro-batches that are cut where the
     contract allows it give the bits of the uncut sum. For fp32 x use an `ieee_fma/fp32` contract.
     """
+    check_tensors(acc=acc, x=x)
     if x.dim() < 2 or acc.dim() != 1:
         raise RuntimeError(f"detgemm: acc has the shape {tuple(acc.shape)} and x {tuple(x.shape)}: acc must have one dimension "
                            "and x two or more")
+    check_tangents("sum_rows_", acc, x)
     rows = x.flatten(0, -2)
     OPS.accumulate_(acc.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
     return acc

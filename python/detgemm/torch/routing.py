@@ -4,13 +4,15 @@
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.dispatch import refuse
+from detgemm.torch.derivatives import guard
+from detgemm.torch.dispatch import check_tensors, refuse
 
 ROW_LOCAL["gather_rows"] = "copies rows; its gradient adds a row's copies in their order"
 
 
 def segment_offsets(counts, multiple=1):
     """Where segments of `counts` rows end, int32, when each is padded to a multiple of so many rows."""
+    check_tensors(counts=counts)
     refuse(multiple < 1, f"multiple is {multiple}: it must be positive")
     refuse(counts.dim() != 1 or counts.dtype not in (torch.int32, torch.int64),
            f"counts is {counts.dtype} of shape {tuple(counts.shape)}: it must have one dimension of int32 or int64")
@@ -30,6 +32,7 @@ def segments(keys, groups, multiple=1, *, rows=None):
     index   which row lies at each place, -1 where there is none: `gather_rows(x, index, places)`
     places  the place of each row, -1 for a row that is left out: `gather_rows(y, places, index)` brings rows back
     """
+    check_tensors(keys=keys)
     refuse(keys.dim() != 1, f"keys has {keys.dim()} dimensions: it must have one")
     refuse(keys.dtype.is_floating_point or keys.dtype.is_complex or keys.dtype == torch.bool,
            f"keys.dtype is {keys.dtype}: it must be an integer type")
@@ -82,6 +85,7 @@ def _backward(ctx, grad):
 
 
 _gather_rows.register_autograd(_backward, setup_context=_context)
+guard(_gather_rows)
 
 
 def gather_rows(x, index, places, copies=1):
@@ -91,6 +95,7 @@ def gather_rows(x, index, places, copies=1):
     `copies`, row t of x stands for the keys t * copies to t * copies + copies - 1, as a token does for the experts that
     it chose; its gradient is then the sum over them, ascending, in fp32, rounded once.
     """
+    check_tensors(x=x, index=index, places=places)
     refuse(x.dim() < 1 or index.dim() != 1 or places.dim() != 1, "index and places must have one dimension")
     for name, given in (("index", index), ("places", places)):
         refuse(given.dtype not in (torch.int32, torch.int64), f"{name}.dtype is {given.dtype}: it must be int32 or int64")

@@ -10,7 +10,8 @@ import torch
 
 
 from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
+from detgemm.torch.derivatives import guard
+from detgemm.torch.dispatch import check_tensor, check_tensors, chosen, on_device, refuse
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.sums import SUMS, sum_into
 
@@ -77,6 +78,8 @@ def _rms_norm_backward(ctx, dy, _):
 
 
 rms_norm_op.register_autograd(_rms_norm_backward, setup_context=_rms_norm_context)
+guard(rms_norm_op)
+guard(rms_norm_backward_op)
 
 
 def rms_norm(x, weight, eps=1e-6, *, sums=SUMS):
@@ -87,6 +90,7 @@ def rms_norm(x, weight, eps=1e-6, *, sums=SUMS):
     is returned. `sums` is the contract of that sum. The bits are the same on a CPU and on a GPU.
     """
     _check("x", x)
+    check_tensors(weight=weight)
     refuse(weight.shape != x.shape[-1:], f"weight has the shape {tuple(weight.shape)}: x has rows of "
                                          f"{x.shape[-1]} elements")
     refuse(weight.dtype not in (x.dtype, torch.float32),
@@ -134,6 +138,8 @@ def _softmax_operators(name):
     backward.register_fake(lambda dy, y, dtype: y.new_empty(y.shape, dtype=dtype))
     forward.register_autograd(lambda ctx, dy: (backward(dy, *ctx.saved_tensors, ctx.dtype), None),
                               setup_context=context)
+    guard(forward)
+    guard(backward)
     return forward
 
 
@@ -181,11 +187,13 @@ def _token_backward(ctx, dy):
 
 
 token_log_probs_op.register_autograd(_token_backward, setup_context=_token_context)
+guard(token_log_probs_op)
 
 
 def token_log_probs(x, tokens):
     """log_softmax(x)[..., tokens] in fp32. x: ... x vocabulary, tokens: ... in int64; x alone is kept."""
     _check("x", x)
+    check_tensors(tokens=tokens)
     refuse(tokens.dtype != torch.int64 or tokens.shape != x.shape[:-1],
            f"tokens has the shape {tuple(tokens.shape)} of {tokens.dtype}: it must be int64 of x's "
            f"leading shape {tuple(x.shape[:-1])}")

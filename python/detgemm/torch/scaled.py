@@ -4,6 +4,8 @@
 import torch
 
 from detgemm.contract import contract as parsed
+from detgemm.torch.derivatives import check_tangents, register_gradient
+from detgemm.torch.dispatch import check_options, check_tensors
 from detgemm.torch.operators import OPS, _check_fake, _refuse, output_type
 
 SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
@@ -60,7 +62,7 @@ def _no_gradient(name, why):
     def backward(ctx, *grads):
         raise RuntimeError(f"detgemm: {name} has no gradient: {why}")
 
-    torch.library.register_autograd("detgemm::" + name, backward)
+    register_gradient(name, backward)
 
 
 _no_gradient("scaled_gemm", "write the products of the backward pass yourself, in a torch.autograd.Function, with operands that "
@@ -94,11 +96,14 @@ def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None
     A wrong call raises RuntimeError with a sentence, and so does a device whose backend has no such kernel. There is no
     gradient: asking for one raises.
     """
+    check_tensors(a=a, scale_a=scale_a, b=b, scale_b=scale_b)
+    check_options(options)
     if out is None:
         return OPS.scaled_gemm(a, scale_a, b, scale_b, contract, c, bias, **options)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
+    check_tangents("scaled_gemm.out", a, scale_a, b, scale_b, c, bias, out)
     OPS.scaled_gemm.out(a, scale_a, b, scale_b, contract, c, bias, out=out, **options)
     return out
 
@@ -126,4 +131,5 @@ def quantize(x, leaf=128, *, per=1, k="cols", scale_type="fp32", backend=None):
     A block's bits depend on the block alone, so with per = 1 a row has the same bits alone and in any batch. A wrong call
     raises RuntimeError with a sentence. There is no gradient: asking for one raises.
     """
+    check_tensors(x=x)
     return OPS.quantize(x, leaf, per=per, k=k, scale_type=scale_type, backend=backend)

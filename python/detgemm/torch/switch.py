@@ -41,8 +41,8 @@ class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
 
     Forward and backward, eager and compiled: forms that write into `out` and those with `out_dtype` are covered
     too. `linear`, `matmul` and `einsum` arrive here as the products above, `torch.nn.functional.scaled_mm` as a scaled
-    product. Convolutions, attention kernels and grouped scaled products do not; `audit` lists them. The scope holds for all threads; it may be nested,
-    and what was there before is restored when it ends.
+    product. Convolutions, attention kernels and grouped scaled products do not; `audit` lists them. The scope holds for all threads; scopes may be
+    nested and left in any order, the innermost that is left counts, and what was there before is restored when the last ends.
     """
 
     def __init__(self, contracts, *, devices="cuda", others="refuse"):
@@ -90,15 +90,18 @@ class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
                 for device in missing:
                     _unregister(device)
                 raise
-            self._mine = missing
             _entered.append(self)
         return self.used
 
     def __exit__(self, *_):
         with _lock:
+            if self not in _entered:
+                raise lib.DetgemmError("this scope is not entered: it was left already, or never entered")
             _entered.remove(self)
-            for device in self._mine:
-                _unregister(device)
+            # Scopes may be left in any order, as generators and fixtures do: what one registered serves those that stay.
+            for device in self.devices:
+                if not any(device in scope.devices for scope in _entered):
+                    _unregister(device)
 
     def contract_for(self, tensor):
         """The contract that a tensor's products run under here, or None."""

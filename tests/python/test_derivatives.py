@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives that the operators do not have are refused, and are never zeros: forward mode, and transforms of torch.func."""
+import pytest
+import torch
+from conftest import BF16, bits, devices
+from torch.autograd import forward_ad
+
+import detgemm
+import detgemm.torch as dt
+
+OPS = torch.ops.detgemm
+FP32 = "ieee_fma/fp32/chain"
+POLICY = dt.Policy(BF16, BF16, "hopper/bf16/fold:64->fp32")
+W, G = bits((64, 64), torch.bfloat16), bits((2, 64, 64), torch.bfloat16, 1)
+Y, ACC = bits((64, 64), torch.float32, 2), torch.zeros(64, 64)
+ENDS, KEYS = torch.tensor([30, 64], dtype=torch.int32), torch.arange(64)
+SCALED = "hopper/e4m3/scaled:64->bf16"
+QUANTIZED = dt.quantize(Y, 64)
+
+# Every function that a gradient or a tangent could enter; x is 64 x 64. Types of x: bf16 by default.
+CALLS = {
+    "gemm": lambda x: dt.gemm(x, W, BF16), "gemm, b": lambda x: dt.gemm(W, x, BF16),
+    "gemm, bias": lambda x: dt.gemm(W, W, BF16, bias=x[0]), "gemm, c": lambda x: dt.gemm(W, W, BF16, c=x, beta=1.0),
+    "bmm": lambda x: dt.bmm(x[None], W[None], BF16), "linear": lambda x: dt.linear(x, W, None, POLICY),
+    "linear, weight": lambda x: dt.linear(W, x, None, POLICY), "linear, bias": lambda x: dt.linear(W, W, x[0], POLICY),
+    "grouped_gemm": lambda x: dt.grouped_gemm(x, G, ENDS, BF16), "grouped_linear": lambda x: dt.grouped_linear(x, G, ENDS, POLICY),
+    "scaled_gemm": lambda x: dt.scaled_gemm(QUANTIZED[0], x.float()[:, :1], QUANTIZED[0], QUANTIZED[1].t(), SCALED),
+    "quantize": lambda x: dt.quantize(x)[1], "snap": lambda x: dt.snap(x, 64),
+    "rms_norm": lambda x: dt.rms_norm(x, W[0]), "rms_norm, weight": lambda x: dt.rms_norm(W, x[0]),
+    "softmax": dt.softmax, "log_softmax": dt.log_softmax, "token_log_probs": lambda x: dt.token_log_probs(x, KEYS),
+    "attention": lambda x: dt.attention(x[None, None], W[None, None], W[None, None]),
+    "embedding": lambda x: dt.embedding(KEYS, x), "gather_rows": lambda x: dt.gather_rows(x, KEYS, KEYS),
+}
+# And those that write, which have no derivative of either mode.
+WRITE = {
+    "gemm out": lambda x: dt.gemm(x, W, BF16, out=W.clone()), "bmm out": lambda x: dt.bmm(x[None], G[:1], BF16, out=G[:1].clone()),
+    "sum_rows_": lambda x: dt.sum_rows_(ACC[0].clone(), x, "hopper/bf16/chain->fp32"),
+    "grouped_gemm out": lambda x: dt.grouped_gemm(x, G, ENDS, BF16, out=W.clone()),
+    "grouped_accumulate_": lambda x: dt.grouped_accumulate_(torch.zeros(2, 64, 64), x, W, ENDS, "hopper/bf16/chain->fp32"),
+    "scaled_gemm out": lambda x: dt.scaled_gemm(QUANTIZED[0], x.float()[:, :1], QUANTIZED[0], QUANTIZED[1].t(), SCALED,
+                                                out=W.clone()),
+    "embedding_accumulate_": lambda x: OPS.embedding_accumulate_(ACC.clone(), KEYS, x),
+}
+
+
+def operand():
+    return bits((64, 64), torch.bfloat16, 3)
+
+
+@pytest.mark.parametrize("call", [*CALLS, *WRITE])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_forward_mode_is_refused(call, wanted):
+    run = {**CALLS, **WRITE}[call]
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(operand().requires_grad_(wanted and call in CALLS), torch.ones(64, 64).bfloat16())
+        with pytest.raises(detgemm.DetgemmError, match=r"with a dual tensor: it has no forward-mode derivative \(jvp\)"):
+            run(x)
+    with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
+        torch.func.jvp(run, (operand(),), (torch.ones(64, 64).bfloat16(),))
+    run(operand())
+
+
+def test_arrays_carry_no_tangent():
+    """The functions for arrays of any library have no derivatives of either mode."""
+    for run in (lambda x: detgemm.gemm(x, Y, FP32), lambda x: detgemm.quantize(x)[1], lambda x: detgemm.snap(x.bfloat16(), 64)):
+        run(Y)
+        with forward_ad.dual_level(), pytest.raises(detgemm.DetgemmError, match="is a dual tensor: it must carry no tangent"):
+            run(forward_ad.make_dual(Y.clone(), torch.ones(64, 64)))
+        with pytest.raises(RuntimeError):
+            torch.func.jvp(run, (Y,), (torch.ones(64, 64),))
+        with pytest.raises(detgemm.DetgemmError, match="through DLPack"):
+            run(Y.clone().requires_grad_())
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_transforms_of_torch_func_are_refused(call):
+    def loss(x):
+        return CALLS[call](x).float().sum()
+
+    for transform in (torch.func.grad, torch.func.jacrev, torch.func.hessian):
+        with pytest.raises(detgemm.DetgemmError, match="dual tensor|under a transform of torch.func: it has no gradient there"):
+            transform(loss)(operand())
+
+
+@pytest.mark.parametrize("device", devices())
+def test_forward_mode_is_refused_on_a_device(device):
+    x, w = operand().to(device), W.to(device)
+    for run in (lambda each: dt.gemm(each, w, BF16), dt.softmax, lambda each: dt.embedding(KEYS.to(device), each)):
+        with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
+            torch.func.jvp(run, (x,), (torch.ones_like(x),))
+        with pytest.raises(detgemm.DetgemmError, match="under a transform of torch.func"):
+            torch.func.grad(lambda each: run(each).float().sum())(x)
+
+
+def test_constants_inside_of_transforms_are_fine():
+    """A product that no derivative passes through is the same there."""
+    wanted = dt.gemm(W, W, BF16)
+    value, tangent = torch.func.jvp(lambda x: x * dt.gemm(W, W, BF16), (operand(),), (torch.ones(64, 64).bfloat16(),))
+    assert dt.same_bits(tangent, wanted)
+    assert dt.same_bits(torch.func.grad(lambda x: (x * dt.gemm(W, W, BF16)).sum())(operand()), wanted)
+    x = bits((3, 64, 64), torch.float32)
+    assert dt.same_bits(torch.func.vmap(dt.softmax)(x), dt.softmax(x))
+
+
+def test_every_operator_is_in_a_row_here():
+    """A new operator comes with a row above, or says here why it needs none."""
+    backward = {"attention_backward", "rms_norm_backward", "softmax_backward", "log_softmax_backward"}  # seen behind forward passes
+    asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | {"accumulate_"}  # of sum_rows_
+    names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("detgemm::")}
+    assert names <= asked, names - asked
