@@ -87,6 +87,21 @@ Request Case::draw(const Shape& shape) {
   return draw(shape, random_.pick(std::span<const Distribution>(kFiniteDistributions)));
 }
 
+bool Case::try_add_c(Request& request, Output& result) {
+  Request with_c = request;
+  add_c(with_c, result.d);
+  const Status adds = engine().supports(sized(with_c));
+  if (!adds) {
+    note(adds);
+    return true;
+  }
+  auto sum = run(with_c);
+  if (!sum) return false;
+  request = std::move(with_c);
+  result = std::move(*sum);
+  return true;
+}
+
 void Case::note(const Status& refusal) {
   const bool refused = refusal.code() == Errc::unsupported;
   keep_first(refused ? evidence_.unsupported : evidence_.untested, refusal.message());

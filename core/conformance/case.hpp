@@ -79,6 +79,9 @@ class Case {
   /// last bits of the accumulator nevertheless.
   Request draw(const Shape& shape);
 
+  /// With C as well, where the engine adds one: `result` becomes that sum. False if that failed.
+  bool try_add_c(Request& request, Output& result);
+
   /// Runs on the engine. Nothing is returned when it refuses or fails, which is noted.
   std::optional<Output> run(Request request);
   std::optional<Output> run(GroupedRequest request);

@@ -25,6 +25,16 @@ detgemm_engine_matrix to_c(const ConstMatrix& m) {
           static_cast<std::int32_t>(m.dtype), 0};
 }
 
+detgemm_engine_scales to_c(const BlockScales& s) {
+  return {s.data,
+          static_cast<std::int32_t>(s.type),
+          static_cast<std::int32_t>(s.per),
+          s.blocks,
+          s.leaves,
+          s.stride,
+          s.leaf_stride};
+}
+
 /// The spec in C, with the strings that it points to.
 struct CSpec {
   CSpec(const GemmSpec& spec, const PlanOptions& options)
@@ -50,12 +60,45 @@ struct CSpec {
     c.continue_from_c = spec.continue_from_c ? 1 : 0;
     c.max_workers = options.max_workers;
     c.variant = variant.c_str();
+    c.line_scales = spec.line_scales ? 1 : 0;
+    c.a_snapped = spec.a_snapped ? 1 : 0;
+    c.b_snapped = spec.b_snapped ? 1 : 0;
   }
   CSpec(const CSpec&) = delete;
 
   std::string contract, arithmetic, variant;
   detgemm_engine_spec c{};
 };
+
+/// Hands the arrays to a callback and reads what it answers.
+template <class Run>
+Status call_engine(bool has_bias, Stream stream, const Operands& o, Workspace workspace,
+                   RunInfo* info, Run&& run) {
+  Sentence sentence{};
+  Sentence kernel{};
+  detgemm_engine_call c{};
+  c.struct_size = sizeof c;
+  c.a = to_c(o.a);
+  c.b = to_c(o.b);
+  c.c = to_c(o.c);
+  c.d = to_c(o.d);
+  c.bias = has_bias ? o.bias.data : nullptr;
+  c.stream = stream.handle;
+  c.workspace = workspace.data;
+  c.workspace_bytes = workspace.bytes;
+  c.kernel = kernel.data();
+  c.kernel_size = kernel.size();
+  c.sentence = sentence.data();
+  c.sentence_size = sentence.size();
+  c.scale_a = to_c(o.scale_a);
+  c.scale_b = to_c(o.scale_b);
+  if (const int code = run(c); code != 0) {
+    return {Errc::internal, "the engine returned " + std::to_string(code) + ": " +
+                                text_of(sentence, "it gave no sentence")};
+  }
+  if (info != nullptr) info->kernel = text_of(kernel, "");
+  return {};
+}
 
 class EnginePlan final : public PlanImpl {
  public:
@@ -68,8 +111,8 @@ class EnginePlan final : public PlanImpl {
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    return call(stream, operands, workspace, info,
-                [&](const detgemm_engine_call& c) { return engine_.run(&spec_.c, &c); });
+    return call_engine(has_bias_, stream, operands, workspace, info,
+                       [&](const detgemm_engine_call& c) { return engine_.run(&spec_.c, &c); });
   }
 
   Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
@@ -85,44 +128,61 @@ class EnginePlan final : public PlanImpl {
       }
       list.push_back(to_c(root));
     }
-    return call(stream, operands, workspace, info, [&](const detgemm_engine_call& c) {
-      return engine_.combine(&spec_.c, list.data(), list.size(), &c);
-    });
+    return call_engine(has_bias_, stream, operands, workspace, info,
+                       [&](const detgemm_engine_call& c) {
+                         return engine_.combine(&spec_.c, list.data(), list.size(), &c);
+                       });
   }
 
   // An engine has no function that predicts its kernel.
   std::string kernel(std::int64_t) const override { return ""; }
 
  private:
-  template <class Run>
-  Status call(Stream stream, const Operands& o, Workspace workspace, RunInfo* info,
-              Run&& run) const {
-    Sentence sentence{};
-    Sentence kernel{};
-    detgemm_engine_call c{};
-    c.struct_size = sizeof c;
-    c.a = to_c(o.a);
-    c.b = to_c(o.b);
-    c.c = to_c(o.c);
-    c.d = to_c(o.d);
-    c.bias = has_bias_ ? o.bias.data : nullptr;
-    c.stream = stream.handle;
-    c.workspace = workspace.data;
-    c.workspace_bytes = workspace.bytes;
-    c.kernel = kernel.data();
-    c.kernel_size = kernel.size();
-    c.sentence = sentence.data();
-    c.sentence_size = sentence.size();
-    if (const int code = run(c); code != 0) {
-      return {Errc::internal, "the engine returned " + std::to_string(code) + ": " +
-                                  text_of(sentence, "it gave no sentence")};
-    }
-    if (info != nullptr) info->kernel = text_of(kernel, "");
-    return {};
-  }
-
   const detgemm_engine& engine_;
   CSpec spec_;
+  bool has_bias_;
+};
+
+/// The kind and the number of groups; the rest is 0.
+detgemm_engine_groups to_c(const GroupedSpec& spec) {
+  detgemm_engine_groups g{};
+  g.struct_size = sizeof g;
+  g.kind = static_cast<std::int32_t>(spec.kind);
+  g.count = spec.groups;
+  return g;
+}
+
+class EngineGroupedPlan final : public GroupedPlanImpl {
+ public:
+  EngineGroupedPlan(const detgemm_engine& engine, const GroupedSpec& spec,
+                    const PlanOptions& options)
+      : engine_(engine),
+        spec_(spec.gemm, options),
+        groups_(to_c(spec)),
+        has_bias_(spec.gemm.bias.has_value()) {}
+
+  std::size_t workspace_bytes(std::int64_t max_m, std::int64_t max_k) const override {
+    if (engine_.groups_workspace_bytes == nullptr) return 0;
+    return engine_.groups_workspace_bytes(&spec_.c, &groups_, max_m, max_k);
+  }
+  Status run(Stream stream, const GroupedOperands& operands, Workspace workspace,
+             RunInfo* info) const override {
+    detgemm_engine_groups g = groups_;
+    const GroupDistances& far = operands.group;
+    g.offset_type = static_cast<std::int32_t>(operands.offsets.type);
+    g.offsets = operands.offsets.data;
+    g.a = far.a, g.b = far.b, g.c = far.c, g.d = far.d, g.bias = far.bias;
+    g.scale_a = far.scale_a, g.scale_b = far.scale_b;
+    return call_engine(
+        has_bias_, stream, operands.arrays, workspace, info,
+        [&](const detgemm_engine_call& c) { return engine_.run_groups(&spec_.c, &g, &c); });
+  }
+  std::string kernel(std::int64_t) const override { return ""; }
+
+ private:
+  const detgemm_engine& engine_;
+  CSpec spec_;
+  detgemm_engine_groups groups_;
   bool has_bias_;
 };
 
@@ -139,10 +199,7 @@ class EngineBackend final : public Backend {
   Status available() const override { return {}; }
 
   Status supports(const GemmSpec& spec) const override {
-    if (spec.reads_scales()) {
-      return unsupported("engine \"" + name_ + "\": contract is " + spec.contract.text() +
-                         ": engines in C are not given scales");
-    }
+    if (Status s = takes(spec); !s) return s;
     const CSpec c(spec, {});
     Sentence sentence{};
     if (engine_.supports(&c.c, sentence.data(), sentence.size()) == 0) return {};
@@ -169,13 +226,50 @@ class EngineBackend final : public Backend {
 
   // The harness could run it group by group, and would learn nothing of the engine.
   Status supports_grouped(const GroupedSpec& spec) const override {
-    return unsupported("engine \"" + name_ + "\": engines in C are not given " +
-                       std::string(detgemm::name(spec.kind)) + " problems");
+    if (engine_.supports_groups == nullptr || engine_.run_groups == nullptr) {
+      return unsupported("engine \"" + name_ + "\" has no run_groups callback: it is not given " +
+                         std::string(detgemm::name(spec.kind)) + " problems");
+    }
+    if (Status s = takes(spec.gemm); !s) return s;
+    const CSpec c(spec.gemm, {});
+    const detgemm_engine_groups groups = to_c(spec);
+    Sentence sentence{};
+    if (engine_.supports_groups(&c.c, &groups, sentence.data(), sentence.size()) == 0) return {};
+    return unsupported(text_of(sentence, "the engine refused without a sentence"));
+  }
+  std::vector<std::string> grouped_variants(const GroupedSpec&) const override { return {}; }
+  Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions& options) const override {
+    return std::shared_ptr<const GroupedPlanImpl>(
+        std::make_shared<EngineGroupedPlan>(engine_, spec, options));
   }
 
   Device& device() const noexcept override { return device_ ? *device_ : host_device(); }
 
  private:
+  /// What older engines do not look at, and would compute wrongly, only those get that say so.
+  Status takes(const GemmSpec& spec) const {
+    const auto lacks = [&](bool asked, std::uint64_t bit) {
+      return asked && (engine_.takes & bit) == 0;
+    };
+    const auto refuse = [&](const std::string& what, const char* bit) {
+      return unsupported("engine \"" + name_ + "\": " + what + ", and its table's takes lacks " +
+                         bit);
+    };
+    if (lacks(spec.contract.reduction.kind == ReductionKind::scaled, DETGEMM_ENGINE_SCALES)) {
+      return refuse("contract is " + spec.contract.text() + ", which reads scales",
+                    "DETGEMM_ENGINE_SCALES");
+    }
+    if (lacks(spec.line_scales, DETGEMM_ENGINE_LINE_SCALES)) {
+      return refuse("line_scales is true", "DETGEMM_ENGINE_LINE_SCALES");
+    }
+    if (lacks(spec.a_snapped || spec.b_snapped, DETGEMM_ENGINE_SNAPPED)) {
+      return refuse(spec.a_snapped ? "a_snapped is true" : "b_snapped is true",
+                    "DETGEMM_ENGINE_SNAPPED");
+    }
+    return {};
+  }
+
   detgemm_engine engine_;
   std::string name_;
   std::string description_;

@@ -23,30 +23,104 @@ Elements elements_of(const std::vector<std::int64_t>& offsets, OffsetType type) 
   return e;
 }
 
-struct Arrays {
-  Buffer a, b, c, d, offsets, workspace;
+/// Groups that are one below the other, put side by side.
+Elements beside(const Elements& stack, std::int64_t groups) {
+  Elements e(stack.dtype, stack.rows / groups, stack.cols * groups);
+  const std::size_t line = static_cast<std::size_t>(stack.cols) * stack.element_size();
+  for (std::int64_t i = 0; line != 0 && i < stack.rows; ++i) {
+    std::memcpy(e.bytes.data() + e.offset(i % e.rows, i / e.rows * stack.cols),
+                stack.bytes.data() + stack.offset(i, 0), line);
+  }
+  return e;
+}
+/// And back.
+Elements below(const Elements& e, std::int64_t groups) {
+  Elements stack(e.dtype, e.rows * groups, e.cols / groups);
+  const std::size_t line = static_cast<std::size_t>(stack.cols) * stack.element_size();
+  for (std::int64_t i = 0; line != 0 && i < stack.rows; ++i) {
+    std::memcpy(stack.bytes.data() + stack.offset(i, 0),
+                e.bytes.data() + e.offset(i % e.rows, i / e.rows * stack.cols), line);
+  }
+  return stack;
+}
+
+/// An array of a call in memory.
+struct Placed {
+  Buffer buffer;
+  std::int64_t stacked = 0;  ///< groups side by side in it; 0: none are
 };
 
-/// The first of `groups` matrices that lie one below the other, and the way to the next.
+/// Places `contents`, in which `groups` matrices are one below the other (0: it is one matrix).
+/// Returns the view of the first, and in `distance` the way to the next.
 template <class View>
-std::int64_t split(View& view, std::int64_t groups) {
-  view.rows /= groups;
-  return view.rows * view.row_stride;
+Status place(Device& device, Placed& placed, const Elements& contents, bool transposed,
+             const StackLayout& how, std::int64_t groups, std::uint8_t fill, View& view,
+             std::int64_t& distance) {
+  const bool split = groups > 0;
+  const bool by_side = split && how.side_by_side;
+  auto held = Buffer::holding(device, by_side ? beside(contents, groups) : contents, transposed,
+                              how.layout, fill);
+  if (!held) return held.status();
+  placed.buffer = std::move(held).value();
+  placed.stacked = by_side ? groups : 0;
+  view = placed.buffer.view();
+  if (!split) return {};
+  if (by_side == transposed) {
+    view.rows /= groups;
+    distance = view.rows * view.row_stride;
+  } else {
+    view.cols /= groups;
+    distance = view.cols * view.col_stride;
+  }
+  return {};
+}
+
+struct Arrays {
+  Placed a, b, c, d;
+  Buffer offsets, workspace;
+};
+
+/// How many groups of a kind each array has one matrix for; 0: all share it.
+struct Stacks {
+  std::int64_t a, b, d;
+};
+Stacks stacks_of(GroupKind kind, std::int64_t groups) {
+  const bool by_rows = kind == GroupKind::m_grouped, by_k = kind == GroupKind::k_grouped;
+  return {by_rows || by_k ? 0 : groups, by_k ? 0 : groups, by_rows ? 0 : groups};
+}
+
+StackLayout draw_layout(Random& random, std::int64_t rows, std::int64_t cols, bool transposed,
+                        std::int64_t groups) {
+  StackLayout how;
+  how.side_by_side = groups > 0 && random.one_in(2);
+  how.layout.col_major = random.one_in(2);
+  how.layout.at_front = random.one_in(2);
+  if (how.side_by_side) rows /= groups, cols *= groups;
+  const std::int64_t line = how.layout.col_major != transposed ? rows : cols;
+  switch (random.below(3)) {
+    case 0:
+      break;
+    case 1:
+      how.layout.ld_padding = random.between(1, 9);
+      break;
+    default:  // lines that begin at multiples of 16 elements, as fast copies ask
+      how.layout.ld_padding = (line + 15) / 16 * 16 - line;
+      break;
+  }
+  if (random.one_in(3)) how.layout.offset = random.below(10);
+  return how;
 }
 
 Result<std::string> changed_surroundings(const Arrays& arrays) {
-  const std::pair<const Buffer*, const char*> parts[] = {{&arrays.d, "D"},
-                                                         {&arrays.a, "A"},
-                                                         {&arrays.b, "B"},
-                                                         {&arrays.c, "C"},
-                                                         {&arrays.offsets, "offsets"},
-                                                         {&arrays.workspace, "the workspace"}};
+  const std::pair<const Buffer*, const char*> parts[] = {
+      {&arrays.d.buffer, "D"}, {&arrays.a.buffer, "A"},      {&arrays.b.buffer, "B"},
+      {&arrays.c.buffer, "C"}, {&arrays.offsets, "offsets"}, {&arrays.workspace, "the workspace"}};
   for (const auto& [buffer, name] : parts) {
     if (buffer->data() == nullptr) continue;
     if (const std::string where = buffer->touched(); !where.empty()) {
       return std::string(name) + " was read or written " + where;
     }
-    const bool written = buffer == &arrays.d || buffer == &arrays.workspace;
+    const bool written = buffer == &arrays.d.buffer || buffer == &arrays.workspace;
     auto intact = buffer->intact(written);
     if (!intact) return intact.status();
     if (!*intact) return "bytes changed in or around " + std::string(name);
@@ -56,11 +130,21 @@ Result<std::string> changed_surroundings(const Arrays& arrays) {
 
 }  // namespace
 
+void draw_layouts(Random& random, GroupedRequest& r) {
+  const auto groups = static_cast<std::int64_t>(r.offsets.size());
+  const Stacks stacks = stacks_of(r.spec.kind, groups);
+  const bool by_k = r.spec.kind == GroupKind::k_grouped;
+  const std::int64_t rows = r.a.rows * (by_k ? groups : 1);
+  r.a_layout = draw_layout(random, r.a.rows, r.a.cols, r.spec.gemm.op_a == Op::transpose, stacks.a);
+  r.b_layout = draw_layout(random, r.b.rows, r.b.cols, r.spec.gemm.op_b == Op::transpose, stacks.b);
+  r.c_layout = draw_layout(random, rows, r.b.cols, false, stacks.d);
+  r.d_layout = draw_layout(random, rows, r.b.cols, false, stacks.d);
+}
+
 Result<Output> run_once(const Backend& backend, GroupedRequest request) {
   GroupedSpec& spec = request.spec;
   const auto groups = static_cast<std::int64_t>(request.offsets.size());
   const bool by_k = spec.kind == GroupKind::k_grouped;
-  const bool by_rows = spec.kind == GroupKind::m_grouped;
   spec.groups = groups;
   spec.gemm.n = request.b.cols;
   spec.gemm.k = by_k ? 0 : request.a.cols;
@@ -70,36 +154,46 @@ Result<Output> run_once(const Backend& backend, GroupedRequest request) {
   Device& device = backend.device();
   Arrays arrays;
   GroupedOperands x;
-  const auto hold = [&](Buffer& buffer, const Elements& contents, bool transposed) -> Status {
-    auto held = Buffer::holding(device, contents, transposed, {}, request.fill);
-    if (!held) return held.status();
-    buffer = std::move(held).value();
-    return {};
+  const Stacks stacks = stacks_of(spec.kind, groups);
+  const auto hold = [&](Placed& placed, const Elements& contents, bool transposed,
+                        const StackLayout& how, std::int64_t split, auto& view,
+                        std::int64_t& distance) {
+    return place(device, placed, contents, transposed, how, split, request.fill, view, distance);
   };
   const bool at = spec.gemm.op_a == Op::transpose;
-  if (Status s = hold(arrays.a, request.a, at); !s) return s;
-  if (Status s = hold(arrays.b, request.b, false); !s) return s;
-  if (Status s = hold(arrays.offsets, elements_of(request.offsets, request.type), false); !s) {
+  const bool bt = spec.gemm.op_b == Op::transpose;
+  if (Status s = hold(arrays.a, request.a, at, request.a_layout, stacks.a, x.arrays.a, x.group.a);
+      !s) {
     return s;
+  }
+  if (Status s = hold(arrays.b, request.b, bt, request.b_layout, stacks.b, x.arrays.b, x.group.b);
+      !s) {
+    return s;
+  }
+  if (spec.kind != GroupKind::batched) {
+    auto held = Buffer::holding(device, elements_of(request.offsets, request.type), false, {},
+                                request.fill);
+    if (!held) return held.status();
+    arrays.offsets = std::move(held).value();
+    x.offsets = {arrays.offsets.data(), groups, request.type};
   }
   Elements before(spec.gemm.contract.output, request.a.rows * (by_k ? groups : 1), request.b.cols);
   std::fill(before.bytes.begin(), before.bytes.end(), request.fill);
-  if (Status s = hold(arrays.d, request.in_place ? request.c : before, false); !s) return s;
-  x.arrays.a = arrays.a.view();
-  x.arrays.b = arrays.b.view();
-  x.arrays.d = arrays.d.view();
-  if (spec.kind == GroupKind::m_masked) x.group.a = split(x.arrays.a, groups);
-  if (!by_k) x.group.b = split(x.arrays.b, groups);
-  if (!by_rows) x.group.d = split(x.arrays.d, groups);
+  if (Status s = hold(arrays.d, request.in_place ? request.c : before, false, request.d_layout,
+                      stacks.d, x.arrays.d, x.group.d);
+      !s) {
+    return s;
+  }
   if (request.in_place) {
     x.arrays.c = x.arrays.d;
     x.group.c = x.group.d;
-  } else if (request.c.rows > 0) {
-    if (Status s = hold(arrays.c, request.c, false); !s) return s;
-    x.arrays.c = arrays.c.view();
-    if (!by_rows) x.group.c = split(x.arrays.c, groups);
+  } else if (request.c.rows > 0 || spec.gemm.reads_c()) {
+    if (Status s =
+            hold(arrays.c, request.c, false, request.c_layout, stacks.d, x.arrays.c, x.group.c);
+        !s) {
+      return s;
+    }
   }
-  x.offsets = {arrays.offsets.data(), groups, request.type};
 
   const std::int64_t m = x.arrays.d.rows;
   auto bytes = plan->workspace_bytes(m, by_k ? request.a.cols : 0);
@@ -122,9 +216,9 @@ Result<Output> run_once(const Backend& backend, GroupedRequest request) {
   auto changed = changed_surroundings(arrays);
   if (!changed) return changed.status();
   out.violation = *changed;
-  auto d = arrays.d.read();
+  auto d = arrays.d.buffer.read();
   if (!d) return d.status();
-  out.d = std::move(d).value();
+  out.d = arrays.d.stacked > 0 ? below(*d, arrays.d.stacked) : std::move(d).value();
   return out;
 }
 

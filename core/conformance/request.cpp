@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/conformance/format.hpp"
+
 namespace detgemm::conformance {
 
 GemmSpec sized(const Request& request) {
@@ -13,6 +15,31 @@ GemmSpec sized(const Request& request) {
   spec.n = request.b.cols;
   spec.k = request.a.cols;
   return spec;
+}
+
+Layout draw_layout(Random& random) {
+  Layout layout;
+  layout.col_major = random.one_in(2);
+  layout.ld_padding = random.below(10);
+  layout.offset = random.below(10);
+  return layout;
+}
+
+void draw_layouts(Random& random, Request& request) {
+  for (Layout* one : {&request.a_layout, &request.b_layout, &request.c_layout, &request.d_layout}) {
+    *one = draw_layout(random);
+  }
+}
+
+void add_c(Request& request, const Elements& product) {
+  request.c = rows_reversed(cols_reversed(product));
+  for (std::int64_t i = 0; i < request.c.rows; ++i) {
+    for (std::int64_t j = 0; j < request.c.cols; ++j) {
+      // A NaN that should not be there must not hide in C.
+      if (!is_finite_nonzero(request.c.get(i, j), request.c.dtype)) request.c.set(i, j, 0);
+    }
+  }
+  request.spec.beta = kBetaOfC;
 }
 
 Result<Prepared> Prepared::make(const Backend& backend, Request request) {
@@ -63,7 +90,7 @@ Status Prepared::place(Request request) {
   operands_.d = d_.view();
   if (in_place_) {
     operands_.c = d_.view();
-  } else if (request.c.rows > 0) {
+  } else if (request.c.rows > 0 || spec.reads_c()) {
     if (Status s = hold(c_, request.c, false, request.c_layout); !s) return s;
     operands_.c = c_.view();
   }

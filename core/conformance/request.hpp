@@ -82,6 +82,14 @@ class Prepared {
 /// The request's spec with n and k taken from the operands.
 GemmSpec sized(const Request& request);
 
+/// By rows or by columns, with gaps and at an address that no vector load takes.
+Layout draw_layout(Random& random);
+/// A layout of its own for A, B, C and D each.
+void draw_layouts(Random& random, Request& request);
+/// Adds C, with a beta, of the size of the product: its own result in reverse.
+void add_c(Request& request, const Elements& product);
+inline constexpr float kBetaOfC = -0.7F;
+
 /// Prepares, runs on a stream of its own, waits and collects.
 Result<Output> run_once(const Backend& backend, Request request);
 

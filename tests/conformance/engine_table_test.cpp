@@ -254,9 +254,10 @@ TEST_F(EngineTable, ARefusalIsTheEnginesSentenceOrSaysThatThereIsNone) {
   answer = 0;
   EXPECT_TRUE(engine->supports(spec).ok());
   spec.contract = *Contract::parse("hopper/bf16/scaled:64->fp16");
-  EXPECT_EQ(engine->supports(spec).message(),
-            "engine \"table\": contract is hopper/bf16/scaled:64->fp16: engines in C are not given "
-            "scales");
+  EXPECT_EQ(
+      engine->supports(spec).message(),
+      "engine \"table\": contract is hopper/bf16/scaled:64->fp16, which reads scales, and its "
+      "table's takes lacks DETGEMM_ENGINE_SCALES");
 }
 
 TEST_F(EngineTable, AnErrorOfARunIsItsSentenceAndNumber) {

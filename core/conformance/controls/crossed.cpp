@@ -56,6 +56,14 @@ constexpr std::array kCrossedSwitches{
             [](const Run& run) {
               switch_if(run.spec.bias && address(run.operands.bias.data) % 16 != 0, run);
             }},
+    Planted{"c_across_d", "a C by columns with a D by rows means another order", "layouts",
+            kNarrowChain,
+            [](const Run& run) {
+              switch_if(uses_beta(run) && by_columns(run.operands.c) && !by_columns(run.operands.d),
+                        run);
+            }},
+    Planted{"strided_c", "gaps between the rows of C mean another order", "strides", kNarrowChain,
+            [](const Run& run) { switch_if(uses_beta(run) && padded(run.operands.c), run); }},
     Planted{"a_is_b", "A and B at one address mean another order", kCrossedProperty, kNarrowChain,
             [](const Run& run) { switch_if(run.operands.a.data == run.operands.b.data, run); }},
     Planted{

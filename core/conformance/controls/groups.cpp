@@ -42,6 +42,30 @@ void by_share(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
   if (by_rows(p) && p.groups == 4) other_reduction(g);
 }
 
+// How D and C lie.
+bool at_16_bytes(std::int64_t elements, std::int64_t bytes) { return elements * bytes % 16 == 0; }
+/// Where D's columns run along memory, a segment is taken to begin at a multiple of 16 bytes.
+void segment_of_columns(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (!by_rows(p) || g.ds.row != 1 || g.m <= 1) return;
+  const Segment s = segment_of(p.offsets, p.offset_type, group, p.all.m);
+  if (!at_16_bytes(s.begin, p.d_bytes)) other_reduction(g);
+}
+/// The same of whole groups of columns that stand side by side in memory.
+void stack_of_columns(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  const bool interleaved = g.ds.row == 1 && p.distance.d < g.ds.col && g.n > 1;
+  if (!by_rows(p) && interleaved && !at_16_bytes(p.distance.d, p.d_bytes)) other_reduction(g);
+}
+/// Groups whose rows alternate in memory.
+void alternating_rows(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (!by_rows(p) && g.ds.col == 1 && g.m > 1 && p.distance.d < g.ds.row) other_reduction(g);
+}
+/// C by columns and D by rows, or the other way round.
+void c_across_d(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && g.c != nullptr && g.m > 1 && g.n > 1 && (g.cs.row == 1) != (g.ds.row == 1)) {
+    other_reduction(g);
+  }
+}
+
 // Segments of products.
 void adds_to_c(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
   if (p.kind != GroupKind::k_grouped || !g.continue_from_c) return;
@@ -82,6 +106,19 @@ constexpr std::array kGroupFaults{
                     kWideChain, ignores_count},
     PlantedInGroups{"share_switch", "four groups are added in another order", "group_ranks",
                     kGroupFold, by_share},
+    PlantedInGroups{"segment_of_columns",
+                    "a segment of D's columns that begins off 16 bytes is added in another order",
+                    "group_padding", kGroupFold, segment_of_columns},
+    PlantedInGroups{"stack_of_columns",
+                    "columns of groups side by side, off 16 bytes, are added in another order",
+                    "group_padding", kNarrowChain, stack_of_columns},
+    PlantedInGroups{"stack_of_columns",
+                    "columns of groups side by side, off 16 bytes, are added in another order",
+                    "group_cuts", kWideChainOut, stack_of_columns},
+    PlantedInGroups{"alternating_rows", "groups whose rows alternate are added in another order",
+                    "group_padding", kNarrowChain, alternating_rows},
+    PlantedInGroups{"group_c_across_d", "a group's C across D means another order", "group_order",
+                    kGroupFold, c_across_d},
     PlantedInGroups{"adds_to_c", "a group's C is added to its finished sum", "group_cuts",
                     kWideChainOut, adds_to_c},
     PlantedInGroups{"blocks_from_start", "steps are counted from the arrays' start", "group_cuts",

@@ -130,6 +130,16 @@ void one_chain(const Run& run) {
   compute_with(run, {ReductionKind::chain, 0});
 }
 
+bool columns_of_d(const Run& run) {
+  const Matrix& d = run.operands.d;
+  return d.row_stride == 1 && d.rows > 1 && d.cols > 1;
+}
+void scaled_columns_of_d(const Run& run) {
+  if (run.spec.reads_scales() && columns_of_d(run))
+    return compute_with(run, another(run.spec.contract));
+  compute_honestly(run);
+}
+
 constexpr std::array kScaleFaults{
     Planted{"scaled_chain", "leaves are one chain, as if no scale were between them", "scales_one",
             kScaled, one_chain},
@@ -155,6 +165,10 @@ constexpr std::array kScaleFaults{
             kWideChain, row_scale_first},
     Planted{"next_rows_scale", "the scale is that of the row behind", "line_scales",
             "hopper/e4m3/fold:64->bf16", next_rows_scale},
+    Planted{"scaled_columns_of_d", "scales with a D by columns mean another order", "scales_one",
+            kScaled, scaled_columns_of_d},
+    Planted{"scaled_columns_of_d", "scales with a D by columns mean another order", "line_scales",
+            kWideChain, scaled_columns_of_d},
     Planted{"scale_past_end", "a short last leaf takes the scale after the last one", "reference",
             kScaled, past_the_end},
 };

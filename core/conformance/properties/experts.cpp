@@ -17,6 +17,21 @@ Elements noise(Case& c, DType type, std::int64_t rows, std::int64_t cols) {
   return e;
 }
 
+/// Whether the engine adds C to groups and to single products.
+bool computes_addends(Case& c) {
+  GroupedSpec spec;
+  spec.gemm.contract = c.contract();
+  spec.gemm.n = 8;
+  spec.gemm.k = 64;
+  spec.gemm.beta = kBetaOfC;
+  spec.groups = 2;
+  for (const GroupKind kind : {GroupKind::batched, GroupKind::m_grouped, GroupKind::m_masked}) {
+    spec.kind = kind;
+    if (!c.engine().supports_grouped(spec)) return false;
+  }
+  return c.engine().supports(spec.gemm).ok();
+}
+
 }  // namespace
 
 bool computes_groups(Case& c, GroupKind kind, bool continues) {
@@ -40,15 +55,28 @@ bool computes_groups(Case& c, GroupKind kind, bool continues) {
 }
 
 std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
-  const std::int64_t n = c.random().between(2, c.full() ? 70 : 9);
-  const std::int64_t k = c.random().between(c.stretch() + 1, c.stretch() * (c.full() ? 8 : 3));
+  // Every third case has groups of whole tiles, which kernels load and store in other ways.
+  const bool tiles = c.index() % 3 == 2;
+  const std::int64_t n =
+      tiles ? c.random().between(65, 96) : c.random().between(2, c.full() ? 70 : 9);
+  const std::int64_t k =
+      c.random().between(c.stretch() + 1, c.stretch() * (tiles ? 2 : (c.full() ? 8 : 3)));
+  const bool adds_c = c.index() % 3 != 0 && computes_addends(c);
   std::vector<Expert> experts;
   for (std::size_t i = 0; i < count; ++i) {
     const bool none = i + 1 == count;
     Expert expert;
-    expert.request = c.draw({none ? 0 : c.random().between(1, i == 0 ? 14 : 5), n, k});
+    const std::int64_t rows = i == 0
+                                  ? (tiles ? c.random().between(65, 96) : c.random().between(1, 14))
+                                  : c.random().between(1, 5);
+    expert.request = c.draw({none ? 0 : rows, n, k});
     auto alone = c.run(expert.request);
     if (!alone) return std::nullopt;
+    if (adds_c) {
+      add_c(expert.request, alone->d);
+      alone = c.run(expert.request);
+      if (!alone) return std::nullopt;
+    }
     expert.expected = std::move(alone->d);
     experts.push_back(std::move(expert));
   }
@@ -71,6 +99,7 @@ std::vector<Group> whole_groups(const std::vector<Expert>& experts) {
 bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& arrangement,
                const std::string& what) {
   const bool masked = arrangement.kind == GroupKind::m_masked;
+  const bool stacked = arrangement.kind != GroupKind::m_grouped;
   const Request& one = experts.front().request;
   const std::int64_t n = one.b.cols, k = one.a.cols;
   // Where each group begins, and how many rows there are.
@@ -83,10 +112,10 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
     capacity = std::max(capacity, rows);
   }
   const auto count = static_cast<std::int64_t>(arrangement.groups.size());
-  for (std::int64_t g = 0; masked && g < count; ++g) {
+  for (std::int64_t g = 0; stacked && g < count; ++g) {
     begins[static_cast<std::size_t>(g)] = g * capacity;
   }
-  all = masked ? count * capacity : all + arrangement.spare;
+  all = stacked ? count * capacity : all + arrangement.spare;
 
   GroupedRequest request;
   request.spec.gemm = one.spec;
@@ -95,16 +124,24 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
   request.type = arrangement.type;
   request.a = noise(c, one.a.dtype, all, k);
   request.b = Elements(one.b.dtype, count * k, n);
+  const bool reads_c = one.spec.reads_c();
+  if (reads_c) request.c = noise(c, one.c.dtype, all, n);
   for (std::size_t g = 0; g < arrangement.groups.size(); ++g) {
     const auto& [expert, rows] = arrangement.groups[g];
     paste_rows(request.b, static_cast<std::int64_t>(g) * k, experts[expert].request.b);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       paste_rows(request.a, begins[g] + static_cast<std::int64_t>(i),
                  row_slice(experts[expert].request.a, rows[i], rows[i] + 1));
+      if (reads_c) {
+        paste_rows(request.c, begins[g] + static_cast<std::int64_t>(i),
+                   row_slice(experts[expert].request.c, rows[i], rows[i] + 1));
+      }
     }
     const auto size = static_cast<std::int64_t>(rows.size());
     request.offsets.push_back(masked ? size : begins[g] + size + arrangement.padding);
   }
+  if (stacked) request.spec.gemm.op_b = c.random().one_in(2) ? Op::transpose : Op::none;
+  draw_layouts(c.random(), request);
   const auto got = c.run(request);
   if (!got) return false;
   // Rows of noise within a group are what they are; those of no group keep their bytes.
@@ -122,7 +159,7 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
     }
     if (masked) untouched(begins[g] + static_cast<std::int64_t>(rows.size()), begins[g] + capacity);
   }
-  if (!masked) untouched(all - arrangement.spare, all);
+  if (!stacked) untouched(all - arrangement.spare, all);
   return c.same(expected, got->d, what);
 }
 

@@ -41,7 +41,7 @@ struct Arrangement {
   std::int64_t padding =
       0;  ///< rows of noise behind each group's, part of it; masked: beyond its count
   std::int64_t spare = 0;                 ///< rows of noise behind the last group, part of none
-  GroupKind kind = GroupKind::m_grouped;  ///< or m_masked
+  GroupKind kind = GroupKind::m_grouped;  ///< or m_masked or batched
   OffsetType type = OffsetType::i32;
 };
 

@@ -46,6 +46,7 @@ struct Products {
     r.b = b;
     r.offsets = ends;
     r.type = c.random().one_in(2) ? OffsetType::i32 : OffsetType::i64;
+    draw_layouts(c.random(), r);
     return r;
   }
 };

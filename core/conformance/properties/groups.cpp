@@ -78,7 +78,8 @@ void group_count(Case& c) {
   check_order_matters(c, *experts);
 }
 
-/// Rows of noise within segments, behind the last one, and beyond the count of a masked group.
+/// Rows of noise within segments, behind the last one, beyond the count of a masked group, and in
+/// products of equal size.
 void group_padding(Case& c) {
   if (!computes_groups(c, GroupKind::m_grouped)) return;
   const auto experts = draw_experts(c, 4);
@@ -90,6 +91,9 @@ void group_padding(Case& c) {
     if (!computes_groups(c, GroupKind::m_masked)) return;
     x.kind = GroupKind::m_masked;
     if (!same_rows(c, *experts, x, "masked, " + std::to_string(rows) + " rows of room")) return;
+    if (!computes_groups(c, GroupKind::batched)) return;
+    x.kind = GroupKind::batched;
+    if (!same_rows(c, *experts, x, "batched, " + std::to_string(rows) + " rows of noise")) return;
   }
   check_order_matters(c, *experts);
 }

@@ -30,6 +30,7 @@ void add_scales(Case& c, Request& request, ScaleValues values) {
   };
   request.scale_a = draw(request.a.rows);
   request.scale_b = draw(request.b.cols);
+  draw_layouts(c.random(), request);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void add_scales(Case& c, Request& request, ScaleValues values, ScaleType type, s
   const std::int64_t leaves = c.contract().leaves(request.a.cols);
   request.scale_a = draw_scales(c.random(), values, request.a.rows, leaves, type, per);
   request.scale_b = draw_scales(c.random(), values, request.b.cols, leaves, type, per);
+  draw_layouts(c.random(), request);
 }
 
 /// A shape of 2 to 7 leaves, the last one often short.

@@ -13,8 +13,15 @@
  *   dtype       0 bf16, 1 fp16, 2 fp32, 3 tf32 (input only; fp32 in memory), 4 e4m3, 5 e5m2
  *   op          0 none, 1 transpose
  *   activation  0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
- *   reduction   0 chain, 1 fold, 2 tree
+ *   reduction   0 chain, 1 fold, 2 tree, 3 scaled
  *   device      0 host, 1 cuda, 2 hip
+ *   groups      0 batched, 1 m_grouped, 2 m_masked, 3 k_grouped
+ *   offsets     0 int32, 1 int64
+ *   scales      0 fp32, 1 e8m0: one byte x for 2^(x - 127), 255 is NaN
+ *
+ * Tables and structures have grown at their ends, and will again, without a new ABI version: an
+ * engine says how long its table is by struct_size. What a table lacks, or leaves 0 or NULL, is
+ * never asked of the engine; the harness then says "unsupported" and names what is missing.
  *
  * A callback that returns an int returns 0 for yes or done. Otherwise it writes a sentence (what
  * was asked, and which rule forbids it) into the buffer that it is given. Callbacks may be called
@@ -66,7 +73,36 @@ typedef struct detgemm_engine_spec {
   int32_t continue_from_c; /* 1: the accumulator starts from fp32 C */
   int32_t max_workers;     /* 0: any number */
   const char* variant;     /* "" or one that the engine listed */
+
+  /* Each of these is 1 only if the table's `takes` has the bit of the same name. */
+
+  /* Under chain and fold, each row of op(A) and column of op(B) has one scale: alpha multiplies
+   * scale_a[m] * (scale_b[n] * acc) in place of acc, each product rounded to fp32. */
+  int32_t line_scales;
+  int32_t a_snapped; /* snap: A is snapped already, for leaves from its first product on */
+  int32_t b_snapped; /* the same of B */
+  int32_t reserved;  /* 0 */
 } detgemm_engine_spec;
+
+/* The scales of one operand: one for `per` rows of op(A), or columns of op(B), and one leaf of K.
+ * Row (or column) i and leaf l have the scale at
+ *
+ *   data + (i / per) * stride + l * leaf_stride       counted in scales
+ *
+ * Under the reduction scaled (number 3) the sum over leaves is, in the order of l,
+ *
+ *   acc = fma(scale_a(m, l) * scale_b(n, l), leaf(l), acc)        in fp32, each rounded once
+ *
+ * With line_scales there is one leaf. Strides may be 0: the scale is then shared. */
+typedef struct detgemm_engine_scales {
+  const void* data; /* NULL where the call has no scales */
+  int32_t type;     /* scales, see above */
+  int32_t per;      /* 1 or 128 */
+  int64_t blocks;   /* ceil(M / per), or ceil(N / per) for B */
+  int64_t leaves;   /* ceil(K / leaf_k), or 1 with line_scales */
+  int64_t stride;   /* from a block of rows (or columns) to the next */
+  int64_t leaf_stride;
+} detgemm_engine_scales;
 
 /* The arrays of one run, and buffers for the text that the callback writes. */
 typedef struct detgemm_engine_call {
@@ -83,7 +119,47 @@ typedef struct detgemm_engine_call {
   size_t kernel_size; /* forces one, its name must appear in it */
   char* sentence;     /* the reason, if the callback does not return 0 */
   size_t sentence_size;
+  detgemm_engine_scales scale_a; /* under scaled, and with spec->line_scales */
+  detgemm_engine_scales scale_b;
 } detgemm_engine_call;
+
+/* Many products in one call. R is the number of rows (m_grouped) or products (k_grouped) that all
+ * groups share, o the offsets, with o[-1] = 0:
+ *
+ *   kind         A               B               C and D         group g computes
+ *   0 batched    m x k, group 0  k x n, group 0  m x n, group 0  D[g] = A[g] B[g]
+ *   1 m_grouped  R x k           k x n, group 0  R x n           rows o[g-1] .. o[g], by B[g]
+ *   2 m_masked   m x k, group 0  k x n, group 0  m x n, group 0  the first o[g] rows of D[g]
+ *   3 k_grouped  m x R           R x n           m x n, group 0  products o[g-1] .. o[g]
+ *
+ * (as stored: op_a and op_b swap rows and columns.) Group g of an array begins `group.x` elements
+ * behind group g - 1; 0 means that all groups share it. The bias has n elements for each group.
+ * Scales go with their operand: scale_a of m_grouped is that of all R rows with per 1.
+ *
+ * Groups of D may interleave: the rows (or columns) of all groups then lie between two lines of
+ * group 0. A segment may be empty and begins at any row. Rows of D in no group keep their bytes. A
+ * group of k_grouped without products gives what K = 0 gives. Offsets lie in the device's memory;
+ * those of the harness keep their rule (they ascend, and end at R or before). */
+typedef struct detgemm_engine_groups {
+  size_t struct_size;
+  int32_t kind;
+  int32_t offset_type;
+  int64_t count;       /* of groups */
+  const void* offsets; /* count of them; NULL for batched */
+  int64_t a;           /* elements from a group's array to the next one's */
+  int64_t b;
+  int64_t c;
+  int64_t d;
+  int64_t bias;
+  int64_t scale_a;
+  int64_t scale_b;
+} detgemm_engine_groups;
+
+/* Bits of detgemm_engine.takes: what `supports` and `run` know beyond the first version of this
+ * header. A bit promises nothing: `supports` may still refuse. */
+#define DETGEMM_ENGINE_SCALES 1u /* contracts of scaled, which read call->scale_a and scale_b */
+#define DETGEMM_ENGINE_LINE_SCALES 2u /* spec->line_scales */
+#define DETGEMM_ENGINE_SNAPPED 4u     /* spec->a_snapped and b_snapped */
 
 /* What detgemm_engine_query gives: who the engine is, and the functions through which it is run. */
 typedef struct detgemm_engine {
@@ -114,6 +190,20 @@ typedef struct detgemm_engine {
   int (*create_stream)(void** stream);
   void (*destroy_stream)(void* stream);
   int (*synchronize)(void* stream);
+
+  uint64_t takes; /* bits DETGEMM_ENGINE_... */
+
+  /* Many products in one call: without the first two the engine is given none. spec->k is 0 for
+   * k_grouped. `groups` has the kind and the count; its other members are 0 except in run_groups.
+   */
+  int (*supports_groups)(const detgemm_engine_spec* spec, const detgemm_engine_groups* groups,
+                         char* sentence, size_t sentence_size);
+  int (*run_groups)(const detgemm_engine_spec* spec, const detgemm_engine_groups* groups,
+                    const detgemm_engine_call* call);
+  /* Bytes of workspace for up to max_m rows of D's view and, for k_grouped, max_k products. */
+  size_t (*groups_workspace_bytes)(const detgemm_engine_spec* spec,
+                                   const detgemm_engine_groups* groups, int64_t max_m,
+                                   int64_t max_k);
 } detgemm_engine;
 
 /* The one exported symbol. Returns NULL if the engine does not implement this ABI version; the

@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <set>
+
+#include "core/conformance/controls/control.hpp"
+#include "core/conformance/property.hpp"
+#include "detgemm/conformance.hpp"
+#include "detgemm/grouped.hpp"
+#include "detgemm/plan.hpp"
+
+// An engine in C that hands all that it is given to a backend of the project: every door of the
+// table leads somewhere, and what goes wrong behind one is found.
+
+namespace detgemm::conformance {
+namespace {
+
+/// What goes wrong on the way, behind one door each.
+enum class Mistake {
+  none,
+  one_leafs_scale,     // the rows' scales are those of the first leaf
+  forgets_line_scale,  // of columns
+  promise_cuts_k,      // a B that is promised lacks its last product
+  batched_first_b,     // all groups have the first one's B
+  offsets_as_i32,      // the upper half of each offset counts as an offset
+  packed_groups,       // groups of B are taken to lie one behind the other without gaps
+  masked_as_batched,   // rows beyond the count are written
+  empty_untouched,     // a group without products keeps its bytes
+};
+Mistake mistake = Mistake::none;
+
+const Backend& behind() { return controls::honest(); }
+
+int say(const Status& status, char* sentence, std::size_t size) {
+  if (status.ok()) return 0;
+  const std::string& text = status.message();
+  std::memcpy(sentence, text.c_str(), std::min(text.size() + 1, size));
+  return 1;
+}
+
+GemmSpec from_c(const detgemm_engine_spec& c) {
+  GemmSpec spec;
+  spec.contract = *Contract::parse(c.contract);
+  spec.n = c.n, spec.k = c.k;
+  spec.op_a = static_cast<Op>(c.op_a), spec.op_b = static_cast<Op>(c.op_b);
+  spec.alpha = c.alpha, spec.beta = c.beta;
+  if (c.bias >= 0) spec.bias = static_cast<DType>(c.bias);
+  spec.activation = static_cast<Activation>(c.activation);
+  spec.continue_from_c = c.continue_from_c != 0;
+  spec.line_scales = c.line_scales != 0;
+  spec.a_snapped = c.a_snapped != 0, spec.b_snapped = c.b_snapped != 0;
+  return spec;
+}
+PlanOptions options_of(const detgemm_engine_spec& c) { return {c.variant, c.max_workers}; }
+
+GroupedSpec from_c(const detgemm_engine_spec& c, const detgemm_engine_groups& g) {
+  return {from_c(c), static_cast<GroupKind>(g.kind), g.count};
+}
+Matrix from_c(const detgemm_engine_matrix& m) {
+  return {m.data, m.rows, m.cols, m.row_stride, m.col_stride, static_cast<DType>(m.dtype)};
+}
+BlockScales from_c(const detgemm_engine_scales& s) {
+  return {s.data,       static_cast<ScaleType>(s.type), s.per, s.blocks, s.leaves, s.stride,
+          s.leaf_stride};
+}
+Operands from_c(const detgemm_engine_spec& s, const detgemm_engine_call& c) {
+  Operands o{from_c(c.a), from_c(c.b),       from_c(c.d),      from_c(c.c),
+             {},          from_c(c.scale_a), from_c(c.scale_b)};
+  if (s.bias >= 0) o.bias = {c.bias, s.n, static_cast<DType>(s.bias)};
+  return o;
+}
+void name_kernel(const detgemm_engine_call& c, const RunInfo& info) {
+  std::memcpy(c.kernel, info.kernel.c_str(), std::min(info.kernel.size() + 1, c.kernel_size));
+}
+
+int supports(const detgemm_engine_spec* c, char* sentence, std::size_t size) {
+  return say(behind().supports(from_c(*c)), sentence, size);
+}
+void shorten(Operands& o, const GemmSpec& spec) {
+  (spec.op_a == Op::none ? o.a.cols : o.a.rows) = spec.k;
+  (spec.op_b == Op::none ? o.b.rows : o.b.cols) = spec.k;
+}
+int run(const detgemm_engine_spec* s, const detgemm_engine_call* c) {
+  GemmSpec spec = from_c(*s);
+  Operands o = from_c(*s, *c);
+  if (mistake == Mistake::one_leafs_scale && !spec.line_scales && o.scale_a.leaves > 1) {
+    o.scale_a.leaf_stride = 0;
+  }
+  if (mistake == Mistake::forgets_line_scale && spec.line_scales) o.scale_b.stride = 0;
+  if (mistake == Mistake::promise_cuts_k && spec.b_snapped && spec.k > 1)
+    --spec.k, shorten(o, spec);
+  const auto plan = Plan::create(behind(), spec, options_of(*s));
+  if (!plan) return say(plan.status(), c->sentence, c->sentence_size);
+  RunInfo info;
+  const Status status =
+      plan->run({DeviceKind::host, c->stream}, o, {c->workspace, c->workspace_bytes}, &info);
+  name_kernel(*c, info);
+  return say(status, c->sentence, c->sentence_size);
+}
+std::size_t workspace_bytes(const detgemm_engine_spec* s, std::int64_t max_m) {
+  const auto plan = Plan::create(behind(), from_c(*s), options_of(*s));
+  return plan ? *plan->workspace_bytes(max_m) : 0;
+}
+const char* variant(const detgemm_engine_spec*, std::size_t index) {
+  return index == 0 ? "scalar" : nullptr;
+}
+int combine(const detgemm_engine_spec* s, const detgemm_engine_matrix* roots, std::size_t count,
+            const detgemm_engine_call* c) {
+  // A plan asks which leaves a root has; the table says only that the ranges are equal nodes.
+  const auto plan = behind().make_plan(from_c(*s), options_of(*s));
+  if (!plan) return say(plan.status(), c->sentence, c->sentence_size);
+  std::vector<TreeRoot> list;
+  for (std::size_t i = 0; i < count; ++i) list.push_back({from_c(roots[i]), std::countr_one(i)});
+  RunInfo info;
+  const Status status = (*plan)->combine({DeviceKind::host, c->stream}, list, from_c(*s, *c),
+                                         {c->workspace, c->workspace_bytes}, &info);
+  name_kernel(*c, info);
+  return say(status, c->sentence, c->sentence_size);
+}
+
+int supports_groups(const detgemm_engine_spec* s, const detgemm_engine_groups* g, char* sentence,
+                    std::size_t size) {
+  return say(behind().supports_grouped(from_c(*s, *g)), sentence, size);
+}
+int run_groups(const detgemm_engine_spec* s, const detgemm_engine_groups* g,
+               const detgemm_engine_call* c) {
+  GroupedSpec spec = from_c(*s, *g);
+  GroupedOperands x;
+  x.arrays = from_c(*s, *c);
+  x.group = {g->a, g->b, g->d, g->c, g->bias, g->scale_a, g->scale_b};
+  if (g->offsets != nullptr) {
+    x.offsets = {g->offsets, g->count, static_cast<OffsetType>(g->offset_type)};
+  }
+  std::vector<std::int32_t> counts;
+  switch (mistake) {
+    case Mistake::batched_first_b:
+      if (spec.kind == GroupKind::batched) x.group.b = 0;
+      break;
+    case Mistake::offsets_as_i32:
+      x.offsets.type = OffsetType::i32;
+      break;
+    case Mistake::packed_groups:
+      if (spec.kind != GroupKind::k_grouped) x.group.b = spec.gemm.n * spec.gemm.k;
+      break;
+    case Mistake::masked_as_batched:
+      if (spec.kind == GroupKind::m_masked) {
+        counts.assign(static_cast<std::size_t>(g->count),
+                      static_cast<std::int32_t>(x.arrays.d.rows));
+        x.offsets = {counts.data(), g->count, OffsetType::i32};
+      }
+      break;
+    case Mistake::empty_untouched:
+      if (spec.kind == GroupKind::k_grouped && x.arrays.b.rows > 0) {
+        const auto first = x.offsets.type == OffsetType::i32
+                               ? *static_cast<const std::int32_t*>(g->offsets)
+                               : *static_cast<const std::int64_t*>(g->offsets);
+        if (first == 0 && g->count > 1) {
+          x.offsets.data = static_cast<const char*>(g->offsets) + size_of(x.offsets.type);
+          --x.offsets.size, --spec.groups;
+          x.arrays.d.data = static_cast<char*>(x.arrays.d.data) +
+                            x.group.d * static_cast<int>(size_of(x.arrays.d.dtype));
+        }
+      }
+      break;
+    default:
+      break;
+  }
+  const auto plan = GroupedPlan::create(behind(), spec, options_of(*s));
+  if (!plan) return say(plan.status(), c->sentence, c->sentence_size);
+  RunInfo info;
+  const Status status =
+      plan->run({DeviceKind::host, c->stream}, x, {c->workspace, c->workspace_bytes}, &info);
+  name_kernel(*c, info);
+  if (c->kernel[0] == '\0') std::memcpy(c->kernel, "none", 5);
+  return say(status, c->sentence, c->sentence_size);
+}
+std::size_t groups_workspace_bytes(const detgemm_engine_spec* s, const detgemm_engine_groups* g,
+                                   std::int64_t max_m, std::int64_t max_k) {
+  const auto plan = GroupedPlan::create(behind(), from_c(*s, *g), options_of(*s));
+  return plan ? *plan->workspace_bytes(max_m, max_k) : 0;
+}
+
+detgemm_engine all_doors() {
+  detgemm_engine e{};
+  e.struct_size = sizeof e;
+  e.abi_version = DETGEMM_ENGINE_ABI_VERSION;
+  e.name = "through";
+  e.supports = supports, e.run = run;
+  e.variant = variant, e.workspace_bytes = workspace_bytes, e.combine = combine;
+  e.takes = DETGEMM_ENGINE_SCALES | DETGEMM_ENGINE_LINE_SCALES | DETGEMM_ENGINE_SNAPPED;
+  e.supports_groups = supports_groups, e.run_groups = run_groups;
+  e.groups_workspace_bytes = groups_workspace_bytes;
+  return e;
+}
+
+constexpr std::array kContracts{"hopper/bf16/chain->bf16", "ieee_fma/fp32/tree:32->fp32",
+                                "hopper/e4m3/scaled:64->bf16", "snap/bf16/fold:64->fp32",
+                                "hopper/bf16/fold:32->fp32"};
+
+Report report_of(const Backend& engine, const char* property, const char* contract) {
+  Options options;
+  options.engine = &engine;
+  options.oracle.backend = &controls::honest();
+  options.contracts = {*Contract::parse(contract)};
+  if (property != nullptr) options.properties = {property};
+  auto report = run_conformance(options);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  return std::move(report).value();
+}
+
+TEST(EngineDoors, EveryPropertyPassesAndNoneIsUnsupported) {
+  mistake = Mistake::none;
+  const detgemm_engine table = all_doors();
+  const auto engine = std::move(wrap_engine(&table)).value();
+  std::set<std::string> passed;
+  for (const char* contract : kContracts) {
+    for (const Cell& cell : report_of(*engine, nullptr, contract).cells) {
+      EXPECT_TRUE(cell.verdict == Verdict::passed || cell.verdict == Verdict::skipped)
+          << cell.property << " under " << contract << ": " << name(cell.verdict) << ", "
+          << cell.reason << (cell.failures.empty() ? "" : cell.failures.front().what);
+      if (cell.verdict == Verdict::passed) passed.insert(cell.property);
+    }
+  }
+  // The host has no graphs to replay.
+  EXPECT_EQ(passed.size() + 1, properties().size());
+  EXPECT_EQ(passed.count("graph_replay"), 0U);
+}
+
+TEST(EngineDoors, AMistakeBehindEachIsFound) {
+  struct Row {
+    Mistake mistake;
+    const char *property, *contract;
+  };
+  for (const auto& [planted, property, contract] :
+       {Row{Mistake::one_leafs_scale, "reference", "hopper/e4m3/scaled:64->bf16"},
+        Row{Mistake::forgets_line_scale, "line_scales", "hopper/bf16/chain->bf16"},
+        Row{Mistake::promise_cuts_k, "snapped", "snap/bf16/fold:64->fp32"},
+        Row{Mistake::batched_first_b, "group_padding", "hopper/bf16/chain->bf16"},
+        Row{Mistake::offsets_as_i32, "group_order", "hopper/bf16/chain->bf16"},
+        Row{Mistake::packed_groups, "group_padding", "hopper/bf16/chain->bf16"},
+        Row{Mistake::masked_as_batched, "group_padding", "hopper/bf16/chain->bf16"},
+        Row{Mistake::empty_untouched, "group_empty", "hopper/bf16/chain->bf16"}}) {
+    mistake = planted;
+    const detgemm_engine table = all_doors();
+    const auto engine = std::move(wrap_engine(&table)).value();
+    const Report report = report_of(*engine, property, contract);
+    EXPECT_EQ(name(report.cells.front().verdict), "failed")
+        << static_cast<int>(planted) << " by " << property << ": " << report.cells.front().reason;
+  }
+  mistake = Mistake::none;
+}
+
+TEST(EngineDoors, ATableOfBeforeIsRefusedOnlyForWhatItLacks) {
+  mistake = Mistake::none;
+  detgemm_engine table = all_doors();
+  table.struct_size = offsetof(detgemm_engine, takes);
+  const auto engine = std::move(wrap_engine(&table)).value();
+  GemmSpec spec;
+  spec.n = 8, spec.k = 64;
+  spec.contract = *Contract::parse("snap/bf16/fold:64->fp32");
+  EXPECT_TRUE(engine->supports(spec).ok());
+  spec.b_snapped = true;
+  EXPECT_EQ(engine->supports(spec).message(),
+            "engine \"through\": b_snapped is true, and its table's takes lacks "
+            "DETGEMM_ENGINE_SNAPPED");
+  spec = {};
+  spec.n = 8, spec.k = 64;
+  spec.contract = *Contract::parse("hopper/bf16/chain->bf16");
+  EXPECT_TRUE(engine->supports(spec).ok());
+  GroupedSpec groups{spec, GroupKind::m_grouped, 2};
+  EXPECT_EQ(engine->supports_grouped(groups).message(),
+            "engine \"through\" has no run_groups callback: it is not given m_grouped problems");
+  spec.line_scales = true;
+  EXPECT_EQ(engine->supports(spec).message(),
+            "engine \"through\": line_scales is true, and its table's takes lacks "
+            "DETGEMM_ENGINE_LINE_SCALES");
+}
+
+}  // namespace
+}  // namespace detgemm::conformance
