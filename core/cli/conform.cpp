@@ -129,6 +129,8 @@ void register_conform(CLI::App& root, int& exit_code) {
   command.flag("--full", options->full, "larger problems and more of them");
   command.option("--seed", "SEED", options->seed, "of shapes and data, 0 to 2^64 - 1");
   command.option("--case", "INDEX", options->only_case, "run only this case of each property");
+  command.option("--soak", "CALLS", options->soak,
+                 "further calls in each case of run_to_run, for what goes wrong late");
   command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
   command.option("--timeout", "SECONDS", options->timeout, "the longest that a case may take");
   command.flag("--in-process", options->in_process,

@@ -104,6 +104,7 @@ conformance::Options harness_options(const ConformOptions& options) {
   harness.level = options.level();
   harness.seed = parse_seed("seed", options.seed);
   if (!options.only_case.empty()) harness.only_case = parse_size("case", options.only_case);
+  harness.soak = parse_size("soak", options.soak);
   for (const std::string& text : options.contracts) {
     harness.contracts.push_back(need(Contract::parse(text)));
   }

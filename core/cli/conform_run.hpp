@@ -27,6 +27,7 @@ struct ConformOptions {
   bool in_process = false;
   std::string seed = "1";
   std::string only_case;
+  std::string soak = "0";
   std::string threads = "0";
   std::string timeout = "300";
   std::vector<std::string> fail_on;

@@ -73,6 +73,13 @@ class Buffer {
   Result<bool> intact(bool written) const;
   /// Empty, or how far outside of the array a guard was touched.
   std::string touched() const;
+  /// Host memory: writes to an input, or to pages between an output's lines, are recorded from now
+  /// on, whether they are undone or not. `restore` and `replace` may write.
+  Status freeze(bool written);
+  /// Empty, or where such a write went.
+  std::string rewritten() const;
+  /// Writes other contents of the same shape into the same memory.
+  Status replace(const Elements& contents);
 
   /// Whether `close` works: the memory is the host's.
   bool has_gate() const { return guarded_; }
@@ -86,9 +93,29 @@ class Buffer {
                   std::uint8_t fill);
   void* memory() const { return guarded_ ? host_.data() : device_memory_.get(); }
   Status fetch(std::vector<std::uint8_t>& now) const;
-  std::size_t at(std::int64_t row, std::int64_t col) const {
-    return first_ + static_cast<std::size_t>(row * row_step_ + col * col_step_) * size_;
+  /// A piece of memory that the image holds.
+  struct Piece {
+    std::size_t at;     ///< bytes from the memory's begin
+    std::size_t image;  ///< bytes from the image's begin
+    std::size_t bytes;
+  };
+  std::int64_t lines() const { return col_step_ == 1 ? rows_ : cols_; }
+  std::size_t line_begin(std::int64_t line) const {
+    return first_ +
+           static_cast<std::size_t>(line * (col_step_ == 1 ? row_step_ : col_step_)) * size_;
   }
+  std::size_t line_bytes() const {
+    return static_cast<std::size_t>(col_step_ == 1 ? cols_ : rows_) * size_;
+  }
+  /// Where the element lies in the image.
+  std::size_t at(std::int64_t row, std::int64_t col) const {
+    const std::size_t place =
+        first_ + static_cast<std::size_t>(row * row_step_ + col * col_step_) * size_;
+    if (pieces_.empty()) return place;
+    const Piece& piece = pieces_[static_cast<std::size_t>(col_step_ == 1 ? row : col)];
+    return piece.image + place - piece.at;
+  }
+  void cut_into_pieces(std::uint8_t fill);
   /// Copies lines of the logical matrix between packed elements and an image.
   template <class Move>
   void for_lines(Move&& move) const;
@@ -97,6 +124,10 @@ class Buffer {
   DeviceMemory device_memory_;
   GuardedMemory host_;
   bool guarded_ = false;
+  bool sparse_ = false;        // the image holds the lines alone, and what is close to them
+  std::vector<Piece> pieces_;  // one per line where it is sparse
+  int frozen_ = 0;             // 0: not, 1: as an input, 2: as an output
+  std::size_t memory_bytes_ = 0;
   std::vector<std::uint8_t> image_;
   Matrix view_;
   std::size_t first_ = 0;  // bytes before logical element (0, 0)

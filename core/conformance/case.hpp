@@ -28,6 +28,10 @@ inline constexpr int kMinDiscriminating = 3;
 /// And so many different finite outputs that are not zero, where the order is to show.
 inline constexpr std::size_t kMinDistinct = 2;
 
+/// An engine may list so many variants, with names of so many bytes.
+inline constexpr std::size_t kMaxVariants = 256;
+inline constexpr std::size_t kMaxVariantName = 255;
+
 /// What the cases of a cell have shown so far.
 struct Evidence {
   std::set<std::uint32_t> distinct;  ///< finite nonzero outputs seen, at most kMinDistinct
@@ -51,12 +55,15 @@ class Case {
     /// The engine takes PlanOptions.max_workers: most small problems are then drawn with one
     /// worker, which changes no bit and avoids waking all of them a thousand times.
     bool limits_workers = false;
+    std::int64_t soak = 0;
     Observer* observer = nullptr;  ///< hears of every problem; may be null
   };
   Case(const Setting& setting, std::int64_t index, Cell& cell, Evidence& evidence);
 
   Random& random() { return random_; }
   std::int64_t index() const { return index_; }
+  /// Further calls of each case of run_to_run.
+  std::int64_t soak() const { return setting_.soak; }
   bool full() const { return setting_.level == Level::full; }
   const Contract& contract() const { return setting_.contract; }
   const Backend& engine() const { return *setting_.engine; }

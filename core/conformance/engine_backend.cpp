@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/conformance/case.hpp"
 #include "detgemm/grouped.hpp"
 
 namespace detgemm::conformance {
@@ -211,10 +212,11 @@ class EngineBackend final : public Backend {
     std::vector<std::string> list;
     if (engine_.variant == nullptr) return list;
     const CSpec c(spec, {});
-    for (std::size_t i = 0; i < 256; ++i) {  // for an engine that never returns NULL
+    for (std::size_t i = 0; i <= kMaxVariants; ++i) {  // for an engine that never returns NULL
       const char* variant = engine_.variant(&c.c, i);
       if (variant == nullptr) break;
-      list.emplace_back(variant);
+      // Cut, a long name does no harm, and the property `variants` says that it is one.
+      list.emplace_back(variant, strnlen(variant, kMaxVariantName + 1));
     }
     return list;
   }

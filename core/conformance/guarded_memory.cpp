@@ -26,6 +26,11 @@ struct Region {
   std::uintptr_t inside{};              // the pages lie in [inside, outside)
   std::uintptr_t outside{};
   std::uintptr_t end{};  // 0: free for another mapping
+  std::size_t guard{};
+  std::atomic<bool> frozen{};  // pages inside may be read-only
+  std::atomic<bool> all_frozen{};
+  std::atomic<std::uintptr_t> written{};
+  std::atomic<std::uintptr_t> tried{};  // by whom, and where
   std::atomic<std::uintptr_t> touched{};
   std::atomic<Gate*> gate{};
   std::atomic<bool> came{};  // a thread has come to the gate
@@ -33,6 +38,11 @@ struct Region {
   // jumps into data faults for ever.
   std::atomic<int> spurious{};
 
+  /// Opens the inside, as far as it is not frozen.
+  bool let_in() {
+    return mprotect(reinterpret_cast<void*>(inside), outside - inside,
+                    all_frozen.load() ? PROT_READ : PROT_READ | PROT_WRITE) == 0;
+  }
   bool holds(std::uintptr_t at) const {
     return begin.load() != 0 && begin.load() <= at && at < end;
   }
@@ -54,20 +64,27 @@ bool answered(std::uintptr_t at) {
     if (region.inside <= at && at < region.outside) {
       if (Gate* gate = region.gate.load(); gate != nullptr) {
         gate->wait(!region.came.exchange(true));
+        const bool in = region.let_in();
         region.gate = nullptr;
-      } else if (++region.spurious > kMaxSpurious) {
-        return false;
+        return in;
       }
-      return mprotect(reinterpret_cast<void*>(region.inside), region.outside - region.inside,
-                      PROT_READ | PROT_WRITE) == 0;
+      if (++region.spurious > kMaxSpurious) return false;
+      if (!region.frozen.load()) return region.let_in();
+      // A thread may have met a gate that another one has just opened: it tries again, and if it
+      // writes, it is here again at once.
+      const std::uintptr_t key = at ^ reinterpret_cast<std::uintptr_t>(&errno);
+      if (region.tried.exchange(key) != key) return true;
+      std::uintptr_t none = 0;
+      region.written.compare_exchange_strong(none, at);
+      const std::size_t page = GuardedMemory::page();
+      return mprotect(reinterpret_cast<void*>(at / page * page), page, PROT_READ | PROT_WRITE) == 0;
     }
     std::uintptr_t none = 0;
     if (!region.touched.compare_exchange_strong(none, at) && ++region.spurious > kMaxSpurious) {
       return false;
     }
     const std::uintptr_t from = at < region.inside ? region.begin.load() : region.outside;
-    return mprotect(reinterpret_cast<void*>(from), GuardedMemory::kGuard, PROT_READ | PROT_WRITE) ==
-           0;
+    return mprotect(reinterpret_cast<void*>(from), region.guard, PROT_READ | PROT_WRITE) == 0;
   }
   return false;
 }
@@ -108,7 +125,7 @@ Status failed(const char* what, std::size_t bytes) {
                               " bytes failed: " + std::strerror(errno)};
 }
 
-Result<Region*> make_region(std::size_t bytes) {
+Result<Region*> make_region(std::size_t bytes, std::size_t guard) {
   Region* region = nullptr;
   for (Region& one : regions) {
     if (one.end != 0) continue;
@@ -116,11 +133,12 @@ Result<Region*> make_region(std::size_t bytes) {
     break;
   }
   if (region == nullptr) return Status{Errc::internal, "too many arrays at the same time"};
-  const std::size_t all = bytes + 2 * GuardedMemory::kGuard;
+  const std::size_t all = bytes + 2 * guard;
   void* memory = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return failed("mapping host memory", all);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  region->inside = begin + GuardedMemory::kGuard;
+  region->guard = guard;
+  region->inside = begin + guard;
   region->outside = region->inside + bytes;
   region->end = begin + all;
   if (mprotect(reinterpret_cast<void*>(region->inside), bytes, PROT_READ | PROT_WRITE) != 0) {
@@ -130,6 +148,8 @@ Result<Region*> make_region(std::size_t bytes) {
     return status;
   }
   region->touched = 0;
+  region->written = 0;
+  region->frozen = region->all_frozen = false;
   region->spurious = 0;
   region->begin = begin;
   return region;
@@ -169,19 +189,19 @@ std::size_t GuardedMemory::page() {
   return size;
 }
 
-Result<GuardedMemory> GuardedMemory::map(std::size_t bytes) {
+Result<GuardedMemory> GuardedMemory::map(std::size_t bytes, std::size_t guard) {
   install();
   const std::size_t whole = (bytes / page() + (bytes % page() != 0 || bytes == 0 ? 1 : 0)) * page();
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
   GuardedMemory memory;
-  if (auto& list = p.free[whole]; !list.empty()) {
+  if (auto& list = p.free[whole]; guard == kGuard && !list.empty()) {
     memory.region_ = list.back();
     list.pop_back();
     p.kept -= whole;
     return memory;
   }
-  auto region = make_region(whole);
+  auto region = make_region(whole, guard);
   if (!region) return region.status();
   memory.region_ = *region;
   return memory;
@@ -195,9 +215,10 @@ GuardedMemory& GuardedMemory::operator=(GuardedMemory&& other) noexcept {
 GuardedMemory::~GuardedMemory() {
   if (region_ == nullptr) return;
   open();
+  thaw();
   Pool& p = pool();
   const std::lock_guard lock(p.mutex);
-  if (region_->touched.load() != 0 || p.kept + bytes() > kMaxKept) {
+  if (region_->touched.load() != 0 || region_->guard != kGuard || p.kept + bytes() > kMaxKept) {
     unmap(region_);
     return;
   }
@@ -213,6 +234,28 @@ std::uintptr_t GuardedMemory::touched() const {
   return region_ == nullptr ? 0 : region_->touched.load();
 }
 
+std::uintptr_t GuardedMemory::written() const {
+  return region_ == nullptr ? 0 : region_->written.load();
+}
+
+Status GuardedMemory::freeze(std::size_t from, std::size_t to) {
+  const std::size_t first = (from + page() - 1) / page() * page();
+  const std::size_t last = to / page() * page();
+  if (first >= last) return {};
+  region_->frozen = true;
+  region_->all_frozen = first == 0 && last == bytes();
+  if (mprotect(data() + first, last - first, PROT_READ) == 0) return {};
+  return failed("freezing host memory", last - first);
+}
+
+void GuardedMemory::thaw() {
+  if (region_ == nullptr || !region_->frozen.exchange(false)) return;
+  region_->all_frozen = false;
+  region_->written = 0;
+  region_->spurious = 0;
+  mprotect(data(), bytes(), PROT_READ | PROT_WRITE);
+}
+
 Status GuardedMemory::close(Gate& gate) {
   region_->came = false;
   region_->gate = &gate;
@@ -223,7 +266,7 @@ Status GuardedMemory::close(Gate& gate) {
 
 void GuardedMemory::open() {
   if (region_ == nullptr || region_->gate.exchange(nullptr) == nullptr) return;
-  mprotect(data(), bytes(), PROT_READ | PROT_WRITE);
+  region_->let_in();
 }
 
 }  // namespace detgemm::conformance

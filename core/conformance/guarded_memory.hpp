@@ -50,11 +50,14 @@ class Gate {
 /// guards ends the process.
 class GuardedMemory {
  public:
-  /// Bytes of each guard.
-  static constexpr std::size_t kGuard = std::size_t{1} << 16;
+  /// Bytes of each guard; they cost no memory.
+  static constexpr std::size_t kGuard = std::size_t{1} << 20;
+  /// Of arrays that are mapped sparsely: an index that loses bits 31 and up ends in here.
+  static constexpr std::size_t kWideGuard = std::size_t{1} << 35;
   static std::size_t page();
 
-  static Result<GuardedMemory> map(std::size_t bytes);
+  /// Pages that nobody touches cost no memory.
+  static Result<GuardedMemory> map(std::size_t bytes, std::size_t guard = kGuard);
   GuardedMemory() = default;
   GuardedMemory(GuardedMemory&& other) noexcept { *this = static_cast<GuardedMemory&&>(other); }
   GuardedMemory& operator=(GuardedMemory&& other) noexcept;
@@ -65,6 +68,11 @@ class GuardedMemory {
   std::size_t bytes() const;
   /// The first address in a guard that was touched, or 0.
   std::uintptr_t touched() const;
+  /// The first address of a frozen page that was written, or 0: the write went on, as with guards.
+  std::uintptr_t written() const;
+  /// Writes to the whole pages in [from, to), bytes after the first one, are recorded from now on.
+  Status freeze(std::size_t from, std::size_t to);
+  void thaw();
   /// No thread gets past the next touch before the gate lets it; the gate must outlive the calls.
   Status close(Gate& gate);
   /// Takes the gate away.

@@ -85,7 +85,8 @@ std::string repro_of(const Options& options, const Cell& cell) {
          (options.engine_flag.empty() ? "--backend " + std::string(options.engine->name())
                                       : options.engine_flag) +
          " --contract '" + cell.contract + "' --property " + cell.property +
-         (options.level == Level::full ? " --full" : "") + " --seed " +
+         (options.level == Level::full ? " --full" : "") +
+         (options.soak != 0 ? " --soak " + std::to_string(options.soak) : "") + " --seed " +
          std::to_string(options.seed);
 }
 
@@ -108,6 +109,7 @@ bool run_cell(const Options& options, const Property& property, const Contract& 
   plain.contract = contract;
   const Status supported = options.engine->supports(plain);
   setting.limits_workers = supported.ok() && Plan::create(*options.engine, plain, {"", 1}).ok();
+  setting.soak = options.soak;
   setting.observer = &observer;
   const std::int64_t count = property.cases(contract, options.level);
   const std::int64_t max_cases = count + kExtraCases;
@@ -177,6 +179,9 @@ Result<Report> run_conformance(const Options& options) {
   if (options.engine == nullptr) return invalid("engine is null: name a backend or an engine");
   if (options.only_case && *options.only_case < 0) {
     return invalid("case is " + std::to_string(*options.only_case) + ": it must not be negative");
+  }
+  if (options.soak < 0) {
+    return invalid("soak is " + std::to_string(options.soak) + ": it must not be negative");
   }
   auto list = chosen(options.properties);
   if (!list) return list.status();

@@ -29,6 +29,9 @@ std::string ending(int status) {
   return "ended itself with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
+/// A cell that no worker runs at this place.
+struct OutOfTurn {};
+
 /// Reads what a worker sends, line by line, and knows what it was doing last.
 class Conversation {
  public:
@@ -46,6 +49,8 @@ class Conversation {
     text_.erase(0, begin);
     return true;
   } catch (const Json::exception&) {
+    return false;
+  } catch (const OutOfTurn&) {
     return false;
   }
 
@@ -67,9 +72,12 @@ class Conversation {
   const std::optional<Status>& refusal() const { return refusal_; }
   std::size_t next_cell() const { return next_; }
   Clock::time_point last_sign() const { return last_sign_; }
-  void restart() {
+  /// The next worker begins with cell number `first`.
+  void restart(std::size_t first) {
     last_sign_ = Clock::now();
     text_.clear();
+    refusal_.reset();
+    next_ = first;
   }
 
  private:
@@ -85,6 +93,7 @@ class Conversation {
       started_ = true;
     } else if (what == "cell") {
       index_ = said.at("index");
+      if (in_cell_ || index_ != next_) throw OutOfTurn{};  // a worker runs every cell, in order
       cell_ = cell_from_json(said.at("cell"));
       repro_ = said.at("repro");
       case_ = -1;
@@ -104,6 +113,7 @@ class Conversation {
       cell_ = cell_from_json(said.at("cell"));
       if (observer_ != nullptr) observer_->on_failure(cell_);
     } else if (what == "finished") {
+      if (!in_cell_) throw OutOfTurn{};
       cell_ = cell_from_json(said.at("cell"));
       finish();
     } else if (what == "refusal") {
@@ -194,13 +204,22 @@ Result<Report> run_isolated(const Options& options, const Isolation& isolation,
     asked.first_cell = std::max(options.first_cell, talk.next_cell());
     auto worker = start_worker(asked, load);
     if (!worker) return worker.status();
-    talk.restart();
+    talk.restart(asked.first_cell);
     std::string how;
     const Loss loss = listen(*worker, talk, isolation, options.observer, how);
     end_worker(*worker);
     if (talk.refusal() && !talk.started()) return *talk.refusal();
     if (talk.refusal()) how = talk.refusal()->message();  // a later worker could not begin
-    if (loss == Loss::none && !talk.refusal()) break;
+    if (loss == Loss::none && !talk.refusal()) {
+      if (talk.in_cell())
+        talk.lose("the engine's process said in the middle of it that all is done");
+      if (talk.next_cell() < report.planned) {
+        report.cut_short =
+            "the rest was not run: the engine's process said that all is done after " +
+            std::to_string(talk.next_cell()) + " of " + std::to_string(report.planned) + " cells";
+      }
+      break;
+    }
     if (loss == Loss::stopped) {
       if (!talk.started()) return Status{Errc::unavailable, "interrupted before the first case"};
       report.interrupted = true;

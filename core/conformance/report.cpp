@@ -7,6 +7,48 @@
 #include <array>
 
 namespace detgemm::conformance {
+namespace {
+
+/// Control characters, the two-byte ones of UTF-8 among them, as \xNN.
+std::string without_controls(const std::string& text) {
+  std::string out;
+  bool second = false;  // of a two-byte control character
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool first = byte == 0xc2U && i + 1 < text.size() &&
+                       (static_cast<unsigned char>(text[i + 1]) & 0xe0U) == 0x80U;
+    if (byte >= 0x20U && byte != 0x7fU && !first && !second) {
+      out += text[i];
+    } else {
+      constexpr std::string_view digits = "0123456789abcdef";
+      out.append({'\\', 'x', digits[byte >> 4U], digits[byte & 15U]});
+    }
+    second = first;
+  }
+  return out;
+}
+
+}  // namespace
+
+Report printable(Report report) {
+  for (std::string* text : {&report.machine, &report.engine, &report.description, &report.device,
+                            &report.oracle, &report.commit, &report.cut_short}) {
+    *text = without_controls(*text);
+  }
+  for (Cell& cell : report.cells) {
+    cell.reason = without_controls(cell.reason);
+    std::set<std::string> kernels;
+    for (const std::string& kernel : cell.kernels) kernels.insert(without_controls(kernel));
+    cell.kernels = std::move(kernels);
+    for (Failure& failure : cell.failures) {
+      for (std::string* text :
+           {&failure.what, &failure.problem, &failure.expected, &failure.got, &failure.repro}) {
+        *text = without_controls(*text);
+      }
+    }
+  }
+  return report;
+}
 
 std::string_view name(Verdict verdict) {
   constexpr std::array<std::string_view, 6> names{"passed",     "unsupported", "skipped",

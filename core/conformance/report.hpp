@@ -12,4 +12,8 @@ std::string_view outcome(const Report& report);
 /// "12 of 19 cells passed, 1 failed, 4 skipped, 2 unsupported"; also what was expected to fail.
 std::string counts(const Report& report);
 
+/// The report with \x1b in place of an escape character, and so on: what an engine says may not
+/// steer a terminal, nor break a line.
+Report printable(Report report);
+
 }  // namespace detgemm::conformance

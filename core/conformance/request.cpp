@@ -105,7 +105,23 @@ Status Prepared::place(Request request) {
   if (!scratch) return scratch.status();
   workspace_ = std::move(scratch).value();
   scratch_ = {workspace_.data(), *bytes};
-  return {};
+  return freeze();
+}
+
+Status Prepared::freeze() {
+  for (Buffer* input : {&a_, &b_, &c_, &bias_, &scale_a_, &scale_b_}) {
+    if (Status s = input->freeze(false); !s) return s;
+  }
+  for (Buffer& root : roots_) {
+    if (Status s = root.freeze(false); !s) return s;
+  }
+  return d_.freeze(true);
+}
+
+Status Prepared::replace(const Elements& a, const Elements& b) {
+  if (Status s = a_.replace(a); !s) return s;
+  if (Status s = b_.replace(b); !s) return s;
+  return d_.restore();
 }
 
 Status Prepared::place_scales(const Request& request) {
@@ -171,6 +187,9 @@ Result<std::string> Prepared::changed_surroundings() const {
     auto intact = part.buffer->intact(part.written);
     if (!intact) return intact.status();
     if (!*intact) return "bytes changed " + std::string(part.changed);
+    if (const std::string where = part.buffer->rewritten(); !where.empty()) {
+      return std::string(part.name) + " was written, and then restored, at " + where;
+    }
   }
   return std::string();
 }

@@ -54,6 +54,9 @@ class Prepared {
   Result<Output> collect();
   /// Restores the first contents of D.
   Status reset() { return d_.restore(); }
+  /// Writes other operands of the same shapes into the same memory, and restores D; the workspace
+  /// keeps what the last call has left.
+  Status replace(const Elements& a, const Elements& b);
   /// Whether threads can be held at a touch of A and of D: host memory that holds elements.
   bool has_gates() const;
   /// The next touch of A waits at `inputs`, and the next one of D at `outputs`.
@@ -67,6 +70,7 @@ class Prepared {
   explicit Prepared(const Plan& plan) : plan_(plan) {}
   Status place(Request request);
   Status place_scales(const Request& request);
+  Status freeze();
   Result<std::string> changed_surroundings() const;
 
   Plan plan_;

@@ -31,6 +31,30 @@ class Layouts : public testing::TestWithParam<std::tuple<bool, bool, int, int>> 
   bool transposed() const { return std::get<0>(GetParam()); }
 };
 
+TEST(Sparse, ALargeStrideCostsNoMemoryAndIsTheMatrix) {
+  for (const bool col_major : {false, true}) {
+    const Elements e = counted(DType::fp32, 5, 6);
+    const std::int64_t padding = (std::int64_t{1} << 30) + 4096;
+    auto buffer = Buffer::holding(host_device(), e, false, {col_major, padding, 3}, 0xa5);
+    ASSERT_TRUE(buffer.ok()) << buffer.status().message();
+    EXPECT_EQ(*buffer->read(), e);
+    const Matrix view = buffer->view();
+    const std::int64_t far = view.row_stride * 4 + view.col_stride * 5;
+    EXPECT_GT(far, std::int64_t{1} << 32);
+    auto* last = static_cast<std::uint32_t*>(view.data) + far;
+    EXPECT_EQ(*last, e.get(4, 5));
+    *last = 0;
+    EXPECT_FALSE(*buffer->intact(false));
+    EXPECT_TRUE(*buffer->intact(true));
+    ASSERT_TRUE(buffer->freeze(true).ok());
+    static_cast<std::uint32_t*>(view.data)[padding / 2] = 1;
+    EXPECT_NE(buffer->rewritten().find(", between its lines"), std::string::npos);
+    ASSERT_TRUE(buffer->restore().ok());
+    last[static_cast<std::ptrdiff_t>(static_cast<std::int32_t>(far)) - far] = 0;
+    EXPECT_NE(buffer->touched() + buffer->rewritten(), "") << "a 32-bit index is seen";
+  }
+}
+
 TEST_P(Layouts, TheViewAndTheReadBackAreTheMatrix) {
   const Elements e = counted(DType::bf16, 3, 5);
   auto buffer = hold(e);

@@ -288,7 +288,11 @@ TEST_F(EngineTable, VariantsEndAtTheFirstThatIsNullOrAtALimit) {
   table_.variant = three_variants;
   EXPECT_EQ(wrapped()->variants(spec), (std::vector<std::string>{"one", "two", "three"}));
   table_.variant = endless_variants;
-  EXPECT_EQ(wrapped()->variants(spec).size(), 256U);
+  EXPECT_EQ(wrapped()->variants(spec).size(), 257U) << "one too many, so that it is seen";
+  static const std::string long_name(1'000'000, 'x');
+  table_.variant = [](const detgemm_engine_spec*, std::size_t) { return long_name.c_str(); };
+  EXPECT_EQ(wrapped()->variants(spec).back(), std::string(256, 'x'))
+      << "cut, and seen to be too long";
 }
 
 TEST_F(EngineTable, RootsAreHandedOverWhereRangesAreEqual) {

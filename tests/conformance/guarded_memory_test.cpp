@@ -47,6 +47,23 @@ TEST(GuardedMemory, TheInsideIsFree) {
   EXPECT_EQ(memory->touched(), 0U);
 }
 
+TEST(GuardedMemory, AWriteToAFrozenPageIsRecordedAndTheProgramGoesOn) {
+  auto memory = GuardedMemory::map(3 * GuardedMemory::page());
+  ASSERT_TRUE(memory.ok());
+  memory->data()[7] = 3;
+  ASSERT_TRUE(memory->freeze(GuardedMemory::page(), 2 * GuardedMemory::page() + 5).ok());
+  write_at(memory->data() + 7);
+  write_at(memory->data() + 2 * GuardedMemory::page());
+  EXPECT_EQ(memory->written(), 0U) << "those pages are not frozen";
+  static_cast<void>(read_at(memory->data() + GuardedMemory::page()));
+  EXPECT_EQ(memory->written(), 0U);
+  for (const std::size_t at : {9U, 9U, 1U}) write_at(memory->data() + GuardedMemory::page() + at);
+  EXPECT_EQ(memory->written(),
+            reinterpret_cast<std::uintptr_t>(memory->data()) + GuardedMemory::page() + 9);
+  memory->thaw();
+  EXPECT_EQ(memory->written(), 0U);
+}
+
 TEST(GuardedMemoryDeathTest, WhatLiesBeyondTheGuardsEndsTheProcess) {
   EXPECT_DEATH(
       {

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
+#include <stdexcept>
 #include <thread>
 
 #include "core/conformance/property.hpp"
@@ -183,6 +186,77 @@ TEST_F(Isolated, WhatIsThrownWhileItIsOpenedIsASentence) {
       options_, {}, []() -> Result<Candidate> { throw std::runtime_error("a wheel came off"); });
   EXPECT_EQ(other.status().message(), "a wheel came off");
   EXPECT_EQ(other.status().code(), Errc::internal);
+}
+
+/// Throws in its first call of a process.
+class Throwing final : public Backend {
+ public:
+  std::string_view name() const noexcept override { return "throwing"; }
+  std::string_view description() const noexcept override { return ""; }
+  Status available() const override { return {}; }
+  Status supports(const GemmSpec& spec) const override { return prompter().supports(spec); }
+  Guarantees guarantees(const Contract& c) const override { return prompter().guarantees(c); }
+  std::vector<std::string> variants(const GemmSpec&) const override { return {}; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec&,
+                                                    const PlanOptions&) const override {
+    throw std::runtime_error("a wheel came off");
+  }
+  Device& device() const noexcept override { return host_device(); }
+};
+
+TEST_F(Isolated, AnExceptionLosesItsCellAlone) {
+  options_.properties = {"run_to_run", "ranks", "strides", "shares"};  // two need a tree
+  static const Throwing engine;
+  const Candidate candidate{&engine, {&prompter(), {}}, nullptr};
+  const auto report =
+      run_isolated(options_, {}, [candidate]() -> Result<Candidate> { return candidate; });
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->cut_short, "");
+  ASSERT_EQ(report->cells.size(), 4U);
+  for (const std::size_t thrown : {0U, 2U}) {
+    EXPECT_EQ(name(report->cells[thrown].verdict), "failed");
+    EXPECT_EQ(report->cells[thrown].reason, "a wheel came off in case 0");
+    EXPECT_EQ(name(report->cells[thrown + 1].verdict), "skipped");
+  }
+}
+
+/// Writes a line into the pipe of the worker, as an engine can that looks for it.
+void forge(const char* line) {
+  for (int pipe = 200; pipe < 256; ++pipe) {
+    struct stat what {};
+    if (fstat(pipe, &what) != 0 || !S_ISFIFO(what.st_mode)) continue;
+    EXPECT_GT(write(pipe, line, std::strlen(line)), 0);
+  }
+}
+
+TEST_F(Isolated, AnEndThatComesEarlyIsNoPass) {
+  options_.properties = {"run_to_run", "strides", "batch"};
+  Script script;
+  script.lacks.options = [](const PlanOptions&) -> const char* {
+    if (calls_played() > 20) forge("{\"is\":\"end\"}\n");
+    return nullptr;
+  };
+  const auto report = run(script);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_FALSE(report->passed());
+  ASSERT_EQ(report->cells.size(), 2U);
+  EXPECT_EQ(name(report->cells[0].verdict), "passed");
+  EXPECT_EQ(name(report->cells[1].verdict), "failed");
+  EXPECT_EQ(report->cut_short,
+            "the rest was not run: the engine's process said that all is done after 2 of 3 cells");
+}
+
+TEST_F(Isolated, ACellOutOfTurnIsNoWordOfTheHarness) {
+  Script script;
+  script.lacks.options = [](const PlanOptions&) -> const char* {
+    if (calls_played() > 3) forge("{\"is\":\"cell\",\"index\":1}\n");
+    return nullptr;
+  };
+  const auto report = run(script);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  ASSERT_EQ(report->cells.size(), 2U);
+  EXPECT_EQ(report->cells[0].reason.find("the engine's process wrote into what the harness says"),
+            0U);
 }
 
 TEST_F(Isolated, ARefusalOfTheRunIsHandedOn) {

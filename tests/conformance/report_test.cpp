@@ -48,6 +48,18 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
   return count;
 }
 
+TEST(Report, ControlCharactersAreShownAndNotObeyed) {
+  Report r = report();
+  r.description = "red \x1b[31m, next line \xc2\x85, \xc3\xa9 stays";
+  r.cells[0].reason = "a\nb";
+  r.cells[0].failures[0].what = "bell \x07";
+  for (const std::string& text : {render_text({&r, 1}), render_markdown({&r, 1})}) {
+    EXPECT_NE(text.find("red \\x1b[31m, next line \\xc2\\x85, \xc3\xa9 stays"), std::string::npos);
+    EXPECT_NE(text.find("a\\x0ab"), std::string::npos);
+    EXPECT_NE(text.find("bell \\x07"), std::string::npos);
+  }
+}
+
 TEST(Report, OnlyARunWithoutFailuresPasses) {
   Report r = report();
   EXPECT_FALSE(r.passed());

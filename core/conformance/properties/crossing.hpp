@@ -15,7 +15,7 @@ namespace detgemm::conformance {
 
 /// What is crossed with what: every pair of levels of two of these factors occurs in a case.
 enum class Factor : std::size_t {
-  shape,         ///< few rows, few columns, neither
+  shape,         ///< few rows, few columns, neither, one row, extents in whole tiles
   length,        ///< of K: about a leaf, several leaves, long
   op_a,          ///< none, transpose
   op_b,          ///< none, transpose
@@ -32,13 +32,13 @@ enum class Factor : std::size_t {
   address_c,     ///< as A's
   address_d,     ///< as A's
   address_bias,  ///< as A's
-  alpha,         ///< 1, 0.3, -1.7; now and then a zero, which hides all else
-  c_use,         ///< CUse
-  bias,          ///< none, bf16, fp16, fp32
-  activation,    ///< in the order of Activation
-  stable,        ///< in the order of Stable
-  data,          ///< residues, another finite distribution
-  at_front,      ///< which guard of host memory the arrays lie beside
+  alpha,  ///< 1, 0.3, one of a list of special scalars; now and then a zero, which hides all else
+  c_use,  ///< CUse
+  bias,   ///< none, bf16, fp16, fp32
+  activation,  ///< in the order of Activation
+  stable,      ///< in the order of Stable
+  data,        ///< residues, another finite distribution
+  at_front,    ///< which guard of host memory the arrays lie beside
 };
 inline constexpr std::size_t kFactors = static_cast<std::size_t>(Factor::at_front) + 1;
 
@@ -76,7 +76,13 @@ class Crossed {
   std::array<int, kFactors> levels_{};
   Level depth_;
   float alpha_ = 1.0F;
+  float beta_ = -0.7F;
 };
+
+/// Scalars that kernels take for special, that leave other formats, or that change nothing but the
+/// sign or the exponent.
+inline constexpr std::array kSpecialScalars{
+    -1.0F, 2.0F, 4.0F, 0.5F, -1.7F, 0x1p-110F, -0x1p-130F, 0x1.8p-140F, 70'000.0F, -2.0F, 0x1p20F};
 
 /// The same product with everything that may not matter taken away.
 Request plain(const Request& request);

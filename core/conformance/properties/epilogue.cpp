@@ -188,6 +188,75 @@ void special_part(Case& c, DType output) {
   if (got) c.same(expected, got->d, "zeros, Inf and NaN in " + describe(request));
 }
 
+/// Without products the accumulator is +0, and the epilogue is as it always is.
+void empty_part(Case& c, DType output) {
+  constexpr std::array betas{0.0F, 1.0F, -0.7F, -1.0F};
+  constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
+  const Shape shape{c.random().between(1, 5), c.random().between(3, 9), 0};
+  for (std::size_t which = 0; which < 2 * betas.size(); ++which) {
+    Request request = c.draw(shape, Distribution::normal);
+    GemmSpec& spec = request.spec;
+    spec.contract = c.with_output(output);
+    spec.alpha = c.random().one_in(2) ? 1.0F : -0.3F;
+    spec.beta = betas[which / 2];
+    spec.activation = c.random().one_in(2) ? Activation::none : Activation::relu;
+    if (which % 2 != 0) {
+      spec.bias = c.random().pick(std::span<const DType>(types));
+      request.bias = draw_normal(c.random(), *spec.bias, 1, shape.n);
+    }
+    if (spec.beta != 0.0F) request.c = draw_normal(c.random(), output, shape.m, shape.n);
+    Elements expected(output, shape.m, shape.n);
+    for (std::int64_t i = 0; i < shape.m; ++i) {
+      for (std::int64_t j = 0; j < shape.n; ++j) {
+        const Terms t{
+            spec.alpha,
+            0.0F,
+            spec.beta,
+            spec.beta != 0.0F ? static_cast<float>(decode(request.c.get(i, j), output)) : 0.0F,
+            spec.bias.has_value(),
+            spec.bias ? static_cast<float>(decode(request.bias.get(0, j), *spec.bias)) : 0.0F};
+        float y = 0.0F;
+        activated_by_rule(spec.activation, separate(t), y);
+        expected.set(i, j, rounded(y, output));
+      }
+    }
+    const auto got = c.run(request);
+    if (!got) continue;  // noted: it may lack one of them
+    if (!c.same(expected, got->d, "K = 0, " + describe(request))) return;
+  }
+}
+
+/// Scalars that look special: each as alpha and as beta, with the others around it.
+void scalar_part(Case& c, const Request& plain, const Elements& acc, DType output) {
+  const auto count = kSpecialScalars.size();
+  for (std::size_t which = 0; which < 2 * count; ++which) {
+    Request request = plain;
+    GemmSpec& spec = request.spec;
+    spec.contract = c.with_output(output);
+    const float special = kSpecialScalars[which % count];
+    const bool is_beta = which >= count;
+    spec.alpha = is_beta ? (which % 2 == 0 ? 1.0F : 0.3F) : special;
+    spec.beta = is_beta ? special : (which % 2 == 0 ? 0.0F : 1.0F);
+    if (spec.beta != 0.0F) request.c = cancelling_c(c.random(), acc, spec.alpha, spec.beta, output);
+    Elements expected(output, acc.rows, acc.cols);
+    for (std::int64_t i = 0; i < acc.rows; ++i) {
+      for (std::int64_t j = 0; j < acc.cols; ++j) {
+        const Terms t{
+            spec.alpha,
+            as_float(acc.get(i, j)),
+            spec.beta,
+            spec.beta != 0.0F ? static_cast<float>(decode(request.c.get(i, j), output)) : 0.0F,
+            false,
+            0.0F};
+        expected.set(i, j, rounded(separate(t), output));
+      }
+    }
+    const auto got = c.run(request);
+    if (!got) continue;
+    if (!c.same(expected, got->d, "special scalars, " + describe(request))) return;
+  }
+}
+
 }  // namespace
 
 void epilogue(Case& c) {
@@ -207,6 +276,12 @@ void epilogue(Case& c) {
   activation_part(c, plain, activations[static_cast<std::size_t>(c.index()) % activations.size()]);
   special_part(c, DType::fp32);
   special_part(c, c.contract().output);
+  empty_part(c, c.index() % 2 == 0 ? DType::fp32 : c.contract().output);
+  Request few = plain;
+  few.a = row_slice(plain.a, 0, 6);
+  few.b = col_slice(plain.b, 0, 7);
+  scalar_part(c, few, col_slice(row_slice(acc->d, 0, 6), 0, 7),
+              c.index() % 2 == 0 ? c.contract().output : DType::fp32);
 }
 
 }  // namespace detgemm::conformance

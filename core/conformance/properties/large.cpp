@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 
 #include "core/conformance/properties/crossing.hpp"
 #include "core/conformance/properties/list.hpp"
@@ -16,6 +17,9 @@ constexpr std::int64_t kLongK = 65'536;
 constexpr std::int64_t kHostOutputs = 66'000;
 constexpr std::int64_t kHostOutputsFull = 270'000;
 constexpr std::int64_t kDeviceOutputs = 1'100'000;
+// Cases of many outputs or a long K, before those of turning points.
+constexpr std::int64_t kQuickOutputs = 4;
+constexpr std::int64_t kFullOutputs = 8;
 // What rounding leaves of residues; C and the bias must not hide it.
 constexpr double kResidue = 0x1p-8;
 
@@ -151,10 +155,81 @@ void long_k(Case& c) {
   }
 }
 
+/// A shape at which kernels change: extents in whole tiles and not, crossed; extents beyond 2^10
+/// and 2^15; a K beyond 2^18, and more than 4096 leaves. K is short where outputs are many.
+struct Turn {
+  std::int64_t m, n, k;  ///< 0: a few; negative K: so many leaves
+  bool tiles = false;    ///< exactly these extents, no further
+};
+constexpr std::int64_t kFew = 0;
+constexpr std::array kTurns{
+    Turn{128, 128, 128, true}, Turn{1, 1, -4097},         Turn{700, 130, kFew},
+    Turn{256, 64, 256, true},  Turn{33'000, 1, kFew},     Turn{1, 33'000, kFew},
+    Turn{64, 256, 192, true},  Turn{1, 1, 1 << 18},       Turn{1025, 1024, kFew},
+    Turn{129, 128, 64, true},  Turn{128, 129, 128, true}, Turn{128, 64, 129, true},
+    Turn{65, 67, 128, true},   Turn{64, 67, 65, true},    Turn{65, 64, 131, true},
+    Turn{4'000, 70, kFew},     Turn{66'000, 2, kFew},     Turn{2, 66'000, kFew},
+};
+
+/// In --quick a contract has three of them, and another contract has others.
+const Turn& turn_of(Case& c, std::int64_t number) {
+  const auto count = static_cast<std::int64_t>(kTurns.size());
+  const auto first = static_cast<std::int64_t>(c.contract().digest() % kTurns.size());
+  if (!c.full()) number = number == 0 ? 0 : first + 7 * number;
+  return kTurns[static_cast<std::size_t>(number % count)];
+}
+
+void turning_point(Case& c, const Turn& turn) {
+  const auto extent = [&](std::int64_t at) { return turn.tiles ? at : at + c.random().below(4); };
+  Shape shape{extent(turn.m), extent(turn.n), turn.k};
+  const std::int64_t leaf = std::max<std::int64_t>(c.contract().reduction.leaf_k, 32);
+  if (turn.k == kFew) shape.k = std::min<std::int64_t>(c.stretch() / 2, 64) + c.random().below(8);
+  if (turn.k < 0) shape.k = -turn.k * leaf + c.random().below(leaf);
+  if (turn.k > 0 && !turn.tiles) shape.k += c.random().below(1000);
+  if (turn.k < 0 || !turn.tiles) shape.m = std::max<std::int64_t>(shape.m, 1);
+  Request request = c.draw(shape, Distribution::residue);
+  request.options = {};  // all workers
+  if (shape.m * shape.n < 8) request.spec.contract = c.with_output(DType::fp32);
+  const auto whole = c.run(request);
+  if (!whole) return;
+  // In several rows and columns, the first and the last ones among them.
+  std::vector<std::int64_t> rows{0, shape.m / 2, shape.m - 1};
+  for (int i = 0; i < 3; ++i) rows.push_back(c.random().below(shape.m));
+  Request some = rows_of(request, rows);
+  const std::int64_t cols = std::min<std::int64_t>(shape.n, 40);
+  const std::int64_t begin = c.random().below(shape.n - cols + 1);
+  for (const std::int64_t from : {std::int64_t{0}, begin, shape.n - cols}) {
+    Request part = some;
+    part.b = col_slice(request.b, from, from + cols);
+    const auto expected = c.has_oracle() ? c.run_oracle(part) : c.run(part);
+    if (!expected) return;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const Elements got = col_slice(row_slice(whole->d, rows[i], rows[i] + 1), from, from + cols);
+      if (!c.same(row_slice(expected->d, at, at + 1), got,
+                  "row " + std::to_string(rows[i]) + ", columns from " + std::to_string(from) +
+                      " on")) {
+        return;
+      }
+    }
+    if (from == 0) c.check_order_matters(part, expected->d);
+  }
+}
+
 }  // namespace
+
+std::int64_t large_cases(const Contract&, Level level) {
+  return level == Level::full ? kFullOutputs + static_cast<std::int64_t>(kTurns.size())
+                              : kQuickOutputs + 3;
+}
 
 /// Outputs of many tiles are those of small calls, and a long K is added as a short one.
 void large(Case& c) {
+  const std::int64_t outputs = c.full() ? kFullOutputs : kQuickOutputs;
+  if (c.index() >= outputs &&
+      c.index() < large_cases(c.contract(), c.full() ? Level::full : Level::quick)) {
+    return turning_point(c, turn_of(c, c.index() - outputs));
+  }
   const std::int64_t kind = c.index() % 4;
   if (kind == 3) return long_k(c);
   many_outputs(c, kind);

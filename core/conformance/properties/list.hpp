@@ -49,6 +49,8 @@ void group_empty(Case& c);
 
 /// The rows of the covering design, and a few more.
 std::int64_t combination_cases(const Contract& contract, Level level);
+/// Those of many outputs, and the turning points.
+std::int64_t large_cases(const Contract& contract, Level level);
 /// The values of K that `k_tails` tests, one per case.
 std::vector<std::int64_t> tail_lengths(const Contract& contract);
 

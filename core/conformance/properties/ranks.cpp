@@ -6,6 +6,8 @@
 namespace detgemm::conformance {
 namespace {
 
+constexpr std::int64_t kManyRanks = 64;
+
 /// Every rank's root over its share of K, in fp32 and without an epilogue.
 std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, std::int64_t count) {
   std::vector<Elements> roots;
@@ -28,24 +30,29 @@ std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, s
 
 }  // namespace
 
-/// K is shared between 1, 2, 4 and 8 tensor-parallel ranks, and their roots are combined in rank
-/// order with the epilogue: this gives the bits of one rank with all of K.
+/// K is shared between 1, 2, 4, 8, 16 and 64 tensor-parallel ranks, and their roots are combined in
+/// rank order with the epilogue: this gives the bits of one rank with all of K.
 void ranks(Case& c) {
   const Reduction& reduction = c.contract().reduction;
   if (reduction.kind != ReductionKind::tree) {
     return c.skip("only a tree can be shared between ranks");
   }
-  const std::int64_t max_ranks = std::int64_t{1} << (c.index() % 4);
-  const std::int64_t leaves = max_ranks * c.random().between(1, max_ranks >= 4 ? 2 : 5);
+  // The first case has many roots too.
+  const bool many = c.index() == 0;
+  const std::int64_t max_ranks = many ? kManyRanks : std::int64_t{1} << (c.index() % 4);
+  const std::int64_t leaves =
+      max_ranks * (many ? 1 : c.random().between(1, max_ranks >= 4 ? 2 : 5));
   const std::int64_t k =
       leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last leaf may be short
-  Request request = c.draw({c.random().between(2, 9), c.random().between(4, 12), k});
+  Shape shape{c.random().between(2, 9), c.random().between(4, 12), k};
+  if (many) shape.m = 2, shape.n = 4;
+  Request request = c.draw(shape);
   request.spec.alpha = 0.7F;
   request.spec.bias = DType::fp32;
   request.bias = draw_normal(c.random(), DType::fp32, 1, request.b.cols);
   const auto whole = c.run(request);
   if (!whole) return;
-  for (std::int64_t count = 1; count <= max_ranks; count *= 2) {
+  for (std::int64_t count = many ? 16 : 1; count <= max_ranks; count *= many ? 4 : 2) {
     const auto roots = rank_roots(c, request, count);
     if (!roots) return;
     Request join = request;

@@ -189,6 +189,93 @@ void continued(Case& c, DType output) {
   }
 }
 
+/// Sums of two that lie just below the middle between two fp32 numbers. An fma that is emulated by
+/// a product and a sum in double rounds twice, and to the other side.
+void near_ties(Case& c, DType output) {
+  const Contract& contract = c.contract();
+  if (contract.arithmetic != Arithmetic::ieee_fma || contract.input != DType::fp32) return;
+  if (contract.reduction.kind == ReductionKind::scaled) return;
+  Request request;
+  request.spec.contract = c.with_output(output);
+  request.a = Elements(DType::fp32, 8, 2);
+  request.b = Elements(DType::fp32, 2, 1);
+  request.b.set(0, 0, encode(1.0, DType::fp32));
+  request.b.set(1, 0, encode(1.0 - 0x1p-23, DType::fp32));
+  Elements expected(output, 8, 1);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const double sign = i % 2 == 0 ? 1.0 : -1.0;
+    const double first = sign * (1.0 + 0x1p-23 * static_cast<double>(2 * i + 1));  // an odd one
+    const double half = sign * 0x1p-24 * (1.0 + 0x1p-23);
+    request.a.set(i, 0, encode(first, DType::fp32));
+    request.a.set(i, 1, encode(half, DType::fp32));
+    expected.set(i, 0, expected_bits(first, output));
+  }
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "sums just below a tie");
+}
+
+/// `count` numbers of eight bits at most whose squares add up to `sum`; none if there are none.
+std::vector<double> with_squares(std::int64_t count, std::int64_t sum) {
+  const auto fits = [](std::int64_t x) { return x <= 256 || (x % 2 == 0 && x <= 512); };
+  auto each = static_cast<std::int64_t>(std::sqrt(static_cast<double>(sum / count)));
+  while (!fits(each)) --each;
+  std::vector<double> list(static_cast<std::size_t>(count - 4), static_cast<double>(each));
+  const std::int64_t rest = sum - (count - 4) * each * each;
+  for (std::int64_t x = 512; x >= 0; --x) {
+    for (std::int64_t y = x; fits(x) && y >= 0; --y) {
+      for (std::int64_t z = y; fits(y) && z >= 0; --z) {
+        const std::int64_t last = rest - x * x - y * y - z * z;
+        if (last < 0 || !fits(z)) continue;
+        const auto w = static_cast<std::int64_t>(std::sqrt(static_cast<double>(last)) + 0.5);
+        if (w > z) break;
+        if (w * w != last || !fits(w)) continue;
+        for (const std::int64_t one : {x, y, z, w}) list.push_back(static_cast<double>(one));
+        return list;
+      }
+    }
+  }
+  return {};
+}
+
+/// Leaves of snap whose squares add up to 2^24, which is allowed, and to one more: then the grid is
+/// the next one, and the ones are rounded away.
+void grids(Case& c, DType output) {
+  const Contract& contract = c.contract();
+  if (contract.arithmetic != Arithmetic::snap) return;
+  const std::int64_t k = std::min<std::int64_t>(contract.reduction.leaf_k, 64);
+  for (const std::int64_t ones : {4, 5}) {
+    // The others are even, so that the next grid holds them.
+    auto list = with_squares(k - ones, (std::int64_t{1} << 22) - 1);
+    if (list.empty()) continue;
+    Request request;
+    request.spec.contract = c.with_output(output);
+    request.a = Elements(contract.input, 2, k);
+    request.b = Elements(contract.input, k, 2);
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < k; ++i) {
+      const bool one = i < ones;
+      const double magnitude = one ? 1.0 : 2.0 * list[static_cast<std::size_t>(i - ones)];
+      const double value = !one && i % 2 == 0 ? -magnitude : magnitude;
+      if (!one || ones == 4) sum += value;
+      request.a.set(0, i, encode(value, contract.input));
+      request.a.set(1, i, encode(-value, contract.input));
+      for (std::int64_t j = 0; j < 2; ++j) {
+        request.b.set(i, j, encode(j == 0 ? 1.0 : -1.0, contract.input));
+      }
+    }
+    Elements expected(output, 2, 2);
+    for (std::int64_t i = 0; i < 2; ++i) {
+      for (std::int64_t j = 0; j < 2; ++j) {
+        expected.set(i, j, expected_bits(i == j ? sum : -sum, output));
+      }
+    }
+    const auto got = c.run(request);
+    if (!got) return;
+    c.same(expected, got->d,
+           "a leaf whose squares add up to 2^24" + std::string(ones == 4 ? "" : " and 1"));
+  }
+}
+
 }  // namespace
 
 void specials(Case& c) {
@@ -201,6 +288,8 @@ void specials(Case& c) {
     sums(c, 2, 0, 1, output);
     empty_extents(c, output);
     continued(c, output);
+    near_ties(c, output);
+    grids(c, output);
   }
 }
 

@@ -1,9 +1,55 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <array>
+#include <utility>
+
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
+namespace {
+
+/// With five lines and more, offsets in elements pass 2^31 and then 2^32.
+constexpr std::int64_t kHuge = (std::int64_t{1} << 30) + 4096;
+constexpr std::int64_t kHugeLines = 5;
+
+/// Each array in turn spans more elements than 32 bits count. Host memory is mapped sparsely; a
+/// device has to have it, in one piece.
+void huge_strides(Case& c) {
+  const std::int64_t on_top = c.random().below(4);
+  Shape shape{kHugeLines + on_top, kHugeLines + c.random().below(4), c.stretch() + 1};
+  Request plain = c.draw(shape, Distribution::residue);
+  plain.spec.beta = 1.0F;
+  if (!c.engine().supports(sized(plain))) plain.spec.beta = 0.0F;
+  if (plain.spec.beta != 0.0F) {
+    plain.c = draw_normal(c.random(), plain.spec.contract.output, shape.m, shape.n, 0x1p-8);
+  }
+  const auto packed = c.run(plain);
+  if (!packed) return;
+  const std::array<std::pair<const char*, Layout Request::*>, 4> arrays{
+      {{"A", &Request::a_layout},
+       {"B", &Request::b_layout},
+       {"C", &Request::c_layout},
+       {"D", &Request::d_layout}}};
+  const bool col_major = c.random().one_in(2);
+  for (const auto& [name, layout] : arrays) {
+    if (layout == &Request::c_layout && plain.spec.beta == 0.0F) continue;
+    Request far = plain;
+    (far.*layout).ld_padding = kHuge;
+    (far.*layout).col_major = col_major;
+    // No machine has memory for all of them; what cannot be placed is no fault of the engine.
+    if (const auto placed = Prepared::make(c.engine(), far); !placed) {
+      c.log(std::string(name) + " with a huge stride: " + placed.status().message());
+      continue;
+    }
+    const auto got = c.run(far);
+    if (!got) continue;  // noted: it may refuse such a stride
+    if (!c.same(packed->d, got->d, std::string(name) + " with a stride beyond 2^30 elements"))
+      return;
+  }
+}
+
+}  // namespace
 
 /// Leading dimensions and addresses that are not aligned for vector loads.
 void strides(Case& c) {
@@ -31,6 +77,7 @@ void strides(Case& c) {
     if (!c.same(packed->d, moved->d, what)) return;
   }
   c.check_order_matters(request, packed->d);
+  huge_strides(c);
 }
 
 }  // namespace detgemm::conformance

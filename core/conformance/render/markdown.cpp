@@ -120,7 +120,8 @@ std::string kernels(const Report& report) {
 
 std::string render_markdown(std::span<const Report> reports) {
   std::string text = "# Conformance\n\n";
-  for (const Report& report : reports) {
+  for (const Report& raw : reports) {
+    const Report report = printable(raw);
     text += facts(report) + table(report) + kernels(report) + explanations(report) + "\n";
   }
   return text;

@@ -80,7 +80,7 @@ std::string render(const Report& report) {
 
 std::string render_text(std::span<const Report> reports) {
   std::string text;
-  for (const Report& report : reports) text += render(report);
+  for (const Report& report : reports) text += render(printable(report));
   return text;
 }
 

@@ -149,6 +149,8 @@ struct Options {
   Level level = Level::quick;
   std::uint64_t seed = 1;
   std::optional<std::int64_t> only_case;
+  /// So many further calls in every case of run_to_run: faults that need time to show.
+  std::int64_t soak = 0;
   /// How the command line names the engine, for repro lines; empty: "--backend NAME".
   std::string engine_flag;
   std::size_t first_cell = 0;    ///< cells before it are left out
