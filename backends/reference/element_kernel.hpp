@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 #include <type_traits>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/contract/compute_element.hpp"
 
 namespace detgemm::reference {
@@ -34,6 +35,17 @@ struct Pieces {
   }
 };
 
+/// The same on a thread of the host, whose floating-point mode is the caller's or a worker's own.
+template <class Body>
+struct PiecesInOwnMode {
+  Pieces<Body> pieces;
+
+  void operator()(std::int64_t piece) const {
+    const arithmetic::FloatingPointMode ieee;
+    arithmetic::apart(pieces, piece);
+  }
+};
+
 /// `body(i)` for every i < total, as at most `items` range items, which no more than that many
 /// threads can share; 0: one item per output. A single item of a host space runs on the calling
 /// thread.
@@ -42,10 +54,14 @@ void for_each_output(const char* label, const Space& space, std::int64_t total, 
                      const Body& body) {
   using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   const Pieces<Body> pieces{body, total, items > 0 && items < total ? items : total};
+  const Policy policy(space, 0, pieces.pieces);
   if constexpr (kIsHost<Space>) {
-    if (pieces.pieces == 1) return pieces(0);
+    const PiecesInOwnMode<Body> own{pieces};
+    if (pieces.pieces == 1) return own(0);
+    Kokkos::parallel_for(label, policy, own);
+  } else {
+    Kokkos::parallel_for(label, policy, pieces);
   }
-  Kokkos::parallel_for(label, Policy(space, 0, pieces.pieces), pieces);
 }
 
 /// One output, by the scalar definition.

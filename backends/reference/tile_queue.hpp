@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "backends/reference/tile.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
 
 namespace detgemm::reference {
 
@@ -20,6 +21,7 @@ void run_tiles(const TileKernel& kernel, std::int64_t tiles, std::int64_t max_wo
   std::atomic<std::int64_t> next{0};
   std::atomic<std::int64_t>* counter = &next;
   const auto work = [=, &kernel, &place](std::int64_t worker) {
+    const arithmetic::FloatingPointMode ieee;  // a worker's mode is its own, and anybody's
     TileJob job;
     job.scratch = scratch + static_cast<std::size_t>(worker) * bytes;
     for (std::int64_t t = counter->fetch_add(1); t < tiles; t = counter->fetch_add(1)) {

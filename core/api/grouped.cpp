@@ -10,8 +10,11 @@
 #include "core/api/grouped_checks.hpp"
 #include "core/api/grouped_loop.hpp"
 #include "core/api/plan_checks.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
 
 namespace detgemm {
+
+using arithmetic::FloatingPointMode;  // as in plan.cpp
 
 GroupedPlanImpl::~GroupedPlanImpl() = default;
 bool GroupedPlanImpl::waits_for_offsets() const { return false; }
@@ -60,6 +63,7 @@ std::int64_t products_of(const GroupedSpec& spec, const GroupedOperands& operand
 
 Result<GroupedPlan> GroupedPlan::create(const Backend& backend, const GroupedSpec& spec,
                                         const PlanOptions& options) try {
+  const FloatingPointMode ieee;
   if (Status s = validate(spec); !s) return s;
   if (Status s = backend.available(); !s) return s;
   if (Status s = backend.supports_grouped(spec); !s) return s;
@@ -76,11 +80,13 @@ Result<GroupedPlan> GroupedPlan::create(const Backend& backend, const GroupedSpe
 
 Result<std::size_t> GroupedPlan::workspace_bytes(std::int64_t max_m, std::int64_t max_k) const {
   if (Status s = check_sizes(state_->spec, max_m, max_k); !s) return s;
+  const FloatingPointMode ieee;
   return state_->impl->workspace_bytes(max_m, max_k);
 }
 
 Status GroupedPlan::run(Stream stream, const GroupedOperands& operands, Workspace workspace,
                         RunInfo* info) const try {
+  const FloatingPointMode ieee;
   const GroupedSpec& spec = state_->spec;
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   GroupExtents at;
@@ -113,6 +119,7 @@ const Backend& GroupedPlan::backend() const noexcept { return *state_->backend; 
 const PlanOptions& GroupedPlan::options() const noexcept { return state_->options; }
 bool GroupedPlan::waits_for_offsets() const noexcept { return state_->impl->waits_for_offsets(); }
 std::string GroupedPlan::kernel(std::int64_t m) const {
+  const FloatingPointMode ieee;
   return state_->impl->kernel(std::max<std::int64_t>(m, 0));
 }
 

@@ -12,11 +12,15 @@
 
 #include "core/api/checks.hpp"
 #include "core/api/plan_checks.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
 #include "detgemm/peers.hpp"
 
 namespace detgemm {
+
+// What a backend decides and computes on this thread is in this mode, whatever the caller's is.
+using arithmetic::FloatingPointMode;
 
 Backend::~Backend() = default;
 PlanImpl::~PlanImpl() = default;
@@ -64,6 +68,7 @@ Status check_tree(const Contract& contract) {
 
 Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
                           const PlanOptions& options) try {
+  const FloatingPointMode ieee;
   if (Status s = validate(spec); !s) return s;
   if (Status s = backend.available(); !s) return s;
   if (Status s = backend.supports(spec); !s) return s;
@@ -79,10 +84,12 @@ Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
 
 Result<std::size_t> Plan::workspace_bytes(std::int64_t max_m) const {
   if (Status s = check_max_m(max_m); !s) return s;
+  const FloatingPointMode ieee;
   return state_->impl->workspace_bytes(max_m);
 }
 
 Result<std::size_t> Plan::fast_workspace_bytes(const Operands& operands) const try {
+  const FloatingPointMode ieee;
   if (Status s = validate(state_->spec, operands); !s) return s;
   return state_->impl->fast_workspace_bytes(operands);
 } catch (const std::bad_alloc&) {
@@ -91,11 +98,13 @@ Result<std::size_t> Plan::fast_workspace_bytes(const Operands& operands) const t
 
 Result<std::size_t> Plan::fast_workspace_bytes(std::int64_t max_m) const {
   if (Status s = check_max_m(max_m); !s) return s;
+  const FloatingPointMode ieee;
   return state_->impl->fast_workspace_bound(max_m);
 }
 
 Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, RunInfo* info) const
     try {
+  const FloatingPointMode ieee;
   const GemmSpec& spec = state_->spec;
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
   if (Status s = validate(spec, operands); !s) return s;
@@ -114,6 +123,7 @@ Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, R
 
 Status Plan::join(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
                   Workspace workspace, RunInfo* info) const {
+  const FloatingPointMode ieee;
   const GemmSpec& spec = state_->spec;
   std::vector<ConstMatrix> views;
   for (const TreeRoot& root : roots) views.push_back(root.root);
@@ -167,10 +177,12 @@ const GemmSpec& Plan::spec() const noexcept { return state_->spec; }
 const Backend& Plan::backend() const noexcept { return *state_->backend; }
 const PlanOptions& Plan::options() const noexcept { return state_->options; }
 std::string Plan::kernel(std::int64_t m) const {
+  const FloatingPointMode ieee;
   return state_->impl->kernel(std::max<std::int64_t>(m, 0));
 }
 
 std::string Plan::describe(std::int64_t m) const {
+  const FloatingPointMode ieee;
   const GemmSpec& spec = state_->spec;
   std::string text = "contract   " + spec.contract.text() + "\n";
   text += "digest     " + hex(spec.contract.digest()) + "\n";

@@ -9,6 +9,7 @@
 #include "core/api/checks.hpp"
 #include "core/api/plan_checks.hpp"
 #include "core/api/scale_checks.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/contract/reduction.hpp"
 #include "detgemm/backend.hpp"
 
@@ -86,6 +87,7 @@ Status Backend::quantize(Stream, const QuantizeSpec&, const ConstMatrix&, const 
 
 Status quantize(const Backend& backend, Stream stream, const QuantizeSpec& spec,
                 const ConstMatrix& from, const Matrix& to, const ScalesOut& scales) try {
+  const arithmetic::FloatingPointMode ieee;
   if (Status s = validate(spec, from, to, scales); !s) return s;
   if (Status s = check_stream(backend, stream); !s) return s;
   if (Status s = backend.available(); !s) return s;

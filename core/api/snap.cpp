@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/api/checks.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/arithmetic/snap.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/backend.hpp"
@@ -99,6 +100,7 @@ Result<bool> Backend::is_snapped(Stream stream, const SnapSpec& spec,
 
 Status snap(const Backend& backend, Stream stream, const SnapSpec& spec, const ConstMatrix& from,
             const Matrix& to) try {
+  const arithmetic::FloatingPointMode ieee;
   if (Status s = validate(spec, from, to); !s) return s;
   if (Status s = check_place(backend, stream); !s) return s;
   if (from.rows == 0 || from.cols == 0) return {};
@@ -109,6 +111,7 @@ Status snap(const Backend& backend, Stream stream, const SnapSpec& spec, const C
 
 Result<bool> is_snapped(const Backend& backend, Stream stream, const SnapSpec& spec,
                         const ConstMatrix& matrix) try {
+  const arithmetic::FloatingPointMode ieee;
   if (Status s = check_spec(spec); !s) return s;
   if (Status s = check_bf16("matrix", matrix); !s) return s;
   if (Status s = check_place(backend, stream); !s) return s;

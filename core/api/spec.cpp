@@ -32,6 +32,11 @@ Status validate(const GemmSpec& spec) {
     return invalid("activation is " + std::to_string(static_cast<int>(spec.activation)) +
                    ": it must be none (0), relu (1), gelu (2), gelu_tanh (3) or silu (4)");
   }
+  for (const auto& [what, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
+    if (!std::isfinite(value)) {
+      return invalid(std::string(what) + " is " + std::to_string(value) + ": it must be finite");
+    }
+  }
   if (spec.bias && *spec.bias != DType::bf16 && *spec.bias != DType::fp16 &&
       *spec.bias != DType::fp32) {
     return invalid("bias is " + described(*spec.bias) + ": it must be bf16, fp16 or fp32");
@@ -54,7 +59,7 @@ Status validate(const GemmSpec& spec) {
                          ": a tree's shape depends on the whole of K, so it cannot continue; use "
                          "chain, fold or scaled");
     }
-    if (spec.beta != 0.0F) {
+    if (spec.adds_c()) {
       return invalid("beta is " + std::to_string(spec.beta) +
                      ": continue_from_c uses C as the accumulator and needs beta = 0");
     }

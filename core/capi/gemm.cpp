@@ -34,7 +34,10 @@ Result<GemmOptions> options_of(const detgemm_gemm_options_t* given) {
   options.alpha = c->alpha;
   options.beta = c->beta;
   options.continue_from_c = *continues;
-  if (options.continue_from_c || options.beta != 0.0F) {
+  GemmSpec spec;
+  spec.beta = options.beta;
+  spec.continue_from_c = options.continue_from_c;
+  if (spec.reads_c()) {
     auto view = matrix_of("options.c", c->c);
     if (!view) return view.status();
     options.c = *view;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/cli/arguments.hpp"
 #include "core/cli/conform_job.hpp"
 #include "core/cli/report.hpp"
@@ -63,6 +64,7 @@ std::string reached(const CLI::App& root) {
 
 int main(int argc, char** argv) {
   using namespace detgemm;
+  const arithmetic::FloatingPointMode ieee;  // a preloaded library may have set another
   CLI::App root(kAbout, "detgemm");
   root.footer(kFooter);
   root.set_version_flag("--version", std::string("detgemm ") + version());

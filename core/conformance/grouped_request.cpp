@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/arithmetic/floating_point_mode.hpp"
+
 namespace detgemm::conformance {
 namespace {
 
@@ -142,6 +144,7 @@ void draw_layouts(Random& random, GroupedRequest& r) {
 }
 
 Result<Output> run_once(const Backend& backend, GroupedRequest request) {
+  const arithmetic::FloatingPointMode ieee;
   GroupedSpec& spec = request.spec;
   const auto groups = static_cast<std::int64_t>(request.offsets.size());
   const bool by_k = spec.kind == GroupKind::k_grouped;

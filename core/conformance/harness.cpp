@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/conformance/case.hpp"
 #include "core/conformance/machine.hpp"
 #include "core/conformance/property.hpp"
@@ -176,6 +177,7 @@ std::vector<PropertyName> property_names() {
 }
 
 Result<Report> run_conformance(const Options& options) {
+  const arithmetic::FloatingPointMode ieee;
   if (options.engine == nullptr) return invalid("engine is null: name a backend or an engine");
   if (options.only_case && *options.only_case < 0) {
     return invalid("case is " + std::to_string(*options.only_case) + ": it must not be negative");

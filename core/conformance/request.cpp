@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/conformance/format.hpp"
 
 namespace detgemm::conformance {
@@ -227,6 +228,7 @@ Result<Output> Prepared::collect() {
 }
 
 Result<Output> run_once(const Backend& backend, Request request) {
+  const arithmetic::FloatingPointMode ieee;  // whatever mode the engine leaves behind
   auto prepared = Prepared::make(backend, std::move(request));
   if (!prepared) return prepared.status();
   Device& device = backend.device();

@@ -22,13 +22,16 @@ MAY_INCLUDE = {
     "core/contract": ["core/contract/", "core/arithmetic/", "detgemm/"],
     "core/api": ["core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     "core/capi": ["core/capi/", "detgemm/"],
-    # Number formats are facts, not a way of computing: the tools may decode values with them.
-    "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp"],
+    # Number formats are facts, not a way of computing: the tools may decode values with them. A thread's mode is no
+    # way of computing either.
+    "core/conformance": ["core/conformance/", "detgemm/", "core/arithmetic/formats.hpp",
+                         "core/arithmetic/floating_point_mode.hpp"],
     # The engines with planted faults compute with the contract's own code and change one thing in it.
     "core/conformance/controls": ["core/conformance/controls/", "core/contract/", "core/arithmetic/",
                                   "backends/skeleton/skeleton.hpp", "detgemm/"],
     "core/cli": ["core/cli/", "core/conformance/", "cluster/conformance/", "detgemm/",
-                 "core/arithmetic/formats.hpp", "core/contract/near_miss.hpp"],
+                 "core/arithmetic/formats.hpp", "core/contract/near_miss.hpp",
+                 "core/arithmetic/floating_point_mode.hpp"],
     "backends": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/"],
     # What GPU backends share is written against a concept: no vendor's header, not even a public one.
     "backends/gpu": ["backends/gpu/", "core/contract/", "core/arithmetic/", "detgemm/backend.hpp",

@@ -85,7 +85,7 @@ std::span<const Control> controls() {
     std::vector<Control> all = by_hand();
     for (const auto planted :
          {crossed_switches(), large_switches(), wrong_zeros(), stray_accesses(), crowded_calls(),
-          snap_faults(), split_faults(), scale_faults()}) {
+          snap_faults(), split_faults(), scale_faults(), mode_faults()}) {
       for (const Planted& one : planted) {
         all.push_back({one.name, one.fault, one.property, one.contract,
                        make_backend({one.name, one.run}), one.full});

@@ -114,6 +114,7 @@ std::span<const Planted> crowded_calls();
 std::span<const Planted> snap_faults();
 std::span<const Planted> scale_faults();
 std::span<const Planted> split_faults();
+std::span<const Planted> mode_faults();
 
 /// A fault in problems of many groups alone.
 struct PlantedInGroups {

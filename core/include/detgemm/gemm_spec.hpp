@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -24,7 +25,7 @@ struct GemmSpec {
   Contract contract;
   Op op_a = Op::none;
   Op op_b = Op::none;
-  float alpha = 1.0F;
+  float alpha = 1.0F;           ///< finite, as beta is
   float beta = 0.0F;            ///< 0: C is not read. Otherwise C has the contract's output type.
   std::optional<DType> bias{};  ///< the type of the bias (bf16, fp16 or fp32), or none
   Activation activation = Activation::none;
@@ -51,8 +52,11 @@ struct GemmSpec {
   }
   /// The scales of a line: one per leaf of K, or one.
   std::int64_t scale_leaves() const { return line_scales ? 1 : contract.leaves(k); }
+  /// Whether beta * C is added. The bits of beta decide: a comparison would take a subnormal for
+  /// zero on a thread whose floating-point mode says so.
+  bool adds_c() const { return (std::bit_cast<std::uint32_t>(beta) & 0x7fffffffU) != 0; }
   /// Whether a run reads C.
-  bool reads_c() const { return continue_from_c || beta != 0.0F; }
+  bool reads_c() const { return continue_from_c || adds_c(); }
 };
 
 /// ok, or the rule that the problem breaks on every backend.

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "tests/gcn/emulator/global.hpp"
 #include "tests/gcn/emulator/lds.hpp"
 
@@ -144,6 +145,7 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
   std::exception_ptr error;
   Totals totals;
   const auto work = [&] {
+    const arithmetic::FloatingPointMode ieee;
     try {
       const auto group = std::make_unique<Workgroup>(kernel, launch, map, shadow);
       for (u64 i = next++; i < count; i = next++) {

@@ -38,13 +38,23 @@ constexpr BadInput kRows[] = {
     {"bias_no_enumerator", Call::create, kInvalid, R"(bias is unknown \(99\): it must be bf16)",
      [](Problem& p) { p.spec.bias = static_cast<DType>(99); }},
 
+    // Scalars
+    {"alpha_nan", Call::create, kInvalid, R"(alpha is -?nan: it must be finite)",
+     [](Problem& p) { p.spec.alpha = __builtin_nanf(""); }},
+    {"alpha_infinite", Call::create, kInvalid, R"(alpha is -inf: it must be finite)",
+     [](Problem& p) { p.spec.alpha = -__builtin_inff(); }},
+    {"beta_nan", Call::create, kInvalid, R"(beta is -?nan: it must be finite)",
+     [](Problem& p) { p.spec.beta = __builtin_nanf(""); }},
+    {"beta_infinite_one_call", Call::gemm, kInvalid, R"(beta is inf: it must be finite)",
+     [](Problem& p) { p.spec.beta = __builtin_inff(); }},
+
     // continue
     {"continue_with_tree", Call::create, Errc::unsupported,
      R"(continue_from_c is set and the contract is ieee_fma/bf16/tree:16->fp32: a tree's shape)",
      [](Problem& p) { p.spec.continue_from_c = true, p.spec.beta = 0.0F; }},
     {"continue_with_beta", Call::create, kInvalid, R"(beta is 0\.5.*: continue_from_c .* beta = 0)",
      [](Problem& p) { p.spec.continue_from_c = true, p.spec.contract.reduction = {}; }},
-    {"continue_with_beta_nan", Call::create, kInvalid, R"(beta is -?nan: continue_from_c)",
+    {"continue_with_beta_nan", Call::create, kInvalid, R"(beta is -?nan: it must be finite)",
      [](Problem& p) {
        p.spec.continue_from_c = true;
        p.spec.contract.reduction = {};
