@@ -19,7 +19,8 @@ namespace detgemm::cuda::sm90 {
 /// Where the offsets have changed since the walk, so that the group has no such tile, the job lies
 /// behind a single row and column, and stores nothing. What is clamped to the last of them then
 /// reads the first, and TMA is asked for rows at multiples of 16 bytes. (Not to hand it out took
-/// registers: the largest tile spilled 48 bytes.)
+/// registers: the largest tile spilled 48 bytes. Segments of products have their rows whatever the
+/// offsets hold.)
 template <class T>
 __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const GroupedShape& s,
                                           const LaunchShape& shape,
@@ -39,8 +40,10 @@ __device__ __forceinline__ TileJob job_of(const GroupedArguments& p, const Group
   job.group = group;
   job.exists = 1;
   if (tile.inside >= raster.tiles()) {
-    job.x = job.y = 64;
-    job.x_end = job.y_end = 1;
+    if constexpr (!T::kByK) {
+      job.x = job.y = 64;
+      job.x_end = job.y_end = 1;
+    }
     return job;
   }
   int tile_x, tile_y;

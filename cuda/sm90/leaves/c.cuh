@@ -40,9 +40,7 @@ __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const L
   const std::int64_t along_x = shape.swapped ? g.cs.col : g.cs.row;
   const std::int64_t along_y = shape.swapped ? g.cs.row : g.cs.col;
   const auto* c = static_cast<const float*>(g.c);
-  // A segment of rows, which are y where weights take the x side, may begin at an odd one.
-  const bool in_pairs = along_y == 1 && along_x % 2 == 0 && shape.y_rows % 2 == 0 && y0 % 2 == 0 &&
-                        reinterpret_cast<std::uintptr_t>(c) % 8 == 0;
+  const bool in_pairs = c_lies_in_pairs(c, along_x, along_y, y0, shape.y_rows);
   if (!in_pairs) {
     start_from_c<T>(g, shape, group, x0, y0, sum);
     return;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/arithmetic/host_device.hpp"
 #include "core/contract/reduction.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -32,6 +33,15 @@ struct LeafShape {
   bool from_c = false;               ///< a fold that starts from fp32 C
   bool c_by_tma = false;             ///< C lies as D does, in whole 16-byte chunks
 };
+
+/// Whether the fp32 C of a tile can be loaded two neighbours along y at a time: all pairs that
+/// begin at an even distance from `y0` lie at multiples of 8 bytes, and none reaches beyond
+/// `y_rows`. A segment of rows, which are y where weights take the x side, may begin at an odd one.
+DETGEMM_HD bool c_lies_in_pairs(const void* c, std::int64_t along_x, std::int64_t along_y, int y0,
+                                int y_rows) {
+  return along_y == 1 && along_x % 2 == 0 && y_rows % 2 == 0 && y0 % 2 == 0 &&
+         reinterpret_cast<std::uintptr_t>(c) % 8 == 0;
+}
 
 /// Leaves [begin, end).
 struct LeafRange {

@@ -27,6 +27,31 @@ std::string tree(int begin, int end) {
   return "(" + tree(begin, middle) + "+" + tree(middle, end) + ")";
 }
 
+/// Every pair of C that a tile loads lies at a multiple of 8 bytes, also in a segment that begins
+/// at an odd row.
+TEST(Sm90Leaves, PairsOfCLieAtMultiplesOf8Bytes) {
+  int pairs = 0;
+  for (const std::uintptr_t address : {4096U, 4100U}) {
+    for (const std::int64_t along_x : {100, 101}) {
+      for (int y0 = 0; y0 < 20; ++y0) {
+        for (const int y_rows : {64, 65}) {
+          const auto* c = reinterpret_cast<const void*>(address);
+          if (!c_lies_in_pairs(c, along_x, 1, y0, y_rows)) continue;
+          ++pairs;
+          for (int x = 0; x < 3; ++x) {
+            for (int y = y0; y < y0 + 64; y += 2) {
+              const int at = std::min(y, y_rows - 2);
+              EXPECT_EQ((address + static_cast<std::uintptr_t>(x * along_x + at) * 4) % 8, 0U);
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(pairs, 10);
+  EXPECT_FALSE(c_lies_in_pairs(nullptr, 100, 2, 0, 64));
+}
+
 /// Parts joined as a full tree.
 std::string joined(const LeafShape& s, int first, int count) {
   if (count == 1) {
