@@ -30,7 +30,8 @@ void add_scales(Case& c, Request& request, ScaleValues values) {
   };
   request.scale_a = draw(request.a.rows);
   request.scale_b = draw(request.b.cols);
-  draw_layouts(c.random(), request);
+  // An engine may refuse an order of D, and still be tested.
+  if (c.index() % 2 == 1) draw_layouts(c.random(), request);
 }
 
 }  // namespace

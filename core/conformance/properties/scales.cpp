@@ -20,11 +20,13 @@ bool is_scaled(Case& c) {
 }
 
 /// Scales of both operands.
-void add_scales(Case& c, Request& request, ScaleValues values, ScaleType type, std::int64_t per) {
+void add_scales(Case& c, Request& request, ScaleValues values, ScaleType type, std::int64_t per,
+                bool any_layout = false) {
   const std::int64_t leaves = c.contract().leaves(request.a.cols);
   request.scale_a = draw_scales(c.random(), values, request.a.rows, leaves, type, per);
   request.scale_b = draw_scales(c.random(), values, request.b.cols, leaves, type, per);
-  draw_layouts(c.random(), request);
+  // An engine may refuse an order of D, and still be tested.
+  if (any_layout || c.index() % 2 == 1) draw_layouts(c.random(), request);
 }
 
 /// A shape of 2 to 7 leaves, the last one often short.
@@ -55,9 +57,10 @@ void scales_one(Case& c) {
   if (!expected) return;
   for (const ScaleType type : {ScaleType::fp32, ScaleType::e8m0}) {
     for (const std::int64_t per : {std::int64_t{1}, std::int64_t{128}}) {
-      add_scales(c, request, ScaleValues::ones, type, per);
+      add_scales(c, request, ScaleValues::ones, type, per, true);
       const auto got = c.run(request);
-      if (!got || !c.same(expected->d, got->d, "fold, against scales of 1")) return;
+      if (!got) continue;  // noted
+      if (!c.same(expected->d, got->d, "fold, against scales of 1")) return;
     }
   }
   c.check_order_matters(request, expected->d);
