@@ -157,8 +157,11 @@ void combinations(Case& c) {
   const Shape shape = row.draw_shape(c);
   const Distribution distribution = distribution_of(c, row, shape.k);
   Request request = c.draw(shape, distribution);
-  if (c.random().one_in(10)) scatter_zeros(c.random(), request.a, c.contract().input);
-  if (c.random().one_in(10)) scatter_zeros(c.random(), request.b, c.contract().input);
+  // A negative alpha makes -0 of a sum that is zero.
+  if (std::signbit(row.alpha()) || c.random().one_in(5)) {
+    scatter_zeros(c.random(), request.a, c.contract().input);
+  }
+  if (c.random().one_in(5)) scatter_zeros(c.random(), request.b, c.contract().input);
   row.apply(c, request);
   force_one(c, request);
   if (!add_addends(c, row, request, distribution == Distribution::specials)) return;
