@@ -17,7 +17,6 @@ namespace detgemm::controls {
 namespace {
 
 constexpr std::string_view kWideFold = "ieee_fma/fp32/fold:64->fp32";
-constexpr std::string_view kWideTree = "ieee_fma/fp32/tree:32->fp32";
 
 bool in_tiles(const Run& run, std::int64_t tile) {
   return run.operands.d.rows % tile == 0 && run.spec.n % tile == 0 && run.spec.k % tile == 0 &&
@@ -175,14 +174,6 @@ constexpr std::array kTurningFaults{
     Planted{"stride_in_16_bits", "a D whose rows are 32,768 elements apart means another order",
             "padding", kNarrowChain,
             [](const Run& run) { switch_if(run.operands.d.row_stride >= 32'768, run); }},
-    Planted{"m_in_16_bits", "more than 32,768 rows mean another order", "large", kWideTree,
-            [](const Run& run) { switch_if(run.operands.d.rows > 32'768, run); }, true},
-    Planted{
-        "large_both_ways", "1,024 rows and columns and more mean another order", "large", kWideTree,
-        [](const Run& run) { switch_if(std::min(run.operands.d.rows, run.spec.n) >= 1'024, run); },
-        true},
-    Planted{"many_leaves", "more than 4,096 leaves are added in another order", "large", kWideTree,
-            [](const Run& run) { switch_if(run.spec.k > 32 * 4'096, run); }, true},
 };
 
 }  // namespace

@@ -131,6 +131,11 @@ void shared_operand(Case& c) {
   // The squares of the diagonal do not cancel: only fp32 shows their order.
   Request request = c.draw(shape, Distribution::wide);
   request.spec.contract = c.with_output(DType::fp32);
+  // In every second one rows of zeros, of which a negative alpha makes -0.
+  if (c.index() % 2 != 0) {
+    scatter_zeros(c.random(), request.a, c.contract().input);
+    request.spec.alpha = -1.0F;
+  }
   request.b = transposed(request.a);
   request.b_is_a = true;
   request.spec.op_b = Op::transpose;
