@@ -92,10 +92,12 @@ class Conversation {
       }
       started_ = true;
     } else if (what == "cell") {
-      index_ = said.at("index");
-      if (in_cell_ || index_ != next_) throw OutOfTurn{};  // a worker runs every cell, in order
-      cell_ = cell_from_json(said.at("cell"));
+      const std::size_t index = said.at("index");
+      if (in_cell_ || index != next_) throw OutOfTurn{};  // a worker runs every cell, in order
+      Cell cell = cell_from_json(said.at("cell"));
       repro_ = said.at("repro");
+      cell_ = std::move(cell);
+      index_ = index;
       case_ = -1;
       problem_.clear();
       in_cell_ = true;

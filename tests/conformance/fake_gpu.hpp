@@ -17,8 +17,9 @@ class FakeGpu : public Device {
   std::string description() const override { return "a GPU on paper"; }
   Result<void*> allocate(std::size_t bytes) override {
     if (Status s = next("allocate"); !s) return s;
-    ++held_;
-    return host_device().allocate(bytes);
+    auto memory = host_device().allocate(bytes);
+    held_ += memory ? 1 : 0;
+    return memory;
   }
   void release(void* memory) noexcept override {
     --held_;

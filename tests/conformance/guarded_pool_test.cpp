@@ -129,7 +129,7 @@ TEST(GuardedPoolDeathTest, WhatTheSystemRefusesIsASentence) {
     std::_Exit(0);
   };
   EXPECT_EXIT(refused(RLIMIT_AS,
-                      "mapping host memory of 67239936 bytes failed: Cannot allocate "
+                      "mapping host memory of 69206016 bytes failed: Cannot allocate "
                       "memory"),
               testing::ExitedWithCode(0), "");
   EXPECT_EXIT(refused(RLIMIT_DATA,

@@ -44,6 +44,8 @@ std::vector<Control> by_hand() {
        make_backend(worker_switch())},
       {"sequential_combine", "ranks' roots are added one after the other", "ranks", kTree,
        make_backend(sequential_combine())},
+      {"many_roots", "16 roots and more are added one after the other", "ranks", kTree,
+       make_backend(many_roots())},
       {"equal_nodes", "roots are joined as if their nodes had equal sizes", "shares", kTree,
        make_backend(equal_nodes())},
       {"range_tree", "the tree halves the range of products, not of leaves", "shares", kLongLeaves,
@@ -85,7 +87,7 @@ std::span<const Control> controls() {
     std::vector<Control> all = by_hand();
     for (const auto planted :
          {crossed_switches(), large_switches(), wrong_zeros(), stray_accesses(), crowded_calls(),
-          snap_faults(), split_faults(), scale_faults(), mode_faults()}) {
+          snap_faults(), split_faults(), scale_faults(), mode_faults(), turning_faults()}) {
       for (const Planted& one : planted) {
         all.push_back({one.name, one.fault, one.property, one.contract,
                        make_backend({one.name, one.run}), one.full});

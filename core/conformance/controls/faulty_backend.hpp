@@ -115,6 +115,7 @@ std::span<const Planted> snap_faults();
 std::span<const Planted> scale_faults();
 std::span<const Planted> split_faults();
 std::span<const Planted> mode_faults();
+std::span<const Planted> turning_faults();
 
 /// A fault in problems of many groups alone.
 struct PlantedInGroups {
@@ -141,6 +142,7 @@ Fault variant_ignored();
 Fault worker_switch();
 Fault sequential_combine();
 Fault equal_nodes();
+Fault many_roots();
 Fault range_tree();
 Fault late_continue();
 Fault shared_scratch();

@@ -22,6 +22,7 @@ constexpr std::string_view kSnapTree = "snap/bf16/tree:128->fp32";
 struct Rule {
   std::int64_t leaf;       ///< the length of what shares a grid; 0: nothing is rounded
   bool truncates = false;  ///< toward zero in place of to nearest
+  bool strict = false;     ///< squares that add up to 2^24 are too many
 };
 
 /// A packed copy of `lines` lines of k numbers.
@@ -36,7 +37,12 @@ std::vector<std::uint16_t> copied(const void* data, std::int64_t line, std::int6
     for (std::int64_t begin = 0; begin < k; begin += rule.leaf) {
       std::uint16_t* leaf = to + begin;
       const std::int64_t count = std::min(rule.leaf, k - begin);
-      const int t = arithmetic::snap_grid(count, [&](std::int64_t j) { return leaf[j]; });
+      int t = arithmetic::snap_grid(count, [&](std::int64_t j) { return leaf[j]; });
+      std::uint64_t squares = 0;
+      for (std::int64_t j = 0; rule.strict && t != arithmetic::kSnapNone && j < count; ++j) {
+        squares += arithmetic::snap_square(leaf[j], t);
+      }
+      t += squares == arithmetic::kSnapLimit ? 1 : 0;
       for (std::int64_t j = 0; j < count; ++j) {
         const float value = to_float<DType::bf16>(leaf[j]);
         const bool cut = rule.truncates && t != arithmetic::kSnapNone && std::isfinite(value);
@@ -76,6 +82,10 @@ constexpr std::array kSnapFaults{
             kSnapFold,
             [](const Run& run) {
               compute_by(run, {run.spec.contract.reduction.leaf_k, true});
+            }},
+    Planted{"strict_grid", "squares that add up to 2^24 count as too many", "specials", kSnapFold,
+            [](const Run& run) {
+              compute_by(run, {run.spec.contract.reduction.leaf_k, false, true});
             }},
     Planted{"promise_for_both", "a promise about one operand is taken for both", "snapped",
             kSnapTree,

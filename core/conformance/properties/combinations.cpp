@@ -131,6 +131,11 @@ void shared_operand(Case& c) {
   // The squares of the diagonal do not cancel: only fp32 shows their order.
   Request request = c.draw(shape, Distribution::wide);
   request.spec.contract = c.with_output(DType::fp32);
+  // In every second one rows of zeros, of which a negative alpha makes -0.
+  if (c.index() % 2 != 0) {
+    scatter_zeros(c.random(), request.a, c.contract().input);
+    request.spec.alpha = -1.0F;
+  }
   request.b = transposed(request.a);
   request.b_is_a = true;
   request.spec.op_b = Op::transpose;
@@ -157,8 +162,11 @@ void combinations(Case& c) {
   const Shape shape = row.draw_shape(c);
   const Distribution distribution = distribution_of(c, row, shape.k);
   Request request = c.draw(shape, distribution);
-  if (c.random().one_in(10)) scatter_zeros(c.random(), request.a, c.contract().input);
-  if (c.random().one_in(10)) scatter_zeros(c.random(), request.b, c.contract().input);
+  // A negative alpha makes -0 of a sum that is zero.
+  if (std::signbit(row.alpha()) || c.random().one_in(5)) {
+    scatter_zeros(c.random(), request.a, c.contract().input);
+  }
+  if (c.random().one_in(5)) scatter_zeros(c.random(), request.b, c.contract().input);
   row.apply(c, request);
   force_one(c, request);
   if (!add_addends(c, row, request, distribution == Distribution::specials)) return;

@@ -53,8 +53,10 @@ Crossed::Crossed(Case& c, const LevelRow& row) : depth_(c.full() ? Level::full :
   for (std::size_t i = 0; i < kFactors; ++i) {
     levels_[i] = static_cast<int>((row[i] + turn) % counts[i]);
   }
-  const auto special = [&] { return c.random().pick(std::span<const float>(kSpecialScalars)); };
-  if (level(Factor::alpha) == 1) alpha_ = 0.3F;
+  const auto special = [&] {
+    return c.random().pick(std::span<const float>(kSpecialScalars).first(5));
+  };
+  if (level(Factor::alpha) == 1) alpha_ = c.random().one_in(2) ? 0.3F : -1.7F;
   if (level(Factor::alpha) == 2) alpha_ = special();
   if (c.random().one_in(2)) beta_ = special();
   if (c.random().one_in(12)) alpha_ = c.random().one_in(2) ? 0.0F : -0.0F;

@@ -32,7 +32,8 @@ enum class Factor : std::size_t {
   address_c,     ///< as A's
   address_d,     ///< as A's
   address_bias,  ///< as A's
-  alpha,  ///< 1, 0.3, one of a list of special scalars; now and then a zero, which hides all else
+  alpha,  ///< 1, 0.3 or -1.7, one of a list of special scalars; now and then a zero, which hides
+          ///< all else
   c_use,  ///< CUse
   bias,   ///< none, bf16, fp16, fp32
   activation,  ///< in the order of Activation

@@ -183,7 +183,7 @@ void turning_point(Case& c, const Turn& turn) {
   const auto extent = [&](std::int64_t at) { return turn.tiles ? at : at + c.random().below(4); };
   Shape shape{extent(turn.m), extent(turn.n), turn.k};
   const std::int64_t leaf = std::max<std::int64_t>(c.contract().reduction.leaf_k, 32);
-  if (turn.k == kFew) shape.k = std::min<std::int64_t>(c.stretch() / 2, 64) + c.random().below(8);
+  if (turn.k == kFew) shape.k = std::min<std::int64_t>(c.stretch(), 64) + 1 + c.random().below(8);
   if (turn.k < 0) shape.k = -turn.k * leaf + c.random().below(leaf);
   if (turn.k > 0 && !turn.tiles) shape.k += c.random().below(1000);
   if (turn.k < 0 || !turn.tiles) shape.m = std::max<std::int64_t>(shape.m, 1);

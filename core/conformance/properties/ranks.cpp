@@ -46,7 +46,7 @@ void ranks(Case& c) {
       leaves * reduction.leaf_k - c.random().below(reduction.leaf_k);  // the last leaf may be short
   Shape shape{c.random().between(2, 9), c.random().between(4, 12), k};
   if (many) shape.m = 2, shape.n = 4;
-  Request request = c.draw(shape);
+  Request request = many ? c.draw(shape, Distribution::residue) : c.draw(shape);
   request.spec.alpha = 0.7F;
   request.spec.bias = DType::fp32;
   request.bias = draw_normal(c.random(), DType::fp32, 1, request.b.cols);

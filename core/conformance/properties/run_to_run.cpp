@@ -38,7 +38,7 @@ void other_numbers(Case& c, const Request& request, const Elements& before) {
       if (Status s = prepared->replace(now.a, now.b); !s) return c.note(s);
       const auto got = run_in_place(c, *prepared, *stream);
       if (!got) return;
-      const auto expected = c.has_oracle() ? c.run_oracle(now) : c.run(now);
+      const auto expected = c.run(now);  // in other arrays
       if (!expected) return;
       if (!c.same(expected->d, got->d, "other numbers in the same arrays")) return;
     }
