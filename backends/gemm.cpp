@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
 
@@ -64,6 +65,7 @@ Result<const Backend*> choose(Stream stream, const GemmSpec& spec, const std::st
 
 Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
             const Contract& contract, const GemmOptions& options) try {
+  const arithmetic::FloatingPointMode ieee;
   const ConstVector& bias = options.bias;
   if (bias.data == nullptr && bias.size != 0) {
     return invalid("bias.data is null and bias.size is " + std::to_string(bias.size) +
