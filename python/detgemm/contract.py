@@ -25,7 +25,7 @@ class Contract:
         if not isinstance(text, str):
             raise lib.DetgemmError(f"contract is {text!r}: it must be text such as "
                                    '"hopper/bf16/chain->bf16"')
-        lib.check("contract_parse", text.encode(), ctypes.byref(self._struct))
+        lib.check("contract_parse", lib.encoded("contract", text), ctypes.byref(self._struct))
         self.text = lib.text_of("contract_text", ctypes.byref(self._struct))
 
     def __repr__(self):
