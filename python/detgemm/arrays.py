@@ -102,7 +102,7 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
         raise lib.DetgemmError(f'contract is "{wanted.text}": scaled_gemm needs a reduction of scaled:LEAF, such as '
                                "hopper/e4m3/scaled:128->bf16, or of fold:LEAF or chain with a scale per row and column")
     views = {name: describe(array, name, dtypes.get(name))
-             for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None}
+             for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias)) if array is not None or name in ("a", "b")}
     first = views["a"]
     for name in ("a", "b"):
         if len(views[name].shape) != 2:

@@ -75,7 +75,7 @@ def grouped_gemm(a, b, offs, contract, *, counts=None, out=None, bias=None, acti
     wanted = _contract(contract)
     dtypes = dtypes or {}
     views = {name: describe(array, name, dtypes.get(name))
-             for name, array in (("a", a), ("b", b), ("bias", bias)) if array is not None}
+             for name, array in (("a", a), ("b", b), ("bias", bias)) if array is not None or name in ("a", "b")}
     first = views["a"]
     kind, groups, shape = _kind(first.shape, views["b"].shape, offs, counts)
     ends, ends_type = _integers(offs, "offs") if offs is not None else (None, 0)

@@ -34,6 +34,7 @@ WRONG = {
     "gemm: contract": (lambda: detgemm.gemm(SQUARE, SQUARE, []), r"contract is \[\]: it must be text"),
     "gemm: alpha": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", alpha="2"), "alpha is '2': it must be a number"),
     "gemm: beta": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", beta=None), "beta is None: it must be a number"),
+    "gemm: a": (lambda: detgemm.gemm(None, SQUARE, "ieee_fma/fp32/chain"), "a is a NoneType: it must be"),
     "gemm: alpha 1e300": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", alpha=1e300), "alpha is 1e.300: it must be fin"),
     "gemm: alpha 1e-46": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", alpha=1e-46), "fp32 would make it 0"),
     "gemm: alpha long": (lambda: detgemm.gemm(SQUARE, SQUARE, "ieee_fma/fp32/chain", alpha=10**400), "alpha has more digits"),
