@@ -5,6 +5,8 @@
 #include <string>
 
 #include "core/api/plan_checks.hpp"
+#include "core/arithmetic/floating_point_mode.hpp"
+#include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/workspace.hpp"
 
@@ -36,6 +38,7 @@ GemmSpec spec_of(const ConstMatrix& a, const Matrix& d, const Contract& contract
 
 Status gemm(Stream stream, const ConstMatrix& a, const ConstMatrix& b, const Matrix& d,
             const Contract& contract, const GemmOptions& options) try {
+  const arithmetic::FloatingPointMode ieee;
   const ConstVector& bias = options.bias;
   if (bias.data == nullptr && bias.size != 0) {
     return invalid("bias.data is null and bias.size is " + std::to_string(bias.size) +

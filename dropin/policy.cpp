@@ -22,7 +22,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+/// In quotes; a control character of the file is a '?', so that no sentence steers a terminal.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    out += code < 0x20 || code == 0x7f ? '?' : c;
+  }
+  return out + "\"";
+}
 
 template <std::size_t N>
 int index_of(const std::array<std::string_view, N>& names, std::string_view text) {

@@ -16,17 +16,23 @@ namespace detgemm::arithmetic {
 /// The compiler knows of no mode and may move an operation across a change. The barriers here hold
 /// what goes through memory; bodies that work on numbers in registers are called through `apart`.
 ///
-/// On x86 the mode is MXCSR's; the old x87 unit computes nothing here. On AArch64 it is FPCR.
+/// On x86 the mode is MXCSR's, and that of the old x87 unit, by which the C library rounds the
+/// numbers that it prints and reads. On AArch64 it is FPCR.
 class FloatingPointMode {
  public:
 #if defined(__x86_64__)
   FloatingPointMode() noexcept : before_(__builtin_ia32_stmxcsr()) {
+    asm volatile("fnstcw %0" : "=m"(x87_before_));
     if ((before_ & ~kFlags) != kDefault) __builtin_ia32_ldmxcsr(kDefault);
+    if (x87_before_ != kX87Default) asm volatile("fldcw %0" : : "m"(kX87Default));
     barrier();
   }
   ~FloatingPointMode() {
     barrier();
     if (__builtin_ia32_stmxcsr() != before_) __builtin_ia32_ldmxcsr(before_);
+    std::uint16_t x87 = 0;
+    asm volatile("fnstcw %0" : "=m"(x87));
+    if (x87 != x87_before_) asm volatile("fldcw %0" : : "m"(x87_before_));
   }
 #elif defined(__aarch64__)
   FloatingPointMode() noexcept {
@@ -60,7 +66,9 @@ class FloatingPointMode {
 #if defined(__x86_64__)
   static constexpr std::uint32_t kFlags = 0x3f;
   static constexpr std::uint32_t kDefault = 0x1f80;  // every exception masked, nothing else set
+  static constexpr std::uint16_t kX87Default = 0x37f;
   std::uint32_t before_;
+  std::uint16_t x87_before_ = 0;
 #elif defined(__aarch64__)
   static void set(std::uint64_t fpcr) noexcept {
     asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");

@@ -21,6 +21,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
+constexpr int kDeepest = 16;  // the format has three levels: the object, a tensor, a list
 
 /// What is wrong with one file.
 class Complaint {
@@ -37,8 +38,33 @@ class Complaint {
   const std::string& path_;
 };
 
+/// Whether brackets outside of JSON's strings nest more than `most` levels deep.
+bool deeper_than(int most, const std::string& text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > most) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 /// The header's JSON; a name that comes twice is refused, since readers differ in which one counts.
 json parse(const std::string& text, const Complaint& complain) {
+  // Before the parser, which takes memory for every level.
+  if (deeper_than(kDeepest, text)) {
+    complain("it is no safetensors file: its header nests more than " + std::to_string(kDeepest) +
+             " levels deep");
+  }
   std::set<std::string> names;
   std::string twice;
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {

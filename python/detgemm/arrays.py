@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of NumPy, CuPy and JAX arrays, and of whatever exports DLPack, without PyTorch."""
 import ctypes
+import math
 from numbers import Integral, Real
 
 from detgemm import _library as lib
@@ -27,11 +28,25 @@ def check_promises(stable, **truths):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be True or False")
 
 
+def _check_fp32(name, value):
+    """Refuses a factor that is not finite, or that fp32 would make infinite or zero."""
+    try:
+        wide = float(value)
+    except OverflowError:
+        raise lib.DetgemmError(f"{name} has more digits than a double: it must be finite in fp32") from None
+    narrow = ctypes.c_float(wide).value
+    if not math.isfinite(narrow):
+        raise lib.DetgemmError(f"{name} is {wide!r}: it must be finite in fp32")
+    if narrow == 0 and wide != 0:
+        raise lib.DetgemmError(f"{name} is {wide!r}: fp32 would make it 0; it must be 0 or a number that fp32 holds")
+
+
 def check_options(numbers=(), texts=(), dtypes=None):
     """Refuses options of the wrong kind; each is a pair of a name and what was given."""
     for name, value in numbers:
         if not isinstance(value, Real):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
+        _check_fp32(name, value)
     for name, value in texts:
         if not isinstance(value, str):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be text, empty for the library's own choice")

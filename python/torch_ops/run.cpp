@@ -73,6 +73,11 @@ PlanKey key_of(const Problem& problem, std::int64_t n, std::int64_t k, const Pla
   key.place = place;
   key.alpha = static_cast<float>(problem.alpha);
   key.beta = static_cast<float>(problem.beta);
+  if ((key.alpha == 0 && problem.alpha != 0) || (key.beta == 0 && problem.beta != 0)) {
+    const bool alpha = key.alpha == 0 && problem.alpha != 0;
+    refuse(std::string(alpha ? "alpha" : "beta") +
+           " is too small: fp32 would make it 0; it must be 0 or a number that fp32 holds");
+  }
   if (!problem.activation.empty() && problem.activation != "none" &&
       detgemm_activation_parse(whole("activation", problem.activation), &key.activation) !=
           DETGEMM_OK) {

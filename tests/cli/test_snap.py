@@ -158,6 +158,7 @@ class Files(command.CommandTest):
             (st.with_header("[]", b""), "its header is not a JSON object"),
             (st.with_header('{"a":', b""), "its header is not a JSON object"),
             (st.with_header(b'{"\xff":1}', b""), "its header is not a JSON object"),
+            (st.with_header("[" * 20_000_000, b""), "its header nests more than 16 levels deep"),
             (st.with_header('{"a":1}', b""), 'its tensor "a" has no dtype'),
             (st.with_header('{"a":{"dtype":"BF16"}}', b""), 'its tensor "a" has no shape'),
             (st.with_header('{"a":{"dtype":"BF16","shape":[-1,2],"data_offsets":[0,4]}}', bytes(4)), "no shape"),

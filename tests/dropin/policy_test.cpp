@@ -71,6 +71,7 @@ TEST(Policy, FaultsAreSentencesWithLines) {
   const Case cases[] = {
       {"bf16", "f:1: \"bf16\" has no '='"},
       {"\nbf17 = pass", "f:2: \"bf17\" is no key: there are bf16"},
+      {"bf\x1b[31m17 = pass", "f:1: \"bf?[31m17\" is no key"},
       {"bf16.xy = pass", "a direction is NN, NT, TN or TT"},
       {"bf16 =", "\"bf16\" has no value"},
       {"bf16 = pass\nbf16 = pass", "f:2: \"bf16\" is said twice"},

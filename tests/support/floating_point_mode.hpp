@@ -13,7 +13,9 @@ namespace detgemm::test {
 /// This thread's mode and sticky flags, as the processor's register holds them.
 inline std::uint64_t mode_of_thread() {
 #if defined(__x86_64__)
-  return __builtin_ia32_stmxcsr();
+  std::uint16_t x87 = 0;
+  asm volatile("fnstcw %0" : "=m"(x87));
+  return __builtin_ia32_stmxcsr() | static_cast<std::uint64_t>(x87) << 32;
 #elif defined(__aarch64__)
   std::uint64_t mode = 0, flags = 0;
   asm volatile("mrs %0, fpcr" : "=r"(mode));

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-
 #include "tests/unit/bad_input/table.hpp"
 
 namespace detgemm {
