@@ -64,7 +64,7 @@ TEST(HipLaunch, ArgumentsArePackedAsKernelsReadThem) {
 
 TEST(HipLaunch, FewRootsAreArgumentsManyAreCopied) {
   const GemmArguments g = problem();
-  std::vector<Root> roots(4, Root{reinterpret_cast<const float*>(4096), {200, 1}});
+  std::vector<Root> roots(4, Root{reinterpret_cast<const float*>(4096), {200, 1}, 0});
   auto launches = combine_launches(g, roots, kOptions, nullptr);
   ASSERT_EQ(launches.size(), 1U);
   EXPECT_EQ(kernel_names(Chip::gfx942)[static_cast<std::size_t>(launches[0].kernel)],
