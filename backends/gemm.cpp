@@ -6,7 +6,6 @@
 
 #include "core/api/plan_checks.hpp"
 #include "core/arithmetic/floating_point_mode.hpp"
-#include "core/contract/wording.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/workspace.hpp"
 

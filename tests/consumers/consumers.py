@@ -130,7 +130,7 @@ def prepare(bench):
         tree = bench.beside("shared")
         shutil.rmtree(tree, ignore_errors=True)
         for words in readme_commands(bench, "cmake"):
-            words = [word.replace("build/install", str(tree)).replace("$HOME/detgemm", str(bench.prefix))
+            words = [word.replace("build/install", str(tree)).replace("$HOME/.local", str(bench.prefix))
                      for word in words[1:]]
             if "--preset" in words:  # the command and the examples of this build are tested already
                 words += [*bench.toolchain(), "-DCMAKE_BUILD_TYPE=" + bench.cache.get("CMAKE_BUILD_TYPE", ""),

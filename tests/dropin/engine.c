@@ -61,6 +61,11 @@ static int supports(const detgemm_engine_spec* s, char* sentence, size_t size) {
     snprintf(sentence, size, "the epilogue is none of cuBLASLt's");
     return 1;
   }
+  if (s->alpha == 0.0F) {
+    snprintf(sentence, size,
+             "alpha is 0: a BLAS then reads neither A nor B, and a contract multiplies");
+    return 1;
+  }
   return 0;
 }
 

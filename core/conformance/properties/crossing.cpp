@@ -19,7 +19,7 @@ constexpr std::int64_t kLongLine = 4096;
 constexpr std::int64_t kMaxLongLines = 24;
 
 constexpr std::array<int, kFactors> kLevels{
-    5,          3,          2,          2,          2,          2, 2, 2, 4, 4, 3, 4,
+    4,          3,          2,          2,          2,          2, 2, 2, 4, 4, 3, 4,
     kAddresses, kAddresses, kAddresses, kAddresses, kAddresses, 3, 7, 4, 5, 3, 2, 2};
 
 std::array<int, kFactors> levels_at(Level depth) {
@@ -56,9 +56,10 @@ Crossed::Crossed(Case& c, const LevelRow& row) : depth_(c.full() ? Level::full :
   const auto special = [&] {
     return c.random().pick(std::span<const float>(kSpecialScalars).first(5));
   };
-  if (level(Factor::alpha) == 1) alpha_ = c.random().one_in(2) ? 0.3F : -1.7F;
-  if (level(Factor::alpha) == 2) alpha_ = special();
-  if (c.random().one_in(2)) beta_ = special();
+  constexpr std::array alphas{1.0F, 0.3F, -1.7F};
+  alpha_ = alphas[static_cast<std::size_t>(level(Factor::alpha))];
+  if (alpha_ != 1.0F && c.random().one_in(3)) alpha_ = special();
+  if (c.random().one_in(3)) beta_ = special();
   if (c.random().one_in(12)) alpha_ = c.random().one_in(2) ? 0.0F : -0.0F;
   const auto plain_if = [&](Factor factor, bool wrong) {
     if (wrong) levels_[static_cast<std::size_t>(factor)] = 0;
@@ -214,7 +215,7 @@ Shape Crossed::draw_shape(Case& c) const {
   // Within a step no order shows.
   if (c.random().one_in(12)) shape.k = c.random().between(1, c.contract().k_block + 3);
   const std::int64_t outputs = std::clamp<std::int64_t>(products / shape.k, 9, limit);
-  if (level(Factor::shape) == 4) {  // the path of kernels that need no bounds
+  if (level(Factor::shape) == 3) {  // the path of kernels that need no bounds
     const std::int64_t tile = c.random().one_in(2) ? 16 : 32;
     shape.k = std::clamp<std::int64_t>((shape.k + tile - 1) / tile * tile, tile, 8 * tile);
     shape.m = tile * c.random().between(1, c.full() ? 2 : 1);
@@ -222,10 +223,6 @@ Shape Crossed::draw_shape(Case& c) const {
     return shape;
   }
   switch (level(Factor::shape)) {
-    case 3:
-      shape.m = 1;
-      shape.n = std::max<std::int64_t>(outputs / 2 * 2 + c.random().below(2), 2);
-      break;
     case 0:
       shape.m = c.random().one_in(8) ? 1 : c.random().between(2, 4);
       shape.n = std::max<std::int64_t>(outputs / shape.m, 2);

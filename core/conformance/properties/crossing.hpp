@@ -15,7 +15,7 @@ namespace detgemm::conformance {
 
 /// What is crossed with what: every pair of levels of two of these factors occurs in a case.
 enum class Factor : std::size_t {
-  shape,         ///< few rows, few columns, neither, one row, extents in whole tiles
+  shape,         ///< few rows, few columns, neither, extents in whole tiles
   length,        ///< of K: about a leaf, several leaves, long
   op_a,          ///< none, transpose
   op_b,          ///< none, transpose
@@ -32,8 +32,8 @@ enum class Factor : std::size_t {
   address_c,     ///< as A's
   address_d,     ///< as A's
   address_bias,  ///< as A's
-  alpha,  ///< 1, 0.3 or -1.7, one of a list of special scalars; now and then a zero, which hides
-          ///< all else
+  alpha,  ///< 1, 0.3 or -1.7, or in place of these a special scalar; now and then a zero, which
+          ///< hides all else
   c_use,  ///< CUse
   bias,   ///< none, bf16, fp16, fp32
   activation,  ///< in the order of Activation

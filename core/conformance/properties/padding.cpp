@@ -14,7 +14,10 @@ constexpr std::int64_t kMaxLines = 12;
 /// D's rows end, or begin, where a page does, and what lies between them may not be written, not
 /// even to be restored: another call may own it. One of the strides does not fit in 15 bits.
 void rows_of_pages(Case& c, Request request, const Elements& packed) {
-  if (request.a.rows > kMaxLines) request.a = row_slice(request.a, 0, kMaxLines);
+  if (request.a.rows > kMaxLines) {
+    request.a = row_slice(request.a, 0, kMaxLines);
+    if (request.c.rows > kMaxLines) request.c = row_slice(request.c, 0, kMaxLines);
+  }
   const auto size = static_cast<std::int64_t>(size_of(request.spec.contract.output));
   const std::int64_t n = request.b.cols;
   const std::int64_t pages = (n * size + kPage - 1) / kPage;
