@@ -42,7 +42,7 @@ TEST_F(Isolated, ALostProcessFailsItsCellAndTheNextGoesOn) {
   Script script;
   script.act = Act::first_bit;
   script.at = 1;
-  script.exits_at = 12;  // in case 2, since case 0 ends with the call that errs
+  script.exits_at = 13;  // in case 2, since case 0 ends with the call that errs
   const auto report = run(script);
   ASSERT_TRUE(report.ok()) << report.status().message();
   ASSERT_EQ(report->cells.size(), 2U);
