@@ -39,6 +39,7 @@ class Isolated : public testing::Test {
 };
 
 TEST_F(Isolated, ALostProcessFailsItsCellAndTheNextGoesOn) {
+  options_.properties = {"run_to_run", "padding"};
   Script script;
   script.act = Act::first_bit;
   script.at = 1;
