@@ -173,14 +173,6 @@ def library():
     return loaded
 
 
-def encoded(name, given):
-    """Text as the C interface takes it."""
-    try:
-        return given.encode()
-    except UnicodeEncodeError:
-        raise DetgemmError(f"{name} is {given!r}: it must be text that UTF-8 can encode") from None
-
-
 def text(name, *arguments):
     """What a function that returns text returns."""
     return getattr(library(), "detgemm_" + name)(*arguments).decode()

@@ -70,6 +70,16 @@ def test_refusals():
         fused.silu_mul(drawn(3, 2, 65))
 
 
+def test_tangents_are_refused():
+    from torch.autograd import forward_ad
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(drawn(1, 2, 64), drawn(2, 2, 64))
+        for call in (lambda: fused.add_rms_norm(x, drawn(3, 2, 64), drawn(4, 64)), lambda: fused.add_rms_norm(x, None, drawn(4, 64)),
+                     lambda: fused.silu_mul(x)):
+            with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
+                call()
+
+
 def test_shapes_without_data():
     x = torch.empty(3, 64, dtype=torch.bfloat16, device="meta")
     y, total = torch.ops.detgemm.add_rms_norm(x, x, x[0], 1e-6)

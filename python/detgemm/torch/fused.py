@@ -8,6 +8,7 @@ x's type and a product rounded again. docs/python-orders.md writes the order dow
 import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
+from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
 from detgemm.torch.rows import _check
 
@@ -49,6 +50,10 @@ def _(x, weight, eps):
 @silu_mul_op.register_fake
 def _(x):
     return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
+
+
+for _operator in (add_rms_norm_op, inference_rms_norm_op, silu_mul_op):
+    guard(_operator)
 
 
 def _check_weight(x, weight):
