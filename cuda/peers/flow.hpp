@@ -127,10 +127,14 @@ DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
   Header& own = *j.header[j.rank];
   // Nobody but this rank's kernels writes the first; the second may come at any time.
   const std::uint64_t call = cta.relaxed(&own.calls[cta.index()]);
-  const std::uint64_t why = cta.relaxed(&own.given_up);
-  if (why != 0) tell_host(j, cta, why);
-  const bool good = !cta.any(why != 0) && (j.two_shot ? two_shot<kRun, kDepth>(j, cta, call)
-                                                      : one_shot<kRun, kDepth>(j, cta, call));
+  bool good = false;
+  if (cta.any(cta.relaxed(&own.given_up) != 0)) {
+    if (const std::uint64_t why = cta.relaxed(&own.given_up); why != 0) tell_host(j, cta, why);
+  } else if (j.two_shot) {
+    good = two_shot<kRun, kDepth>(j, cta, call);
+  } else {
+    good = one_shot<kRun, kDepth>(j, cta, call);
+  }
   if (!good) fill_with_nan(j, cta);
   cta.sync();  // all threads know the call
   cta.each([&](int thread, int threads) {
