@@ -33,7 +33,7 @@ std::array<char, 40> boot_id() {
 }
 
 /// Whether the link between this rank's device and another rank's carries atomics. A device that
-/// this process does not see has a link that nobody can ask about.
+/// this process does not see has a link that cannot be asked about.
 bool has_atomic_link(const CudaCard& own, const CudaCard& other) {
   if (other.device == own.device) return true;
   int count = 0;

@@ -71,7 +71,7 @@ class Reached {
   /// Kernels may still use it: the destructor leaves it mapped.
   void keep() { mapped_ = false; }
   /// Whether 16 bytes that are stored there in one access arrive in one piece: on the own device,
-  /// and over links that carry atomics (NVLink). PCIe promises it to nobody.
+  /// and over links that carry atomics (NVLink). PCIe does not promise it.
   bool whole_words() const { return whole_words_; }
 
  private:

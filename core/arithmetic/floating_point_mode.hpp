@@ -13,7 +13,7 @@ namespace detgemm::arithmetic {
 /// mode of its own, and a caller may have set any: PyTorch's set_flush_denormal, fesetround, or a
 /// library that was linked with -ffast-math. So each worker that computes makes one.
 ///
-/// The compiler knows of no mode and may move an operation across a change. The barriers here hold
+/// The compiler assumes one mode and may move an operation across a change. The barriers here hold
 /// what goes through memory; bodies that work on numbers in registers are called through `apart`.
 ///
 /// On x86 the mode is MXCSR's, and that of the old x87 unit, by which the C library rounds the

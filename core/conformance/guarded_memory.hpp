@@ -56,7 +56,7 @@ class GuardedMemory {
   static constexpr std::size_t kWideGuard = std::size_t{1} << 35;
   static std::size_t page();
 
-  /// Pages that nobody touches cost no memory.
+  /// Untouched pages cost no memory.
   static Result<GuardedMemory> map(std::size_t bytes, std::size_t guard = kGuard);
   GuardedMemory() = default;
   GuardedMemory(GuardedMemory&& other) noexcept { *this = static_cast<GuardedMemory&&>(other); }

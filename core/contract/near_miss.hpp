@@ -37,7 +37,7 @@ template <class Names>
 std::string nearest(std::string_view word, const Names& known) {
   std::string best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  if (word.empty() || word.size() > 64) return best;  // nobody misspells that much
+  if (word.empty() || word.size() > 64) return best;  // too long for a misspelling
   for (const std::string_view candidate : known) {
     const std::size_t far = edit_distance(word, candidate);
     if (far < least) {

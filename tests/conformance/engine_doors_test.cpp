@@ -28,7 +28,7 @@ enum class Mistake {
   promise_cuts_k,      // a B that is promised lacks its last product
   batched_first_b,     // all groups have the first one's B
   offsets_as_i32,      // the upper half of each offset counts as an offset
-  packed_groups,       // groups of B are taken to lie one behind the other without gaps
+  packed_groups,       // groups of B are taken to be stacked without gaps
   masked_as_batched,   // rows beyond the count are written
   empty_untouched,     // a group without products keeps its bytes
 };
