@@ -22,6 +22,8 @@ struct Layout {
   std::int64_t offset = 0;      ///< elements between an address aligned to 256 bytes and the first
   bool at_front = false;        ///< in host memory: as close to the guard in front as the offset
                                 ///< allows, otherwise as close to the one behind
+
+  bool operator==(const Layout&) const = default;
 };
 
 /// Gives back a device's memory.
