@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "core/arithmetic/step.hpp"
@@ -22,8 +23,8 @@ using arithmetic::Storage;
 using test::Data;
 using test::Random;
 
-/// Steps compared for every pair and instruction set; fewer with --quick.
-std::int64_t g_steps = 10'000'000;
+/// Steps compared for every pair and instruction set; --steps changes it.
+std::int64_t g_steps = 2'000'000;
 
 class Agreement : public testing::TestWithParam<Contract> {};
 
@@ -101,8 +102,8 @@ INSTANTIATE_TEST_SUITE_P(EveryStep, Agreement,
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--quick") == 0) detgemm::g_steps = 400'000;
+  if (argc == 3 && std::strcmp(argv[1], "--steps") == 0) {
+    detgemm::g_steps = std::strtoll(argv[2], nullptr, 10);
   }
   auto runtime = detgemm::Runtime::start();
   if (!runtime.ok()) return 3;
