@@ -28,7 +28,7 @@ class Used(collections.Counter):
                          for (op, dtype, text), count in sorted(self.items(), key=str))
 
 
-class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
+class aten:  # reads as a statement: with aten({...}) as used
     """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot, vdot, _grouped_mm and scaled products under contracts while
     it is entered.
 
