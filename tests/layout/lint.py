@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""lint.py ROOT TOOLS: ruff, codespell and yamllint find nothing in the tree, and each finds a planted fault.
+"""lint.py ROOT TOOLS: ruff, codespell and yamllint find nothing in the tree, and each finds a planted fault; then
+workflows.py looks at what GitHub reads.
 
 .pre-commit-config.yaml has their versions. They are installed from PyPI into the folder TOOLS, once per set
 of versions.
@@ -80,6 +81,8 @@ def main():
         print(said, end="")
         print(f"{tool}: {len(mine)} files, {'nothing' if clean else 'faults'}")
         wrong += not clean or not mine
+    # What needs a parser of YAML, which yamllint brings.
+    wrong += subprocess.run([programs / "python", pathlib.Path(__file__).with_name("workflows.py"), root], check=False).returncode != 0
     blind = list(missed(programs, root))
     print(f"planted faults missed: {', '.join(blind) or 'none'}")
     sys.exit(1 if wrong or blind else 0)
