@@ -22,5 +22,8 @@ mkdir -p $site/doxygen
 } | doxygen -
 # Every warning is an error: a link to a page, a heading or a file that is not there is one.
 $site/tools/bin/sphinx-build --quiet --fail-on-warning --keep-going -j auto -c docs $site/pages $site/html
+for page in annotated files; do # what reference.md links to, as HTML
+  test -f $site/html/reference/$page.html
+done
 cp $site/html/README.html $site/html/index.html
 echo "site: $(find $site/html -name '*.html' -not -path '*/reference/*' | wc -l) pages, $site/html/index.html"

@@ -71,7 +71,7 @@ def main():
             count += 1
     with open(FOLDER / "README.md", "a", encoding="utf-8") as file:
         file.writelines(menu())
-    (FOLDER / "reference.md").write_text("# C++ and C reference\n\nThe public headers, by Doxygen: <a href=\"reference/index.html\">reference</a>.\n",
+    (FOLDER / "reference.md").write_text("# C++ and C reference\n\nThe public headers: <a href=\"reference/annotated.html\">types</a>, <a href=\"reference/files.html\">files</a>.\n",
                                          encoding="utf-8")
     print(f"{count} documents")
     return 0 if count else 1
