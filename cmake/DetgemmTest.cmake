@@ -48,6 +48,22 @@ function(detgemm_precompile target)
   target_precompile_headers(${target} REUSE_FROM detgemm_test_headers)
 endfunction()
 
+# detgemm_quick_tests(): the tests of this folder belong to `scripts/test.sh --quick`, which runs those with the
+# label quick after building the target tests_quick.
+function(detgemm_quick_tests)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    set_property(TEST ${test} APPEND PROPERTY LABELS quick)
+  endforeach()
+  detgemm_targets_below(${CMAKE_CURRENT_SOURCE_DIR} targets)
+  if(NOT TARGET tests_quick)
+    add_custom_target(tests_quick)
+  endif()
+  if(targets)
+    add_dependencies(tests_quick ${targets})
+  endif()
+endfunction()
+
 # Targets of a folder and of those below it.
 function(detgemm_targets_below directory out)
   get_property(all DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)

@@ -14,7 +14,7 @@
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
-/// The entry to the CUDA kernels: backends include this header and nothing else from cuda/.
+/// The entry to the CUDA kernels for one product.
 ///
 ///     arguments, options -> decide -> Decision -> enqueue -> a launch on the stream
 ///                                            `-> name: what RunInfo::kernel reports

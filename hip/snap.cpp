@@ -20,16 +20,16 @@ constexpr std::int64_t kLine = 64;  // bf16 numbers of a cache line of 128 bytes
 constexpr std::size_t kTooMany = std::numeric_limits<std::size_t>::max();
 
 /// Beyond this many products no memory holds a copy, and its stride is never used.
-constexpr std::int64_t kMostK = std::int64_t{1} << 60;
+constexpr std::int64_t kMaxK = std::int64_t{1} << 60;
 
-std::int64_t copy_stride(std::int64_t k) { return ceil_div(std::min(k, kMostK), kLine) * kLine; }
+std::int64_t copy_stride(std::int64_t k) { return ceil_div(std::min(k, kMaxK), kLine) * kLine; }
 
 /// Bytes of one copy: whole lines, so that a second copy begins at one; and of 256 bytes, as all
 /// parts of the workspace do.
 std::size_t copy_bytes(std::int64_t rows, std::int64_t k) {
   constexpr std::size_t kAligned = 256;
   if (rows == 0 || k == 0) return 0;
-  if (k > kMostK) return kTooMany;
+  if (k > kMaxK) return kTooMany;
   std::size_t bytes = 0;
   const auto row = static_cast<std::size_t>(copy_stride(k)) * 2;
   if (__builtin_mul_overflow(static_cast<std::size_t>(rows), row, &bytes) ||

@@ -21,8 +21,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench" / "report"))
-import figures  # noqa: E402
-import load  # noqa: E402
+import figures
+import load
 
 CONFORMANCE = "detgemm-conformance-1"
 VERDICTS = ("passed", "failed", "mistrusted", "untested", "skipped", "unsupported")

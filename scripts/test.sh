@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# test.sh [--host] [--python] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
+# test.sh [--quick] [--host] [--python] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
 # machine without a GPU can. Words choose stages; without any, all run that this machine has a compiler
 # for. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
@@ -14,6 +14,7 @@
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
 #   --hip        the HIP component, with clang-19: 5.5; an interpreter executes its kernels
+#   --quick      what a change of a few lines needs, a part of --host and in its build folder
 #   --no-setup   install nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,10 +22,10 @@ cd "$(dirname "$0")/.."
 wanted=() setup=yes
 for word in "$@"; do
   case $word in
-    --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
+    --quick | --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --host, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --quick, --host, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac
@@ -92,6 +93,14 @@ run_host() {
 }
 if asked host; then run_host || true; fi
 
+# Only where it is named: the host's stage has all of it.
+run_quick() {
+  stage "quick: configure" cmake --preset host "${host_options[@]}" "${with_tests[@]}" || return
+  stage "quick: build" cmake --build --preset host --target tests_quick || return
+  test_preset host -L quick
+}
+if [[ " ${wanted[*]} " == *" quick "* ]]; then run_quick || true; fi
+
 # The Python package: a wheel, installed beside PyTorch and without it. It waits for packages, and its
 # tests come one after the other, so that other stages run beside it.
 python='' python_said=build/python.log
@@ -127,8 +136,8 @@ if asked tsan; then run_tsan || true; fi
 # what needs a device is skipped with a reason where there is none.
 run_cuda() {
   stage "cuda-sm90: configure" cmake --preset cuda-sm90 "${cuda_options[@]}" "${with_tests[@]}" || return
-  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli detgemm_cli detgemm_cluster_gpus || return
-  test_preset cuda-sm90 -R '^(cuda|cli_info)|^install\.(prepare|package)\.static$' || true
+  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli tests_supports detgemm_cli detgemm_cluster_gpus || return
+  test_preset cuda-sm90 -R '^(cuda|cli_info|supports)|^install\.(prepare|package)\.static$' || true
   local left=build/cuda-sm90/kernels_left_out.txt
   if [ "$kernels" = sample ] && [ -e $left ]; then
     left_out "cuda: $(head -n 1 $left)" "this machine has no GPU to run them; $left names them"
@@ -147,8 +156,8 @@ fi
 run_hip() {
   stage "hip-gfx942: configure" cmake --preset hip-gfx942 "${common_options[@]}" "${with_tests[@]}" || return
   stage "hip-gfx942: build" cmake --build --preset hip-gfx942 --target \
-    tests_hip tests_gcn tests_cli detgemm_cli || return
-  test_preset hip-gfx942 -R '^(hip|gcn|cli_info)|^install\.(prepare|package)\.static$'
+    tests_hip tests_gcn tests_cli tests_supports detgemm_cli || return
+  test_preset hip-gfx942 -R '^(hip|gcn|cli_info|supports)|^install\.(prepare|package)\.static$'
 }
 if ! asked hip; then
   :

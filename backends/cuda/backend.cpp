@@ -10,6 +10,7 @@
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
+#include "core/contract/in_words.hpp"
 #include "cuda/fp8/grouped.hpp"
 #include "cuda/fp8/launch.hpp"
 #include "cuda/grouped/launch.hpp"
@@ -57,43 +58,58 @@ bool has_wgmma(const Contract& contract) {
   return !device || device->has_wgmma();
 }
 
+/// ok if there are kernels for it, on some device; otherwise why there are none.
+Status has_kernels(const GemmSpec& spec) {
+  const std::string text = spec.contract.text();
+  if (!kHasFp8 && spec.contract.arithmetic == Arithmetic::hopper &&
+      spec.contract.input == DType::e4m3) {
+    return unsupported("cuda: contract is " + text +
+                       ": only builds with DETGEMM_CUDA_FP8=ON have the kernels of hopper/e4m3");
+  }
+  if (spec.reads_scales() && !computes(spec.contract)) {
+    return unsupported("cuda: contract is " + text +
+                       ": this backend has no kernels for scaled yet");
+  }
+  if (spec.line_scales && !by_fp8(spec.contract)) {
+    return unsupported("cuda: line_scales is set and the contract is " + text +
+                       ": the kernels of hopper/e4m3 alone take scales of rows and columns");
+  }
+  if (!computes(spec.contract)) {
+    return unsupported("cuda: contract is " + text + ": this backend computes " +
+                       contracts_in_words(computes));
+  }
+  return {};
+}
+
+/// ok if the current device has what the kernels of a contract need.
+Status runs_here(const Contract& contract) {
+  const auto device = cuda::current_device();
+  if (!device) return device.status();
+  const bool portable = is_portable(contract);
+  if (portable ? device->major >= 8 : device->has_wgmma()) return {};
+  return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
+                     ") has compute capability " + device->capability() + ": " + contract.text() +
+                     " needs " + (portable ? "8.0 or above" : "9.0") +
+                     ", and nothing else runs in its place");
+}
+
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
-    return "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, ieee_fma on "
-           "CUDA cores of 8.0 and above, snap/bf16 and snap3/{bf16,fp32} on either";
+    static const std::string text =
+        "NVIDIA GPUs: " +
+        contracts_in_words([](const Contract& c) { return computes(c) && !is_portable(c); }) +
+        " on tensor cores of compute capability 9.0; " +
+        contracts_in_words([](const Contract& c) { return computes(c) && is_portable(c); }) +
+        " on 8.0 and above";
+    return text;
   }
   Status available() const override { return cuda::driver_status(); }
 
   Status supports(const GemmSpec& spec) const override {
-    const std::string text = spec.contract.text();
-    if (!kHasFp8 && spec.contract.arithmetic == Arithmetic::hopper &&
-        spec.contract.input == DType::e4m3) {
-      return unsupported("cuda: contract is " + text +
-                         ": only builds with DETGEMM_CUDA_FP8=ON have the kernels of hopper/e4m3");
-    }
-    if (spec.reads_scales() && !computes(spec.contract)) {
-      return unsupported("cuda: contract is " + text +
-                         ": this backend has no kernels for scaled yet");
-    }
-    if (spec.line_scales && !by_fp8(spec.contract)) {
-      return unsupported("cuda: line_scales is set and the contract is " + text +
-                         ": the kernels of hopper/e4m3 alone take scales of rows and columns");
-    }
-    if (!computes(spec.contract)) {
-      return unsupported(
-          "cuda: contract is " + text +
-          ": this backend computes hopper/bf16, hopper/fp16, ieee_fma, snap and snap3");
-    }
-    const auto device = cuda::current_device();
-    if (!device) return device.status();
-    const bool portable = is_portable(spec.contract);
-    if (portable ? device->major >= 8 : device->has_wgmma()) return {};
-    return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
-                       ") has compute capability " + device->capability() + ": " + text +
-                       " needs " + (portable ? "8.0 or above" : "9.0") +
-                       ", and nothing else runs in its place");
+    if (Status s = has_kernels(spec); !s) return s;
+    return runs_here(spec.contract);
   }
 
   Guarantees guarantees(const Contract& contract) const override {
@@ -190,8 +206,8 @@ class CudaBackend final : public Backend {
   }
 
   Status supports_grouped(const GroupedSpec& spec) const override {
-    if (Status s = supports(spec.gemm); !s) return s;
-    if (by_fp8(spec.gemm.contract)) return {};
+    // What no device computes is refused on all: the device is asked last.
+    if (Status s = has_kernels(spec.gemm); !s) return s;
     if (spec.gemm.contract.arithmetic == Arithmetic::snap3) {
       return unsupported(
           "cuda: contract is " + spec.gemm.contract.text() +
@@ -199,7 +215,9 @@ class CudaBackend final : public Backend {
     }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);
-    if (!snaps || (spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop)) return {};
+    if (!snaps || (spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop)) {
+      return runs_here(spec.gemm.contract);
+    }
     return unsupported(
         "cuda: contract is " + spec.gemm.contract.text() + " for " + std::to_string(spec.groups) +
         (spec.groups == 1 ? " group" : " groups") + " of " + std::string(detgemm::name(spec.kind)) +

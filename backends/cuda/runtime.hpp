@@ -60,12 +60,12 @@ struct Cuda {
   static Error copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                        std::size_t width, std::size_t lines, Stream stream) {
     // CUDA refuses a pitch below the width, also of one line, and pitches from 2 GiB on.
-    constexpr std::size_t kMostPitch = 0x7fffffff;
+    constexpr std::size_t kMaxPitch = 0x7fffffff;
     if (to_pitch == width && from_pitch == width) {
       width *= lines;
       lines = 1;
     }
-    if (lines > 1 && std::max(to_pitch, from_pitch) <= kMostPitch) {
+    if (lines > 1 && std::max(to_pitch, from_pitch) <= kMaxPitch) {
       return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, lines,
                                cudaMemcpyDeviceToDevice, stream);
     }

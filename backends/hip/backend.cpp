@@ -1,10 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/hip/device.hpp"
 #include "backends/hip/plan.hpp"
+#include "core/contract/in_words.hpp"
 #include "detgemm/hip.hpp"
 
 namespace detgemm {
@@ -18,24 +22,46 @@ bool any_chip_computes(const Contract& contract) {
   return false;
 }
 
-/// The chips, and which compiler made the code of the matrix cores: what was emulated was the code
-/// of one compiler.
+bool on_one_chip(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::cdna3 || contract.arithmetic == Arithmetic::cdna2;
+}
+
+/// Which contracts the chips of this build compute, and which compiler made the code of their
+/// matrix cores: what was emulated was the code of one compiler.
 std::string what_was_built() {
-  std::string all;
+  // Chips that compute the same are named together.
+  std::vector<std::pair<std::string, std::string>> groups;  // contracts, chips
   std::string others;
+  const auto add = [&](const std::string& contracts, const std::string& chip) {
+    if (contracts.empty()) return;
+    const auto it = std::find_if(groups.begin(), groups.end(),
+                                 [&](const auto& group) { return group.first == contracts; });
+    if (it == groups.end()) {
+      groups.emplace_back(contracts, chip);
+    } else {
+      it->second += ", " + chip;
+    }
+  };
   for (const hip::CodeObject& object : hip::code_objects()) {
     const std::string chip(hip::name(object.chip));
-    all += (all.empty() ? "" : ", ") + chip;
+    // The matrix cores' own contracts first: the others are the same on every chip.
+    for (const bool own : {true, false}) {
+      add(contracts_in_words([&](const Contract& c) {
+            return hip::computes(object.chip, c) && own == on_one_chip(c);
+          }),
+          chip);
+    }
     if (!hip::has_matrix_kernels(object.chip) ||
         hip::is_of(object.compiler, hip::tested_compiler()))
       continue;
     others += "; the code for " + chip + " is of " + std::string(object.compiler) +
               ", and the tests executed that of " + std::string(hip::tested_compiler());
   }
-  if (all.empty()) all = "no chip";
-  return "cdna3 on gfx942 and cdna2 on gfx90a ({bf16,fp16}, matrix cores), ieee_fma on " + all +
-         "; chain, fold, tree; snap/bf16 and snap3/{bf16,fp32} on the same chips: fold, tree" +
-         others;
+  std::string text;
+  for (const auto& [contracts, chips] : groups) {
+    text += (text.empty() ? "" : "; ") + contracts + " on " + chips;
+  }
+  return (text.empty() ? "no chip in this build" : text) + others;
 }
 
 class HipBackend final : public Backend {
@@ -62,9 +88,8 @@ class HipBackend final : public Backend {
                          ": this backend has no kernels with scales yet");
     }
     if (!any_chip_computes(spec.contract)) {
-      return unsupported("hip: contract is " + text +
-                         ": this backend computes cdna3 and cdna2 with bf16 and fp16, ieee_fma "
-                         "with bf16, fp16 and fp32, snap with bf16, and snap3 with bf16 and fp32");
+      return unsupported("hip: contract is " + text + ": this backend computes " +
+                         contracts_in_words(any_chip_computes));
     }
     const auto device = hip::current_device();
     if (!device) return device.status();

@@ -18,7 +18,7 @@ class ReferenceBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "reference"; }
   std::string_view description() const noexcept override {
-    return "the contract, executable: bit-exact models of every arithmetic on Kokkos";
+    return "every contract, executable: bit-exact models of every arithmetic on Kokkos";
   }
   Status available() const override { return reference::started(name()); }
   Status supports(const GemmSpec&) const override { return {}; }

@@ -128,7 +128,7 @@ class ReferenceDeviceBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "reference-device"; }
   std::string_view description() const noexcept override {
-    return "the contract, executable: the scalar definition on Kokkos's device space";
+    return "every contract, executable: the scalar definition on Kokkos's device space";
   }
   Status available() const override { return reference::device_started(); }
   Status supports(const GemmSpec&) const override { return {}; }

@@ -11,7 +11,7 @@ namespace detgemm::bench {
 namespace {
 
 constexpr double kLeadUs = 60;
-constexpr double kMostLeadUs = 4000;
+constexpr double kMaxLeadUs = 4000;
 
 /// Arm number `i` of repetition `repetition`: every second one runs backwards.
 std::size_t turn(std::size_t i, int repetition, std::size_t arms) {
@@ -34,7 +34,7 @@ double one_sample(Queue& queue, const Replay& replay, double& lead,
     queue.launch(replay);
     const auto end = queue.mark();
     // The device must still be busy when the host is done; else once more, with more lead.
-    const bool late = queue.passed(*begin) && lead < kMostLeadUs;
+    const bool late = queue.passed(*begin) && lead < kMaxLeadUs;
     const auto after = mhz != nullptr ? queue.read_clocks() : nullptr;
     const double us = queue.us_between(*begin, *end);
     if (!late) {

@@ -17,7 +17,7 @@ namespace {
 constexpr int kBoxRows = 64;
 constexpr int kBoxCols = 64;
 constexpr int kBoxBytes = kBoxRows * kBoxCols * 2;
-constexpr int kMostBoxes = 24;
+constexpr int kMaxBoxes = 24;
 
 __device__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
@@ -70,7 +70,7 @@ __device__ bool elect_one() {
 __global__ void __launch_bounds__(32)
     read_boxes(const __grid_constant__ CUtensorMap map, int boxes_k, long boxes, int ring) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  __shared__ __align__(8) std::uint64_t barriers[kMostBoxes];
+  __shared__ __align__(8) std::uint64_t barriers[kMaxBoxes];
   const long begin = boxes * blockIdx.x / gridDim.x;
   const int count = static_cast<int>(boxes * (blockIdx.x + 1) / gridDim.x - begin);
   if (!elect_one()) return;
@@ -138,10 +138,10 @@ Arm weight_read(const std::string& name, const Problem& problem, const Buffers& 
   int sms = 0;
   check(cudaGetDevice(&device), "current device");
   check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "SM count");
-  const int ring = std::min(ring_kib * 1024 / kBoxBytes, kMostBoxes);
+  const int ring = std::min(ring_kib * 1024 / kBoxBytes, kMaxBoxes);
   const int shared = ring * kBoxBytes + 1024;
   check(cudaFuncSetAttribute(read_boxes, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             kMostBoxes * kBoxBytes + 1024),
+                             kMaxBoxes * kBoxBytes + 1024),
         "shared memory of the pure read");
   Arm arm;
   arm.name = name;

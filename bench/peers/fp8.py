@@ -263,7 +263,7 @@ def bits(library, only):
             failed |= arm in RIVAL_OF and any(moved.values())
             print(f"bits {n}x{k} {arm}: outputs that differ from those in a batch of 4096, by M: {moved}", flush=True)
             found.append({"n": n, "k": k, "arm": arm, "moved": moved})
-        for arm, name in ((arm, name) for arm in RIVAL_OF for name in of_bits(arm)):
+        for arm, name in ((one, name) for one in RIVAL_OF for name in of_bits(one)):
             if arm in whole and name in whole:
                 count, outputs = differing(whole[arm], whole[name]), whole[name].numel()
                 print(f"bits {n}x{k} {arm} against {name}: {count} of {outputs} differ", flush=True)

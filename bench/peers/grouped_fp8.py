@@ -31,7 +31,7 @@ import torch.nn.functional as F
 import deep
 import fp8
 import grouped_mm
-from fp8 import LEAF, L2_BYTES, BlockScales, Spec, differing, sentence
+from fp8 import LEAF, L2_BYTES, Spec, differing, sentence
 from grouped_mm import I64, PTR, SIZE, pieces, struct
 
 M_GROUPED, M_MASKED = 1, 2

@@ -14,7 +14,8 @@ CUDA graphs, so that no host time counts:
             rows lie);    deep/masked   with room for as many rows in each group, where groups have at most 128
             each also with /pdl, programmatic dependent launch
 
-with --variants also every tile of the grouped kernels by its name, and whether `grouped` has the bits of `plans`: a case in which it has not ends the program with status 1.
+with --variants also every tile of the grouped kernels by its name, and whether `grouped` has the bits of
+`plans`: a case in which it has not ends the program with status 1.
 """
 import argparse
 import ctypes

@@ -108,7 +108,7 @@ def measure(options):
             tensor.normal_()
         cache.lengths = [options.context - 1] * batch
         cache.load([(slot, [slot + 1]) for slot in range(batch)])
-        graphs = {arm: graph_of(lambda model=model: cache.run(model)) for arm, model in models.items()}
+        graphs = {arm: graph_of(lambda model=model, cache=cache: cache.run(model)) for arm, model in models.items()}
         times = alternate({arm: graph.replay for arm, graph in graphs.items()}, options.blocks, options.times)
         yield {"what": "decode", "batch": batch, "context": options.context, "ms": times}
         del graphs, cache

@@ -22,7 +22,6 @@ import time
 import torch
 
 import fp8
-import grouped_mm
 
 CASES = (  # contract, M, N, K: the rows of docs/bench/targets.md that miss their targets, some problems of each
     ("hopper/bf16/chain->bf16", 6, 4608, 36864), ("hopper/bf16/chain->bf16", 259, 2048, 8192),

@@ -188,7 +188,7 @@ def measure(pools, mode, point, quick):
 def commit():
     root = pathlib.Path(__file__).resolve().parent
     run = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty"],
-                         capture_output=True, text=True)
+                         capture_output=True, text=True, check=False)
     return run.stdout.strip() or "unknown"
 
 

@@ -134,7 +134,7 @@ def share_panel(box, series, arms, baselines, vendors):
         fill = svg.colour(name, baselines)
         for piece in unbroken([(m, x.at(m), y.at(v)) for m, v, *_ in points]):
             parts.append(svg.polyline(piece, fill, svg.dash(name, baselines)))
-        for m, value, arm, result in points:
+        for m, value, arm, _ in points:
             parts.append(svg.marker(x.at(m), y.at(value), fill, arm["batch_invariant"] is False,
                                     f"{arm_title(name)}, M = {m}: {value:.3f} of the vendor",
                                     svg.shape(name, baselines)))

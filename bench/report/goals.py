@@ -4,7 +4,6 @@
 import json
 import pathlib
 
-import charts
 import figures
 
 HERE = pathlib.Path(__file__).resolve().parents[1]

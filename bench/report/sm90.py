@@ -63,7 +63,7 @@ def beside_rows(runs):
     """Ours beside ours: the aligned neighbour of an odd shape, bf16 beside fp16."""
     rows = []
     for suite in ("odd", "fp16"):
-        for run, result in cases_of(runs, suite, 1, 1 << 30):
+        for _, result in cases_of(runs, suite, 1, 1 << 30):
             arm = next((one for one in result["arms"] if one["arm"] == "chain+stable"), None)
             other = result.get("neighbour")
             if arm and other:
@@ -76,7 +76,7 @@ def beside_rows(runs):
 def read_share(runs):
     """Share of a pure read of the weights that chains of few tokens reach."""
     shares = []
-    for run, result in cases_of(runs, "small", 1, 16):
+    for _, result in cases_of(runs, "small", 1, 16):
         reads = [arm["us"] for arm in result["arms"] if arm["role"] == "ceiling"]
         mine = next((arm["us"] for arm in result["arms"] if arm["arm"] == "chain+stable"), None)
         if reads and mine:

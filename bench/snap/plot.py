@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "report"))
-import svg  # noqa: E402
+import svg
 
 # Arm: (words of the legend, colour, dash, shape).
 ARMS = {"fp8 e4m3, scaled rows": ("fp8 (e4m3), scaled rows", "#858585", "2 3", "diamond"),

@@ -72,7 +72,7 @@ std::vector<Fall> find_falls(const std::vector<CaseResult>& results) {
   for (Curve& curve : curves) {
     std::sort(curve.points.begin(), curve.points.end(),
               [](const Point& x, const Point& y) { return x.m < y.m; });
-    if (static_cast<int>(curve.points.size()) < kLeastPoints) continue;
+    if (static_cast<int>(curve.points.size()) < kMinPoints) continue;
     Fall fall = worst_of(curve);
     if (fall.m > 0) falls.push_back(std::move(fall));
   }

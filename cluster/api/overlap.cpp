@@ -12,7 +12,7 @@ namespace detgemm::cluster {
 namespace {
 
 constexpr std::int64_t kRowsPerChunk = 2048;
-constexpr int kMostChunks = 4;
+constexpr int kMaxChunks = 4;
 /// Rows are cut at multiples of 8, as rows_of cuts them.
 constexpr std::int64_t kRowStep = 8;
 
@@ -76,7 +76,7 @@ int chunk_count(std::int64_t m, int ranks, std::int32_t asked) {
   if (ranks <= 1) return 1;
   const std::int64_t most = std::max<std::int64_t>(1, m / kRowStep + (m % kRowStep > 0 ? 1 : 0));
   const std::int64_t wanted =
-      asked > 0 ? asked : std::min<std::int64_t>(kMostChunks, m / kRowsPerChunk);
+      asked > 0 ? asked : std::min<std::int64_t>(kMaxChunks, m / kRowsPerChunk);
   return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, most));
 }
 

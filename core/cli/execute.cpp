@@ -77,7 +77,7 @@ Execution execute(const Plan& plan, const Operands& host) {
   there.c.data = c.data();
   there.bias.data = bias.data();
   there.d.data = d.data();
-  const Execution done = timed(plan, there);
+  Execution done = timed(plan, there);
   if (d.bytes() > 0) need(device.to_host(host.d.data, d.data(), d.bytes()));
   return done;
 }

@@ -83,8 +83,8 @@ json parse(const std::string& text, const Complaint& complain) {
 }
 
 bool is_size(const json& value) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-  return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 62;
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMax;
 }
 
 bool are_sizes(const json& value) {

@@ -12,7 +12,7 @@ namespace detgemm {
 
 /// 448, the largest number of e4m3, and the least magnitude that a block is taken to have.
 inline constexpr float kMaxE4m3 = 448.0F;
-inline constexpr float kLeastAmax = 1e-4F;
+inline constexpr float kMinAmax = 1e-4F;
 
 /// The larger of a magnitude so far and |x|, both as fp32 words, where x is finite.
 DETGEMM_HD std::uint32_t larger_magnitude(std::uint32_t so_far, float x) {
@@ -25,7 +25,7 @@ DETGEMM_HD std::uint32_t larger_magnitude(std::uint32_t so_far, float x) {
 /// fraction carries into the exponent wherever there is a fraction.
 DETGEMM_HD float scale_of_block(std::uint32_t amax, ScaleType type) {
   const float largest = arithmetic::float_of(amax);
-  const float s = arithmetic::div_rn(largest > kLeastAmax ? largest : kLeastAmax, kMaxE4m3);
+  const float s = arithmetic::div_rn(largest > kMinAmax ? largest : kMinAmax, kMaxE4m3);
   if (type == ScaleType::fp32) return s;
   return arithmetic::float_of((arithmetic::bits_of(s) + 0x7fffffU) >> 23 << 23);
 }

@@ -59,9 +59,9 @@ int gather_grid(GroupKind kind, std::int64_t m, std::int64_t n, std::int64_t gro
 /// Microseconds that a batch takes as launches of its single products. 128 short ones took 344, and
 /// 24 that realign rows took 413, 17 each (bench/results/2026-11-23-h200-batched.md).
 double predicted_loop_time(const Decision& one, std::int64_t groups) {
-  constexpr double kLeast = 2.7, kLeastCopied = 17;
+  constexpr double kMin = 2.7, kMinCopied = 17;
   const bool copied = one.family == Family::realign || one.packs_a || one.packs_b;
-  return static_cast<double>(groups) * std::max(one.us, copied ? kLeastCopied : kLeast);
+  return static_cast<double>(groups) * std::max(one.us, copied ? kMinCopied : kMin);
 }
 
 /// The same in one launch of gather. 24 products of 1000 x 128 x 777 took 376 us, where the model

@@ -125,7 +125,7 @@ __device__ __forceinline__ void wait_for_earlier_work() {
 }
 
 template <int kRun, int kDepth>
-__global__ void __launch_bounds__(kMostThreads, 1) peers_kernel(const __grid_constant__ Job job) {
+__global__ void __launch_bounds__(kMaxThreads, 1) peers_kernel(const __grid_constant__ Job job) {
   wait_for_earlier_work();
   const DeviceCta cta;
   run_call<kRun, kDepth>(job, cta);
@@ -138,7 +138,7 @@ Kernel kernel(bool vectors, bool deep) {
   static constexpr Function kKernels[2][2] = {
       {&peers_kernel<1, kShallow>, &peers_kernel<1, kMaxWaiting>},
       {&peers_kernel<4, kShallow>, &peers_kernel<4, kMaxWaiting>}};
-  return {reinterpret_cast<const void*>(kKernels[vectors ? 1 : 0][deep ? 1 : 0]), kMostThreads};
+  return {reinterpret_cast<const void*>(kKernels[vectors ? 1 : 0][deep ? 1 : 0]), kMaxThreads};
 }
 
 }  // namespace detgemm::cuda::peers

@@ -16,7 +16,7 @@ Grid choose(std::int64_t outputs_of_a_rank, int most_ctas) {
   const std::int64_t ctas = std::min(most, (quads + kFewest - 1) / kFewest);
   const std::int64_t each = (quads + ctas - 1) / ctas;
   const std::int64_t threads =
-      std::clamp<std::int64_t>((each + 31) / 32 * 32, kFewest, kMostThreads);
+      std::clamp<std::int64_t>((each + 31) / 32 * 32, kFewest, kMaxThreads);
   return {static_cast<int>(ctas), static_cast<int>(threads)};
 }
 

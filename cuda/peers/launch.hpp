@@ -14,7 +14,7 @@
 namespace detgemm::cuda::peers {
 
 /// Threads of a CTA, at most.
-inline constexpr int kMostThreads = 512;
+inline constexpr int kMaxThreads = 512;
 /// Sums that wait in the kernels that are not deep.
 inline constexpr int kShallow = 4;
 /// The compiled kernel: for runs of outputs or for single ones, for up to kShallow sums that wait

@@ -15,8 +15,6 @@ import random
 
 import torch
 
-import detgemm.torch
-
 import common
 from generate import padded
 from training import Trainer

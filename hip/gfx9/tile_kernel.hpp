@@ -70,8 +70,8 @@ struct StageWalk {
     count(leaf_end - k);
   }
   DETGEMM_DEVICE void count(std::int64_t left) {
-    constexpr std::int64_t kMost = 1 << 30;
-    const std::int64_t known = left < kMost ? left : kMost;
+    constexpr std::int64_t kMax = 1 << 30;
+    const std::int64_t known = left < kMax ? left : kMax;
     whole = known > kStage ? (static_cast<int>(known) - 1) / kStage : 0;
   }
 };

@@ -10,7 +10,7 @@ from spack.package import *  # noqa: F403  (what Spack gives to recipes)
 class Detgemm(CMakePackage, CudaPackage):  # noqa: F405
     """C = A*B whose rows have the same bits whatever batch they ride in, under a written contract."""
 
-    license("Apache-2.0")  # noqa: F405
+    license("Apache-2.0")
 
     version("main", branch="main")  # noqa: F405
 

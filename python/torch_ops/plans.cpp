@@ -14,7 +14,7 @@
 namespace detgemm::torch_ops {
 namespace {
 
-constexpr std::size_t kMostPlans = 4096;
+constexpr std::size_t kMaxPlans = 4096;
 
 struct TextHash {
   using is_transparent = void;
@@ -179,7 +179,7 @@ class Cache {
     ++counts_.made;
     recent_.emplace_front(key, plan);
     index_.emplace(key, recent_.begin());
-    if (recent_.size() > kMostPlans) {
+    if (recent_.size() > kMaxPlans) {
       parked_.push_back(std::move(recent_.back().second));
       index_.erase(recent_.back().first);
       recent_.pop_back();

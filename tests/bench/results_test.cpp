@@ -38,7 +38,7 @@ RunResult whole_run() {
   RunResult run;
   run.seed = 7;
   run.results = {run_case(device, cases[0], device.others, buffers, {}, settings)};
-  for (int i = 1; i < kLeastPoints; ++i) {
+  for (int i = 1; i < kMinPoints; ++i) {
     run.results.push_back(run.results[0]);
     run.results.back().what.problem.tokens += i;
   }
@@ -122,7 +122,7 @@ TEST(Results, SayWhereTimeFalls) {
   EXPECT_EQ(keys(run["falls"][0]), (std::set<std::string>{"model", "layer", "kind", "dtype", "mode",
                                                           "arm", "role", "points", "ratio", "m",
                                                           "us", "later_m", "later_us", "certain"}));
-  EXPECT_EQ(run["falls"][0]["points"], kLeastPoints);
+  EXPECT_EQ(run["falls"][0]["points"], kMinPoints);
 }
 
 TEST(Results, TheReproLineOfAnOwnCaseHasItsSizesAndContracts) {

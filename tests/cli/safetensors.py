@@ -8,8 +8,8 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "contract"))
-import snap as rule  # noqa: E402
-from formats import encode  # noqa: E402
+import snap as rule
+from formats import encode
 
 SIZES = {"BF16": 2, "F32": 4, "I64": 8, "U8": 1}
 

@@ -72,7 +72,7 @@ class Snap(command.CommandTest):
         self.assertEqual(content[:head], before[:head])  # the header, byte for byte
         self.assertEqual(len(content), len(before))
         found = st.unpack(content)
-        for name, dtype, shape, data in MODEL:
+        for name, _, shape, data in MODEL:
             if name in ("up.weight", "down.weight"):
                 data = st.bytes_of(st.snap(st.words_of(data), shape[1], 64))
             self.assertEqual(found[name], data, name)

@@ -186,8 +186,8 @@ TEST(Rows, SlicesAreWholeEightsAndCoverAllRows) {
 
 /// Slices end at multiples of 8, and the last one of these would end at 2^63.
 TEST(Rows, TheLargestExtents) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t m : {kMost, kMost - 6, kMost - 7, kMost - 8}) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t m : {kMax, kMax - 6, kMax - 7, kMax - 8}) {
     for (const int ranks : {1, 2, 7, 8, 1000}) {
       std::int64_t at = 0;
       for (int r = 0; r < ranks; ++r) {

@@ -44,13 +44,13 @@ inline void print_times(bench::Ranks& ranks, const Backend& backend, double limi
   if (!made || !made->has_windows()) throw std::runtime_error("there are no windows");
   const auto begun = std::chrono::steady_clock::now();
   Device& device = backend.device();
-  constexpr std::int64_t kMost = 8192;
+  constexpr std::int64_t kMax = 8192;
   const std::size_t room = std::size_t{1} << 29;
   for (const auto& [n, k] : {std::pair{8192, 28672}, std::pair{4096, 14336}}) {
     const std::int64_t share = k / ranks.size();
-    const OnDevice a(device, static_cast<std::size_t>(kMost * share) * 2);
+    const OnDevice a(device, static_cast<std::size_t>(kMax * share) * 2);
     const OnDevice b(device, static_cast<std::size_t>(n * share) * 2);
-    const OnDevice d(device, static_cast<std::size_t>(kMost * n) * 4), scratch(device, room);
+    const OnDevice d(device, static_cast<std::size_t>(kMax * n) * 4), scratch(device, room);
     const OwnStream stream(device);
     for (const std::int64_t m : {1, 16, 64, 256, 1024, 4096, 8192}) {
       GemmSpec whole;

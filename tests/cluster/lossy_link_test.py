@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lossy_link import Line, Link, Switch  # noqa: E402
+from lossy_link import Line, Link, Switch
 
 ANNA, BERTA, CARLA = (bytes([2, 0, 0, 0, 0, number]) for number in (1, 2, 3))
 EVERYBODY = b"\xff" * 6

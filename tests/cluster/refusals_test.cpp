@@ -56,7 +56,7 @@ TEST(Refusals, APatienceOfAnyLength) {
 }
 
 TEST(Refusals, RowsWhoseBytesNobodyCanCount) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   on_ranks(3, [](const std::shared_ptr<Transport>& transport) {
     GemmSpec spec;
     spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->fp32");
@@ -65,20 +65,20 @@ TEST(Refusals, RowsWhoseBytesNobodyCanCount) {
     const auto communicator = *Communicator::create(transport);
     const std::string begun = "max_m is 9223372036854775807: for rows of ";
     const auto rows = *RowParallelPlan::create(communicator, skeleton_backend(), spec);
-    EXPECT_EQ(rows.workspace_bytes(kMost).status().message(),
+    EXPECT_EQ(rows.workspace_bytes(kMax).status().message(),
               begun + "64 elements it must be at most 17592186044416");
     EXPECT_TRUE(rows.workspace_bytes(17592186044416));
-    EXPECT_FALSE(rows.describe(kMost).empty());
+    EXPECT_FALSE(rows.describe(kMax).empty());
     const auto sum = *TreeSum::create(communicator, skeleton_backend(), spec, rows.shares());
-    EXPECT_EQ(sum.workspace_bytes(kMost).status().message(),
+    EXPECT_EQ(sum.workspace_bytes(kMax).status().message(),
               begun + "64 elements it must be at most 17592186044416");
     ColumnParallelOptions options;
     options.input = Placement::rows;
     const auto columns =
         *ColumnParallelPlan::create(communicator, skeleton_backend(), spec, options);
-    EXPECT_EQ(columns.workspace_bytes(kMost).status().message(),
+    EXPECT_EQ(columns.workspace_bytes(kMax).status().message(),
               begun + "4096 elements it must be at most 274877906944");
-    EXPECT_FALSE(columns.describe(kMost).empty());
+    EXPECT_FALSE(columns.describe(kMax).empty());
   });
 }
 

@@ -47,7 +47,7 @@ E_FIRST = '0x1.6a4154p-10'
 E_REST = ['0x1.1239c8p-7', '0x1.5558bcp-5', '0x1.555492p-3', '0x1.fffffcp-2']
 
 
-def exponential(h, l):
+def exponential(h, l):  # noqa: E741 - the names of CONTRACT.md
     """E of section 5.2: y, s1 and s2."""
     whole = nearest_integer(h, constant('0x1.715476p+0'))                          # 1
     n = encode('fp32', int(whole < 0), abs(whole), 0)
@@ -60,7 +60,7 @@ def exponential(h, l):
     return y, power(whole // 2), power(whole - whole // 2)                         # 6
 
 
-def logistic(x, a, h, l):
+def logistic(x, a, h, l):  # noqa: E741
     """S of section 5.2."""
     y, s1, s2 = exponential(h, l)
     d = add(ONE, mul(mul(add(ONE, y), s1), s2))

@@ -125,7 +125,7 @@ def foreign(contracts, speed):
 def snap_accuracy(root, page, image):
     """Tables of docs/snap-accuracy.md, and its plot, that the study's results do not give."""
     sys.path.insert(0, str(root / "bench/snap"))
-    import plot  # noqa: PLC0415 - the tree that is checked has it
+    import plot  # the tree that is checked has it
     document, *studies = (plot.read(root / path) for path in SNAP)
     for table in plot.tables(document, studies):
         if "\n".join(table) not in page:

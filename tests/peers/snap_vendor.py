@@ -27,10 +27,10 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import blas  # noqa: E402
-import snap_rule as rule  # noqa: E402
+import blas
+import snap_rule as rule
 
-import detgemm.torch as dt  # noqa: E402
+import detgemm.torch as dt
 
 LEAVES = (64, 128, 192, 256, 512, 1024)
 JOINS = {"fold": rule.fold, "tree": rule.tree}

@@ -90,7 +90,7 @@ def test_forward_mode_is_refused_on_a_device(device):
         with pytest.raises(detgemm.DetgemmError, match="dual tensor"):
             torch.func.jvp(run, (x,), (torch.ones_like(x),))
         with pytest.raises(detgemm.DetgemmError, match="under a transform of torch.func"):
-            torch.func.grad(lambda each: run(each).float().sum())(x)
+            torch.func.grad(lambda each, run=run: run(each).float().sum())(x)
 
 
 def test_constants_inside_of_transforms_are_fine():

@@ -28,7 +28,7 @@ def test_the_first_program():
 def test_the_program_with_block_scales(capsys):
     text = SCALED.read_text(encoding="utf-8")
     program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()
-    exec(program, {})  # noqa: S102 - the page's own lines
+    exec(program, {})  # the page's own lines
     assert capsys.readouterr().out == printed
 
 
@@ -37,7 +37,7 @@ def test_the_lines_of_the_readme():
     lines = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "convert" in block)
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8)).bfloat16()
-    exec(lines, {"model": model})  # noqa: S102 - the README's own lines
+    exec(lines, {"model": model})  # the README's own lines
     assert isinstance(model[0], dt.Linear)
     x = torch.randn(40, 32).bfloat16()
     assert dt.same_bits(model(x)[:1], model(x[:1]))

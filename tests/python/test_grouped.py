@@ -333,7 +333,7 @@ def test_the_switch_covers_grouped_mm(device):
     assert wide is None or dt.same_bits(wide, by_slices(a, b, offs, FP32))
     assert torch._C._dispatch_dump("aten::_grouped_mm") == before
     with pytest.raises(ZeroDivisionError), dt.aten(contracts, devices=device):
-        1 / 0
+        raise ZeroDivisionError
     assert torch._C._dispatch_dump("aten::_grouped_mm") == before
 
 
@@ -345,7 +345,7 @@ def test_the_lines_of_the_page():
     tokens, weight, experts = bits((9, 32), torch.bfloat16), bits((4, 8, 32), torch.bfloat16, 1), 4
     slots = torch.tensor([[0, 3], [3, 1], [0, 1]] * 3)
     found = {"dt": dt, "tokens": tokens, "weight": weight, "experts": experts, "expert_of_slot": slots.flatten()}
-    exec(lines, found)  # noqa: S102 - the page's own lines
+    exec(lines, found)  # the page's own lines
     assert found["offs"].tolist() == [64, 128, 128, 192]
     for token, slot in itertools.product(range(9), range(2)):
         wanted = OPS.gemm(tokens[token:token + 1], weight[slots[token, slot]].t(), BF16)

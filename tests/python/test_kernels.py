@@ -31,7 +31,8 @@ if INTERPRETED:
                     reason="Triton's interpreter makes conversions that NumPy 2.4 no longer makes")
 def test_in_the_interpreter():
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-                         env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, timeout=300)
+                         env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False,
+                         timeout=300)
     assert run.returncode == 0 and "9 passed" in run.stdout, run.stdout + run.stderr
 
 

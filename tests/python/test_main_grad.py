@@ -116,7 +116,7 @@ def test_megatrons_protocol():
         layer.weight.grad_added_to_main_grad = flag
         seen = []
         hook = layer.weight.register_post_accumulate_grad_hook(
-            lambda p: seen.append((p.grad.abs().sum().item(), p.grad_added_to_main_grad)))
+            lambda p, seen=seen: seen.append((p.grad.abs().sum().item(), p.grad_added_to_main_grad)))
         layer(x).float().sum().backward()
         hook.remove()
         assert seen == [(0.0, True)]

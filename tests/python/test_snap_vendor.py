@@ -10,8 +10,8 @@ import pytest
 import torch
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
-import snap_rule  # noqa: E402
-import snap_vendor  # noqa: E402
+import snap_rule
+import snap_vendor
 
 
 def run(**given):

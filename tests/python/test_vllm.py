@@ -25,8 +25,9 @@ def config(**changes):
     of = types.SimpleNamespace
     text = of(**changes.pop("text", {}))
     hf = of(get_text_config=lambda: text)
+    head = changes.pop("head_size", 128)
     model = of(hf_config=hf, dtype=torch.bfloat16, head_dtype=changes.pop("head_dtype", torch.bfloat16),
-               get_head_size=lambda size=changes.pop("head_size", 128): size)
+               get_head_size=lambda: head)
     parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "enable_expert_parallel": False, "use_ubatching": False}
     known = {name: changes.pop(name) for name in list(changes) if name in parallel}
     made = of(parallel_config=of(**{**parallel, **known}), model_config=model, lora_config=None, speculative_config=None,

@@ -8,9 +8,9 @@
 namespace detgemm {
 
 /// The bit-exact reference on Kokkos's host space (component `reference`). It computes every
-/// contract: ieee_fma, hopper, ampere, blackwell, cdna3 and cdna2, with chain, fold and tree; also
-/// many products in one call (grouped.hpp). Unavailable while Kokkos is not initialised; a Runtime,
-/// or `initialize_reference`, does that.
+/// contract: each arithmetic, with chain, fold, tree and scaled; also many products in one call
+/// (grouped.hpp). Unavailable while Kokkos is not initialised; a Runtime, or
+/// `initialize_reference`, does that.
 DETGEMM_API const Backend& reference_backend() noexcept;
 
 /// The same contracts on Kokkos's device space, for memory and streams of that device: the backend

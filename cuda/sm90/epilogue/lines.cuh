@@ -13,14 +13,14 @@ template <class T>
 struct Lines {
   static constexpr int kRows = 8;
   static constexpr int kRoom = T::kBoxes * T::kBoxBytes / 4;
-  static constexpr int kMost = kRoom / (kRows * 2) / 64 * 64;
-  static constexpr int kColumns = T::kN < kMost ? T::kN : kMost;
+  static constexpr int kMax = kRoom / (kRows * 2) / 64 * 64;
+  static constexpr int kColumns = T::kN < kMax ? T::kN : kMax;
   static constexpr int kAcross = (T::kN + kColumns - 1) / kColumns;
   static constexpr int kCount = kAcross * 2 * T::kBlocks;
   static constexpr int kPitch = (kColumns + 63) / 64 * 128;  ///< bytes
   /// Chunks of 16 bytes that a thread moves at once, as far as accumulators leave it registers.
   static constexpr int kBatch = T::kBlocks * T::kN <= 256 ? 3 : 1;
-  static_assert(kMost >= 64 && kRows * kPitch <= kRoom, "Eight rows of 64 columns fit.");
+  static_assert(kMax >= 64 && kRows * kPitch <= kRoom, "Eight rows of 64 columns fit.");
 
   static constexpr int column(int p) { return p % kAcross * kColumns; }
   static constexpr int columns(int p) {

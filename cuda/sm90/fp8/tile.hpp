@@ -135,15 +135,15 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
     const int fit = (sm90::kSharedBytes - kSharedAlignment - fixed) / per_stage;
     return fit < 16 ? fit : 16;
   }
-  static constexpr int kLeastSlots = kScaled ? 4 : 1;
+  static constexpr int kMinSlots = kScaled ? 4 : 1;
   /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
-  static constexpr int kBoxes = ring_stages(kLeastSlots, 1) > ring_stages(kLeastSlots, 2) ? 1 : 2;
+  static constexpr int kBoxes = ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2;
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales come early.
   static constexpr int kOwnSlots =
-      ring_stages(2 * kLeastSlots, kBoxes) == ring_stages(kLeastSlots, kBoxes) ? 2 * kLeastSlots
-                                                                               : kLeastSlots;
+      ring_stages(2 * kMinSlots, kBoxes) == ring_stages(kMinSlots, kBoxes) ? 2 * kMinSlots
+                                                                           : kMinSlots;
   static constexpr int kStages = ring_stages(kOwnSlots, kBoxes);
   static constexpr int kSlots = kStageScales ? kStages : kOwnSlots;
   static constexpr int kEpilogueBytes = kStagingBytes + kSlots * kSlotRoom;

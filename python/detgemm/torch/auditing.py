@@ -140,7 +140,7 @@ class Report:
                          for op, dtype, verdict, why, calls in self.rows) or "no reduction was seen"
 
 
-class audit(TorchDispatchMode):  # noqa: N801 - reads as a statement: with audit() as report
+class audit(TorchDispatchMode):  # reads as a statement: with audit() as report
     """Lists every operator that adds over a dimension while it is entered, forward and backward.
 
     An operator that no table here knows is "unknown", never fine. Kernels that are launched outside of

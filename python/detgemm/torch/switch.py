@@ -13,6 +13,7 @@ from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.operators import NAMES, OPS, input_type
 from detgemm.torch import switch_scaled
+from detgemm.torch.out import into, writable
 from detgemm.torch.policy import Policy
 
 _lock = threading.RLock()
@@ -28,7 +29,7 @@ class Used(collections.Counter):
                          for (op, dtype, text), count in sorted(self.items(), key=str))
 
 
-class aten:  # noqa: N801 - reads as a statement: with aten({...}) as used
+class aten:  # reads as a statement: with aten({...}) as used
     """Computes aten's mm, addmm, bmm, baddbmm, mv, addmv, dot, vdot, _grouped_mm and scaled products under contracts while
     it is entered.
 
@@ -116,23 +117,6 @@ def contract_now(tensor):
     return None
 
 
-def _into(out, result):
-    """Aten's rules for `out`: it is resized, and must have the type of the result."""
-    if out.dtype != result.dtype:
-        raise RuntimeError(f"detgemm: out.dtype is {out.dtype}: the product has {result.dtype}")
-    if out.shape != result.shape:
-        out.resize_(result.shape)
-    return out.copy_(result)
-
-
-def _writable(out, shape, dtype):
-    """Whether the operator may write straight into `out`."""
-    if out is None or out.dtype != dtype or tuple(out.shape) != tuple(shape):
-        return False
-    strides, sizes = out.stride(), out.shape
-    return (strides[-1] == 1 and strides[-2] >= sizes[-1]) or (strides[-2] == 1 and strides[-1] >= sizes[-2])
-
-
 def _matrix(text, a, b, c, beta, alpha, out):
     """alpha * a.b + beta * c, of two or three dimensions."""
     output = input_type(text) if parsed(text).output != "fp32" else torch.float32
@@ -146,7 +130,7 @@ def _matrix(text, a, b, c, beta, alpha, out):
         c = c.expand(shape)
         c = c if c.dtype == output else c.to(output)
     options = {"alpha": float(alpha), "beta": float(beta)}
-    direct = _writable(out, shape, output) and a.data_ptr() != out.data_ptr() and b.data_ptr() != out.data_ptr()
+    direct = writable(out, shape, output) and a.data_ptr() != out.data_ptr() and b.data_ptr() != out.data_ptr()
     if direct and c is not None and c.data_ptr() == out.data_ptr() and c.stride() != out.stride():
         direct = False
     if a.dim() == 3:
@@ -159,7 +143,7 @@ def _matrix(text, a, b, c, beta, alpha, out):
             OPS.gemm.out(a, b, text, c, bias, out=out, **options)
             return out
         result = OPS.gemm(a, b, text, c, bias, **options)
-    return result if out is None else _into(out, result)
+    return result if out is None else into(out, result)
 
 
 def _mm(text, a, b, *, out=None):
@@ -173,7 +157,7 @@ def _addmm(text, c, a, b, *, beta=1, alpha=1, out=None):
 def _column(text, c, a, x, beta, alpha, out):
     c = None if c is None or beta == 0 else c.expand(a.shape[0]).unsqueeze(1)
     result = _matrix(text, a, x.unsqueeze(1), c, beta, alpha, None).squeeze(1)
-    return result if out is None else _into(out, result)
+    return result if out is None else into(out, result)
 
 
 def _mv(text, a, x, *, out=None):
@@ -186,7 +170,7 @@ def _addmv(text, c, a, x, *, beta=1, alpha=1, out=None):
 
 def _dot(text, x, y, *, out=None):
     result = _matrix(text, x.unsqueeze(0), y.unsqueeze(1), None, 0, 1, None).reshape(())
-    return result if out is None else _into(out, result)
+    return result if out is None else into(out, result)
 
 
 def _grouped(text, a, b, offs=None, bias=None, out_dtype=None):

@@ -21,6 +21,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.operators import NAMES, OPS
+from detgemm.torch.out import into, writable
 
 OUTPUTS = (torch.bfloat16, torch.float16, torch.float32)
 RECIPES = {0: "tensor", 1: "row", 4: "1 x 128", 5: "128 x 128"}  # of torch.nn.functional.ScalingType
@@ -55,13 +56,12 @@ def contract_of(text, name, args, options):
 
 
 def _multiply(text, a, b, scale_a, scale_b, bias, out):
-    from detgemm.torch.switch import _into, _writable
-    direct = _writable(out, (a.shape[0], b.shape[1]), OUTPUT_TYPES[parsed(text).output])
+    direct = writable(out, (a.shape[0], b.shape[1]), OUTPUT_TYPES[parsed(text).output])
     if direct:
         OPS.scaled_gemm.out(a, scale_a, b, scale_b, text, None, bias, out=out)
         return out
     result = OPS.scaled_gemm(a, scale_a, b, scale_b, text, None, bias)
-    return result if out is None else _into(out, result)
+    return result if out is None else into(out, result)
 
 
 OUTPUT_TYPES = {NAMES[dtype]: dtype for dtype in OUTPUTS}

@@ -8,7 +8,7 @@ from vllm.model_executor.layers import linear, quantization, vocab_parallel_embe
 from vllm.model_executor.layers.quantization.base_config import QuantizationConfig
 from vllm.platforms import current_platform
 
-import detgemm.torch  # noqa: F401  registers torch.ops.detgemm
+import detgemm.torch  # registers torch.ops.detgemm
 from detgemm.contract import contract as parsed
 from detgemm.vllm import settings
 

@@ -3,7 +3,6 @@
 """Pages and plots, byte for byte: test_pages.py [--update] (which writes what it would compare)."""
 import json
 import math
-import pathlib
 import re
 import sys
 import unittest

@@ -26,7 +26,7 @@ class Refusals(ReportTest):
             self.page_refused(f'lacks "{name}"', self.changed(lambda d, n=name: d.pop(n)))
         for name in ("case", "m", "n", "k", "kind", "dtype", "mode", "arms"):
             path = self.changed(lambda d, n=name: d["results"][2].pop(n))
-            self.page_refused(f'r.json: result 3', path)
+            self.page_refused('r.json: result 3', path)
             self.page_refused(f'lacks "{name}"', path)
         for name in ("arm", "us", "p10", "p90", "role"):
             path = self.changed(lambda d, n=name: d["results"][0]["arms"][1].pop(n))

@@ -105,7 +105,7 @@ namespace detgemm::cuda {
 Status whole_build() { return {}; }
 namespace peers {
 Kernel kernel(bool vectors, bool deep) {
-  return {&test::kernels[vectors ? 1 : 0][deep ? 1 : 0], kMostThreads};
+  return {&test::kernels[vectors ? 1 : 0][deep ? 1 : 0], kMaxThreads};
 }
 }  // namespace peers
 }  // namespace detgemm::cuda
@@ -186,8 +186,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 /// With CUDA's rules.
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t lines, cudaMemcpyKind, cudaStream_t) {
-  constexpr size_t kMostPitch = 0x7fffffff;
-  if (width > std::min(to_pitch, from_pitch) || std::max(to_pitch, from_pitch) > kMostPitch) {
+  constexpr size_t kMaxPitch = 0x7fffffff;
+  if (width > std::min(to_pitch, from_pitch) || std::max(to_pitch, from_pitch) > kMaxPitch) {
     return cudaErrorInvalidPitchValue;
   }
   for (size_t i = 0; i < lines; ++i) {

@@ -20,12 +20,12 @@ TEST(PeerGrid, HoldsAllOutputsWithFewThreads) {
       EXPECT_GE(grid.ctas, 1);
       EXPECT_LE(grid.ctas, std::min(most, kMaxCtas)) << "a rank would wait for CTAs without flags";
       EXPECT_GE(grid.threads, 128);
-      EXPECT_LE(grid.threads, kMostThreads);
+      EXPECT_LE(grid.threads, kMaxThreads);
       EXPECT_EQ(grid.threads % 32, 0);
       // Threads go round only where all CTAs are as large as they may be.
       const std::int64_t once = std::int64_t{4} * grid.ctas * grid.threads;
       EXPECT_TRUE(once >= outputs ||
-                  (grid.ctas == std::min(most, kMaxCtas) && grid.threads == kMostThreads))
+                  (grid.ctas == std::min(most, kMaxCtas) && grid.threads == kMaxThreads))
           << outputs << " outputs, " << most << " CTAs";
     }
   }

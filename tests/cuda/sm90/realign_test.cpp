@@ -68,7 +68,7 @@ void expect_maps_hold(const Operand& o, std::int64_t k) {
 }
 
 TEST(Sm90Realign, TakesWhatClassesCanDescribe) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 36;
+  constexpr std::int64_t kMax = std::int64_t{1} << 36;
   const auto suits = [](std::int64_t rows, std::int64_t ld, bool mn, std::int64_t k) {
     return suits_realign({nullptr, rows, ld, mn}, k);
   };
@@ -85,8 +85,8 @@ TEST(Sm90Realign, TakesWhatClassesCanDescribe) {
   EXPECT_TRUE(suits(1, 65, true, 9));
   // Eight rows of 16-bit elements are as far apart as TMA counts: 2^40 bytes.
   for (const bool mn : {false, true}) {
-    EXPECT_TRUE(suits(64, kMost - 1, mn, 64));
-    EXPECT_FALSE(suits(64, kMost, mn, 64));
+    EXPECT_TRUE(suits(64, kMax - 1, mn, 64));
+    EXPECT_FALSE(suits(64, kMax, mn, 64));
   }
 }
 

@@ -11,9 +11,9 @@ import unittest
 import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import build_programs  # noqa: E402
-import built  # noqa: E402
-from parts import Parts  # noqa: E402
+import build_programs
+import built
+from parts import Parts
 
 TAKES = "if [ -n \"$UNDER\" ]; then echo 'detgemm preload: process 1 called for 3 products, 2 of them under a contract' >&2; fi\n"
 PRELOAD = ["env", "UNDER=1"]

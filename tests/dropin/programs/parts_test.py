@@ -12,8 +12,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import run  # noqa: E402
-from parts import Parts  # noqa: E402
+import run
+from parts import Parts
 
 
 def quietly(parts, *words):

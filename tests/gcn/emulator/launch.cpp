@@ -21,7 +21,7 @@ namespace {
 
 /// A wave that runs longer than this does not end.
 constexpr u64 kEndless = u64{1} << 30;
-constexpr u32 kMostThreads = 1024;
+constexpr u32 kMaxThreads = 1024;
 
 /// Waves and local memory of a workgroup, reused for one workgroup after the other.
 class Workgroup {
@@ -29,8 +29,7 @@ class Workgroup {
   Workgroup(const Kernel& kernel, const Launch& launch, const MemoryMap& memory,
             GlobalShadow& shadow)
       : kernel_(kernel), launch_(launch), global_(shadow) {
-    if (threads() > kMostThreads)
-      throw std::runtime_error("gcn: more threads than a workgroup has");
+    if (threads() > kMaxThreads) throw std::runtime_error("gcn: more threads than a workgroup has");
     while (waves_.size() * kLanes < threads()) {
       waves_.push_back(std::make_unique<Wave>());
       Wave& w = *waves_.back();

@@ -81,7 +81,7 @@ GCN_INLINE VI with_specials(const Eight& p, VI acc, VI result) {
   VI minus = acc_inf & (acc >> 31);
   VI plus = acc_inf & ~(acc >> 31);
   for (int i = 0; i < 8; ++i) {
-    const VI invalid = (p.exponent[i] >= Cdna3Operand::kLeastNan) |
+    const VI invalid = (p.exponent[i] >= Cdna3Operand::kMinNan) |
                        (p.exponent[i] == Cdna3Operand::kInf + Cdna3Operand::kZero);
     const VI large =
         (p.exponent[i] >= 128) | ((p.exponent[i] == 127) & (p.magnitude[i] >= 1 << 25));

@@ -14,7 +14,7 @@ struct Cdna3Operand {
   /// Power of two; those of zeros, Inf and NaN show in a sum of two what the product is.
   alignas(64) std::int32_t exponent[16 * 32];
   alignas(64) std::int32_t sign[16 * 32];  ///< 0 or -1
-  static constexpr std::int32_t kZero = -1000, kInf = 4000, kNan = 20000, kLeastNan = 18000;
+  static constexpr std::int32_t kZero = -1000, kInf = 4000, kNan = 20000, kMinNan = 18000;
 };
 
 /// The same for cdna2: fp32 values, in which subnormals are +0.

@@ -21,8 +21,8 @@ import sys
 import planted
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import assembly  # noqa: E402
-import hazards  # noqa: E402
+import assembly
+import hazards
 
 CHAIN, TREE = "cdna3/bf16/chain->fp32", "cdna3/bf16/tree:64->fp32"
 
