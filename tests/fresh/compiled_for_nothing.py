@@ -17,9 +17,10 @@ def written(log):
 
 
 def wasted(first, folder):
-    before, after = written(first), written(folder / ".ninja_log")
+    before = written(first)
     if not before:
         sys.exit(f"compiled_for_nothing.py: {first} names no object")
+    after = written(folder / ".ninja_log")
     made = {line.split(":")[0].removeprefix("build ").split(" ")[0]
             for line in (folder / "build.ninja").read_text(encoding="utf-8").splitlines() if line.startswith("build ")}
     return sorted(name for name, time in before.items() if name not in made or after.get(name, time) != time)

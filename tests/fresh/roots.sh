@@ -21,8 +21,7 @@ make_root() {
   debootstrap --variant=minbase --components=$components "$release" "$root" "$mirror" "${script[@]}" || return
   # How this machine reaches the network: names, and certificates for pip.
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-  mkdir -p "$root/etc/ssl/certs"
-  cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/outside.crt"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$root/srv/outside.crt"
   mount --bind /dev "$root/dev"
   mount -t proc proc "$root/proc"
 }
@@ -30,7 +29,7 @@ make_root() {
 # in_root FOLDER SCRIPT [NAME=VALUE]...: bash's exit status. Of the variables here only those that are named are set there.
 in_root() {
   chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-    PIP_CERT=/etc/ssl/certs/outside.crt ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE} "${@:3}" \
+    PIP_CERT=/srv/outside.crt ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE} "${@:3}" \
     bash -c "$2" </dev/null
 }
 
@@ -47,4 +46,4 @@ clear_root() {
   rm -rf --one-file-system "$1"
 }
 
-busy() { cut -d' ' -f1 /proc/loadavg; } # how many programs run on this machine beside ours
+busy() { cut -d' ' -f3 /proc/loadavg; } # how many programs wanted a core in the last 15 minutes, ours among them
