@@ -15,6 +15,7 @@ CMAKE = (3, 25)
 # Minutes of one idle core: the host's half, and the CUDA kernels.
 HOST, CUDA = 8, 28
 NO = ("OFF", "0", "NO", "FALSE", "N")
+HIP_COMPILERS = ("clang++-19", "amdclang++", "clang++-20", "clang++-21", "clang++-22", "clang++-18", "clang++-17", "clang++")
 NVCC, USUAL_NVCC = (12, 8), "/usr/local/cuda/bin/nvcc"
 
 
@@ -49,9 +50,15 @@ def minutes(work):
     return f"about {max(1, round(work / cores))} min on {cores} idle core{'s' * (cores > 1)}"
 
 
+def value(settings, name):
+    """What a CMake option is set to: pip hands over a text, or a list of texts where it was named twice."""
+    given = settings.get(f"cmake.define.{name}", "AUTO")
+    return str(given[-1] if isinstance(given, list) else given).upper()
+
+
 def plan(settings):
     """What this build compiles, why, how long it takes, and the option that changes it."""
-    asked = str(settings.get("cmake.define.DETGEMM_ENABLE_CUDA", "AUTO")).upper()
+    asked = value(settings, "DETGEMM_ENABLE_CUDA")
     path, found = nvcc()
     option = "--config-settings=cmake.define.DETGEMM_ENABLE_CUDA"
     if asked in NO:
@@ -63,7 +70,11 @@ def plan(settings):
         what, work = f"the host's backend alone: {path} is older than CUDA 12.8 or does not run", HOST
     else:
         what, work = "the host's backend alone: there is no nvcc of CUDA 12.8 or newer here (PATH, CUDACXX, /usr/local/cuda)", HOST
-    return [f"detgemm: compiles {what}.", f"detgemm: this takes {minutes(work)}. Options: docs/python.md, Installing."]
+    lines = [f"detgemm: compiles {what}."]
+    clang = next(filter(None, map(shutil.which, HIP_COMPILERS)), None)
+    if clang and value(settings, "DETGEMM_ENABLE_HIP") not in NO:
+        lines.append(f"detgemm: and the AMD kernels with {clang}, minutes more: --config-settings=cmake.define.DETGEMM_ENABLE_HIP=OFF leaves them out.")
+    return [*lines, f"detgemm: this takes {minutes(work)}. Options: docs/python.md, Installing."]
 
 
 def say(lines):

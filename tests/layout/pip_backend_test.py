@@ -51,6 +51,11 @@ class Backend(unittest.TestCase):
         said = self.plan(CUDA_OFF, nvcc="Cuda compilation tools, release 13.0, V13.0.88")
         self.assertIn("alone, as DETGEMM_ENABLE_CUDA asks", said)
 
+    def test_amd_kernels_are_named_where_a_compiler_for_them_is_found(self):
+        clang = {"clang++-19": "clang version 19.1.7"}
+        self.assertIn(f"the AMD kernels with {self.folder}/clang++-19", self.plan(**clang))
+        self.assertNotIn("AMD", self.plan({"cmake.define.DETGEMM_ENABLE_HIP": ["ON", "off"]}, **clang))
+
     def test_an_old_cmake_is_replaced(self):
         for says, more in (("cmake version 3.22.1", ["cmake>=3.25"]), ("cmake version 3.25.1", [])):
             with mock.patch.object(pip_backend, "say"), mock.patch.object(pip_backend, "nvcc", return_value=(None, None)):
