@@ -138,7 +138,8 @@ class Hub {
     return broken_;
   }
 
-  /// In place of wait(), whose symbol GCC 12 gave a new version: with it a wheel would not load on RHEL 9.
+  /// In place of wait(), whose symbol GCC 12 gave a new version: with it a wheel would not load on
+  /// RHEL 9.
   template <class Done>
   void wait_until(std::unique_lock<std::mutex>& lock, const Done& done) {
     while (!changed_.wait_for(lock, std::chrono::hours(1), done)) {
