@@ -53,6 +53,16 @@ if asked sdist; then cp "$work"/archive/detgemm-*.tar.gz dist; fi
 # Kokkos is the one that setup.sh built; elsewhere a build downloads one or finds the system's.
 if [ -e .deps ]; then ln -s "$PWD/.deps" "$work/source/.deps"; fi
 
+# What is compiled into a wheel, or beside it, is named in it with its licence.
+notices=$work/source/notices
+mkdir "$notices"
+for each in kokkos=.deps/kokkos/share/doc/kokkos/LICENSE cli11=/usr/share/doc/libcli11-dev/copyright \
+  nlohmann_json=/usr/share/doc/nlohmann-json3-dev/copyright libgomp=/usr/share/doc/libgomp1/copyright; do
+  cp "${each#*=}" "$notices/${each%%=*}" # Debian's packages and setup.sh have put them there
+done
+cuda_notice="The CUDA runtime of NVIDIA's is linked into libdetgemm_cuda.so, under https://docs.nvidia.com/cuda/eula/"
+sed -i 's|^license = "Apache-2.0"$|&\nlicense-files = ["LICENSE", "notices/*"]|' "$work/source/pyproject.toml"
+
 # make_wheel TAG [CMake options]
 make_wheel() {
   local tag=$1 from=$SECONDS each settings=()
@@ -71,7 +81,10 @@ make_wheel() {
   echo "wheels.sh: $tag took $((SECONDS - from)) s"
 }
 if asked host; then make_wheel 0host DETGEMM_ENABLE_CUDA=OFF; fi
-if asked cuda; then make_wheel 1cuda DETGEMM_ENABLE_CUDA=ON; fi
+if asked cuda; then
+  echo "$cuda_notice" >"$notices/cuda_runtime"
+  make_wheel 1cuda DETGEMM_ENABLE_CUDA=ON
+fi
 
 cd dist
 sha256sum detgemm-* >SHA256SUMS
