@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What a wheel contains: shared libraries that find each other, the command, and PyTorch's operators.
+# What a wheel contains: shared libraries that find each other, those that `detgemm preload` loads among them, the
+# command, and PyTorch's operators.
 
 if(NOT BUILD_SHARED_LIBS)
   message(FATAL_ERROR "DETGEMM_BUILD_PYTHON is ON and BUILD_SHARED_LIBS is OFF: the Python package loads "
@@ -10,7 +11,7 @@ endif()
 detgemm_add_folder(python/torch_ops)
 
 set(detgemm_python_libraries detgemm_detgemm detgemm_core)
-foreach(component IN ITEMS cluster reference cuda hip)
+foreach(component IN ITEMS cluster reference cuda hip cublas hipblas)
   if(TARGET detgemm_${component})
     list(APPEND detgemm_python_libraries detgemm_${component})
   endif()

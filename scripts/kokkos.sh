@@ -24,12 +24,13 @@ rm -rf "$work"
 mkdir -p "$work"
 echo "$package --hash=sha256:$sha256" >"$work/requirements.txt"
 
+# This Kokkos uses the types of <cstdint> without including it, which GCC 13 no longer does by itself.
 build() {
   python3 -m pip download --quiet --no-deps --no-binary pykokkos-base --require-hashes \
     --requirement "$work/requirements.txt" --dest "$work" &&
     tar -xzf "$work"/pykokkos-base-*.tar.gz -C "$work" --strip-components=2 \
       --wildcards '*/external/kokkos' &&
-    cmake -S "$work/kokkos" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    cmake -S "$work/kokkos" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${CXXFLAGS:-} -include cstdint" \
       -DCMAKE_CXX_STANDARD=17 -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
       -DBUILD_SHARED_LIBS=OFF -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
       -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_PREFIX="$prefix" &&

@@ -110,7 +110,7 @@ class Hub {
     }
     withdraw(rank, mine);
     // Nobody may read this rank's memory after it has returned.
-    changed_.wait(lock, [&] {
+    wait_until(lock, [&] {
       return std::none_of(mine.begin(), mine.end(),
                           [](const Offer& o) { return o.state == Offer::State::copied; });
     });
@@ -138,12 +138,20 @@ class Hub {
     return broken_;
   }
 
+  /// In place of wait(), whose symbol GCC 12 gave a new version: with it a wheel would not load on
+  /// RHEL 9.
+  template <class Done>
+  void wait_until(std::unique_lock<std::mutex>& lock, const Done& done) {
+    while (!changed_.wait_for(lock, std::chrono::hours(1), done)) {
+    }
+  }
+
   template <class Done, class Late>
   Status wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds patience, Done&& done,
               Late&& late) {
     const auto over = [&] { return done() || !broken_.ok(); };
     if (patience.count() == 0) {
-      changed_.wait(lock, over);
+      wait_until(lock, over);
     } else if (!changed_.wait_for(lock, patience, over)) {
       return fail(late() + " within " + std::to_string(patience.count()) + " ms");
     }

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m detgemm ...` is the command `detgemm` of this package: info, run, explain, conform, golden, snap."""
+"""`python -m detgemm ...` is the command `detgemm` of this package: info, run, explain, conform, golden,
+snap, preload."""
 import os
 import sys
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--results FOLDER] [--torch RELEASE]: builds a wheel, installs it, and runs the tests on it.
+"""run.py [--results FOLDER] [--torch RELEASE] [--wheel FILE]: builds a wheel, installs it, and runs the tests on it.
 
 Two fresh environments under build/wheel-tests: one without PyTorch, one with it. The wheel has no GPU kernels here; on a
 machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes from its index
-of CPU wheels where that can be reached, else from PyPI. The last line says how many tests ran; none is a failure.
+of CPU wheels where that can be reached, else from PyPI. The Python is the one that runs this file. --wheel takes a wheel
+that is there, such as one of scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests ran; none is a failure.
 """
 import argparse
 import concurrent.futures
@@ -62,13 +63,14 @@ def build():
 
 def with_torch(release):
     python = environment("with-torch")  # no folder may be named torch where Python looks for modules
-    wanted = f"torch=={release}"
+    wanted = "torch" if release == "newest" else f"torch=={release}"
     try:
         urllib.request.urlopen(CPU_INDEX + "/torch/", timeout=10).close()
         install(python, wanted, "--index-url", CPU_INDEX)
     except (OSError, subprocess.CalledProcessError):
         install(python, wanted)
-    install(python, *TOOLS, "transformers==5.17.*", "triton==3.6.*")
+    # PyTorch's CPU wheels have no Triton; a release that was not tried here brings its own.
+    install(python, *TOOLS, "transformers==5.17.*", *([] if release == "newest" else ["triton==3.6.*"]))
     return python
 
 
@@ -106,12 +108,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--torch", default="2.11.*")
+    parser.add_argument("--wheel", type=pathlib.Path)
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor() as pool:  # downloading and compiling at the same time
         pythons = [pool.submit(without_torch), pool.submit(with_torch, options.torch)]
-        wheel = build()
+        wheel = options.wheel.resolve() if options.wheel else build()
         plain, torch = (each.result() for each in pythons)
     print(f"built and installed in {time.monotonic() - start:.0f} s", flush=True)
     codes = [test("plain", plain, wheel, options.results), test("torch", torch, wheel, options.results)]
