@@ -252,19 +252,22 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
 std::string ColumnParallelPlan::describe(std::int64_t m) const {
   const State& s = *state_;
   m = std::max<std::int64_t>(m, 0);
-  std::size_t received = 0;
-  for (int r = 0; r < s.size(); ++r) {
-    if (r == s.rank()) continue;
-    if (s.gathers_a()) received += gather_bytes(s.block_of_a(m, r).size(), 1, s.input());
-    if (s.gathers_d()) {
-      received += gather_bytes(s.block_of_d(m, r).size(), 1, s.whole.contract.output);
+  const auto received = [&s](std::int64_t rows) {
+    std::size_t bytes = 0;
+    for (int r = 0; r < s.size(); ++r) {
+      if (r == s.rank()) continue;
+      if (s.gathers_a()) bytes += gather_bytes(s.block_of_a(rows, r).size(), 1, s.input());
+      if (s.gathers_d()) {
+        bytes += gather_bytes(s.block_of_d(rows, r).size(), 1, s.whole.contract.output);
+      }
     }
-  }
+    return bytes;
+  };
   return "contract   " + s.whole.contract.text() + "\ncolumns    [" +
          std::to_string(s.columns.begin) + ", " + std::to_string(s.columns.end) + ") of " +
          std::to_string(s.whole.n) + ", input " + std::string(name(s.options.input)) + ", output " +
-         std::string(name(s.options.output)) + "\nreceives   " + std::to_string(received) +
-         " bytes for m = " + std::to_string(m) + "\nchunks     " +
+         std::string(name(s.options.output)) + "\n" +
+         describe_received(m, std::max(s.whole.n, s.whole.k), received) + "chunks     " +
          std::to_string(s.chunk_count_of(m)) + "\nranks      " + s.ranks.describe() + "\n";
 }
 

@@ -61,6 +61,14 @@ Status check_max_m(std::int64_t max_m, std::int64_t widest) {
                  " elements it must be at most " + std::to_string(most));
 }
 
+std::string describe_received(std::int64_t m, std::int64_t widest,
+                              const std::function<std::size_t(std::int64_t m)>& bytes) {
+  m = std::max<std::int64_t>(m, 0);
+  const std::string count =
+      check_max_m(m, widest) ? std::to_string(bytes(m)) : std::string("more than 2^60");
+  return "receives   " + count + " bytes for m = " + std::to_string(m) + "\n";
+}
+
 Status check_workspace(const Workspace& workspace, std::size_t needed) {
   if (workspace.bytes < needed) {
     return invalid("workspace.bytes is " + std::to_string(workspace.bytes) +
@@ -391,9 +399,9 @@ std::string Join::describe(std::int64_t m) const {
   }
   return "join       " + how + ", output " + std::string(name(output_)) + ", " +
          std::to_string(shares_.cover(rank()).size()) + " nodes here, " +
-         std::to_string(foreign_nodes()) + " elsewhere\nreceives   " +
-         std::to_string(received(std::max<std::int64_t>(m, 0))) +
-         " bytes for m = " + std::to_string(m) + "\nranks      " + communicator_.describe() + "\n";
+         std::to_string(foreign_nodes()) + " elsewhere\n" +
+         describe_received(m, spec().n, [this](std::int64_t rows) { return received(rows); }) +
+         "ranks      " + communicator_.describe() + "\n";
 }
 
 }  // namespace detgemm::cluster

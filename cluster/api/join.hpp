@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <functional>
+
 #include "cluster/peers/device_join.hpp"
 #include "cluster/peers/peer_join.hpp"
 
@@ -119,6 +121,9 @@ void add_facts(const GemmSpec& whole, Facts& facts);
 /// ok, or why no workspace is computed for so many rows, the widest of which has so many elements:
 /// a number of bytes that does not fit into 64 bits would be a small one.
 Status check_max_m(std::int64_t max_m, std::int64_t widest);
+/// The line "receives" of a plan's description; `bytes` is asked where they can be counted.
+std::string describe_received(std::int64_t m, std::int64_t widest,
+                              const std::function<std::size_t(std::int64_t m)>& bytes);
 
 /// `bytes` rounded up so that what follows is aligned as a workspace is.
 inline std::size_t padded(std::size_t bytes) {
