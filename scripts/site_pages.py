@@ -71,8 +71,8 @@ def main():
             count += 1
     with open(FOLDER / "README.md", "a", encoding="utf-8") as file:
         file.writelines(menu())
-    (FOLDER / "reference.md").write_text("# C++ and C reference\n\nThe public headers: <a href=\"reference/annotated.html\">types</a>, <a href=\"reference/files.html\">files</a>.\n",
-                                         encoding="utf-8")
+    links = ", ".join(f'<a href="reference/{page}.html">{what}</a>' for what, page in (("types", "annotated"), ("files", "files")))
+    (FOLDER / "reference.md").write_text(f"# C++ and C reference\n\nThe public headers: {links}.\n", encoding="utf-8")
     print(f"{count} documents")
     return 0 if count else 1
 

@@ -25,7 +25,7 @@ for word in "$@"; do
     --quick | --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --quick, --host, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac
