@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """site_pages.py ROOT FOLDER: puts every document of ROOT into FOLDER, at its own path, for Sphinx.
 
-Links between documents stay as they are. A file that a document links to is copied beside the documents; a link
+Links between documents stay as they are. A file that a document links to is copied too; a link
 to a folder becomes plain text, since a site has no folders. Sphinx reports links that lead nowhere.
 """
 import pathlib
@@ -28,7 +28,7 @@ MENU = {
 
 
 def page(path):
-    """The text of a document, and the files besides documents that it links to."""
+    """The text of a document, and the other files that it links to."""
     files = []
 
     def link(match):
