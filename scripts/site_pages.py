@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """site_pages.py ROOT FOLDER: puts every document of ROOT into FOLDER, at its own path, for Sphinx.
 
-Links between documents stay as they are. A file that a document links to is copied beside the documents; a link
+Links between documents stay as they are. A file that a document links to is copied too; a link
 to a folder becomes plain text, since a site has no folders. Sphinx reports links that lead nowhere.
 """
 import pathlib
@@ -28,7 +28,7 @@ MENU = {
 
 
 def page(path):
-    """The text of a document, and the files besides documents that it links to."""
+    """The text of a document, and the other files that it links to."""
     files = []
 
     def link(match):
@@ -71,8 +71,8 @@ def main():
             count += 1
     with open(FOLDER / "README.md", "a", encoding="utf-8") as file:
         file.writelines(menu())
-    (FOLDER / "reference.md").write_text("# C++ and C reference\n\nThe public headers: <a href=\"reference/annotated.html\">types</a>, <a href=\"reference/files.html\">files</a>.\n",
-                                         encoding="utf-8")
+    links = ", ".join(f'<a href="reference/{page}.html">{what}</a>' for what, page in (("types", "annotated"), ("files", "files")))
+    (FOLDER / "reference.md").write_text(f"# C++ and C reference\n\nThe public headers: {links}.\n", encoding="utf-8")
     print(f"{count} documents")
     return 0 if count else 1
 

@@ -14,7 +14,7 @@
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
 #   --hip        the HIP component, with clang-19: 5.5; an interpreter executes its kernels
-#   --quick      what a change of a few lines needs, a part of --host and in its build folder
+#   --quick      what a change of a few lines needs, a part of --host and in its build folder: 1.6; 0.3 with a full cache
 #   --no-setup   install nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +25,7 @@ for word in "$@"; do
     --quick | --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --quick, --host, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac

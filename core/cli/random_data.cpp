@@ -93,7 +93,8 @@ std::uint32_t encode(float value) {
 template <DType T>
 std::uint32_t wide(const Draws& draw, std::int64_t i) {
   constexpr int reach = Format<T>::exponent_bits == 8 ? 30 : 6;
-  const int exponent = static_cast<int>(draw(i, 2) % (2 * reach)) - reach;
+  constexpr int count = 2 * reach;
+  const int exponent = static_cast<int>(draw(i, 2) % count) - reach;
   return encode<T>(normal(draw, i) * float_of(static_cast<std::uint32_t>(127 + exponent) << 23));
 }
 

@@ -21,7 +21,7 @@ def imported(text, names, own):
             found = [name if name in names else node.module for name in found]
         else:
             continue
-        # A package imports its parts; who names a package wants what it gathers, and not the parts.
+        # A package imports its own parts: that is no circle for a part that names it.
         yield from (name for name in found if name in names and name != own and not own.startswith(name + "."))
 
 

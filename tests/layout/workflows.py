@@ -84,7 +84,7 @@ def parsed(folder):
 
 # What is wrong, and how it gets so.
 FAULTS = [
-    ("a stage that nobody runs", lambda w, f, c: w["tests.yml"]["jobs"]["stage"]["strategy"]["matrix"]["stage"].remove("asan")),
+    ("a stage that no workflow runs", lambda w, f, c: w["tests.yml"]["jobs"]["stage"]["strategy"]["matrix"]["stage"].remove("asan")),
     ("a stage that is none", lambda w, f, c: w["tests.yml"]["jobs"]["stage"]["strategy"]["matrix"]["stage"].append("rocm")),
     ("a job without an end", lambda w, f, c: w["tests.yml"]["jobs"]["cuda"].pop("timeout-minutes")),
     ("a token with all rights", lambda w, f, c: w["site.yml"].pop("permissions")),

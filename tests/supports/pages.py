@@ -10,7 +10,7 @@ PROGRAM is detgemm_supports of some build; the backends of that build are checke
 * A table of any document whose first two titles are "backend" and "computes" has in the row of the backend
   what it computes, and nothing else. --fix writes these cells too.
 * The backend's own description names what it computes, and nothing else.
-* So does the comment of its function in the public headers, with the reductions besides.
+* So does the comment of its function in the public headers, and the reductions.
 """
 import argparse
 import os
