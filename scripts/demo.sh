@@ -51,7 +51,7 @@ quietly() { # WHAT COMMAND...: what it prints is shown only if it fails
     exit 1
   fi
 }
-quietly "configuring build/$preset" cmake --preset $preset "${options[@]}"
+quietly "configuring build/$preset" configure $preset "${options[@]}"
 if [ -t 1 ]; then
   cmake --build --preset $preset --target detgemm_cli quickstart
 else

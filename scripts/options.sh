@@ -26,3 +26,13 @@ cuda_options=("${common_options[@]}" -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_CUDA_K
   -DDETGEMM_CUDA_PORTABLE_ARCHITECTURES=80 "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG")
 # The demo needs neither tests nor benchmarks, and test.sh asks for both, whatever a folder has.
 with_tests=(-DDETGEMM_BUILD_TESTS=ON -DDETGEMM_BUILD_BENCH=ON)
+
+# configure PRESET [OPTION]...: a folder that was configured without the compiler's cache goes on without it, since other
+# command lines would compile all of it again; setup.sh --host installs ccache, after the demo perhaps.
+configure() (
+  cache=build/$1/CMakeCache.txt
+  if [ -e "$cache" ] && ! grep -q '^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=.' "$cache"; then
+    unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
+  fi
+  exec cmake --preset "$@"
+)

@@ -87,7 +87,7 @@ test_preset() {
 }
 
 run_host() {
-  stage "host: configure" cmake --preset host "${host_options[@]}" "${with_tests[@]}" || return
+  stage "host: configure" configure host "${host_options[@]}" "${with_tests[@]}" || return
   stage "host: build" cmake --build --preset host || return
   test_preset host
 }
@@ -116,7 +116,7 @@ fi
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.
 run_asan() {
-  stage "host-asan: configure" cmake --preset host-asan "${common_options[@]}" "${with_tests[@]}" || return
+  stage "host-asan: configure" configure host-asan "${common_options[@]}" "${with_tests[@]}" || return
   stage "host-asan: build" cmake --build --preset host-asan --target \
     tests_unit tests_cluster tests_fuzz test_conformance test_conformance_engine detgemm_cli || return
   # The pages of digits are computed by the host stage; here that took a minute.
@@ -126,7 +126,7 @@ if asked asan; then run_asan || true; fi
 
 # What is shared between threads, under ThreadSanitizer.
 run_tsan() {
-  stage "host-tsan: configure" cmake --preset host-tsan "${common_options[@]}" "${with_tests[@]}" || return
+  stage "host-tsan: configure" configure host-tsan "${common_options[@]}" "${with_tests[@]}" || return
   stage "host-tsan: build" cmake --build --preset host-tsan --target test_concurrency test_cluster || return
   test_preset host-tsan -R '^(concurrency|cluster)$'
 }
@@ -135,7 +135,7 @@ if asked tsan; then run_tsan || true; fi
 # The CUDA component, where there is a compiler for it: it compiles, loads without a driver, and
 # what needs a device is skipped with a reason where there is none.
 run_cuda() {
-  stage "cuda-sm90: configure" cmake --preset cuda-sm90 "${cuda_options[@]}" "${with_tests[@]}" || return
+  stage "cuda-sm90: configure" configure cuda-sm90 "${cuda_options[@]}" "${with_tests[@]}" || return
   stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli tests_supports detgemm_cli detgemm_cluster_gpus || return
   test_preset cuda-sm90 -R '^(cuda|cli_info|supports)|^install\.(prepare|package)\.static$' || true
   local left=build/cuda-sm90/kernels_left_out.txt
@@ -154,7 +154,7 @@ fi
 # The HIP component, where there is a compiler for its kernels: they are read as text, and executed
 # with the whole backend around them by an interpreter, under the label "emulated".
 run_hip() {
-  stage "hip-gfx942: configure" cmake --preset hip-gfx942 "${common_options[@]}" "${with_tests[@]}" || return
+  stage "hip-gfx942: configure" configure hip-gfx942 "${common_options[@]}" "${with_tests[@]}" || return
   stage "hip-gfx942: build" cmake --build --preset hip-gfx942 --target \
     tests_hip tests_gcn tests_cli tests_supports detgemm_cli || return
   test_preset hip-gfx942 -R '^(hip|gcn|cli_info|supports)|^install\.(prepare|package)\.static$'

@@ -67,7 +67,7 @@ sed -i 's|^license = "Apache-2.0"$|&\nlicense-files = ["LICENSE", "notices/*"]|'
 make_wheel() {
   local tag=$1 from=$SECONDS each settings=()
   shift
-  for each in "$@" DETGEMM_ENABLE_HIP=OFF CMAKE_UNITY_BUILD=ON; do settings+=("-Ccmake.define.$each"); done
+  for each in "$@" DETGEMM_ENABLE_HIP=OFF CMAKE_UNITY_BUILD=ON "DETGEMM_COMMIT=$(git describe --always --tags)"; do settings+=("-Ccmake.define.$each"); done
   rm -rf "${work:?}/$tag"
   echo "wheels.sh: compiling $tag"
   (cd "$work/source" && CCACHE_BASEDIR=$PWD "$tools/pip" wheel . --verbose --no-deps --wheel-dir "$work/$tag" \

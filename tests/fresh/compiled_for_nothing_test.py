@@ -11,6 +11,7 @@ import unittest
 
 NINJA = sys.argv.pop(1)
 CHECK = pathlib.Path(__file__).with_name("compiled_for_nothing.py")
+OPTIONS = pathlib.Path(__file__).resolve().parents[2] / "scripts/options.sh"
 
 
 class Compiled(unittest.TestCase):
@@ -43,6 +44,27 @@ class Compiled(unittest.TestCase):
 
     def test_objects_of_a_unity_build_that_is_switched_off_are_named(self):
         self.assertEqual(self.wasted("a.o", "b_1.o", "b_2.o", option="one"), ["b.o"])
+
+    def launcher(self, cache):
+        """The compiler's cache that CMake is told of, where scripts have one and a build folder has this CMakeCache.txt."""
+        (self.folder / "build/host").mkdir(parents=True, exist_ok=True)
+        if cache is not None:
+            (self.folder / "build/host/CMakeCache.txt").write_text(cache)
+        tools = self.folder / ".deps/tools/bin"
+        tools.mkdir(parents=True, exist_ok=True)
+        (tools / "cmake").write_text('#!/bin/sh\necho "$* ${CMAKE_CXX_COMPILER_LAUNCHER-none}"\n')
+        (tools / "cmake").chmod(0o755)
+        script = f"export CMAKE_CXX_COMPILER_LAUNCHER=ccache; . {OPTIONS}; configure host -DX=1; echo $CMAKE_CXX_COMPILER_LAUNCHER"
+        done = subprocess.run(["bash", "-euc", script], cwd=self.folder, capture_output=True, text=True, check=True)
+        said, after = done.stdout.splitlines()
+        self.assertEqual(after, "ccache")  # for the next folder
+        return said.removeprefix("--preset host -DX=1 ")
+
+    def test_a_folder_keeps_the_launcher_that_it_was_configured_with(self):
+        self.assertEqual(self.launcher(None), "ccache")
+        self.assertEqual(self.launcher("CMAKE_CXX_COMPILER_LAUNCHER:STRING=ccache\n"), "ccache")
+        self.assertEqual(self.launcher("CMAKE_CXX_COMPILER:FILEPATH=/usr/bin/c++\n"), "none")
+        self.assertEqual(self.launcher("CMAKE_CXX_COMPILER_LAUNCHER:STRING=\n"), "none")
 
     def test_a_log_without_objects_is_refused(self):
         empty = self.folder / "empty.log"

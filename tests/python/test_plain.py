@@ -126,7 +126,8 @@ def test_the_libraries_need_nothing_of_cuda_and_python():
     for library in libraries:
         names, paths = needed(library)
         assert all(name.startswith(allowed) for name in names), (library, names)
-        assert all(path == "$ORIGIN" for path in paths), (library, paths)
+        # A wheel of a release has the OpenMP runtime in a folder of its own, where auditwheel puts it.
+        assert {part for path in paths for part in path.split(":")} <= {"$ORIGIN", "$ORIGIN/../../detgemm.libs"}, (library, paths)
         assert ("libtorch_cpu.so" in names) == (library.name == "detgemm_torch.so")
 
 
