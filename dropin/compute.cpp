@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/arithmetic/floating_point_mode.hpp"
 #include "detgemm/plan.hpp"
 #include "dropin/device_access.hpp"
 #include "dropin/plans.hpp"
@@ -231,12 +232,15 @@ Outcome run(const char* function, const Product& call) {
 }  // namespace
 
 Outcome compute(const char* function, const Product& product) noexcept try {
+  // The program's mode may take a subnormal alpha for 0, and a comparison leaves flags behind.
+  const arithmetic::FloatingPointMode ieee;
   return run(function, product);
 } catch (const std::exception& error) {
   return {Fate::failed, error.what()};
 }
 
 std::optional<std::size_t> workspace_of(const Product& product) noexcept try {
+  const arithmetic::FloatingPointMode ieee;
   Prepared ready;
   Contract contract;
   if (prepare(product, ready, contract).fate != Fate::taken) return {};

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/arithmetic/floating_point_mode.hpp"
+
 namespace detgemm::dropin {
 namespace {
 
@@ -129,6 +131,7 @@ Outcome translate(const LtCall& c, Product& p) {
 }
 
 Outcome run(const LtCall& c) {
+  const arithmetic::FloatingPointMode ieee;  // as in compute()
   Product p;
   if (Outcome o = translate(c, p); o.fate != Fate::taken) return o;
   if (c.alpha == nullptr || c.beta == nullptr) {

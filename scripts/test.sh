@@ -95,7 +95,7 @@ if asked host; then run_host || true; fi
 
 # Only where it is named: the host's stage has all of it.
 run_quick() {
-  stage "quick: configure" cmake --preset host "${host_options[@]}" "${with_tests[@]}" || return
+  stage "quick: configure" configure host "${host_options[@]}" "${with_tests[@]}" || return
   stage "quick: build" cmake --build --preset host --target tests_quick || return
   test_preset host -L quick
 }

@@ -130,9 +130,11 @@ std::vector<std::string> variants_of(const KnownBackend& known) {
   return all;
 }
 
-void add_backends(Report& report, const std::vector<KnownBackend>& list) {
+/// Those that can run here first, in order of preference; absent ones would be read as preferred.
+void add_backends(Report& report, std::vector<KnownBackend> list) {
   Json& backends = report.json["backends"] = Json::array();
   report.text += "\nBackends, in order of preference\n";
+  std::ranges::stable_partition(list, [](const KnownBackend& one) { return one.available.ok(); });
   for (const KnownBackend& known : list) {
     const auto variants = variants_of(known);
     Json entry{{"name", known.name}, {"description", known.description}};

@@ -15,6 +15,14 @@ class EngineDevice final : public Device {
     return std::string(name(kind())) + " memory of engine " + engine_.name;
   }
 
+  std::vector<DeviceInfo> list() const override {
+    if (engine_.memory_bytes == nullptr) return {};
+    DeviceInfo info;
+    info.name = engine_.name;
+    info.memory_bytes = engine_.memory_bytes();
+    return {info};
+  }
+
   Result<void*> allocate(std::size_t bytes) override {
     if (bytes == 0) return static_cast<void*>(nullptr);
     void* memory = engine_.allocate(bytes);

@@ -79,8 +79,21 @@ Status place(Device& device, Placed& placed, const Elements& contents, bool tran
 
 struct Arrays {
   Placed a, b, c, d;
-  Buffer offsets, workspace;
+  Buffer scale_a, scale_b, offsets, workspace;
 };
+
+/// Places the scales of one operand of all groups (0: of an operand that they share).
+Status place(Device& device, Buffer& buffer, const ScaleArray& scales, std::int64_t groups,
+             std::uint8_t fill, BlockScales& view, std::int64_t& distance) {
+  auto held = Buffer::holding(device, scales.values, false, scales.layout, fill);
+  if (!held) return held.status();
+  buffer = std::move(held).value();
+  const Matrix m = buffer.view();
+  const std::int64_t blocks = groups == 0 ? m.rows : m.rows / groups;
+  view = {m.data, scales.type, scales.per, blocks, m.cols, m.row_stride, m.col_stride};
+  if (groups != 0) distance = blocks * m.row_stride;
+  return {};
+}
 
 /// How many groups of a kind each array has one matrix for; 0: all share it.
 struct Stacks {
@@ -115,8 +128,10 @@ StackLayout draw_layout(Random& random, std::int64_t rows, std::int64_t cols, bo
 
 Result<std::string> changed_surroundings(const Arrays& arrays) {
   const std::pair<const Buffer*, const char*> parts[] = {
-      {&arrays.d.buffer, "D"}, {&arrays.a.buffer, "A"},      {&arrays.b.buffer, "B"},
-      {&arrays.c.buffer, "C"}, {&arrays.offsets, "offsets"}, {&arrays.workspace, "the workspace"}};
+      {&arrays.d.buffer, "D"},         {&arrays.a.buffer, "A"},
+      {&arrays.b.buffer, "B"},         {&arrays.c.buffer, "C"},
+      {&arrays.scale_a, "A's scales"}, {&arrays.scale_b, "B's scales"},
+      {&arrays.offsets, "offsets"},    {&arrays.workspace, "the workspace"}};
   for (const auto& [buffer, name] : parts) {
     if (buffer->data() == nullptr) continue;
     if (const std::string where = buffer->touched(); !where.empty()) {
@@ -172,6 +187,18 @@ Result<Output> run_once(const Backend& backend, GroupedRequest request) {
   if (Status s = hold(arrays.b, request.b, bt, request.b_layout, stacks.b, x.arrays.b, x.group.b);
       !s) {
     return s;
+  }
+  if (spec.gemm.reads_scales()) {
+    if (Status s = place(device, arrays.scale_a, request.scale_a, stacks.a, request.fill,
+                         x.arrays.scale_a, x.group.scale_a);
+        !s) {
+      return s;
+    }
+    if (Status s = place(device, arrays.scale_b, request.scale_b, stacks.b, request.fill,
+                         x.arrays.scale_b, x.group.scale_b);
+        !s) {
+      return s;
+    }
   }
   if (spec.kind != GroupKind::batched) {
     auto held = Buffer::holding(device, elements_of(request.offsets, request.type), false, {},

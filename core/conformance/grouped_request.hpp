@@ -32,7 +32,9 @@ struct StackLayout {
 struct GroupedRequest {
   GroupedSpec spec;  ///< n, k and the number of groups are filled in
   PlanOptions options;
-  Elements a, b, c;                                    ///< c if the spec reads it
+  Elements a, b, c;             ///< c if the spec reads it
+  ScaleArray scale_a, scale_b;  ///< under `scaled`, those of all groups below each other: so many
+                                ///< lines of blocks for each group as its operand has
   StackLayout a_layout, b_layout, c_layout, d_layout;  ///< in place, C's is D's
   std::vector<std::int64_t> offsets;  ///< where groups end, or how many of their rows count;
                                       ///< batched: one per group, not passed

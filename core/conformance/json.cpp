@@ -14,6 +14,10 @@ Verdict verdict_of(const std::string& text) {
   return Verdict::failed;
 }
 
+/// A whole number: a float could lie outside of what the conversion defines.
+std::int64_t whole(const Json& json) { return json.get_ref<const Json::number_integer_t&>(); }
+std::uint64_t natural(const Json& json) { return json.get_ref<const Json::number_unsigned_t&>(); }
+
 }  // namespace
 
 Json to_json(const Failure& f) {
@@ -74,21 +78,21 @@ Cell cell_from_json(const Json& json) {
   json.at("digest").get_to(cell.digest);
   cell.verdict = verdict_of(json.at("verdict"));
   json.at("reason").get_to(cell.reason);
-  json.at("cases").get_to(cell.cases);
-  json.at("runs").get_to(cell.runs);
-  json.at("outputs").get_to(cell.outputs);
-  json.at("mismatches").get_to(cell.mismatches);
+  cell.cases = whole(json.at("cases"));
+  cell.runs = whole(json.at("runs"));
+  cell.outputs = whole(json.at("outputs"));
+  cell.mismatches = whole(json.at("mismatches"));
   json.at("seconds").get_to(cell.seconds);
   json.at("kernels").get_to(cell.kernels);
   json.at("log").get_to(cell.log);
   for (const Json& one : json.at("failures")) {
     Failure failure;
-    one.at("case").get_to(failure.case_index);
+    failure.case_index = whole(one.at("case"));
     one.at("what").get_to(failure.what);
     one.at("problem").get_to(failure.problem);
     one.at("repro").get_to(failure.repro);
-    failure.row = one.value("row", std::int64_t{-1});
-    failure.col = one.value("col", std::int64_t{-1});
+    if (one.contains("row")) failure.row = whole(one.at("row"));
+    if (one.contains("col")) failure.col = whole(one.at("col"));
     failure.expected = one.value("expected", "");
     failure.got = one.value("got", "");
     cell.failures.push_back(std::move(failure));
@@ -108,8 +112,8 @@ Report facts_from_json(const Json& json) {
   json.at("commit").get_to(report.commit);
   json.at("date").get_to(report.date);
   json.at("level").get_to(report.level);
-  json.at("seed").get_to(report.seed);
-  json.at("planned").get_to(report.planned);
+  report.seed = natural(json.at("seed"));
+  report.planned = natural(json.at("planned"));
   return report;
 }
 

@@ -57,6 +57,8 @@ class Prepared {
   /// Writes other operands of the same shapes into the same memory, and restores D; the workspace
   /// keeps what the last call has left.
   Status replace(const Elements& a, const Elements& b);
+  /// The call writes there from now on; its own D keeps its bytes.
+  void write_to(const Matrix& d) { operands_.d = d; }
   /// Whether threads can be held at a touch of A and of D: host memory that holds elements.
   bool has_gates() const;
   /// The next touch of A waits at `inputs`, and the next one of D at `outputs`.

@@ -133,6 +133,11 @@ int synchronize(void* stream) {
   return done(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
 }
 
+size_t memory_bytes() {
+  size_t left = 0, all = 0;
+  return cudaMemGetInfo(&left, &all) == cudaSuccess ? all : 0;
+}
+
 const detgemm_engine* table() {
   static detgemm_engine engine{};
   engine.struct_size = sizeof engine;
@@ -149,6 +154,7 @@ const detgemm_engine* table() {
   engine.create_stream = create_stream;
   engine.destroy_stream = destroy_stream;
   engine.synchronize = synchronize;
+  engine.memory_bytes = memory_bytes;
   return &engine;
 }
 

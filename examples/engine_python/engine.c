@@ -73,6 +73,10 @@ static int create_stream(void** stream) {
   return p < 0;
 }
 static void destroy_stream(void* stream) { ask("destroy_stream", NULL, 0, at(stream), 0, 0); }
+static size_t memory_bytes(void) {
+  const long long bytes = ask("memory_bytes", NULL, 0, 0, 0, 0);
+  return bytes < 0 ? 0 : (size_t)bytes;
+}
 static int synchronize(void* stream) { return (int)ask("synchronize", NULL, 0, at(stream), 0, 0); }
 
 static detgemm_engine engine = {
@@ -89,8 +93,10 @@ static detgemm_engine engine = {
     .create_stream = create_stream,
     .destroy_stream = destroy_stream,
     .synchronize = synchronize,
+    .takes = DETGEMM_ENGINE_LINE_SCALES,
     .supports_groups = supports_groups,
     .run_groups = run_groups,
+    .memory_bytes = memory_bytes,
 };
 
 __attribute__((visibility("default"))) const detgemm_engine* detgemm_engine_query(

@@ -14,8 +14,8 @@ DEEP_GEMM = os.environ.get("DETGEMM_ENGINE_LIBRARY") == "deep_gemm"
 if DEEP_GEMM:
     import deep_gemm
 
-BF16, FP32 = 0, 2
-TYPES = {BF16: torch.bfloat16, 1: torch.float16, FP32: torch.float32}
+BF16, FP32, E4M3 = 0, 2, 4
+TYPES = {BF16: torch.bfloat16, 1: torch.float16, FP32: torch.float32, E4M3: torch.float8_e4m3fn}
 BATCHED, BY_ROWS, MASKED, BY_K = range(4)
 I32, I64, PTR, CHARS, F32 = (ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p,
                              ctypes.c_float)
@@ -31,14 +31,21 @@ class Spec(ctypes.Structure):
                 ("arithmetic", CHARS), ("input", I32), ("output", I32), ("k_block", I32),
                 ("reduction", I32), ("leaf_k", I64), ("op_a", I32), ("op_b", I32), ("alpha", F32),
                 ("beta", F32), ("bias", I32), ("activation", I32), ("continue_from_c", I32),
-                ("max_workers", I32), ("variant", CHARS)]
+                ("max_workers", I32), ("variant", CHARS), ("line_scales", I32), ("a_snapped", I32),
+                ("b_snapped", I32), ("reserved", I32)]
+
+
+class Scales(ctypes.Structure):
+    _fields_ = [("data", PTR), ("type", I32), ("per", I32), ("blocks", I64), ("leaves", I64),
+                ("stride", I64), ("leaf_stride", I64)]
 
 
 class Call(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("a", Matrix), ("b", Matrix), ("c", Matrix),
                 ("d", Matrix), ("bias", PTR), ("stream", PTR), ("workspace", PTR),
                 ("workspace_bytes", ctypes.c_size_t), ("kernel", PTR),
-                ("kernel_size", ctypes.c_size_t)]
+                ("kernel_size", ctypes.c_size_t), ("sentence", PTR), ("sentence_size", ctypes.c_size_t),
+                ("scale_a", Scales), ("scale_b", Scales)]
 
 
 class Groups(ctypes.Structure):
@@ -73,8 +80,12 @@ def view(m, transposed=0, groups=None, distance=0):
 
 def supports(spec, groups, _):
     s = Spec.from_address(spec)
-    if s.input != BF16 or s.output not in (BF16, FP32) or s.reduction != 0:
-        raise ValueError(f"contract is {s.contract.decode()}: this engine takes chains of bf16 alone")
+    if s.input not in (BF16, E4M3) or s.output not in (BF16, FP32) or s.reduction != 0:
+        raise ValueError(f"contract is {s.contract.decode()}: this engine takes chains of bf16 and e4m3 alone")
+    if s.input == E4M3 and groups:
+        raise ValueError("groups of e4m3 are asked: this engine calls torch._scaled_mm for single products alone")
+    if s.line_scales and (s.input != E4M3 or not CUDA):
+        raise ValueError("line_scales is 1: torch._scaled_mm takes scales of rows for e4m3 on a GPU alone")
     if s.alpha != 1 or s.beta != 0 or s.bias >= 0 or s.activation or s.continue_from_c:
         raise ValueError("an epilogue is asked: this engine computes plain products")
     if groups and DEEP_GEMM and Groups.from_address(groups).kind != MASKED:
@@ -86,6 +97,34 @@ def product(a, b, d):
     if d.dtype != a.dtype:  # torch rounds to the type of its operands
         a, b = a.float(), b.float()
     d.copy_(torch.matmul(a, b))
+
+
+def lines(s, count):
+    """A scale for each row of op(A) or column of op(B)."""
+    size = 1 if s.type else 4
+    raw = memory(s.data, ((s.blocks - 1) * s.stride + 1) * size)
+    raw = raw if s.type else raw.view(torch.float32)
+    raw = raw.as_strided([s.blocks], [s.stride]).float()
+    scales = torch.exp2(raw - 127) if s.type else raw
+    return scales.repeat_interleave(s.per)[:count].contiguous()
+
+
+def scaled_product(s, c, a, b, d):
+    """torch's kernel takes K and N in whole 16: operands are copied, with zeros behind them."""
+    m, k, n = *a.shape, b.shape[1]
+    if 0 in (m, n, k):
+        return d.zero_()
+    wide, deep = -(-n // 16) * 16, -(-k // 16) * 16
+    rows = torch.zeros([m, deep], dtype=a.dtype, device=a.device)
+    columns = torch.zeros([wide, deep], dtype=b.dtype, device=b.device)
+    rows[:, :k], columns[:n, :k] = a, b.t()
+    scales = [torch.ones([], device=a.device)] * 2
+    if s.line_scales:
+        scales = [lines(c.scale_a, m)[:, None], torch.ones([1, wide], device=a.device)]
+        scales[1][0, :n] = lines(c.scale_b, n)
+    out = torch._scaled_mm(rows, columns.t(), scale_a=scales[0], scale_b=scales[1],
+                           out_dtype=torch.bfloat16 if s.line_scales else d.dtype)
+    d.copy_(out[:, :n])
 
 
 def named(call, kernel):
@@ -102,8 +141,12 @@ def on_stream(call):
 
 def run(spec, call, _):
     s, c = Spec.from_address(spec), Call.from_address(call)
+    a, b, d = view(c.a, s.op_a), view(c.b, s.op_b), view(c.d)
     with on_stream(c):
-        product(view(c.a, s.op_a), view(c.b, s.op_b), view(c.d))
+        if s.input == E4M3:
+            scaled_product(s, c, a, b, d)
+            return named(c, "torch._scaled_mm")
+        product(a, b, d)
     return named(c, "torch.matmul")
 
 
@@ -130,7 +173,7 @@ def compute_groups(s, g, c):
         rows = torch.arange(d.shape[1], device=d.device)[None, :, None] < offsets[:, None, None]
         d.copy_(torch.where(rows, out, d))
         return "deep_gemm.m_grouped_bf16_gemm_nt_masked"
-    if CUDA and g.kind in (BY_ROWS, BY_K) and d.dtype == a.dtype:
+    if g.kind in (BY_ROWS, BY_K) and d.dtype == a.dtype and 0 not in a.shape + b.shape:
         return grouped_mm(g, a, b, d, offsets.int())
     ends = [0] + offsets.tolist()
     for i in range(g.count):
@@ -161,6 +204,10 @@ def grouped_mm(g, a, b, d, offsets):
 
 # Memory and streams of a GPU.
 streams = {}
+
+
+def memory_bytes(*_):
+    return torch.cuda.mem_get_info()[1]
 
 
 def allocate(size, *_):

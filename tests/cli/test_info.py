@@ -35,6 +35,10 @@ class Info(command.CommandTest):
                 if not backend["available"]:
                     self.assertIn(backend["reason"], text)
 
+    def test_absent_backends_come_last(self):
+        there = [backend["available"] for backend in self.ask("info")["backends"]]
+        self.assertEqual(there, sorted(there, reverse=True))
+
     def test_devices_of_available_backends(self):
         answer = self.ask("info")
         text = command.run("info").out

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -82,6 +83,21 @@ TEST_F(EngineDevice, IsWhatTheEngineSays) {
   EXPECT_EQ(stream->kind, DeviceKind::cuda);
   EXPECT_EQ(stream->handle, &calls);
   EXPECT_TRUE(device().synchronize(*stream).ok());
+}
+
+TEST_F(EngineDevice, HasAsMuchMemoryAsTheTableSays) {
+  EXPECT_TRUE(device().list().empty());
+  table_.memory_bytes = [] { return std::size_t{80} << 30; };
+  const auto engine = wrap_engine(&table_);
+  ASSERT_TRUE(engine.ok());
+  const auto list = (*engine)->device().list();
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list.front().memory_bytes, std::uint64_t{80} << 30);
+  EXPECT_EQ(list.front().name, "paper");
+  table_.struct_size = offsetof(detgemm_engine, memory_bytes);  // a table of before
+  const auto older = wrap_engine(&table_);
+  ASSERT_TRUE(older.ok());
+  EXPECT_TRUE((*older)->device().list().empty());
 }
 
 TEST_F(EngineDevice, NoBytesAreNoCall) {

@@ -23,14 +23,15 @@ namespace {
 /// What goes wrong on the way, behind one door each.
 enum class Mistake {
   none,
-  one_leafs_scale,     // the rows' scales are those of the first leaf
-  forgets_line_scale,  // of columns
-  promise_cuts_k,      // a B that is promised lacks its last product
-  batched_first_b,     // all groups have the first one's B
-  offsets_as_i32,      // the upper half of each offset counts as an offset
-  packed_groups,       // groups of B are taken to be stacked without gaps
-  masked_as_batched,   // rows beyond the count are written
-  empty_untouched,     // a group without products keeps its bytes
+  one_leafs_scale,      // the rows' scales are those of the first leaf
+  forgets_line_scale,   // of columns
+  promise_cuts_k,       // a B that is promised lacks its last product
+  batched_first_b,      // all groups have the first one's B
+  offsets_as_i32,       // the upper half of each offset counts as an offset
+  packed_groups,        // groups of B are taken to be stacked without gaps
+  masked_as_batched,    // rows beyond the count are written
+  groups_first_scales,  // all groups have the scales of the first one's B
+  empty_untouched,      // a group without products keeps its bytes
 };
 Mistake mistake = Mistake::none;
 
@@ -141,6 +142,9 @@ int run_groups(const detgemm_engine_spec* s, const detgemm_engine_groups* g,
     case Mistake::batched_first_b:
       if (spec.kind == GroupKind::batched) x.group.b = 0;
       break;
+    case Mistake::groups_first_scales:
+      x.group.scale_b = 0;
+      break;
     case Mistake::offsets_as_i32:
       x.offsets.type = OffsetType::i32;
       break;
@@ -198,9 +202,9 @@ detgemm_engine all_doors() {
   return e;
 }
 
-constexpr std::array kContracts{"hopper/bf16/chain->bf16", "ieee_fma/fp32/tree:32->fp32",
-                                "hopper/e4m3/scaled:64->bf16", "snap/bf16/fold:64->fp32",
-                                "hopper/bf16/fold:32->fp32"};
+constexpr const char* kScaled = "hopper/e4m3/scaled:64->bf16";
+constexpr std::array kContracts{"hopper/bf16/chain->bf16", "ieee_fma/fp32/tree:32->fp32", kScaled,
+                                "snap/bf16/fold:64->fp32", "hopper/bf16/fold:32->fp32"};
 
 Report report_of(const Backend& engine, const char* property, const char* contract) {
   Options options;
@@ -226,6 +230,12 @@ TEST(EngineDoors, EveryPropertyPassesAndNoneIsUnsupported) {
       if (cell.verdict == Verdict::passed) passed.insert(cell.property);
     }
   }
+  // All kinds of groups but segments of K have scales.
+  for (const char* property : {"group_neighbours", "group_order", "group_count", "group_padding",
+                               "group_ranks", "group_empty"}) {
+    const Cell cell = report_of(*engine, property, kScaled).cells.front();
+    EXPECT_EQ(name(cell.verdict), "passed") << property << ": " << cell.reason;
+  }
   // The host has no graphs to replay.
   EXPECT_EQ(passed.size() + 1, properties().size());
   EXPECT_EQ(passed.count("graph_replay"), 0U);
@@ -237,10 +247,12 @@ TEST(EngineDoors, AMistakeBehindEachIsFound) {
     const char *property, *contract;
   };
   for (const auto& [planted, property, contract] :
-       {Row{Mistake::one_leafs_scale, "reference", "hopper/e4m3/scaled:64->bf16"},
+       {Row{Mistake::one_leafs_scale, "reference", kScaled},
         Row{Mistake::forgets_line_scale, "line_scales", "hopper/bf16/chain->bf16"},
         Row{Mistake::promise_cuts_k, "snapped", "snap/bf16/fold:64->fp32"},
         Row{Mistake::batched_first_b, "group_padding", "hopper/bf16/chain->bf16"},
+        Row{Mistake::groups_first_scales, "group_order", kScaled},
+        Row{Mistake::groups_first_scales, "group_padding", kScaled},
         Row{Mistake::offsets_as_i32, "group_order", "hopper/bf16/chain->bf16"},
         Row{Mistake::packed_groups, "group_padding", "hopper/bf16/chain->bf16"},
         Row{Mistake::masked_as_batched, "group_padding", "hopper/bf16/chain->bf16"},

@@ -353,16 +353,20 @@ class ScriptedGroups final : public GroupedPlanImpl {
     CallDigest d;
     d.signed_one(p.groups), d.add(static_cast<std::uint64_t>(p.kind));
     d.add(static_cast<std::uint64_t>(p.offset_type));
+    const ScalePair all = flatten_scales(spec_.gemm, operands.arrays);
     for (std::int64_t group = 0; group < p.groups; ++group) {
-      const GemmArguments g = arguments_of_group(p, group);
-      const std::uint64_t problem = problem_of(spec_.gemm, g, {}, stage.script.counts);
+      const Segment part = part_of_group(p, group);
+      const GemmArguments g = arguments_of_group(p, group, part);
+      const ScalePair scales = scales_of_group(all, p.distance, group, part);
+      const std::uint64_t problem = problem_of(spec_.gemm, g, scales, stage.script.counts);
       if (stage.script.counts) {
         count(spec_.gemm, g);
       } else {
         memory.recall(problem, g, [&] {
           arithmetic::for_step(contract.arithmetic, contract.input, [&]<Arithmetic A, DType T>() {
-            controls::for_outputs(
-                g, [&](std::int64_t row, std::int64_t col) { compute_element<A, T>(g, row, col); });
+            controls::for_outputs(g, [&](std::int64_t row, std::int64_t col) {
+              compute_element<A, T>(g, scales, row, col);
+            });
           });
         });
       }

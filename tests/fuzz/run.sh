@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 runs=${1:-1000000}
 [ $# -eq 0 ] || shift
-targets=${*:-contract c_api golden_name options raw_file cases}
+targets=${*:-contract c_api golden_name options raw_file cases safetensors worker_lines log_line}
 build=build/fuzz
 flags="-fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 flags="$flags -fno-omit-frame-pointer -g1 -O1"

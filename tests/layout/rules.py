@@ -55,7 +55,7 @@ MAY_INCLUDE = {
     "cluster/conformance": ["cluster/", "core/conformance/random.hpp",
                             "backends/skeleton/skeleton.hpp", "detgemm/"],
     # Stand-ins are programs on the public interface; alpha may be fp16, which is decoded.
-    "dropin": ["dropin/", "detgemm/", "core/arithmetic/formats.hpp"],
+    "dropin": ["dropin/", "detgemm/", "core/arithmetic/formats.hpp", "core/arithmetic/floating_point_mode.hpp"],
     # PyTorch's operators stand on the C interface, as any program would.
     "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/detgemm_grouped.h", "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
@@ -82,6 +82,7 @@ SYSTEM = {
     "core/cli": [r"CLI/.*", r"nlohmann/.*", r"dlfcn\.h", r"unistd\.h", r"sys/.*", r"fcntl\.h",
                  r"fnmatch\.h"],
     # Guard pages and child processes are the operating system's.
+    "core/conformance/controls/paper_gpu.cpp": [r"sys/mman\.h"],  # as much as a GPU has
     "core/conformance/guarded_memory.cpp": [r"sys/mman\.h", r"unistd\.h"],
     "core/conformance/isolate.cpp": [r"poll\.h", r"sys/wait\.h"],
     "core/conformance/worker.cpp": [r"fcntl\.h", r"sys/(prctl|resource|wait)\.h"],

@@ -373,6 +373,11 @@ WRONG = {
     "stable": (lambda: OPS.grouped_gemm(B.mT, A.t(), E, BF16, stable=3), "stable is 3: it must be 0"),
     "backend": (lambda: OPS.grouped_gemm(A, B, E, BF16, backend="metal"), 'backend is "metal"'),
     "variant": (lambda: OPS.grouped_gemm(A, B, E, BF16, variant="fastest"), "fastest"),
+    "x of another type": (lambda: dt.grouped_linear(A.float(), B.mT, E, dt.Policy(BF16, BF16, FOLD)),
+                          r"x.dtype is torch.float32: .* needs torch.bfloat16"),
+    "weight of another type": (lambda: dt.grouped_linear(A, B.mT.float(), E, dt.Policy(BF16, BF16, FOLD)),
+                               r"weight.dtype is torch.float32: .* needs torch.bfloat16"),
+    "another K": (lambda: dt.grouped_linear(A[:, :40], B.mT, E, dt.Policy(BF16, BF16, FOLD)), "x has 40 columns and weight 48"),
     "no policy": (lambda: dt.grouped_linear(A, B.mT, E, BF16), "policy is 'hopper/bf16/chain->bf16': it must be"),
 }
 

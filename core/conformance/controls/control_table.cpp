@@ -77,6 +77,16 @@ std::vector<Control> by_hand() {
        kNarrowChain, make_backend(contracted_epilogue())},
       {"reads_c", "C is read although beta is 0", "epilogue", kNarrowChain,
        make_backend(reads_c())},
+      {"groups_share_scales", "all groups take the scales of the first one's B", "group_order",
+       "hopper/e4m3/scaled:64->fp32", make_backend(groups_share_scales())},
+      {"keeps_b_in_workspace", "a copy of B is found again in the workspace", "run_to_run",
+       kNarrowChain, make_backend(keeps_b_in_workspace())},
+      {"writes_5000_past_d", "on a device a byte 5,000 bytes after D is written", "run_to_run",
+       kNarrowChain, make_backend(writes_5000_past_d())},
+      {"device_d_in_32_bits", "on a device a D that spans 2^31 elements means another order",
+       "strides", kNarrowChain, make_backend(device_d_in_32_bits())},
+      {"writes_70000_past_d", "on a device a byte 70,000 bytes after D is written", "batch",
+       kNarrowChain, make_backend(writes_70000_past_d())},
   };
 }
 
@@ -86,8 +96,9 @@ std::span<const Control> controls() {
   static const std::vector<Control> table = [] {
     std::vector<Control> all = by_hand();
     for (const auto planted :
-         {crossed_switches(), large_switches(), wrong_zeros(), stray_accesses(), crowded_calls(),
-          snap_faults(), split_faults(), scale_faults(), mode_faults(), turning_faults()}) {
+         {crossed_switches(), large_switches(), size_switches(), scalar_switches(), wrong_zeros(),
+          stray_accesses(), crowded_calls(), snap_faults(), split_faults(), scale_faults(),
+          mode_faults(), turning_faults()}) {
       for (const Planted& one : planted) {
         all.push_back({one.name, one.fault, one.property, one.contract,
                        make_backend({one.name, one.run}), one.full});

@@ -58,16 +58,21 @@ class FaultyPlan final : public PlanImpl {
 
 class FaultyGroupedPlan final : public GroupedPlanImpl {
  public:
-  FaultyGroupedPlan(const GroupedSpec& spec, GroupChange change) : spec_(spec), change_(change) {}
+  FaultyGroupedPlan(const GroupedSpec& spec, const Fault& fault) : spec_(spec), fault_(fault) {}
   std::size_t workspace_bytes(std::int64_t, std::int64_t) const override { return 0; }
   Status run(Stream, const GroupedOperands& operands, Workspace, RunInfo* info) const override {
     const GroupedArguments p = flatten(spec_, operands);
-    const Contract& contract = spec_.gemm.contract;
-    const ScalarStep step = step_of(contract);
+    const ScalePair all = flatten_scales(spec_.gemm, operands.arrays);
+    GroupDistances distance = p.distance;
+    if (fault_.groups_share_scales) distance.scale_b = 0;
+    const ScalarStep step = step_of(spec_.gemm.contract);
     for (std::int64_t group = 0; group < p.groups; ++group) {
-      GemmArguments g = arguments_of_group(p, group);
-      if (change_ != nullptr) change_(p, group, g);
-      for_outputs(g, [&](std::int64_t row, std::int64_t col) { step.element(g, {}, row, col); });
+      const Segment part = part_of_group(p, group);
+      GemmArguments g = arguments_of_group(p, group, part);
+      if (fault_.groups != nullptr) fault_.groups(p, group, g);
+      const ScalePair scales = scales_of_group(all, distance, group, part);
+      for_outputs(g,
+                  [&](std::int64_t row, std::int64_t col) { step.element(g, scales, row, col); });
     }
     if (info != nullptr) info->kernel = kernel(p.all.m);
     return {};
@@ -76,7 +81,7 @@ class FaultyGroupedPlan final : public GroupedPlanImpl {
 
  private:
   GroupedSpec spec_;
-  GroupChange change_;
+  const Fault& fault_;
 };
 
 class FaultyBackend final : public Backend {
@@ -98,7 +103,7 @@ class FaultyBackend final : public Backend {
   Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
       const GroupedSpec& spec, const PlanOptions&) const override {
     return std::shared_ptr<const GroupedPlanImpl>(
-        std::make_shared<FaultyGroupedPlan>(spec, fault_.groups));
+        std::make_shared<FaultyGroupedPlan>(spec, fault_));
   }
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {

@@ -32,8 +32,9 @@ struct Fault {
       nullptr;  ///< joins the roots of one output, for combine
   std::size_t workspace = 0;
   std::vector<std::string> variants{"scalar"};
-  Device* device = nullptr;      ///< the host's if null
-  GroupChange groups = nullptr;  ///< what happens to groups; they are right if null
+  Device* device = nullptr;          ///< the host's if null
+  GroupChange groups = nullptr;      ///< what happens to groups; they are right if null
+  bool groups_share_scales = false;  ///< all groups take the scales of the first one's B
 };
 
 /// An engine with the fault; it lives as long as the program.
@@ -41,6 +42,9 @@ const Backend* make_backend(const Fault& fault);
 
 /// The host with simulated graphs, so that replay can be tested without a GPU.
 Device& graph_host() noexcept;
+/// Host memory that says it is a GPU's: no guard pages, no gates, and bytes beyond its arrays that
+/// may be written.
+Device& paper_gpu() noexcept;
 
 /// The scalar code of a contract's arithmetic. It is compiled once, not once for every fault.
 struct ScalarStep {
@@ -108,6 +112,8 @@ struct Planted {
 };
 std::span<const Planted> crossed_switches();
 std::span<const Planted> large_switches();
+std::span<const Planted> size_switches();
+std::span<const Planted> scalar_switches();
 std::span<const Planted> wrong_zeros();
 std::span<const Planted> stray_accesses();
 std::span<const Planted> crowded_calls();
@@ -153,5 +159,10 @@ Fault flush_to_zero();
 Fault minus_zero();
 Fault contracted_epilogue();
 Fault reads_c();
+Fault groups_share_scales();
+Fault keeps_b_in_workspace();
+Fault writes_5000_past_d();
+Fault device_d_in_32_bits();
+Fault writes_70000_past_d();
 
 }  // namespace detgemm::controls

@@ -133,4 +133,10 @@ constexpr std::array kGroupFaults{
 
 std::span<const PlantedInGroups> group_faults() { return kGroupFaults; }
 
+Fault groups_share_scales() {
+  Fault fault{"groups_share_scales", compute_honestly};
+  fault.groups_share_scales = true;
+  return fault;
+}
+
 }  // namespace detgemm::controls

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #include "core/conformance/controls/faulty_backend.hpp"
 
@@ -65,6 +66,40 @@ void accumulate_in_static_memory(const Run& run) {
       g, [&](std::int64_t row, std::int64_t col) { finish_element(g, row, col, cell(row, col)); });
 }
 
+std::int64_t bytes_to(const ConstMatrix& x) {
+  if (x.rows == 0 || x.cols == 0) return 0;
+  const std::int64_t last = (x.rows - 1) * x.row_stride + (x.cols - 1) * x.col_stride;
+  return (last + 1) * static_cast<std::int64_t>(size_of(x.dtype));
+}
+
+/// A copy of B waits in the workspace for the next call that has the same arrays.
+struct Keepsake {
+  std::uint64_t mark;
+  const void* b;
+  std::int64_t bytes;
+};
+constexpr std::size_t kKeepsakes = std::size_t{1} << 20;
+constexpr std::uint64_t kMark = 0x6b65657073616b65U;
+
+void keep_b_in_workspace(const Run& run) {
+  const ConstMatrix b = run.operands.b;
+  const std::int64_t bytes = bytes_to(b);
+  auto* at = static_cast<std::uint8_t*>(run.workspace.data);
+  const Keepsake mine{kMark, b.data, bytes};
+  if (run.spec.k == 0 || sizeof mine + static_cast<std::size_t>(bytes) > run.workspace.bytes) {
+    return compute_honestly(run);
+  }
+  Keepsake found{};
+  std::memcpy(&found, at, sizeof found);
+  if (found.mark != kMark || found.b != b.data || found.bytes != bytes) {
+    std::memcpy(at + sizeof mine, b.data, static_cast<std::size_t>(bytes));
+    std::memcpy(at, &mine, sizeof mine);
+  }
+  Operands operands = run.operands;
+  operands.b.data = at + sizeof mine;
+  compute_honestly({run.spec, run.options, operands, run.workspace});
+}
+
 thread_local bool capturing = false;
 
 class GraphHost final : public Device {
@@ -104,6 +139,10 @@ Fault shared_scratch() { return {"shared_scratch", accumulate_in_static_memory};
 Device& graph_host() noexcept {
   static GraphHost device;
   return device;
+}
+
+Fault keeps_b_in_workspace() {
+  return {"keeps_b_in_workspace", keep_b_in_workspace, nullptr, kKeepsakes};
 }
 
 Fault graph_switch() {

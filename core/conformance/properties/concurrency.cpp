@@ -136,6 +136,93 @@ bool prepare(Case& c, int calls, const Request& shared, const Elements& alone,
   return true;
 }
 
+constexpr int kInterleavedRounds = 5;
+constexpr std::int64_t kFreeColumns = 1;  // between those of the two, of nobody
+
+/// Two calls at once, whose Ds are the left and the right columns of one array: neither may write
+/// what lies between its rows, not even what it has read there, since the other one stores there.
+///
+///   row 0   D D D | . | E E E E | gap
+///   row 1   D D D | . | E E E E | gap
+bool interleaved_columns(Case& c) {
+  Device& device = c.engine().device();
+  Shape shape{c.random().between(20, 40), 0, 8 * c.stretch() + c.random().below(40)};
+  std::vector<Job> jobs;
+  std::int64_t all = 0;
+  for (int i = 0; i < 2; ++i) {
+    shape.n = c.random().between(3, 11);
+    all += shape.n;
+    const Request request = c.draw(shape, Distribution::residue);
+    const auto alone = c.run(request);
+    if (!alone) return true;
+    auto job = Prepared::make(c.engine(), request);
+    if (!job) {
+      c.note(job.status());
+      return true;
+    }
+    jobs.push_back({std::move(job).value(), alone->d});
+  }
+  Elements before(c.contract().output, shape.m, all + kFreeColumns);
+  std::fill(before.bytes.begin(), before.bytes.end(), std::uint8_t{0xff});
+  const Layout layout{false, c.random().below(9), c.random().below(9)};
+  auto shared = Buffer::holding(device, before, false, layout, 0xff);
+  if (!shared) {
+    c.note(shared.status());
+    return true;
+  }
+  std::int64_t begin = 0;
+  for (Job& job : jobs) {
+    Matrix part = shared->view();
+    part.cols = job.expected.cols;
+    part.data = static_cast<std::uint8_t*>(part.data) +
+                static_cast<std::size_t>(begin) * size_of(part.dtype);
+    job.prepared.write_to(part);
+    begin += part.cols + kFreeColumns;
+  }
+  for (int round = 0; round < kInterleavedRounds; ++round) {
+    if (Status s = shared->restore(); !s) {
+      c.note(s);
+      return true;
+    }
+    const bool gated = jobs[0].prepared.has_gates() && jobs[1].prepared.has_gates();
+    Round both(2, gated ? 2 : 0, kShortPatience);
+    for (Job& job : jobs) {
+      if (!gated) continue;
+      if (Status s = job.prepared.close(both.inputs, both.outputs); !s) {
+        c.note(s);
+        return true;
+      }
+    }
+    run_all(jobs, both, [&](Job& job, Round& at) { return run_held(device, job, at); });
+    const auto whole = shared->read();
+    const auto intact = shared->intact(true);
+    if (!whole || !intact) {
+      c.note(!whole ? whole.status() : intact.status());
+      return true;
+    }
+    begin = 0;
+    for (Job& job : jobs) {
+      if (!c.ran(std::move(job.got))) return true;  // noted: it may refuse such a D
+      const std::int64_t end = begin + job.expected.cols;
+      if (!c.same(job.expected, col_slice(*whole, begin, end),
+                  "columns of a D that another call has the others of")) {
+        return false;
+      }
+      begin = end + kFreeColumns;
+    }
+    const std::int64_t free = jobs.front().expected.cols;
+    if (!c.same(col_slice(before, free, free + kFreeColumns),
+                col_slice(*whole, free, free + kFreeColumns), "a column of a D that nobody has")) {
+      return false;
+    }
+    if (!*intact) {
+      c.fail("bytes changed around or between the rows of a D that two calls share");
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 /// 2 to 16 calls at the same time, on a thread and a stream each, some sharing a plan: every one
@@ -161,6 +248,7 @@ void concurrency(Case& c) {
   Round free(calls, 0);
   run_all(jobs, free, [&](Job& job, Round& round) { return run_freely(device, job, round); });
   if (!all_right(c, jobs, " again and again")) return;
+  if (!interleaved_columns(c)) return;
   if (held.under_way.most() < calls) {
     return c.doubt("only " + std::to_string(held.under_way.most()) + " of " +
                    std::to_string(calls) + " calls were under way at once");

@@ -265,6 +265,36 @@ void scalar_part(Case& c, const Request& plain, const Elements& acc, DType outpu
   }
 }
 
+/// One row, or one column, for which kernels have paths of their own: with each type of bias the
+/// sum is still added in its order.
+void line_part(Case& c) {
+  constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
+  for (int which = 0; which < 3; ++which) {
+    const std::int64_t even = 2 * c.random().between(2, 12);
+    Shape shape{1, which == 0 ? even + 1 : even, 3 * c.stretch() + c.random().below(c.stretch())};
+    if (which == 2) std::swap(++shape.n, shape.m);
+    Request request = c.draw(shape, Distribution::residue);
+    request.spec.contract = c.with_output(DType::fp32);
+    const auto acc = c.run(request);
+    if (!acc) return;
+    for (const DType type : types) {
+      request.spec.bias = type;
+      // Of the size of what rounding leaves of residues.
+      request.bias = draw_normal(c.random(), type, 1, shape.n, 0x1p-8);
+      Elements expected(DType::fp32, shape.m, shape.n);
+      for (std::int64_t i = 0; i < shape.m; ++i) {
+        for (std::int64_t j = 0; j < shape.n; ++j) {
+          const auto bias = static_cast<float>(decode(request.bias.get(0, j), type));
+          expected.set(i, j, rounded(as_float(acc->d.get(i, j)) + bias, DType::fp32));
+        }
+      }
+      const auto got = c.run(request);
+      if (!got) continue;  // noted: it may lack this type
+      if (!c.same(expected, got->d, "a line alone, " + describe(request))) return;
+    }
+  }
+}
+
 }  // namespace
 
 void epilogue(Case& c) {
@@ -290,6 +320,7 @@ void epilogue(Case& c) {
   few.b = col_slice(plain.b, 0, 7);
   scalar_part(c, few, col_slice(row_slice(acc->d, 0, 6), 0, 7),
               c.index() % 2 == 0 ? c.contract().output : DType::fp32);
+  line_part(c);
 }
 
 }  // namespace detgemm::conformance

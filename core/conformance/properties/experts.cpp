@@ -17,6 +17,11 @@ Elements noise(Case& c, DType type, std::int64_t rows, std::int64_t cols) {
   return e;
 }
 
+/// Rows of scales that must not matter: any numbers, NaN among them.
+ScaleArray noise(Case& c, const ScaleArray& like, std::int64_t rows) {
+  return draw_scales(c.random(), ScaleValues::bits, rows, like.values.cols, like.type, 1);
+}
+
 /// Whether the engine adds C to groups and to single products.
 bool computes_addends(Case& c) {
   GroupedSpec spec;
@@ -35,12 +40,6 @@ bool computes_addends(Case& c) {
 }  // namespace
 
 bool computes_groups(Case& c, GroupKind kind, bool continues) {
-  const ReductionKind reduction = c.contract().reduction.kind;
-  if (reduction != ReductionKind::chain && reduction != ReductionKind::fold &&
-      reduction != ReductionKind::tree) {
-    c.skip("operands beside A and B are not drawn for groups");
-    return false;
-  }
   GroupedSpec spec;
   spec.gemm.contract = continues ? c.with_output(DType::fp32) : c.contract();
   spec.gemm.n = 8;
@@ -49,7 +48,8 @@ bool computes_groups(Case& c, GroupKind kind, bool continues) {
   spec.gemm.continue_from_c = continues;
   spec.kind = kind;
   spec.groups = 2;
-  const Status s = c.engine().supports_grouped(spec);
+  Status s = validate(spec);  // segments of K take no scales, on any engine
+  if (s) s = c.engine().supports_grouped(spec);
   if (!s) c.skip(s.message());
   return s.ok();
 }
@@ -62,6 +62,11 @@ std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
   const std::int64_t k =
       c.random().between(c.stretch() + 1, c.stretch() * (tiles ? 2 : (c.full() ? 8 : 3)));
   const bool adds_c = c.index() % 3 != 0 && computes_addends(c);
+  // Rows change their groups, so each row of A has scales of its own.
+  const bool scaled = c.contract().reduction.kind == ReductionKind::scaled;
+  const std::int64_t leaves = c.contract().leaves(k);
+  const ScaleType type = scaled && c.random().one_in(3) ? ScaleType::e8m0 : ScaleType::fp32;
+  const std::int64_t per = scaled && c.random().one_in(3) ? 128 : 1;
   std::vector<Expert> experts;
   for (std::size_t i = 0; i < count; ++i) {
     const bool none = i + 1 == count;
@@ -70,6 +75,12 @@ std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
                                   ? (tiles ? c.random().between(65, 96) : c.random().between(1, 14))
                                   : c.random().between(1, 5);
     expert.request = c.draw({none ? 0 : rows, n, k});
+    if (scaled) {
+      const ScaleValues values = ScaleValues::moderate;
+      expert.request.scale_a =
+          draw_scales(c.random(), values, expert.request.a.rows, leaves, type, 1);
+      expert.request.scale_b = draw_scales(c.random(), values, n, leaves, type, per);
+    }
     auto alone = c.run(expert.request);
     if (!alone) return std::nullopt;
     if (adds_c) {
@@ -126,12 +137,28 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
   request.b = Elements(one.b.dtype, count * k, n);
   const bool reads_c = one.spec.reads_c();
   if (reads_c) request.c = noise(c, one.c.dtype, all, n);
+  const bool scaled = one.spec.reads_scales();
+  const std::int64_t blocks = one.scale_b.values.rows;
+  if (scaled) {
+    request.scale_a = noise(c, one.scale_a, all);
+    request.scale_b = one.scale_b;
+    request.scale_b.values =
+        Elements(one.scale_b.values.dtype, count * blocks, one.scale_b.values.cols);
+  }
   for (std::size_t g = 0; g < arrangement.groups.size(); ++g) {
     const auto& [expert, rows] = arrangement.groups[g];
     paste_rows(request.b, static_cast<std::int64_t>(g) * k, experts[expert].request.b);
+    if (scaled) {
+      paste_rows(request.scale_b.values, static_cast<std::int64_t>(g) * blocks,
+                 experts[expert].request.scale_b.values);
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       paste_rows(request.a, begins[g] + static_cast<std::int64_t>(i),
                  row_slice(experts[expert].request.a, rows[i], rows[i] + 1));
+      if (scaled) {
+        paste_rows(request.scale_a.values, begins[g] + static_cast<std::int64_t>(i),
+                   row_slice(experts[expert].request.scale_a.values, rows[i], rows[i] + 1));
+      }
       if (reads_c) {
         paste_rows(request.c, begins[g] + static_cast<std::int64_t>(i),
                    row_slice(experts[expert].request.c, rows[i], rows[i] + 1));

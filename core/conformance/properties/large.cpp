@@ -137,6 +137,7 @@ void long_k(Case& c) {
   Request request =
       c.draw(shape, c.random().one_in(2) ? Distribution::residue : Distribution::normal);
   request.spec.contract = c.with_output(DType::fp32);
+  request.options = {};  // all workers: where outputs are few, a long K is what they could share
   const auto got = c.run(request);
   if (!got) return;
   if (!c.has_oracle()) {
@@ -183,7 +184,9 @@ void turning_point(Case& c, const Turn& turn) {
   const auto extent = [&](std::int64_t at) { return turn.tiles ? at : at + c.random().below(4); };
   Shape shape{extent(turn.m), extent(turn.n), turn.k};
   const std::int64_t leaf = std::max<std::int64_t>(c.contract().reduction.leaf_k, 32);
-  if (turn.k == kFew) shape.k = std::min<std::int64_t>(c.stretch(), 64) + 1 + c.random().below(8);
+  if (turn.k == kFew) {  // more than two leaves of a narrow contract, or few outputs show the order
+    shape.k = std::min<std::int64_t>(2 * c.stretch(), 80) + 1 + c.random().below(16);
+  }
   if (turn.k < 0) shape.k = -turn.k * leaf + c.random().below(leaf);
   if (turn.k > 0 && !turn.tiles) shape.k += c.random().below(1000);
   if (turn.k < 0 || !turn.tiles) shape.m = std::max<std::int64_t>(shape.m, 1);

@@ -204,6 +204,10 @@ typedef struct detgemm_engine {
   size_t (*groups_workspace_bytes)(const detgemm_engine_spec* spec,
                                    const detgemm_engine_groups* groups, int64_t max_m,
                                    int64_t max_k);
+
+  /* All bytes of the device's memory, free or not. With it, arrays whose lines are more than 2^30
+   * elements apart are drawn, each in up to half of it; without it they are not. */
+  size_t (*memory_bytes)(void);
 } detgemm_engine;
 
 /* The one exported symbol. Returns NULL if the engine does not implement this ABI version; the

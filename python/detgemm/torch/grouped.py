@@ -209,4 +209,10 @@ def grouped_linear(x, weight, offs, policy):
         raise lib.DetgemmError(f"x has {x.dim()} dimensions and weight has {weight.dim()}: they must have two and three")
     main_grad, flagged = gradient_of(weight, "weight")
     x, weight = _autocast(x, policy.forward, weight)
+    wanted = input_type(policy.forward)
+    for name, given in (("x", x), ("weight", weight)):  # the operator would name its own arguments, a and b
+        if given.dtype != wanted:
+            raise lib.DetgemmError(f"{name}.dtype is {given.dtype}: the policy's forward contract {policy.forward} needs {wanted}")
+    if x.shape[1] != weight.shape[2]:
+        raise lib.DetgemmError(f"x has {x.shape[1]} columns and weight {weight.shape[2]}: they must be one K")
     return _grouped_linear(x, weight, offs, main_grad, policy.forward, policy.dgrad, policy.wgrad, flagged)

@@ -203,10 +203,12 @@ static float finished(const detgemm_engine_spec* s, const detgemm_engine_call* c
 }
 
 static atomic_int running;
+static atomic_long made; /* calls so far */
 
 static int run(const detgemm_engine_spec* s, const detgemm_engine_call* c) {
   const int calls = atomic_fetch_add(&running, 1) + 1;
-  const int other = other_order(s, c, calls);
+  const int late = mutant == 50 && atomic_fetch_add(&made, 1) >= 20000;
+  const int other = late || other_order(s, c, calls);
   const float extra = stray(s, c);
   for (int64_t i = 0; i < c->d.rows; ++i) {
     for (int64_t j = 0; j < s->n; ++j) {
