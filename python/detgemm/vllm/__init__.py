@@ -8,7 +8,10 @@ vLLM calls `register` in every one of its processes, by the entry point `vllm.ge
 
 
 def register():
-    """Registers the quantization method and the layers; safe to call more than once."""
-    from detgemm.vllm import config, layers
+    """Registers the quantization method, the layers and the sampler; safe to call more than once."""
+    from vllm.platforms import current_platform
+
+    from detgemm.vllm import config, layers, sampling
     config.register()
     layers.register()
+    sampling.register(current_platform.is_cuda())
