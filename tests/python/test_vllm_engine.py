@@ -108,6 +108,22 @@ def test_a_check_without_a_hook_fails(tmp_path):
     assert done.returncode == 1 and "without norm, norm is vLLM's own in model.layers.0" in done.stdout, done.stdout[-3000:]
 
 
+def test_two_ranks_have_the_bits_of_one(tmp_path):
+    """Tensor parallelism: processes that gloo and shared memory connect, each with its slices of the same weights."""
+    import transformers
+    shape = {name: value for name, value in MODEL.items() if name not in ("architectures", "model_type", "dtype")}
+    transformers.set_seed(1)
+    model = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**shape, initializer_range=0.3))
+    model.bfloat16().save_pretrained(tmp_path)
+    answers = []
+    for ranks in (1, 2):
+        done = run(HERE / "vllm_ranks.py", tmp_path, ranks, tmp_path / "answers.json")
+        assert done.returncode == 0, done.stdout[-4000:]
+        answers.append(json.loads((tmp_path / "answers.json").read_text()))
+        (tmp_path / "answers.json").unlink()
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize("changes, sentence", [
     ({"quantization_config": {"quant_method": "detgemm", "leaf": 64}}, "quantization_config has ['leaf']"),
     ({"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}}, "a contract with tree:LEAF"),

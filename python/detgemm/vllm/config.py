@@ -36,7 +36,7 @@ class DetgemmConfig(QuantizationConfig):
         settings.check_platform(current_platform._enum.name.lower())
         if hooks.used("attention"):
             settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
-        hooks.chosen()
+        hooks.choose()
         self.checked = False
 
     @classmethod
@@ -70,11 +70,11 @@ class DetgemmConfig(QuantizationConfig):
         if not self.checked:
             from vllm.config import get_current_vllm_config
             settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
-            hooks.chosen()  # a process to which this object was sent
+            hooks.choose()  # in a process to which this object was sent
             attention.register(current_platform.is_cuda(), hooks.used("attention"))
             self.checked = True
         if isinstance(layer, linear.LinearBase):
-            return DetgemmLinearMethod(self) if hooks.used("linear") else None
+            return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()
         if isinstance(layer, vocab_parallel_embedding.VocabParallelEmbedding):  # ParallelLMHead is one
             return DetgemmEmbeddingMethod(self) if hooks.used("head") else None
         settings.check_layer(layer, prefix)

@@ -13,7 +13,7 @@ NAMES = {
     "sampling": "softmax and masks of sampling",
 }
 _left_out = set()
-_engines = []
+_chosen = False
 
 
 def leave_out(names):
@@ -29,12 +29,12 @@ def used(name):
     return name not in _left_out
 
 
-def chosen():
+def choose():
     """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to ask."""
-    if not _engines:
-        _engines.append(True)
+    global _chosen
+    _chosen = True
 
 
 def active(name):
     """Whether a hook without a layer is to compute."""
-    return bool(_engines) and used(name)
+    return _chosen and used(name)
