@@ -2,17 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others.
 
-RESULT gets, per hook, what the census says is vLLM's own, and the answers of a few requests. FOLDER: a model's config.json.
+RESULT gets, per hook, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
+that must not start. FOLDER: a model's config.json.
 """
 import gc
 import json
 import os
+import pathlib
 import sys
 
 from detgemm.vllm import census, hooks, probe
 
 OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "eager": True, "speed": "", "longest": 200,
            "set": {"block_size": "16", "max_num_batched_tokens": "512", "max_model_len": "512", "num_gpu_blocks_override": "64"}}
+
+
+# Changes of config.json with which an engine must not start; test_vllm_engine.py has the sentences.
+REFUSED = {
+    "an unknown key": {"quantization_config": {"quant_method": "detgemm", "leaf": 64}},
+    "ranks without a tree": {"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}},
+    "experts": {"num_experts": 8},
+    "a quantised checkpoint": {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}},
+}
 
 
 def forget():
@@ -40,11 +51,28 @@ def engine(folder, without):
     return found
 
 
+def refused(folder, changes):
+    """The sentence with which an engine of a changed model stops."""
+    path = pathlib.Path(folder, "changed")
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps({**json.loads(pathlib.Path(folder, "config.json").read_text()), **changes}))
+    hooks.leave_out([])
+    try:
+        probe.Probe("detgemm", {"model": str(path), **OPTIONS})
+    except Exception as raised:  # whatever vLLM wraps it in
+        return str(raised)
+    return "the engine started"
+
+
 def main():
     folder, result = sys.argv[1:]
     found = {}
     for without in ([], *([name] for name in hooks.NAMES)):
         found[",".join(without) or "nothing"] = engine(folder, without)
+        forget()
+    found["refused"] = {}
+    for name, changes in REFUSED.items():
+        found["refused"][name] = refused(folder, changes)
         forget()
     with open(result, "w", encoding="utf-8") as file:
         json.dump(found, file)

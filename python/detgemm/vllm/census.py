@@ -36,7 +36,7 @@ def layers(model):
         else:
             continue
         if not there:
-            found.append((hook, f"{name} ({kind.__name__})"))
+            found.append((hook, f"{name} ({kind.__name__.removeprefix('Detgemm')})"))
     return found
 
 
