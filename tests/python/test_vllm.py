@@ -130,6 +130,54 @@ def test_hooks_are_left_out_by_name():
         hooks.leave_out(["norms"])
 
 
+def test_functions_are_replaced_while_an_engine_is_ours(monkeypatch):
+    from detgemm.vllm import hooks, sampling
+
+    class Sampler:
+        @staticmethod
+        def compute():
+            return "theirs"
+
+    for _ in range(2):  # a second time changes nothing
+        sampling.replace(Sampler, "compute", "sampling", lambda: "ours", static=True)
+    monkeypatch.setattr(hooks, "_chosen", False)
+    assert Sampler.compute() == "theirs"
+    monkeypatch.setattr(hooks, "_chosen", True)
+    assert Sampler.compute() == "ours" and Sampler.compute.detgemm() == "theirs"
+    monkeypatch.setattr(hooks, "_left_out", {"sampling"})
+    assert Sampler.compute() == "theirs"
+
+
+def test_every_number_of_rows_has_one_form_of_masks():
+    """vLLM takes another one below eight rows on a GPU."""
+    from detgemm.vllm import sampling
+    forms = types.SimpleNamespace(HAS_TRITON=True, apply_top_k_top_p_triton=lambda logits, k, p: "triton",
+                                  apply_top_k_top_p_pytorch=lambda logits, k, p, allow_cpu_sync: "pytorch")
+    for rows in (1, 7, 8, 100):
+        logits, k = torch.zeros(rows, 4), torch.ones(rows, dtype=torch.int32)
+        assert sampling.masks(forms, True)(logits, k, None) == "triton"
+        assert sampling.masks(forms, False)(logits, None, k.float()) == "pytorch"
+        assert sampling.masks(forms, True)(logits, None, None) is logits
+
+
+def test_a_row_is_drawn_with_the_noise_of_its_own_generator():
+    from detgemm.vllm import sampling
+
+    def random_sample(probs, generators, _):
+        noise = torch.ones_like(probs)
+        for row, generator in generators.items():
+            noise[row].exponential_(generator=generator)
+        return (probs / noise).argmax(dim=-1)
+
+    module = types.SimpleNamespace(random_sample=random_sample)
+    of = types.SimpleNamespace(logprobs_mode="processed_logprobs", use_fp64_gumbel=False)
+    forward = sampling.draw(module, lambda logits, k, p: logits)
+    logits = torch.randn(5, 64, generator=torch.Generator().manual_seed(1))
+    alone, log_probs = forward(of, logits[2:3], {0: torch.Generator().manual_seed(7)}, None, None)
+    together, of_all = forward(of, logits, {2: torch.Generator().manual_seed(7)}, None, None)
+    assert together[2] == alone[0] and torch.equal(of_all[2], log_probs[0])
+
+
 def test_the_exit_status_of_a_check():
     from detgemm.vllm.__main__ import status
     good = {"compared": 9, "equal": 9, "foreign": {}}
