@@ -103,7 +103,7 @@ def test_seeds_are_lost_in_company_without_the_hook(controls):
 
 
 def test_a_check_without_a_hook_fails(tmp_path):
-    done = run("-m", "detgemm.vllm", "check", folder(tmp_path), "--random-weights", "--modes", "detgemm", "--requests", 1, "--tokens", 3,
+    done = run("-m", "detgemm.vllm", "check", folder(tmp_path), "--random-weights", "--modes", "detgemm", "--requests", 1, "--tokens", 4,
                "--batches", "2", "--longest", 200, "--eager", "--set", "block_size=16", "--set", "max_model_len=512", "--without", "norm")
     assert done.returncode == 1 and "without norm, norm is vLLM's own in model.layers.0" in done.stdout, done.stdout[-3000:]
 

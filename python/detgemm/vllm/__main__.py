@@ -30,7 +30,7 @@ def arguments():
     check.add_argument("--without", default="", metavar="HOOKS", help="a control that must fail: leave these hooks, separated by "
                        f"commas, out of detgemm: {', '.join(hooks.NAMES)}")
     check.add_argument("--requests", type=int, default=3, help="how many requests are compared (1 to 8)")
-    check.add_argument("--tokens", type=int, default=48, help="generated tokens per request")
+    check.add_argument("--tokens", type=int, default=48, help="generated tokens per request, at least 4")
     check.add_argument("--batches", default="7,33", help="sizes of the batches that a request is put into")
     check.add_argument("--longest", type=int, default=1200, help="the longest prompt, in tokens; at least 200, so that one is cut")
     check.add_argument("--eager", action="store_true", help="neither torch.compile nor CUDA graphs")
@@ -47,6 +47,8 @@ def arguments():
     for name in chosen.without:
         if name not in hooks.NAMES:
             parser.error(f'--without has "{name}": it must be of {", ".join(hooks.NAMES)}')
+    if chosen.tokens < 4:
+        parser.error(f"--tokens is {chosen.tokens}: it must be at least 4, so that requests outgrow their memory")
     if chosen.longest < 200:
         parser.error(f"--longest is {chosen.longest}: it must be at least 200")
     if not 1 <= chosen.requests <= 8:

@@ -116,11 +116,17 @@ class DetgemmAttention(base.AttentionImpl):
         return output
 
 
-def register(on_gpu, used):
-    """Offers the backend: by the name CUSTOM on a GPU; on a CPU, which has no choice of backends, in place of its own."""
-    if on_gpu:
+def register(on_gpu):
+    """Offers the backend on a GPU by the name CUSTOM, unless another plugin has that name."""
+    if on_gpu and not AttentionBackendEnum.CUSTOM.is_overridden():
         register_backend(AttentionBackendEnum.CUSTOM, PATH)
-    elif used:
+
+
+def choose(on_gpu, used):
+    """Puts the backend in the place of vLLM's on a CPU, which has no choice of backends, or takes it away again."""
+    if on_gpu:
+        return
+    if used:
         register_backend(AttentionBackendEnum.CPU_ATTN, PATH)
     elif AttentionBackendEnum.CPU_ATTN.is_overridden():
         AttentionBackendEnum.CPU_ATTN.clear_override()

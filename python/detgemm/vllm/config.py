@@ -71,7 +71,7 @@ class DetgemmConfig(QuantizationConfig):
             from vllm.config import get_current_vllm_config
             settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
             hooks.choose()  # in a process to which this object was sent
-            attention.register(current_platform.is_cuda(), hooks.used("attention"))
+            attention.choose(current_platform.is_cuda(), hooks.used("attention"))
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()

@@ -137,9 +137,9 @@ class Probe:
         self.pool.free_blocks(held)
 
     def resumed(self):
-        """Three requests whose prompts fill the cache: each needs one more block after two tokens, so one has to wait."""
+        """Three requests whose prompts fill the cache: each needs one more block for its third token, so one has to wait."""
         pages = 1 + -(-self.tokens // self.page)
-        prompts = [self.prompt(pages * self.page - 2) for _ in range(3)]
+        prompts = [self.prompt(pages * self.page - 1) for _ in range(3)]
         wanted = [answer(self.generate([prompt], [self.tokens])[0]) for prompt in prompts]
         if not self.llm.reset_prefix_cache():
             raise RuntimeError("the prefix cache could not be reset")
