@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# test.sh [--quick] [--host] [--python] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
+# test.sh [--quick] [--host] [--python] [--vllm] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
 # machine without a GPU can. Words choose stages; without any, all run that this machine has a compiler
 # for. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
@@ -10,6 +10,7 @@
 # all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
 #   --host       the host alone: 10
 #   --python     the Python package, with PyTorch and without: 6.5, beside other stages
+#   --vllm       the Python package inside of vLLM for CPUs, beside other stages
 #   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
@@ -22,10 +23,10 @@ cd "$(dirname "$0")/.."
 wanted=() setup=yes
 for word in "$@"; do
   case $word in
-    --quick | --host | --python | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
+    --quick | --host | --python | --vllm | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --vllm, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac
@@ -101,17 +102,19 @@ run_quick() {
 }
 if [[ " ${wanted[*]} " == *" quick "* ]]; then run_quick || true; fi
 
-# The Python package: a wheel, installed beside PyTorch and without it. It waits for packages, and its
-# tests come one after the other, so that other stages run beside it.
-python='' python_said=build/python.log
-if asked python && { asked asan || asked tsan || asked cuda || asked hip; }; then
+# The Python package: a wheel, installed beside PyTorch, without it, and beside vLLM. It waits for packages, and
+# its tests come one after the other, so that other stages run beside it.
+python='' python_said=build/python.log python_stages=''
+if asked python; then python_stages=plain,torch; fi
+if asked vllm; then python_stages=${python_stages:+$python_stages,}vllm; fi
+if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
-    stage "python" tests/python/run.py --results "$results" || code=1
+    stage "python" tests/python/run.py --results "$results" --stages "$python_stages" || code=1
     printf '%s\n' "${stages[-1]}" >build/python.time
     exit "$code") >$python_said 2>&1 &
   python=$!
-elif asked python; then
-  stage "python" tests/python/run.py --results "$results" || true
+elif [ -n "$python_stages" ]; then
+  stage "python" tests/python/run.py --results "$results" --stages "$python_stages" || true
 fi
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan.

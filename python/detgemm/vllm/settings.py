@@ -8,10 +8,28 @@ MODE = "VLLM_BATCH_INVARIANT"
 READERS = ("vllm.v1.attention.ops.triton_unified_attention", "vllm.lora.ops.triton_ops.utils")
 
 
-def choose_invariant_mode(environment, on_gpu):
-    """Switches on vLLM's own invariant mode, which selects attention; child processes inherit it.
+SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
+# Attention that takes a query's keys in one order, as vLLM declares it or as ours is; None is vLLM's own choice among them.
+INVARIANT_ATTENTION = (None, "FLASH_ATTN", "TRITON_ATTN", "FLEX_ATTENTION", "CUSTOM")
+# Words of a config.json that has layers whose state runs through the sequence, or experts.
+RECURRENT = ("linear_num_value_heads", "mamba_d_state", "ssm_state_size", "mamba_num_heads", "conv_L_cache")
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
-    It consists of kernels for GPUs. On a CPU it stays off, where it would call Triton.
+
+def check_platform(kind):
+    """kind: "cuda", "cpu" or another of vLLM's platforms, such as "rocm"."""
+    if kind in ("cuda", "cpu"):
+        return
+    why = (": its products take skinny kernels by the number of rows, and nothing of detgemm's PyTorch package has run on AMD "
+           "hardware" if kind == "rocm" else ": nothing has run there")
+    raise ValueError(f'detgemm: vLLM\'s platform is "{kind}": quantization="detgemm" is for cuda and cpu{why}')
+
+
+def choose_invariant_mode(environment, on_gpu):
+    """Switches on vLLM's own invariant mode, which selects attention, and off a sampler that draws by a request's place
+    in the batch; child processes inherit both.
+
+    They consist of kernels for GPUs. On a CPU they stay as they are: the mode would call Triton there.
     """
     if not on_gpu:
         return
@@ -19,49 +37,94 @@ def choose_invariant_mode(environment, on_gpu):
     if chosen is not None and chosen.strip() != "1":
         raise ValueError(f"detgemm: {MODE} is {chosen!r}: with quantization=\"detgemm\" it must be 1 or unset, "
                          "since attention is invariant in that mode alone")
+    if environment.get(SAMPLER, "0").strip() != "0":
+        raise ValueError(f"detgemm: {SAMPLER} is {environment[SAMPLER]!r}: with quantization=\"detgemm\" it must be 0 or unset, "
+                         "since that sampler draws by a request's place in the batch")
     late = [name for name in READERS if name in sys.modules] if chosen is None else []
     if late:
         raise ValueError(f"detgemm: {late[0]} was imported before quantization=\"detgemm\" was chosen: set {MODE}=1 "
                          "in the environment before vLLM is imported")
-    environment[MODE] = "1"
+    environment[MODE], environment[SAMPLER] = "1", "0"
+
+
+def name_of(backend):
+    return getattr(backend, "name", backend)
 
 
 def of_attention(head_size, backend):
     """FlashAttention 3 takes another tile of keys for a single query unless a head has 65 to 128 elements, so a decoded
     token has other bits than a prefilled one: seen with 64 on an H100 (docs/vllm.md)."""
-    if backend in (None, "FLASH_ATTN") and not 64 < head_size <= 128:
+    if backend not in INVARIANT_ATTENTION:
+        yield (f"the attention backend is {backend}: it must be {', '.join(INVARIANT_ATTENTION[1:])}, since others take a "
+               "query's keys in an order that depends on the batch, or have not been tested")
+    elif backend in (None, "FLASH_ATTN") and not 64 < head_size <= 128:
         yield (f"the model's heads have {head_size} elements and the attention backend is {backend or 'automatic'}: FLASH_ATTN "
                "gives a decoded token other bits than a prefilled one there; set attention_backend to TRITON_ATTN")
 
 
-def refusals(config, on_gpu):
-    """A sentence for each setting that is refused. config: vLLM's VllmConfig."""
-    parallel, model, cache = config.parallel_config, config.model_config, config.cache_config
-    if parallel.tensor_parallel_size != 1:
-        yield (f"tensor_parallel_size is {parallel.tensor_parallel_size}: it must be 1, since a sum over ranks has other bits "
-               "than one GPU's")
-    if parallel.pipeline_parallel_size != 1:
-        yield f"pipeline_parallel_size is {parallel.pipeline_parallel_size}: it must be 1, others have not been tested"
+def of_parallelism(parallel, row_parallel):
+    """row_parallel: whether a contract for layers whose K is spread over ranks is given."""
+    ranks = parallel.tensor_parallel_size
+    if ranks != 1 and not row_parallel:
+        yield (f"tensor_parallel_size is {ranks}: it must be 1 unless quantization_config names row_parallel, a contract with "
+               "tree:LEAF, since any other sum over ranks has other bits than one rank's")
+    if ranks & (ranks - 1) != 0:
+        yield f"tensor_parallel_size is {ranks}: it must be a power of two, since ranks are joined by halves"
+    for name in ("pipeline_parallel_size", "prefill_context_parallel_size", "decode_context_parallel_size"):
+        if getattr(parallel, name, 1) != 1:
+            yield f"{name} is {getattr(parallel, name)}: it must be 1, others have not been tested"
     if getattr(parallel, "enable_expert_parallel", False):
         yield "enable_expert_parallel is set: experts are not supported"
     if getattr(parallel, "use_ubatching", False):
         yield "micro-batches of a step (enable_dbo) are set: they have not been tested"
+
+
+def of_model(model):
+    """What a model's own configuration says."""
+    text = model.hf_config.get_text_config()
+    for name in RECURRENT:
+        if getattr(text, name, None):
+            yield f"the model has recurrent layers ({name} in its config.json): their scan depends on how tokens are cut"
+    kinds = {str(kind) for kind in getattr(text, "layer_types", None) or ()} - {"full_attention", "sliding_attention", "attention"}
+    if kinds:
+        yield f"the model has layers of the type {', '.join(sorted(kinds))}: their scan depends on how tokens are cut, or is not tested"
+    for name in EXPERTS:
+        if isinstance(getattr(text, name, None), int) and getattr(text, name) > 1:
+            yield f"the model has {getattr(text, name)} experts ({name} in its config.json): experts are not supported"
+    if getattr(model, "use_mla", False):
+        yield "the model has latent attention (MLA): it has not been tested"
+    if getattr(model, "is_multimodal_model", False):
+        yield "the model takes images or sound: the layers that read them are not under a contract"
+    weights = getattr(model.hf_config, "quantization_config", None)
+    method = weights.get("quant_method") if isinstance(weights, dict) else getattr(weights, "quant_method", None)
+    if method not in (None, "detgemm"):
+        yield f"the checkpoint is quantised ({method}): the products of such weights are not under a contract"
+    if getattr(model, "head_dtype", model.dtype) not in (model.dtype, _float32()):
+        yield f"head_dtype is {model.head_dtype}: it must be the model's type or float32"
+
+
+def refusals(config, on_gpu, row_parallel=False):
+    """A sentence for each setting that is refused. config: vLLM's VllmConfig."""
+    model, cache = config.model_config, config.cache_config
+    yield from of_parallelism(config.parallel_config, row_parallel)
     if config.lora_config is not None:
         yield "enable_lora is set: the products of adapters are not under a contract"
     if config.speculative_config is not None:
         yield "speculative_config is set: drafts change which positions are computed together, which has not been tested"
-    if str(getattr(cache, "cache_dtype", "auto")).startswith("fp8"):
-        yield f"kv_cache_dtype is {cache.cache_dtype}: it must be auto, or the type of the model"
-    if model is not None:
-        text = model.hf_config.get_text_config()
-        for name in ("linear_num_value_heads", "mamba_d_state", "ssm_state_size"):
-            if getattr(text, name, None):
-                yield f"the model has recurrent layers ({name} in its config.json): their scan depends on how tokens are cut"
-        if getattr(model, "head_dtype", model.dtype) not in (model.dtype, _float32()):
-            yield f"head_dtype is {model.head_dtype}: it must be the model's type or float32"
-        if on_gpu:
-            backend = getattr(config.attention_config, "backend", None)
-            yield from of_attention(model.get_head_size(), getattr(backend, "name", backend))
+    if getattr(config, "kv_transfer_config", None) is not None:
+        yield "kv_transfer_config is set: keys and values that another engine computed have not been tested"
+    kind = str(getattr(cache, "cache_dtype", "auto"))
+    if kind not in ("auto", "bfloat16", "float16"):
+        yield f"kv_cache_dtype is {kind}: it must be auto, or the type of the model"
+    if model is None:
+        return
+    yield from of_model(model)
+    if on_gpu:
+        attention = config.attention_config
+        for backend in {name_of(each) for each in (attention.backend, *(getattr(attention, "backend_per_kind", None) or {}).values())}:
+            yield from of_attention(model.get_head_size(), backend)
+        if not getattr(model, "disable_cascade_attn", True):
+            yield "disable_cascade_attn is False: cascade attention cuts a query's keys by what requests share"
 
 
 def _float32():
@@ -69,9 +132,9 @@ def _float32():
     return torch.float32
 
 
-def check(config, on_gpu):
+def check(config, on_gpu, row_parallel=False):
     """Raises ValueError with all refusals, before a weight is loaded."""
-    found = list(refusals(config, on_gpu))
+    found = list(refusals(config, on_gpu, row_parallel))
     if found:
         raise ValueError("detgemm: vLLM cannot keep the promise with these settings: " + "; ".join(found))
 
@@ -81,3 +144,5 @@ def check_layer(layer, prefix):
     kind = type(layer).__name__
     if "MoE" in kind or "Expert" in kind:
         raise ValueError(f"detgemm: {prefix} is a {kind}: experts are not supported with quantization=\"detgemm\"")
+    if any(word in kind for word in ("Mamba", "GatedDelta", "ShortConv")):
+        raise ValueError(f"detgemm: {prefix} is a {kind}: recurrent layers are not supported with quantization=\"detgemm\"")

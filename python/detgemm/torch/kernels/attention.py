@@ -26,14 +26,9 @@ UNROLL = 4
 
 
 @triton.jit
-def _block(q, k, v, k_strides, v_strides, k_at, v_at, block, limit, k_len, scale,
-           DIM: tl.constexpr, WIDTH: tl.constexpr):
+def _of_keys(q, keys, values, block, limit, scale):
     """Maximum, sum and weighted values of one block of keys, for a tile of query rows."""
     key = block * KEYS + tl.arange(0, KEYS)
-    d = tl.arange(0, WIDTH)
-    there = (key < k_len)[:, None] & (d < DIM)[None, :]
-    keys = tl.load(k + k_at + key[:, None].to(tl.int64) * k_strides + d[None, :], mask=there, other=0.0)
-    values = tl.load(v + v_at + key[:, None].to(tl.int64) * v_strides + d[None, :], mask=there, other=0.0)
     seen = key[None, :] <= limit[:, None]
     t = tl.where(seen, tl.dot(q, tl.trans(keys)) * scale, float("-inf"))
     top = tl.max(t, axis=1)
@@ -42,6 +37,17 @@ def _block(q, k, v, k_strides, v_strides, k_at, v_at, block, limit, k_len, scale
     ones = tl.full([KEYS, 16], 1.0, tl.float32).to(q.dtype)
     total = tl.max(tl.dot(p, ones), axis=1)  # sixteen equal columns
     return top, total, tl.dot(p, values), some
+
+
+@triton.jit
+def _block(q, k, v, k_strides, v_strides, k_at, v_at, block, limit, k_len, scale,
+           DIM: tl.constexpr, WIDTH: tl.constexpr):
+    key = block * KEYS + tl.arange(0, KEYS)
+    d = tl.arange(0, WIDTH)
+    there = (key < k_len)[:, None] & (d < DIM)[None, :]
+    keys = tl.load(k + k_at + key[:, None].to(tl.int64) * k_strides + d[None, :], mask=there, other=0.0)
+    values = tl.load(v + v_at + key[:, None].to(tl.int64) * v_strides + d[None, :], mask=there, other=0.0)
+    return _of_keys(q, keys, values, block, limit, scale)
 
 
 @triton.jit

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rotary embedding: definition."""
+import torch
+
+from detgemm.torch.plain.arithmetic import rounded
+
+
+def rotary(x, positions, cache, interleaved):
+    """x: tokens x heads x d; positions: tokens; cache: positions x r, cosines then sines. Returns tokens x heads x d."""
+    cos, sin = (part[:, None].float() for part in cache[positions].to(x.dtype).chunk(2, dim=-1))
+    r = cache.shape[-1]
+    turned = x[..., :r].unflatten(-1, (-1, 2)) if interleaved else x[..., :r].unflatten(-1, (2, -1)).transpose(-1, -2)
+    first, second = turned.float().unbind(-1)
+
+    def product(a, b):
+        return rounded(a * b, x.dtype).float()
+
+    pairs = torch.stack((rounded(product(first, cos) - product(second, sin), x.dtype),
+                         rounded(product(second, cos) + product(first, sin), x.dtype)), dim=-1)
+    out = pairs.flatten(-2) if interleaved else pairs.transpose(-1, -2).flatten(-2)
+    return torch.cat((out, x[..., r:]), dim=-1)

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""detgemm's paged attention as a backend of vLLM: CUSTOM on a GPU, in place of CPU_ATTN on a CPU.
+
+Blocks of 128 keys from the sequence's own start are computed by themselves and joined in order, whatever the batch, the
+cut of a prompt and the size of a page. Not run on a GPU yet.
+"""
+import dataclasses
+
+import torch
+from vllm.platforms import current_platform
+from vllm.v1.attention import backend as base
+from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+from detgemm.torch.paged import paged_attention_op, segments_of
+
+PATH = "detgemm.vllm.attention.DetgemmAttentionBackend"
+
+
+class DetgemmAttentionBackend(base.AttentionBackend):
+    """Pages of keys, then pages of values: blocks x 2 x page x heads x elements."""
+
+    forward_includes_kv_cache_update = False
+    supported_dtypes = [torch.bfloat16, torch.float16]
+    supported_kv_cache_dtypes = ["auto", "bfloat16", "float16"]
+
+    @staticmethod
+    def get_name():
+        return "CPU_ATTN" if current_platform.is_cpu() else "CUSTOM"
+
+    @staticmethod
+    def get_supported_kernel_block_sizes(kv_cache_spec=None):
+        return [base.MultipleOf(16)]
+
+    @classmethod
+    def get_supported_head_sizes(cls):
+        return []
+
+    @classmethod
+    def supports_head_size(cls, head_size):
+        return 1 <= head_size <= 256
+
+    @classmethod
+    def supports_batch_invariance(cls):
+        return True
+
+    @staticmethod
+    def get_impl_cls():
+        return DetgemmAttention
+
+    @staticmethod
+    def get_builder_cls():
+        return DetgemmMetadataBuilder
+
+    @staticmethod
+    def get_kv_cache_shape(num_blocks, block_size, num_kv_heads, head_size, cache_dtype_str="auto"):
+        return num_blocks, 2, block_size, num_kv_heads, head_size
+
+
+@dataclasses.dataclass
+class Metadata:
+    """What a step's layers share."""
+    num_actual_tokens: int
+    max_query_len: int
+    max_seq_len: int
+    table: torch.Tensor
+    segments: torch.Tensor
+    slot_mapping: torch.Tensor
+
+
+class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
+    def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
+        super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+
+    def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
+        common = common_attn_metadata
+        if common.causal is not True:
+            raise ValueError("detgemm: attention that is not causal is not supported with quantization=\"detgemm\"")
+        return Metadata(common.num_actual_tokens, common.max_query_len, common.max_seq_len, common.block_table_tensor,
+                        segments_of(common.query_start_loc, common.seq_lens), common.slot_mapping)
+
+
+class DetgemmAttention(base.AttentionImpl):
+    def __init__(self, num_heads, head_size, scale, num_kv_heads=None, alibi_slopes=None, sliding_window=None,
+                 kv_cache_dtype="auto", logits_soft_cap=None, attn_type=base.AttentionType.DECODER,
+                 kv_sharing_target_layer_name=None, **more):
+        asked = {"alibi_slopes": alibi_slopes, "sliding_window": sliding_window, "logits_soft_cap": logits_soft_cap,
+                 "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
+        found = [name for name, value in asked.items() if value]
+        if found:
+            raise ValueError(f"detgemm: attention with {', '.join(found)} is not supported with quantization=\"detgemm\"")
+        if attn_type != base.AttentionType.DECODER:
+            raise ValueError(f"detgemm: attention of the type {attn_type} is not supported with quantization=\"detgemm\"")
+        self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
+        self.num_kv_heads, self.kv_cache_dtype = num_kv_heads or num_heads, kv_cache_dtype
+
+    def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
+        """Stores keys and values; a slot of -1 is padding."""
+        keys, values = kv_cache.unbind(1)
+        if key.device.type == "cuda":
+            from vllm import _custom_ops as ops
+            ops.reshape_and_cache_flash(key, value, keys, values, slot_mapping, self.kv_cache_dtype, layer._k_scale, layer._v_scale)
+            return
+        there = (slot_mapping >= 0).nonzero()[:, 0]
+        page, row = slot_mapping[there] // keys.shape[1], slot_mapping[there] % keys.shape[1]
+        keys[page, row], values[page, row] = key[there], value[there]
+
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output, output_scale=None, output_block_scale=None):
+        if output_scale is not None or output_block_scale is not None:
+            raise ValueError("detgemm: attention with a quantised output is not supported with quantization=\"detgemm\"")
+        if attn_metadata is None:  # a step that sizes memory
+            return output.zero_()
+        count, (keys, values) = attn_metadata.num_actual_tokens, kv_cache.unbind(1)
+        output[:count] = paged_attention_op(query[:count], keys, values, attn_metadata.table, attn_metadata.segments, self.scale,
+                                            min(attn_metadata.max_query_len, count), attn_metadata.max_seq_len)
+        return output
+
+
+def register(on_gpu):
+    """Offers the backend on a GPU by the name CUSTOM, unless another plugin has that name."""
+    if on_gpu and not AttentionBackendEnum.CUSTOM.is_overridden():
+        register_backend(AttentionBackendEnum.CUSTOM, PATH)
+
+
+def choose(on_gpu, used):
+    """Puts the backend in the place of vLLM's on a CPU, which has no choice of backends, or takes it away again."""
+    if on_gpu:
+        return
+    if used:
+        register_backend(AttentionBackendEnum.CPU_ATTN, PATH)
+    elif AttentionBackendEnum.CPU_ATTN.is_overridden():
+        AttentionBackendEnum.CPU_ATTN.clear_override()

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the plugin replaces in vLLM, by name. A check takes one of them away and must fail then."""
+
+NAMES = {
+    "linear": "products of linear layers",
+    "head": "the product of the head",
+    "norm": "RMSNorm, with the residual and without",
+    "silu": "silu(gate) * up",
+    "rotary": "rotary embedding",
+    "attention": "invariant attention: vLLM's own mode on a GPU, detgemm's paged attention on a CPU",
+    "logprobs": "log-probabilities",
+    "sampling": "softmax and masks of sampling",
+}
+_left_out = set()
+_chosen = False
+
+
+def leave_out(names):
+    """Leaves hooks out of engines that are built afterwards in this process; for checks."""
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f'detgemm: the hook is "{name}": it must be of {", ".join(NAMES)}')
+    _left_out.clear()
+    _left_out.update(names)
+
+
+def used(name):
+    return name not in _left_out
+
+
+def choose():
+    """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to ask."""
+    global _chosen
+    _chosen = True
+
+
+def active(name):
+    """Whether a hook without a layer is to compute."""
+    return _chosen and used(name)

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Log-probabilities and sampling in one order for every batch.
+
+vLLM's samplers are in no registry, so functions of theirs are replaced by ones that compute as before unless an engine of
+this process is ours:
+
+    runner V1  Sampler.compute_logprobs, TopKTopPSampler.forward_*   log-softmax, softmax and masks
+    runner V2  logprob.compute_token_logprobs                         log-softmax; its draw is keyed by seed and position
+    both       apply_top_k_top_p                                      one form of masks; vLLM's choice depends on the batch
+"""
+import functools
+import importlib
+
+import torch
+
+from detgemm.torch.rows import log_softmax_op, softmax_op
+from detgemm.vllm import hooks
+
+V1 = "vllm.v1.sample.sampler"
+MASKS = "vllm.v1.sample.ops.topk_topp_sampler"
+V2 = "vllm.v1.worker.gpu.sample.logprob"
+V2_MASKS = ("vllm.v1.worker.gpu.sample.states", "vllm.v1.worker.gpu.sample.sampler")
+
+
+def log_probs(logits):
+    """fp32 log-softmax of rows."""
+    return log_softmax_op(logits, torch.float32)
+
+
+def replace(owner, name, hook, ours, static=False):
+    """owner.name = ours while the hook is active, else what was there; once."""
+    theirs = getattr(owner, name)
+    if hasattr(theirs, "detgemm"):
+        return
+
+    @functools.wraps(theirs)
+    def either(*arguments, **more):
+        return (ours if hooks.active(hook) else theirs)(*arguments, **more)
+
+    either.detgemm = theirs
+    setattr(owner, name, staticmethod(either) if static else either)
+
+
+def masks(module, on_gpu):
+    """vLLM's masks of top-k and top-p by one form: its Triton kernel on a GPU, whose programs take whole rows, and
+    PyTorch on a CPU. vLLM takes PyTorch below eight rows on a GPU, whose cumulative sum may depend on the rows."""
+    def apply(logits, k, p):
+        if k is None and p is None:
+            return logits
+        if on_gpu and module.HAS_TRITON:
+            return module.apply_top_k_top_p_triton(logits, k, p)
+        return module.apply_top_k_top_p_pytorch(logits, k, p, allow_cpu_sync=True)
+    return apply
+
+
+def draw(module, masked):
+    """TopKTopPSampler.forward_*: every row has noise of its own generator where it has one. vLLM's form for a CPU
+    forgets the seeds of all requests where one has none."""
+    def forward(self, logits, generators, k, p):
+        logits = masked(logits, k, p)
+        returned = None
+        if self.logprobs_mode == "processed_logits":
+            returned = logits
+        elif self.logprobs_mode == "processed_logprobs":
+            returned = log_probs(logits)
+        return module.random_sample(softmax_op(logits, torch.float32), generators, self.use_fp64_gumbel), returned
+    return forward
+
+
+def register(on_gpu):
+    """Replaces the functions; safe to call more than once."""
+    sampler, module = importlib.import_module(V1), importlib.import_module(MASKS)
+    replace(sampler.Sampler, "compute_logprobs", "logprobs", log_probs, static=True)
+    masked = masks(module, on_gpu)
+    for name in ("forward_native", "forward_cuda", "forward_cpu"):
+        replace(module.TopKTopPSampler, name, "sampling", draw(module, masked))
+    if on_gpu:
+        replace(importlib.import_module(V2), "compute_token_logprobs", "logprobs",
+                lambda logits, token_ids: log_probs(logits).gather(-1, token_ids.to(torch.int64)))
+        for name in V2_MASKS:
+            replace(importlib.import_module(name), "apply_top_k_top_p", "sampling", masked)
+
+
+def replaced():
+    """Which functions are ours now, by hook; for checks."""
+    sampler, module = importlib.import_module(V1), importlib.import_module(MASKS)
+    return {"logprobs": hasattr(sampler.Sampler.compute_logprobs, "detgemm") and hooks.active("logprobs"),
+            "sampling": all(hasattr(getattr(module.TopKTopPSampler, name), "detgemm")
+                            for name in ("forward_native", "forward_cuda", "forward_cpu")) and hooks.active("sampling")}

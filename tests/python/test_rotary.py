@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rotary embedding: the bits of transformers' formula in eager mode, alone and in company; refusals; Triton's interpreter."""
+import os
+
+import pytest
+import torch
+
+import detgemm
+from detgemm.torch import same_bits
+from detgemm.torch.rotary import rotary, rotary_op
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def drawn(seed, *shape, dtype=torch.bfloat16):
+    return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * 3).to(dtype)
+
+
+def cache(rows, r, dtype=torch.bfloat16):
+    angle = torch.arange(rows)[:, None] / 10000 ** (torch.arange(r // 2) / (r // 2))
+    return torch.cat((angle.cos(), angle.sin()), dim=-1).to(dtype)
+
+
+def formula(x, positions, table):
+    """As transformers writes it, one operation of PyTorch after the other, in the type of x."""
+    cos, sin = (part.to(x.dtype).repeat(1, 2)[:, None] for part in table[positions].chunk(2, dim=-1))
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), dim=-1) * sin
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_it_is_the_formula_of_transformers(dtype):
+    x, positions, table = drawn(1, 37, 3, 64, dtype=dtype), torch.arange(37) * 5, cache(200, 64, dtype)
+    y = rotary(x, positions, table)
+    assert same_bits(y, formula(x, positions, table))
+    for at in (0, 17, 36):
+        assert same_bits(rotary(x[at:at + 1], positions[at:at + 1], table), y[at:at + 1])
+    # One rounding in place of three, as a compiler fuses it, has other bits: the test can fail.
+    if dtype != torch.float32:
+        assert not same_bits(formula(x.float(), positions, table.float()).to(dtype), y)
+
+
+def test_transformers_itself():
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    x, positions, table = drawn(2, 9, 4, 32), torch.arange(9), cache(9, 32)
+    cos, sin = (part.repeat(1, 2)[None] for part in table[positions].chunk(2, dim=-1))
+    q, _ = llama.apply_rotary_pos_emb(x.transpose(0, 1)[None], x.transpose(0, 1)[None], cos, sin)
+    assert same_bits(q[0].transpose(0, 1).contiguous(), rotary(x, positions, table))
+
+
+def test_pairs_and_a_part_of_a_head():
+    x, positions, table = drawn(3, 5, 2, 48), torch.tensor([3, 0, 7, 7, 1]), cache(8, 32)
+    paired = rotary(x, positions, table, interleaved=True)
+    apart = torch.cat((x[..., 0:32:2], x[..., 1:32:2], x[..., 32:]), dim=-1)
+    wanted = rotary(apart, positions, table)
+    assert same_bits(torch.stack((wanted[..., :16], wanted[..., 16:32]), dim=-1).flatten(-2), paired[..., :32].contiguous())
+    assert same_bits(paired[..., 32:].contiguous(), x[..., 32:].contiguous())
+
+
+def test_a_view_of_the_packed_product():
+    packed, positions, table = drawn(4, 6, 10 * 32), torch.arange(6), cache(6, 32)
+    view = packed[:, 4 * 32:8 * 32].view(6, 4, 32)
+    assert same_bits(rotary(view, positions, table), rotary(view.contiguous(), positions, table))
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("heads, d, r", [(3, 64, 64), (9, 48, 32)])
+def test_the_kernel_has_the_bits_of_the_definition(heads, d, r, dtype, interleaved):
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import rotary as kernels
+    from detgemm.torch.plain import rotary as plain
+    packed, positions, table = drawn(5, 7, heads * d + 16, dtype=dtype), torch.tensor([5, 0, 5, 90, 13, 2, 1]), cache(91, r, dtype)
+    packed[0, 3] = float("nan")
+    x = packed[:, 8:8 + heads * d].view(7, heads, d)
+    assert same_bits(kernels.rotary(x, positions, table, interleaved), plain.rotary(x, positions, table, interleaved))
+
+
+def test_operator_follows_pytorchs_rules():
+    torch.library.opcheck(rotary_op, (drawn(6, 4, 2, 16), torch.arange(4), cache(4, 16), False))
+
+
+@pytest.mark.parametrize("change, sentence", [
+    ({"x": drawn(1, 4, 16)}, "x has 2 dimensions"),
+    ({"positions": torch.arange(4, dtype=torch.int32)}, "positions has the shape"),
+    ({"positions": torch.arange(3)}, "positions has the shape"),
+    ({"cache": cache(4, 32)}, "cache has the shape"),
+    ({"cache": torch.zeros(4, 16, dtype=torch.int64)}, "cache has the shape"),
+    ({"interleaved": 1}, "interleaved is 1"),
+])
+def test_wrong_calls_are_refused_in_a_sentence(change, sentence):
+    given = {"x": drawn(1, 4, 2, 16), "positions": torch.arange(4), "cache": cache(4, 16), "interleaved": False, **change}
+    with pytest.raises(detgemm.DetgemmError, match=sentence):
+        rotary(**given)

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others.
+
+RESULT gets, per hook, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
+that must not start. FOLDER: a model's config.json.
+"""
+import gc
+import json
+import os
+import pathlib
+import sys
+
+from detgemm.vllm import census, hooks, probe
+
+OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "eager": True, "speed": "", "longest": 200,
+           "set": {"block_size": "16", "max_num_batched_tokens": "512", "max_model_len": "512", "num_gpu_blocks_override": "64"}}
+
+
+# Changes of config.json with which an engine must not start; test_vllm_engine.py has the sentences.
+REFUSED = {
+    "an unknown key": {"quantization_config": {"quant_method": "detgemm", "leaf": 64}},
+    "ranks without a tree": {"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}},
+    "experts": {"num_experts": 8},
+    "a quantised checkpoint": {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}},
+}
+
+
+def forget():
+    """What vLLM keeps in a process between engines: classes, layers and groups of ranks of the one before."""
+    from vllm.distributed import cleanup_dist_env_and_memory
+    from vllm.model_executor.layers import rotary_embedding
+    from vllm.v1.attention import selector
+    gc.collect()
+    cleanup_dist_env_and_memory()
+    rotary_embedding._ROPE_DICT.clear()
+    selector._cached_get_attn_backend.cache_clear()
+
+
+def engine(folder, without):
+    hooks.leave_out(without)
+    made = probe.Probe("detgemm", {"model": folder, **OPTIONS})
+    found = {"foreign": census.foreign(made.llm), "answers": [], "seeded": []}
+    company = [made.prompt(30), made.prompt(7)]
+    for kind, more in (("answers", {}), ("seeded", {"temperature": 0.8, "seed": 3})):
+        mine = made.sampling(made.tokens, **more)
+        for prompts in ([made.watched[0]], [made.watched[0], *company]):
+            output = made.generate(prompts, [mine, *[made.tokens] * (len(prompts) - 1)])[0]
+            found[kind].append(b"".join(probe.answer(output)).hex())
+    made.llm.llm_engine.engine_core.shutdown()
+    return found
+
+
+def refused(folder, changes):
+    """The sentence with which an engine of a changed model stops."""
+    path = pathlib.Path(folder, "changed")
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps({**json.loads(pathlib.Path(folder, "config.json").read_text()), **changes}))
+    hooks.leave_out([])
+    try:
+        probe.Probe("detgemm", {"model": str(path), **OPTIONS})
+    except Exception as raised:  # whatever vLLM wraps it in
+        return str(raised)
+    return "the engine started"
+
+
+def main():
+    folder, result = sys.argv[1:]
+    found = {}
+    for without in ([], *([name] for name in hooks.NAMES)):
+        found[",".join(without) or "nothing"] = engine(folder, without)
+        forget()
+    found["refused"] = {}
+    for name, changes in REFUSED.items():
+        found["refused"][name] = refused(folder, changes)
+        forget()
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump(found, file)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

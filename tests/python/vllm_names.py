@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""vllm_names.py FOLDER: the names and parameters of vLLM that the plugin uses, looked for in a release's sources.
+
+FOLDER holds a package `vllm`, for example an unpacked wheel. Nothing of it is imported, so neither its compiled parts nor
+its PyTorch need be there. Prints what changed, one line each; exit status 1 if something did.
+"""
+import ast
+import pathlib
+import sys
+
+FORWARD = ("forward_native", "forward_cuda")
+LAYERS = "vllm/model_executor/layers/"
+# Source, name, and parameters: a list of those that the plugin passes, in this order; a tuple of all, where the plugin
+# replaces the function and so must take whatever vLLM passes; None for a name alone.
+USED = [
+    ("vllm/model_executor/custom_op.py", "op_registry_oot", None),
+    ("vllm/model_executor/custom_op.py", "CustomOp.register_oot", ["cls"]),
+    ("vllm/model_executor/custom_op.py", "PluggableLayer.register_oot", ["cls"]),
+    (LAYERS + "quantization/__init__.py", "register_quantization_config", ["quantization"]),
+    (LAYERS + "quantization/__init__.py", "_CUSTOMIZED_METHOD_TO_QUANT_CONFIG", None),
+    (LAYERS + "quantization/base_config.py", "QuantizationConfig.get_quant_method", ("self", "layer", "prefix")),
+    (LAYERS + "linear.py", "register_weight_loader_v2_supported_method", ["cls"]),
+    (LAYERS + "linear.py", "UnquantizedLinearMethod.apply", ("self", "layer", "x", "bias")),
+    (LAYERS + "linear.py", "UnquantizedLinearMethod.process_weights_after_loading", ("self", "layer")),
+    (LAYERS + "linear.py", "RowParallelLinear.__init__", ["self", "input_size"]),
+    (LAYERS + "linear.py", "RowParallelLinear.forward", ("self", "input_")),
+    (LAYERS + "vocab_parallel_embedding.py", "UnquantizedEmbeddingMethod.apply", ("self", "layer", "x", "bias")),
+    (LAYERS + "logits_processor.py", "LogitsProcessor._apply_head", ("self", "lm_head", "hidden_states", "embedding_bias")),
+    (LAYERS + "activation.py", "SiluAndMul.__init__", ["self", "compile_native"]),
+    (LAYERS + "activation.py", "SiluAndMul.forward_cpu", ("self", "x")),
+    (LAYERS + "rotary_embedding/base.py", "RotaryEmbeddingBase._match_cos_sin_cache_dtype", ["self", "query"]),
+    *((LAYERS + "layernorm.py", f"RMSNorm.{name}", ("self", "x", "residual")) for name in FORWARD),
+    *((LAYERS + "activation.py", f"SiluAndMul.{name}", None) for name in FORWARD),
+    *((LAYERS + "rotary_embedding/base.py", f"RotaryEmbedding.{name}", ("self", "positions", "query", "key"))
+      for name in (*FORWARD, "forward_cpu")),
+    ("vllm/v1/sample/sampler.py", "Sampler.compute_logprobs", ("logits",)),
+    *(("vllm/v1/sample/ops/topk_topp_sampler.py", f"TopKTopPSampler.{name}", ("self", "logits", "generators", "k", "p"))
+      for name in (*FORWARD, "forward_cpu")),
+    ("vllm/v1/sample/ops/topk_topp_sampler.py", "random_sample", ["probs", "generators", "use_fp64_gumbel"]),
+    ("vllm/v1/sample/ops/topk_topp_sampler.py", "apply_top_k_top_p_pytorch", ["logits", "k", "p", "allow_cpu_sync"]),
+    ("vllm/v1/sample/ops/topk_topp_triton.py", "apply_top_k_top_p_triton", ["logits", "k", "p"]),
+    ("vllm/v1/worker/gpu/sample/logprob.py", "compute_token_logprobs", ("logits", "token_ids")),
+    ("vllm/v1/worker/gpu/sample/states.py", "apply_top_k_top_p", None),
+    ("vllm/v1/worker/gpu/sample/sampler.py", "apply_top_k_top_p", None),
+    ("vllm/v1/attention/backends/registry.py", "register_backend", ["backend", "class_path"]),
+    ("vllm/v1/attention/backends/registry.py", "AttentionBackendEnum.CUSTOM", None),
+    ("vllm/v1/attention/backends/registry.py", "AttentionBackendEnum.clear_override", ["self"]),
+    ("vllm/v1/attention/backend.py", "AttentionBackend.get_kv_cache_shape",
+     ["num_blocks", "block_size", "num_kv_heads", "head_size", "cache_dtype_str"]),
+    ("vllm/v1/attention/backend.py", "AttentionMetadataBuilder.__init__", ["self", "kv_cache_spec", "layer_names", "vllm_config", "device"]),
+    ("vllm/v1/attention/backend.py", "AttentionMetadataBuilder.build", ("self", "common_prefix_len", "common_attn_metadata", "fast_build")),
+    ("vllm/v1/attention/backend.py", "AttentionImpl.forward",
+     ("self", "layer", "query", "key", "value", "kv_cache", "attn_metadata", "output", "output_scale", "output_block_scale")),
+    ("vllm/v1/attention/backend.py", "AttentionBackend.get_supported_kernel_block_sizes", []),
+    *(("vllm/v1/attention/backend.py", f"CommonAttentionMetadata.{name}", None)
+      for name in ("causal", "num_actual_tokens", "max_query_len", "max_seq_len", "block_table_tensor", "query_start_loc", "seq_lens",
+                   "slot_mapping")),
+    ("vllm/distributed/communication_op.py", "tensor_model_parallel_all_gather", ["input_", "dim"]),
+    ("vllm/v1/core/block_pool.py", "BlockPool.get_new_blocks", ["self", "num_blocks"]),
+    ("vllm/v1/core/block_pool.py", "BlockPool.free_blocks", ["self", "ordered_blocks"]),
+    ("vllm/v1/core/sched/scheduler.py", "Scheduler._preempt_request", ["self", "request", "timestamp"]),
+    ("vllm/envs.py", "VLLM_BATCH_INVARIANT", None),
+]
+
+
+def members(body):
+    """Names that a module or a class binds, with what they are bound to."""
+    found = {}
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign):
+            found.update({target.id: node for target in node.targets if isinstance(target, ast.Name)})
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update({alias.asname or alias.name: node for alias in node.names})
+        elif isinstance(node, (ast.If, ast.Try)):
+            found = {**members([*node.body, *node.orelse]), **found}
+    return found
+
+
+def parameters(function):
+    given = function.args
+    return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def changes(folder):
+    """A line for each name of USED that is not there, or that no longer takes what is passed to it."""
+    folder, found = pathlib.Path(folder), []
+    for source, name, wanted in USED:
+        path = folder / source
+        if not path.exists():
+            found.append(f"{source}: there is no such file; the plugin uses {name} of it")
+            continue
+        body, node = ast.parse(path.read_text(encoding="utf-8")).body, None
+        for part in name.split("."):
+            node = members(body).get(part)
+            body = getattr(node, "body", [])
+        if node is None:
+            found.append(f"{source}: there is no {name}")
+        elif wanted is not None:
+            there = parameters(node) if hasattr(node, "args") else []
+            positions = [there.index(each) if each in there else -1 for each in wanted]
+            if -1 in positions or positions != sorted(positions) or isinstance(wanted, tuple) and len(there) != len(wanted):
+                found.append(f"{source}: {name} takes {', '.join(there) or 'no parameters'}; the plugin uses {', '.join(wanted) or 'none'}")
+    return found
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    found = changes(sys.argv[1])
+    for line in found:
+        print(line)
+    print(f"{len(found)} of {len(USED)} names changed")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
