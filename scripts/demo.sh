@@ -133,7 +133,7 @@ Next steps:
   $PWD/$detgemm --help          the command that was used above
   $detgemm explain --contract "$contract" --m 17 --n 4096 --k 4096
   cmake --install build/$preset --prefix \$HOME/.local        libraries, headers, the command, its manual page
-  README.md, "Install and link"                          a first program; examples/ has more
+  docs/first-program.md                                  install and link; examples/ has more
 TEXT
 else
   printf '\nVerdict: something above FAILED; look for "exit status".\n'
