@@ -17,9 +17,9 @@ NO_START = re.compile(r"([-*+]|\d+[.)]|#+|>.*|\|.*|=+|-+)$")
 
 
 def words(text):
-    """The text's words; a code span is part of one word, and so is what may not begin a line."""
+    """The text's words; a code span or a short link is part of one word, and so is what may not begin a line."""
     found = []
-    for word in re.findall(r"(?:`[^`]*`|[^\s`]|`)+", text):
+    for word in re.findall(r"(?:`[^`]*`|\[[^\]`]{0,50}\]\([^)\s]*\)|[^\s`]|`)+", text):
         word = " ".join(word.split())
         if found and NO_START.match(word):
             found[-1] += " " + word
