@@ -14,7 +14,8 @@
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
-/// The entry to the CUDA kernels: backends include this header and nothing else from cuda/.
+/// The entry to the CUDA kernels for one product. Backends include the launch headers of cuda/,
+/// which tests/layout/rules.py lists, and nothing else from there.
 ///
 ///     arguments, options -> decide -> Decision -> enqueue -> a launch on the stream
 ///                                            `-> name: what RunInfo::kernel reports

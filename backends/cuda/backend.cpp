@@ -61,8 +61,13 @@ class CudaBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "cuda"; }
   std::string_view description() const noexcept override {
-    return "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, ieee_fma on "
-           "CUDA cores of 8.0 and above, snap/bf16 and snap3/{bf16,fp32} on either";
+    return kHasFp8
+               ? "NVIDIA GPUs: hopper/{bf16,fp16,e4m3} on tensor cores of compute capability 9.0, "
+                 "ieee_fma on CUDA cores of 8.0 and above, snap/bf16 and snap3/{bf16,fp32} on "
+                 "either"
+               : "NVIDIA GPUs: hopper/{bf16,fp16} on tensor cores of compute capability 9.0, "
+                 "ieee_fma on CUDA cores of 8.0 and above, snap/bf16 and snap3/{bf16,fp32} on "
+                 "either";
   }
   Status available() const override { return cuda::driver_status(); }
 
@@ -75,16 +80,16 @@ class CudaBackend final : public Backend {
     }
     if (spec.reads_scales() && !computes(spec.contract)) {
       return unsupported("cuda: contract is " + text +
-                         ": this backend has no kernels for scaled yet");
+                         ": this backend computes scaled for hopper/e4m3 alone");
     }
     if (spec.line_scales && !by_fp8(spec.contract)) {
       return unsupported("cuda: line_scales is set and the contract is " + text +
                          ": the kernels of hopper/e4m3 alone take scales of rows and columns");
     }
     if (!computes(spec.contract)) {
-      return unsupported(
-          "cuda: contract is " + text +
-          ": this backend computes hopper/bf16, hopper/fp16, ieee_fma, snap and snap3");
+      return unsupported("cuda: contract is " + text +
+                         ": this backend computes hopper/bf16, hopper/fp16, " +
+                         (kHasFp8 ? "hopper/e4m3, " : "") + "ieee_fma, snap and snap3");
     }
     const auto device = cuda::current_device();
     if (!device) return device.status();
@@ -93,7 +98,7 @@ class CudaBackend final : public Backend {
     return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
                        ") has compute capability " + device->capability() + ": " + text +
                        " needs " + (portable ? "8.0 or above" : "9.0") +
-                       ", and nothing else runs in its place");
+                       ", and there is no fallback");
   }
 
   Guarantees guarantees(const Contract& contract) const override {

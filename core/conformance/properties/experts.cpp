@@ -38,7 +38,7 @@ bool computes_groups(Case& c, GroupKind kind, bool continues) {
   const ReductionKind reduction = c.contract().reduction.kind;
   if (reduction != ReductionKind::chain && reduction != ReductionKind::fold &&
       reduction != ReductionKind::tree) {
-    c.skip("operands beside A and B are not drawn for groups");
+    c.skip("operands other than A and B are not drawn for groups");
     return false;
   }
   GroupedSpec spec;

@@ -10,10 +10,11 @@ namespace detgemm {
 /// The CUDA backend (component `cuda`). It computes, each with the reductions chain, fold and tree:
 ///   - hopper/{bf16,fp16} on tensor cores, on devices of compute capability 9.0;
 ///   - ieee_fma/{bf16,fp16,fp32} on CUDA cores, on devices of compute capability 8.0 and above;
-///   - snap/bf16 and snap3/{bf16,fp32}, by fold and tree alone, on the same devices, and by
-///   hopper's
-///     kernels on 9.0.
-/// What it does not compute it refuses with a sentence; nothing else runs in its place.
+///   - snap/bf16 and snap3/{bf16,fp32}, by fold and tree alone, on the same devices, and by the
+///     kernels of hopper on 9.0;
+///   - hopper/e4m3 under chain, fold and scaled on 9.0, unless it was built without
+///     DETGEMM_CUDA_FP8.
+/// What it does not compute it refuses with a sentence; there is no fallback.
 ///
 /// A plan belongs to the device that is current when it is created, and so do the stream and
 /// every array of its runs. Another current device, a stream or memory of another device, and
