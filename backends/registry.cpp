@@ -57,8 +57,7 @@ Result<const Backend*> find_backend(std::string_view name) {
   }
   std::string sentence =
       "backend is " + quoted(name) + ": this build has " + (known.empty() ? "none" : known);
-  if (name == "reference-device")
-    sentence += "; it comes with a Kokkos, 4.0 or newer, that has Cuda or HIP";
+  if (name == "reference-device") sentence += "; it requires Kokkos 4.0 or newer with Cuda or HIP";
   return Status{Errc::not_found, std::move(sentence)};
 }
 

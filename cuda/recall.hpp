@@ -25,7 +25,7 @@ class Recall {
 
  private:
   struct Entry {
-    Question question;  // about no rows, which nobody asks
+    Question question;  // m = 0 never occurs, so an empty entry never matches
     Decision decision;
   };
   Entry& at(const Question& q) {

@@ -24,8 +24,8 @@ std::string leading(const char* what, std::int64_t value, std::int64_t rows) {
 
 /// The rules of the BLAS for a product, in the order of its arguments; empty if all hold.
 std::string broken_rule(const ColumnMajorCall& c) {
-  if (c.op_a == BlasOp::unknown) return "transa is no operation: it must be N, T or C";
-  if (c.op_b == BlasOp::unknown) return "transb is no operation: it must be N, T or C";
+  if (c.op_a == BlasOp::unknown) return "transa is not an operation: it must be N, T or C";
+  if (c.op_b == BlasOp::unknown) return "transb is not an operation: it must be N, T or C";
   for (const auto& [what, value] :
        {std::pair{"m", c.m}, {"n", c.n}, {"k", c.k}, {"batchCount", c.batch}}) {
     if (value < 0) return is(what, value, "0 or more");
@@ -91,7 +91,7 @@ Outcome translate(const ColumnMajorCall& c, const HandleState& handle) {
 }
 
 std::string broken_rule(const VectorCall& c) {
-  if (c.op == BlasOp::unknown) return "trans is no operation: it must be N, T or C";
+  if (c.op == BlasOp::unknown) return "trans is not an operation: it must be N, T or C";
   for (const auto& [what, value] : {std::pair{"m", c.m}, {"n", c.n}, {"batchCount", c.batch}}) {
     if (value < 0) return is(what, value, "0 or more");
   }

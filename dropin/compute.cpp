@@ -203,7 +203,7 @@ Outcome run(const char* function, const Product& call) {
   if (p.addresses_d != nullptr) {
     const bool host = ready.stream.kind == DeviceKind::host;
     if (!host && !policy().wait_for_reads) {
-      return passed("the addresses of the batch lie on the device (device_reads = pass)");
+      return passed("the addresses of the batch are on the device (device_reads = pass)");
     }
     Product at = p;
     at.stream = ready.stream;

@@ -49,8 +49,8 @@ std::string not_taken(const LtCall& c) {
     return "a matrix is tiled, in planes or an array of addresses";
   }
   if (c.epilogue == LtEpilogue::other) return "its epilogue has no contract";
-  if (!c.whole) return "a triangle of C is asked for, or its transpose";
-  if (c.scaled) return "factors or maxima of its matrices are asked for";
+  if (!c.whole) return "a triangle of C or its transpose is requested";
+  if (c.scaled) return "factors or maxima of its matrices are requested";
   if (c.mode == LtPointers::vector) return "alpha is a vector on the device";
   const bool half = c.compute == BlasCompute::fp16;
   if (c.scalars != (half ? LtScalars::fp16 : LtScalars::fp32)) {
@@ -64,8 +64,8 @@ std::string not_taken(const LtCall& c) {
 
 /// The rules that hold for every cuBLASLt; empty if all do.
 std::string broken_rule(const LtCall& c) {
-  if (c.op_a == BlasOp::unknown) return "TRANSA is no operation: it must be N, T or C";
-  if (c.op_b == BlasOp::unknown) return "TRANSB is no operation: it must be N, T or C";
+  if (c.op_a == BlasOp::unknown) return "TRANSA is not an operation: it must be N, T or C";
+  if (c.op_b == BlasOp::unknown) return "TRANSB is not an operation: it must be N, T or C";
   for (const auto& [what, x] : {std::pair{"A", &c.a}, {"B", &c.b}, {"C", &c.c}, {"D", &c.d}}) {
     const std::int64_t extent = std::max<std::int64_t>(1, x->row_order ? x->cols : x->rows);
     if (x->ld < extent) {

@@ -101,7 +101,7 @@ std::string Reading::set_kind(std::string_view key, std::string_view value) {
   const auto dot = key.find('.');
   const int kind = index_of(kKindNames, key.substr(0, dot));
   if (kind < 0) {
-    return quoted(key) + " is no key: there are " + std::string(kKeys);
+    return quoted(key) + " is not a key: the keys are " + std::string(kKeys);
   }
   Choice choice;
   if (auto fault = parse_choice(key, static_cast<Kind>(kind), value, choice); !fault.empty()) {
@@ -114,7 +114,7 @@ std::string Reading::set_kind(std::string_view key, std::string_view value) {
   const std::string letters = upper(key.substr(dot + 1));
   const int direction = index_of(kDirectionNames, letters);
   if (direction < 0) {
-    return quoted(key) + " is no key: a direction is NN, NT, TN or TT";
+    return quoted(key) + " is not a key: a direction is NN, NT, TN or TT";
   }
   single[kind][direction] = choice;
   return {};
@@ -124,7 +124,7 @@ std::string Reading::set(std::string_view key, std::string_view value) {
   const auto dot = key.find('.');
   std::string once(key.substr(0, dot));
   if (dot != std::string_view::npos) once += upper(key.substr(dot));
-  if (!seen.insert(once).second) return quoted(key) + " is said twice";
+  if (!seen.insert(once).second) return quoted(key) + " is set twice";
   if (value.empty()) return quoted(key) + " has no value";
   if (key == "others") return either(key, value, "pass", "refuse", policy.refuse_others);
   if (key == "device_reads") return either(key, value, "pass", "wait", policy.wait_for_reads);

@@ -47,7 +47,7 @@ Status read_scalar(const void* at, bool fp16, bool on_device, void* stream, floa
     std::memcpy(&bits, at, bytes);
   } else {
     if (!policy().wait_for_reads) {
-      return unsupported("alpha and beta lie on the device (device_reads = pass)");
+      return unsupported("alpha and beta are on the device (device_reads = pass)");
     }
     const auto with = backend();
     if (!with) return with.status();

@@ -144,12 +144,12 @@ Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOption
   if (is_stream(kernel.variant)) {
     return forced_kernel_refuses(kernel.name,
                                  "it reads A and B in aligned chunks of 8 bytes along K and leaves "
-                                 "in whole stages of 64, and one of them does not lie so");
+                                 "in whole stages of 64, and one of them is not aligned so");
   }
   return forced_kernel_refuses(
       kernel.name,
       "it reads A and B in aligned chunks of 16 bytes along K, or of 8 bytes along M or N, and one "
-      "of them does not lie so");
+      "of them is not aligned so");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ with_digest() { # DIGEST COMMAND...: whether it prints that digest of D
 }
 show "A GEMM under a named contract" "a GEMM's digest is the one that is written in this script, as on every machine" \
   with_digest 755d323f97dc08a6 $detgemm run --contract "$contract" --m 257 --n 512 --k 4096 --seed 1
-show "A row does not know its batch" "row 0 alone and in a batch of 257 has the same bits" \
+show "A row does not depend on its batch" "row 0 alone and in a batch of 257 has the same bits" \
   build/$preset/examples/quickstart/quickstart
 show "The contrast: a BLAS whose row 0 changes with M" "detgemm kept row 0 in every batch, of the numbers that OpenBLAS multiplied too (its count is above)" \
   python3 scripts/contrast.py $detgemm
@@ -133,7 +133,7 @@ Next steps:
   $PWD/$detgemm --help          the command that was used above
   $detgemm explain --contract "$contract" --m 17 --n 4096 --k 4096
   cmake --install build/$preset --prefix \$HOME/.local        libraries, headers, the command, its manual page
-  README.md, "Install and link"                          a first program; examples/ has more
+  docs/first-program.md                                  install and link; examples/ has more
 TEXT
 else
   printf '\nVerdict: something above FAILED; look for "exit status".\n'

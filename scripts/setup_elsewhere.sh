@@ -69,10 +69,10 @@ if [ ${#lacking[@]} -ne 0 ] && [ "$(id -u)" -eq 0 ]; then
 fi
 if [ ${#lacking[@]} -ne 0 ]; then
   {
-    echo "setup: this is no Debian system, and these are missing:"
+    echo "setup: this is not a Debian system, and these are missing:"
     printf 'setup:   %s\n' "${lacking[@]}"
     echo "setup: on a cluster, load modules (for example gcc/13, cmake, rocm) and set CXX; CMake and Ninja"
-    echo "setup: come without root from: python3 -m pip install --user 'cmake>=3.25' ninja"
+    echo "setup: install without root by: python3 -m pip install --user 'cmake>=3.25' ninja"
     echo "setup: on RHEL 9 a newer GCC is: dnf install gcc-toolset-13 && source /opt/rh/gcc-toolset-13/enable"
     echo "setup: on SLES 15: zypper install gcc13-c++ && export CXX=g++-13 CC=gcc-13"
     echo "setup: or build in a container: packaging/container/Containerfile.rocm"

@@ -59,7 +59,7 @@ Status Cuda::available() {
     why = "the driver is for CUDA " + version_text(driver) + ": this build needs one for CUDA " +
           runtime_version();
   } else if (error == cudaSuccess || error == cudaErrorNoDevice) {
-    why = "this process sees no CUDA device";
+    why = "no CUDA device is visible to this process";
   }
   return {Errc::unavailable, "cuda: " + why};
 }

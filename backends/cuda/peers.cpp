@@ -94,9 +94,8 @@ class CudaPeerWindow final : public PeerWindow {
       const auto found = read(&header_of(rank_)->mark[r]);
       if (!found) return found.status();
       if (*found == cards_[static_cast<std::size_t>(r)].mark) continue;
-      return {Errc::unavailable, "cuda: what rank " + std::to_string(r) +
-                                     " writes does not come to the window of rank " +
-                                     std::to_string(rank_)};
+      return {Errc::unavailable, "cuda: a write of rank " + std::to_string(r) +
+                                     " did not reach the window of rank " + std::to_string(rank_)};
     }
     return {};
   }

@@ -54,7 +54,7 @@ Status check_array(std::string_view what, const void* data, int device,
   if (place.managed) return {};
   if (place.kind == Place::Kind::device && place.device == device) return {};
   if (R::reaches(data, device)) return {};
-  std::string where = "memory that " + std::string(R::kPlatform) + " does not know";
+  std::string where = "memory that " + std::string(R::kPlatform) + " has not allocated";
   if (place.kind == Place::Kind::host) where = "pinned host memory";
   if (place.kind == Place::Kind::device) where = "memory of device " + std::to_string(place.device);
   return invalid(std::string(what) + ".data is 0x" + hex(reinterpret_cast<std::uintptr_t>(data)) +

@@ -104,7 +104,7 @@ class HipBackend final : public Backend {
     }
     return unsupported("hip: device " + std::to_string(device->ordinal) + " (" + device->name +
                        ") is a " + device->processor() + ": " + text + " needs " + others +
-                       ", and nothing else runs in its place");
+                       ", and there is no fallback");
   }
 
   Guarantees guarantees(const Contract& contract) const override {

@@ -54,7 +54,7 @@ Status Hip::available() {
   if (error == kSuccess && count > 0) return {};
   forget_error();
   if (error == kSuccess || error == kErrorNoDevice) {
-    return {Errc::unavailable, "hip: this process sees no HIP device"};
+    return {Errc::unavailable, "hip: no HIP device is visible to this process"};
   }
   return {Errc::unavailable, gpu::failed<Hip>("asking for devices", error).message()};
 }
@@ -103,10 +103,10 @@ Result<Chip> chip_of(const DeviceFacts& device) {
   for (const CodeObject& object : code_objects()) {
     known += (known.empty() ? "" : ", ") + std::string(name(object.chip));
   }
-  why += (known.empty() ? "no chip" : known) + ", and nothing else runs in their place";
+  why += (known.empty() ? "no chip" : known) + ", and there is no fallback";
   if (chip) {
     why += "; those for " + std::string(name(*chip)) +
-           " were left out, because the build had no compiler that knows it";
+           " were left out, because the build had no compiler for it";
   } else if (device.processor() == "gfx908") {
     why +=
         "; gfx908 (MI100) is left out because its matrix cores compute other steps than those of "

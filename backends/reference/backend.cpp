@@ -78,9 +78,8 @@ Status cannot_start(int threads, std::string_view said) {
   constexpr std::string_view variable = "KOKKOS_NUM_THREADS";
   if (said.find(variable) != said.npos) {
     return invalid("the environment variable KOKKOS_NUM_THREADS must be unset or hold " +
-                   (threads > 0
-                        ? "the number of threads that is asked for, " + std::to_string(threads)
-                        : std::string("a positive integer")));
+                   (threads > 0 ? "the requested number of threads, " + std::to_string(threads)
+                                : std::string("a positive integer")));
   }
   return {Errc::internal,
           "reference: Kokkos did not start: " + std::string(said.substr(0, said.find('\n')))};

@@ -28,7 +28,7 @@ constexpr std::int64_t kItemsPerWorker = 32;
 
 // Kokkos hands bodies below 512 bytes to the kernel as they are, without a copy through memory.
 static_assert(sizeof(reference::Combined<reference::RootsByValue>) <= 512 - 128,
-              "the body of a combine, with what Kokkos adds to it, stays below 512 bytes");
+              "the body of a combine, with the fields that Kokkos adds, is below 512 bytes");
 
 /// Writes a few roots to the device, from a kernel's arguments: no host memory has to live on.
 struct PlaceRoots {

@@ -165,7 +165,7 @@ class KokkosDevice final : public Device {
  private:
   static Status exhausted(std::size_t bytes, const std::string& why) {
     return {Errc::internal, "device memory is exhausted: " + std::to_string(bytes) +
-                                " bytes asked" + (why.empty() ? "" : "; " + why)};
+                                " bytes requested" + (why.empty() ? "" : "; " + why)};
   }
 
   std::mutex mutex_;

@@ -39,7 +39,8 @@ Place place_of(const Options& o) {
   }
   // Asked in another process, because CUDA does not survive a fork.
   const int gpus = o.backend == "cpu" ? 0 : ask_in_a_process(cuda_device_count);
-  if (o.backend == "cuda" && gpus == 0) throw NothingRan("this process sees no CUDA device");
+  if (o.backend == "cuda" && gpus == 0)
+    throw NothingRan("no CUDA device is visible to this process");
   if (gpus == 0) return {false, o.ranks == 0 ? kHostRanks : o.ranks};
   if (o.ranks > gpus) {
     wrong_ranks(o, "this process sees " + std::to_string(gpus) + " CUDA devices");

@@ -83,7 +83,7 @@ Status agree(Communicator::State& state, const Status& mine, const Facts& facts)
     std::string_view one(begin, strnlen(begin, kRecordBytes));
     if (one.substr(0, kMagic.size()) != kMagic) {
       return invalid("ranks disagree: rank " + std::to_string(r) +
-                     " does not speak this version of detgemm's agreement");
+                     " uses another version of detgemm");
     }
     texts.push_back(one.substr(kMagic.size()));
   }

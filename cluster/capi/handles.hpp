@@ -58,8 +58,8 @@ template <class T>
 Status check_handle(const T* handle, const std::string& what, const char* from) {
   if (handle == nullptr) return null_argument(what, "a " + what);
   if (handle->is_one()) return {};
-  return invalid(what + " is no " + what + "'s handle: it must come from " + from +
-                 " and not have been destroyed");
+  return invalid(what + " is not a " + what + "'s handle: it must be a result of " + from +
+                 " and not be destroyed");
 }
 inline Status check(const detgemm_transport_t* handle) {
   return check_handle(handle, "transport", "a detgemm_transport function");

@@ -280,7 +280,8 @@ detgemm_status_t detgemm_tree_sum_run(const detgemm_cluster_plan_t* plan,
       plan, stream, operands, Inputs::none, info,
       [&](Stream queue, const Operands& arrays, RunInfo* ran) -> Status {
         if (!plan->sum) {
-          return invalid("plan is no sum of roots: it must come from detgemm_tree_sum_create");
+          return invalid(
+              "plan is not a sum of roots: it must be a result of detgemm_tree_sum_create");
         }
         // That many of the caller's pointers are about to be read.
         const std::size_t nodes = plan->shares->cover(plan->rank).size();

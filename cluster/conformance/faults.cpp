@@ -65,7 +65,7 @@ float rounded(const Pieces& p) {
 float by_rank(const Pieces& p) { return tree(rank_sums(p, tree)); }
 
 constexpr std::array kFaults{
-    Fault{"own_first", "every rank adds its own sum first, then the others as they come",
+    Fault{"own_first", "every rank adds its own sum first, then the others in order of arrival",
           "reference", own_first},
     Fault{"ranks_folded", "the ranks' sums are added one after another", "reference", ranks_folded},
     Fault{"leaves_folded", "a rank adds its leaves one after another", "reference", leaves_folded},

@@ -41,7 +41,7 @@ Status agree_on(Transport& transport, Report& report, std::chrono::milliseconds 
   if (bad) return {};
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r] == std::byte{0}) continue;
-    report.cut_short = "rank " + std::to_string(r) + " found a failure that this rank did not see";
+    report.cut_short = "rank " + std::to_string(r) + " found a failure that this rank did not find";
     break;
   }
   return {};

@@ -89,7 +89,7 @@ class Check {
     ++cell_.runs;
     const auto same = same_everywhere(*transport_, status.message(), options_.patience);
     if (!same) return fail(index, problem, same.status().message());
-    if (!*same) return fail(index, problem, "ranks said different things: " + status.message());
+    if (!*same) return fail(index, problem, "ranks have different sentences: " + status.message());
     if (status.ok()) return fail(index, problem, "it was accepted");
     if (Status s = transport_->health(); !s)
       fail(index, problem, "the ranks broke: " + s.message());

@@ -52,7 +52,8 @@ class Comm {
          {std::pair{call.CommCount, &size_}, std::pair{call.CommUserRank, &rank_},
           std::pair{call.CommCuDevice, &device}}) {
       if (const int error = ask(comm_, to); error != kNcclSuccess) {
-        return invalid("comm is not a communicator: " + text("it was asked what it is", error));
+        return invalid("comm is not a communicator: " +
+                       text("its size and rank cannot be read", error));
       }
     }
     device_ = device;
@@ -115,7 +116,7 @@ class Comm {
   }
 
   std::string late(Milliseconds patience) const {
-    return "a rank of " + std::to_string(size_) + " did not come within " +
+    return "a rank of " + std::to_string(size_) + " timed out after " +
            std::to_string(patience.count()) + " ms";
   }
 

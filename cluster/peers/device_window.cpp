@@ -57,12 +57,12 @@ Status status_of(const PeerFailure& failure, int ranks, std::chrono::millisecond
       return {};
     case Why::late:
       return {Errc::peer, rank + " of " + std::to_string(ranks) +
-                              " did not come to a step of peers within " +
+                              " timed out in an exchange of peers after " +
                               std::to_string(patience.count()) + " ms"};
     case Why::disagree:
       return {Errc::peer, "ranks " + std::to_string(failure.rank) + " and " +
                               std::to_string(failure.other) +
-                              " come to a step of peers with different m or different plans"};
+                              " are in one exchange of peers with different m or different plans"};
     case Why::aborted:
       break;
   }

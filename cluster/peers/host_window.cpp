@@ -106,8 +106,8 @@ class HostWindow final : public Window {
     for (int r = 0; r < ranks(); ++r) {
       if (word(probe_of(rank_, r).mark).load(std::memory_order_acquire) !=
           marks[static_cast<std::size_t>(r)]) {
-        return {Errc::unavailable, "windows: what rank " + std::to_string(r) +
-                                       " writes does not come to rank " + std::to_string(rank_)};
+        return {Errc::unavailable, "windows: a write of rank " + std::to_string(r) +
+                                       " did not reach rank " + std::to_string(rank_)};
       }
     }
     return {};
@@ -143,11 +143,11 @@ class HostWindow final : public Window {
     switch (static_cast<Why>(why >> 48)) {
       case Why::late:
         return rank + " of " + std::to_string(ranks()) +
-               " did not come to a step of peers within " + std::to_string(patience.count()) +
+               " timed out in an exchange of peers after " + std::to_string(patience.count()) +
                " ms";
       case Why::disagree:
         return "ranks " + number(0) + " and " + number(24) +
-               " come to a step of peers with different m or different plans";
+               " are in one exchange of peers with different m or different plans";
       case Why::aborted:
         break;
     }

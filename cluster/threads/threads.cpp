@@ -161,10 +161,10 @@ class Hub {
   std::string absent() const {
     for (int r = 0; r < ranks_; ++r) {
       if (std::find(arrived_.begin(), arrived_.end(), r) == arrived_.end()) {
-        return "rank " + std::to_string(r) + " of " + std::to_string(ranks_) + " did not come";
+        return "rank " + std::to_string(r) + " of " + std::to_string(ranks_) + " did not arrive";
       }
     }
-    return "a rank did not come";
+    return "a rank did not arrive";
   }
 
   void withdraw(int rank, const std::deque<Offer>& mine) {

@@ -44,7 +44,7 @@ std::string span(const Extent& extent) {
 }
 
 Status overlap(std::string_view what, const Extent& x, std::string_view other, const Extent& y,
-               std::string_view rule = "it must lie apart") {
+               std::string_view rule = "they must not share memory") {
   return invalid(std::string(what) + " at " + span(x) + " overlaps " + std::string(other) + " at " +
                  span(y) + ": " + std::string(rule));
 }
@@ -160,7 +160,7 @@ Status check_in_place(std::string_view what, const ConstMatrix& out, std::string
   if (!written.overlaps(read) || same_view(out, in)) return {};
   return overlap(what, written, other, read,
                  "it must be " + std::string(other) +
-                     " itself (same pointer, strides and dtype) or lie apart");
+                     " itself (same pointer, strides and dtype) or share no memory with it");
 }
 
 Status check_output_side(const GemmSpec& spec, const Operands& operands) {
@@ -181,8 +181,9 @@ Status check_output_side(const GemmSpec& spec, const Operands& operands) {
     }
     const Extent start = extent_of(operands.c);
     if (out.overlaps(start) && !same_view(operands.c, d)) {
-      return overlap("d", out, "c", start,
-                     "it must be c itself (same pointer, strides and dtype) or lie apart");
+      return overlap(
+          "d", out, "c", start,
+          "it must be c itself (same pointer, strides and dtype) or share no memory with it");
     }
   }
   if (spec.bias) {
@@ -252,7 +253,7 @@ Status check_nodes(const GemmSpec& spec, std::span<const LeafRange> nodes) {
                      ", where the one before it ends");
     }
     if (!is_node({node.begin * sums, node.end * sums}, count * sums))
-      return invalid(what + ": it is no node of the tree over " + all);
+      return invalid(what + ": it is not a node of the tree over " + all);
     at = node.end;
   }
   if (at == count && count > 0) return {};

@@ -26,7 +26,7 @@ Result<std::uint64_t> digest_matrix(const ConstMatrix& matrix) {
     digest = digest_bytes(bytes.data(), bytes.size(), digest);
   }
   if (matrix.rows == 0 || matrix.cols == 0) return digest;  // the other extent may be anything
-  static_assert(std::endian::native == std::endian::little, "elements are hashed as they lie");
+  static_assert(std::endian::native == std::endian::little, "elements are hashed byte by byte");
   const std::size_t size = size_of(matrix.dtype);
   const auto* base = static_cast<const unsigned char*>(matrix.data);
   for (std::int64_t i = 0; i < matrix.rows; ++i) {

@@ -50,7 +50,7 @@ Status check_sizes(const GroupedSpec& spec, std::int64_t max_m, std::int64_t max
   }
   if (max_k == 0 || spec.kind == GroupKind::k_grouped) return {};
   return invalid("max_k is " + std::to_string(max_k) + ": it must be 0 for " +
-                 std::string(name(spec.kind)) + ", whose plan knows k");
+                 std::string(name(spec.kind)) + ", whose plan has k");
 }
 
 std::int64_t products_of(const GroupedSpec& spec, const GroupedOperands& operands) {

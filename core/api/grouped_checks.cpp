@@ -147,7 +147,7 @@ Status check_group_scales(const GroupedSpec& spec, const GroupedOperands& operan
 
 Status overlap(std::string_view what, std::string_view other) {
   return invalid(std::string(what) + " with all of its groups overlaps " + std::string(other) +
-                 ": it must lie apart");
+                 ": they must not share memory");
 }
 
 }  // namespace
@@ -253,7 +253,7 @@ Status check_groups(const GroupedSpec& spec, const GroupedOperands& operands, Gr
   if (reads_c && at.d.overlaps(at.c) && !same) {
     return invalid(
         "d with all of its groups overlaps c: it must be c itself (same pointer, strides, "
-        "dtype and distance of groups) or lie apart");
+        "dtype and distance of groups) or share no memory with it");
   }
   return {};
 }

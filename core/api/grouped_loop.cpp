@@ -127,7 +127,7 @@ class GroupedLoop final : public GroupedPlanImpl {
       if (needed > workspace.bytes) {
         return {Errc::internal, of_group(member) + "it needs " + std::to_string(needed) +
                                     " bytes of workspace, and " + std::to_string(workspace.bytes) +
-                                    " were asked for"};
+                                    " were requested"};
       }
       const Status s = member.plan->check(stream, member.arrays, {workspace.data, needed});
       if (!s) return {s.code(), of_group(member) + s.message()};

@@ -39,7 +39,8 @@ class HostDevice final : public Device {
 
  private:
   static Status exhausted(std::size_t bytes) {
-    return {Errc::internal, "host memory is exhausted: " + std::to_string(bytes) + " bytes asked"};
+    return {Errc::internal,
+            "host memory is exhausted: " + std::to_string(bytes) + " bytes requested"};
   }
 };
 

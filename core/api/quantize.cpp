@@ -40,7 +40,8 @@ Status check_apart(const BlockScales& s) {
 }
 
 Status shares_memory(std::string_view what, std::string_view other) {
-  return invalid(std::string(what) + " overlaps " + std::string(other) + ": it must lie apart");
+  return invalid(std::string(what) + " overlaps " + std::string(other) +
+                 ": they must not share memory");
 }
 
 }  // namespace

@@ -120,10 +120,10 @@ Status check_scales(const GemmSpec& spec, const Operands& operands, std::int64_t
   }
   const Extent out = extent_of(ConstMatrix(operands.d));
   if (out.overlaps(extent_of(operands.scale_a))) {
-    return invalid("d overlaps scale_a: it must lie apart");
+    return invalid("d overlaps scale_a: they must not share memory");
   }
   if (out.overlaps(extent_of(operands.scale_b))) {
-    return invalid("d overlaps scale_b: it must lie apart");
+    return invalid("d overlaps scale_b: they must not share memory");
   }
   return {};
 }

@@ -45,7 +45,7 @@ Status validate(const GemmSpec& spec) {
        {std::pair{"a_snapped", spec.a_snapped}, std::pair{"b_snapped", spec.b_snapped}}) {
     if (promised && spec.contract.arithmetic != Arithmetic::snap) {
       return invalid(std::string(what) + " is set and the contract is " + spec.contract.text() +
-                     ": only contracts of snap know snapped operands");
+                     ": only contracts of snap have snapped operands");
     }
   }
   if (spec.line_scales && spec.contract.reduction.kind != ReductionKind::chain &&

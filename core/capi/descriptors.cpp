@@ -40,7 +40,7 @@ Result<std::size_t> struct_size(std::string_view what, const void* from, std::si
   for (std::size_t i = known; i < size; ++i) {
     if (bytes[i] != 0) {
       return invalid(std::string(what) + ".struct_size is " + std::to_string(size) +
-                     ": this library knows " + std::to_string(known) + " bytes, and byte " +
+                     ": this library's struct has " + std::to_string(known) + " bytes, and byte " +
                      std::to_string(i) + " beyond them is not 0");
     }
   }

@@ -53,8 +53,8 @@ Status check_plan(const detgemm_grouped_plan_t* handle) {
   if (handle == nullptr) return null_argument("plan", "a plan");
   if (handle->magic == detgemm_grouped_plan_t::kMagic) return {};
   return invalid(
-      "plan is no plan's handle: it must come from detgemm_grouped_plan_create and not have been "
-      "given to detgemm_grouped_plan_destroy");
+      "plan is not a plan's handle: it must be a result of detgemm_grouped_plan_create that "
+      "detgemm_grouped_plan_destroy has not destroyed");
 }
 
 Result<GroupedSpec> grouped_spec_of(const detgemm_grouped_spec_t* given) {

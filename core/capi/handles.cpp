@@ -11,7 +11,7 @@ Status check(const detgemm_backend_t* handle) {
   if (handle == nullptr) return null_argument("backend", "a backend");
   if (Backend::is_at(handle)) return {};
   return invalid(
-      "backend is no backend's handle: it must come from detgemm_backend_at, "
+      "backend is not a backend's handle: it must be a result of detgemm_backend_at, "
       "detgemm_backend_find or detgemm_plan_backend");
 }
 
@@ -19,8 +19,8 @@ Status check(const detgemm_plan_t* handle) {
   if (handle == nullptr) return null_argument("plan", "a plan");
   if (handle->magic == detgemm_plan_t::kMagic) return {};
   return invalid(
-      "plan is no plan's handle: it must come from detgemm_plan_create and not have been given to "
-      "detgemm_plan_destroy");
+      "plan is not a plan's handle: it must be a result of detgemm_plan_create that "
+      "detgemm_plan_destroy has not destroyed");
 }
 
 }  // namespace detgemm::capi

@@ -16,10 +16,10 @@ Status give_text(std::string_view text, char* buffer, size_t size, size_t* neede
   const std::size_t bytes = text.size() + 1;
   if (buffer == nullptr && size != 0) {
     return invalid("buffer is null: size is " + std::to_string(size) +
-                   ", and only size 0 goes without a buffer");
+                   ", and only size 0 may have no buffer");
   }
   if (buffer == nullptr && needed == nullptr) {
-    return invalid("buffer and needed are null: one of them must take the answer");
+    return invalid("buffer and needed are null: one of them must not be");
   }
   if (needed != nullptr) *needed = bytes;
   if (buffer == nullptr) return {};

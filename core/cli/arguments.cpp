@@ -84,8 +84,8 @@ Contract parse_contract(std::string_view text) {
   throw Refusal(
       Status{contract.status().code(),
              contract.status().message() +
-                 " (quote it: a shell takes an unquoted '>' and what follows away, and makes "
-                 "a file of that name)"});
+                 " (quote it: a shell writes the output to a file after a '>' that is not "
+                 "quoted)"});
 }
 
 Arithmetic parse_arithmetic(std::string_view what, std::string_view text) {

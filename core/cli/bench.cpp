@@ -15,10 +15,10 @@ namespace detgemm::cli {
 namespace {
 
 constexpr const char* kSummary =
-    "Measure this library beside the vendor's own, with one experiment for every backend";
+    "Measure this library and the vendor's own, with one experiment for every backend";
 constexpr const char* kFooter =
-    R"(Runs detgemm_bench, which lies beside this program where Google Benchmark was found when it was
-built, with all arguments as they are.
+    R"(Runs detgemm_bench, which is installed beside this program if the build found Google Benchmark,
+with all arguments unchanged.
 
 Examples:
   detgemm bench --help
@@ -53,7 +53,7 @@ void run_bench_program(std::vector<std::string> words) {
     throw Refusal(Status(Errc::unavailable,
                          "bench is not in this build: install Google Benchmark (Debian: "
                          "libbenchmark-dev), configure with -DDETGEMM_BUILD_BENCH=ON and build the "
-                         "target detgemm_bench, which goes beside this program"));
+                         "target detgemm_bench, which is placed beside this program"));
   }
   become(path, std::move(words));
 }
@@ -64,7 +64,7 @@ void run_mpi_program(std::vector<std::string> words) {
     throw Refusal(Status(Errc::unavailable,
                          "--transport mpi is not in this build: install MPI (Debian: "
                          "libopenmpi-dev), configure with -DDETGEMM_ENABLE_MPI=ON and build the "
-                         "target detgemm_mpi_cli, which goes beside this program"));
+                         "target detgemm_mpi_cli, which is placed beside this program"));
   }
   become(path, std::move(words));
 }

@@ -20,10 +20,10 @@ constexpr const char* kFooter =
     R"(Use it on a new machine, after a change to a kernel, and on a GEMM of your own. Everything is
 compared byte for byte; the only tolerance is the derived error bound (docs/error-bound.md). Failed,
 mistrusted (the data could not have shown a difference) and untested (an error) make the run fail;
-skipped and unsupported come with their reason. Each failure ends with the command that repeats it
+skipped and unsupported have their reason. Each failure ends with the command that repeats it
 alone. What is tested runs in a process of its own: an engine that exits, crashes or does not return
 fails the case in which it does, and the rest is tested all the same. With -o the report goes to a
-file, and stdout gets one line that says so; Ctrl-C prints what has finished.
+file, and stdout gets one line about it; Ctrl-C prints what has finished.
 
 Examples:
   detgemm conform                                   every backend that can run here, quickly
@@ -130,11 +130,11 @@ void register_conform(CLI::App& root, int& exit_code) {
   command.option("--seed", "SEED", options->seed, "of shapes and data, 0 to 2^64 - 1");
   command.option("--case", "INDEX", options->only_case, "run only this case of each property");
   command.option("--soak", "CALLS", options->soak,
-                 "further calls in each case of run_to_run, for what goes wrong late");
+                 "further calls in each case of run_to_run, to find late failures");
   command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
   command.option("--timeout", "SECONDS", options->timeout, "the longest that a case may take");
   command.flag("--in-process", options->in_process,
-               "for debuggers: no process of its own, a crash ends the command");
+               "for debuggers: run the engine in this process, where a crash ends the command");
   command.group("Verdict");
   command.repeated("--fail-on", "VERDICT", options->fail_on,
                    "unsupported or skipped: fail there too; may be repeated");

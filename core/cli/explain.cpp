@@ -120,7 +120,7 @@ bool add_backend(Report& report, const KnownBackend& known, const Problem& probl
       if (fast > workspace) {
         report.line("", std::to_string(fast) +
                             " bytes make it faster: rows of A or B do not start at multiples of 16 "
-                            "bytes, or leaves are no multiples of 64 k, and copies in the "
+                            "bytes, or leaves are not multiples of 64 k, and copies in the "
                             "workspace do");
       }
       report.line("  variants", joined(variants));
@@ -167,7 +167,7 @@ void register_explain(CLI::App& root, int& exit_code) {
   auto options = std::make_shared<ExplainOptions>();
   Command command(root, exit_code, "explain", kSummary);
   add_problem_options(command, options->problem);
-  command.option("--backend", "NAME", options->backend, "ask this backend only");
+  command.option("--backend", "NAME", options->backend, "use this backend only");
   command.option("--stable", "OPERAND", options->stable,
                  "none, a or b: the operand that work still running on the stream does not write");
   command.footer(kFooter);

@@ -48,7 +48,8 @@ GoldenFile open_golden(const std::string& path) {
   GoldenFile file;
   file.path = path;
   if (std::error_code error; !fs::exists(path, error)) {
-    throw Refusal(Status{Errc::io, "file is " + in_quotes(path) + ": there is none of that name"});
+    throw Refusal(
+        Status{Errc::io, "file is " + in_quotes(path) + ": there is no file of that name"});
   }
   const std::string stem = fs::path(path).stem().string();
   const std::size_t first = stem.find('_');

@@ -27,8 +27,8 @@ Examples:
 Each base contract is listed with fp32 output and the reduction 'chain'; any of them also takes
 fold:LEAF, tree:LEAF or scaled:LEAF and the output types bf16 and fp16. snap and snap3 have no chain
 and are listed with fold:128; scaled:128, whose leaves bring scales, is listed once per input type of
-8 bits. 'evidence' says whether an arithmetic was measured on the hardware it is named after or comes
-from a published model.
+8 bits. 'evidence' is the source of an arithmetic: a measurement on the hardware it is named after,
+or a published model.
 
 Exit codes: 0 printed; 1 a backend's runtime failed to start, or stdout could not be written.)";
 

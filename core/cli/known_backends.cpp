@@ -21,7 +21,7 @@ constexpr std::array kProject{
     Entry{"cuda", "NVIDIA GPUs", "configure with -DDETGEMM_ENABLE_CUDA=ON"},
     Entry{"hip", "AMD GPUs", "configure with -DDETGEMM_ENABLE_HIP=ON"},
     Entry{"reference-device", "every contract on Kokkos's device space, slowly",
-          "it comes with a Kokkos, 4.0 or newer, that has Cuda or HIP"},
+          "it requires Kokkos 4.0 or newer with Cuda or HIP"},
 };
 
 const Backend* registered(std::string_view name) {

@@ -31,8 +31,8 @@ void check_option(const CommandSyntax& command, const std::string& name) {
   for (const OptionSyntax& option : command.options) {
     known.insert(known.end(), option.names.begin(), option.names.end());
   }
-  refuse("option is " + in_quotes(name) + ": detgemm " + command.name + " has none of that name" +
-         did_you_mean(name, known));
+  refuse("option is " + in_quotes(name) + ": detgemm " + command.name +
+         " has no option of that name" + did_you_mean(name, known));
 }
 
 void check_bare_word(const CommandSyntax& command, const std::string& word) {

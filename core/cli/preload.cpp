@@ -31,7 +31,7 @@ Examples:
   detgemm preload --config bits.conf --log calls.jsonl -- ./program --its-own options
 
 Exit codes: the program's; 2 a wrong argument, name or file; 3 this build has no library to preload; 126
-and 127 as in a shell: the program cannot be run, or there is none of that name.)";
+and 127 as in a shell: the program cannot be run, or does not exist.)";
 
 struct PreloadOptions {
   std::string config, log, library = "cublas";
@@ -88,7 +88,8 @@ bool run_preloaded(const std::vector<std::string>& words) {
         take("--library", words, at, options.library)) {
       continue;
     }
-    refuse("\"" + words[at] + "\" is no option of preload: the program's own options go behind it");
+    refuse("\"" + words[at] +
+           "\" is not an option of preload: put the program's own options after the program");
   }
   if (at < words.size() && words[at] == "--") ++at;
   if (at == words.size()) refuse("no program is named: detgemm preload -- PROGRAM [ARGUMENTS]");

@@ -21,9 +21,9 @@ namespace {
 constexpr const char* kSummary = "Compute one GEMM from raw files or seeded random data";
 constexpr const char* kFooter =
     R"(Use it to get a result's digest on two machines and compare. Files are raw little-endian elements,
-row-major and packed, without a header; tf32 lies in fp32. An array without a file is random: the
+row-major and packed, without a header; tf32 is stored as fp32. An array without a file is random: the
 same seed gives the same data on every platform, row i of A is the same whatever M is, and so is
-column j of B whatever N is; the layout changes where elements lie, not what they are. So the
+column j of B whatever N is; the layout changes the place of elements, not their values. So the
 digest of D is the same for NN, NT, TN and TT, for every backend, variant and number of threads.
 
 Examples:
@@ -181,7 +181,7 @@ void register_run(CLI::App& root, int& exit_code) {
   command.option("--b", "FILE", options->b, "file of B; else random");
   command.option("--c", "FILE", options->c, "file of C: the output type, or fp32 with --continue");
   command.option("--bias", "FILE", options->bias,
-                 "file of the bias; fp32 unless --bias-type says else");
+                 "file of the bias; fp32 unless --bias-type is given");
   command.option("--seed", "SEED", options->seed, "of the random data, 0 to 2^64 - 1");
   command.option("--dist", "NAME", options->dist,
                  "normal, wide, bits, subnormal, cancel, positive, specials or ones");

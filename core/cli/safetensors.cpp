@@ -62,8 +62,8 @@ bool deeper_than(int most, const std::string& text) {
 json parse(const std::string& text, const Complaint& complain) {
   // Before the parser, which takes memory for every level.
   if (deeper_than(kDeepest, text)) {
-    complain("it is no safetensors file: its header nests more than " + std::to_string(kDeepest) +
-             " levels deep");
+    complain("it is not a safetensors file: its header nests more than " +
+             std::to_string(kDeepest) + " levels deep");
   }
   std::set<std::string> names;
   std::string twice;
@@ -76,7 +76,7 @@ json parse(const std::string& text, const Complaint& complain) {
   };
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object()) {
-    complain("it is no safetensors file: its header is not a JSON object");
+    complain("it is not a safetensors file: its header is not a JSON object");
   }
   if (!twice.empty()) complain.tensor(twice, "is in the header twice");
   return header;
@@ -130,7 +130,7 @@ SafetensorsFile read_safetensors(const std::string& path) {
   for (int i = kLengthBytes - 1; i >= 0; --i) header_bytes = header_bytes << 8 | length[i];
   if (size < kLengthBytes || header_bytes > size - kLengthBytes || header_bytes > kLongestHeader) {
     complain(
-        "it is no safetensors file: its first 8 bytes are not the length of a header that "
+        "it is not a safetensors file: its first 8 bytes are not the length of a header that "
         "follows (a raw file needs --rows and --cols)");
   }
   SafetensorsFile found;

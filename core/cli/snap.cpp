@@ -300,7 +300,7 @@ Report snap_file(const SnapOptions& options) {
   if (options.input.empty()) refuse("in is missing: it must be the name of a file");
   if (options.check != options.output.empty()) {
     refuse(options.check ? "--check writes nothing, and out is " + in_quotes(options.output)
-                         : "out is missing: it must be the name of a file (or ask with --check)");
+                         : "out is missing: it must be the name of a file (or use --check)");
   }
   const SnapSpec spec = spec_of(options);
   const bool raw = !options.rows.empty() || !options.cols.empty();
@@ -332,7 +332,7 @@ void register_snap(CLI::App& root, int& exit_code) {
   command.option("--k", "DIMENSION", options->k,
                  "cols: K runs along a row, as in a linear layer's weight (N x K); rows: down a "
                  "column (K x N)");
-  command.flag("--check", options->check, "write nothing; say whether it is snapped already");
+  command.flag("--check", options->check, "write nothing; print whether it is snapped already");
   command.group("Safetensors files");
   command.repeated("--tensor", "PATTERN", options->only, "snap tensors of such names alone");
   command.repeated("--skip", "PATTERN", options->skip, "copy tensors of such names");

@@ -43,7 +43,7 @@ Status check(const detgemm_engine& e) {
 
 Result<std::unique_ptr<Backend>> wrap_engine(const detgemm_engine* table) {
   if (table == nullptr) {
-    return invalid("detgemm_engine_query returned NULL: the engine does not speak ABI version " +
+    return invalid("detgemm_engine_query returned NULL: the engine does not have ABI version " +
                    std::to_string(DETGEMM_ENGINE_ABI_VERSION));
   }
   if (table->struct_size < kMinSize) {
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Backend>> wrap_engine(const detgemm_engine* table) {
   std::memcpy(&engine, table, std::min(table->struct_size, sizeof engine));
   if (engine.abi_version != DETGEMM_ENGINE_ABI_VERSION) {
     return invalid("engine.abi_version is " + std::to_string(engine.abi_version) +
-                   ": this harness speaks " + std::to_string(DETGEMM_ENGINE_ABI_VERSION));
+                   ": this harness uses " + std::to_string(DETGEMM_ENGINE_ABI_VERSION));
   }
   if (Status s = check(engine); !s) return s;
   return make_engine_backend(engine);

@@ -47,7 +47,7 @@ Loss listen(const Worker& worker, Conversation& talk, const Isolation& isolation
     ssize_t count = 0;
     while ((count = read(worker.pipe, bytes, sizeof bytes)) > 0) {
       if (!talk.take(bytes, static_cast<std::size_t>(count))) {
-        how = "the engine's process wrote into what the harness says";
+        how = "the engine's process wrote into the harness's messages";
         return Loss::died;
       }
       if (talk.ended() || talk.refusal()) return Loss::none;
@@ -68,7 +68,7 @@ Loss listen(const Worker& worker, Conversation& talk, const Isolation& isolation
 /// A worker that was lost before it could say which cells there are.
 Status lost_early(const std::string& how) {
   return {Errc::internal, how +
-                              " before the first case: it was being opened, or asked what it "
+                              " before the first case, while it was opened or reported what it "
                               "supports"};
 }
 
@@ -97,10 +97,10 @@ Result<Report> run_isolated(const Options& options, const Isolation& isolation,
     if (talk.refusal()) how = talk.refusal()->message();  // a later worker could not begin
     if (loss == Loss::none && !talk.refusal()) {
       if (talk.in_cell())
-        talk.lose("the engine's process said in the middle of it that all is done");
+        talk.lose("the engine's process reported in the middle of it that all cells are done");
       if (talk.next_cell() < report.planned) {
         report.cut_short =
-            "the rest was not run: the engine's process said that all is done after " +
+            "the rest was not run: the engine's process reported that it is done after " +
             std::to_string(talk.next_cell()) + " of " + std::to_string(report.planned) + " cells";
       }
       break;

@@ -74,7 +74,7 @@ constexpr std::array kProperties{
              fixed<3, 9>, group_neighbours},
     Property{"group_order", "nor on which of the groups its own is", fixed<3, 9>, group_order},
     Property{"group_count", "nor on how many groups there are", fixed<3, 9>, group_count},
-    Property{"group_padding", "nor on padding within and behind groups, nor on their capacity",
+    Property{"group_padding", "nor on padding within and after groups, nor on their capacity",
              fixed<3, 9>, group_padding},
     Property{"group_ranks", "experts on 1, 2, 4 and 8 ranks give each row the bits of its own plan",
              fixed<3, 9>, group_ranks},

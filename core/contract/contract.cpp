@@ -106,7 +106,8 @@ Status Contract::validate() const {
                    ": only nearest_even (0) is defined");
   }
   if (version != 1) {
-    return invalid("contract version is " + std::to_string(version) + ": this library knows 1");
+    return invalid("contract version is " + std::to_string(version) +
+                   ": this library has version 1");
   }
   if (output != DType::bf16 && output != DType::fp16 && output != DType::fp32) {
     return invalid("contract output is " + described(output) + ": it must be bf16, fp16 or fp32");

@@ -43,8 +43,8 @@ Result<Arithmetic> parse_arithmetic(std::string_view text) {
     known += (known.empty() ? "" : ", ") + std::string(name(arithmetic));
     names.push_back(name(arithmetic));
   }
-  return Status{Errc::not_found, "contract arithmetic is " + quoted(text) + ": known are " + known +
-                                     did_you_mean(text, names)};
+  return Status{Errc::not_found, "contract arithmetic is " + quoted(text) + ": it must be one of " +
+                                     known + did_you_mean(text, names)};
 }
 
 /// The three types that a contract may round to; parse_dtype knows all that it may read.
@@ -127,7 +127,7 @@ Result<Contract> Contract::parse(std::string_view text) {
   auto contract = make(*arithmetic, *input_type, *parsed_reduction, output_type);
   if (contract && has_version &&
       (!parse_int(version, contract->version) || contract->version != 1)) {
-    return invalid("contract version is " + quoted(version) + ": this library knows 1");
+    return invalid("contract version is " + quoted(version) + ": this library has version 1");
   }
   return contract;
 }

@@ -17,9 +17,9 @@
 ///       4 bytes     4           8                     one access of 16 bytes each
 ///
 /// A word is stored and loaded in one piece, so whoever sees this call's signal sees the elements:
-/// nothing is fenced, nobody meets, and the way takes one store and one load. It costs twice the
-/// bytes. Words of other calls have other signals, and those of a new window are 0, so what is old
-/// or not there is never taken for a root.
+/// no fence, no barrier: one store, one load. It costs twice the bytes. Words of other calls have
+/// other signals, and those of a new window are 0, so what is old or not there is never taken for a
+/// root.
 ///
 /// `Cta` is as for cuda/peers/join.hpp, and has post and look, which are those accesses.
 namespace detgemm::cuda::peers {

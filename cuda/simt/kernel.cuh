@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Shape::tile.threads(), Shape::tile.ctas)
     set(false);
     if constexpr (!kTile.leaves) {
       loop.multiply(p.g.k);
-    } else {  // a chain is its only leaf, so that the code of a slab is there once
+    } else {  // a chain is its only leaf, so that the slab code is emitted once
       const bool chain = p.g.reduction.kind == ReductionKind::chain;
       Reducer<kTile> reducer(p.g.reduction.kind, p.leaves, memory + ring_bytes(kTile) / 4);
       if (!chain && p.leaves > 0) reducer.start(loop.acc);

@@ -34,7 +34,7 @@ class LineLoader {
   static constexpr int kWords = (kLines + kWordStep - 1) / kWordStep;
   static constexpr int kPlaces = kRuns > kWordsK ? kRuns : kWordsK;
   static_assert(kThreads % (kK / 4) == 0 && (kPieces % kWarps == 0 || kWarps % kPieces == 0),
-                "The copies of a thread lie at equal distances.");
+                "The copies of a thread have equal distances.");
 
  public:
   __device__ __forceinline__ LineLoader(const Operand& o, std::int64_t first_line)

@@ -28,7 +28,7 @@ class LineMainloop {
   static constexpr int kHeld = kTile.held;
   static constexpr int kAhead = kHeld - 1;
   using Where = Place<kTile>;
-  static_assert(kFours % kHeld == 0, "The first products of a slab lie in the first fragment.");
+  static_assert(kFours % kHeld == 0, "The first products of a slab are in the first fragment.");
 
  public:
   float acc[kRows][kCols];  // outputs of this thread

@@ -53,7 +53,7 @@ class Loader {
   static constexpr int kKStep = kThreads / kAcrossRuns;
   static constexpr bool kStaged = !(kFp32 && kWay == Way::across);
   static_assert(kThreads % kAlongRuns == 0 && kThreads % kAcrossRuns == 0,
-                "The runs of a thread lie at equal distances in a slab.");
+                "The runs of a thread have equal distances in a slab.");
   static_assert(kRuns % kThreads == 0 || kRuns < kThreads,
                 "Every thread has the same number of runs, or at most one.");
 

@@ -154,7 +154,7 @@ DETGEMM_API int cublasLtMatmul(Handle handle, Desc desc, const void* alpha, cons
     return cublas::kNotInitialized;
   }
   if (!read_desc(desc, call) || !read_layouts(layout_a, layout_b, layout_c, layout_d, call)) {
-    return answer({call.function}, {Fate::invalid, "a description is none of cuBLASLt's"},
+    return answer({call.function}, {Fate::invalid, "a description is not one of cuBLASLt's"},
                   cublas::kCodes, pass);
   }
   call.alpha = alpha;

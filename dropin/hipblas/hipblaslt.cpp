@@ -159,7 +159,7 @@ DETGEMM_API int hipblasLtMatmul(Handle handle, Desc desc, const void* alpha, con
   if (!read_desc(desc, call) || !read_layout(layout_a, a, call.a) ||
       !read_layout(layout_b, b, call.b) || !read_layout(layout_c, c, call.c) ||
       !read_layout(layout_d, d, call.d)) {
-    return answer({call.function}, {Fate::passed, "hipBLASLt does not tell a description"},
+    return answer({call.function}, {Fate::passed, "hipBLASLt does not return a description"},
                   hipblas::kCodes, pass);
   }
   call.alpha = alpha;

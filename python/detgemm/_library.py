@@ -185,7 +185,7 @@ def encoded(name, given):
     try:
         return given.encode()
     except UnicodeEncodeError:
-        raise DetgemmError(f"{name} is {given!r}: it has a surrogate, which is no character") from None
+        raise DetgemmError(f"{name} is {given!r}: it has a surrogate, which is not a character") from None
 
 
 def check(name, *arguments):
@@ -220,7 +220,7 @@ def start(threads=1):
     """Starts the reference, which computes on the host with this many threads; 0 stands for all.
 
     Call it once, on the main thread, before the first product on a CPU and before `detgemm.torch` is
-    imported: both start the reference with one thread where nobody has done so. With one thread a
+    imported: both start the reference with one thread if it is not running. With one thread a
     process may still fork; with more, products on a CPU are refused in the child, which lacks the threads.
     """
     global _threads

@@ -157,7 +157,7 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
 
 def _workspace(first, result, views, wanted, options):
     """Scratch memory on a device, from CuPy's pool, in the order of its current stream; None where no backend
-    asks for any. On the host the library allocates it."""
+    requires any. On the host the library allocates it."""
     if first.place[0] == lib.HOST:
         return None
     bias = lib.DTYPES.index(views["bias"].dtype) if "bias" in views else lib.NONE

@@ -35,7 +35,7 @@ def _kind(a, b, offs, counts):
     if batch and offs is not None:
         raise lib.DetgemmError("offs is given and a and b have three dimensions: segments need one operand of two")
     if not batch and (offs is None or counts is not None):
-        raise lib.DetgemmError("offs is None: it must say where each group ends" if offs is None else
+        raise lib.DetgemmError("offs is None: it must hold the end of each group" if offs is None else
                                "counts is given: it counts the rows of a and b of three dimensions")
     if a[-1] != b[-2]:
         raise lib.DetgemmError(f"a has {a[-1]} columns and b has {b[-2]} rows: both are K and must be equal")

@@ -13,8 +13,8 @@ def info():
     """What is installed here, as a dictionary.
 
     `backends` maps the name of each backend of this build to "available" or to the sentence that says
-    why it cannot run now. `kinds` says of which kinds of devices the build has a backend at all, and
-    `summary` says it in words: a wheel that was built without CUDA says so.
+    why it cannot run now. `kinds` has the kinds of devices for which the build has a backend at all, and
+    `summary` has them in words, for example that a wheel was built without CUDA.
     """
     library = lib.library()
     lib.started()

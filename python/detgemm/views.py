@@ -38,7 +38,7 @@ DL_READ_ONLY = 1
 
 
 class View:
-    """One array: address, shape and strides in elements, number format, and the device it lies on."""
+    """One array: address, shape and strides in elements, number format, and its device."""
 
     def __init__(self, name, data, shape, strides, dtype, itemsize, place, owner, read_only=False, stream=None):
         self.name, self.data, self.shape, self.strides = name, data, tuple(shape), tuple(strides)
@@ -65,7 +65,7 @@ class View:
                                 row_stride=self.strides[1], col_stride=self.strides[2]), self.strides[0]
 
     def first_row(self):
-        """The first row of a matrix, whose rows lie as they do."""
+        """The first row of a matrix, with their stride."""
         if len(self.shape) != 2 or (self.shape[1] > 1 and self.strides[1] != 1):
             raise lib.DetgemmError(f"{self.name} has the shape {self.shape} and the strides {self.strides}: its rows must "
                                    "have stride 1")

@@ -97,7 +97,7 @@ Groups groups_of(const Operand& a, const Operand& b, const Call& call, const Off
     refuse("offs is given and a and b have three dimensions: segments need one operand of two");
   }
   if (!batch && !call.offs) {
-    refuse("offs is None: it must say where each group ends, since a has " +
+    refuse("offs is None: it must hold the end of each group, since a has " +
            std::string(a.many() ? "three" : "two") + " dimensions and b " +
            (b.many() ? "three" : "two"));
   }

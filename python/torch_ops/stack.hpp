@@ -23,7 +23,7 @@ namespace detgemm::torch_ops {
 
 /// Refuses where a function of torch failed, which the sentence calls `what`.
 inline void check(AOTITorchError error, const char* what) {
-  if (error != 0) refuse(std::string("PyTorch could not ") + what + "; its log says why");
+  if (error != 0) refuse(std::string("PyTorch could not ") + what + "; its log has the reason");
 }
 
 /// An owned reference to a tensor.

@@ -31,7 +31,7 @@ CurrentStream::CurrentStream(const Place& place) {
   const auto current = current_cuda_stream();
   if (current == nullptr) {
     refuse("a is on " + name_of(place) +
-           ": this PyTorch has no libtorch_cuda.so to ask for its current stream (PyTorch for ROCm "
+           ": this PyTorch has no libtorch_cuda.so, which has the current stream (PyTorch for ROCm "
            "is not supported)");
   }
   check(current(place.index, &stream_.handle), "name its current stream");

@@ -259,7 +259,7 @@ std::int32_t describe_scales(const Tensor& tensor, std::string_view name, Descri
   const std::int32_t code = describe_without_type(tensor, name, d);
   if (code != aoti_torch_dtype_float32() && code != e8m0_code()) {
     refuse(label(name) +
-           ".dtype is no scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
+           ".dtype is not a scale's: it must be torch.float32, or torch.float8_e8m0fnu with "
            "PyTorch 2.11 and newer");
   }
   return code;
@@ -413,7 +413,7 @@ Tensor empty_scales(std::span<const std::int64_t> sizes, detgemm_scale_type_t ty
                     const Place& place) {
   if (type == DETGEMM_SCALE_FP32) return empty(sizes, DETGEMM_FP32, place);
   if (e8m0_code() < 0) {
-    refuse("scale_type is \"e8m0\": this PyTorch does not tell its number, 2.11 and newer do");
+    refuse("scale_type is \"e8m0\": this PyTorch has no number for it, 2.11 and newer do");
   }
   return empty_of(sizes, e8m0_code(), place);
 }

@@ -117,7 +117,7 @@ class Golden(command.CommandTest):
     def test_a_path_that_is_not_there_is_said_to_be(self):
         outcome = command.run("golden", self.path("nowhere"))
         self.assertEqual(outcome.exit, 2, str(outcome))
-        self.assertIn("there is none of that name", outcome.out)
+        self.assertIn("there is no file of that name", outcome.out)
 
     def test_bad_files_do_not_hide_the_others(self):
         good = self.sample()

@@ -151,7 +151,7 @@ class Files(command.CommandTest):
         good = st.pack(MODEL)
         entry = '{"dtype":"BF16","shape":[1,2],"data_offsets":[%s]}'
         cases = [
-            (b"", "it is no safetensors file: its first 8 bytes"),
+            (b"", "it is not a safetensors file: its first 8 bytes"),
             (good[:7], "its first 8 bytes"),
             (bytes(8), "its header is not a JSON object"),
             (b"\xff" * 64, "are not the length of a header that follows"),

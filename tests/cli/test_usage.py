@@ -136,7 +136,7 @@ class Usage(command.CommandTest):
         absent = [b["name"] for b in answer["backends"] if not b["built"]]
         for name in absent:
             with self.subTest(backend=name):
-                how = ("it comes with a Kokkos" if name == "reference-device"
+                how = ("it requires Kokkos" if name == "reference-device"
                        else "configure with -DDETGEMM_ENABLE_")
                 sentence = f"backend {name} is not in this build: {how}"
                 self.refused(problem(backend=name), 3, "unavailable", sentence)

@@ -16,7 +16,7 @@ MISSES = [
     (["inof"], "did you mean info?"),
     (["confrom"], "did you mean conform?"),
     ([*RUN, "--contrat", "hopper/bf16/chain"],
-     'option is "--contrat": detgemm run has none of that name; did you mean --contract?'),
+     'option is "--contrat": detgemm run has no option of that name; did you mean --contract?'),
     ([*RUN, "--contrat=hopper/bf16/chain"], "did you mean --contract?"),
     (["explain", "--layuot", "NN"], "did you mean --layout?"),
     (["run", "hopper/bf16/chain", 1, 1, 1],
@@ -25,7 +25,7 @@ MISSES = [
     (["info", "twice"], 'argument is "twice": detgemm info takes options alone'),
     (["completion", "tcsh"], 'shell is "tcsh": it must be one of bash, zsh, fish'),
     # What an unquoted `hopper/bf16/chain->bf16` leaves of the contract.
-    ([*RUN, "--contract", "hopper/bf16/chain-"], "quote it: a shell takes an unquoted '>'"),
+    ([*RUN, "--contract", "hopper/bf16/chain-"], "quote it: a shell writes the output to a file"),
     (["digest", "--contract", "hopper/bf16/chain-"], "quote it"),
 ]
 

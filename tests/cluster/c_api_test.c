@@ -339,7 +339,7 @@ static void refusals(void) {
   OK(detgemm_transport_threads(1, transports));
   REFUSED(detgemm_communicator_create(NULL, NULL, &ranks), "transport is null");
   REFUSED(detgemm_communicator_create((detgemm_transport_t*)(void*)garbage, NULL, &ranks),
-          "transport is no transport's handle");
+          "transport is not a transport's handle");
   REFUSED(detgemm_communicator_create(transports[0], NULL, NULL), "communicator is null");
   REFUSED(detgemm_communicator_options_init(&options, 1), "struct_size is 1");
   OK(detgemm_communicator_options_init(&options, sizeof options));
@@ -352,7 +352,7 @@ static void refusals(void) {
   options.patience_ms = 1000;
   options.window_backend = (const detgemm_backend_t*)(void*)garbage;
   REFUSED(detgemm_communicator_create(transports[0], &options, &ranks),
-          "options.window_backend is no backend's handle");
+          "options.window_backend is not a backend's handle");
   options.window_backend = skeleton_for_c();
   options.window_bytes = 1 << 16;
   OK(detgemm_communicator_create(transports[0], &options, &ranks));
@@ -362,7 +362,7 @@ static void refusals(void) {
   REFUSED(detgemm_communicator_rank(ranks, NULL, &rank), "rank is null");
   REFUSED(detgemm_communicator_health(NULL), "communicator is null");
   REFUSED(detgemm_communicator_abort((detgemm_communicator_t*)(void*)garbage),
-          "communicator is no communicator's handle");
+          "communicator is not a communicator's handle");
   REFUSED(detgemm_rows_of(-1, 0, 1, &begin, &end), "extent is -1");
   REFUSED(detgemm_rows_of(8, 2, 2, &begin, &end), "rank is 2 of 2");
   OK(detgemm_cluster_options_init(&choices, sizeof choices));
@@ -383,7 +383,7 @@ static void refusals(void) {
   REFUSED(detgemm_cluster_plan_share(NULL, &begin, &end), "plan is null");
   REFUSED(detgemm_cluster_plan_run((detgemm_cluster_plan_t*)(void*)garbage, NULL, 1, NULL, NULL, 0,
                                    NULL),
-          "plan is no plan's handle");
+          "plan is not a plan's handle");
   OK(detgemm_row_parallel_create(ranks, skeleton_for_c(), &spec, NULL, &plan));
   REFUSED(detgemm_cluster_plan_run(plan, NULL, 1, NULL, NULL, 0, NULL), "operands is null");
   REFUSED(detgemm_cluster_plan_workspace_size(plan, -1, &bytes), "max_m is -1");

@@ -72,7 +72,7 @@ TEST(Faults, ARankThatNeverComesToTheBeginning) {
     said[static_cast<std::size_t>(transport->rank())] =
         Communicator::create(transport, options).status();
   });
-  EXPECT_EQ(said[0].message(), "rank 1 of 3 did not come within 200 ms");
+  EXPECT_EQ(said[0].message(), "rank 1 of 3 did not arrive within 200 ms");
   EXPECT_EQ(said[0].code(), Errc::peer);
   EXPECT_EQ(said[2].message(), said[0].message());
 }

@@ -89,7 +89,7 @@ TEST(PeersFaults, ARankThatNeverComes) {
       const Told told = call(plan, 30);
       EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
       expect_nan(communicator, plan, told,
-                 "rank 2 of 3 did not come to a step of peers within 200 ms");
+                 "rank 2 of 3 timed out in an exchange of peers after 200 ms");
     });
   }
 }
@@ -119,14 +119,14 @@ TEST(PeersFaults, ARankThatIsGoneInTheMiddleOfACall) {
         return;
       }
       expect_nan(communicator, plan, call(plan, 30),
-                 "rank 1 of 3 did not come to a step of peers within 200 ms");
+                 "rank 1 of 3 timed out in an exchange of peers after 200 ms");
     });
   }
 }
 
 TEST(PeersFaults, DifferentRowsAndPlansInAnotherOrder) {
   const std::string sentence =
-      "ranks 0 and 1 come to a step of peers with different m or different plans";
+      "ranks 0 and 1 are in one exchange of peers with different m or different plans";
   for (const Algorithm algorithm : kPeerAlgorithms) {
     for (const bool other_plan : {false, true}) {
       on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {

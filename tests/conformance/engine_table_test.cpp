@@ -94,10 +94,10 @@ TEST_F(EngineTable, ReachesToRunAtLeast) {
   --table_.struct_size;
   EXPECT_EQ(refusal(), "engine.struct_size is 47: it must be at least 48, up to run");
   EXPECT_EQ(wrap_engine(nullptr).status().message(),
-            "detgemm_engine_query returned NULL: the engine does not speak ABI version 1");
+            "detgemm_engine_query returned NULL: the engine does not have ABI version 1");
   table_ = whole();
   table_.abi_version = 2;
-  EXPECT_EQ(refusal(), "engine.abi_version is 2: this harness speaks 1");
+  EXPECT_EQ(refusal(), "engine.abi_version is 2: this harness uses 1");
 }
 
 TEST_F(EngineTable, WhatAShortTableLacksIsNotThere) {

@@ -33,7 +33,7 @@ WAYS = {
     "far": "was ended by signal 11 (Segmentation fault)",
     "orphan": "was ended by signal 6 (Aborted)",
     "close": "ended itself with exit code 99",
-    "scribble": "wrote into what the harness says",
+    "scribble": "wrote into the harness's messages",
     "hang": "did not return within 1 s",
     "spin": "did not return within 1 s",
 }

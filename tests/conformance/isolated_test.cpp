@@ -174,8 +174,8 @@ TEST_F(Isolated, OneThatIsLostWhileItIsOpenedSaysSo) {
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(
       report.status().message(),
-      "the engine's process ended itself with exit code 5 before the first case: it was being "
-      "opened, or asked what it supports");
+      "the engine's process ended itself with exit code 5 before the first case, while it was "
+      "opened or reported what it supports");
 }
 
 TEST_F(Isolated, WhatIsThrownWhileItIsOpenedIsASentence) {
@@ -229,8 +229,9 @@ TEST_F(Isolated, AnEndThatComesEarlyIsNoPass) {
   ASSERT_EQ(report->cells.size(), 2U);
   EXPECT_EQ(name(report->cells[0].verdict), "passed");
   EXPECT_EQ(name(report->cells[1].verdict), "failed");
-  EXPECT_EQ(report->cut_short,
-            "the rest was not run: the engine's process said that all is done after 2 of 3 cells");
+  EXPECT_EQ(
+      report->cut_short,
+      "the rest was not run: the engine's process reported that it is done after 2 of 3 cells");
 }
 
 TEST_F(Isolated, ACellOutOfTurnIsNoWordOfTheHarness) {
@@ -242,7 +243,7 @@ TEST_F(Isolated, ACellOutOfTurnIsNoWordOfTheHarness) {
   const auto report = run(script);
   ASSERT_TRUE(report.ok()) << report.status().message();
   ASSERT_EQ(report->cells.size(), 2U);
-  EXPECT_EQ(report->cells[0].reason.find("the engine's process wrote into what the harness says"),
+  EXPECT_EQ(report->cells[0].reason.find("the engine's process wrote into the harness's messages"),
             0U);
 }
 

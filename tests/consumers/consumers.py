@@ -106,16 +106,19 @@ class Workbench:
         return [*options, f"-DCMAKE_PREFIX_PATH={prefix}"]
 
     def environment(self, prefix):
-        """The variables that README sets for pkg-config and for shared libraries."""
+        """The variables that docs/first-program.md sets for pkg-config and for shared libraries."""
         lib = next(prefix.glob("lib*/pkgconfig")).parent
         return {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
 
 
-def readme_commands(bench, program):
-    """README's command lines of that program, as words."""
-    lines = re.findall(rf"^ {{4}}({program} [^\n]*)", (bench.source / "README.md").read_text(), re.M)
+FIRST_PROGRAM = "docs/first-program.md"
+
+
+def page_commands(bench, program):
+    """The page's command lines of that program, as words."""
+    lines = re.findall(rf"^ {{4}}({program} [^\n]*)", (bench.source / FIRST_PROGRAM).read_text(), re.M)
     if not lines:
-        raise Failure(f"README.md has no command line of {program}")
+        raise Failure(f"{FIRST_PROGRAM} has no command line of {program}")
     return [shlex.split(line, comments=True) for line in lines]
 
 
@@ -126,10 +129,10 @@ def prepare(bench):
     tree = bench.build
     # As many sources at a time as the build under test, so that the compiler's cache has them.
     together = "-DCMAKE_UNITY_BUILD=" + bench.cache.get("CMAKE_UNITY_BUILD", "OFF")
-    if shared and not bench.built_shared():  # as README says
+    if shared and not bench.built_shared():  # as docs/first-program.md says
         tree = bench.beside("shared")
         shutil.rmtree(tree, ignore_errors=True)
-        for words in readme_commands(bench, "cmake"):
+        for words in page_commands(bench, "cmake"):
             words = [word.replace("build/install", str(tree)).replace("$HOME/.local", str(bench.prefix))
                      for word in words[1:]]
             if "--preset" in words:  # the command and the examples of this build are tested already
@@ -343,36 +346,73 @@ def pkgconfig(bench):
     pkgconfig_in(bench, bench.prefix)
 
 
-def readme(bench):
-    """README's program, compiled as README says and with warnings as errors, prints what README shows."""
-    text = (bench.source / "README.md").read_text()
-    programs = re.findall(r"```cpp\n(.*?)```.*?```text\n(.*?)```", text, re.S)
-    if not programs or len(programs) != text.count("```cpp\n"):
-        raise Failure("README.md has a C++ block without a block of its output, or none at all")
+def compiled(bench, place, name, program):
+    """What a program prints that is compiled as docs/first-program.md says, with warnings as errors."""
     command = re.search(r"^ {4}c\+\+ (.*) first\.cpp \$\(pkg-config --cflags --libs detgemm\) -o first\b",
-                        text, re.M)
+                        (bench.source / FIRST_PROGRAM).read_text(), re.M)
     if not command:
-        raise Failure("README.md does not say how to compile first.cpp")
+        raise Failure(f"{FIRST_PROGRAM} does not say how to compile first.cpp")
     if not bench.has_reference():
-        raise Failure("the README's program needs the reference, which this build lacks")
+        raise Failure("the program requires the reference, which this build lacks")
     env = bench.environment(bench.prefix)
     flags = run("pkg-config", "--cflags", "--libs", "detgemm", env=env).split()
-    place = bench.work / f"readme-{bench.flavour}"
     place.mkdir(exist_ok=True)
-    for number, (program, printed) in enumerate(programs):
-        source = place / f"readme_{number}.cpp"
-        source.write_text(program)
-        run(bench.cache["CMAKE_CXX_COMPILER"], *command.group(1).split(), "-Wall", "-Wextra", "-Werror",
-            source, *flags, "-o", source.with_suffix(""))
-        got = run(source.with_suffix(""), env={**env, "OMP_PROC_BIND": "false"})
+    source = place / f"{name}.cpp"
+    source.write_text(program)
+    run(bench.cache["CMAKE_CXX_COMPILER"], *command.group(1).split(), "-Wall", "-Wextra", "-Werror",
+        source, *flags, "-o", source.with_suffix(""))
+    return run(source.with_suffix(""), env={**env, "OMP_PROC_BIND": "false"})
+
+
+def first_program(bench):
+    """The program of docs/first-program.md prints what the page shows, and the page's commands run."""
+    programs = re.findall(r"```cpp\n(.*?)```.*?```text\n(.*?)```", (bench.source / FIRST_PROGRAM).read_text(), re.S)
+    if not programs:
+        raise Failure(f"{FIRST_PROGRAM} has no C++ block with a block of its output")
+    for program, printed in programs:
+        got = compiled(bench, bench.work / f"first-{bench.flavour}", "first", program)
         if got != printed:
-            raise Failure(f"README.md shows\n{printed}and its program prints\n{got}")
+            raise Failure(f"{FIRST_PROGRAM} shows\n{printed}and its program prints\n{got}")
     command = bench.prefix / "bin/detgemm"
     if not command.exists():
         return
-    for words in readme_commands(bench, "detgemm"):
+    for words in page_commands(bench, "detgemm"):
         if words[1] not in ("conform", "bench"):  # these take long and have tests of their own
-            run(command, *words[1:], cwd=bench.source, env={**env, "OMP_PROC_BIND": "false"})
+            run(command, *words[1:], cwd=bench.source,
+                env={**bench.environment(bench.prefix), "OMP_PROC_BIND": "false"})
+
+
+# README's lines of C++ stand in a function of a program that has the operands.
+AROUND_README = """#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+{includes}
+int main() {{
+  const std::int64_t m = 5, n = 16, k = 64;
+  std::vector<std::uint16_t> of_a(m * k, 0x3f80), of_b(k * n, 0x4000);
+  std::vector<float> of_d(m * n);
+  const std::uint16_t *a = of_a.data(), *b = of_b.data();
+  float* d = of_d.data();
+{lines}
+  if (!status) return std::puts(status.message().c_str()), 1;
+  std::printf("%g\\n", static_cast<double>(of_d.back()));
+}}
+"""
+
+
+def readme(bench):
+    """README's lines of C++ compile and multiply: 64 products of 1 and 2."""
+    blocks = re.findall(r"```cpp\n(.*?)```", (bench.source / "README.md").read_text(), re.S)
+    if len(blocks) != 1:
+        raise Failure(f"README.md has {len(blocks)} blocks of C++, not one")
+    lines = blocks[0].splitlines()
+    includes = [line for line in lines if line.startswith("#include")]
+    program = AROUND_README.format(includes="\n".join(includes),
+                                   lines="\n".join(line for line in lines if line not in includes))
+    got = compiled(bench, bench.work / f"readme-{bench.flavour}", "readme", program)
+    if got != "128\n":
+        raise Failure(f"README's lines of C++ give {got}")
 
 
 def relocated(bench):
@@ -527,7 +567,7 @@ def absent(bench):
 
 CASES = {case.__name__: case for case in (
     prepare, package, core_alone, components, warnings, mpi_languages, other_kokkos, kokkos_views, dlpack, c_alone, choose_backend,
-    uninstall, debian_package, pkgconfig, readme, relocated, c_symbols, symbols, headers, subdirectory,
+    uninstall, debian_package, pkgconfig, first_program, readme, relocated, c_symbols, symbols, headers, subdirectory,
     fast_math, absent)}
 
 

@@ -42,8 +42,8 @@ struct BadCall {
 };
 
 const std::array kBadCalls{
-    BadCall{"transa is no operation", [](Arguments& x) { x.op_a = 7; }},
-    BadCall{"transb is no operation", [](Arguments& x) { x.op_b = -1; }},
+    BadCall{"transa is not an operation", [](Arguments& x) { x.op_a = 7; }},
+    BadCall{"transb is not an operation", [](Arguments& x) { x.op_b = -1; }},
     BadCall{"m is -1", [](Arguments& x) { x.m = -1; }},
     BadCall{"n is -2", [](Arguments& x) { x.n = -2; }},
     BadCall{"k is -3", [](Arguments& x) { x.k = -3; }},
@@ -230,7 +230,7 @@ TEST(PointerMode, NumbersOnADeviceAreReadUnlessTheyArePassedOn) {
   ASSERT_EQ(cublasSetPointerMode_v2(blas, 1), kSuccess);
   EXPECT_EQ(x.gemm(), kSuccess);
   EXPECT_EQ(fake_calls("cublasGemmEx"), 1);
-  EXPECT_NE(table().find("alpha and beta lie on the device"), std::string::npos) << table();
+  EXPECT_NE(table().find("alpha and beta are on the device"), std::string::npos) << table();
   for (const char* said : {"", "device_reads = wait\n"}) {
     configure(std::string(kReference) + said);
     EXPECT_EQ(x.gemm(), kSuccess);

@@ -70,12 +70,12 @@ TEST(Policy, FaultsAreSentencesWithLines) {
   };
   const Case cases[] = {
       {"bf16", "f:1: \"bf16\" has no '='"},
-      {"\nbf17 = pass", "f:2: \"bf17\" is no key: there are bf16"},
-      {"bf\x1b[31m17 = pass", "f:1: \"bf?[31m17\" is no key"},
+      {"\nbf17 = pass", "f:2: \"bf17\" is not a key: the keys are bf16"},
+      {"bf\x1b[31m17 = pass", "f:1: \"bf?[31m17\" is not a key"},
       {"bf16.xy = pass", "a direction is NN, NT, TN or TT"},
       {"bf16 =", "\"bf16\" has no value"},
-      {"bf16 = pass\nbf16 = pass", "f:2: \"bf16\" is said twice"},
-      {"bf16.tn = pass\nbf16.TN = pass", "is said twice"},
+      {"bf16 = pass\nbf16 = pass", "f:2: \"bf16\" is set twice"},
+      {"bf16.tn = pass\nbf16.TN = pass", "is set twice"},
       {"bf16 = hopper/bf16/chain->bf16", "the output type is the call's"},
       {"bf16 = hopper/bf16/scaled:128", "calls of a BLAS bring no scales"},
       {"bf16 = hopper/fp16/chain", "the input of the contract is fp16, and the calls' is bf16"},

@@ -135,7 +135,7 @@ class Preload(unittest.TestCase):
 
     def test_wrong_command_lines(self):
         for words, said in (((), "no program is named"), (("--",), "no program is named"),
-                            (("--confg", "x", PROGRAM), '"--confg" is no option of preload'),
+                            (("--confg", "x", PROGRAM), '"--confg" is not an option of preload'),
                             (("--config", str(self.folder / "x"), PROGRAM), "No such file"),
                             (("--library", "mkl", PROGRAM), '--library is "mkl"'),
                             (("--log",), "--log has no value")):

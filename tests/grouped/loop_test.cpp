@@ -243,7 +243,7 @@ TEST(GroupedLoop, TheWorkspaceIsEnoughForEveryGroup) {
   p.offsets[1] = 3;
   const Status s = plan.run({}, p.x);
   EXPECT_EQ(s.code(), Errc::internal);
-  EXPECT_NE(s.message().find("group 1: it needs 512 bytes of workspace, and 0 were asked for"),
+  EXPECT_NE(s.message().find("group 1: it needs 512 bytes of workspace, and 0 were requested"),
             std::string::npos)
       << s.message();
   EXPECT_EQ(p.d, std::vector<float>(15, 7.0F));

@@ -71,7 +71,7 @@ TEST(HipChoose, OddArraysGetSlowLoadsOrARefusal) {
   EXPECT_EQ(
       chosen(g, forcing("128x128")),
       "variant is \"128x128\": it reads A and B in aligned chunks of 16 bytes along K, or of 8 "
-      "bytes along M or N, and one of them does not lie so; leave it empty for a kernel that "
+      "bytes along M or N, and one of them is not aligned so; leave it empty for a kernel that "
       "takes these arrays");
   EXPECT_EQ(chosen(g, forcing("stream")), "gfx942/stream");
   g.a = reinterpret_cast<const void*>(4098);

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """claims.py ROOT: counts the documents' figures again from the committed results, and refuses other ones.
 
-Who keeps row 0 comes from the benchmark's result file, speed in README.md and docs/contracts.md from
-docs/bench/targets.md. Tables and plot of docs/snap-accuracy.md are made again from the study's result files. Prints what it
-counted.
+Row 0 and speed in README.md are counted from the benchmarks' result files, the targets in docs/limits.md and the speed in
+docs/contracts.md from docs/bench/targets.md. Tables and plot of docs/snap-accuracy.md are made again from the study's
+result files. Prints what it counted.
 """
 import gzip
 import json
 import lzma
+import math
 import pathlib
 import re
 import sys
@@ -17,6 +18,9 @@ import sys
 import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
+TRITON_RESULTS = "bench/results/2026-11-21-h200-bench-triton.json"
+VLLM_RESULTS = "tests/results/2026-11-24-h100-vllm-rows.json"
+PROPERTIES = "core/conformance/properties.cpp"
 SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json",
         "bench/results/2026-11-23-snap-masked-model.json")
 SNAP3 = "bench/results/2026-11-22-snap-accuracy3.json"
@@ -28,17 +32,20 @@ LIBRARIES = {
     "cuBLASLt, the fastest of up to ten from its list": ("cublaslt-best",),
     "cuBLASLt without workspace": ("cublaslt0",),
 }
-OURS = "detgemm: chain, fold, tree and ieee_fma"
+OURS = "detgemm"
+TRITON = "Triton, persistent kernel in a fixed order"
+# README's columns of speed: the least and the largest M.
+RANGES = ((1, 64), (128, 512), (1024, math.inf))
 
 
-def document(root):
-    """The result file, compressed or not."""
+def document(root, name=RESULTS):
+    """A result file, compressed or not."""
     for suffix, opener in (("", open), (".gz", gzip.open), (".xz", lzma.open)):
-        file = root / (RESULTS + suffix)
+        file = root / (name + suffix)
         if file.exists():
             with opener(file, "rt", encoding="utf-8") as stream:
                 return json.load(stream)
-    sys.exit(f"{RESULTS}: there is no such file, plain, .gz or .xz")
+    sys.exit(f"{name}: there is no such file, plain, .gz or .xz")
 
 
 def kept(results):
@@ -51,7 +58,7 @@ def kept(results):
             yes, asked = counts.get(arm["arm"], (0, 0))
             counts[arm["arm"]] = yes + bool(arm["batch_invariant"]), asked + 1
     ours = {arm["arm"] for result in results for arm in result["arms"] if arm.get("contract")}
-    groups = {OURS: tuple(ours), **LIBRARIES}
+    groups = {OURS: tuple(ours), **LIBRARIES, TRITON: ("triton",)}
     return {name: tuple(sum(counts.get(arm, (0, 0))[i] for arm in arms) for i in (0, 1))
             for name, arms in groups.items()}
 
@@ -77,6 +84,31 @@ def without_workspace(results):
     return f"{min(ratios):.1f} to {max(ratios):.1f} times" if ratios else "no case"
 
 
+def speed_of(results, arm_name, vendors):
+    """Geometric means per range of M: the fastest vendor's time over the arm's, for layers of models with cold operands.
+
+    As in the page's table "At a glance": a case counts where all of the vendors' arms were timed.
+    """
+    ratios = [[] for _ in RANGES]
+    for result in results:
+        us = {arm["arm"]: arm["us"] for arm in result["arms"]}
+        layer = result["kind"] == "forward" and result["model"] not in ("skinny", "odd", "square")
+        cold = result["cache"] == "cold" and result["mode"] != "settled"
+        if layer and cold and arm_name in us and all(vendor in us for vendor in vendors):
+            for place, (least, most) in enumerate(RANGES):
+                if least <= result["m"] <= most:
+                    ratios[place].append(min(us[vendor] for vendor in vendors) / us[arm_name])
+    return [f"{math.exp(sum(map(math.log, them)) / len(them)):.2f}" if them else "no case" for them in ratios]
+
+
+def speeds(results, triton):
+    """README's name of a library: its cells of speed."""
+    vendors = ("cublaslt", "cublaslt0")
+    arms = {OURS: "chain", **{name: arms[0] for name, arms in LIBRARIES.items()}}
+    return {**{name: speed_of(results, arm, vendors) for name, arm in arms.items()},
+            TRITON: speed_of(triton, "triton", ("torch",))}
+
+
 def targets(text):
     """Range: (found, target, verdict) as the generated table over the table of cases has them."""
     _, table = documents.section(text, "Targets over the table of cases")
@@ -84,29 +116,50 @@ def targets(text):
             if len(row) == 6 and row[0] not in ("range", "---")}
 
 
-def check(readme, results, speed):
+def first_cells(text):
+    """First cell: the other cells, of every row of every table."""
+    return {row[0].strip("*"): [cell.strip("*") for cell in row[1:]] for _, row in documents.rows(text)}
+
+
+def check(readme, results, triton):
     """What README says otherwise, a sentence each."""
-    table = {row[0].strip("*"): [cell.strip("*") for cell in row[1:]]
-             for _, row in documents.rows(readme)}
-    for name, (yes, asked) in kept(results).items():
-        said = table.get(name, ["nothing"])[0]
-        if said != f"{yes} of {asked}" or asked == 0:
-            yield f"{name}: README says {said}, {RESULTS} has {yes} of {asked}"
+    table = first_cells(readme)
+    for name, (yes, asked) in kept([*results, *triton]).items():
+        said = table.get(name, ["nothing"])
+        if said[0] != f"{yes} of {asked}" or asked == 0:
+            yield f"{name}: README says {said[0]}, the results have {yes} of {asked}"
+    for name, cells in speeds(results, triton).items():
+        said = table.get(name, ["nothing"])
+        if said[1:] != cells or "no case" in cells:
+            yield f"{name}: README says that its speed is {said[1:]}, the results have {cells}"
     asked, changed = moved(results, "cublaslt0")
     sentence = f"{len(asked) - len(changed)} of {len(asked)} shapes"
     if sentence not in " ".join(readme.split()):
         yield f"README does not say that cuBLASLt without workspace kept row 0 on {sentence}"
-    if without_workspace(results) not in " ".join(readme.split()):
-        yield f"README does not say that this costs {without_workspace(results)} as long"
-    missed = sum(verdict == "missed" for *_, verdict in speed.values())
-    if f"{missed} of our {len(speed)} targets are missed" not in " ".join(readme.split()):
-        yield f"README does not say that {missed} of our {len(speed)} targets are missed"
+
+
+def limits(page, results, speed):
+    """What docs/limits.md says otherwise, a sentence each."""
+    flat, table = " ".join(page.split()), first_cells(page)
+    asked, changed = moved(results, "cublaslt0")
+    for sentence in (f"{len(asked) - len(changed)} of {len(asked)} shapes", f"{without_workspace(results)} as long",
+                     f"{sum(verdict == 'missed' for *_, verdict in speed.values())} of our {len(speed)} targets"):
+        if sentence not in flat:
+            yield f'docs/limits.md does not say "{sentence}"'
     for name, (found, target, _) in speed.items():
         said = table.get(name, ["nothing"])
         if said[:2] != [found, target]:
-            yield f"{name}: README says {' | '.join(said)}, {TARGETS} has {found} | {target}"
+            yield f"{name}: docs/limits.md says {' | '.join(said)}, {TARGETS} has {found} | {target}"
     if not speed:
         yield f"{TARGETS} has no row"
+
+
+def counted(readme, vllm, properties):
+    """README's other counts: equal comparisons of vLLM, and properties of the harness."""
+    run = vllm["runs"][0]
+    for sentence in (f"{run['equal']} of {run['compared']} comparisons", f"{properties} properties"):
+        if sentence not in " ".join(readme.split()):
+            yield f'README does not say "{sentence}"'
 
 
 def foreign(contracts, speed):
@@ -139,12 +192,15 @@ def snap_accuracy(root, page, image):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    results = document(root)["results"]
-    speed = targets((root / TARGETS).read_text(encoding="utf-8"))
-    wrong = list(check((root / "README.md").read_text(encoding="utf-8"), results, speed))
-    wrong += snap_accuracy(root, *((root / path).read_text(encoding="utf-8") for path in SNAP_PAGES))
-    wrong += foreign((root / "docs/contracts.md").read_text(encoding="utf-8"), speed)
-    for name, (yes, asked) in kept(results).items():
+    page = lambda name: (root / name).read_text(encoding="utf-8")  # noqa: E731
+    results, triton = document(root)["results"], document(root, TRITON_RESULTS)["results"]
+    speed = targets(page(TARGETS))
+    readme = page("README.md")
+    wrong = list(check(readme, results, triton)) + list(limits(page("docs/limits.md"), results, speed))
+    wrong += counted(readme, document(root, VLLM_RESULTS), page(PROPERTIES).count('Property{"'))
+    wrong += snap_accuracy(root, *map(page, SNAP_PAGES))
+    wrong += foreign(page("docs/contracts.md"), speed)
+    for name, (yes, asked) in kept([*results, *triton]).items():
         print(f"{name}: row 0 kept in {yes} of {asked}")
     asked, changed = moved(results, "cublaslt0")
     print(f"cuBLASLt without workspace: {len(asked) - len(changed)} of {len(asked)} shapes; it moved on "

@@ -4,7 +4,7 @@
 """documents.py ROOT [--fix]: checks that the documents say what the source tree is.
 
 Each rule is a generator of (path, line, sentence). --fix first writes the table "Who includes whom" of
-docs/architecture.md as the rules of rules.py have it.
+docs/architecture.md as the rules of rules.py have it, and wraps long lines of prose.
 """
 import argparse
 import pathlib
@@ -13,6 +13,7 @@ import sys
 
 import rules
 import tree
+import wrap
 
 ARCHITECTURE = pathlib.PurePosixPath("docs/architecture.md")
 BUILDING = pathlib.PurePosixPath("docs/building.md")
@@ -231,7 +232,19 @@ def options(root, path, text):
             yield path, number, f"the build has no option {name}"
 
 
-RULES = (paths, links, cells, words, folders_on_the_map, includes, options)
+def is_page(path):
+    """Whether people read and change it as a page; logs, results and generated pages have their own folders."""
+    return str(path) in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md") or str(path.parent) == "docs"
+
+
+def lines(_root, path, text):
+    """Prose has lines of at most wrap.WIDTH characters, so that a difference can be read."""
+    if is_page(path):
+        for number in wrap.too_long(text):
+            yield path, number, f"a line of more than {wrap.WIDTH} characters; documents.py ROOT --fix wraps it"
+
+
+RULES = (paths, links, cells, words, folders_on_the_map, includes, options, lines)
 
 
 def documents(root):
@@ -260,7 +273,10 @@ def main():
     parser.add_argument("--fix", action="store_true")
     arguments = parser.parse_args()
     if arguments.fix:
-        write_includes(pathlib.Path(arguments.root) / ARCHITECTURE)
+        root = pathlib.Path(arguments.root)
+        write_includes(root / ARCHITECTURE)
+        for path in filter(is_page, documents(root)):
+            wrap.write(root / path)
     found, count = check(arguments.root)
     for rule, path, line, sentence in found:
         print(f"{path}:{line}: {rule}: {sentence}")

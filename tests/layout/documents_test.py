@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import documents
+import wrap
 
 INCLUDES = "\n".join(f"| `{folder}` | {', '.join(f'`{name}`' for name in allowed)} |"
                      for folder, allowed in documents.include_rows())
@@ -39,7 +40,8 @@ BUILDING = """# Building
 """
 README = """# Project
 
-See [the map](docs/architecture.md), [its words](docs/architecture.md#glossary), `core/api/a.cpp`,
+See [the map](docs/architecture.md), [its words](docs/architecture.md#glossary),
+`core/api/a.cpp`,
 `core/{api,contract}/*.cpp` and a [site](https://example.org/no/such/file). A slot is defined.
 
 | a | b |
@@ -85,6 +87,8 @@ FAULTS = [
     ("options", "docs/building.md", "`DETGEMM_BUILD_TESTS`", "`DETGEMM_BUILD_TEST`"),
     ("options", "cmake/Options.cmake", "CUDA AUTO", "CUDA ON"),
     ("options", "core/api/CMakeLists.txt", "", 'option(DETGEMM_NEW "New" OFF)\n'),
+    ("lines", "README.md", "A slot is defined.", "A slot is defined. " + "word " * 20),
+    ("lines", "docs/other.md", "", "# Other\n\n- " + "word " * 20 + "\n"),
 ]
 
 
@@ -110,6 +114,42 @@ def heard(fault):
         return {rule for rule, *_ in documents.check(root)[0]}
 
 
+# Wrapped: what may not be joined, cut or begin a line keeps its meaning.
+LONG = f"""{"word " * 19}- `a code span that is long` 1. | # end
+{"more " * 19}
+
+- {"item " * 21}
+  its second line
+
+      {"code " * 30}
+
+| {"cell " * 30} |
+
+    {"code " * 30}
+
+```
+{"code " * 30}
+```
+"""
+WRAPPED = f"""{"word " * 19}-
+`a code span that is long` 1. | # end {("more " * 12).strip()}
+{("more " * 7).strip()}
+
+- {("item " * 19).strip()}
+  item item its second line
+
+      {"code " * 30}
+
+| {"cell " * 30} |
+
+    {"code " * 30}
+
+```
+{"code " * 30}
+```
+"""
+
+
 def main():
     wrong = []
     if heard(None):
@@ -118,6 +158,8 @@ def main():
         spoke = heard(fault)
         if spoke != {fault[0]}:
             wrong.append(f"{fault[1]}: expected {fault[0]}, heard {spoke or 'nothing'}: {fault[2:]!r}")
+    if wrap.wrapped(LONG) != WRAPPED or wrap.wrapped(WRAPPED) != WRAPPED:
+        wrong.append(f"wrapped wrongly:\n{wrap.wrapped(LONG)}")
     print("\n".join(wrong + [f"{len(FAULTS)} faults planted, {len(wrong)} not found as meant"]))
     sys.exit(1 if wrong else 0)
 

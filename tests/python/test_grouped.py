@@ -354,7 +354,7 @@ def test_the_lines_of_the_page():
 
 A, B, E = bits((21, 48), torch.bfloat16), bits((4, 48, 6), torch.bfloat16, 1), ends(*OFFS)
 WRONG = {
-    "no ends": (lambda: OPS.grouped_gemm(A, B, None, BF16), "offs is None: it must say where each group ends"),
+    "no ends": (lambda: OPS.grouped_gemm(A, B, None, BF16), "offs is None: it must hold the end of each group"),
     "ends of a batch": (lambda: OPS.grouped_gemm(B.mT, B, E, BF16), "offs is given and a and b have three dimensions"),
     "counts of rows": (lambda: OPS.grouped_gemm(A, B, E, BF16, None, E), "counts is given: it counts the rows of a and b of three"),
     "too few ends": (lambda: OPS.grouped_gemm(A, B, E[:3], BF16), "offs has 3 elements: it must have one for each of 4 groups"),

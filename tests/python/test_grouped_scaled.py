@@ -86,7 +86,7 @@ WRONG = {
     "blocks of 128 rows": (dict(scale_a=XS[:1]), "scale_a.per is 128: it must be 1 for m_grouped"),
     "groups": (dict(scale_b=WS[:3]), r"scale_b has the shape \(3, 3, 2\): it must be 4 x 3 x 130 or 4 x 3 x 2, groups by leaves of K"),
     "dimensions": (dict(scale_b=WS[0]), r"scale_b has the shape \(3, 2\): it must be 4 x 3 x 130"),
-    "type": (dict(scale_b=WS.double()), "scale_b.dtype is no scale's"),
+    "type": (dict(scale_b=WS.double()), "scale_b.dtype is not a scale's"),
     "under fold": (dict(contract=FOLD), r"scale_a has the shape \(21, 3\): it must be 21 x 1"),
     "tree": (dict(contract="hopper/e4m3/tree:128->bf16"), "scaled_gemm needs a reduction of scaled:LEAF"),
     "products": (dict(a=X.t(), b=X, offs=torch.tensor((9, 21))), "segments of products take no scales"),

@@ -130,7 +130,7 @@ def test_masks_that_are_not_causal_are_refused():
     ids = torch.zeros(1, 6, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="only padding on the left"):
         model(ids, attention_mask=torch.tensor([[1, 1, 0, 1, 1, 1]]))
-    with pytest.raises(RuntimeError, match="beside the causal one"):
+    with pytest.raises(RuntimeError, match="other than the causal one"):
         model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]), use_cache=False)
 
 

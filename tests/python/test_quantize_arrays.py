@@ -180,7 +180,7 @@ WRONG = {
                           "out_scales.dtype is float64: a scale is float32 or float8_e8m0fnu"),
     "scales that overlap": (lambda x: detgemm.quantize(x, out_scales=np.lib.stride_tricks.as_strided(
         np.zeros(4, np.float32), (3, 2), (4, 4))), "no two scales may overlap"),
-    "scales inside of the array": (lambda x: detgemm.quantize(x, out_scales=x[:, :2]), "from overlaps scales: it must lie apart"),
+    "scales inside of the array": (lambda x: detgemm.quantize(x, out_scales=x[:, :2]), "from overlaps scales: they must not share memory"),
     "read-only scales": (lambda x: detgemm.quantize(x, out_scales=np.broadcast_to(np.float32(1), (3, 2))),
                          "out_scales is read-only"),
     "backend": (lambda x: detgemm.quantize(x, backend="metal"), '"metal"'),

@@ -143,7 +143,7 @@ def test_shapes_of_meta_tensors():
     for change, said in ((dict(a=q.to(torch.float32)), "a.dtype is torch.float32: the contract needs torch.float8_e4m3fn"),
                          (dict(scale_a=s[:, :2]), "scale_a has other columns than K has leaves"),
                          (dict(scale_b=t[:2]), "scale_b has other rows than K has leaves"),
-                         (dict(scale_a=s.double()), "scale_a.dtype is no scale's"), (dict(scale_b=t[0]), "scale_b has the shape"),
+                         (dict(scale_a=s.double()), "scale_a.dtype is not a scale's"), (dict(scale_b=t[0]), "scale_b has the shape"),
                          (dict(b=b[:200]), "a has other columns than b has rows"),
                          (dict(contract="hopper/e4m3/tree:128"), "scaled_gemm needs a reduction of scaled:LEAF")):
         with pytest.raises(RuntimeError, match=said):
@@ -194,8 +194,8 @@ WRONG = {
                               r"scale_b has the shape \(6, 3\): it must be 3 x 6 or 3 x 1, leaves of K by columns of b"),
     "one dimension": (lambda out: OPS.scaled_gemm(Q, S[0], B, T, CONTRACT), r"scale_a has the shape \(3\): .* two dimensions or more"),
     "three dimensions of b": (lambda out: OPS.scaled_gemm(Q, S, B, T[None], CONTRACT), r"scale_b has the shape \(1, 3, 1\)"),
-    "bf16 scales": (lambda out: OPS.scaled_gemm(Q, S.bfloat16(), B, T, CONTRACT), "scale_a.dtype is no scale's: it must be torch.float32"),
-    "fp64 scales": (lambda out: OPS.scaled_gemm(Q, S, B, T.double(), CONTRACT), "scale_b.dtype is no scale's"),
+    "bf16 scales": (lambda out: OPS.scaled_gemm(Q, S.bfloat16(), B, T, CONTRACT), "scale_a.dtype is not a scale's: it must be torch.float32"),
+    "fp64 scales": (lambda out: OPS.scaled_gemm(Q, S, B, T.double(), CONTRACT), "scale_b.dtype is not a scale's"),
     "K": (lambda out: OPS.scaled_gemm(Q, S, B[:200], T, CONTRACT), "a has 300 columns and b has 200 rows"),
     "continue without c": (lambda out: OPS.scaled_gemm(Q, S, B, T, CONTRACT, continue_from_c=True), "c is None: continue_from_c"),
     "out of another type": (lambda out: dt.scaled_gemm(Q, S, B, T, CONTRACT.replace("bf16", "fp32"), out=out), "d.dtype is bf16"),

@@ -254,7 +254,7 @@ def test_a_result_over_its_scales_is_refused():
     x, w = operands(4, 3, 300)
     (a, sa), (b, sb) = detgemm.quantize(x), detgemm.quantize(w)
     before = sa.copy()
-    with pytest.raises(detgemm.DetgemmError, match="d overlaps scale_a: it must lie apart"):
+    with pytest.raises(detgemm.DetgemmError, match="d overlaps scale_a: they must not share memory"):
         detgemm.scaled_gemm(a, sa, b.T, sb.T, CONTRACT, out=sa)
     assert same(sa, before)
 

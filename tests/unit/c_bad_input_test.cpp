@@ -88,9 +88,10 @@ TEST(CStructs, NewerCallersAreAcceptedWhileTheirTailIsZero) {
   newer.unknown = 1;
   EXPECT_EQ(detgemm_plan_run(f.plan, nullptr, &newer.known, nullptr, 0, nullptr),
             DETGEMM_INVALID_ARGUMENT);
-  EXPECT_STREQ(detgemm_last_error(),
-               "operands.struct_size is 72: this library knows 64 bytes, and byte 64 beyond them "
-               "is not 0");
+  EXPECT_STREQ(
+      detgemm_last_error(),
+      "operands.struct_size is 72: this library's struct has 64 bytes, and byte 64 beyond them "
+      "is not 0");
   EXPECT_EQ(f.out[0], 7.0F);
 }
 
@@ -117,8 +118,8 @@ TEST(CHandles, GarbageIsRefusedInASentence) {
   EXPECT_EQ(detgemm_plan_run(plan, nullptr, &f.operands, nullptr, 0, nullptr),
             DETGEMM_INVALID_ARGUMENT);
   const std::string refusal =
-      "plan is no plan's handle: it must come from detgemm_plan_create and not have been given to "
-      "detgemm_plan_destroy";
+      "plan is not a plan's handle: it must be a result of detgemm_plan_create that "
+      "detgemm_plan_destroy has not destroyed";
   EXPECT_EQ(detgemm_last_error(), refusal);
   EXPECT_EQ(detgemm_plan_backend(plan), nullptr);
   EXPECT_EQ(detgemm_contract_validate(nullptr), DETGEMM_INVALID_ARGUMENT);
@@ -132,7 +133,7 @@ TEST(CHandles, GarbageIsRefusedInASentence) {
   detgemm_plan_t* none = nullptr;
   EXPECT_EQ(detgemm_plan_create(backend, &f.spec, nullptr, &none), DETGEMM_INVALID_ARGUMENT);
   EXPECT_STREQ(detgemm_last_error(),
-               "backend is no backend's handle: it must come from detgemm_backend_at, "
+               "backend is not a backend's handle: it must be a result of detgemm_backend_at, "
                "detgemm_backend_find or detgemm_plan_backend");
 }
 

@@ -219,8 +219,9 @@ TEST(Quantize, RefusesWithASentence) {
        [](Quantized& q) { q.scales.stride = 2; }},
       {"scales has 4 x 3 scales with strides \\(3, 0\\): no two scales may overlap",
        [](Quantized& q) { q.scales.leaf_stride = 0; }},
-      {"to overlaps scales: it must lie apart", [](Quantized& q) { q.scales.data = q.to.data(); }},
-      {"from overlaps scales: it must lie apart",
+      {"to overlaps scales: they must not share memory",
+       [](Quantized& q) { q.scales.data = q.to.data(); }},
+      {"from overlaps scales: they must not share memory",
        [](Quantized& q) { q.scales.data = q.from.data(); }},
       {"from.cols is -1", [](Quantized& q) { q.cols = -1; }},
   };

@@ -97,8 +97,10 @@ const Row kRows[] = {
      [](Small& s) { s.x.scale_a.stride = INT64_MAX; }},
     {"scale_b has 2 x 3 scales with strides \\(3, 4611686018427387904\\): its bytes must fit",
      [](Small& s) { s.x.scale_b.leaf_stride = std::int64_t{1} << 62; }},
-    {"d overlaps scale_a: it must lie apart", [](Small& s) { s.x.scale_a.data = s.d.data() + 2; }},
-    {"d overlaps scale_b: it must lie apart", [](Small& s) { s.x.scale_b.data = s.d.data(); }},
+    {"d overlaps scale_a: they must not share memory",
+     [](Small& s) { s.x.scale_a.data = s.d.data() + 2; }},
+    {"d overlaps scale_b: they must not share memory",
+     [](Small& s) { s.x.scale_b.data = s.d.data(); }},
     {"contract leaf is 0: it must be a multiple of ieee_fma/fp32's k_block 1",
      [](Small& s) { s.spec.contract.reduction.leaf_k = 0; }},
 };
@@ -237,7 +239,7 @@ const LineRow kLineRows[] = {
      Errc::invalid_argument, [](SmallLines& s) { s.x.scale_b.leaves = 3; }},
     {"scale_a has 2 x 1 scales: it must have 3 x 1", Errc::invalid_argument,
      [](SmallLines& s) { s.x.scale_a.blocks = 2; }},
-    {"d overlaps scale_b: it must lie apart", Errc::invalid_argument,
+    {"d overlaps scale_b: they must not share memory", Errc::invalid_argument,
      [](SmallLines& s) { s.x.scale_b.data = s.d.data(); }},
 };
 

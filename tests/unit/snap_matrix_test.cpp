@@ -206,7 +206,7 @@ TEST(SnapSpec, APromiseIsForContractsOfSnapAlone) {
   spec.a_snapped = true;
   EXPECT_EQ(validate(spec).message(),
             "a_snapped is set and the contract is hopper/bf16/fold:64->fp32: only contracts of "
-            "snap know snapped operands");
+            "snap have snapped operands");
   spec.a_snapped = false;
   spec.b_snapped = true;
   EXPECT_EQ(validate(spec).message().rfind("b_snapped is set", 0), 0U);

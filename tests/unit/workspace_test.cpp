@@ -117,7 +117,7 @@ TEST(HostWorkspace, TooMuchIsRefusedInASentence) {
   const auto much = HostWorkspace::allocate(SIZE_MAX);
   EXPECT_EQ(much.status().code(), Errc::internal);
   EXPECT_EQ(much.status().message(),
-            "host memory is exhausted: " + std::to_string(SIZE_MAX) + " bytes asked");
+            "host memory is exhausted: " + std::to_string(SIZE_MAX) + " bytes requested");
 }
 
 TEST(HostWorkspace, IsWhatAPlanNeeds) {

@@ -125,7 +125,7 @@ constexpr std::array kGroupFaults{
                     kWideChainOut, blocks_from_start},
     PlantedInGroups{"skips_empty", "a group without products is not written", "group_empty",
                     kGroupFold, skips_empty},
-    PlantedInGroups{"writes_nobodys_rows", "rows behind the last group are computed", "group_empty",
+    PlantedInGroups{"writes_nobodys_rows", "rows after the last group are computed", "group_empty",
                     kNarrowChain, writes_nobodys},
 };
 

@@ -163,7 +163,7 @@ constexpr std::array kScaleFaults{
             "reference", kScaled, one_scale_at_a_time},
     Planted{"row_scale_first", "a row's scale multiplies before the column's", "line_scales",
             kWideChain, row_scale_first},
-    Planted{"next_rows_scale", "the scale is that of the row behind", "line_scales",
+    Planted{"next_rows_scale", "the scale is that of the next row", "line_scales",
             "hopper/e4m3/fold:64->bf16", next_rows_scale},
     Planted{"scaled_columns_of_d", "scales with a D by columns mean another order", "scales_one",
             kScaled, scaled_columns_of_d},

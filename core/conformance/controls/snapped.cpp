@@ -70,9 +70,9 @@ void compute_by(const Run& run, const Rule& rule) {
 }
 
 constexpr std::array kSnapFaults{
-    Planted{"not_snapped", "operands are multiplied as they are", "permutation", kSnapFold,
+    Planted{"not_snapped", "operands are multiplied without snapping", "permutation", kSnapFold,
             [](const Run& run) { compute_by(run, {0}); }},
-    Planted{"not_snapped", "operands are multiplied as they are", "reference", kSnapTree,
+    Planted{"not_snapped", "operands are multiplied without snapping", "reference", kSnapTree,
             [](const Run& run) { compute_by(run, {0}); }},
     Planted{"double_leaf", "the grid is that of twice the leaf", "reference", kSnapFold,
             [](const Run& run) { compute_by(run, {2 * run.spec.contract.reduction.leaf_k}); }},

@@ -104,7 +104,7 @@ void with(const Run& run) {
 constexpr std::array kSplitFaults{
     Planted{"one_sum", "second parts are left out", "reference", kSplitFold,
             with<&SplitRule::one_sum>},
-    Planted{"sums_swapped", "the sum of A's second parts comes before that of B's", "reference",
+    Planted{"sums_swapped", "the sum of A's second parts is added before that of B's", "reference",
             kSplitTree, with<&SplitRule::swapped>},
     Planted{"first_grid", "second parts have the grid of the first ones", "reference", kSplitFold,
             with<&SplitRule::first_grid>},

@@ -90,7 +90,7 @@ void line_scales(Case& c) {
   const auto moved = c.run(other);
   if (!moved) return;
   if (!c.same(row_slice(expected, row, row + 1), row_slice(moved->d, 0, 1),
-              "row " + std::to_string(row) + " moved to the front, beside scales that are NaN")) {
+              "row " + std::to_string(row) + " moved to the front, next to scales that are NaN")) {
     return;
   }
   if (visible) c.count_discriminating();

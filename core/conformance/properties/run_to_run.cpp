@@ -29,7 +29,7 @@ void other_numbers(Case& c, const Request& request, const Elements& before) {
       const auto got = run_in_place(c, *prepared, *stream);
       return got && c.same(expected, got->d, what);
     };
-    if (!once_more(before, "the same call once more")) return;
+    if (!once_more(before, "the same call again")) return;
     for (const bool both : {false, true}) {
       const Pair other = draw_pair(c.random(), Distribution::normal, c.contract().input,
                                    request.a.rows, request.b.cols, request.a.cols);
@@ -62,7 +62,7 @@ void run_to_run(Case& c) {
   for (int again = 0; again < 3; ++again) {
     const auto next = c.run(request);
     if (!next) return;
-    if (!c.same(first->d, next->d, "the same call once more")) return;
+    if (!c.same(first->d, next->d, "the same call again")) return;
   }
   c.check_order_matters(request, first->d);
   other_numbers(c, request, first->d);

@@ -183,7 +183,7 @@ void scales_rows(Case& c) {
   const auto cell = [&](const Elements& d) {
     return col_slice(row_slice(d, row, row + 1), col, col + 1);
   };
-  if (!c.same(cell(expected->d), cell(got->d), what + " beside scales that are NaN")) return;
+  if (!c.same(cell(expected->d), cell(got->d), what + " next to scales that are NaN")) return;
   c.check_order_matters(alone, one->d);
 }
 

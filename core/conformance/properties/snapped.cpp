@@ -46,7 +46,7 @@ Result<Snapped> snapped_by(const Backend& backend, const Elements& operand, bool
 /// made from; the backend's `snap` makes what the oracle's does, and `is_snapped` tells.
 void snapped(Case& c) {
   const Contract& contract = c.contract();
-  if (contract.arithmetic != Arithmetic::snap) return c.skip("only contracts of snap know it");
+  if (contract.arithmetic != Arithmetic::snap) return c.skip("only contracts of snap have it");
   Request request = c.draw(c.draw_shape());
   request.spec.op_a = c.random().one_in(2) ? Op::transpose : Op::none;
   request.spec.op_b = c.random().one_in(2) ? Op::transpose : Op::none;

@@ -18,7 +18,7 @@ bool is_predictable(const Request& r) {
 bool as_predicted(Case& c, const Output& output) {
   // An engine from a shared object has no function that predicts its kernel.
   if (output.predicted_kernel.empty() || output.kernel == output.predicted_kernel) return true;
-  c.fail("the plan said kernel \"" + output.predicted_kernel + "\" and \"" + output.kernel +
+  c.fail("the plan named kernel \"" + output.predicted_kernel + "\" and \"" + output.kernel +
          "\" ran");
   return false;
 }

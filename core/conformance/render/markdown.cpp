@@ -77,7 +77,7 @@ std::string table(const Report& report) {
     }
     text += row + "\n";
   }
-  return text + "\nA number is a pass and says how many outputs were compared.\n";
+  return text + "\nA number is a pass: the number of outputs that were compared.\n";
 }
 
 std::string explanations(const Report& report) {

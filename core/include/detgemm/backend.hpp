@@ -37,8 +37,8 @@ struct Guarantees {
 /// earlier on the same stream and has not ended yet writes this operand. A CUDA backend uses it for
 /// programmatic dependent launch: the kernel starts while the kernels before it still run, and
 /// reads the promised operand without waiting for them. It waits for all earlier work, as always,
-/// before it reads the other operand, C or the bias, and before it writes D. So the promise speaks
-/// of this one operand and of earlier work on the stream alone; work on other streams must be
+/// before it reads the other operand, C or the bias, and before it writes D. So the promise
+/// covers this one operand and earlier work on the stream alone; work on other streams must be
 /// ordered by events or by synchronisation, with or without it. Backends that do not launch this
 /// way ignore it.
 ///
@@ -50,8 +50,8 @@ struct Guarantees {
 /// to the one before alone. Runs let each other start early, one after the other, so a run may
 /// start while work before several earlier runs still goes on. Weights may therefore be promised if
 /// they were last written before the host last waited for the stream, or before an event, a copy or
-/// an ordinary launch on the stream that comes between the writing and the run, since these wait
-/// for all that lies before them. A run of this library between the two is not enough.
+/// an ordinary launch on the stream between the writing and the run, since these wait for all
+/// work before them. A run of this library between the two is not enough.
 ///
 /// A broken promise is a data race, which nothing detects: the kernel may read the operand's old
 /// elements, the new ones, or some of each, and D is computed from what it read. No memory other
@@ -114,7 +114,7 @@ class DETGEMM_API PlanImpl {
   /// memory. On the host D is finished at return. `info` may be null.
   virtual Status run(Stream stream, const Operands& operands, Workspace workspace,
                      RunInfo* info) const = 0;
-  /// What `run` would refuse of these arguments, without enqueuing anything: where the arrays lie,
+  /// What `run` would refuse of these arguments, without enqueuing anything: where the arrays are,
   /// or that the kernel that is forced does not take them. By default ok, for a backend that takes
   /// all arguments for which the preconditions of `run` hold.
   virtual Status check(Stream stream, const Operands& operands, Workspace workspace) const;
@@ -166,7 +166,7 @@ class DETGEMM_API Backend {
   virtual Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
                       const Matrix& to) const;
   /// Whether snapping would change no value. By default the matrix is looked at on the host, after
-  /// a copy if it lies elsewhere. Preconditions as above.
+  /// a copy if it is elsewhere. Preconditions as above.
   virtual Result<bool> is_snapped(Stream stream, const SnapSpec& spec,
                                   const ConstMatrix& matrix) const;
 
@@ -177,7 +177,7 @@ class DETGEMM_API Backend {
                           const Matrix& to, const ScalesOut& scales) const;
 
   /// ok if it computes these products in one call, which passed `validate`; otherwise `unsupported`
-  /// and why not. By default what `supports` says of one of them.
+  /// with the reason. By default the answer of `supports` for one of them.
   virtual Status supports_grouped(const GroupedSpec& spec) const;
   /// The names of the kernels that may be forced for them; by default those of one of them.
   virtual std::vector<std::string> grouped_variants(const GroupedSpec& spec) const;

@@ -20,8 +20,8 @@
 /// epilogue is applied once per output. docs/cluster.md is the guide.
 namespace detgemm::cluster {
 
-/// How a matrix lies on the ranks: every rank has all of it, or rank r has the rows or the columns
-/// `rows_of(extent, r, ranks)` and no others.
+/// How a matrix is spread over the ranks: every rank has all of it, or rank r has the rows or the
+/// columns `rows_of(extent, r, ranks)` and no others.
 enum class Placement : std::int32_t { replicated = 0, rows = 1, columns = 2 };
 
 /// "replicated", "rows" or "columns"; "unknown" for a value that is not listed.
@@ -101,8 +101,8 @@ class DETGEMM_API Transport {
   /// How many ranks there are.
   virtual int size() const noexcept = 0;
   /// Gives every rank the bytes of all ranks, in rank order; `all` is `size()` times as long as
-  /// `mine`. Host memory, few bytes; blocks until all ranks have come or `patience` has passed, and
-  /// then returns `peer` and names a rank that did not come, where the transport can tell.
+  /// `mine`. Host memory, few bytes; blocks until all ranks have called or `patience` has passed;
+  /// then it returns `peer` and names a rank that timed out, where the transport has its number.
   virtual Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
                        std::chrono::milliseconds patience) = 0;
   /// Moves all messages of one step. Memory of the stream's device. On a GPU the transport either
@@ -165,13 +165,13 @@ class DETGEMM_API Communicator {
   int size() const noexcept;
   /// What it was created with.
   const Options& options() const noexcept;
-  /// ok, or which rank failed, disagrees or is late. Once it is not ok it stays so, and every call
-  /// returns it: make a new communicator then.
+  /// ok, or which rank failed, disagrees or is late. Once it is not ok it remains so, and every
+  /// call returns it: make a new communicator then.
   Status health() const;
   /// Lets go of every wait; health() is `peer` from then on.
   void abort() const noexcept;
-  /// Whether there are windows, on the host or on devices; `describe` says why not, where they were
-  /// asked for.
+  /// Whether there are windows, on the host or on devices; `describe` has the reason if they were
+  /// requested and there are none.
   bool has_windows() const noexcept;
   /// Transport, rank, size and windows in one line.
   std::string describe() const;
@@ -197,15 +197,15 @@ class DETGEMM_API Communicator {
 ///   push      rank r's rows of all roots are written into its window; it joins and writes as
 ///             above. Many rows alone: each rank's products are cut into as many as there are ranks
 ///
-/// A rank that does not come in time, or comes with another call, leaves canonical NaN in D and the
-/// code `peer` on every rank. Windows of the host: in all of D, and the call returns it. Of
-/// devices: in every output that was not joined, and `health` and later calls say so, since calls
-/// return before they have run.
+/// A rank that times out, or makes another call, leaves canonical NaN in D and the code `peer` on
+/// every rank. Windows of the host: in all of D, and the call returns it. Of
+/// devices: in every output that was not joined, and `health` and later calls return it, since
+/// calls return before they have run.
 ///
 /// Automatic takes one_shot or two_shot where there are windows of the backend's device, by the
 /// size of the call, and never windows of the host. Else it takes scatter where every rank has 8
-/// rows and more, and where a rank has none it is gather, whatever is asked. Rows of a D with gaps
-/// are packed by copies on the stream before they travel.
+/// rows and more, and where a rank has none it is gather, whatever is requested. Rows of a D with
+/// gaps are packed by copies on the stream before they travel.
 enum class Algorithm : std::int32_t {
   automatic = 0,
   gather = 1,
@@ -259,7 +259,7 @@ class DETGEMM_API RowParallelPlan {
   std::shared_ptr<const State> state_;
 };
 
-/// Where A comes from and where D goes. The bits do not depend on it.
+/// Where A is read and where D is written. The bits do not depend on it.
 struct ColumnParallelOptions {
   /// Of A: on every rank; or rows, which are gathered first (sequence parallelism); or columns, its
   /// products, which are gathered along K: with it a layer whose K is less than 2 N moves fewer

@@ -17,7 +17,7 @@
 #include "detgemm/engine.h"
 
 /// The conformance harness (component `conformance`, target detgemm::conformance): looks for a call
-/// that breaks a promise of a backend or of an engine of your own, and says how to repeat it.
+/// that breaks a promise of a backend or of an engine of your own, and prints how to repeat it.
 ///
 ///   auto engine = detgemm::conformance::load_engine("./libmine.so");
 ///   detgemm::conformance::Options options;
@@ -93,7 +93,7 @@ struct Report {
 
   /// Cells of that verdict.
   std::int64_t count(Verdict verdict) const;
-  /// Cells that fail the run: those of a bad verdict that nobody expected.
+  /// Cells that fail the run: those of a bad verdict that is not expected.
   std::int64_t bad() const;
   /// Whether anything was compared.
   bool ran() const;
@@ -136,7 +136,7 @@ class Observer {
   virtual void on_failure(const Cell&) {}
   /// The cell has its verdict.
   virtual void on_finished(std::size_t index, const Cell&) { static_cast<void>(index); }
-  /// Asked between cases; true ends the run, whose report is then marked as interrupted.
+  /// Called between cases; true ends the run, whose report is then marked as interrupted.
   virtual bool stop() { return false; }
 };
 

@@ -19,14 +19,14 @@
  * Structs      Each starts with struct_size. Fill one with its _init function, giving sizeof of
  *              your own struct, then set fields. A struct smaller than this library's (an older
  *              caller) gets defaults for the fields it lacks; a larger one (a newer caller) is
- *              accepted while the bytes that this library does not know are all zero.
+ *              accepted while the bytes beyond this library's struct are all zero.
  * Ownership    Structs, arrays and text passed in are borrowed for the call only. Handles
  *              belong to the owner that their comment names. Using a handle after it was
  *              destroyed, or a pointer that is no handle, is undefined.
  * Text out     (buffer, size, needed): writes at most `size` bytes, the final 0 included, and sets
  *              `needed`, which may be NULL, to the bytes that the text needs. A NULL buffer with
- *              size 0 asks for `needed` alone. A buffer that is too small is refused and left as it
- *              is; `needed` is set. A returned const char* lives as long as the process, unless its
+ *              size 0 sets `needed` alone. A buffer that is too small is refused and not written;
+ *              `needed` is set. A returned const char* lives as long as the process, unless its
  *              comment says otherwise.
  * Threads      Every function may be called from any thread, except that the runtime is started
  *              and stopped on the main thread. A struct or array that is being written belongs to
@@ -136,7 +136,7 @@ DETGEMM_API detgemm_status_t detgemm_activation_parse(const char* text,
 DETGEMM_API size_t detgemm_dtype_size(detgemm_dtype_t dtype);
 
 /* The sentence of the latest refusal on the calling thread: argument, value and rule. Empty
- * before the first refusal; a success leaves it as it is. It lives until the next refusal on this
+ * before the first refusal; a success does not change it. It lives until the next refusal on this
  * thread or until the thread ends. */
 DETGEMM_API const char* detgemm_last_error(void);
 
@@ -224,7 +224,7 @@ DETGEMM_API detgemm_status_t detgemm_contract_at(size_t index, detgemm_contract_
 
 /* ---- Views of the caller's memory --------------------------------------------------------- */
 
-/* Element (i, j) lies at data + i * row_stride + j * col_stride, counted in elements. One stride is
+/* Element (i, j) is at data + i * row_stride + j * col_stride, counted in elements. One stride is
  * 1 and the other at least the extent along the unit stride. Defaults: an empty bf16 matrix with
  * col_stride 1. */
 typedef struct detgemm_matrix_t {
@@ -264,7 +264,7 @@ DETGEMM_API detgemm_status_t detgemm_vector_init(detgemm_vector_t* vector, size_
 typedef int32_t detgemm_scale_type_t;
 enum { DETGEMM_SCALE_FP32 = 0, DETGEMM_SCALE_E8M0 = 1 };
 
-/* The scales of one operand under `scaled:LEAF`: that of row m of A (column of B) and leaf i lies
+/* The scales of one operand under `scaled:LEAF`: that of row m of A (column of B) and leaf i is
  * at data + (m / per) * stride + i * leaf_stride, counted in elements. Strides of 0 share scales.
  * With line_scales there is one leaf, and the scale is that of the whole sum.
  * Defaults: no scales, fp32, per 1, leaf_stride 1. scales.hpp says more. */
@@ -425,7 +425,7 @@ DETGEMM_API detgemm_status_t detgemm_plan_workspace_size(const detgemm_plan_t* p
 DETGEMM_API detgemm_status_t detgemm_plan_fast_workspace_size(const detgemm_plan_t* plan,
                                                               const detgemm_operands_t* operands,
                                                               size_t* bytes);
-/* Enough of it for all operands of any M from 0 to max_m, however they lie. */
+/* Enough of it for all operands of any M from 0 to max_m, with any strides and alignment. */
 DETGEMM_API detgemm_status_t detgemm_plan_fast_workspace_bound(const detgemm_plan_t* plan,
                                                                int64_t max_m, size_t* bytes);
 /* Enqueues the computation of D; on the host it is finished at return. `workspace` is memory of the
@@ -521,8 +521,8 @@ typedef struct detgemm_snap_spec_t {
 DETGEMM_API detgemm_status_t detgemm_snap_spec_init(detgemm_snap_spec_t* spec, size_t struct_size);
 
 /* Rounds every leaf to its grid, as a contract of snap does with its operands: `to` is then an
- * ordinary bf16 matrix that such a contract takes as it lies (a_snapped, b_snapped). Both are bf16
- * and of the same shape; `to` may be `from` itself, and otherwise lies apart. The work is enqueued
+ * ordinary bf16 matrix that such a contract takes unchanged (a_snapped, b_snapped). Both are bf16
+ * and of the same shape; `to` may be `from` itself, else they share no memory. The work is enqueued
  * on the stream; on the host it is finished at return. snap.hpp says more. */
 DETGEMM_API detgemm_status_t detgemm_snap(const detgemm_backend_t* backend,
                                           const detgemm_stream_t* stream,

@@ -93,7 +93,7 @@ typedef struct detgemm_communicator_options_t {
 DETGEMM_API detgemm_status_t
 detgemm_communicator_options_init(detgemm_communicator_options_t* options, size_t struct_size);
 
-/* `options` may be NULL. Windows that cannot be had are no failure: plans that ask for them are
+/* `options` may be NULL. Windows that cannot be made are not a failure: plans that require them are
  * refused with the reason, and others send messages. */
 DETGEMM_API detgemm_status_t detgemm_communicator_create(
     const detgemm_transport_t* transport, const detgemm_communicator_options_t* options,
@@ -104,12 +104,12 @@ DETGEMM_API detgemm_status_t detgemm_communicator_create(
 DETGEMM_API void detgemm_communicator_destroy(detgemm_communicator_t* communicator);
 DETGEMM_API detgemm_status_t detgemm_communicator_rank(const detgemm_communicator_t* communicator,
                                                        int32_t* rank, int32_t* size);
-/* DETGEMM_OK, or which rank failed, disagrees or is late; then it stays so. */
+/* DETGEMM_OK, or which rank failed, disagrees or is late; then it remains so. */
 DETGEMM_API detgemm_status_t
 detgemm_communicator_health(const detgemm_communicator_t* communicator);
 DETGEMM_API detgemm_status_t detgemm_communicator_abort(const detgemm_communicator_t* communicator);
 /* *yes is 1 where there are windows, on the host or on devices, and 0 elsewhere;
- * detgemm_communicator_describe says why not, where they were asked for. */
+ * detgemm_communicator_describe has the reason if they were requested. */
 DETGEMM_API detgemm_status_t
 detgemm_communicator_has_windows(const detgemm_communicator_t* communicator, int32_t* yes);
 DETGEMM_API detgemm_status_t detgemm_communicator_describe(

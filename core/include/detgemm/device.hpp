@@ -38,8 +38,8 @@ class DETGEMM_API Device {
   /// For example "host" or "NVIDIA H200, driver 580.159".
   virtual std::string description() const = 0;
 
-  /// Every device of this kind that the process sees, in the order of their ordinals. Empty for the
-  /// host.
+  /// Every device of this kind that is visible to the process, in the order of their ordinals.
+  /// Empty for the host.
   virtual std::vector<DeviceInfo> list() const;
 
   /// Memory aligned to at least 256 bytes. 0 bytes give a null pointer.
@@ -68,8 +68,8 @@ class DETGEMM_API Device {
   virtual void destroy_stream(Stream stream) noexcept = 0;
   /// Waits until all work on the stream has finished, and reports its errors.
   virtual Status synchronize(Stream stream) = 0;
-  /// Whether all work on the stream has finished; does not wait, where the device can be asked. By
-  /// default it waits by `synchronize`. The stream is not being captured.
+  /// Whether all work on the stream has finished; does not wait, where the device has a query for
+  /// it. By default it waits by `synchronize`. The stream is not being captured.
   virtual Result<bool> finished(Stream stream);
 
   /// Whether work on the stream is being captured into a graph; false by default.

@@ -116,8 +116,8 @@ Result<Matrix> from_dlpack(const T& tensor) {
 
 namespace dlpack {
 
-/// D = op(A) * op(B) as detgemm::gemm, after a check that all three tensors lie where the stream's
-/// work can reach them: memory of its kind of device, or, for a stream of the host, the host's.
+/// D = op(A) * op(B) as detgemm::gemm, after a check that the stream's work can reach all three
+/// tensors: memory of its kind of device, or, for a stream of the host, the host's.
 template <DlpackTensor A, DlpackTensor B, DlpackTensor D>
 Status gemm(Stream stream, const A& a, const B& b, const D& d, const Contract& contract,
             const GemmOptions& options = {}) {
@@ -128,7 +128,7 @@ Status gemm(Stream stream, const A& a, const B& b, const D& d, const Contract& c
     }
     const auto kind = device_kind(tensor);
     if (kind && *kind != stream.kind) {
-      return invalid(std::string(what) + " lies in memory of kind " + std::string(name(*kind)) +
+      return invalid(std::string(what) + " is in memory of kind " + std::string(name(*kind)) +
                      ": the stream's kind is " + std::string(name(stream.kind)));
     }
     return matrix;

@@ -20,13 +20,13 @@
  *   scales      0 fp32, 1 e8m0: one byte x for 2^(x - 127), 255 is NaN
  *
  * Tables and structures have grown at their ends, and will again, without a new ABI version: an
- * engine says how long its table is by struct_size. What a table lacks, or leaves 0 or NULL, is
- * never asked of the engine; the harness then says "unsupported" and names what is missing.
+ * engine gives the length of its table in struct_size. What a table lacks, or leaves 0 or NULL, is
+ * never called; the harness then reports "unsupported" and names what is missing.
  *
  * A callback that returns an int returns 0 for yes or done. Otherwise it writes a sentence (what
- * was asked, and which rule forbids it) into the buffer that it is given. Callbacks may be called
- * from several threads at once, and must return. The harness calls them in a process of its own:
- * one that ends, or a call that takes too long, is a failed case. */
+ * was requested, and which rule forbids it) into the buffer that it is given. Callbacks may be
+ * called from several threads at once, and must return. The harness calls them in a process of its
+ * own: one that ends, or a call that takes too long, is a failed case. */
 
 #ifndef DETGEMM_ENGINE_H
 #define DETGEMM_ENGINE_H
@@ -40,7 +40,7 @@ extern "C" {
 
 #define DETGEMM_ENGINE_ABI_VERSION 1u
 
-/* A strided view: element (i, j) lies at data + i * row_stride + j * col_stride, counted in
+/* A strided view: element (i, j) is at data + i * row_stride + j * col_stride, counted in
  * elements. */
 typedef struct detgemm_engine_matrix {
   void* data;
@@ -133,12 +133,12 @@ typedef struct detgemm_engine_call {
  *   3 k_grouped  m x R           R x n           m x n, group 0  products o[g-1] .. o[g]
  *
  * (as stored: op_a and op_b swap rows and columns.) Group g of an array begins `group.x` elements
- * behind group g - 1; 0 means that all groups share it. The bias has n elements for each group.
+ * after group g - 1; 0 means that all groups share it. The bias has n elements for each group.
  * Scales go with their operand: scale_a of m_grouped is that of all R rows with per 1.
  *
- * Groups of D may interleave: the rows (or columns) of all groups then lie between two lines of
+ * Groups of D may interleave: the rows (or columns) of all groups are then between two lines of
  * group 0. A segment may be empty and begins at any row. Rows of D in no group keep their bytes. A
- * group of k_grouped without products gives what K = 0 gives. Offsets lie in the device's memory;
+ * group of k_grouped without products gives what K = 0 gives. Offsets are in the device's memory;
  * those of the harness keep their rule (they ascend, and end at R or before). */
 typedef struct detgemm_engine_groups {
   size_t struct_size;
@@ -155,7 +155,7 @@ typedef struct detgemm_engine_groups {
   int64_t scale_b;
 } detgemm_engine_groups;
 
-/* Bits of detgemm_engine.takes: what `supports` and `run` know beyond the first version of this
+/* Bits of detgemm_engine.takes: what `supports` and `run` can do beyond the first version of this
  * header. A bit promises nothing: `supports` may still refuse. */
 #define DETGEMM_ENGINE_SCALES 1u /* contracts of scaled, which read call->scale_a and scale_b */
 #define DETGEMM_ENGINE_LINE_SCALES 2u /* spec->line_scales */
@@ -165,7 +165,7 @@ typedef struct detgemm_engine_groups {
 typedef struct detgemm_engine {
   size_t struct_size; /* sizeof(detgemm_engine) */
   uint32_t abi_version;
-  int32_t device; /* where the arrays of a call lie */
+  int32_t device; /* where the arrays of a call are */
   const char* name;
   const char* description;
   int (*supports)(const detgemm_engine_spec* spec, char* sentence, size_t sentence_size);

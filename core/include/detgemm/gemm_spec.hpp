@@ -35,10 +35,10 @@ struct GemmSpec {
   /// checks where K is cut; docs/contracts.md, "Micro-batches", has the whole of it.
   bool continue_from_c = false;
   /// Contracts of `snap` only: the caller promises that this operand is snapped already, for leaves
-  /// of this contract that begin at its first product (`is_snapped` in snap.hpp tells, `snap`
-  /// makes it so). It is then used as it lies, and the workspace has no copy of it. Snapping what
-  /// is snapped changes nothing, so the bits are those without the promise. Where it is broken, D
-  /// has unspecified values, which may differ between runs; no other memory is touched.
+  /// of this contract that begin at its first product (`is_snapped` in snap.hpp tests it,
+  /// `snap` makes it so). It is then used in place, and the workspace has no copy of it. Snapping
+  /// what is snapped changes nothing, so the bits are those without the promise. Where it is
+  /// broken, D has unspecified values, which may differ between runs; no other memory is touched.
   bool a_snapped = false;
   bool b_snapped = false;
   /// Under chain and fold: each row m of op(A) and column n of op(B) brings one scale, and alpha
@@ -53,7 +53,7 @@ struct GemmSpec {
   /// The scales of a line: one per leaf of K, or one.
   std::int64_t scale_leaves() const { return line_scales ? 1 : contract.leaves(k); }
   /// Whether beta * C is added. The bits of beta decide: a comparison would take a subnormal for
-  /// zero on a thread whose floating-point mode says so.
+  /// zero on a thread whose floating-point mode is set so.
   bool adds_c() const { return (std::bit_cast<std::uint32_t>(beta) & 0x7fffffffU) != 0; }
   /// Whether a run reads C.
   bool reads_c() const { return continue_from_c || adds_c(); }

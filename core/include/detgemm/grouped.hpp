@@ -19,8 +19,8 @@ namespace detgemm {
 /// The most groups of one problem.
 inline constexpr std::int64_t kMaxGroups = std::int64_t{1} << 20;
 
-/// How many products under one contract lie in memory. R is the number of rows that all groups
-/// share, G the number of groups, and o the offsets, with o[-1] = 0:
+/// How many products under one contract are laid out in memory. R is the number of rows that all
+/// groups share, G the number of groups, and o the offsets, with o[-1] = 0:
 ///
 ///   batched     G problems of M x N x K each              D[g] = A[g] B[g]
 ///   m_grouped   segments of the rows of A and D           D[r] = A[r] B[g]  for o[g-1] <= r < o[g]
@@ -97,7 +97,7 @@ struct GroupDistances {
 /// Distances not in use are 0, and none is negative. Where D has one, groups of D do not overlap:
 /// the distance is at least what one group spans, or groups interleave, each within the gaps
 /// between the rows (or columns) of the one before. D may be C itself, then with the same distance;
-/// otherwise D lies apart from everything that is read.
+/// otherwise D shares no memory with anything that is read.
 struct GroupedOperands {
   Operands arrays;
   GroupDistances group;
@@ -110,7 +110,7 @@ DETGEMM_API Status validate(const GroupedSpec& spec, const GroupedOperands& oper
 /// A backend's half of a grouped plan. It is immutable, and every function may be called
 /// concurrently. Preconditions of `run`: the arguments passed `detgemm::validate`, the stream is of
 /// the backend's kind, and the workspace is aligned to kWorkspaceAlignment bytes and
-/// `workspace_bytes` long. Offsets are not known to keep their rules: whatever they are, nothing
+/// `workspace_bytes` long. Offsets may break their rules: whatever they are, nothing
 /// outside of the arrays is read or written. Postcondition of a refusal: nothing was written.
 class DETGEMM_API GroupedPlanImpl {
  public:
@@ -148,14 +148,14 @@ class DETGEMM_API GroupedPlan {
 
   /// All groups. Everything but the values of offsets is checked before anything is written or
   /// enqueued. On a GPU the work is enqueued on the stream and the call returns without waiting;
-  /// it may be captured into a graph, whose replays read the offsets anew. Rows of D that belong to
-  /// no group keep their bytes, and rows of A and C that belong to none do not enter. A group of
+  /// it may be captured into a graph, whose replays read the offsets again. Rows of D that belong
+  /// to no group keep their bytes, and rows of A and C that belong to none do not enter. A group of
   /// k_grouped without products gives D[g] what K = 0 gives: the epilogue of +0, or of C.
   ///
   /// Offsets that break their rule are not noticed here, since that would mean waiting for them:
   /// each is then taken as if it were moved into 0 .. R, and a group that ends before it begins is
-  /// empty. So nothing outside of the arrays is touched; a row of D that lies in several segments
-  /// gets the result of one of them. `check` says which offset breaks the rule.
+  /// empty. So nothing outside of the arrays is touched; a row of D in several segments
+  /// gets the result of one of them. `check` names the offset that breaks the rule.
   ///
   /// A backend without kernels over groups runs a Plan per group; see `waits_for_offsets`.
   Status run(Stream stream, const GroupedOperands& operands, Workspace workspace = {},

@@ -13,7 +13,7 @@ namespace detgemm {
 ///   - cdna2/{bf16,fp16} on the matrix cores of gfx90a;
 ///   - ieee_fma/{bf16,fp16,fp32} on gfx90a, gfx942, gfx950, gfx1100 to gfx1102, gfx1200, gfx1201;
 ///   - snap/bf16 and snap3/{bf16,fp32}, by fold and tree alone, on all of these.
-/// A chip that it has no kernels for is refused by name; nothing else runs in its place. The HIP
+/// A chip that it has no kernels for is refused by name; there is no fallback. The HIP
 /// runtime (ROCm 5 or newer) is looked for when it is first needed: in the dynamic linker's path,
 /// in $ROCM_PATH/lib, /opt/rocm/lib and /opt/rocm-VERSION/lib.
 ///

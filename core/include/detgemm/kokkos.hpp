@@ -9,8 +9,8 @@
 ///   Kokkos::View<float**, Kokkos::LayoutLeft> a("a", m, k), b("b", k, n), d("d", m, n);
 ///   auto status = detgemm::kokkos::gemm(exec, a, b, d, contract);
 ///
-/// Views have rank 2 and any of LayoutLeft, LayoutRight and LayoutStride, mixed as they come:
-/// strides go to the kernels as they are, nothing is copied. Bits do not depend on them.
+/// Views have rank 2 and any of LayoutLeft, LayoutRight and LayoutStride, in any mix:
+/// strides are passed to the kernels unchanged, nothing is copied. Bits do not depend on them.
 
 #include <Kokkos_Core.hpp>
 #include <cstddef>
@@ -69,7 +69,7 @@ As<type, View> as(const View& view) {
   return {view};
 }
 
-/// The View's memory as detgemm sees it: a ConstMatrix if its elements are const, else a Matrix.
+/// The View's memory as detgemm takes it: a ConstMatrix if its elements are const, else a Matrix.
 template <DType type, class View>
 auto matrix(const As<type, View>& typed) {
   static_assert(Kokkos::is_view<View>::value && View::rank == 2, "a matrix is a View of rank 2");
@@ -82,7 +82,7 @@ auto matrix(const As<type, View>& typed) {
               static_cast<std::int64_t>(view.stride_1()),
               type};
 }
-/// The same of a View whose elements tell their type.
+/// The same for a View whose element type determines the number format.
 template <class View>
 requires(Kokkos::is_view<View>::value) auto matrix(const View& view) {
   using Value = typename View::non_const_value_type;

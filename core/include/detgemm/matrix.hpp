@@ -9,7 +9,7 @@
 
 namespace detgemm {
 
-/// A read-only strided view: element (i, j) lies at data + i * row_stride + j * col_stride,
+/// A read-only strided view: element (i, j) is at data + i * row_stride + j * col_stride,
 /// where strides count elements. One of the two strides must be 1, and the other at least the
 /// extent along the unit stride, so that no two elements overlap. A stride along an extent of 0 or
 /// 1 is ignored. `data` is aligned to the size of an element; it may be null where there is no

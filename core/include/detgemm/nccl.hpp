@@ -34,23 +34,24 @@ struct NcclFunctions {
 
 /// The ranks of an NCCL communicator (kind `cuda`) or an RCCL communicator (kind `hip`): `comm` is
 /// the program's own ncclComm_t, whose device is the calling thread's current one, here and in
-/// Communicator::create. It outlives the transport, and nobody else uses it during a call.
+/// Communicator::create. It outlives the transport, and has no other use during a call.
 ///
 /// `exchange` is put on the stream and returns: sends and receives of bytes, grouped, which may be
 /// captured into graphs. Communicator::create connects every two ranks, so that no later call has
 /// to. It waits with `Options::patience`, which a call on a stream cannot do: a rank that never
-/// comes to a call is seen as a stream that does not finish. A program that watches its streams
+/// makes a call shows as a stream that does not finish. A program that watches its streams
 /// then calls `Communicator::abort`, which lets go of them.
 ///
 /// `Communicator::health` reports NCCL's asynchronous errors. `Communicator::abort` calls
 /// ncclCommAbort, which frees `comm`: do not destroy it after that. Nothing else aborts it, so
-/// after the code `peer` its stream may not finish until somebody does.
+/// after the code `peer` its stream may not finish until the program does.
 ///
-/// The functions are those of the library that the process has loaded: by the names that all of its
-/// code sees, else libnccl.so.2 or librccl.so.1. A library is never loaded here, since `comm` could
-/// not be one of its communicators. Where NCCL is linked statically, `functions` has its functions.
+/// The functions are those of the library that the process has loaded: by the names that are
+/// visible to all of its code, else libnccl.so.2 or librccl.so.1. A library is never loaded here,
+/// since `comm` could not be one of its communicators. Where NCCL is linked statically, `functions`
+/// has its functions.
 ///
-/// Refused with `invalid_argument`: a null comm, one that NCCL does not know, one of another device
+/// Refused with `invalid_argument`: a null comm, one that NCCL refuses, one of another device
 /// than the current one, the kind `host`; with `unavailable`: no library, one that lacks a function
 /// or is older than 2.10, no backend of this kind; with `peer`: a communicator that has failed.
 DETGEMM_API Result<std::shared_ptr<Transport>> nccl(void* comm, DeviceKind kind,

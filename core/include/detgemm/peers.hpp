@@ -17,14 +17,14 @@
 /// them to detgemm/cluster.hpp. Applications do not need this header.
 namespace detgemm {
 
-/// What a rank tells the others of its memory, so that they can reach it.
+/// What a rank sends to the others about its memory, so that they can reach it.
 struct PeerCard {
   std::array<std::byte, 256> bytes{};
 };
 
 /// Why joins through windows have ended for good.
 struct PeerFailure {
-  /// `late`: rank did not come within the patience. `disagree`: rank and other came with different
+  /// `late`: rank timed out after the patience. `disagree`: rank and other made different
   /// calls. `aborted`: rank gave up.
   enum class Why : std::int32_t { none = 0, late = 1, aborted = 2, disagree = 3 };
   Why why = Why::none;
@@ -55,7 +55,7 @@ struct PeerJoin {
   /// ones: 16 bytes for two elements.
   std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;
   std::size_t results_at = 0;  ///< but one_shot: room for the rows of D that a rank joins
-  std::uint64_t step = 0;      ///< which call it is: ranks that come with another one disagree
+  std::uint64_t step = 0;      ///< which call it is: ranks with another one disagree
   Operands operands;           ///< C, bias and D; D as rows_out says
 };
 
@@ -79,9 +79,9 @@ class DETGEMM_API PeerWindow {
   /// ok, or why the kernels do not join such nodes of the problem's tree. Pure.
   virtual Status supports(const GemmSpec& spec, std::span<const LeafRange> nodes) const = 0;
   /// Enqueues a join and returns; capturable, and every replay is a join of its own. `spec` is that
-  /// of the whole problem. A rank that does not come ends the wait after the patience: canonical
-  /// NaN is then in every output that could not be joined, and failure() says so on all ranks whose
-  /// kernels have noticed.
+  /// of the whole problem. A rank that times out ends the wait after the patience: canonical
+  /// NaN is then in every output that could not be joined, and failure() reports it on all ranks
+  /// whose kernels have noticed.
   virtual Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
                       RunInfo* info) const = 0;
   /// What has failed so far. Does not wait.
@@ -89,7 +89,7 @@ class DETGEMM_API PeerWindow {
   /// Lets go of every wait: this rank takes part no more.
   virtual void give_up() noexcept = 0;
   /// Whether 16 bytes that this rank stores in one access arrive in every window in one piece, as
-  /// one_shot needs it. Where it does not hold between all ranks, one_shot has to be asked for.
+  /// one_shot needs it. Where it does not hold between all ranks, one_shot must be requested.
   virtual bool has_whole_words() const noexcept { return true; }
   /// For the devices of all ranks, in one line.
   virtual std::string description() const = 0;

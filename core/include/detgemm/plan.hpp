@@ -48,22 +48,22 @@ class DETGEMM_API Plan {
   /// read.
   Result<std::size_t> fast_workspace_bytes(const Operands& operands) const;
 
-  /// Enough of it for all arrays of any M from 0 to max_m, however they lie. For the CUDA backend
+  /// Enough of it for all arrays of any M from 0 to max_m, with any strides. For the CUDA backend
   /// that is about the size of op(A) and op(B) together, most of which aligned arrays never use.
   Result<std::size_t> fast_workspace_bytes(std::int64_t max_m) const;
 
   /// D = A*B with the spec's epilogue; M is the number of D's rows. Everything is checked before
   /// anything is written or enqueued. On a GPU the work is enqueued on the stream and the call
-  /// returns without waiting: the arrays and the workspace must stay as they are until it has
+  /// returns without waiting: the arrays and the workspace must not change until it has
   /// finished, and concurrent runs need a workspace each. On the host D is finished at return.
   /// Calls may be captured into a graph. `info` may be null.
   ///
   /// The workspace has at least `workspace_bytes` of this M, and nothing beyond what the run uses
   /// is looked at: the first `fast_workspace_bytes(operands)` bytes if it has that many, else the
-  /// first `workspace_bytes`. What is used lies apart from all arrays. A graph keeps the workspace
-  /// of its capture, so two executable graphs made from one capture (instantiated twice, or cloned)
-  /// share it, and may not run at the same time; capture twice, with a workspace each, where they
-  /// shall.
+  /// first `workspace_bytes`. What is used shares no memory with any array. A graph keeps the
+  /// workspace of its capture, so two executable graphs made from one capture (instantiated twice,
+  /// or cloned) share it, and may not run at the same time; capture twice, with a workspace each,
+  /// where they shall.
   Status run(Stream stream, const Operands& operands, Workspace workspace = {},
              RunInfo* info = nullptr) const;
   /// The same for a problem without C and bias.
@@ -131,7 +131,7 @@ struct GemmOptions {
 };
 
 /// One call that plans, checks and runs. The contract is part of the call; there is no default one.
-/// M, N and K come from the views. Without `options.backend` that is the `first_backend` of the
+/// M, N and K are those of the views. Without `options.backend` that is the `first_backend` of the
 /// stream's kind of memory; where none can run here or now, for
 /// example before a Runtime is started, the call returns `unavailable`, and where those that can
 /// run do not compute the problem, `unsupported`. Other errors are those of Plan::create and

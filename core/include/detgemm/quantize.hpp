@@ -58,7 +58,7 @@ DETGEMM_API Status validate(const QuantizeSpec& spec, const ConstMatrix& from, c
 /// the same bits alone and in any batch. (A scale of a whole batch would not have this property,
 /// and there is none.)
 ///
-/// `from` and `to` have the same shape and lie in memory of the stream's device; `to`, `from` and
+/// `from` and `to` have the same shape and are in memory of the stream's device; `to`, `from` and
 /// `scales` do not overlap. On the host the work is finished at return. Refuses, and writes
 /// nothing: arguments that break a rule (invalid_argument), a backend that cannot run here or now
 /// (unavailable) or does not quantise (unsupported).

@@ -29,9 +29,9 @@ struct SnapSpec {
 DETGEMM_API Status validate(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to);
 
 /// Rounds every leaf to its grid (core/contract/CONTRACT.md, section 3.5), as a contract of `snap`
-/// does with its operands: what is written is an ordinary bf16 matrix that such a contract takes as
-/// it lies (`GemmSpec::a_snapped`, `b_snapped`), with the bits it would give for `from`. Snapping
-/// again changes nothing. A leaf has the same bits whatever lies beside it.
+/// does with its operands: what is written is an ordinary bf16 matrix that such a contract takes
+/// unchanged (`GemmSpec::a_snapped`, `b_snapped`), with the bits it would give for `from`. Snapping
+/// again changes nothing. A leaf has the same bits whatever is next to it.
 ///
 /// `from` and `to` are bf16, of the same shape, in memory of the stream's device, with any strides
 /// that matrix.hpp allows. `to` may be `from` itself (same pointer and strides); no other overlap

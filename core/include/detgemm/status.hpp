@@ -63,7 +63,7 @@ inline Status invalid(std::string sentence) {
 /// A refusal with the code `unsupported`.
 inline Status unsupported(std::string sentence) { return {Errc::unsupported, std::move(sentence)}; }
 
-/// A value, or the Status that says why there is none.
+/// A value, or the Status with the reason why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -38,7 +38,7 @@ __device__ __forceinline__ void start_from_c(const GemmArguments& g, const Launc
   }
 }
 
-/// A piece in shared memory, and what of it exists.
+/// A piece in shared memory, and how much of it is inside of D.
 struct Piece {
   std::uint32_t at;  ///< (rows, pitch) of fp32
   int x, y;          ///< the first row and column

@@ -24,7 +24,7 @@ std::int64_t step_of(std::int64_t row_stride, std::int64_t distance) {
 
 bool reads_c(const GemmArguments& g) { return g.continue_from_c || g.epilogue.beta != 0.0F; }
 
-/// Of one row per group the distance is the stride.
+/// With one row per group, the distance of groups is the stride of rows.
 GroupedArguments with_strides(GroupedArguments p) {
   if (p.kind == GroupKind::m_grouped || p.all.m > 1) return p;
   p.all.as.row = p.distance.a;

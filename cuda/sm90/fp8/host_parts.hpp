@@ -70,7 +70,7 @@ inline bool lie_in_rows(const Fp8Shape& s) {
   return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0;
 }
 
-/// Ordinary stores want the lines of D along y, and so do loads of C. `d_begins`: whether all tiles
+/// Ordinary stores need the lines of D along y, and so do loads of C. `d_begins`: whether all tiles
 /// of D begin where TMA takes them.
 inline bool is_wanted(const GemmArguments& g, bool swapped, bool d_begins = true) {
   const bool reads_c = g.continue_from_c || g.epilogue.beta != 0.0F;

@@ -159,7 +159,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
   static_assert(kStages >= 4,
-                "A leaf of 192 columns joins behind its last step; three hide latency.");
+                "A leaf of 192 columns joins after its last step; three hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };
 

@@ -113,7 +113,7 @@ bool d_suits_tma(const StackedGroups& all) {
                             begins_suit_tma(all, g.ds, g.output);
 }
 
-/// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
+/// Ordinary stores need the lines of D along y; see roles_for in paths.cpp.
 Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
   const GemmArguments& g = all.g;
   const RingC c = ring_of(all, p, t);

@@ -79,7 +79,7 @@ constexpr double kSharp = 5.77;       // how sharply the slowest resource domina
 constexpr double kFloorOne = 17.9;    // clocks of a k16 step in the chain of one group, at least
 constexpr double kFloorTwo = 28.1;    // in those of more groups
 constexpr double kFillBytes = 74.4;   // per clock into one multiprocessor's shared memory
-constexpr double kMissing = 6;        // rows that fill in the time of one behind an array's end
+constexpr double kMissing = 6;        // a row past an array's end takes the time of so many
 constexpr double kNarrow = 12;        // clocks of a k16 step more where two groups share 32 columns
 constexpr double kBehind = 0.25;      // of a step, for one of a stage behind a short K
 constexpr double kTileClocks = 260;   // per tile, whatever it holds
@@ -328,7 +328,7 @@ struct Candidate {
       return "it takes no operand whose M or N runs along memory";
     }
     if (q.family == Family::realign && q.form == Form::from_c && !starts_from_c(t)) {
-      return "it does not start from C where rows lie at odd addresses";
+      return "it does not start from C with rows at odd addresses";
     }
     if (!q.clusters && (t.cluster > 1 || s.split == Split::cluster)) {
       return "it runs in clusters of CTAs, and there is no room for one in the part of the device "

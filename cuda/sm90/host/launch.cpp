@@ -151,8 +151,8 @@ void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& s) 
                lines_suit_tma(g.d, g.ds, g.m, g.n, g.output);
 }
 
-/// Which CTA has the whole sum of a tile in several parts is not known to a producer, so their C
-/// does not come through the ring, and a fold that starts from C has ways of its own.
+/// The producer cannot tell which CTA finishes a tile in several parts, so C is not loaded through
+/// the ring there; a fold that starts from C has its own ways.
 LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
   const Geometry& t = geometry_of(d);
   LaunchShape s = tile_shape(t, d.raster, p, call.g, d.family == Family::realign);

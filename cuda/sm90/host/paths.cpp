@@ -43,8 +43,9 @@ Form form_of(bool plain, Family family, const Question& q) {
   return family == Family::realign && q.from_c ? Form::from_c : Form::general;
 }
 
-/// What takes arrays of some kind. `tma`: extents that TMA counts, and for fold and tree leaves of
-/// whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain` as above.
+/// Sets the kernel family for these arrays. `tma`: extents that TMA counts, and for fold and tree
+/// leaves of whole blocks of 64 k; `aligned`: operands with rows at multiples of 16 bytes; `plain`
+/// as above.
 void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) {
   q.family = Family::gather;
   if (tma && aligned) q.family = q.leaves() ? Family::leaves : Family::chain;
@@ -52,7 +53,7 @@ void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) 
   q.form = form_of(plain && aligned && tma, q.family, q);
 }
 
-/// Ordinary stores want the lines of D along y, and so does the ring an fp32 C.
+/// Ordinary stores need the lines of D along y, and the ring needs an fp32 C along y.
 Roles roles_for(const GemmArguments& g, const Question& q) {
   if (q.family != Family::chain && q.family != Family::leaves) return Roles::any;
   const bool reads_fp32 = g.c_type == DType::fp32 && g.epilogue.beta != 0.0F;

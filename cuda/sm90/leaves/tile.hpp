@@ -123,7 +123,7 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
   static_assert(kG.ctas == 1, "A kernel of leaves takes all registers of a multiprocessor.");
   static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
   static_assert(kSlotBytes % 16 == 0 && kStagingBytes % 16 == 0,
-                "Slots and the barriers behind them are accessed in pieces of 16 bytes.");
+                "Slots and the barriers after them are accessed in pieces of 16 bytes.");
   static_assert(!kBoxesInSlot || (kSlots == 1 && kGroupBoxes >= kBoxes * Base::kBoxBytes),
                 "The boxes of D of all groups fit into the one slot where a sum waited.");
   static_assert(!kBoxesInSlot || kGroupBoxes % kSharedAlignment == 0,

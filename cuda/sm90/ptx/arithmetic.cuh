@@ -7,7 +7,7 @@
 
 namespace detgemm::cuda::sm90::ptx {
 
-/// A value as of here: it is not computed earlier, where it would take a register for longer.
+/// Pins a value, so that it is computed no earlier and takes no register for longer.
 __device__ __forceinline__ void pin(std::uint32_t& value) { asm volatile("" : "+r"(value)); }
 __device__ __forceinline__ void pin(float& value) { asm volatile("" : "+f"(value)); }
 

@@ -28,7 +28,7 @@ DETGEMM_HD std::uint32_t swizzled(std::uint32_t box, int row, int chunk) {
                    : kRowBytes == 32 ? (row >> 2) & 1
                                      : 0;
   static_assert(kChunks == 1 || kChunks == 2 || kChunks == 4 || kChunks == 8,
-                "TMA swizzles rows of 32, 64 and 128 bytes, and leaves rows of 16 as they are.");
+                "TMA swizzles rows of 32, 64 and 128 bytes, and does not change rows of 16.");
   return box + row * kRowBytes + ((chunk ^ turn) << 4);
 }
 

@@ -97,7 +97,7 @@ def attention(q, k, v, segments=None, *, scale=None, max_q=0, max_k=0):
     queries the last of its keys. scale: 1 / sqrt(D) by default. max_q, max_k: bounds of q_len and
     k_len, which size the launch and no bit. Returns Bq x Hq x Tq x D in q's type.
 
-    A query's bits do not depend on the batch, on padding, on where its sequence lies, or on how the
+    A query's bits do not depend on the batch, on padding, on the place of its sequence, or on how the
     sequence is cut into calls. v must be finite. Gradients need every key in one segment at most.
     """
     for name, x in (("q", q), ("k", k), ("v", v)):

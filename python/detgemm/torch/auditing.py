@@ -143,7 +143,7 @@ class Report:
 class audit(TorchDispatchMode):  # reads as a statement: with audit() as report
     """Lists every operator that adds over a dimension while it is entered, forward and backward.
 
-    An operator that no table here knows is "unknown", never fine. Kernels that are launched outside of
+    An operator that is in no table here is "unknown", never fine. Kernels that are launched outside of
     PyTorch's dispatcher (a Triton kernel called directly, a graph replay) are not seen: run the program eagerly.
     """
 

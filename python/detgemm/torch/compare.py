@@ -62,11 +62,11 @@ def bisect(model, first, second, select=lambda tensor: tensor):
 
     first, second  functions without arguments that run the model, for example a request alone and the same
                    request in a batch
-    select         what of an output is compared, applied to both runs: a function of (tensor), for example
+    select         the part of an output that is compared, applied to both runs: a function of (tensor), for example
                    `lambda t: t[:1]`
 
     Returns (name, class, number of elements that differ). Modules are compared in the order in which they
-    return, so inner ones come before those that hold them. The outputs of the first run are kept in memory.
+    return, so inner ones are before those that hold them. The outputs of the first run are kept in memory.
     """
     check_model(model)
     for name, given in (("first", first), ("second", second), ("select", select)):
@@ -84,5 +84,5 @@ def bisect(model, first, second, select=lambda tensor: tensor):
             if not same_bits(one, two):
                 return name, kind, int((as_integers(one) != as_integers(two)).sum())
     if len(before) != len(after):
-        return (before if len(before) > len(after) else after)[min(len(before), len(after))][0], "called once more", 0
+        return (before if len(before) > len(after) else after)[min(len(before), len(after))][0], "called again", 0
     return None

@@ -41,7 +41,7 @@ def check_truth(name, value):
 
 
 def under_autocast(x):
-    """Whether autocast holds for a tensor's device. PyTorch knows no autocast of meta tensors, and raises when asked."""
+    """Whether autocast holds for a tensor's device. PyTorch has no autocast of meta tensors, and raises for them."""
     kind = x.device.type
     return kind != "meta" and torch.is_autocast_enabled(kind)
 

@@ -18,7 +18,7 @@ def _shape(a, b, offs, counts):
     _refuse(a.dim() not in (2, 3), f"a has {a.dim()} dimensions: it must have two or three")
     _refuse(batch and offs is not None,
             "offs is given and a and b have three dimensions: segments need one operand of two")
-    _refuse(not batch and offs is None, "offs is None: it must say where each group ends, since a or b has two "
+    _refuse(not batch and offs is None, "offs is None: it must hold the end of each group, since a or b has two "
                                         "dimensions")
     _refuse(not batch and counts is not None, "counts is given: it counts the rows of a and b of three dimensions")
     torch._check(a.shape[-1] == b.shape[-2], lambda: "detgemm: a has other columns than b has rows")

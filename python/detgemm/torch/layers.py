@@ -96,7 +96,7 @@ class Linear(torch.nn.Linear):
 def convert(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False):
     """Makes every torch.nn.Linear of a model a `Linear` under a policy, in place.
 
-    skip      names of layers, or patterns such as "*.router", that stay as they are. One that matches no
+    skip      names of layers, or patterns such as "*.router", that are not converted. One that matches no
               linear layer is an error
 
     snap_weights

@@ -29,7 +29,7 @@ def segments(keys, groups, multiple=1, *, rows=None):
 
     offs    the end of each segment, int32, `groups` numbers. Of keys per (expert, sample), `offs[samples-1::samples]` are
             the ends of the experts
-    index   which row lies at each place, -1 where there is none: `gather_rows(x, index, places)`
+    index   which row is at each place, -1 where there is none: `gather_rows(x, index, places)`
     places  the place of each row, -1 for a row that is left out: `gather_rows(y, places, index)` brings rows back
     """
     check_tensors(keys=keys)
@@ -91,7 +91,7 @@ guard(_gather_rows)
 def gather_rows(x, index, places, copies=1):
     """The rows index of x, each a copy; zeros where the index is -1.
 
-    index and places come from `segments`, which makes them each other's inverse, so that the gradient is a gather too. With
+    index and places are results of `segments`, which makes them each other's inverse, so that the gradient is a gather too. With
     `copies`, row t of x stands for the keys t * copies to t * copies + copies - 1, as a token does for the experts that
     it chose; its gradient is then the sum over them, ascending, in fp32, rounded once.
     """

@@ -22,7 +22,7 @@ def _(a, scale_a, b, scale_b, contract, c=None, bias=None, *, alpha=1.0, beta=0.
             "or of fold:LEAF or chain with a scale per row and column")
     for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
         _refuse(scale.dtype not in SCALES.values(),
-                f"{name}.dtype is no scale's: it must be torch.float32 or torch.float8_e8m0fnu")
+                f"{name}.dtype is not a scale's: it must be torch.float32 or torch.float8_e8m0fnu")
         _refuse(scale.dim() < 2, f"{name} has the shape {tuple(scale.shape)}: it must have two dimensions")
         _refuse(scale.device != a.device, f"{name} is on {scale.device} and a is on {a.device}: all operands must be on one "
                                           "device")
@@ -67,7 +67,7 @@ def _no_gradient(name, why):
 
 _no_gradient("scaled_gemm", "write the products of the backward pass yourself, in a torch.autograd.Function, with operands that "
                             "are quantised along the dimension that each reduces over")
-_no_gradient("quantize", "detach x, or call it inside of a torch.autograd.Function that says what the gradient is")
+_no_gradient("quantize", "detach x, or call it inside of a torch.autograd.Function that defines the gradient")
 
 
 def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None, **options):

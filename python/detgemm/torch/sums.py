@@ -13,7 +13,7 @@ SUMS = "ieee_fma/fp32/chain->fp32"
 def sum_into(main_grad, rows, contract, weight, flagged):
     """The gradient of weight, n, from rows, tokens x n in fp32: added to main_grad, or returned.
 
-    With main_grad nothing is returned, or zeros where Megatron's flag asks for a gradient.
+    With main_grad nothing is returned, or zeros where Megatron's flag requires a gradient.
     """
     if main_grad is None:
         return OPS.gemm(rows.new_ones((1, rows.shape[0])), rows, contract)[0].to(weight.dtype)

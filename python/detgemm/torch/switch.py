@@ -35,7 +35,7 @@ class aten:  # reads as a statement: with aten({...}) as used
 
     contracts  a dictionary from torch types to contracts (texts, or a Policy, whose `forward` is used). The
                contract's output is the type itself: that is what aten returns. For float8_e4m3fn and float8_e5m2 it is
-               one of scaled:LEAF, fold:LEAF or chain, whose output is what the call asks for
+               one of scaled:LEAF, fold:LEAF or chain, with the output type of the call
     devices    "cuda", or a list that may also have "cpu", where products are exact and slow
     others     what happens to types without a contract: "refuse", or "pass", which runs aten's own kernel and
                counts it

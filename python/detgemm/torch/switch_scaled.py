@@ -8,8 +8,8 @@ whole lines, which `fold:LEAF` and `chain` multiply the finished sum with:
   recipe             scale_a of _scaled_mm   scale_b of _scaled_mm   as scales of the contract
   tensor             one number              one number              shared by all lines and leaves
   row                M x 1                   1 x N                   shared by all leaves
-  1 x 128 of A, B    M x K/128               K/128 x N               as they are; LEAF is 128
-  128 x 128          M/128 x K/128           K/128 x N/128           as they are; LEAF is 128
+  1 x 128 of A, B    M x K/128               K/128 x N               unchanged; LEAF is 128
+  128 x 128          M/128 x K/128           K/128 x N/128           unchanged; LEAF is 128
 
 The last two need `scaled`. Under fold and chain the first two are M x 1 and 1 x N, shared by no leaves.
 
@@ -44,7 +44,7 @@ def check_contract(dtype, text):
 
 
 def contract_of(text, name, args, options):
-    """The contract of one call: the scope's, with the type of result that the call asks for."""
+    """The contract of one call: the scope's, with the call's type of result."""
     out, given = options.get("out"), options.get("out_dtype")
     place = 9 if "_v2" in name else 6
     if given is None and len(args) > place:

@@ -42,7 +42,7 @@ def segments_of_mask(batch_size, q_length, kv_length, q_offset=0, kv_offset=0, m
     """What transformers calls to make a mask: segments of a padded batch, 1 x 1 x B x 6."""
     from transformers.masking_utils import causal_mask_function
     refuse(mask_function is not causal_mask_function,
-           "the model asks for a mask beside the causal one (packed sequences, a window): pack with "
+           "the model requests a mask other than the causal one (packed sequences, a window): pack with "
            "detgemm.torch.transformers.table(...) as attention_mask")
     refuse(kv_offset != 0, f"the cache has dropped its first {kv_offset} keys: it must keep all of them")
     device = device if device is not None else getattr(attention_mask, "device", None)
@@ -86,7 +86,7 @@ def _eps(module):
 
 
 def _check_norm(name, module):
-    """A layer named RMSNorm must compute what RMSNorm computes: it is asked on random values."""
+    """A layer named RMSNorm must compute what RMSNorm computes: it is tested on random values."""
     eps = _eps(module)
     refuse(eps is None or getattr(module, "weight", None) is None,
            f"{name} is a {type(module).__name__} without weight or eps: it is not a known RMSNorm")
@@ -155,7 +155,7 @@ def use_experts(model, policy):
     refuse(not layers, "the model has no layer of experts that transformers dispatches")
     for name, module in layers.items():
         refuse(module.has_bias, f"{name} is a {type(module).__name__} with biases: grouped layers have none")
-        refuse(getattr(module, "has_post_expert_norm", False), f"{name} has a norm behind its experts, which is not covered")
+        refuse(getattr(module, "has_post_expert_norm", False), f"{name} has a norm after its experts, which is not covered")
     ExpertsInterface.register(NAME, grouped_experts)
     model.set_experts_implementation(NAME)
     for module in layers.values():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""The quantization method "detgemm": weights stay as they are, products are computed under a contract."""
+"""The quantization method "detgemm": weights are unchanged, products are computed under a contract."""
 import os
 
 import torch

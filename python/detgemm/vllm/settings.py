@@ -140,7 +140,7 @@ def check(config, on_gpu, row_parallel=False):
 
 
 def check_layer(layer, prefix):
-    """Experts have products that are not nn.Linear's; attention and the like ask for a method too, and get none."""
+    """Experts have products that are not nn.Linear's; attention and other layers without products get no method."""
     kind = type(layer).__name__
     if "MoE" in kind or "Expert" in kind:
         raise ValueError(f"detgemm: {prefix} is a {kind}: experts are not supported with quantization=\"detgemm\"")

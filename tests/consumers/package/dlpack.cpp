@@ -146,7 +146,7 @@ void product() {
          "the bits of raw pointers");
   tb.tensor.device.device_type = static_cast<decltype(tb.tensor.device.device_type)>(2);
   const auto elsewhere = detgemm::dlpack::gemm({}, ta.tensor, tb.tensor, td.tensor, *contract);
-  expect(elsewhere.message() == "b lies in memory of kind cuda: the stream's kind is host",
+  expect(elsewhere.message() == "b is in memory of kind cuda: the stream's kind is host",
          "memory of another device");
 }
 

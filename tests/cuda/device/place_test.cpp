@@ -65,7 +65,7 @@ TEST(Place, HostMemoryIsRefusedByArgument) {
     Operands o = call.operands;
     argument.set(o, plain);
     expect_refusal(plan.run(call.stream, o), std::string(argument.name) + ".data is 0x",
-                   "memory that CUDA does not know: it must be memory of the plan's device 0");
+                   "memory that CUDA has not allocated: it must be memory of the plan's device 0");
     o = call.operands;
     argument.set(o, pinned);
     expect_refusal(plan.run(call.stream, o), std::string(argument.name) + ".data is 0x",

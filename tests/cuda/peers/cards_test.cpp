@@ -89,7 +89,7 @@ TEST(CudaPeerCards, WindowsOfOtherProcesses) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(windows[0]->data()) % 256, 0U);
   EXPECT_TRUE(windows[0]->mark_all());
   EXPECT_EQ(windows[1]->find_marks().message(),
-            "cuda: what rank 1 writes does not come to the window of rank 1");
+            "cuda: a write of rank 1 did not reach the window of rank 1");
   EXPECT_TRUE(windows[1]->mark_all());
   EXPECT_TRUE(windows[0]->find_marks());
   EXPECT_TRUE(windows[1]->find_marks());
@@ -155,7 +155,7 @@ TEST(CudaPeerCards, RanksThatGetNoWindows) {
   fake_cuda().out_of_memory = false;
   fake_cuda().lost_writes = true;
   EXPECT_EQ(no_windows(options),
-            "rank 0 refuses: cuda: what rank 0 writes does not come to the window of rank 0");
+            "rank 0 refuses: cuda: a write of rank 0 did not reach the window of rank 0");
   fake_cuda().lost_writes = false;
   EXPECT_EQ(no_windows(with_windows(1 << 16, std::chrono::milliseconds(0))),
             "rank 0 refuses: patience is 0 ms: windows of devices need a limit, above 0");
@@ -206,7 +206,7 @@ TEST(CudaPeerCards, WindowsAreReachedWhileTheyLive) {
   };
   const std::string refused = says(memory, 0);
   EXPECT_NE(
-      refused.find("memory that CUDA does not know: it must be memory of the plan's device 0"),
+      refused.find("memory that CUDA has not allocated: it must be memory of the plan's device 0"),
       std::string::npos)
       << refused;
   {

@@ -100,7 +100,7 @@ TEST(CudaPeerFaults, ARankThatNeverComes) {
       const auto begun = std::chrono::steady_clock::now();
       const Told told = one.call(30);
       EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
-      one.expect_nan(told, "rank 2 of 3 did not come to a step of peers within 300 ms");
+      one.expect_nan(told, "rank 2 of 3 timed out in an exchange of peers after 300 ms");
     });
   }
 }
@@ -115,7 +115,7 @@ TEST(CudaPeerFaults, ARankThatComesNoMore) {
         EXPECT_EQ(told.nan, 0U) << told.run.message() << one.communicator().health().message();
       }
       if (transport->rank() == 0) return;
-      one.expect_nan(one.call(30), "rank 0 of 3 did not come to a step of peers within 1000 ms");
+      one.expect_nan(one.call(30), "rank 0 of 3 timed out in an exchange of peers after 1000 ms");
     });
   }
 }
@@ -130,7 +130,7 @@ TEST(CudaPeerFaults, ARankThatIsGoneBetweenTwoSteps) {
         EXPECT_EQ(one.call(30).run.message(), "");
         return;
       }
-      one.expect_nan(one.call(30), "rank 0 of 3 did not come to a step of peers within 300 ms");
+      one.expect_nan(one.call(30), "rank 0 of 3 timed out in an exchange of peers after 300 ms");
     });
     fake_cuda().fault = PeerFault::none;
   }
@@ -145,8 +145,8 @@ TEST(CudaPeerFaults, AnotherMAndAnotherPlan) {
         const bool odd = transport->rank() == 1;
         const Told told =
             other_plan ? (odd ? one.call(second, 30) : one.call(30)) : one.call(odd ? 29 : 30);
-        one.expect_nan(told,
-                       "ranks 0 and 1 come to a step of peers with different m or different plans");
+        one.expect_nan(
+            told, "ranks 0 and 1 are in one exchange of peers with different m or different plans");
       });
     }
   }
@@ -192,7 +192,7 @@ TEST(CudaPeerFaults, ALaunchThatFails) {
   on_devices(2, [&](const std::shared_ptr<Transport>& transport) {
     const OneRank one(transport, kWays[0], 500ms);
     if (transport->rank() == 1) {
-      one.expect_nan(one.call(30), "rank 0 of 2 did not come to a step of peers within 500 ms");
+      one.expect_nan(one.call(30), "rank 0 of 2 timed out in an exchange of peers after 500 ms");
       return;
     }
     fake_cuda().launch_error = cudaErrorLaunchFailure;

@@ -34,9 +34,10 @@ TEST_F(HipPlace, HostMemoryIsRefusedBeforeAnythingIsWritten) {
   const Status status = plan->run(stream, view, view, row_major(result.data(), 8, 8, DType::fp32));
   EXPECT_EQ(status.code(), Errc::invalid_argument);
   EXPECT_EQ(status.message().find("a.data is 0x"), 0U) << status.message();
-  EXPECT_NE(status.message().find("memory that HIP does not know: it must be memory of the plan's "
-                                  "device 0, or managed"),
-            std::string::npos)
+  EXPECT_NE(
+      status.message().find("memory that HIP has not allocated: it must be memory of the plan's "
+                            "device 0, or managed"),
+      std::string::npos)
       << status.message();
   EXPECT_EQ(result, std::vector<float>(64, 7.0F));
 }

@@ -59,7 +59,8 @@ TEST_F(HipHostMemory, IsAcceptedWhereTheDeviceSharesIt) {
     EXPECT_EQ(status.ok(), apu_) << type << ": " << status.message();
     EXPECT_EQ(fake_->launches, before + (apu_ ? 1 : 0)) << type;
     if (apu_) continue;
-    const std::string where = type == 0 ? "memory that HIP does not know" : "pinned host memory";
+    const std::string where =
+        type == 0 ? "memory that HIP has not allocated" : "pinned host memory";
     EXPECT_EQ(status.code(), Errc::invalid_argument);
     EXPECT_NE(status.message().find(where), std::string::npos) << status.message();
   }

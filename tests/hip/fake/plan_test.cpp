@@ -117,7 +117,7 @@ TEST_F(HipPlan, RefusesArraysThatItsForcedKernelDoesNotTake) {
   EXPECT_EQ(
       status.message(),
       "hip: variant is \"128x128\": it reads A and B in aligned chunks of 16 bytes along K, or of "
-      "8 bytes along M or N, and one of them does not lie so; leave it empty for a kernel that "
+      "8 bytes along M or N, and one of them is not aligned so; leave it empty for a kernel that "
       "takes these arrays");
   spec_.n = kN + 1;
   EXPECT_TRUE(says(make_plan("128x128"), "none (" + status.message() + ")"));
@@ -145,7 +145,7 @@ TEST_F(HipPlan, RefusesWhatItsDeviceCannotReach) {
   fake_->memory_type = 1;
   expect_refusal(plan, "a.data is 0x", ", pinned host memory" + rule);
   fake_->memory_type = 0;
-  expect_refusal(plan, "a.data is 0x", ", memory that HIP does not know" + rule);
+  expect_refusal(plan, "a.data is 0x", ", memory that HIP has not allocated" + rule);
   fake_->managed = 1;
   EXPECT_TRUE(run(plan));
   fake_->managed = fake_->memory_device = 0;

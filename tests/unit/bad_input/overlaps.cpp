@@ -19,15 +19,17 @@ void put_d(Problem& p, const void* at, std::ptrdiff_t bytes) {
 }
 
 constexpr BadInput kOverlaps[] = {
-    {"d_on_a", Call::run, kInvalid, R"(d at \[0x.*, 0x.*\) overlaps a at .*: it must lie apart)",
+    {"d_on_a", Call::run, kInvalid,
+     R"(d at \[0x.*, 0x.*\) overlaps a at .*: they must not share memory)",
      [](Problem& p) { put_d(p, p.operands.a.data, 0); }},
-    {"d_on_the_tail_of_a", Call::run, kInvalid, R"(d at .* overlaps a at .*: it must lie apart)",
+    {"d_on_the_tail_of_a", Call::run, kInvalid,
+     R"(d at .* overlaps a at .*: they must not share memory)",
      [](Problem& p) { put_d(p, p.operands.a.data, Problem::m * Problem::k * 2 - 4); }},
-    {"d_before_a", Call::run, kInvalid, R"(d at .* overlaps a at .*: it must lie apart)",
+    {"d_before_a", Call::run, kInvalid, R"(d at .* overlaps a at .*: they must not share memory)",
      [](Problem& p) { put_d(p, p.operands.a.data, 4 - Problem::m * Problem::n * 4); }},
-    {"d_on_b", Call::run, kInvalid, R"(d at .* overlaps b at .*: it must lie apart)",
+    {"d_on_b", Call::run, kInvalid, R"(d at .* overlaps b at .*: they must not share memory)",
      [](Problem& p) { put_d(p, p.operands.b.data, 64); }},
-    {"d_on_bias", Call::run, kInvalid, R"(d at .* overlaps bias at .*: it must lie apart)",
+    {"d_on_bias", Call::run, kInvalid, R"(d at .* overlaps bias at .*: they must not share memory)",
      [](Problem& p) { put_d(p, p.operands.bias.data, 0); }},
     {"d_on_c_a_row_later", Call::run, kInvalid, R"(d at .* overlaps c at .*: it must be c itself)",
      [](Problem& p) { put_d(p, p.operands.c.data, Problem::n * 4); }},
@@ -51,7 +53,8 @@ constexpr BadInput kOverlaps[] = {
        p.operands.d.dtype = DType::bf16;
        put_d(p, p.operands.c.data, 0);
      }},
-    {"d_in_the_padding_of_a", Call::run, kInvalid, R"(d at .* overlaps a at .*: it must lie apart)",
+    {"d_in_the_padding_of_a", Call::run, kInvalid,
+     R"(d at .* overlaps a at .*: they must not share memory)",
      [](Problem& p) {
        p.operands.a.row_stride = 64;  // the gap after A is long enough for three more
        put_d(p, p.operands.a.data, 64);
@@ -76,20 +79,22 @@ constexpr BadInput kWorkspaces[] = {
     {"length_beyond_address_space", Call::run, kInvalid,
      R"(workspace\.data is .*: 18446744073709551615 bytes .* within the address space)",
      [](Problem& p) { p.workspace.bytes = SIZE_MAX; }, true},
-    {"on_d", Call::run, kInvalid, R"(workspace at .* overlaps d at .*: it must lie apart)",
+    {"on_d", Call::run, kInvalid, R"(workspace at .* overlaps d at .*: they must not share memory)",
      [](Problem& p) { p.operands.d.data = moved(p.workspace.data, 512); }, true},
-    {"on_a", Call::run, kInvalid, R"(workspace at .* overlaps a at .*: it must lie apart)",
+    {"on_a", Call::run, kInvalid, R"(workspace at .* overlaps a at .*: they must not share memory)",
      [](Problem& p) { p.operands.a.data = moved(p.workspace.data, 512); }, true},
-    {"on_b", Call::run, kInvalid, R"(workspace at .* overlaps b at .*: it must lie apart)",
+    {"on_b", Call::run, kInvalid, R"(workspace at .* overlaps b at .*: they must not share memory)",
      [](Problem& p) { p.operands.b.data = p.workspace.data; }, true},
     {"on_d_beyond_what_is_needed", Call::run, kInvalid,
-     R"(workspace at .* overlaps d at .*: it must lie apart)",
+     R"(workspace at .* overlaps d at .*: they must not share memory)",
      [](Problem& p) { p.operands.d.data = moved(p.workspace.data, 2044 - 4 * 6 * 4); }, true},
-    {"on_c", Call::run, kInvalid, R"(workspace at .* overlaps c at .*: it must lie apart)",
+    {"on_c", Call::run, kInvalid, R"(workspace at .* overlaps c at .*: they must not share memory)",
      [](Problem& p) { p.operands.c.data = moved(p.workspace.data, 1020); }, true},
-    {"on_bias", Call::run, kInvalid, R"(workspace at .* overlaps bias at .*: it must lie apart)",
+    {"on_bias", Call::run, kInvalid,
+     R"(workspace at .* overlaps bias at .*: they must not share memory)",
      [](Problem& p) { p.operands.bias.data = p.workspace.data; }, true},
-    {"on_a_root", Call::combine, kInvalid, R"(workspace at .* overlaps roots\[1\] at .*: .* apart)",
+    {"on_a_root", Call::combine, kInvalid,
+     R"(workspace at .* overlaps roots\[1\] at .*: they must not share memory)",
      [](Problem& p) { p.roots[1].data = p.workspace.data; }, true},
 };
 
