@@ -23,7 +23,7 @@ void take_a_slot(const Run& run) {
   --taken;
 }
 
-/// Whole vectors are stored: what lies between the rows of D is read first and written back last,
+/// Whole vectors are stored: the gap between the rows of D is read first and written back last,
 /// also where another call has stored there meanwhile.
 void restore_gaps(const Run& run) {
   const Matrix& d = run.operands.d;

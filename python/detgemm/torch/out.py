@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Aten's rules for `out`: the tensor that a call asks its result to be written into."""
+"""Aten's rules for `out`: the tensor that receives the result of a call."""
 
 
 def into(out, result):

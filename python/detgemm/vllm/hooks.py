@@ -30,7 +30,7 @@ def used(name):
 
 
 def choose():
-    """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to ask."""
+    """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to read."""
     global _chosen
     _chosen = True
 

@@ -29,7 +29,7 @@ def choose_invariant_mode(environment, on_gpu):
     """Switches on vLLM's own invariant mode, which selects attention, and off a sampler that draws by a request's place
     in the batch; child processes inherit both.
 
-    They consist of kernels for GPUs. On a CPU they stay as they are: the mode would call Triton there.
+    They consist of kernels for GPUs. On a CPU this changes nothing: the mode would call Triton there.
     """
     if not on_gpu:
         return
