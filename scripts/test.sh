@@ -97,7 +97,7 @@ if asked host; then run_host || true; fi
 python='' python_said=build/python.log
 if asked python && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
-    stage "python" tests/python/run.py --results "$results" || code=1
+    stage "python" tests/python/run.py --keep --results "$results" || code=1
     printf '%s\n' "${stages[-1]}" >build/python.time
     exit "$code") >$python_said 2>&1 &
   python=$!
@@ -167,4 +167,15 @@ if [ -n "$python" ]; then
   stages+=("$(cat build/python.time), beside the others")
   if [ $code -ne 0 ]; then dead+=(--dead "python=exit status $code"); fi
 fi
+
+# PyTorch's operators on the emulated AMD device need what two stages have made.
+with_torch=build/wheel-tests/with-torch
+if asked hip && command -v clang++-19 >/dev/null; then
+  if [ -x $with_torch/bin/python ]; then
+    stage "hip-gfx942: PyTorch" $with_torch/bin/python tests/python/rocm/run.py build/hip-gfx942 --results "$results" || true
+  else
+    left_out "hip-gfx942: PyTorch" "the stage python, which installs it, did not run"
+  fi
+fi
+rm -rf $with_torch
 finish

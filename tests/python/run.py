@@ -106,6 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--torch", default="2.11.*")
+    parser.add_argument("--keep", action="store_true", help="leave the environment with PyTorch, gigabytes, for other tests")
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
@@ -115,7 +116,8 @@ def main():
         plain, torch = (each.result() for each in pythons)
     print(f"built and installed in {time.monotonic() - start:.0f} s", flush=True)
     codes = [test("plain", plain, wheel, options.results), test("torch", torch, wheel, options.results)]
-    shutil.rmtree(WORK / "with-torch")  # gigabytes
+    if not options.keep:
+        shutil.rmtree(WORK / "with-torch")
     sys.exit(max(codes))
 
 
