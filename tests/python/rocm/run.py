@@ -18,11 +18,11 @@ LEAST = 30
 
 def environment(build):
     """What the tests read, for a build folder."""
-    lib = build / "tests/hip/emulated/rocm/lib"
+    lib = build / "tests/python/rocm/lib"
     runtime = build / "tests/gcn/runtime/libamdhip64.so.7"
     for file in (lib / "libdetgemm.so", lib / "libtorch_hip.so", runtime):
         if not file.exists():
-            sys.exit(f"run.py: {file} does not exist: build the targets detgemm_rocm_ops and gcn_runtime")
+            sys.exit(f"run.py: {file} does not exist: build the target tests_python_rocm")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("DETGEMM_", "GCN_", "ROCM_"))}
     return {**kept, "PYTHONPATH": str(HERE.parents[2] / "python"), "DETGEMM_LIBRARY": str(lib / "libdetgemm.so"),
             "DETGEMM_ROCM_STUB": str(lib / "libtorch_hip.so"), "DETGEMM_ROCM_RUNTIME": str(runtime),
