@@ -172,8 +172,9 @@ fi
 with_torch=build/wheel-tests/with-torch
 if asked hip && command -v clang++-19 >/dev/null; then
   if [ -x $with_torch/bin/python ]; then
-    stage "hip-gfx942: build PyTorch's operators" cmake --build --preset hip-gfx942 --target tests_python_rocm &&
+    if stage "hip-gfx942: build PyTorch's operators" cmake --build --preset hip-gfx942 --target tests_python_rocm; then
       stage "hip-gfx942: PyTorch" $with_torch/bin/python tests/python/rocm/run.py build/hip-gfx942 --results "$results" || true
+    fi
   else
     left_out "hip-gfx942: PyTorch" "the stage python, which installs it, did not run"
   fi
