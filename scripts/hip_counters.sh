@@ -96,9 +96,29 @@ profile() {
   fi
 }
 
-# count_kernels FOLDER QUICK: every kernel that can be forced, on one problem, once for each group.
+# count_one NAME CONTRACT ROWS [OPTION...]: one problem, once for each group of counters, in FOLDER/NAME.
+# Uses and changes the variables of count_kernels.
+count_one() {
+  local name=$1 contract=$2 rows=$3 group pass
+  shift 3
+  mkdir -p "$folder/$name"
+  for group in "${counter_groups[@]}"; do
+    pass=${group%% *}
+    # shellcheck disable=SC2086 # a list of counters
+    if profile $tool "$folder/$name" "$pass" ${group#* } -- "$cli" run --backend hip "$@" \
+      --contract "$contract" --m "$rows" --n $n --k $k --layout NT \
+      > "$folder/$name/$pass.log" 2>&1; then
+      good=$((good + 1))
+    else
+      bad=$((bad + 1))
+    fi
+  done
+}
+
+# count_kernels FOLDER QUICK: every kernel that can be forced, on one problem, once for each group; then
+# snap, whose rounding of the operands is a kernel that is never forced, and which every chip computes.
 count_kernels() {
-  local folder=$1 tool variant group name m=4096 n=4096 k=4096 good=0 bad=0
+  local folder=$1 tool variant m=4096 n=4096 k=4096 good=0 bad=0
   for tool in rocprofv3 rocprof none; do
     if command -v $tool > /dev/null; then break; fi
   done
@@ -123,18 +143,8 @@ count_kernels() {
     esac
     case $variant in stream*) rows=16 ;; esac
     if [ "$2" = yes ] && [ $good -ne 0 ]; then break; fi
-    for group in "${counter_groups[@]}"; do
-      name=${group%% *}
-      mkdir -p "$folder/$variant"
-      # shellcheck disable=SC2086 # a list of counters
-      if profile $tool "$folder/$variant" "$name" ${group#* } -- "$cli" run --backend hip --variant "$variant" \
-        --contract "$contract" --m "$rows" --n $n --k $k --layout NT \
-        > "$folder/$variant/$name.log" 2>&1; then
-        good=$((good + 1))
-      else
-        bad=$((bad + 1))
-      fi
-    done
+    count_one "$variant" "$contract" "$rows" --variant "$variant"
   done
+  count_one snap snap/bf16/tree:512 $m
   say counters "$tool: $good passes counted, $bad failed (their .log files say why)"
 }

@@ -72,7 +72,7 @@ program plant tests/hip/detgemm_hip_sweep --outputs 3e3 --products 1e5 --plant b
 # chip. Each line starts with the second in which it ran, as the lines of clocks.csv do.
 times() {
   local contract mnk status=0
-  for contract in ${arithmetic:+"$arithmetic/bf16/chain" "$arithmetic/bf16/tree:512"} ieee_fma/fp32/chain; do
+  for contract in ${arithmetic:+"$arithmetic/bf16/chain" "$arithmetic/bf16/tree:512"} snap/bf16/tree:512 ieee_fma/fp32/chain; do
     for mnk in "${sizes[@]}"; do
       # shellcheck disable=SC2086 # three words
       set -- $mnk

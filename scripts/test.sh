@@ -109,7 +109,7 @@ if asked python; then python_stages=plain,torch; fi
 if asked vllm; then python_stages=${python_stages:+$python_stages,}vllm; fi
 if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
-    stage "python" tests/python/run.py --results "$results" --stages "$python_stages" || code=1
+    stage "python" tests/python/run.py --keep --results "$results" --stages "$python_stages" || code=1
     printf '%s\n' "${stages[-1]}" >build/python.time
     exit "$code") >$python_said 2>&1 &
   python=$!
@@ -179,4 +179,17 @@ if [ -n "$python" ]; then
   stages+=("$(cat build/python.time), beside the others")
   if [ $code -ne 0 ]; then dead+=(--dead "python=exit status $code"); fi
 fi
+
+# PyTorch's operators on the emulated AMD device need what two stages have made.
+with_torch=build/wheel-tests/with-torch
+if asked hip && command -v clang++-19 >/dev/null; then
+  if [ -x $with_torch/bin/python ]; then
+    if stage "hip-gfx942: build PyTorch's operators" cmake --build --preset hip-gfx942 --target tests_python_rocm; then
+      stage "hip-gfx942: PyTorch" $with_torch/bin/python tests/python/rocm/run.py build/hip-gfx942 --results "$results" || true
+    fi
+  else
+    left_out "hip-gfx942: PyTorch" "the stage python, which installs it, did not run"
+  fi
+fi
+rm -rf $with_torch
 finish

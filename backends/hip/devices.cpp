@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "backends/hip/find_runtime.hpp"
+
 namespace detgemm::hip {
 
 static_assert(gpu::Runtime<Hip>, "Hip has every function that backends/gpu calls");
@@ -48,6 +50,7 @@ bool has(int attribute, int ordinal) {
 
 Status Hip::available() {
   if (Status s = loaded(); !s) return s;
+  if (Status s = check_one_runtime(); !s) return s;
   int count = 0;
   // This is the first call of all: without a device every other one fails for another reason.
   const Error error = device_count(&count);
@@ -123,9 +126,14 @@ Result<Functions> load(int ordinal, Chip chip) {
   Module module = nullptr;
   if (const Error error = api.ModuleLoadData(&module, code_object_of(chip)->data);
       error != kSuccess) {
-    return gpu::failed<Hip>("loading the kernels for " + std::string(name(chip)) + " on device " +
-                                std::to_string(ordinal),
-                            error);
+    const bool capture = error == kErrorCaptureUnsupported || error == kErrorCaptureInvalidated;
+    return gpu::failed<Hip>(
+        "loading the kernels for " + std::string(name(chip)) + " on device " +
+            std::to_string(ordinal) +
+            (capture ? " (once for a device, by its first call: make one before a "
+                       "capture)"
+                     : ""),
+        error);
   }
   Functions functions;
   for (const std::string& kernel : kernel_names(chip)) {

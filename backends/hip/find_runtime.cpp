@@ -62,18 +62,10 @@ std::string path_of(void* library, std::string otherwise) {
 
 /// The first HIP runtime among the libraries of this process.
 FoundRuntime already_loaded() {
-  std::string path;
-  dl_iterate_phdr(
-      [](dl_phdr_info* one, std::size_t, void* to) {
-        const std::string_view name = one->dlpi_name == nullptr ? "" : one->dlpi_name;
-        const std::string_view file = name.substr(name.rfind('/') + 1);
-        if (file.substr(0, kStem.size()) != kStem) return 0;
-        *static_cast<std::string*>(to) = name;
-        return 1;
-      },
-      &path);
-  if (path.empty()) return {};
-  return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), path};
+  for (const std::string& path : mapped_runtimes()) {
+    return {dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), path};
+  }
+  return {};
 }
 
 /// Whether dlerror's sentence means that the file itself is not there. Where one of the libraries
@@ -114,13 +106,42 @@ std::string nowhere(const Places& places) {
          (places.rocm_path.empty() ? std::string("$ROCM_PATH/lib (ROCM_PATH is not set)")
                                    : places.rocm_path + "/lib ($ROCM_PATH)") +
          ", " + places.opt + "/rocm/lib or " + places.opt +
-         "/rocm-*/lib. Where ROCm is installed elsewhere, name its folder in ROCM_PATH";
+         "/rocm-*/lib. Where ROCm is installed elsewhere, name its folder in ROCM_PATH, or the "
+         "library "
+         "in DETGEMM_HIP_RUNTIME";
 }
 
 }  // namespace
 
+std::vector<std::string> mapped_runtimes() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* one, std::size_t, void* to) {
+        const std::string_view name = one->dlpi_name == nullptr ? "" : one->dlpi_name;
+        const std::string_view file = name.substr(name.rfind('/') + 1);
+        auto& all = *static_cast<std::vector<std::string>*>(to);
+        if (file.substr(0, kStem.size()) == kStem &&
+            std::find(all.begin(), all.end(), name) == all.end()) {
+          all.emplace_back(name);
+        }
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+Status check_one_runtime() {
+  const std::vector<std::string> paths = mapped_runtimes();
+  if (paths.size() < 2) return {};
+  return {Errc::unavailable,
+          "hip: this process has loaded two HIP runtimes, " + paths[0] + " and " + paths[1] +
+              ": streams and memory of one mean nothing to the other. Let the program load its own "
+              "before the first call, or name that one in DETGEMM_HIP_RUNTIME"};
+}
+
 Places places_here() {
   Places places;
+  if (const char* path = secure_getenv("DETGEMM_HIP_RUNTIME")) places.file = path;
   if (const char* path = secure_getenv("ROCM_PATH")) places.rocm_path = path;
   return places;
 }
@@ -153,8 +174,15 @@ std::vector<std::string> runtimes_in(const std::string& folder) {
 }
 
 Result<FoundRuntime> find_runtime(const Places& places) {
+  if (Status s = check_one_runtime(); !s) return s;
   if (FoundRuntime found = already_loaded(); found.library != nullptr) return found;
   Attempt attempt;
+  if (!places.file.empty()) {
+    if (attempt.open(places.file)) return attempt.found();
+    return Status{Errc::unavailable,
+                  "hip: DETGEMM_HIP_RUNTIME is \"" + places.file + "\": " +
+                      (attempt.broken().empty() ? "there is no such file" : attempt.broken())};
+  }
   for (int number = kNewest; number >= kOldest; --number) {
     if (attempt.open(std::string(kStem) + "." + std::to_string(number))) return attempt.found();
   }

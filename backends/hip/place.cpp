@@ -34,6 +34,25 @@ bool is_shared_with_host(const void* data) {
                  page, &in_memory) == 0;
 }
 
+/// Memory of an address range that the program maps itself (hipMemMap, as PyTorch's expandable
+/// segments do): the struct of all attributes may not know it, and single attributes do.
+gpu::Place place_of_mapped(const void* data, int version) {
+  const Runtime& api = Hip::api();
+  int type = -1;
+  int ordinal = -1;
+  if (api.PointerGetAttribute == nullptr) return {};
+  if (api.PointerGetAttribute(&ordinal, kPointerDeviceOrdinal, data) != kSuccess || ordinal < 0) {
+    Hip::forget_error();
+    return {};
+  }
+  if (api.PointerGetAttribute(&type, kPointerMemoryType, data) != kSuccess) {
+    Hip::forget_error();
+    return {};
+  }
+  const Kind kind = kind_of(type, version);
+  return kind == Kind::device ? gpu::Place{kind, ordinal, false} : gpu::Place{};
+}
+
 }  // namespace
 
 gpu::Place Hip::place_of(const void* data) {
@@ -45,6 +64,7 @@ gpu::Place Hip::place_of(const void* data) {
   } else {
     forget_error();
   }
+  if (place.kind == Kind::unknown && !place.managed) place = place_of_mapped(data, version);
   // An APU's kernels use malloc'ed and pinned memory as they use managed memory.
   if (!place.managed && place.kind != Kind::device) place.managed = is_shared_with_host(data);
   return place;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "backends/gpu/plan.hpp"
+#include "backends/hip/find_runtime.hpp"
 
 namespace detgemm::hip {
 namespace {
@@ -116,6 +117,7 @@ SnapOperand operand_of(const SnapSpec& spec, const ConstMatrix& view) {
 
 Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const PlanOptions& options,
                                                   const DeviceFacts& device) {
+  if (Status s = check_one_runtime(); !s) return s;  // one that was loaded since the first call
   const auto chip = chip_of(device);
   if (!chip) return chip.status();
   if (const auto loaded = kernels_of(device.ordinal, *chip); !loaded) return loaded.status();

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <mutex>
 #include <type_traits>
 
 #include "backends/hip/find_runtime.hpp"
@@ -16,6 +18,7 @@ Status unavailable(std::string sentence) { return {Errc::unavailable, "hip: " + 
 
 Result<const Runtime*> load() {
   static Runtime table{};
+  table = {};
   const auto found = find_runtime(places_here());
   if (!found) return found.status();
   void* const library = found->library;
@@ -55,6 +58,8 @@ Result<const Runtime*> load() {
 #undef DETGEMM_HIP_FUNCTION
   find(table.StreamGetDevice, "hipStreamGetDevice");
   find(table.StreamQuery, "hipStreamQuery");
+  find(table.PointerGetAttribute, "hipPointerGetAttribute");
+  find(table.Memcpy2DAsync, "hipMemcpy2DAsync");
   table.new_properties = find(table.GetDeviceProperties, "hipGetDevicePropertiesR0600");
   if (!table.new_properties) need(table.GetDeviceProperties, "hipGetDeviceProperties");
   if (!missing.empty()) {
@@ -79,8 +84,16 @@ std::string Runtime::version_text() const {
 }
 
 Result<const Runtime*> runtime() {
-  static const auto loaded = load();
-  return loaded;
+  // A failure is not kept: a program may load its runtime, or PyTorch its own, after the first
+  // call.
+  static std::atomic<const Runtime*> loaded{nullptr};
+  if (const Runtime* table = loaded.load(std::memory_order_acquire)) return table;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (const Runtime* table = loaded.load(std::memory_order_acquire)) return table;
+  const auto found = load();
+  if (found) loaded.store(*found, std::memory_order_release);
+  return found;
 }
 
 }  // namespace detgemm::hip

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -20,6 +21,8 @@ inline constexpr Error kErrorInvalidContext = 201;
 inline constexpr Error kErrorInvalidHandle = 400;
 inline constexpr Error kErrorNotReady = 600;
 inline constexpr Error kErrorContextIsDestroyed = 709;
+inline constexpr Error kErrorCaptureUnsupported = 900;
+inline constexpr Error kErrorCaptureInvalidated = 901;
 
 // Handles, as the runtime gives them.
 using StreamHandle = void*;
@@ -44,6 +47,10 @@ inline constexpr int kDeviceToDevice = 3;
 inline constexpr unsigned kStreamNonBlocking = 1;  // hipStreamNonBlocking
 inline constexpr int kCaptureThreadLocal = 1;      // hipStreamCaptureMode
 inline constexpr int kCaptureNone = 0;             // hipStreamCaptureStatus
+
+// Numbers of hipPointer_attribute.
+inline constexpr int kPointerMemoryType = 2;     // HIP_POINTER_ATTRIBUTE_MEMORY_TYPE
+inline constexpr int kPointerDeviceOrdinal = 9;  // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 /// hipPointerAttribute_t.
 struct PointerAttributes {
@@ -86,8 +93,11 @@ struct Runtime {
   Error (*GraphLaunch)(GraphExec, StreamHandle);
   Error (*GraphExecDestroy)(GraphExec);
   Error (*GraphDestroy)(Graph);
-  Error (*StreamGetDevice)(StreamHandle, int*);  ///< null where the runtime has none
-  Error (*StreamQuery)(StreamHandle);            ///< likewise
+  Error (*StreamGetDevice)(StreamHandle, int*);           ///< null where the runtime has none
+  Error (*StreamQuery)(StreamHandle);                     ///< likewise
+  Error (*PointerGetAttribute)(void*, int, const void*);  ///< likewise
+  Error (*Memcpy2DAsync)(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t,
+                         int, StreamHandle);  ///< likewise
 
   /// major * 10^7 + minor * 10^5 + patch; 0 where the runtime does not say.
   int version() const;
@@ -95,7 +105,8 @@ struct Runtime {
   std::string version_text() const;
 };
 
-/// The runtime, loaded at the first call as find_runtime says. Or why there is none.
+/// The runtime, loaded at the first call that finds one, as find_runtime says. Or why there is
+/// none.
 Result<const Runtime*> runtime();
 
 struct DeviceFacts {
@@ -145,13 +156,23 @@ struct Hip {
   static Error allocate(void** memory, std::size_t bytes) { return api().Malloc(memory, bytes); }
   static Error release(void* memory) { return api().Free(memory); }
   static Error copy_to_device(void* to, const void* from, std::size_t bytes, Stream stream) {
+    if (const Error error = alive(stream); error != hip::kSuccess) return error;
     return api().MemcpyAsync(to, from, bytes, kHostToDevice, stream);
   }
   static Error copy_to_host(void* to, const void* from, std::size_t bytes, Stream stream) {
+    if (const Error error = alive(stream); error != hip::kSuccess) return error;
     return api().MemcpyAsync(to, from, bytes, kDeviceToHost, stream);
   }
   static Error copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                        std::size_t width, std::size_t lines, Stream stream) {
+    if (const Error error = alive(stream); error != hip::kSuccess) return error;
+    // The runtime's own copy of lines takes pitches of less than 2 GiB whose lines are apart.
+    constexpr std::size_t kMaxPitch = (std::size_t{1} << 31) - 1;
+    if (api().Memcpy2DAsync != nullptr && lines > 1 && width <= std::min(to_pitch, from_pitch) &&
+        std::max(to_pitch, from_pitch) <= kMaxPitch) {
+      return api().Memcpy2DAsync(to, to_pitch, from, from_pitch, width, lines, kDeviceToDevice,
+                                 stream);
+    }
     auto* target = static_cast<std::byte*>(to);
     const auto* source = static_cast<const std::byte*>(from);
     for (; lines != 0; --lines, target += to_pitch, source += from_pitch) {
@@ -171,6 +192,7 @@ struct Hip {
   static Error synchronize(Stream stream) { return api().StreamSynchronize(stream); }
   static Error is_finished(Stream stream, bool* yes) {
     const Runtime& hip = api();
+    if (const Error dead = alive(stream); dead != hip::kSuccess) return dead;
     const Error error =
         hip.StreamQuery == nullptr ? hip.StreamSynchronize(stream) : hip.StreamQuery(stream);
     *yes = error == hip::kSuccess;
@@ -183,9 +205,19 @@ struct Hip {
     if (hip.StreamGetDevice == nullptr || stream == nullptr) return kSuccess;
     return hip.StreamGetDevice(stream, ordinal);
   }
+  /// Asked before a call to which a stream that was destroyed is an address: since HIP 7 only some
+  /// functions check it, and the others fault. Any other answer is left to the call itself.
+  static Error alive(Stream stream) {
+    int ordinal = 0;
+    const Error error = stream_device(stream, &ordinal);
+    if (error == kErrorInvalidHandle || error == kErrorContextIsDestroyed) return error;
+    if (error != hip::kSuccess) forget_error();
+    return hip::kSuccess;
+  }
 
   static Error is_capturing(Stream stream, bool* yes) {
     int status = kCaptureNone;
+    if (const Error dead = alive(stream); dead != hip::kSuccess) return dead;
     const Error error = api().StreamIsCapturing(stream, &status);
     *yes = status != kCaptureNone;
     return error;
@@ -200,6 +232,7 @@ struct Hip {
     return api().GraphInstantiate(exec, graph, nullptr, nullptr, 0);
   }
   static Error launch_graph(GraphExec exec, Stream stream) {
+    if (const Error error = alive(stream); error != hip::kSuccess) return error;
     return api().GraphLaunch(exec, stream);
   }
   static void destroy_graph(Graph graph) { api().GraphDestroy(graph); }

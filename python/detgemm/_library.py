@@ -3,6 +3,7 @@
 """The shared library and its C interface, loaded when first needed."""
 import ctypes
 import functools
+import importlib.util
 import os
 import pathlib
 import threading
@@ -156,9 +157,23 @@ RETURNS = {"version": TEXT, "last_error": TEXT, "dtype_name": TEXT, "arithmetic_
            "backend_description": TEXT, "backend_at": HANDLE, "backend_count": ctypes.c_size_t}
 
 
+def _offer_runtime():
+    """Names the HIP runtime of ROCm's Python packages, which is on no search path and which PyTorch loads, unless the user
+    has named one. The library takes the one that the process has loaded before it."""
+    if os.environ.get("DETGEMM_HIP_RUNTIME") or importlib.util.find_spec("rocm_sdk") is None:
+        return
+    try:
+        found = importlib.import_module("rocm_sdk").find_libraries("amdhip64")
+    except Exception:  # noqa: BLE001 - an installation that is not whole says so to those who use it
+        return
+    if found:
+        os.environ["DETGEMM_HIP_RUNTIME"] = str(found[0])
+
+
 @functools.cache
 def library():
     """The C interface, as a ctypes library. An unknown interface version is refused."""
+    _offer_runtime()
     path = os.environ.get("DETGEMM_LIBRARY") or str(folder() / "libdetgemm.so")
     try:
         loaded = ctypes.CDLL(path)

@@ -103,9 +103,20 @@ class View:
     def current(self):
         """A context in which the view's device is the current one, where its library can say so."""
         kind, index = self.place
-        if kind == lib.CUDA and "cupy" in sys.modules:
+        if kind == lib.HOST:
+            return contextlib.nullcontext()
+        # Each of these libraries has one kind of GPU in a process, and calls AMD's CUDA devices too.
+        if "cupy" in sys.modules and kind == _cupy_kind():
             return sys.modules["cupy"].cuda.Device(index)
+        torch = sys.modules.get("torch")
+        if kind == lib.HIP and torch is not None and torch.version.hip is not None:
+            return torch.cuda.device(index)
         return contextlib.nullcontext()
+
+
+def _cupy_kind():
+    """Whose devices CuPy's are: a build of it for ROCm keeps CUDA's names."""
+    return lib.HIP if getattr(sys.modules["cupy"].cuda.runtime, "is_hip", False) else lib.CUDA
 
 
 def _elements(name, strides, itemsize, shape):
@@ -153,12 +164,12 @@ def _cuda_interface(array, name):
     shape, size = interface["shape"], array.dtype.itemsize
     strides = interface.get("strides")
     strides = _row_major(shape) if strides is None else _elements(name, strides, size, shape)
-    index, stream = 0, interface.get("stream")
+    index, stream, kind = 0, interface.get("stream"), lib.CUDA
     if type(array).__module__.partition(".")[0] == "cupy":
-        index = array.device.id
+        index, kind = array.device.id, _cupy_kind()
         with array.device:
             stream = sys.modules["cupy"].cuda.get_current_stream().ptr
-    return View(name, address, shape, strides, FORMATS.get(array.dtype.name), size, (lib.CUDA, index), array,
+    return View(name, address, shape, strides, FORMATS.get(array.dtype.name), size, (kind, index), array,
                 read_only, None if stream in (None, 1) else stream)
 
 

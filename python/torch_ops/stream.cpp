@@ -5,20 +5,24 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
+#include "python/torch_ops/platform.hpp"
+
 namespace detgemm::torch_ops {
 namespace {
 
-using CurrentCudaStream = AOTITorchError (*)(std::int32_t index, void** stream);
+using CurrentGpuStream = AOTITorchError (*)(std::int32_t index, void** stream);
 
-/// Looked for in the library that PyTorch has loaded, and not linked: a PyTorch without CUDA has no
-/// such library, and must still load these operators.
-CurrentCudaStream current_cuda_stream() {
-  static const auto function = []() -> CurrentCudaStream {
-    void* library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD);
-    if (library == nullptr) return nullptr;
-    return reinterpret_cast<CurrentCudaStream>(
-        dlsym(library, "aoti_torch_get_current_cuda_stream"));
-  }();
+/// PyTorch for ROCm gives its HIP streams by the same name.
+CurrentGpuStream current_gpu_stream() {
+  static std::atomic<CurrentGpuStream> found{nullptr};
+  if (const auto function = found.load(std::memory_order_acquire)) return function;
+  void* const library = platform().library;
+  if (library == nullptr) return nullptr;
+  const auto function =
+      reinterpret_cast<CurrentGpuStream>(dlsym(library, "aoti_torch_get_current_cuda_stream"));
+  found.store(function, std::memory_order_release);
   return function;
 }
 
@@ -28,11 +32,11 @@ CurrentStream::CurrentStream(const Place& place) {
   detgemm_stream_init(&stream_, sizeof stream_);
   stream_.kind = place.kind;
   if (place.kind == DETGEMM_HOST) return;
-  const auto current = current_cuda_stream();
+  const auto current = current_gpu_stream();
   if (current == nullptr) {
     refuse("a is on " + name_of(place) +
-           ": this PyTorch has no libtorch_cuda.so, which has the current stream (PyTorch for ROCm "
-           "is not supported)");
+           ": this PyTorch has neither libtorch_cuda.so nor libtorch_hip.so, one of which has the "
+           "current stream");
   }
   check(current(place.index, &stream_.handle), "name its current stream");
   std::int32_t index = -1;

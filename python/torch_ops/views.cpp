@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "python/torch_ops/platform.hpp"
+
 namespace detgemm::torch_ops {
 namespace {
 
@@ -185,7 +187,9 @@ void transpose(detgemm_const_matrix_t& m) {
 std::int64_t copies() { return copy_count.load(std::memory_order_relaxed); }
 
 std::string name_of(const Place& place) {
-  return place.kind == DETGEMM_HOST ? "cpu" : "cuda:" + std::to_string(place.index);
+  if (place.kind == DETGEMM_HOST) return "cpu";
+  // PyTorch calls its AMD devices so too; a sentence that says which it is saves a search.
+  return "cuda:" + std::to_string(place.index) + (place.kind == DETGEMM_HIP ? " (HIP)" : "");
 }
 
 namespace {
@@ -206,10 +210,11 @@ std::int32_t describe_without_type(const Tensor& tensor, std::string_view name, 
   static const std::int32_t cpu = aoti_torch_device_type_cpu();
   static const std::int32_t cuda = aoti_torch_device_type_cuda();
   if (device == cuda) {
-    d.place.kind = DETGEMM_CUDA;
+    d.place.kind = platform().kind;
     check(aoti_torch_get_device_index(handle, &d.place.index), "describe an operand");
   } else if (device != cpu) {
-    refuse(label(name) + " is neither on a CPU nor on a CUDA device: only these are computed on");
+    refuse(label(name) +
+           " is neither on a CPU nor on a CUDA or ROCm device: only these are computed on");
   }
   check(aoti_torch_get_data_ptr(handle, &d.data), "describe an operand");
   d.sizes = {sizes, static_cast<std::size_t>(dim)};
@@ -221,7 +226,14 @@ std::int32_t describe_without_type(const Tensor& tensor, std::string_view name, 
 
 Description describe(const Tensor& tensor, std::string_view name) {
   Description d;
-  d.dtype = dtype_of(describe_without_type(tensor, name, d));
+  const std::int32_t code = describe_without_type(tensor, name, d);
+  d.dtype = dtype_of(code);
+  const bool e4m3fnuz = code == aoti_torch_dtype_float8_e4m3fnuz();
+  if (e4m3fnuz || code == aoti_torch_dtype_float8_e5m2fnuz()) {
+    refuse(label(name) + ".dtype is torch." + (e4m3fnuz ? "float8_e4m3fnuz" : "float8_e5m2fnuz") +
+           ", the fp8 of MI300 whose exponents mean half of what the standard's mean: it must be "
+           "another type; torch.bfloat16 holds each of its numbers");
+  }
   if (d.dtype == DETGEMM_NONE) {
     refuse(label(name) +
            ".dtype is a type that no contract has: it must be torch.bfloat16, float16, float32, "

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Reads the assembly that the kernels' code objects are made of."""
+import functools
 import re
 
 METADATA = re.compile(r"^\s*\.amdgpu_metadata$(.*?)^\s*\.end_amdgpu_metadata$", re.M | re.S)
@@ -38,6 +39,7 @@ class Kernel:
         return found
 
 
+@functools.lru_cache(maxsize=1 << 18)  # kernels of one source share most of their lines
 def registers(text):
     """A mask of the registers that an operand or a whole instruction names."""
     mask = 0

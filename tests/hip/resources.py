@@ -19,6 +19,10 @@ MFMAS = {"256x256": 64, "256x224": 56, "256x192": 48, "256x128": 32, "128x128": 
          "fp32": 32}
 LDS = 65536
 SPELLING = {"gfx90a": {"bf16": "bf16_1k", "fp16": "f16"}, "gfx942": {"bf16": "_bf16", "fp16": "_f16"}}
+# Round to nearest even, keep subnormals, do not clamp fp16 to the largest finite number.
+MODES = {"float_round_mode_32": 0, "float_round_mode_16_64": 0, "float_denorm_mode_32": 3, "float_denorm_mode_16_64": 3,
+         "fp16_overflow": 0}
+MODES_UNTIL_GFX11 = {"ieee_mode": 1, "dx10_clamp": 1}
 DYNAMIC = r"v_movrel|s_movrel|s_set_gpr_idx"
 CALLS = r"s_swappc|s_setpc|s_call"
 
@@ -45,12 +49,22 @@ def faults(chip, kernel):
                           (r"scratch_|buffer_(load|store)", "uses scratch")):
         if kernel.count(pattern):
             yield what
-    if numbers["amdhsa_float_denorm_mode_32"] != 3 or numbers["amdhsa_float_denorm_mode_16_64"] != 3:
-        yield "flushes subnormals"
-    if numbers.get("amdhsa_float_round_mode_32", 0) != 0:
-        yield "does not round to nearest"
+    yield from mode_faults(chip, kernel)
     yield from descriptor_faults(chip, kernel)
     yield from matrix_faults(chip, kernel)
+
+
+def mode_faults(chip, kernel):
+    """Sentences about the floating-point mode that a kernel starts with, and whether it keeps it. The same that
+    hip/check_modes.cmake asks when it is built, said again by other means."""
+    wanted = dict(MODES, **({} if chip.startswith("gfx12") else MODES_UNTIL_GFX11))
+    for name, value in wanted.items():
+        if kernel.numbers.get("amdhsa_" + name) != value:
+            yield f"{name} is {kernel.numbers.get('amdhsa_' + name)}: it must be {value}"
+    if kernel.numbers.get("amdhsa_user_sgpr_kernarg_preload_length", 0) != 0:
+        yield "has arguments in registers, which the interpreter never executed"
+    if kernel.count("s_setreg|s_round_mode|s_denorm_mode"):
+        yield "changes the floating-point mode"
 
 
 def used(kernel):
@@ -128,19 +142,24 @@ def self_test(files):
         good = kernels["mfma_bf16_128x128_chain_k_k"]
         bad = assembly.Kernel(good.name, dict(good.numbers), list(good.lines))
         change(bad)
-        if not list(faults(chip, bad)):
+        if next(faults(chip, bad), None) is None:
             missed.append(what)
 
+    for name, value in (MODES | MODES_UNTIL_GFX11).items():
+        plant(name, lambda bad, n=name, v=value: bad.numbers.update({"amdhsa_" + n: v ^ 1}))
+        plant("no " + name, lambda bad, n=name: bad.numbers.pop("amdhsa_" + n))
     for number, value in (("vgpr_spill_count", 1), ("sgpr_spill_count", 1), ("vgpr_count", 257),
                           ("private_segment_fixed_size", 4), ("group_segment_fixed_size", 65540),
-                          ("amdhsa_float_denorm_mode_32", 0), ("amdhsa_next_free_vgpr", 40),
+                          ("amdhsa_float_denorm_mode_32", 0), ("amdhsa_user_sgpr_kernarg_preload_length", 10),
+                          ("amdhsa_next_free_vgpr", 40),
                           ("amdhsa_accum_offset", 40), ("amdhsa_next_free_sgpr", 16), ("amdhsa_kernarg_size", 8),
                           ("amdhsa_group_segment_fixed_size", 4096), ("max_flat_workgroup_size", 1024),
                           ("kernarg_segment_size", 16), ("arguments_end", 1024)):
         plant(number, lambda bad, n=number, v=value: bad.numbers.update({n: v}))
     for line in ("v_movrels_b32_e32 v0, v1", "s_swappc_b64 s[30:31], s[0:1]",
                  "scratch_load_dword v0, off, off", "v_mfma_f32_32x32x8_f16 v[0:15], v[0:1], v[0:1], 0",
-                 "v_mov_b32_e32 v255, v0", "v_accvgpr_read_b32 v0, a0", "s_mov_b64 s[100:101], 0"):
+                 "v_mov_b32_e32 v255, v0", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "s_round_mode 0x3",
+                 "s_denorm_mode 0x0", "v_accvgpr_read_b32 v0, a0", "s_mov_b64 s[100:101], 0"):
         plant(line, lambda bad, text=line: bad.lines.append(text))
     mfma = next(line for line in kernels["mfma_bf16_128x128_chain_k_k"].lines if "v_mfma" in line)
     plant("a missing mfma", lambda bad: bad.lines.remove(mfma))

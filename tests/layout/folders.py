@@ -36,7 +36,7 @@ def configure(root, cmake, folder):
 
 def unnamed(listed, folders):
     """The folders that the build's list does not name."""
-    names = re.search(r"foreach\(folder IN ITEMS ([\w\s]+)\)", listed)
+    names = re.search(r"foreach\(folder IN ITEMS ([\w\s/]+)\)", listed)
     return sorted(set(folders) - set(names.group(1).split() if names else []))
 
 

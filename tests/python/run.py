@@ -147,6 +147,7 @@ def main():
     parser.add_argument("--torch", default="2.11.*")
     parser.add_argument("--stages", default=",".join(STAGES), help=f"of {', '.join(STAGES)}, separated by commas")
     parser.add_argument("--wheel", type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true", help="leave the environment with PyTorch, gigabytes, for other tests")
     options = parser.parse_args()
     stages = options.stages.split(",")
     for name in stages:
@@ -172,7 +173,7 @@ def main():
         codes = [test(name, python.result(), options.results, *others, TRITON_INTERPRET="1")
                  for name, python in (("plain", plain), ("torch", torch)) if name in stages]
         codes += [beside.result()] if beside else []
-    for name in ("with-torch", "with-vllm", "newest-vllm"):
+    for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "newest-vllm"):
         shutil.rmtree(WORK / name, ignore_errors=True)  # gigabytes
     sys.exit(max(codes))
 

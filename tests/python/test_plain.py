@@ -6,12 +6,13 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 import zlib
 
 import pytest
 
 import detgemm
-from detgemm import _library
+from detgemm import _library, views
 
 
 def run(code, **environment):
@@ -143,3 +144,48 @@ def test_every_file_of_the_package_is_python_of_3_10():
     assert len(files) >= 10
     for path in files:
         ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
+
+
+def test_rocm_packages_name_their_runtime(tmp_path):
+    """ROCm that came as Python packages is on no search path; a file that the user names comes first."""
+    (tmp_path / "rocm_sdk.py").write_text("def find_libraries(*names):\n    return ['/packages/lib' + names[0] + '.so.7']\n")
+    code = "import detgemm, os; detgemm.version(); print(os.environ.get('DETGEMM_HIP_RUNTIME'))"
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    clean = {key: value for key, value in os.environ.items() if key != "DETGEMM_HIP_RUNTIME"}
+
+    def said(**more):
+        return subprocess.run([sys.executable, "-c", code], env={**clean, "PYTHONPATH": path, **more}, stdout=subprocess.PIPE,
+                              text=True, check=True).stdout.strip()
+
+    assert said() == "/packages/libamdhip64.so.7"
+    assert said(DETGEMM_HIP_RUNTIME="/mine.so") == "/mine.so"
+    (tmp_path / "rocm_sdk.py").write_text("raise RuntimeError('not whole')\n")
+    assert said() == "None"
+
+
+@pytest.mark.parametrize("is_hip, kind", [(True, 2), (False, 1)])
+def test_cupy_says_whose_its_devices_are(monkeypatch, is_hip, kind):
+    """A build of CuPy for ROCm has CUDA's names for everything but this."""
+    class Device:
+        def __init__(self, index):
+            self.id = index
+
+        def __enter__(self):
+            entered.append(self.id)
+
+        def __exit__(self, *_):
+            return False
+
+    class Array:
+        device, dtype, shape = Device(1), types.SimpleNamespace(name="float16", itemsize=2, isnative=True), (3, 4)
+        __cuda_array_interface__ = {"data": (4096, False), "shape": (3, 4), "version": 3}
+
+    entered = []
+    cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(is_hip=is_hip), Device=Device,
+                                 get_current_stream=lambda: types.SimpleNamespace(ptr=77))
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    Array.__module__ = "cupy"
+    view = views.describe(Array(), "a")
+    assert view.place == (kind, 1) and view.stream == 77 and entered == [1]
+    with view.current():
+        assert entered == [1, 1]

@@ -53,7 +53,7 @@ constexpr std::array kCrowdedFaults{
             kNarrowChain, take_a_slot<4>},
     Planted{"eight_slots", "the ninth call at once is added in another order", "concurrency",
             kNarrowChain, take_a_slot<8>},
-    Planted{"restores_gaps", "what lies between the rows of D is read and written back",
+    Planted{"restores_gaps", "the gaps between the rows of D are read and written back",
             "concurrency", kNarrowChain, restore_gaps},
 };
 

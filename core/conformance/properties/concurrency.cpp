@@ -212,7 +212,8 @@ bool interleaved_columns(Case& c) {
     }
     const std::int64_t free = jobs.front().expected.cols;
     if (!c.same(col_slice(before, free, free + kFreeColumns),
-                col_slice(*whole, free, free + kFreeColumns), "a column of D that neither call has")) {
+                col_slice(*whole, free, free + kFreeColumns),
+                "a column of D that neither call has")) {
       return false;
     }
     if (!*intact) {

@@ -37,6 +37,7 @@ class Workgroup {
       w.global = &global_;
       w.memory = &memory;
       w.adverse = launch.adverse;
+      w.step = launch.step ? &launch.step : nullptr;
       w.index = static_cast<int>(waves_.size()) - 1;
       w.spread_exec();
     }

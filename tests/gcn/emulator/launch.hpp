@@ -17,6 +17,9 @@ struct Launch {
   /// Matrix instructions with 16-bit operands return -0 for every zero, and NaNs of other bits: the
   /// contract leaves both to the chip, and kernels have to restore its own.
   bool adverse = false;
+  /// What matrix instructions with bf16 operands compute in place of the contract's arithmetic, and
+  /// those of gfx950 at all: no contract describes them.
+  MatrixStep step;
 };
 
 struct Totals {

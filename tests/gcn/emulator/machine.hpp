@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <stdexcept>
@@ -26,6 +27,10 @@ inline constexpr int kLanes = 64;
 inline constexpr int kAgpr = 256;  ///< a0 is row 256 of the vector registers
 inline constexpr int kRows = 512;
 inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
+
+/// acc + sum of a[i] * b[i], i < count, of bf16 operands.
+using MatrixStep =
+    std::function<float(const std::uint16_t* a, const std::uint16_t* b, int count, float acc)>;
 
 /// Words of 64 lanes, one row per register.
 using Rows = const u32 (*)[kLanes];
@@ -95,7 +100,8 @@ struct Wave {
   u32 last_smem = 0;                ///< scalar loads arrive in any order
   int index = 0;                    ///< in its workgroup
   u64 instructions = 0, mfmas = 0;
-  bool adverse = false;  ///< matrix instructions return -0 and odd NaNs, see Launch
+  bool adverse = false;              ///< matrix instructions return -0 and odd NaNs, see Launch
+  const MatrixStep* step = nullptr;  ///< see Launch
   Lds* lds = nullptr;
   GlobalAccess* global = nullptr;
   const MemoryMap* memory = nullptr;

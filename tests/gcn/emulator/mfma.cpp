@@ -43,12 +43,49 @@ void disturb(float (&d)[N][kLanes]) {
     for (float& x : row) x = x == 0 ? -0.0F : x != x ? arithmetic::float_of(0xffc12345) : x;
 }
 
+/// By the launch's own step, with E elements of each operand per lane.
+template <int R, int E>
+void mfma_by_step(Wave& w, const Instruction& in) {
+  constexpr int registers = R * R / kLanes, products = kLanes / R * E;
+  require(w.step != nullptr, "no model of this matrix instruction was given");
+  std::uint16_t operands[2][R][products];
+  for (int i = 0; i < 2; ++i) {
+    const int reg = vector_destination(in[i + 1]).reg;
+    w.need(reg, E / 2, ~u64{0});
+    for (int k = 0; k < products; ++k) {
+      for (int row = 0; row < R; ++row) {
+        const u32 word = w.v[reg + k % E / 2][k / E * R + row];
+        operands[i][row][k] = static_cast<std::uint16_t>(word >> (k % 2 * 16));
+      }
+    }
+  }
+  const bool constant = in[3].kind != Operand::vector;
+  if (!constant) w.need(in[3].reg, registers, ~u64{0});
+  u32 d[registers][kLanes];
+  for (int r = 0; r < registers; ++r) {
+    for (int l = 0; l < kLanes; ++l) {
+      const int row = R == 32 ? 8 * (r / 4) + 4 * (l / R) + r % 4 : 4 * (l / R) + r;
+      const u32 c = constant ? static_cast<u32>(read_scalar(w, in[3], 1)) : w.v[in[3].reg + r][l];
+      d[r][l] = arithmetic::bits_of(
+          (*w.step)(operands[0][row], operands[1][l % R], products, arithmetic::float_of(c)));
+    }
+  }
+  const int reg = vector_destination(in[0]).reg;
+  for (int r = reg; r < reg + registers; ++r) {
+    w.settle(r);
+    w.written[r] = ~u64{0};
+  }
+  std::memcpy(w.v[reg], d, sizeof d);
+  ++w.mfmas;
+}
+
 /// Every lane is active, whatever exec says.
 template <int R, DType T, Arithmetic A>
 void mfma(Wave& w, const Instruction& in) {
   constexpr int registers = R * R / kLanes;
   constexpr int products = 256 / R;
   constexpr bool half = T == DType::fp16;
+  if (!half && w.step != nullptr) return mfma_by_step<R, 4>(w, in);
   for (int i = 1; i <= 2; ++i) w.need(vector_destination(in[i]).reg, 2, ~u64{0});
   const u32* a[] = {w.v[in[1].reg], w.v[in[1].reg + 1]};
   const u32* b[] = {w.v[in[2].reg], w.v[in[2].reg + 1]};
@@ -105,6 +142,12 @@ std::vector<Opcode> mfma_opcodes(const std::string& architecture) {
   if (architecture == "gfx90a") {
     return opcodes<Arithmetic::cdna2>({"v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_16x16x16bf16_1k",
                                        "v_mfma_f32_32x32x8f16", "v_mfma_f32_16x16x16f16"});
+  }
+  if (architecture == "gfx950") {
+    return {op("v_mfma_f32_32x32x8_bf16", mfma_by_step<32, 4>),
+            op("v_mfma_f32_16x16x16_bf16", mfma_by_step<16, 4>),
+            op("v_mfma_f32_32x32x16_bf16", mfma_by_step<32, 8>),
+            op("v_mfma_f32_16x16x32_bf16", mfma_by_step<16, 8>)};
   }
   return {};
 }

@@ -192,6 +192,7 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_bfe_i32", i32,
          (c & 31) == 0 ? 0 : (a >> (b & 31)) << (32 - (c & 31)) >> (32 - (c & 31))),
       V3("v_and_or_b32", u32, (a & b) | c),
+      V3("v_bfi_b32", u32, (a & b) | (~a & c)),
       V3("v_or3_b32", u32, a | b | c),
       V3("v_alignbit_b32", u32, static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
       V3("v_perm_b32", u32, perm(a, b, c)),

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/hip/step_models.hpp"
+
 namespace detgemm::gcn {
 
 namespace {
@@ -43,10 +45,33 @@ Device& Device::get() {
 
 Device::Device()
     : architecture(environment("GCN_ARCH", "gfx942")),
-      units(std::atoi(environment("GCN_UNITS", architecture == "gfx942" ? "304" : "104").c_str())),
-      adverse(environment("GCN_MFMA", "model") == "adverse"),
+      units(std::atoi(environment("GCN_UNITS", architecture == "gfx942"   ? "304"
+                                               : architecture == "gfx950" ? "256"
+                                                                          : "104")
+                          .c_str())),
       report_(environment("GCN_REPORT", "")),
       threads_(std::max(1, std::atoi(environment("GCN_THREADS", "1").c_str()))) {
+  const std::string strict = environment("GCN_STRICT", "");
+  const auto has = [&](const char* word) { return strict.find(word) != std::string::npos; };
+  faults_on_dead_streams = has("streams");
+  loads_in_capture = !has("loads");
+  knows_pointers = !has("pointers");
+  streams_elsewhere = has("elsewhere");
+  const std::string matrix = environment("GCN_MFMA", "model");
+  adverse = matrix == "adverse";
+  if (!adverse && matrix != "model") {
+    const auto model = test::find_model(matrix);
+    if (!model) {
+      std::fprintf(stderr,
+                   "gcn: GCN_MFMA is \"%s\": it must be model, adverse or the name of a model of "
+                   "tests/hip/step_models.cpp\n",
+                   matrix.c_str());
+      std::exit(2);
+    }
+    step = [model](const std::uint16_t* a, const std::uint16_t* b, int count, float acc) {
+      return model->compute(a, b, count, acc);
+    };
+  }
   std::string folders = environment("GCN_CODE", "");
   for (std::size_t begin = 0; begin < folders.size();) {
     const std::size_t end = std::min(folders.find(':', begin), folders.size());
@@ -152,6 +177,13 @@ Error Device::launch(const Kernel& kernel, const Launch& launch) {
   ++launches_;
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return sticky;
+}
+
+void Device::check_alive(void* handle) {
+  if (!faults_on_dead_streams || stream(handle) != nullptr) return;
+  std::fputs("gcn: a stream that was destroyed reached a function that does not check it\n",
+             stderr);
+  std::abort();
 }
 
 Stream* Device::stream(void* handle) {

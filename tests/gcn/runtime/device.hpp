@@ -32,6 +32,7 @@ enum Error {
   kFileNotFound = 301,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kContextIsDestroyed = 709,
   kLaunchFailure = 719,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
@@ -71,9 +72,12 @@ class Device {
   static Device& get();
   ~Device();
 
-  std::string architecture;  ///< gfx942 or gfx90a
+  std::string architecture;  ///< gfx942, gfx90a or gfx950
   int units;                 ///< number of compute units that it reports
-  bool adverse;              ///< see Launch
+  bool adverse = false;      ///< see Launch
+  MatrixStep step;           ///< likewise
+  // What a version of HIP may do, and a program must not depend on: see README.md.
+  bool faults_on_dead_streams, loads_in_capture, knows_pointers, streams_elsewhere;
   std::recursive_mutex mutex;
 
   Error allocate(void** out, std::size_t bytes, bool host);
@@ -91,6 +95,8 @@ class Device {
   /// What may not happen while a capture is under way: waiting and allocating.
   Error refuse_in_capture(Stream* waited);
 
+  /// Ends the process for a stream that is none, as HIP 7 may, where it was asked to.
+  void check_alive(void* handle);
   Stream* stream(void* handle);  ///< null for a handle that is not a stream's
   std::map<void*, std::unique_ptr<Stream>> streams;
   Error sticky = kSuccess;

@@ -69,7 +69,7 @@ void fill(P& p, const Device& device) {
   p.warp = 64;
   p.threads = 1024;
   p.major = 9;
-  p.minor = device.architecture == "gfx942" ? 4 : 0;
+  p.minor = device.architecture == "gfx942" ? 4 : device.architecture == "gfx950" ? 5 : 0;
   p.units = device.units;
 }
 
@@ -159,6 +159,7 @@ HIP_EXPORT const char* hipGetErrorName(int error) {
       {kNoBinaryForGpu, "hipErrorNoBinaryForGpu"},
       {kFileNotFound, "hipErrorFileNotFound"},
       {kInvalidHandle, "hipErrorInvalidHandle"},
+      {kContextIsDestroyed, "hipErrorContextIsDestroyed"},
       {kIllegalState, "hipErrorIllegalState"},
       {kNotFound, "hipErrorNotFound"},
       {kLaunchFailure, "hipErrorLaunchFailure"},
@@ -202,7 +203,7 @@ HIP_EXPORT int hipPointerGetAttributes(void* out, const void* pointer) {
     unsigned flags;
   } attributes = {0, 0, nullptr, nullptr, 0, 0};
   return call([&](Device& d) {
-    attributes.type = d.kind_of(pointer);
+    attributes.type = d.knows_pointers ? d.kind_of(pointer) : 0;
     if (attributes.type == 0) return kInvalidValue;
     (attributes.type == 2 ? attributes.device_pointer : attributes.host_pointer) = pointer;
     std::memcpy(out, &attributes, sizeof attributes);
@@ -210,10 +211,37 @@ HIP_EXPORT int hipPointerGetAttributes(void* out, const void* pointer) {
   });
 }
 
+HIP_EXPORT int hipPointerGetAttribute(void* out, int attribute, const void* pointer) {
+  return call([&](Device& d) {
+    const int kind = d.kind_of(pointer);
+    const int value = attribute == 2 ? kind : 0;  // memory type; ordinal of the only device
+    if ((attribute != 2 && attribute != 9) || kind == 0) return kInvalidValue;
+    std::memcpy(out, &value, sizeof value);
+    return kSuccess;
+  });
+}
+
 HIP_EXPORT int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind,
                               void* stream) {
   return call([&](Device& d) {
+    d.check_alive(stream);
     return d.enqueue(stream, [=, &d] { return copy(to, from, bytes, kind, d); });
+  });
+}
+HIP_EXPORT int hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                                std::size_t from_pitch, std::size_t width, std::size_t lines,
+                                int kind, void* stream) {
+  return call([&](Device& d) {
+    d.check_alive(stream);
+    if (width > to_pitch || width > from_pitch) return kInvalidValue;
+    return d.enqueue(stream, [=, &d] {
+      for (std::size_t i = 0; i < lines; ++i) {
+        const Error error = copy(static_cast<char*>(to) + i * to_pitch,
+                                 static_cast<const char*>(from) + i * from_pitch, width, kind, d);
+        if (error != kSuccess) return error;
+      }
+      return kSuccess;
+    });
   });
 }
 HIP_EXPORT int hipMemcpy(void* to, const void* from, std::size_t bytes, int kind) {
@@ -237,6 +265,9 @@ HIP_EXPORT int hipMemset(void* to, int value, std::size_t bytes) {
 
 HIP_EXPORT int hipModuleLoadData(void** out, const void* image) {
   return call([&](Device& d) {
+    if (!d.loads_in_capture) {
+      if (const Error error = d.refuse_in_capture(nullptr); error != kSuccess) return error;
+    }
     try {
       Module* module = nullptr;
       const Error error = d.load(image, module);
@@ -294,6 +325,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (gx == 0 || gy == 0 || gz == 0) return kInvalidConfiguration;
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
     launch.adverse = d.adverse;
+    launch.step = d.step;
     launch.arguments = pack_arguments(kernel->text, parameters);
     return d.enqueue(stream, [=, &d] { return d.launch(*kernel, launch); });
   });
@@ -318,8 +350,16 @@ HIP_EXPORT int hipStreamSynchronize(void* stream) {
     return s->recording ? d.refuse_in_capture(s) : d.sticky;
   });
 }
-HIP_EXPORT int hipStreamQuery(void* stream) { return hipStreamSynchronize(stream); }
-HIP_EXPORT int hipStreamGetDevice(void*, int* device) { return *device = 0, kSuccess; }
+HIP_EXPORT int hipStreamQuery(void* stream) {
+  Device::get().check_alive(stream);
+  return hipStreamSynchronize(stream);
+}
+HIP_EXPORT int hipStreamGetDevice(void* stream, int* device) {
+  return call([&](Device& d) {
+    *device = d.streams_elsewhere ? 1 : 0;
+    return d.stream(stream) == nullptr ? kContextIsDestroyed : kSuccess;
+  });
+}
 HIP_EXPORT int hipDeviceSynchronize() {
   return call([&](Device& d) { return d.refuse_in_capture(nullptr); });
 }
@@ -364,6 +404,7 @@ HIP_EXPORT int hipStreamEndCapture(void* stream, void** graph) {
 }
 HIP_EXPORT int hipStreamIsCapturing(void* stream, int* status) {
   return call([&](Device& d) {
+    d.check_alive(stream);
     Stream* s = d.stream(stream);
     if (s == nullptr) return kInvalidHandle;
     *status = !s->recording ? 0 : s->invalidated ? 2 : 1;
@@ -375,6 +416,7 @@ HIP_EXPORT int hipGraphInstantiate(void** exec, void* graph, void*, char*, std::
 }
 HIP_EXPORT int hipGraphLaunch(void* exec, void* stream) {
   return call([&](Device& d) {
+    d.check_alive(stream);
     for (const Work& node : static_cast<Graph*>(exec)->nodes) {
       if (const Error error = d.enqueue(stream, node); error != kSuccess) return error;
     }

@@ -83,6 +83,54 @@ TEST_F(HipPlace, NothingContinuedInPlaceStays) {
   }
 }
 
+/// By the runtime's own copy of lines, and line by line where the pitch is none for it.
+TEST_F(HipPlace, LinesAreCopied) {
+  Device& device = hip_backend().device();
+  constexpr std::size_t kWidth = 40, kLines = 33, kFrom = 56, kTo = 64;
+  std::vector<unsigned char> from(kFrom * kLines);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 7);
+  std::vector<unsigned char> to(kTo * kLines, 0xee);
+  void* const source = *device.allocate(from.size());
+  void* const target = *device.allocate(to.size());
+  const Stream stream = *device.create_stream();
+  ASSERT_TRUE(device.to_device(source, from.data(), from.size()));
+  for (const std::size_t pitch :
+       {kFrom, std::size_t{8}}) {  // lines that overlap are read one by one
+    ASSERT_TRUE(device.to_device(target, to.data(), to.size()));
+    ASSERT_TRUE(device.copy_2d(stream, target, kTo, source, pitch, kWidth, kLines));
+    ASSERT_TRUE(device.synchronize(stream));
+    std::vector<unsigned char> got(to.size());
+    ASSERT_TRUE(device.to_host(got.data(), target, got.size()));
+    for (std::size_t line = 0; line < kLines; ++line) {
+      for (std::size_t i = 0; i < kTo; ++i) {
+        ASSERT_EQ(got[line * kTo + i], i < kWidth ? from[line * pitch + i] : 0xee)
+            << line << ' ' << i;
+      }
+    }
+  }
+  device.destroy_stream(stream);
+  device.release(source);
+  device.release(target);
+}
+
+/// HIP 7 faults where a destroyed stream reaches what it does not check; GCN_STRICT does so here.
+TEST_F(HipPlace, DestroyedStreamsAreRefused) {
+  Device& device = hip_backend().device();
+  const Stream dead = *device.create_stream();
+  device.destroy_stream(dead);
+  void* const memory = *device.allocate(64);
+  const auto refused = [](const Status& s) {
+    EXPECT_FALSE(s);
+    EXPECT_NE(s.message().find("hipErrorContextIsDestroyed"), std::string::npos) << s.message();
+  };
+  refused(device.is_capturing(dead).status());
+  refused(device.finished(dead).status());
+  refused(device.copy_2d(dead, memory, 16, memory, 16, 8, 2));
+  EXPECT_FALSE(device.replay(
+      dead, [](Stream) { return Status(); }, 1));
+  device.release(memory);
+}
+
 /// From 64 on, roots no longer fit into a kernel's arguments and go through the workspace.
 TEST_F(HipPlace, AnyNumberOfRootsGivesTheReferencesBits) {
   for (const int count : {1, 2, 32, 64, 256}) {

@@ -67,7 +67,7 @@ TEST_F(FindRuntime, LooksInNewerVersionsFirst) {
     expected.push_back(places_.opt + "/" + version + "/lib");
   }
   EXPECT_EQ(runtime_folders(places_), expected);
-  EXPECT_EQ(runtime_folders({"", "/nowhere"}), std::vector<std::string>{"/nowhere/rocm/lib"});
+  EXPECT_EQ(runtime_folders({"", "", "/nowhere"}), std::vector<std::string>{"/nowhere/rocm/lib"});
 }
 
 TEST_F(FindRuntime, SortsByNumberAndIgnoresOtherFiles) {
@@ -95,12 +95,13 @@ TEST_F(FindRuntime, TakesTheFirstPlaceThatHasOne) {
 }
 
 TEST_F(FindRuntime, SaysWhereItLooked) {
-  EXPECT_EQ(found(),
-            "hip: no HIP runtime was found on this machine: libamdhip64.so.24 to .5 and "
-            "libamdhip64.so are not in the dynamic linker's path, nor is one in " +
-                places_.rocm_path + "/lib ($ROCM_PATH), " + places_.opt + "/rocm/lib or " +
-                places_.opt +
-                "/rocm-*/lib. Where ROCm is installed elsewhere, name its folder in ROCM_PATH");
+  EXPECT_EQ(
+      found(),
+      "hip: no HIP runtime was found on this machine: libamdhip64.so.24 to .5 and "
+      "libamdhip64.so are not in the dynamic linker's path, nor is one in " +
+          places_.rocm_path + "/lib ($ROCM_PATH), " + places_.opt + "/rocm/lib or " + places_.opt +
+          "/rocm-*/lib. Where ROCm is installed elsewhere, name its folder in ROCM_PATH, or the "
+          "library in DETGEMM_HIP_RUNTIME");
   places_.rocm_path.clear();
   EXPECT_NE(found().find("$ROCM_PATH/lib (ROCM_PATH is not set)"), std::string::npos) << found();
 }
@@ -132,6 +133,34 @@ TEST_F(FindRuntime, PrefersTheOneThatTheProgramHasLoaded) {
   EXPECT_EQ(found(), own);
   dlclose(library);
   EXPECT_NE(found(), own);
+}
+
+TEST_F(FindRuntime, TakesTheFileThatIsNamed) {
+  put("chosen/lib/libamdhip64.so.9", DETGEMM_FAKE_LIBRARY);
+  places_.file = put("anywhere/libamdhip64.so.7", DETGEMM_FAKE_LIBRARY);
+  EXPECT_EQ(found(), places_.file);
+  places_.file = (root_ / "gone.so").string();
+  EXPECT_EQ(found(), "hip: DETGEMM_HIP_RUNTIME is \"" + places_.file + "\": there is no such file");
+  places_.file = put_text("text.so");
+  EXPECT_NE(found().find("text.so was found and does not load: "), std::string::npos) << found();
+}
+
+/// Streams of one runtime are given to the other, which takes them for addresses of its own.
+TEST_F(FindRuntime, RefusesTwoRuntimesInOneProcess) {
+  const std::string one = put("one/libamdhip64.so.6", DETGEMM_FAKE_LIBRARY);
+  const std::string two = put("two/libamdhip64.so.7", DETGEMM_FAKE_LIBRARY);
+  void* const first = dlopen(one.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_TRUE(check_one_runtime());
+  void* const second = dlopen(two.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(mapped_runtimes().size(), 2U);
+  const auto result = find_runtime(places_);
+  ASSERT_FALSE(result);
+  const std::string said = result.status().message();
+  EXPECT_NE(said.find(one + " and " + two), std::string::npos) << said;
+  dlclose(first);
+  dlclose(second);
+  EXPECT_TRUE(mapped_runtimes().empty());
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""run.py BUILD [--results FOLDER]: the operators of PyTorch on the emulated MI300X, of a build folder of the preset
+hip-gfx942. Run it by a Python that has PyTorch 2.10 or newer, pytest and NumPy; it takes half a minute. A run of fewer tests than there are is
+a failure. Not run on AMD hardware.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+HERE = pathlib.Path(__file__).resolve().parent
+LEAST = 30
+
+
+def environment(build):
+    """What the tests read, for a build folder."""
+    lib = build / "tests/python/rocm/lib"
+    runtime = build / "tests/gcn/runtime/libamdhip64.so.7"
+    for file in (lib / "libdetgemm.so", lib / "libtorch_hip.so", runtime):
+        if not file.exists():
+            sys.exit(f"run.py: {file} does not exist: build the target tests_python_rocm")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DETGEMM_", "GCN_", "ROCM_"))}
+    return {**kept, "PYTHONPATH": str(HERE.parents[2] / "python"), "DETGEMM_LIBRARY": str(lib / "libdetgemm.so"),
+            "DETGEMM_ROCM_STUB": str(lib / "libtorch_hip.so"), "DETGEMM_ROCM_RUNTIME": str(runtime),
+            "GCN_ARCH": "gfx942", "GCN_CODE": str(build / "hip/code"), "GCN_REPORT": "/dev/null",
+            "OMP_PROC_BIND": "false", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--results", type=pathlib.Path)
+    options = parser.parse_args()
+    report = (options.results or options.build).resolve() / "python-rocm.xml"
+    report.unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider",
+                           f"--junitxml={report}", HERE], env=environment(options.build.resolve()), cwd=HERE, check=False)
+    if not report.exists():
+        sys.exit("run.py: pytest wrote no report")
+    tree, counts = xml.parse(report), {"run": 0, "notrun": 0, "fail": 0}
+    for case in tree.getroot().iter("testcase"):
+        bad = case.find("failure") is not None or case.find("error") is not None
+        status = "fail" if bad else "notrun" if case.find("skipped") is not None else "run"
+        case.set("status", status)
+        case.set("name", f"python.rocm.{case.get('name')}")
+        counts[status] += 1
+    tree.write(report)
+    print(f"rocm: {counts['run']} passed, {counts['fail']} failed, {counts['notrun']} skipped")
+    if counts["run"] < LEAST:
+        sys.exit(f"run.py: {counts['run']} tests ran; at least {LEAST} must")
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
