@@ -12,8 +12,8 @@
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
-#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {

@@ -7,9 +7,9 @@
 #include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
-#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {

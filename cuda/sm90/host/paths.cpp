@@ -4,8 +4,8 @@
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/operand_maps.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
-#include "cuda/sm90/realign/realign.hpp"
 #include "cuda/sm90/tile/problem.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 

@@ -3,13 +3,14 @@
 
 // The chooser of the e4m3 kernels against what was measured on an H200
 // (bench/results/2026-11-23-h200-fp8.md).
+#include "cuda/sm90/host/fp8_model.hpp"
+
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
 
 #include "cuda/fp8/launch.hpp"
-#include "cuda/sm90/fp8/model.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {

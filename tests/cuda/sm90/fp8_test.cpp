@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cuda/sm90/host/fp8.hpp"
+
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "cuda/fp8/launch.hpp"
-#include "cuda/sm90/fp8/host.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/fp8/segments.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"

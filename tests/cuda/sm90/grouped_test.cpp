@@ -7,8 +7,8 @@
 
 #include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
-#include "cuda/sm90/grouped/host.hpp"
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/groups.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // The host half of launches over groups, on the fake runtime: what is decided, what is launched and

@@ -10,9 +10,9 @@
 
 #include "cuda/fp8/grouped.hpp"
 #include "cuda/grouped/launch.hpp"
-#include "cuda/sm90/fp8/group_host.hpp"
-#include "cuda/sm90/fp8/host_parts.hpp"
-#include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/fp8_groups.hpp"
+#include "cuda/sm90/host/fp8_parts.hpp"
+#include "cuda/sm90/host/groups.hpp"
 #include "cuda/sm90/host/launch.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 

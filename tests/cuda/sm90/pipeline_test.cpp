@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cuda/families.hpp"
-#include "cuda/recall.hpp"
+#include "cuda/host/recall.hpp"
 #include "cuda/simt/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "cuda/snap/call.hpp"
+#include "cuda/host/snapped.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"

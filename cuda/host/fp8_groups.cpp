@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/fp8/grouped.hpp"
+#include "cuda/sm90/host/fp8_groups.hpp"
 
 #include <algorithm>
 
 #include "core/contract/forced_kernel.hpp"
-#include "cuda/sm90/fp8/group_host.hpp"
+#include "cuda/fp8/grouped.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 
 namespace detgemm::cuda {

@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/realign/realign.hpp"
+#include "cuda/sm90/host/realign.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "cuda/sm90/host/tensor_map.hpp"
 
 namespace detgemm::cuda::sm90 {
 

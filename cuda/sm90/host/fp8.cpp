@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/fp8/host.hpp"
+#include "cuda/sm90/host/fp8.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "cuda/sm90/fp8/host_parts.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
-#include "cuda/sm90/fp8/model.hpp"
+#include "cuda/sm90/host/fp8_model.hpp"
+#include "cuda/sm90/host/fp8_parts.hpp"
 #include "cuda/sm90/host/launch.hpp"
 
 namespace detgemm::cuda::sm90 {

@@ -8,11 +8,11 @@
 
 #include "core/arithmetic/step.hpp"
 #include "core/contract/forced_kernel.hpp"
-#include "cuda/context.hpp"
 #include "cuda/families.hpp"
-#include "cuda/recall.hpp"
+#include "cuda/host/context.hpp"
+#include "cuda/host/recall.hpp"
+#include "cuda/host/snapped.hpp"
 #include "cuda/sample.hpp"
-#include "cuda/snap/call.hpp"
 
 namespace detgemm::cuda {
 namespace {

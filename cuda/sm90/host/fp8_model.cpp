@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/fp8/model.hpp"
+#include "cuda/sm90/host/fp8_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cuda/sm90/fp8/host_parts.hpp"
+#include "cuda/sm90/host/fp8_parts.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {

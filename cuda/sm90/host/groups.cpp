@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/groups.hpp"
 
 #include <algorithm>
 #include <cmath>

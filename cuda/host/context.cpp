@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/context.hpp"
+#include "cuda/host/context.hpp"
 
 #include <cudaTypedefs.h>
 

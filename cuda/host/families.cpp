@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "cuda/host/snapped.hpp"
 #include "cuda/simt/choose.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/host/packing.hpp"
-#include "cuda/snap/call.hpp"
 
 namespace detgemm::cuda {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/grouped/launch.hpp"
+#include "cuda/sm90/host/groups.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "core/contract/forced_kernel.hpp"
-#include "cuda/context.hpp"
 #include "cuda/families.hpp"
+#include "cuda/grouped/launch.hpp"
+#include "cuda/host/context.hpp"
 #include "cuda/simt/choose.hpp"
 #include "cuda/simt/grouped.hpp"
 #include "cuda/sm90/gather/gather.hpp"
-#include "cuda/sm90/grouped/host.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/shape.hpp"
 

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/fp8/launch.hpp"
+#include "cuda/sm90/host/fp8.hpp"
 
 #include <algorithm>
 
 #include "core/contract/forced_kernel.hpp"
-#include "cuda/context.hpp"
-#include "cuda/sm90/fp8/group_host.hpp"
-#include "cuda/sm90/fp8/host.hpp"
+#include "cuda/fp8/launch.hpp"
+#include "cuda/host/context.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
+#include "cuda/sm90/host/fp8_groups.hpp"
 
 namespace detgemm::cuda {
 namespace {
