@@ -12,18 +12,20 @@
 #include <utility>
 
 #include "cuda/driver.hpp"
-#include "cuda/families.hpp"
 
 namespace detgemm::cuda {
 namespace {
 
-/// Raises the limits of all kernels of an arithmetic. Some functions come up twice.
+/// Raises the limits of all kernels of a set. Some functions come up twice.
 cudaError_t raise_limits(KernelSet set) {
-  const auto arithmetic = static_cast<Arithmetic>(set);
   for (const FamilyRow& row : families()) {
-    if (row.arithmetic != arithmetic) continue;
+    if (row.set != set) continue;
     for (const Decision& d : row.compiled(row.family)) {
-      if (const auto e = raise_limit(row.kernel(d)); e != cudaSuccess) return e;
+      const Kernel kernel = row.kernel(d);
+      if (kernel.function == nullptr) continue;
+      const auto e = cudaFuncSetAttribute(
+          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+      if (e != cudaSuccess) return e;
     }
   }
   return cudaSuccess;
@@ -71,13 +73,7 @@ std::uint64_t current_context() {
   return (std::uint64_t{1} << 63) | static_cast<unsigned>(device);
 }
 
-cudaError_t raise_limit(const Kernel& kernel) {
-  if (kernel.function == nullptr) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              kernel.shared_bytes);
-}
-
-cudaError_t prepare_once(std::uint64_t context, KernelSet set, cudaError_t (*raise)(KernelSet)) {
+cudaError_t prepare_in(std::uint64_t context, KernelSet set) {
   using Key = std::pair<std::uint64_t, KernelSet>;
   const Key key{context, set};
   // No lock is taken while a thread stays with one context.
@@ -94,15 +90,11 @@ cudaError_t prepare_once(std::uint64_t context, KernelSet set, cudaError_t (*rai
   static std::set<Key> prepared;
   const std::lock_guard lock(mutex);
   if (!prepared.contains(key)) {
-    if (const auto e = raise(set); e != cudaSuccess) return e;
+    if (const auto e = raise_limits(set); e != cudaSuccess) return e;
     prepared.insert(key);
   }
   last = context;
   return cudaSuccess;
-}
-
-cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic) {
-  return prepare_once(context, static_cast<KernelSet>(arithmetic), raise_limits);
 }
 
 int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue) {

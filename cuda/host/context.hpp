@@ -5,8 +5,7 @@
 
 #include <cstdint>
 
-#include "cuda/kernel.hpp"
-#include "detgemm/contract.hpp"
+#include "cuda/families.hpp"
 
 /// What a context remembers about kernels. Raised shared-memory limits live and die with their
 /// context, and a device reset ends all contexts of a device, so everything here belongs to the
@@ -18,20 +17,10 @@ namespace detgemm::cuda {
 /// cuCtxCreate has another one. With an older driver it is the number of the current device.
 std::uint64_t current_context();
 
-/// Kernels whose shared-memory limits are raised together: those of an arithmetic have its number.
-enum class KernelSet : std::uint8_t { fp8 = 8, groups_of_hopper, groups_of_simt, count };
-
-/// Calls `raise`, which raises the limits of a set of kernels and so loads them, if that has not
-/// succeeded in context `context`, which is the current one. Once it has, a thread that stays with
-/// one context takes no lock.
-cudaError_t prepare_once(std::uint64_t context, KernelSet set, cudaError_t (*raise)(KernelSet));
-
-/// Raises the shared-memory limit of a kernel to what it needs; nothing where there is no kernel.
-cudaError_t raise_limit(const Kernel& kernel);
-
-/// Prepares the kernels of an arithmetic in context `context`, which is the current one, if that
-/// has not been done: raises their shared-memory limits, which loads them.
-cudaError_t prepare_in(std::uint64_t context, Arithmetic arithmetic);
+/// Prepares a set of kernels in context `context`, which is the current one, if that has not
+/// succeeded: raises their shared-memory limits, which loads them. Once it has, a thread that stays
+/// with one context takes no lock.
+cudaError_t prepare_in(std::uint64_t context, KernelSet set);
 
 /// The clusters of this kernel that the context can run at a time, 0 for none: a whole device has
 /// room for some, but under MPS, in a green context or on a MIG slice there may be too few

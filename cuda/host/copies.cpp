@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/grouped/copies.hpp"
+#include "cuda/host/copies.hpp"
 
 #include <algorithm>
 
-#include "cuda/families.hpp"
 #include "cuda/sm90/host/packing.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -91,7 +90,8 @@ GroupedArguments on_copies(const GroupedArguments& p, const GroupCopies& copies,
     q.distance.a = copies.a.group_step * copies.a.pitch;
   }
   if (copies.b.count > 0) {
-    q.all.b = static_cast<char*>(to) + copies.a.bytes();
+    q.all.b =
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(to) + copies.a.bytes());
     const std::int64_t ld = copies.b.line_step * copies.b.pitch;
     q.all.bs = copies.b.along_k ? Strides{1, ld} : Strides{ld, 1};
     q.distance.b = copies.b.group_step * copies.b.pitch;
@@ -99,12 +99,15 @@ GroupedArguments on_copies(const GroupedArguments& p, const GroupCopies& copies,
   return q;
 }
 
-cudaError_t copy_groups(const GroupedArguments& p, const GroupCopies& copies,
-                        const LaunchOptions& options, void* to) {
+cudaError_t copy_groups(Call& call) {
+  GroupedArguments& p = call.problem.gemms;
+  const GroupCopies copies = copies_for_tiles(p);
+  const GroupedArguments on = on_copies(p, copies, call.workspace);
   sm90::PackJob job;
-  job.operand[0] = operand_of(copies.a, p.all.a, to);
-  job.operand[1] = operand_of(copies.b, p.all.b, static_cast<char*>(to) + copies.a.bytes());
-  return sm90::launch_pack(job, options.sms, {options.stream, options.overlap});
+  job.operand[0] = operand_of(copies.a, p.all.a, const_cast<void*>(on.all.a));
+  job.operand[1] = operand_of(copies.b, p.all.b, const_cast<void*>(on.all.b));
+  p = on;
+  return sm90::launch_pack(job, call.options.sms, call.queue());
 }
 
 std::size_t copies_bound(const GroupedSpec& spec, std::int64_t max_m) {

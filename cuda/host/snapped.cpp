@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/contract/forced_kernel.hpp"
-#include "cuda/simt/choose.hpp"
-#include "cuda/sm90/host/launch.hpp"
+#include "core/contract/snap3_copies.hpp"
 
 namespace detgemm::cuda::snap {
 namespace {
@@ -60,32 +58,12 @@ Operand move(const void*& data, std::int64_t& vector, std::int64_t& along, std::
   return o;
 }
 
-const std::vector<KernelInfo>& all_kernels() {
-  static const auto all = [] {
-    Contract contract;
-    contract.input = DType::bf16;
-    contract.reduction = {ReductionKind::fold, kLine};
-    std::vector<KernelInfo> list;
-    for (const KernelInfo& info : sm90::leaf_kernels(contract)) list.push_back(info);
-    for (const KernelInfo& info : simt::kernels(contract)) list.push_back(info);
-    return list;
-  }();
-  return all;
-}
-
 }  // namespace
 
 Copied copied(Arithmetic arithmetic, const Reduction& reduction, std::int64_t k) {
   if (arithmetic != Arithmetic::snap3) return {k, reduction};
   const Snap3Copies copies = snap3_copies(k, reduction.leaf_k);
   return {copies.k, {reduction.kind, copies.leaf_k}};
-}
-
-std::span<const KernelInfo> kernels(const Contract& contract) {
-  const bool wide = contract.arithmetic == Arithmetic::snap3 && contract.input == DType::fp32;
-  if ((contract.input != DType::bf16 && !wide) || contract.reduction.kind == ReductionKind::chain)
-    return {};
-  return all_kernels();
 }
 
 std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
@@ -95,70 +73,62 @@ std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
   return (snaps.a ? copy_bytes(max_m, k) : 0) + (snaps.b ? copy_bytes(n, k) : 0);
 }
 
-Arithmetic multiplies(const LaunchOptions& options) {
-  if (options.forced < 0) return options.wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma;
-  return row_of(all_kernels()[static_cast<std::size_t>(options.forced)].family).arithmetic;
+Arithmetic multiplies(const Contract& contract, const LaunchOptions& options) {
+  if (options.forced < 0) return cuda::multiplies(contract.arithmetic, options.wgmma);
+  const KernelInfo& forced = cuda::kernels(contract)[static_cast<std::size_t>(options.forced)];
+  return row_of(forced.family).set == KernelSet::hopper ? Arithmetic::hopper : Arithmetic::ieee_fma;
 }
 
-SnappedCall::SnappedCall(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                         const LaunchOptions& options, void* workspace)
-    : g_(g),
-      options_(options),
-      workspace_(workspace),
-      arithmetic_(multiplies(options)),
-      input_(input) {
-  const Copied on_copies = copied(arithmetic, g.reduction, g.k);
+SnappedCall::SnappedCall(const Problem& problem, const LaunchOptions& options, void* workspace)
+    : call_{problem, options, workspace}, input_(problem.input) {
+  GemmArguments& g = call_.problem.gemms.all;
+  LaunchOptions& rest = call_.options;
+  call_.problem.arithmetic = multiplies(problem.contract(), options);
+  call_.problem.input = DType::bf16;
+  const Copied on_copies = copied(problem.arithmetic, g.reduction, g.k);
   const std::size_t copies = copies_bytes(g.m, g.n, on_copies.k, options);
-  if (options.forced >= 0) {
-    options_.forced = all_kernels()[static_cast<std::size_t>(options.forced)].index;
+  if (const KernelInfo* forced = forced_kernel(problem, options); forced != nullptr) {
+    rest.forced = forced->index;
   }
-  options_.workspace_bytes -= std::min(copies, options_.workspace_bytes);
-  workspace_ = at(workspace, copies);
+  rest.workspace_bytes -= std::min(copies, rest.workspace_bytes);
+  call_.workspace = at(workspace, copies);
   if (g.m == 0 || g.n == 0 || g.k == 0) return;
   snaps_ = snaps_of(options);
-  if (arithmetic == Arithmetic::snap3) {
+  if (problem.arithmetic == Arithmetic::snap3) {
     const Snap3Copies shape = snap3_copies(g.k, g.reduction.leaf_k);
     char* const b = at(workspace, copy_bytes(g.m, shape.k));
-    splits_[0] = split_operand(g.a, input, g.as.row, g.as.col, workspace, g.m, g.k, shape, true);
-    splits_[1] = split_operand(g.b, input, g.bs.col, g.bs.row, b, g.n, g.k, shape, false);
-    g_.a = workspace;
-    g_.b = b;
-    g_.as = {g.m > 1 ? shape.k : 0, 1};
-    g_.bs = {1, g.n > 1 ? shape.k : 0};
-    g_.k = on_copies.k;
-    g_.reduction = on_copies.reduction;
-    options_.a_is_stable = options_.b_is_stable = false;
+    splits_[0] = split_operand(g.a, input_, g.as.row, g.as.col, workspace, g.m, g.k, shape, true);
+    splits_[1] = split_operand(g.b, input_, g.bs.col, g.bs.row, b, g.n, g.k, shape, false);
+    g.a = workspace;
+    g.b = b;
+    g.as = {g.m > 1 ? shape.k : 0, 1};
+    g.bs = {1, g.n > 1 ? shape.k : 0};
+    g.k = on_copies.k;
+    g.reduction = on_copies.reduction;
+    rest.a_is_stable = rest.b_is_stable = false;
     return;
   }
   if (snaps_.a) {
-    operands_[0] = move(g_.a, g_.as.row, g_.as.col, g.m, g, at(workspace, 0));
-    options_.a_is_stable = false;  // the copy has just been written
+    operands_[0] = move(g.a, g.as.row, g.as.col, g.m, g, at(workspace, 0));
+    rest.a_is_stable = false;  // the copy has just been written
   }
   if (snaps_.b) {
     const std::size_t before = snaps_.a ? copy_bytes(g.m, g.k) : 0;
-    operands_[1] = move(g_.b, g_.bs.col, g_.bs.row, g.n, g, at(workspace, before));
-    options_.b_is_stable = false;
+    operands_[1] = move(g.b, g.bs.col, g.bs.row, g.n, g, at(workspace, before));
+    rest.b_is_stable = false;
   }
 }
 
 cudaError_t SnappedCall::snap(bool overlap) const {
-  const Queue queue{options_.stream, options_.overlap && overlap};
+  const LaunchOptions& options = call_.options;
+  const Queue queue{options.stream, options.overlap && overlap};
   for (const Operand& o : operands_) {
-    if (const auto e = enqueue(o, options_.sms, queue); e != cudaSuccess) return e;
+    if (const auto e = enqueue(o, options.sms, queue); e != cudaSuccess) return e;
   }
   for (const SplitOperand& o : splits_) {
-    if (const auto e = enqueue(o, input_, options_.sms, queue); e != cudaSuccess) return e;
+    if (const auto e = enqueue(o, input_, options.sms, queue); e != cudaSuccess) return e;
   }
   return cudaSuccess;
-}
-
-const char* SnappedCall::why_not() const {
-  if (arithmetic_ != Arithmetic::hopper || options_.wgmma) return nullptr;
-  return "it needs tensor cores of compute capability 9.0";
-}
-
-Status refusal(const LaunchOptions& options, const char* why) {
-  return forced_kernel_refuses(all_kernels()[static_cast<std::size_t>(options.forced)].name, why);
 }
 
 std::vector<Decision> compiled(Family family) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 
 #include "cuda/families.hpp"
 #include "cuda/snap/snap.hpp"
@@ -32,47 +31,32 @@ struct Snaps {
   bool a = false, b = false;
 };
 
-/// The kernels that can be forced: those of hopper's folds and trees, then those of ieee_fma.
-std::span<const KernelInfo> kernels(const Contract& contract);
-
 /// Bytes of the copies for at most max_m rows, however the operands lie; a multiple of 256. `k`: of
 /// the copies.
 std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
                          const LaunchOptions& options);
 
-/// The arithmetic whose kernels multiply.
-Arithmetic multiplies(const LaunchOptions& options);
+/// The arithmetic whose kernels multiply, the forced one's where one is.
+Arithmetic multiplies(const Contract& contract, const LaunchOptions& options);
 
-/// What `decide` says where it does not take the forced kernel.
-Status refusal(const LaunchOptions& options, const char* why);
-
-/// The call on snapped operands. It refers to itself: do not copy it.
+/// The call on snapped operands: the problem of another arithmetic over the copies, which begin at
+/// the workspace given, and what is left of the workspace.
 class SnappedCall {
  public:
-  /// `input`: the type of the operands.
-  SnappedCall(const GemmArguments& g, Arithmetic arithmetic, DType input,
-              const LaunchOptions& options, void* workspace);
-  SnappedCall(const SnappedCall&) = delete;
-  SnappedCall& operator=(const SnappedCall&) = delete;
+  SnappedCall(const Problem& problem, const LaunchOptions& options, void* workspace);
 
   /// Enqueues the snapping. `overlap`: both this and what follows may use programmatic dependent
   /// launch.
   cudaError_t snap(bool overlap) const;
 
-  /// The rule by which the device does not have the forced kernel, or null.
-  const char* why_not() const;
   const Snaps& snaps() const { return snaps_; }
-  Arithmetic arithmetic() const { return arithmetic_; }
-  const GemmArguments& arguments() const { return g_; }
-  const LaunchOptions& options() const { return options_; }
-  void* workspace() const { return workspace_; }
+  const Problem& problem() const { return call_.problem; }
+  const LaunchOptions& options() const { return call_.options; }
+  const Call& call() const { return call_; }
 
  private:
-  GemmArguments g_;
-  LaunchOptions options_;
-  void* workspace_;
-  Arithmetic arithmetic_;
-  DType input_;
+  Call call_;
+  DType input_;  // of the operands
   Snaps snaps_;
   std::array<Operand, 2> operands_{};     // of snap
   std::array<SplitOperand, 2> splits_{};  // of snap3

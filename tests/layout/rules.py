@@ -38,8 +38,7 @@ MAY_INCLUDE = {
                      "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
                      "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
-                      "cuda/launch.hpp", "cuda/grouped/launch.hpp", "cuda/fp8/",
-                      "cuda/quantize/"],
+                      "cuda/launch.hpp", "cuda/quantize/"],
     "backends/cuda/peer_memory.hpp": ["backends/", "detgemm/", "cuda/peers/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
@@ -93,17 +92,14 @@ CUDA = {
                           "cuda/sm90/tile/"],
     "cuda/sm90/fp8": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/leaves/", "cuda/sm90/pipeline/",
                       "cuda/sm90/ptx/", "cuda/sm90/tile/"],
-    "cuda/simt": [*FAMILIES, "cuda/sample.hpp", "cuda/walk.cuh", "cuda/simt/ptx/"],
+    "cuda/simt": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sample.hpp", "cuda/walk.cuh", "cuda/simt/ptx/"],
     "cuda/snap": [KERNEL, "cuda/sm90/ptx/"],
     "cuda/quantize": [KERNEL, "cuda/snap/"],
     "cuda/peers": [KERNEL, "cuda/peers/ptx/", "cuda/sm90/ptx/"],
-    "cuda/grouped": ["cuda/launch.hpp", "cuda/sm90/pack/"],
-    "cuda/fp8": ["cuda/launch.hpp", "cuda/sm90/fp8/"],
-    "cuda/sm90/host": [*FAMILIES, "cuda/fp8/", "cuda/sm90/chain/", "cuda/sm90/fp8/", "cuda/sm90/gather/",
+    "cuda/sm90/host": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sm90/chain/", "cuda/sm90/fp8/", "cuda/sm90/gather/",
                        "cuda/sm90/grouped/", "cuda/sm90/leaves/", "cuda/sm90/pack/", "cuda/sm90/realign/",
                        "cuda/sm90/tile/"],
-    "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/fp8/", "cuda/grouped/", "cuda/simt/", "cuda/snap/",
-                  "cuda/sm90/fp8/", "cuda/sm90/gather/", "cuda/sm90/host/", "cuda/sm90/leaves/", "cuda/sm90/tile/"],
+    "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/", "cuda/sm90/tile/"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
@@ -188,9 +184,9 @@ def folders(path, text):
     for number, kind, name in includes(text):
         if kind == '"' and allowed is not None and not any(name.startswith(a) for a in allowed):
             yield number, f'"{name}" is not for {path.parent}, which may include {allowed}'
-        if kind == '"' and inside is not None and name.startswith("cuda/") and str(path.parent) != str(
+        if kind == '"' and inside is not None and name.startswith(path.parts[0] + "/") and str(path.parent) != str(
                 pathlib.PurePosixPath(name).parent) and not any(name.startswith(a) for a in inside):
-            yield number, f'"{name}" is not for {path.parent}, which may include {inside} of cuda/'
+            yield number, f'"{name}" is not for {path.parent}, which may include {inside} of {path.parts[0]}/'
         if kind == "<" and system is not None and not STANDARD.match(name):
             if name.startswith("detgemm/") or not any(re.fullmatch(s, name) for s in system):
                 yield number, f"<{name}> is not for {path.parent}"

@@ -4,18 +4,16 @@
 #include "cuda/sm90/host/fp8.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/host/fp8_model.hpp"
 #include "cuda/sm90/host/fp8_parts.hpp"
-#include "cuda/sm90/host/launch.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-Join join_of(const Fp8Arguments& p, const Geometry& t, bool swapped) {
-  if (!is_scaled(p.g)) return Join::add;
+Join join_of(const Problem& p, const Geometry& t, bool swapped) {
+  if (!is_scaled(p.g())) return Join::add;
   const LeafScales& y = swapped ? p.scales.a : p.scales.b;
   return has_join(t, Join::one) && share_scales(y) ? Join::one : Join::columns;
 }
@@ -35,8 +33,7 @@ cudaError_t make_fp8_map(const Operand& o, std::int64_t k, int box_rows, CUtenso
 
 }  // namespace
 
-const char* why_not_fp8_tiles(const Fp8Arguments& p) {
-  const GemmArguments& g = p.g;
+const char* why_not_fp8_tiles(const GemmArguments& g) {
   if (g.k == 0) return "k is 0, and it multiplies";
   if (g.reduction.kind == ReductionKind::chain && g.continue_from_c) {
     return "it starts chains from +0, and this one continues from C";
@@ -47,7 +44,7 @@ const char* why_not_fp8_tiles(const Fp8Arguments& p) {
   if (!runs_along_k(g.k, g.as.col) || !runs_along_k(g.k, g.bs.row)) {
     return "wgmma takes e4m3 K-major alone, and the memory of an operand does not run along k";
   }
-  const Problem q = fp8_problem_of(g, false, {});
+  const Sides q = fp8_sides_of(g, false, {});
   if (!suits_tma(q.x, g.k) || !suits_tma(q.y, g.k) || !few_tiles(g.m, g.n)) {
     return "it reads operands through TMA, which needs extents below 2^30 and rows that do not "
            "overlap and begin at multiples of 16 bytes";
@@ -55,8 +52,11 @@ const char* why_not_fp8_tiles(const Fp8Arguments& p) {
   return nullptr;
 }
 
-const char* why_not_fp8_geometry(const Fp8Arguments& p, const Geometry& t) {
-  if (!takes_leaves(t, leaf_blocks_of(p.g))) {
+namespace {
+
+/// The rule by which one geometry does not take a problem that the tiles take, or null.
+const char* why_not_geometry(const Problem& p, const Geometry& t) {
+  if (!takes_leaves(t, leaf_blocks_of(p.g()))) {
     return "its two blocks of rows share the registers of a leaf, which has to be 128 long";
   }
   if (!has_join(t, join_of(p, t, false)) && !has_join(t, join_of(p, t, true))) {
@@ -65,70 +65,118 @@ const char* why_not_fp8_geometry(const Fp8Arguments& p, const Geometry& t) {
   return nullptr;
 }
 
-const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options) {
+/// The rule by which a kernel does not run here, whatever the problem, or null.
+const char* why_not_cluster(const Geometry& t, const Question& q) {
   if (t.cluster == 1) return nullptr;
-  if (!options.clusters) {
+  if (!q.clusters) {
     return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
            "that the caller's context may use";
   }
-  if (t.cluster > options.sms) return "its clusters need more multiprocessors than it may use";
+  if (t.cluster > q.sms) return "its clusters need more multiprocessors than it may use";
   return nullptr;
 }
 
-Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options) {
-  Fp8Decision best;
-  double least = 0;
-  bool wanted = false;
-  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
-    if (options.forced >= 0 && options.forced != static_cast<int>(i)) continue;
-    const Geometry& t = kFp8Geometries[i];
-    if (why_not_fp8_cluster(t, options) != nullptr) continue;
-    if (why_not_fp8_geometry(p, t) != nullptr) continue;
-    for (const bool swapped : {false, true}) {
-      const bool wants = is_wanted(p.g, swapped);
-      const Join join = join_of(p, t, swapped);
-      if (!has_join(t, join)) continue;
-      const double time = predicted_fp8_time(t, join, p.g, swapped, options.sms);
-      const bool better =
-          best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
-      if (!better) continue;
-      least = time;
-      wanted = wants;
-      best.way = Fp8Way::tiles;
-      best.geometry = static_cast<int>(i);
-      best.join = join;
-      best.swapped = swapped;
-      best.raster = raster_of(t, swapped ? p.g.n : p.g.m, swapped ? p.g.m : p.g.n, options.sms);
-      best.grid = t.cluster * std::min(best.raster.tiles(), options.sms / t.cluster);
-    }
-  }
-  return best;
-}
-
-Kernel fp8_kernel(Join join, int geometry) {
+Kernel kernel_for(Join join, int geometry) {
   if (join == Join::add) return fp8_kernel_of<Join::add>(geometry);
   return join == Join::one ? fp8_kernel_of<Join::one>(geometry)
                            : fp8_kernel_of<Join::columns>(geometry);
 }
 
-cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const LaunchOptions& options) {
-  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
-  GemmArguments g = p.g;
-  const Problem q = fp8_problem_of(g, d.swapped, options);
-  LaunchShape shape = tile_shape(t, d.raster, q, g, false);
-  shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
-  set_finish(true, g, shape);
-  // A tile that began early would have columns of three scales, or of scales that it does not load.
-  if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();
-  Fp8Shape fp8;
-  fp8.leaf_blocks = leaf_blocks_of(g);
-  fp8.from_c = g.continue_from_c;
-  fp8.of_lines = p.scales.of_lines;
-  if (d.join != Join::add || fp8.of_lines) {
-    fp8.x = side_of(d.swapped ? p.scales.b : p.scales.a);
-    fp8.y = side_of(d.swapped ? p.scales.a : p.scales.b);
+Kernel group_kernel_for(Join join, int geometry) {
+  if (join == Join::add) return fp8_group_kernel_of<Join::add>(geometry);
+  return join == Join::one ? fp8_group_kernel_of<Join::one>(geometry)
+                           : fp8_group_kernel_of<Join::columns>(geometry);
+}
+
+}  // namespace
+
+void ask_fp8(const Problem& p, Question& q) {
+  const bool elements = q.forced == static_cast<int>(kFp8Geometries.size()) ||
+                        (q.forced < 0 && why_not_fp8_tiles(p.g()) != nullptr);
+  q.family = elements ? Family::elements : Family::fp8;
+  q.problem = &p;
+}
+
+std::span<const KernelInfo> fp8_kernels() {
+  static const auto all = [] {
+    std::vector<KernelInfo> list;
+    for (const Geometry& t : kFp8Geometries) {
+      list.push_back({name(t), Family::fp8, static_cast<int>(list.size())});
+    }
+    return list;
+  }();
+  return all;
+}
+
+Choice choose_fp8(const Question& q) {
+  const Problem& p = *q.problem;
+  const GemmArguments& g = p.g();
+  Choice best;
+  if (q.forced >= 0) {
+    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(q.forced)];
+    best.why_not = why_not_fp8_tiles(g);
+    if (best.why_not == nullptr) best.why_not = why_not_cluster(t, q);
+    if (best.why_not == nullptr) best.why_not = why_not_geometry(p, t);
+    if (best.why_not != nullptr) return best;
   }
-  fp8.in_rows = d.join == Join::one && lie_in_rows(fp8);
+  bool wanted = false;
+  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
+    if (q.forced >= 0 && q.forced != static_cast<int>(i)) continue;
+    const Geometry& t = kFp8Geometries[i];
+    if (why_not_cluster(t, q) != nullptr || why_not_geometry(p, t) != nullptr) continue;
+    for (const bool swapped : {false, true}) {
+      const Join join = join_of(p, t, swapped);
+      if (!has_join(t, join)) continue;
+      const bool wants = is_wanted(g, swapped);
+      const double time = predicted_fp8_time(t, join, g, swapped, q.sms);
+      if (!is_better(wants, time, wanted, best)) continue;
+      wanted = wants;
+      best.us = time;
+      Decision& d = best.decision;
+      d.family = Family::fp8;
+      d.input = q.input;
+      d.kernel = static_cast<int>(i);
+      d.join = join;
+      d.swapped = swapped;
+      d.cluster = t.cluster;
+      d.raster = raster_of(t, swapped ? g.n : g.m, swapped ? g.m : g.n, q.sms);
+      d.grid = t.cluster * std::min(d.raster.tiles(), q.sms / t.cluster);
+    }
+  }
+  return best;
+}
+
+std::string fp8_name(const Decision& d) {
+  const char* join = d.join == Join::add   ? ""
+                     : d.join == Join::one ? "/scale-per-row"
+                                           : "/scale-per-row-and-column";
+  return "sm90/fp8/" + name(geometry_of(d)) + (d.swapped ? "/swapped" : "") + join;
+}
+
+std::vector<Decision> compiled_fp8(Family family) {
+  std::vector<Decision> all;
+  Decision d;
+  d.family = family;
+  for (const Join join : {Join::add, Join::one, Join::columns}) {
+    d.join = join;
+    for (d.kernel = 0; d.kernel < static_cast<int>(kFp8Geometries.size()); ++d.kernel) {
+      all.push_back(d);
+    }
+  }
+  return all;
+}
+
+Kernel fp8_kernel(const Decision& d) {
+  return d.family == Family::fp8 ? kernel_for(d.join, d.kernel)
+                                 : group_kernel_for(d.join, d.kernel);
+}
+
+cudaError_t launch_fp8(const Kernel& kernel, const Decision& d, const Call& call) {
+  const Geometry& t = geometry_of(d);
+  GemmArguments g = call.g();
+  const Sides q = fp8_sides_of(g, d.swapped, call.options);
+  LaunchShape shape = fp8_launch_shape(t, d, q, g);
+  Fp8Shape fp8 = fp8_shape(d, g, call.problem.scales);
   LaunchMaps maps;
   if (const auto e = make_fp8_map(q.x, g.k, x_boxes(t, q).rows, &maps.x); e != cudaSuccess)
     return e;
@@ -138,8 +186,7 @@ cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const Launch
     if (const auto e = make_output_map(g, q, t, &maps.d); e != cudaSuccess) return e;
   }
   void* arguments[] = {&maps, &shape, &g, &fp8};
-  return launch(fp8_kernel(d.join, d.geometry), d.grid, {options.stream, options.overlap},
-                arguments);
+  return launch(kernel, d.grid, call.queue(), arguments);
 }
 
 }  // namespace detgemm::cuda::sm90

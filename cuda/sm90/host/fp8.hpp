@@ -3,27 +3,22 @@
 
 #pragma once
 
-#include "cuda/fp8/launch.hpp"
-#include "cuda/kernel.hpp"
+#include "cuda/families.hpp"
 
-/// The host half of the wgmma kernels of e4m3.
+/// The host half of the wgmma kernels of e4m3; columns of FamilyRow.
 namespace detgemm::cuda::sm90 {
 
-/// The rule by which the tiles do not take a problem, or null.
-const char* why_not_fp8_tiles(const Fp8Arguments& p);
+/// Fills in what a Question says about a product of e4m3: tiles take it, or it is one for elements.
+void ask_fp8(const Problem& p, Question& q);
 
-/// The rule by which one geometry does not take a problem that the tiles take, or null.
-const char* why_not_fp8_geometry(const Fp8Arguments& p, const Geometry& t);
-
-/// The rule by which a kernel does not run here, whatever the problem, or null.
-const char* why_not_fp8_cluster(const Geometry& t, const LaunchOptions& options);
-
-/// The cheapest geometry and roles, or the best roles of the forced geometry. Precondition: tiles
-/// take the problem.
-Fp8Decision choose_fp8(const Fp8Arguments& p, const LaunchOptions& options);
-
-Kernel fp8_kernel(Join join, int geometry);
-
-cudaError_t launch_fp8(const Fp8Decision& d, const Fp8Arguments& p, const LaunchOptions& options);
+std::span<const KernelInfo> fp8_kernels();
+/// The cheapest geometry and roles, or the best roles of the forced geometry.
+Choice choose_fp8(const Question& q);
+/// For example "sm90/fp8/128x128/swapped". Over groups too.
+std::string fp8_name(const Decision& d);
+/// Of single products and of groups, by the family.
+std::vector<Decision> compiled_fp8(Family family);
+Kernel fp8_kernel(const Decision& d);
+cudaError_t launch_fp8(const Kernel& kernel, const Decision& d, const Call& call);
 
 }  // namespace detgemm::cuda::sm90

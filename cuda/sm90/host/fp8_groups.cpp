@@ -4,14 +4,11 @@
 #include "cuda/sm90/host/fp8_groups.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/fp8/segments.hpp"
-#include "cuda/sm90/host/fp8.hpp"
 #include "cuda/sm90/host/fp8_model.hpp"
 #include "cuda/sm90/host/fp8_parts.hpp"
-#include "cuda/sm90/host/launch.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -21,8 +18,6 @@ std::int64_t step_of(std::int64_t row_stride, std::int64_t distance) {
   if (distance == 0) return 0;
   return row_stride > 0 && distance % row_stride == 0 ? distance / row_stride : -1;
 }
-
-bool reads_c(const GemmArguments& g) { return g.continue_from_c || g.epilogue.beta != 0.0F; }
 
 /// Of one row per group the distance is the stride.
 GroupedArguments with_strides(GroupedArguments p) {
@@ -84,15 +79,13 @@ cudaError_t make_map(const Operand& o, std::int64_t k, std::int64_t count, std::
   return encode(s, map);
 }
 
-}  // namespace
-
-const char* why_not_fp8_groups(const GroupedArguments& given, const ScalePair& scales) {
-  const GroupedArguments p = with_strides(given);
+/// The rule by which tiles do not take these groups, or null.
+const char* why_not_groups(const GroupedArguments& p) {
   if (p.kind != GroupKind::m_grouped && p.kind != GroupKind::m_masked) {
     return "it takes segments of rows, and groups of which some rows count";
   }
   if (p.groups > kMaxSegments) return "it keeps at most 256 groups in shared memory";
-  if (const char* why = why_not_fp8_tiles({p.all, scales}); why != nullptr) return why;
+  if (const char* why = why_not_fp8_tiles(p.all); why != nullptr) return why;
   const std::int64_t a = step_of(p.all.as.row, p.distance.a);
   const std::int64_t d = step_of(p.all.ds.row, p.distance.d);
   const bool c = !reads_c(p.all) || step_of(p.all.cs.row, p.distance.c) == d;
@@ -112,70 +105,68 @@ const char* why_not_fp8_groups(const GroupedArguments& given, const ScalePair& s
   return nullptr;
 }
 
-Fp8Decision choose_fp8_groups(const GroupedArguments& given, const ScalePair& scales,
-                              const LaunchOptions& options) {
-  const GroupedArguments p = with_strides(given);
-  Fp8Decision best;
-  double least = 0;
+}  // namespace
+
+std::span<const KernelInfo> fp8_group_kernels() {
+  static const auto all = [] {
+    std::vector<KernelInfo> list;
+    for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
+      if (!is_fp8_group_geometry(i)) continue;
+      list.push_back({name(kFp8Geometries[i]), Family::fp8_groups, static_cast<int>(i)});
+    }
+    return list;
+  }();
+  return all;
+}
+
+Choice choose_fp8_groups(const Question& q) {
+  const GroupedArguments p = with_strides(q.problem->gemms);
+  const ScalePair& scales = q.problem->scales;
+  Choice best;
+  best.why_not = why_not_groups(p);
+  if (best.why_not != nullptr) return best;
+  best.why_not = "it takes weights whose scale 128 columns share";
   bool wanted = false;
   const std::int64_t rows = average_rows(p);
   const std::int64_t n = p.all.n;
   const GemmArguments g = stacked(p);
   for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
     if (!is_fp8_group_geometry(i)) continue;
-    if (options.forced >= 0 && options.forced != static_cast<int>(i)) continue;
+    if (q.forced >= 0 && q.forced != static_cast<int>(i)) continue;
     const Geometry& t = kFp8Geometries[i];
     for (const bool swapped : {false, true}) {
       const Join join = join_of_groups(p, scales, t, swapped);
       if (!has_group_join(i, join)) continue;
       const bool wants = is_wanted(g, swapped, d_begins_suit_tma(p));
-      const double time = predicted_fp8_group_time(
-          t, join, p.all, rows, p.groups, p.kind == GroupKind::m_grouped, swapped, options.sms);
-      const bool better =
-          best.way == Fp8Way::none || (wants && !wanted) || (wants == wanted && time < least);
-      if (!better) continue;
-      least = time;
+      const double time = predicted_fp8_group_time(t, join, p.all, rows, p.groups,
+                                                   p.kind == GroupKind::m_grouped, swapped, q.sms);
+      if (!is_better(wants, time, wanted, best)) continue;
       wanted = wants;
-      best.way = Fp8Way::tiles;
-      best.geometry = static_cast<int>(i);
-      best.join = join;
-      best.swapped = swapped;
+      best.us = time;
+      best.why_not = nullptr;
+      Decision& d = best.decision;
+      d.family = Family::fp8_groups;
+      d.input = q.input;
+      d.kernel = static_cast<int>(i);
+      d.join = join;
+      d.swapped = swapped;
       const std::int64_t height = swapped ? t.n : t.x();
       const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
       const std::int64_t all = p.kind == GroupKind::m_grouped ? p.all.m : p.all.m * p.groups;
-      best.grid =
-          static_cast<int>(std::min<std::int64_t>((all / height + p.groups) * across, options.sms));
+      d.grid = static_cast<int>(std::min<std::int64_t>((all / height + p.groups) * across, q.sms));
     }
   }
   return best;
 }
 
-Kernel fp8_group_kernel(Join join, int geometry) {
-  if (join == Join::add) return fp8_group_kernel_of<Join::add>(geometry);
-  return join == Join::one ? fp8_group_kernel_of<Join::one>(geometry)
-                           : fp8_group_kernel_of<Join::columns>(geometry);
-}
-
-cudaError_t launch_fp8_groups(const Fp8Decision& d, const GroupedArguments& given,
-                              const ScalePair& scales, const LaunchOptions& options) {
-  GroupedArguments p = with_strides(given);
-  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
-  GemmArguments g = stacked(p);
-  const Problem q = fp8_problem_of(g, d.swapped, {});
-  LaunchShape shape = tile_shape(t, d.raster, q, g, false);
-  shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
-  set_finish(true, g, shape);
+cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Call& call) {
+  GroupedArguments p = with_strides(call.problem.gemms);
+  const Geometry& t = geometry_of(d);
+  const GemmArguments g = stacked(p);
+  const Sides q = fp8_sides_of(g, d.swapped, {});
+  LaunchShape shape = fp8_launch_shape(t, d, q, g);
   shape.d_by_tma = shape.d_by_tma && d_begins_suit_tma(p);
-  if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();  // as in launch_fp8
-  Fp8Shape fp8;
-  fp8.leaf_blocks = leaf_blocks_of(g);
-  fp8.from_c = g.continue_from_c;
-  fp8.of_lines = scales.of_lines;
-  if (d.join != Join::add || fp8.of_lines) {
-    fp8.x = side_of(d.swapped ? scales.b : scales.a);
-    fp8.y = side_of(d.swapped ? scales.a : scales.b);
-  }
-  fp8.in_rows = d.join == Join::one && lie_in_rows(fp8);
+  Fp8Shape fp8 = fp8_shape(d, g, call.problem.scales);
   SegmentShape s;
   s.a_step = static_cast<int>(step_of(p.all.as.row, p.distance.a));
   s.d_step = static_cast<int>(step_of(p.all.ds.row, p.distance.d));
@@ -196,8 +187,7 @@ cudaError_t launch_fp8_groups(const Fp8Decision& d, const GroupedArguments& give
     if (const auto e = make_output_map(g, q, t, &maps.d); e != cudaSuccess) return e;
   }
   void* arguments[] = {&maps, &shape, &p, &fp8, &s};
-  return launch(fp8_group_kernel(d.join, d.geometry), d.grid, {options.stream, options.overlap},
-                arguments);
+  return launch(kernel, d.grid, call.queue(), arguments);
 }
 
 }  // namespace detgemm::cuda::sm90

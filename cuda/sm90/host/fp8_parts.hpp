@@ -3,9 +3,12 @@
 
 #pragma once
 
-#include "cuda/fp8/launch.hpp"
+#include <limits>
+
+#include "cuda/sm90/fp8/tile.hpp"
 #include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/launch.hpp"
 #include "cuda/sm90/host/operand_maps.hpp"
 
 /// What one product and many have in common on the host.
@@ -52,7 +55,7 @@ inline bool few_tiles(std::int64_t m, std::int64_t n) {
          ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{16}) < kFp8MaxRows;
 }
 
-inline Problem fp8_problem_of(const GemmArguments& g, bool swapped, const LaunchOptions& options) {
+inline Sides fp8_sides_of(const GemmArguments& g, bool swapped, const LaunchOptions& options) {
   const Operand a = k_major(g.a, g.m, g.k, g.as.row);
   const Operand b = k_major(g.b, g.n, g.k, g.bs.col);
   if (!swapped) {
@@ -70,14 +73,46 @@ inline bool lie_in_rows(const Fp8Shape& s) {
   return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0;
 }
 
+/// The rule by which the tiles do not take a product, or null.
+const char* why_not_fp8_tiles(const GemmArguments& g);
+
+/// What every kernel of e4m3 is told about its problem. A tile that began early would have columns
+/// of three scales, or of scales that it does not load.
+inline LaunchShape fp8_launch_shape(const Geometry& t, const Decision& d, const Sides& q,
+                                    const GemmArguments& g) {
+  LaunchShape shape = tile_shape(t, d.raster, q, g, false);
+  shape.k_blocks = static_cast<int>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
+  set_finish(true, g, shape);
+  if (d.join == Join::one) shape.y_last = std::numeric_limits<int>::max();
+  return shape;
+}
+inline Fp8Shape fp8_shape(const Decision& d, const GemmArguments& g, const ScalePair& scales) {
+  Fp8Shape s;
+  s.leaf_blocks = leaf_blocks_of(g);
+  s.from_c = g.continue_from_c;
+  s.of_lines = scales.of_lines;
+  if (d.join != Join::add || s.of_lines) {
+    s.x = side_of(d.swapped ? scales.b : scales.a);
+    s.y = side_of(d.swapped ? scales.a : scales.b);
+  }
+  s.in_rows = d.join == Join::one && lie_in_rows(s);
+  return s;
+}
+
+/// Whether a kernel that `wants` its roles (see is_wanted) and takes so long is better than the
+/// best so far.
+inline bool is_better(bool wants, double time, bool wanted, const Choice& best) {
+  if (best.decision.family == Family::none) return true;
+  return wants != wanted ? wants : time < best.us;
+}
+
 /// Ordinary stores want the lines of D along y, and so do loads of C. `d_begins`: whether all tiles
 /// of D begin where TMA takes them.
 inline bool is_wanted(const GemmArguments& g, bool swapped, bool d_begins = true) {
-  const bool reads_c = g.continue_from_c || g.epilogue.beta != 0.0F;
-  const bool ordinary = reads_c || !d_begins || !lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) ||
+  const bool ordinary = reads_c(g) || !d_begins || !lines_suit_tma(g.d, g.ds, g.m, g.n, g.output) ||
                         !suits_chunks(g.epilogue.activation, g.output);
   if (!ordinary || g.m == 1 || g.n == 1) return true;
-  const Strides& lines = reads_c ? g.cs : g.ds;
+  const Strides& lines = reads_c(g) ? g.cs : g.ds;
   return swapped ? lines.col != 1 : lines.row != 1;
 }
 

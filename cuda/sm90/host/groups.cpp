@@ -54,26 +54,11 @@ bool aligned16(const void* pointer, std::int64_t elements) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && elements * 2 % 16 == 0;
 }
 
-bool reads_c(const GemmArguments& g) { return g.continue_from_c || g.epilogue.beta != 0.0F; }
-
 /// Fold and tree of a single leaf from +0 are the chain.
 bool is_chain(const GemmArguments& g) {
   if (g.reduction.kind == ReductionKind::chain) return true;
   const bool single = g.k == 0 || leaves_of(g.reduction, g.k) == 1;
   return single && (g.k == 0 || !g.continue_from_c);
-}
-
-/// Whether no output of one group lies in what another reads as C: see may_store_twice.
-bool groups_may_store_twice(const GroupedArguments& p) {
-  const GemmArguments& g = p.all;
-  if (!reads_c(g)) return true;
-  const auto end = [&](const void* data, const Strides& s, std::int64_t distance,
-                       std::int64_t bytes) {
-    const std::int64_t last = (g.m - 1) * s.row + (g.n - 1) * s.col + (p.groups - 1) * distance;
-    return reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>((last + 1) * bytes);
-  };
-  return end(g.c, g.cs, p.distance.c, p.c_bytes) <= reinterpret_cast<std::uintptr_t>(g.d) ||
-         end(g.d, g.ds, p.distance.d, p.d_bytes) <= reinterpret_cast<std::uintptr_t>(g.c);
 }
 
 /// Whether each group's D is a matrix of a map by itself.
@@ -97,7 +82,7 @@ bool begins_suit_tma(const StackedGroups& all, const Strides& s, DType type) {
 }
 
 /// How C comes. No map has that of groups which are no stack, or begin where TMA takes no tile.
-RingC ring_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
+RingC ring_of(const StackedGroups& all, const Sides& p, const Geometry& t) {
   RingC c = ring_c(all.g, p, t);
   if (!all.d_spread && begins_suit_tma(all, all.g.cs, all.g.c_type)) return c;
   if (!all.g.continue_from_c) return {};
@@ -114,7 +99,7 @@ bool d_suits_tma(const StackedGroups& all) {
 }
 
 /// Ordinary stores want the lines of D along y; see roles_for in paths.cpp.
-Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
+Roles roles_of(const StackedGroups& all, const Sides& p, const Geometry& t) {
   const GemmArguments& g = all.g;
   const RingC c = ring_of(all, p, t);
   const bool ring_32 = c.stages > 0 && !c.is_16;
@@ -124,8 +109,8 @@ Roles roles_of(const StackedGroups& all, const Problem& p, const Geometry& t) {
   return g.ds.col == 1 ? Roles::straight : Roles::any;
 }
 
-Problem problem_of(const StackedGroups& all, bool swapped) {
-  Problem p = make_problem(all.g, swapped, false, false);
+Sides sides_of(const StackedGroups& all, bool swapped) {
+  Sides p = make_sides(all.g, swapped, false, false);
   p.x = swapped ? all.b : all.a;
   p.y = swapped ? all.a : all.b;
   (swapped ? p.y : p.x).rows = all.g.m;  // as D counts them
@@ -133,11 +118,11 @@ Problem problem_of(const StackedGroups& all, bool swapped) {
 }
 
 template <DType T>
-Kernel kernel_for(const Decision& d, int geometry) {
-  if (d.x_mn && d.y_mn) return grouped_kernel_of<T, true, true>(geometry);
-  if (d.x_mn) return grouped_kernel_of<T, true, false>(geometry);
-  return d.y_mn ? grouped_kernel_of<T, false, true>(geometry)
-                : grouped_kernel_of<T, false, false>(geometry);
+Kernel kernel_for(const Decision& d) {
+  if (d.x_mn && d.y_mn) return grouped_kernel_of<T, true, true>(d.kernel);
+  if (d.x_mn) return grouped_kernel_of<T, true, false>(d.kernel);
+  return d.y_mn ? grouped_kernel_of<T, false, true>(d.kernel)
+                : grouped_kernel_of<T, false, false>(d.kernel);
 }
 
 /// The map of an operand: vectors of k, one matrix per group where `count` is more than 1.
@@ -240,13 +225,20 @@ StackedGroups stack_groups(const GroupedArguments& p) {
   } else {
     all.shape.d_step = static_cast<int>(d.step);
   }
-  all.shape.overlaps = any_row && groups_may_store_twice(p);
+  all.shape.overlaps = any_row && c_and_d_are_apart(p);
   return all;
 }
 
-bool takes_grouped(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn) {
+bool takes_groups(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn) {
   if (kind == GroupKind::k_grouped) return a_mn && b_mn && t.takes_mn_major();
   return !a_mn && (!b_mn || t.takes_mn_major());
+}
+
+bool takes_groups(int geometry, const GroupedSpec& spec) {
+  const bool lines = spec.gemm.k > 1 || spec.kind == GroupKind::k_grouped;
+  return takes_groups(kGroupedGeometries[static_cast<std::size_t>(geometry)], spec.kind,
+                      lines && spec.gemm.op_a == Op::transpose,
+                      lines && spec.gemm.op_b == Op::none);
 }
 
 namespace {
@@ -317,8 +309,19 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
 
 }  // namespace
 
-Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions& options,
-                      int forced) {
+std::span<const KernelInfo> group_kernels() {
+  static const auto all = [] {
+    std::vector<KernelInfo> list;
+    for (const Geometry& t : kGroupedGeometries) {
+      list.push_back({name(t), Family::groups, static_cast<int>(list.size())});
+    }
+    return list;
+  }();
+  return all;
+}
+
+Choice choose_groups(const Question& q) {
+  const StackedGroups all = stack_groups(q.problem->gemms);
   Choice best;
   best.why_not = all.why_not;
   if (best.why_not != nullptr) return best;
@@ -326,13 +329,13 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
   const std::int64_t rows = all.average;
   const std::int64_t n = all.g.n;
   for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
-    if (forced >= 0 && static_cast<int>(i) != forced) continue;
+    if (q.forced >= 0 && static_cast<int>(i) != q.forced) continue;
     const Geometry& t = kGroupedGeometries[i];
     const GroupKind kind = all.by_k ? GroupKind::k_grouped : GroupKind::m_grouped;
-    if (!takes_grouped(t, kind, all.by_k, all.b.mn_major)) continue;
+    if (!takes_groups(t, kind, all.by_k, all.b.mn_major)) continue;
     for (const bool swapped : {false, true}) {
       if (swapped && all.by_k) continue;  // D and C are rows of fp32, as a rule
-      const Problem p = problem_of(all, swapped);
+      const Sides p = sides_of(all, swapped);
       if (swapped && roles_of(all, p, t) == Roles::straight) continue;
       const std::int64_t x = swapped ? n : rows;
       const std::int64_t y = swapped ? rows : n;
@@ -341,20 +344,20 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
       const std::int64_t loaded = lower ? x : std::max<std::int64_t>(x, t.load);
       const int tokens = swapped ? t.n : t.x();
       const Many many = many_of(all, swapped, tokens, swapped ? t.n : t.load);
-      double time = predicted_time(t, loaded, y, all.k, options.sms, swapped, 1, many);
+      double time = predicted_time(t, loaded, y, all.k, q.sms, swapped, 1, many);
       if (!all.spread && !all.by_k && t.blocks > 1) time *= kTwoBlocks;
       if (best.why_not == nullptr && time >= best.us) continue;
       best.why_not = nullptr;
       best.us = time;
       Decision& d = best.decision;
       d = {};
-      d.family = Family::chain;
-      d.input = input;
-      d.kernel = plain_index(i);
+      d.family = Family::groups;
+      d.input = q.input;
+      d.kernel = static_cast<int>(i);
       d.swapped = swapped;
       d.x_mn = all.by_k || (swapped && all.b.mn_major);
       d.y_mn = !swapped && all.b.mn_major;
-      const int at_once = options.sms * t.ctas;
+      const int at_once = q.sms * t.ctas;
       // Of a larger group than the average: two tiles of tokens read the same weights, so they
       // come one after the other. Smaller groups take what they need of it.
       const std::int64_t most = all.spread ? rows + rows / 2 : rows;
@@ -367,43 +370,41 @@ Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions
   return best;
 }
 
-Kernel grouped_kernel(const Decision& d) {
-  int geometry = 0;
-  while (plain_index(static_cast<std::size_t>(geometry)) != d.kernel) ++geometry;
-  return d.input == DType::bf16 ? kernel_for<DType::bf16>(d, geometry)
-                                : kernel_for<DType::fp16>(d, geometry);
+Kernel group_kernel_of(const Decision& d) {
+  return d.input == DType::bf16 ? kernel_for<DType::bf16>(d) : kernel_for<DType::fp16>(d);
 }
 
-std::vector<Kernel> grouped_kernels() {
-  std::vector<Kernel> all;
+std::vector<Decision> compiled_groups(Family family) {
+  std::vector<Decision> all;
+  Decision d;
+  d.family = family;
   for (const DType input : {DType::bf16, DType::fp16}) {
-    for (const int majors : {0, 1, 2, 3}) {
-      for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
-        Decision d;
-        d.input = input;
-        d.kernel = plain_index(i);
-        d.x_mn = majors % 2 == 1;
-        d.y_mn = majors / 2 == 1;
-        const Kernel kernel = grouped_kernel(d);
-        if (kernel.function != nullptr) all.push_back(kernel);
+    d.input = input;
+    for (const bool x_mn : {false, true}) {
+      d.x_mn = x_mn;
+      for (const bool y_mn : {false, true}) {
+        d.y_mn = y_mn;
+        for (d.kernel = 0; d.kernel < static_cast<int>(kGroupedGeometries.size()); ++d.kernel) {
+          all.push_back(d);
+        }
       }
     }
   }
   return all;
 }
 
-cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
-                           const LaunchOptions& options) {
+cudaError_t launch_groups(const Kernel& kernel, const Decision& d, const Call& given) {
+  const GroupedArguments& arguments = given.problem.gemms;
   const StackedGroups all = stack_groups(arguments);
   const Geometry& t = geometry_of(d);
-  const Problem p = problem_of(all, d.swapped);
-  const Call call{all.g, options, nullptr};
+  const Sides p = sides_of(all, d.swapped);
+  const Call call{{all.g, Arithmetic::hopper, d.input}, given.options, nullptr};
   LaunchShape shape = shape_of(d, p, call);
   GroupedShape groups = all.shape;
   shape.c = ring_of(all, p, t);
   set_finish(true, all.g, shape);
   shape.d_by_tma = shape.d_by_tma && d_suits_tma(all);
-  if (all.d_spread && !groups_may_store_twice(arguments)) {
+  if (all.d_spread && !c_and_d_are_apart(arguments)) {
     shape.x_last = shape.y_last = std::numeric_limits<int>::max();
   }
   LaunchMaps maps;
@@ -440,7 +441,7 @@ cudaError_t launch_grouped(const Decision& d, const GroupedArguments& arguments,
   device.all.cs.row = all.g.cs.row;  // of one row per group, too
   device.all.ds.row = all.g.ds.row;
   void* parameters[] = {&maps, &shape, &device, &groups};
-  return launch(grouped_kernel(d), d.grid, call.queue(), parameters);
+  return launch(kernel, d.grid, call.queue(), parameters);
 }
 
 }  // namespace detgemm::cuda::sm90

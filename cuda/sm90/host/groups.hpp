@@ -6,7 +6,7 @@
 #include "core/contract/group_arguments.hpp"
 #include "cuda/families.hpp"
 #include "cuda/sm90/grouped/tile.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 
 /// The host half of the tiled kernels over groups.
 namespace detgemm::cuda::sm90 {
@@ -33,20 +33,18 @@ struct StackedGroups {
 };
 StackedGroups stack_groups(const GroupedArguments& p);
 
-/// The cheapest geometry, or the forced one (an index of kGroupedGeometries, else -1). A pure
-/// function of extents, strides and alignment: no offset is read. The Decision is that of a chain
-/// over a group of average size, with a grid for all groups.
-Choice choose_grouped(const StackedGroups& all, DType input, const LaunchOptions& options,
-                      int forced);
-
 /// Whether a geometry takes a problem whose operands lie as the spec says.
-bool takes_grouped(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn);
+bool takes_groups(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn);
+/// The same of an index of kGroupedGeometries.
+bool takes_groups(int geometry, const GroupedSpec& spec);
 
-/// The compiled kernel of a decision of choose_grouped, and all of them.
-Kernel grouped_kernel(const Decision& d);
-std::vector<Kernel> grouped_kernels();
-
-cudaError_t launch_grouped(const Decision& d, const GroupedArguments& p,
-                           const LaunchOptions& options);
+/// Columns of FamilyRow. The cheapest geometry, or the forced one, is a pure function of extents,
+/// strides and alignment: no offset is read. Its Decision is for a group of average size, with a
+/// grid for all groups.
+std::span<const KernelInfo> group_kernels();
+Choice choose_groups(const Question& q);
+Kernel group_kernel_of(const Decision& d);
+std::vector<Decision> compiled_groups(Family family);
+cudaError_t launch_groups(const Kernel& kernel, const Decision& d, const Call& call);
 
 }  // namespace detgemm::cuda::sm90

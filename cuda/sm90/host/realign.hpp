@@ -7,7 +7,7 @@
 
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "cuda/sm90/realign/realign.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 
 /// The host half of the kernels for rows at any address.
 namespace detgemm::cuda::sm90 {

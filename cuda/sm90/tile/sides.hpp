@@ -22,7 +22,7 @@ struct Operand {
 /// T[x, y] = sum over k of X[x, k] * Y[y, k]. X feeds the 64-row side of the tensor core and Y the
 /// narrow one. D is T or its transpose. Which matrix takes which side is bit-neutral, because
 /// products commute and every output is a chain of its own.
-struct Problem {
+struct Sides {
   Operand x, y;
   std::int64_t k = 0;
   std::int64_t d_x = 0;  ///< distance, in elements, of D's neighbours along x; 0 for an extent of 1
@@ -45,7 +45,7 @@ inline Operand make_operand(const void* data, std::int64_t rows, std::int64_t k,
 }
 
 /// The problem of a GEMM; `swapped` puts B's columns on the x side.
-inline Problem make_problem(const GemmArguments& g, bool swapped, bool a_stable, bool b_stable) {
+inline Sides make_sides(const GemmArguments& g, bool swapped, bool a_stable, bool b_stable) {
   const Operand a = make_operand(g.a, g.m, g.k, g.as.row, g.as.col);
   const Operand b = make_operand(g.b, g.n, g.k, g.bs.col, g.bs.row);
   if (swapped) return {b, a, g.k, g.ds.col, g.ds.row, true, b_stable, a_stable};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::int64_t place(const Operand& o, std::int64_t row, std::int64_t k) {
 
 /// All elements of a problem lie where the strides say, for both sides and both majors.
 void expect_same_places(const GemmArguments& g, bool swapped) {
-  const Problem p = make_problem(g, swapped, false, false);
+  const Sides p = make_sides(g, swapped, false, false);
   const Operand& a = swapped ? p.y : p.x;
   const Operand& b = swapped ? p.x : p.y;
   ASSERT_EQ(p.swapped, swapped);
@@ -90,10 +90,10 @@ TEST(Sm90Problem, StabilityFollowsItsMatrix) {
   const GemmArguments g = arguments({3, 5, 7});
   for (const bool a : {false, true}) {
     for (const bool b : {false, true}) {
-      const Problem straight = make_problem(g, false, a, b);
+      const Sides straight = make_sides(g, false, a, b);
       EXPECT_EQ(straight.x_stable, a);
       EXPECT_EQ(straight.y_stable, b);
-      const Problem swapped = make_problem(g, true, a, b);
+      const Sides swapped = make_sides(g, true, a, b);
       EXPECT_EQ(swapped.x_stable, b);
       EXPECT_EQ(swapped.y_stable, a);
     }

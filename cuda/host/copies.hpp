@@ -4,8 +4,7 @@
 #pragma once
 
 #include "core/contract/group_arguments.hpp"
-#include "cuda/launch.hpp"
-#include "cuda/sm90/pack/pack.hpp"
+#include "cuda/families.hpp"
 
 /// Copies of a batch whose lines begin at odd addresses, so that tiles can read them: those of all
 /// groups by one launch, as cuda/sm90/host/packing.hpp copies the operands of one product.
@@ -44,9 +43,8 @@ GroupCopies copies_for_tiles(const GroupedArguments& p);
 /// The batch on copies that begin at `to`, a multiple of 256 bytes.
 GroupedArguments on_copies(const GroupedArguments& p, const GroupCopies& copies, void* to);
 
-/// Enqueues the copying.
-cudaError_t copy_groups(const GroupedArguments& p, const GroupCopies& copies,
-                        const LaunchOptions& options, void* to);
+/// Enqueues the copying into the call's workspace, and moves the call to the copies.
+cudaError_t copy_groups(Call& call);
 
 /// Bytes that are enough for every batch of a spec with at most max_m rows per group whose lines
 /// are packed. 0 where packed lines need no copy.
