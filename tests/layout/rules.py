@@ -101,6 +101,17 @@ CUDA = {
                        "cuda/sm90/tile/"],
     "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/", "cuda/sm90/tile/"],
 }
+# The same for cluster/.
+CLUSTER = {
+    "cluster/common": [],
+    "cluster/peers": ["cluster/common/"],
+    "cluster/api": ["cluster/common/", "cluster/peers/"],
+    "cluster/threads": ["cluster/common/"],
+    "cluster/nccl": ["cluster/common/"],
+    "cluster/capi": [],
+    "cluster/mpi": ["cluster/common/", "cluster/capi/"],
+    "cluster/conformance": ["cluster/common/"],
+}
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
 SYSTEM = {
@@ -179,7 +190,7 @@ def folders(path, text):
     if not tree.is_code(path):
         return
     allowed = lookup(MAY_INCLUDE, path)
-    inside = lookup(CUDA, path)
+    inside = lookup({**CUDA, **CLUSTER}, path)
     system = lookup(SYSTEM, path)
     for number, kind, name in includes(text):
         if kind == '"' and allowed is not None and not any(name.startswith(a) for a in allowed):
@@ -316,7 +327,7 @@ def check(root):
                 sums[folder] += text.count("\n") if within([folder], path) else 0
         for rule in RULES:
             breaches += [(rule.__name__, path, line, said) for line, said in rule(path, text)]
-    for said in one_way(CUDA):
+    for said in [*one_way(CUDA), *one_way(CLUSTER)]:
         breaches.append(("one_way", pathlib.PurePosixPath("tests/layout/rules.py"), 0, said))
     if sizes and statistics.median(sizes) > MEDIAN:
         said = f"the median file has {statistics.median(sizes)} lines; at most {MEDIAN}"

@@ -56,6 +56,7 @@ FAULTS = [
     ("folders", "backends/cuda/a.cpp", SPDX + '#include "cuda/sm90/kernel.cuh"\n'),
     ("folders", "cuda/snap/a.cpp", SPDX + '#include "cuda/sm90/host/launch.hpp"\n'),
     ("folders", "cuda/simt/a.cpp", SPDX + '#include "cuda/host/context.hpp"\n'),
+    ("folders", "cluster/peers/a.cpp", SPDX + '#include "cluster/api/join.hpp"\n'),
     ("folders", "cuda/a.hpp", SPDX + '#include "cuda/simt/tile.hpp"\n'),
     ("folders", "backends/gpu/a.hpp", SPDX + "#include <cuda_runtime_api.h>\n"),
     ("folders", "backends/gpu/a.hpp", SPDX + '#include "detgemm/cuda.hpp"\n'),

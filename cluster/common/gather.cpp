@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cluster/api/gather.hpp"
+#include "cluster/common/gather.hpp"
 
 #include <type_traits>
 

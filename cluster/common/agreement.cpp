@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 
 // Every rank sends one record of fixed size and reads all of them in rank order, so that all come
 // to the same answer. A rank that cannot take part sends its sentence in place of facts, and nobody
