@@ -125,7 +125,8 @@ Arithmetic multiplies(Arithmetic arithmetic, bool wgmma);
 /// The kernels that multiply.
 KernelSet set_of(Arithmetic multiplies, DType input, bool grouped);
 
-/// The Question that a single product asks, which is multiplied as it is. It refers to the problem.
+/// The Question that a problem asks, which is multiplied as it is. It refers to the problem. Of
+/// groups it has no family, since several may take them.
 Question question_of(const Problem& problem, const LaunchOptions& options);
 
 /// The forced kernel, or null.

@@ -14,18 +14,14 @@
 namespace detgemm::cuda {
 namespace {
 
-Decision with_time(const Choice& choice) {
-  Decision d = choice.decision;
-  d.us = choice.us;
-  return d;
-}
-
 /// A single product, multiplied as it is.
 Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) {
   const Question q = question_of(p, options);
   const Choice choice = row_of(q.family).choose(q);
   if (choice.why_not != nullptr) return refusal(*forced_kernel(p, options), choice.why_not);
-  return with_time(choice);
+  Decision d = choice.decision;
+  d.us = choice.us;
+  return d;
 }
 
 /// A single product of snap or snap3.
@@ -62,26 +58,18 @@ Ways ways_of(const Problem& p, const LaunchOptions& options) {
   }
 }
 
-/// The Question about groups, whose choosers look at the problem itself.
-Question question_of_groups(const Problem& p, const LaunchOptions& options, int forced) {
-  Question q;
-  q.input = p.input;
-  q.sms = options.sms;
-  q.forced = forced;
-  q.problem = &p;
-  return q;
-}
-
 /// By tiles on copies of a batch; no decision where copies do not help, or the workspace does not
 /// hold them.
-Choice choose_on_copies(const Problem& p, const LaunchOptions& options) {
+Choice choose_on_copies(const Problem& p, const LaunchOptions& options, const Question& q) {
   Choice none;
   none.why_not = "there are no copies";
   const GroupCopies copies = copies_for_tiles(p.gemms);
   if (!copies.any() || options.workspace_bytes < copies.bytes()) return none;
   Problem on = p;
   on.gemms = on_copies(p.gemms, copies, nullptr);
-  Choice choice = row_of(Family::groups).choose(question_of_groups(on, options, -1));
+  Question about = q;
+  about.problem = &on;
+  Choice choice = row_of(Family::groups).choose(about);
   if (choice.why_not != nullptr) return none;
   choice.us += copies.predicted_time();
   choice.decision.steps.add({Step::copy, copies.a.count > 0, copies.b.count > 0, copies.bytes()});
@@ -100,21 +88,23 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
   const KernelInfo* const forced = forced_kernel(p, options);
   const auto may = [&](Family family) { return forced == nullptr || forced->family == family; };
   const Ways ways = ways_of(p, options);
-  const auto choose = [&](Family family) {
-    return row_of(family).choose(
-        question_of_groups(p, options, forced == nullptr ? -1 : forced->index));
+  const Question q = question_of(p, options);
+  const auto with_time = [](const Choice& choice) {
+    Decision d = choice.decision;
+    d.us = choice.us;
+    return d;
   };
   if (ways.tiles != Family::none && may(ways.tiles)) {
-    const Choice tiles = choose(ways.tiles);
+    const Choice tiles = row_of(ways.tiles).choose(q);
     if (tiles.why_not == nullptr) return with_time(tiles);
     if (forced != nullptr) return refusal(*forced, tiles.why_not);
   }
   // Operands that are snapped first are left to the loop, which does it.
   const bool compares = p.arithmetic == Arithmetic::hopper && p.input != DType::e4m3;
-  const Choice all = choose(ways.all);
+  const Choice all = row_of(ways.all).choose(q);
   Choice copied;
   copied.why_not = "it is not asked for";
-  if (forced == nullptr && ways.tiles == Family::groups) copied = choose_on_copies(p, options);
+  if (forced == nullptr && ways.tiles == Family::groups) copied = choose_on_copies(p, options, q);
   const auto copies_take_less = [&](double us) {
     return copied.why_not == nullptr && copied.us < us;
   };

@@ -112,6 +112,12 @@ Question question_of(const Problem& p, const LaunchOptions& options) {
   q.clusters = options.clusters;
   q.sms = options.sms;
   q.forced = options.forced;
+  if (p.is_grouped()) {
+    const KernelInfo* const forced = forced_kernel(p, options);
+    q.forced = forced == nullptr ? -1 : forced->index;
+    q.problem = &p;
+    return q;
+  }
   if (p.arithmetic == Arithmetic::ieee_fma) {
     simt::ask(g, q);
     return q;

@@ -73,7 +73,7 @@ std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
   return (snaps.a ? copy_bytes(max_m, k) : 0) + (snaps.b ? copy_bytes(n, k) : 0);
 }
 
-Arithmetic multiplies(const Contract& contract, const LaunchOptions& options) {
+Arithmetic arithmetic_of(const Contract& contract, const LaunchOptions& options) {
   if (options.forced < 0) return cuda::multiplies(contract.arithmetic, options.wgmma);
   const KernelInfo& forced = cuda::kernels(contract)[static_cast<std::size_t>(options.forced)];
   return row_of(forced.family).set == KernelSet::hopper ? Arithmetic::hopper : Arithmetic::ieee_fma;
@@ -83,7 +83,7 @@ SnappedCall::SnappedCall(const Problem& problem, const LaunchOptions& options, v
     : call_{problem, options, workspace}, input_(problem.input) {
   GemmArguments& g = call_.problem.gemms.all;
   LaunchOptions& rest = call_.options;
-  call_.problem.arithmetic = multiplies(problem.contract(), options);
+  call_.problem.arithmetic = arithmetic_of(problem.contract(), options);
   call_.problem.input = DType::bf16;
   const Copied on_copies = copied(problem.arithmetic, g.reduction, g.k);
   const std::size_t copies = copies_bytes(g.m, g.n, on_copies.k, options);

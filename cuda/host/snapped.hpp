@@ -37,7 +37,7 @@ std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
                          const LaunchOptions& options);
 
 /// The arithmetic whose kernels multiply, the forced one's where one is.
-Arithmetic multiplies(const Contract& contract, const LaunchOptions& options);
+Arithmetic arithmetic_of(const Contract& contract, const LaunchOptions& options);
 
 /// The call on snapped operands: the problem of another arithmetic over the copies, which begin at
 /// the workspace given, and what is left of the workspace.

@@ -17,7 +17,7 @@ std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::i
   const bool snaps = arithmetic::is_snap(contract.arithmetic);
   const snap::Copied over = snap::copied(contract.arithmetic, contract.reduction, k);
   const std::size_t copies = snaps ? snap::copies_bytes(max_m, n, over.k, options) : 0;
-  const Arithmetic by = snaps ? snap::multiplies(contract, options) : contract.arithmetic;
+  const Arithmetic by = snaps ? snap::arithmetic_of(contract, options) : contract.arithmetic;
   return copies + needed_workspace(set_of(by, contract.input, false), over.reduction, max_m, n,
                                    over.k, options.sms);
 }
@@ -56,7 +56,7 @@ std::size_t fast_workspace_bytes(const Problem& p, const LaunchOptions& options)
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, const LaunchOptions& options) {
   const bool snaps = arithmetic::is_snap(contract.arithmetic);
-  const Arithmetic by = snaps ? snap::multiplies(contract, options) : contract.arithmetic;
+  const Arithmetic by = snaps ? snap::arithmetic_of(contract, options) : contract.arithmetic;
   const KernelSet set = set_of(by, contract.input, false);
   std::size_t packed = 0;
   for (const FamilyRow& row : families()) {

@@ -459,6 +459,26 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
   }
 }
 
+/// A group may begin at an address that tiles do not take though the first one does not.
+TEST(Grouped, ALoopDecidesForEachGroup) {
+  for (const DType input : {DType::bf16, DType::e4m3}) {
+    for (const bool odd : {false, true}) {
+      GroupedArguments p = groups_of(GroupKind::batched, 2, 64, 512, 512);
+      p.all.reduction = {ReductionKind::fold, 128};
+      p.a_bytes = input == DType::bf16 ? 2 : 1;
+      p.distance.a += odd ? 1 : 0;
+      Recorded& r = record();
+      const Ran ran = run({p, Arithmetic::hopper, input}, options());
+      EXPECT_EQ(name(ran.decision).find("loop of 2: sm90/"), 0U) << name(ran.decision);
+      EXPECT_EQ(name(ran.decision).find("gather"), std::string::npos) << name(ran.decision);
+      EXPECT_EQ(r.launches, 2);
+      const bool any_rows =
+          r.kernel.path == Path::gather && (r.kernel.join < 0 || r.kernel.join == kJoins);
+      EXPECT_EQ(any_rows, odd) << "of the last group";
+    }
+  }
+}
+
 TEST(Grouped, TreesWaitInTheWorkspaceOfGather) {
   GroupedSpec spec;
   spec.kind = GroupKind::m_grouped;

@@ -166,13 +166,70 @@ Problem draw_other(Random& random) {
   return {p, arithmetic, input, scales};
 }
 
+/// Changes one thing.
+void vary(Random& random, Problem& p, LaunchOptions& o) {
+  GroupedArguments& all = p.gemms;
+  GemmArguments& g = all.all;
+  const auto apart = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) + 4; };
+  switch (random.below(16)) {
+    case 0:
+      all.distance.a += 4;
+      break;
+    case 1:
+      all.distance.b += 4;
+      break;
+    case 2:
+      all.distance.b = 0;
+      break;
+    case 3:
+      all.distance.d += 4;
+      break;
+    case 4:
+      all.distance.c += 1;
+      break;
+    case 5:
+      g.c = g.c == g.d ? reinterpret_cast<void*>(std::uintptr_t{7} << 24) : g.d;
+      break;
+    case 6:
+      g.a = reinterpret_cast<const void*>(apart(g.a));
+      break;
+    case 7:
+      g.b = reinterpret_cast<const void*>(apart(g.b));
+      break;
+    case 8:
+      g.d = reinterpret_cast<void*>(apart(g.d));
+      break;
+    case 9:
+      g.ds.row += 1;
+      break;
+    case 10:
+      g.epilogue.beta = 1 - g.epilogue.beta;
+      break;
+    case 11:
+      p.scales.b.stride = 4 - p.scales.b.stride;
+      break;
+    case 12:
+      p.scales.b.per = 129 - p.scales.b.per;
+      break;
+    case 13:
+      o.workspace_bytes = 0;
+      break;
+    case 14:
+      o.clusters = !o.clusters;
+      break;
+    default:
+      o.sms = 148 - o.sms;
+      break;
+  }
+}
+
 /// A thread that has decided much answers as one that has decided nothing.
 TEST(CudaPipeline, NoDecisionOfGroupsOrE4m3OutlivesItsProblem) {
   Random random(9);
   std::set<std::string> names;
   int refused = 0;
-  for (int i = 0; i < 6000; ++i) {
-    const Problem p = draw_other(random);
+  for (int i = 0; i < 8000; ++i) {
+    Problem p = draw_other(random);
     LaunchOptions o;
     o.sms = random.below(3) == 0 ? 16 : 132;
     o.clusters = random.below(4) != 0;
@@ -180,6 +237,8 @@ TEST(CudaPipeline, NoDecisionOfGroupsOrE4m3OutlivesItsProblem) {
     const auto all = kernels(p.contract(), p.is_grouped());
     if (random.below(4) == 0)
       o.forced = static_cast<int>(random.below(static_cast<int>(all.size())));
+    (void)decide(p, o);
+    vary(random, p, o);
     const auto known = decide(p, o);
     Result<Decision> fresh = Decision{};
     std::thread([&] { fresh = decide(p, o); }).join();
