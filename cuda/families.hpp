@@ -27,10 +27,9 @@ struct Packing {
   bool operator==(const Packing&) const = default;
 };
 
-/// Everything that a decision depends on. Choosers see a Question and nothing else, so what was
-/// decided for a Question is right for every call that asks it again. How the arrays lie (strides,
-/// alignment, output type, epilogue) has become family, form and majors by then; promises of
-/// stability and overlap change no decision.
+/// What choosers are asked. Those of single products of hopper and ieee_fma see how the arrays lie
+/// (strides, alignment, output type, epilogue) as family, form and majors; others look at the
+/// problem itself. Promises of stability and overlap change no decision.
 struct Question {
   Family family = Family::none;         ///< whose kernels take the arrays
   sm90::Form form = sm90::Form::plain;  ///< SM90: in which form
@@ -43,10 +42,10 @@ struct Question {
   Roles roles = Roles::any;  ///< a forced kernel may have any
   bool clusters = true;
   int sms = 1;
-  int forced = -1;
+  int forced = -1;                   ///< index in the family
+  const Problem* problem = nullptr;  ///< null in a usual Question
 
   bool leaves() const { return reduction.kind != ReductionKind::chain; }
-  bool operator==(const Question&) const = default;
 };
 
 /// A decision, or the rule by which the forced kernel does not take the problem.
@@ -56,35 +55,48 @@ struct Choice {
   double us = 0;                  ///< what the model of time expects, where it is compared
 };
 
-/// The rest of what a launch needs.
+/// The rest of what a launch needs. Steps move it to the copies that they have made.
 struct Call {
-  const GemmArguments& g;
-  const LaunchOptions& options;
-  void* workspace;
+  Problem problem;
+  LaunchOptions options;
+  void* workspace = nullptr;
 
+  const GemmArguments& g() const { return problem.g(); }
   Queue queue() const { return {options.stream, options.overlap}; }
 };
 
-/// A family of kernels is one row of the table in families.cpp, in the order of Family. To add a
-/// family, say for another tensor core, add a value to Family (launch.hpp), write these functions,
-/// add a row, and let `question_of`, or what it calls, say which problems are the family's; decide,
-/// name, enqueue, preparation, forced kernels and the memory of decisions then work for it.
-/// (Kernels over groups have an entry of their own, grouped/launch.hpp.)
+/// Kernels that are prepared together, and of which one computes a problem.
+enum class KernelSet : std::uint8_t {
+  hopper,
+  ieee_fma,
+  snap,
+  snap3,
+  groups_of_hopper,
+  groups_of_ieee_fma,
+  e4m3,
+  count,
+};
+
+/// A family of kernels is one row of the table in host/families.cpp, in the order of Family. To add
+/// a family, say for another tensor core, add a value to Family (launch.hpp), write these
+/// functions, add a row, list its kernels in host/kernels.cpp, and let `question_of`, or what it
+/// calls, say which problems are the family's; decide, name, enqueue, preparation, forced kernels
+/// and the memory of decisions then work for it.
 struct FamilyRow {
   Family family;
-  /// The arithmetic whose contracts its kernels compute; they are prepared together.
-  Arithmetic arithmetic;
-  /// The kernels that can be forced under a contract, empty for contracts of other families. Null:
-  /// none can be.
-  std::span<const KernelInfo> (*kernels)(const Contract&);
-  /// The Question about m rows whose arrays are as they usually are (see `takes`). Null with
-  /// kernels.
+  KernelSet set;
+  /// Its kernels compute many products in one launch.
+  bool groups;
+  /// The kernels that can be forced. Null: none can be.
+  std::span<const KernelInfo> (*kernels)();
+  /// The Question about m rows whose arrays are as they usually are (see `takes`). Null: every
+  /// kernel takes some arrays of every problem for which it is listed.
   Question (*usual)(const GemmSpec&, std::int64_t m);
   /// The rule by which the forced kernel does not take the problem, or null. No model of time. Null
-  /// with choose and launch: its kernels run ahead of those of other families, and no Question is
-  /// theirs.
+  /// with usual.
   const char* (*why_not)(const Question&);
-  /// The cheapest kernel by a model of time. Pure.
+  /// The cheapest kernel by a model of time, or the forced one. Pure. Null with launch: its kernels
+  /// run ahead of those of other families, and no Question is theirs.
   Choice (*choose)(const Question&);
   /// The kernel's line for RunInfo.
   std::string (*name)(const Decision&);
@@ -98,22 +110,34 @@ struct FamilyRow {
   /// Workspace for at most max_m rows: (reduction, max_m, n, k, multiprocessors). Null: none.
   std::size_t (*workspace_bytes)(const Reduction&, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, int sms);
-  /// The maximum of Decision::packed_bytes for at most max_m rows: (reduction, max_m, n, k). Null:
-  /// it copies no operand.
+  /// The maximum of a step's bytes for at most max_m rows: (reduction, max_m, n, k). Null: it packs
+  /// no operand.
   std::size_t (*packed_bytes)(const Reduction&, std::int64_t max_m, std::int64_t n, std::int64_t k);
 };
 
+/// The rows of this build: those of e4m3 are the last, and only where DETGEMM_CUDA_FP8 is ON.
 std::span<const FamilyRow> families();
 const FamilyRow& row_of(Family family);
+bool has_row(Family family);
+
+/// The arithmetic whose kernels multiply. Of snap, `wgmma` says which.
+Arithmetic multiplies(Arithmetic arithmetic, bool wgmma);
+/// The kernels that multiply.
+KernelSet set_of(Arithmetic multiplies, DType input, bool grouped);
+
+/// The Question that a problem asks, which is multiplied as it is. It refers to the problem. Of
+/// groups it has no family, since several may take them.
+Question question_of(const Problem& problem, const LaunchOptions& options);
+
+/// The forced kernel, or null.
+const KernelInfo* forced_kernel(const Problem& problem, const LaunchOptions& options);
+/// What `decide` says where the forced kernel does not take the arrays.
+Status refusal(const KernelInfo& forced, const char* why);
 
 /// Workspace that calls of at most m rows may use without copies.
-std::size_t needed_workspace(Arithmetic arithmetic, const Reduction& reduction, std::int64_t m,
+std::size_t needed_workspace(KernelSet set, const Reduction& reduction, std::int64_t m,
                              std::int64_t n, std::int64_t k, int sms);
-/// Where copies begin behind so many bytes.
+/// Where copies begin after so many bytes.
 inline std::size_t aligned_workspace(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// The Question that a call asks.
-Question question_of(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                     const LaunchOptions& options);
 
 }  // namespace detgemm::cuda

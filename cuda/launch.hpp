@@ -9,19 +9,21 @@
 #include <span>
 #include <string>
 
-#include "core/contract/gemm_arguments.hpp"
+#include "core/contract/problem.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
-/// The entry to the CUDA kernels for one product.
+/// The entry to the CUDA kernels that multiply. (Others: quantize/launch.hpp and peers/launch.hpp.)
 ///
-///     arguments, options -> decide -> Decision -> enqueue -> a launch on the stream
-///                                            `-> name: what RunInfo::kernel reports
+///     Problem, options -> decide -> Decision -> enqueue -> launches on the stream
+///                                          `-> name: what RunInfo::kernel reports
 ///
 /// The kernels compute hopper/{bf16,fp16} (compute capability 9.0) and ieee_fma/{bf16,fp16,fp32}
-/// (8.0 and above), each under chain, fold and tree. Under snap/bf16 and snap3/{bf16,fp32} a kernel
-/// of its own snaps the operands into the workspace, and then those of hopper or ieee_fma multiply.
+/// (8.0 and above), each under chain, fold and tree, and hopper/e4m3 under chain, fold and scaled
+/// where DETGEMM_CUDA_FP8 is ON. Under snap/bf16 and snap3/{bf16,fp32} a kernel of its own snaps
+/// the operands into the workspace, and then those of hopper or ieee_fma multiply. All but snap3 is
+/// computed over groups too. Offsets of groups are read on the device alone.
 namespace detgemm::cuda {
 
 /// No error where all kernels are compiled. Otherwise `unavailable`, with a sentence: a build with
@@ -29,6 +31,17 @@ namespace detgemm::cuda {
 Status whole_build();
 
 /// Kernels that one function launches; cuda/families.hpp says what a family consists of.
+///
+///   over groups     what runs                                         takes
+///   groups          one launch, TMA and wgmma                         chains of hopper, after a
+///                                                                     launch that copies lines of
+///                                                                     a batch at odd addresses
+///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop
+///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper
+///   simt_groups     one launch on CUDA cores                          all of ieee_fma
+///   fp8_groups      one launch, TMA and wgmma over segments of rows   m_grouped and m_masked of
+///                                                                     e4m3, up to 256 groups
+///   element_groups  one launch, an output per thread and turn         all of e4m3
 enum class Family : std::uint8_t {
   none,     ///< nothing to launch: there are no outputs
   chain,    ///< wgmma on operands that TMA reads; one chain per output
@@ -38,13 +51,24 @@ enum class Family : std::uint8_t {
   simt,     ///< fma on CUDA cores
   snap,     ///< snaps operands, ahead of a kernel of another family or by itself
   split,    ///< splits operands into the parts of snap3, ahead of a kernel of another family
+  groups,
+  gather_groups,
+  simt_groups,
+  fp8,       ///< wgmma of e4m3: K-major operands at multiples of 16 bytes, leaves of whole 128 k
+  elements,  ///< e4m3 by the integer model, one output per thread: everything, and slow
+  fp8_groups,
+  element_groups,
+  loop,  ///< no kernels of its own; only in KernelInfo
 };
+
+/// The most groups that a loop launches.
+inline constexpr std::int64_t kMaxLoop = 1024;
 
 /// How one call is launched. Nothing in it changes a bit of the result.
 struct LaunchOptions {
   cudaStream_t stream = nullptr;
   int sms = 0;               ///< multiprocessors of the device, or fewer if the caller wishes; >= 1
-  int forced = -1;           ///< index into kernels(contract), or -1: chosen by shape
+  int forced = -1;           ///< index into kernels(contract, is_grouped), or -1: chosen by shape
   bool a_is_stable = false;  ///< nothing that still runs on the stream writes A ...
   bool b_is_stable = false;  ///< ... or B: it may be read before that earlier work has ended
   bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
@@ -56,6 +80,9 @@ struct LaunchOptions {
   bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
 };
 
+/// Whether this build has the kernels of hopper/e4m3.
+bool has_e4m3();
+
 /// A kernel that can be forced by its name. All kernels of a contract give the same bits for every
 /// problem that they take.
 struct KernelInfo {
@@ -64,20 +91,60 @@ struct KernelInfo {
   int index = 0;  ///< among the kernels of its family, whose tables say what each takes
 };
 
-/// The kernels that can be forced under a contract of these families; LaunchOptions::forced and
-/// PlanOptions::variant count in this list. Empty for any other contract.
-std::span<const KernelInfo> kernels(const Contract& contract);
+/// The kernels that can be forced under a contract of these families, for single products or for
+/// groups; LaunchOptions::forced and PlanOptions::variant count in this list. Empty for any other
+/// contract.
+std::span<const KernelInfo> kernels(const Contract& contract, bool grouped = false);
 
 /// Whether the kernel takes some arrays of this problem, with rows at multiples of 16 bytes where
 /// it needs them and with few rows where it is made for few. Kernels that run in clusters are among
-/// them; a context that has no room for a cluster refuses to run one. Pure; no device is needed.
-bool takes(const KernelInfo& kernel, const GemmSpec& spec);
+/// them; a context that has no room for a cluster refuses to run one. `wgmma`: see LaunchOptions.
+/// Pure; no device is needed.
+bool takes(const KernelInfo& kernel, const GemmSpec& spec, bool wgmma = true);
+bool takes(const KernelInfo& kernel, const GroupedSpec& spec, bool wgmma = true);
 
-/// What runs. A plain value without addresses, made by `decide`.
+/// A launch ahead of the kernel, which reads what it wrote into the workspace.
+struct Step {
+  enum Kind : std::uint8_t {
+    snap,   ///< snaps operands
+    split,  ///< splits operands into the parts of snap3
+    pack,   ///< copies operands of one product that TMA cannot read
+    copy,   ///< the same for those of a batch
+  };
+  Kind kind = snap;
+  bool a = false, b = false;  ///< the operands
+  std::size_t bytes = 0;      ///< pack: of workspace, after what every call may use
+};
+
+/// The steps of a call in order, at most two: an operand that is snapped needs no packing, but the
+/// other one may.
+class Steps {
+ public:
+  void add(const Step& step) { list_[count_++] = step; }
+  const Step* begin() const { return list_; }
+  const Step* end() const { return list_ + count_; }
+  /// The step of that kind, or null.
+  const Step* find(Step::Kind kind) const {
+    for (const Step& step : *this) {
+      if (step.kind == kind) return &step;
+    }
+    return nullptr;
+  }
+
+ private:
+  Step list_[2];
+  int count_ = 0;
+};
+
+/// What runs: steps, then one kernel, or, in a loop, both once per group. A plain value without
+/// addresses, made by `decide`.
 struct Decision {
+  Steps steps;
+  std::int64_t loop = 0;  ///< groups of a loop, of which this is the decision for the first; or 0
   Family family = Family::none;
   DType input = DType::bf16;
   sm90::Form form = sm90::Form::plain;  ///< SM90: what surrounds the chains
+  sm90::Join join = sm90::Join::add;    ///< e4m3: how its leaves join
   int kernel = 0;                       ///< index into the family's geometries or tiles
   bool swapped = false;             ///< SM90: N takes the x side of the tensor core, M the y side
   bool x_mn = false, y_mn = false;  ///< majors: memory does not run along k (SIMT: x is A)
@@ -86,51 +153,51 @@ struct Decision {
   bool folds = false;               ///< SM90: one CTA per tile adds up a fold from +0
   int cluster = 1;                  ///< CTAs per cluster
   int grid = 0;                     ///< CTAs
+  int across = 0;                   ///< elements over groups: of these, CTAs per group
+  int levels = 0;                   ///< gather and SIMT over groups: sums that may wait
   int shared_bytes = 0;             ///< SIMT: per CTA
   sm90::Raster raster;              ///< SM90: the order of the tiles
-  bool packs_a = false, packs_b = false;  ///< SM90: it multiplies a copy of the operand ...
-  std::size_t packed_bytes = 0;           ///< ... in workspace behind what every call may use
-  bool snap = false;                      ///< under the arithmetic snap, and then whether ...
-  bool snaps_a = false, snaps_b = false;  ///< ... the operand is snapped first, into workspace
-  bool splits = false;                    ///< under snap3 ...
-  DType operands = DType::bf16;           ///< ... whose operands have this type
   double us = 0;  ///< what the model of time expects of the multiplication, where it compares
 };
 
-/// The cheapest kernel that takes these arguments, or the forced one. `unsupported`, with a
+/// The cheapest launches that compute the problem, or the forced kernel. `unsupported`, with a
 /// sentence that names the variant and the rule, if and only if the forced kernel does not take
-/// them. A pure function of shapes, strides, alignment, types and options: arrays are not read, and
-/// a null pointer stands for an aligned address. Recent answers are remembered per thread, so that
-/// repeated calls cost less than a launch and allocate nothing.
+/// the arrays. A pure function of shapes, strides, alignment, types and options: arrays and offsets
+/// are not read, and a null pointer stands for an aligned address. Recent answers are remembered
+/// per thread, so that repeated calls cost less than a launch and allocate nothing.
 ///
 /// Preconditions: the arithmetic and input are among those above; m, n, k >= 0, any strides.
-Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                        const LaunchOptions& options);
+Result<Decision> decide(const Problem& problem, const LaunchOptions& options);
 
-/// One line that contains the kernel's name, for example "sm90/128x192/swapped". Allocates.
+/// One line that contains the kernel's name, for example "sm90/128x192/swapped" or "loop of 8:
+/// sm90/fp8/128x128". Allocates.
 std::string name(const Decision& decision);
 
 /// Bytes of workspace that `enqueue` may use for at most max_m rows, whatever is decided. It grows
 /// with max_m.
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, const LaunchOptions& options);
+/// The same over groups, with up to max_k products of k_grouped. It grows with both.
+std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::int64_t max_k,
+                            const LaunchOptions& options);
 
-/// Bytes of workspace from which on `decide` answers as if there were any number of them.
-std::size_t fast_workspace_bytes(const GemmArguments& g, Arithmetic arithmetic, DType input,
-                                 const LaunchOptions& options);
+/// Bytes of workspace from which on `decide` answers as if there were any number of them. Of a
+/// single product.
+std::size_t fast_workspace_bytes(const Problem& problem, const LaunchOptions& options);
 
 /// The same or more for all arrays of at most max_m rows, however they lie. It grows with max_m.
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, const LaunchOptions& options);
 
-/// Loads the kernels of an arithmetic in the current context and raises their shared-memory limits,
-/// unless that has been done. `enqueue` does so itself; calling this first keeps the work, some
-/// milliseconds per context, out of the first launch and out of captures of graphs. `wgmma`: see
-/// LaunchOptions.
-cudaError_t prepare_kernels(Arithmetic arithmetic, bool wgmma = true);
+/// Loads the kernels of a contract in the current context, for single products or for groups of a
+/// kind, and raises their shared-memory limits, unless that has been done. `enqueue` does so
+/// itself; calling this first keeps the work, some milliseconds per context, out of the first
+/// launch and out of captures of graphs. `wgmma`: see LaunchOptions.
+cudaError_t prepare_kernels(const Contract& contract, bool wgmma = true);
+cudaError_t prepare_kernels(const GroupedSpec& spec, bool wgmma = true);
 
-/// Enqueues D = epilogue(A*B) on the current device as `decide` decided for the same arguments and
-/// options. No allocation of device memory, no synchronisation; capturable.
+/// Enqueues D = epilogue(A*B), of all groups, on the current device as `decide` decided for the
+/// same problem and options. No allocation of device memory, no synchronisation; capturable.
 ///
 /// Where the context cannot hold the decision's cluster, this decides again without clusters, which
 /// gives the same bits; `decision` is then what was enqueued instead. A forced kernel is never
@@ -140,7 +207,7 @@ cudaError_t prepare_kernels(Arithmetic arithmetic, bool wgmma = true);
 /// `workspace` holds workspace_bytes or, where that is more, the number in the options, aligned to
 /// 16 bytes, and no two calls that may run at the same time share it. Its contents mean nothing
 /// before and after.
-cudaError_t enqueue(Decision& decision, const GemmArguments& g, const LaunchOptions& options,
+cudaError_t enqueue(Decision& decision, const Problem& problem, const LaunchOptions& options,
                     void* workspace);
 
 /// The fp32 root of a node, and how many nodes of the tree end with it (core/contract/cover.hpp).

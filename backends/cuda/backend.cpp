@@ -4,16 +4,10 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
-#include "backends/cuda/fp8_grouped_plan.hpp"
-#include "backends/cuda/fp8_plan.hpp"
-#include "backends/cuda/grouped_plan.hpp"
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/gpu/address_rules.hpp"
 #include "core/contract/in_words.hpp"
-#include "cuda/fp8/grouped.hpp"
-#include "cuda/fp8/launch.hpp"
-#include "cuda/grouped/launch.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/quantize/launch.hpp"
 #include "detgemm/cuda.hpp"
@@ -21,23 +15,15 @@
 namespace detgemm {
 namespace {
 
-/// Whether this build has the kernels of e4m3.
-#ifdef DETGEMM_CUDA_FP8
-constexpr bool kHasFp8 = true;
-#else
-constexpr bool kHasFp8 = false;
-#endif
-
-bool by_fp8(const Contract& contract) {
-  if constexpr (kHasFp8) return cuda::computes_fp8(contract);
-  return false;
+bool is_e4m3(const Contract& contract) {
+  return contract.arithmetic == Arithmetic::hopper && contract.input == DType::e4m3;
 }
 
 /// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are separate ones: it was not
 /// measured.
 bool computes(const Contract& contract) {
-  if (by_fp8(contract)) return true;
-  return contract.reduction.kind != ReductionKind::scaled && !cuda::kernels(contract).empty();
+  const bool scaled = contract.reduction.kind == ReductionKind::scaled;
+  return (is_e4m3(contract) || !scaled) && !cuda::kernels(contract).empty();
 }
 
 bool snaps(const Contract& contract) {
@@ -61,8 +47,7 @@ bool has_wgmma(const Contract& contract) {
 /// ok if there are kernels for it, on some device; otherwise why there are none.
 Status has_kernels(const GemmSpec& spec) {
   const std::string text = spec.contract.text();
-  if (!kHasFp8 && spec.contract.arithmetic == Arithmetic::hopper &&
-      spec.contract.input == DType::e4m3) {
+  if (is_e4m3(spec.contract) && !cuda::has_e4m3()) {
     return unsupported("cuda: contract is " + text +
                        ": only builds with DETGEMM_CUDA_FP8=ON have the kernels of hopper/e4m3");
   }
@@ -70,7 +55,7 @@ Status has_kernels(const GemmSpec& spec) {
     return unsupported("cuda: contract is " + text +
                        ": this backend has no kernels for scaled yet");
   }
-  if (spec.line_scales && !by_fp8(spec.contract)) {
+  if (spec.line_scales && !(is_e4m3(spec.contract) && computes(spec.contract))) {
     return unsupported("cuda: line_scales is set and the contract is " + text +
                        ": the kernels of hopper/e4m3 alone take scales of rows and columns");
   }
@@ -118,41 +103,18 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
-    std::vector<std::string> list;
-    if constexpr (kHasFp8) {
-      if (by_fp8(spec.contract)) {
-        for (const cuda::Fp8Kernel& kernel : cuda::fp8_kernels()) list.push_back(kernel.name);
-        return list;
-      }
-    }
-    if (!computes(spec.contract)) return list;
-    const bool wgmma = has_wgmma(spec.contract);
-    for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
-      if (!wgmma && kernel.family != cuda::Family::simt) continue;
-      if (cuda::takes(kernel, spec)) list.push_back(kernel.name);
-    }
-    return list;
+    if (!computes(spec.contract)) return {};
+    return names_of(cuda::kernels(spec.contract), spec, has_wgmma(spec.contract));
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    cudaError_t error = cudaSuccess;
-    if constexpr (kHasFp8) {
-      if (by_fp8(spec.contract)) error = cuda::prepare_fp8_kernels();
-    }
-    if (!by_fp8(spec.contract)) {
-      error = cuda::prepare_kernels(spec.contract.arithmetic, device->has_wgmma());
-    }
-    if (error != cudaSuccess) {
-      return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
-                          error);
-    }
-    if constexpr (kHasFp8) {
-      if (by_fp8(spec.contract)) return cuda::make_fp8_plan(spec, options, *device);
-    }
-    return cuda::make_plan(spec, options, *device);
+    const auto error = cuda::prepare_kernels(spec.contract, device->has_wgmma());
+    if (error == cudaSuccess) return cuda::make_plan(spec, options, *device);
+    return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
+                        error);
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }
@@ -225,32 +187,29 @@ class CudaBackend final : public Backend {
         "b_snapped, or run a Plan for each group");
   }
   std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
-    if constexpr (kHasFp8) {
-      if (by_fp8(spec.gemm.contract)) return cuda::fp8_group_kernels(spec);
-    }
-    const auto device = cuda::current_device();
-    return cuda::grouped_variant_names(spec, !device || device->has_wgmma());
+    const Contract& contract = spec.gemm.contract;
+    return names_of(cuda::kernels(contract, true), spec, has_wgmma(contract));
   }
   Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
       const GroupedSpec& spec, const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    if constexpr (kHasFp8) {
-      if (by_fp8(spec.gemm.contract)) {
-        const cudaError_t e = cuda::prepare_fp8_kernels();
-        if (e == cudaSuccess) return cuda::make_fp8_grouped_plan(spec, options, *device);
-        return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
-                            e);
-      }
-    }
-    const Arithmetic arithmetic = spec.gemm.contract.arithmetic;
-    cudaError_t error = cuda::prepare_group_kernels(arithmetic, device->has_wgmma());
-    if (error == cudaSuccess && spec.kind == GroupKind::batched) {
-      error = cuda::prepare_kernels(arithmetic, device->has_wgmma());
-    }
+    const auto error = cuda::prepare_kernels(spec, device->has_wgmma());
     if (error == cudaSuccess) return cuda::make_grouped_plan(spec, options, *device);
     return cuda::failed(
         "preparing the kernels over groups on device " + std::to_string(device->ordinal), error);
+  }
+
+ private:
+  /// The kernels that take the problem.
+  template <class Spec>
+  static std::vector<std::string> names_of(std::span<const cuda::KernelInfo> kernels,
+                                           const Spec& spec, bool wgmma) {
+    std::vector<std::string> list;
+    for (const cuda::KernelInfo& kernel : kernels) {
+      if (cuda::takes(kernel, spec, wgmma)) list.push_back(kernel.name);
+    }
+    return list;
   }
 };
 

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
+#include "backends/gpu/grouped_plan.hpp"
 #include "backends/gpu/plan.hpp"
 #include "cuda/launch.hpp"
 
 namespace detgemm::cuda {
 namespace {
 
-/// The kernels of cuda/launch.hpp as the shared plan uses them: one spec, one device.
+/// The kernels of cuda/launch.hpp as the shared plans use them: one spec, one device.
 struct CudaKernels {
   using Runtime = Cuda;
   using Decision = cuda::Decision;
@@ -21,20 +22,21 @@ struct CudaKernels {
   GemmSpec spec;
   LaunchOptions options;
 
-  Result<Decision> decide(const GemmArguments& g, std::size_t workspace_bytes) const {
-    return decide(g, with(workspace_bytes));
+  Result<Decision> decide(const Problem& problem, std::size_t workspace_bytes) const {
+    return cuda::decide(problem, with(workspace_bytes));
   }
 
-  Status enqueue(Decision& decision, const GemmArguments& g, Workspace workspace,
+  Status enqueue(Decision& decision, const Problem& problem, Workspace workspace,
                  cudaStream_t stream) const {
     LaunchOptions all = with(workspace.bytes);
     all.stream = stream;
-    const cudaError_t error = cuda::enqueue(decision, g, all, workspace.data);
+    const cudaError_t error = cuda::enqueue(decision, problem, all, workspace.data);
     if (error == cudaSuccess) return {};
     if (error == cudaErrorInvalidClusterSize && options.forced >= 0) {
       all.clusters = false;
-      const Status why = decide(g, all).status();
-      return {why.code(), "cuda: " + why.message()};
+      if (const Status why = cuda::decide(problem, all).status(); !why) {
+        return {why.code(), "cuda: " + why.message()};
+      }
     }
     return failed("launching " + name(decision), error);
   }
@@ -44,8 +46,12 @@ struct CudaKernels {
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options);
   }
-  std::size_t fast_workspace_bytes(const GemmArguments& g) const {
-    return cuda::fast_workspace_bytes(g, spec.contract.arithmetic, spec.contract.input, options);
+  std::size_t workspace_bytes(const GroupedSpec& groups, std::int64_t max_m,
+                              std::int64_t max_k) const {
+    return cuda::workspace_bytes(groups, max_m, max_k, options);
+  }
+  std::size_t fast_workspace_bytes(const Problem& problem) const {
+    return cuda::fast_workspace_bytes(problem, options);
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const {
     return cuda::fast_workspace_bound(spec.contract, max_m, spec.n, spec.k, options);
@@ -62,9 +68,6 @@ struct CudaKernels {
   std::string combine_name() const { return "combine"; }
 
  private:
-  Result<Decision> decide(const GemmArguments& g, const LaunchOptions& all) const {
-    return cuda::decide(g, spec.contract.arithmetic, spec.contract.input, all);
-  }
   LaunchOptions with(std::size_t workspace_bytes) const {
     LaunchOptions all = options;
     all.workspace_bytes = workspace_bytes;
@@ -72,21 +75,34 @@ struct CudaKernels {
   }
 };
 
-}  // namespace
-
-std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOptions& options,
-                                          const DeviceFacts& device) {
+/// Everything that a plan promises and asks for, whatever it computes.
+CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const DeviceFacts& device,
+                        bool grouped) {
   LaunchOptions launch;
   launch.sms = options.max_workers > 0 ? std::min(options.max_workers, device.sms) : device.sms;
-  launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
+  launch.forced = gpu::index_of(kernels(spec.contract, grouped), options.variant);
   launch.a_is_stable = options.stable == Stable::a;
   launch.b_is_stable = options.stable == Stable::b;
   launch.overlap = !options.serial_launch;
   launch.wgmma = device.has_wgmma();
   launch.a_is_snapped = spec.a_snapped;
   launch.b_is_snapped = spec.b_snapped;
+  return {spec, launch};
+}
+
+}  // namespace
+
+std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOptions& options,
+                                          const DeviceFacts& device) {
   return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
-                                                     CudaKernels{spec, launch});
+                                                     kernels_for(spec, options, device, false));
+}
+
+std::shared_ptr<const GroupedPlanImpl> make_grouped_plan(const GroupedSpec& spec,
+                                                         const PlanOptions& options,
+                                                         const DeviceFacts& device) {
+  return std::make_shared<gpu::GroupedGpuPlan<CudaKernels>>(
+      spec, device.ordinal, kernels_for(spec.gemm, options, device, true));
 }
 
 }  // namespace detgemm::cuda

@@ -76,6 +76,14 @@ Status check_factors(const GemmSpec& spec, const Operands& operands, int device)
   return check_array<R>("b", operands.b.data, device);
 }
 
+/// The same for scales.
+template <Runtime R>
+Status check_scales(const GemmSpec& spec, const Operands& operands, int device) {
+  if (!spec.reads_scales() || spec.scale_leaves() == 0) return {};
+  if (Status s = check_array<R>("scale_a", operands.scale_a.data, device); !s) return s;
+  return check_array<R>("scale_b", operands.scale_b.data, device);
+}
+
 /// The same for C and the bias, where the spec reads them, and for D.
 template <Runtime R>
 Status check_outputs(const GemmSpec& spec, const Operands& operands, int device) {

@@ -24,22 +24,67 @@ namespace detgemm::gpu {
 /// enqueue          launches the Decision. It may replace the Decision by another one with the same
 ///                  bits, where the device cannot hold the first; what it leaves is what runs.
 /// name             one line for RunInfo::kernel; only computed where somebody asks.
+template <class K>
+concept Multiplies = Runtime<typename K::Runtime> && std::copyable<typename K::Decision> &&
+    requires(const K& kernels, const Problem& problem, typename K::Decision& decision,
+             Workspace workspace, typename K::Runtime::Stream stream) {
+  { kernels.decide(problem, workspace.bytes) } -> std::same_as<Result<typename K::Decision>>;
+  { kernels.enqueue(decision, problem, workspace, stream) } -> std::same_as<Status>;
+  { kernels.name(decision) } -> std::same_as<std::string>;
+};
+
+/// The same for single products, which have roots too.
+///
 /// enqueue_combine  joins roots, at most kMaxRoots of them, and applies the epilogue.
 template <class K>
-concept Kernels = Runtime<typename K::Runtime> && std::copyable<typename K::Decision> &&
-    requires(const K& kernels, const GemmArguments& g, typename K::Decision& decision,
-             std::int64_t max_m, Workspace workspace, typename K::Runtime::Stream stream,
+concept Kernels = Multiplies<K> &&
+    requires(const K& kernels, const GemmArguments& g, const Problem& problem, std::int64_t max_m,
+             Workspace workspace, typename K::Runtime::Stream stream,
              std::span<const typename K::Root> roots) {
-  { kernels.decide(g, workspace.bytes) } -> std::same_as<Result<typename K::Decision>>;
-  { kernels.enqueue(decision, g, workspace, stream) } -> std::same_as<Status>;
-  { kernels.name(decision) } -> std::same_as<std::string>;
   { kernels.workspace_bytes(max_m) } -> std::same_as<std::size_t>;
-  { kernels.fast_workspace_bytes(g) } -> std::same_as<std::size_t>;
+  { kernels.fast_workspace_bytes(problem) } -> std::same_as<std::size_t>;
   { kernels.fast_workspace_bound(max_m) } -> std::same_as<std::size_t>;
   { kernels.enqueue_combine(g, roots, workspace.data, stream) } -> std::same_as<Status>;
   { kernels.combine_name() } -> std::same_as<std::string>;
   { K::kMaxRoots } -> std::convertible_to<std::size_t>;
 };
+
+/// What K::decide refuses, with the backend's name in front.
+template <Multiplies K>
+Status refusal(const Status& why) {
+  return {why.code(), std::string(K::Runtime::kName) + ": " + why.message()};
+}
+
+/// Decides once, enqueues the Decision and reports it. Where the arrays are has been checked.
+template <Multiplies K>
+Status launch(const K& kernels, const Problem& problem, Workspace workspace, Stream stream,
+              RunInfo* info) {
+  auto decision = kernels.decide(problem, workspace.bytes);
+  if (!decision) return refusal<K>(decision.status());
+  const auto on = handle<typename K::Runtime>(stream);
+  if (Status s = kernels.enqueue(*decision, problem, workspace, on); !s) return s;
+  if (info != nullptr) info->kernel = kernels.name(*decision);
+  return {};
+}
+
+/// The kernel for usual arrays with the workspace that they need.
+template <Multiplies K>
+std::string usual_kernel(const K& kernels, const Problem& usual, std::size_t workspace_bytes) {
+  const auto decision = kernels.decide(usual, workspace_bytes);
+  if (!decision) return "none (" + refusal<K>(decision.status()).message() + ")";
+  return kernels.name(*decision);
+}
+
+/// Where the arrays of a call are: refused unless the plan's device can use them.
+template <Runtime R>
+Status check_call(const GemmSpec& spec, Stream stream, const Operands& operands,
+                  Workspace workspace, int device) {
+  if (Status s = check_stream<R>(handle<R>(stream), device); !s) return s;
+  if (Status s = check_factors<R>(spec, operands, device); !s) return s;
+  if (Status s = check_scales<R>(spec, operands, device); !s) return s;
+  if (Status s = check_outputs<R>(spec, operands, device); !s) return s;
+  return check_workspace<R>(workspace, device);
+}
 
 /// A plan: checks where the arrays are, decides once, enqueues the Decision and reports it.
 template <Kernels K>
@@ -55,7 +100,7 @@ class GpuPlan final : public PlanImpl {
   }
   std::size_t fast_workspace_bytes(const Operands& operands) const override {
     if (operands.d.rows == 0 || spec_.n == 0) return workspace_bytes(operands.d.rows);
-    return kernels_.fast_workspace_bytes(arguments_of(spec_, operands));
+    return kernels_.fast_workspace_bytes(problem_of(spec_, operands));
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const override {
     return kernels_.fast_workspace_bound(max_m);
@@ -63,16 +108,13 @@ class GpuPlan final : public PlanImpl {
 
   Status run(Stream stream, const Operands& operands, Workspace workspace,
              RunInfo* info) const override {
-    const GemmArguments g = arguments_of(spec_, operands);
-    auto decision = decide(stream, operands, g, workspace);
-    if (!decision) return decision.status();
-    const auto on = handle<R>(stream);
-    if (Status s = kernels_.enqueue(*decision, g, workspace, on); !s) return s;
-    if (info != nullptr) info->kernel = kernels_.name(*decision);
-    return {};
+    if (Status s = check_call<R>(spec_, stream, operands, workspace, device_); !s) return s;
+    return launch(kernels_, problem_of(spec_, operands), workspace, stream, info);
   }
   Status check(Stream stream, const Operands& operands, Workspace workspace) const override {
-    return decide(stream, operands, arguments_of(spec_, operands), workspace).status();
+    if (Status s = check_call<R>(spec_, stream, operands, workspace, device_); !s) return s;
+    const auto decision = kernels_.decide(problem_of(spec_, operands), workspace.bytes);
+    return decision ? Status{} : refusal<K>(decision.status());
   }
 
   Status combine(Stream stream, std::span<const TreeRoot> roots, const Operands& operands,
@@ -100,28 +142,10 @@ class GpuPlan final : public PlanImpl {
 
   std::string kernel(std::int64_t m) const override {
     if (m <= 0 || spec_.n == 0) return "none (no outputs)";
-    const auto decision = kernels_.decide(usual_arguments(spec_, m), workspace_bytes(m));
-    if (!decision) return "none (" + refusal(decision.status()).message() + ")";
-    return kernels_.name(*decision);
+    return usual_kernel(kernels_, usual_problem(spec_, m), workspace_bytes(m));
   }
 
  private:
-  /// What will run, once everything that can be refused has been looked at.
-  Result<typename K::Decision> decide(Stream stream, const Operands& operands,
-                                      const GemmArguments& g, Workspace workspace) const {
-    if (Status s = check_stream<R>(handle<R>(stream), device_); !s) return s;
-    if (Status s = check_factors<R>(spec_, operands, device_); !s) return s;
-    if (Status s = check_outputs<R>(spec_, operands, device_); !s) return s;
-    if (Status s = check_workspace<R>(workspace, device_); !s) return s;
-    auto decision = kernels_.decide(g, workspace.bytes);
-    if (!decision) return refusal(decision.status());
-    return decision;
-  }
-  /// What decide() refuses, with the backend's name in front.
-  static Status refusal(const Status& why) {
-    return {why.code(), std::string(R::kName) + ": " + why.message()};
-  }
-
   GemmSpec spec_;
   int device_;
   K kernels_;

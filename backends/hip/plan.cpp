@@ -32,7 +32,8 @@ class HipKernels {
         device_(device) {}
 
   /// Decides for the copies where operands are snapped first: they lie as this backend lays them.
-  Result<Decision> decide(const GemmArguments& g, std::size_t workspace) const {
+  Result<Decision> decide(const Problem& problem, std::size_t workspace) const {
+    const GemmArguments& g = problem.g();
     const std::size_t copies = std::min(workspace, copies_of(g.m));
     return hip::decide(over_copies(g, nullptr), contract_.arithmetic, contract_.input, options_,
                        workspace - copies);
@@ -46,17 +47,19 @@ class HipKernels {
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return sum(copies_of(max_m), hip::workspace_bytes(contract_, max_m, n_, k_, options_));
   }
-  std::size_t fast_workspace_bytes(const GemmArguments& g) const {
-    const auto fastest = decide(g, fast_workspace_bound(g.m));
-    const std::size_t least = workspace_bytes(g.m);
+  std::size_t fast_workspace_bytes(const Problem& problem) const {
+    const std::int64_t m = problem.g().m;
+    const auto fastest = decide(problem, fast_workspace_bound(m));
+    const std::size_t least = workspace_bytes(m);
     if (!fastest) return least;
-    return std::max(least, sum(copies_of(g.m), static_cast<std::size_t>(fastest->workspace)));
+    return std::max(least, sum(copies_of(m), static_cast<std::size_t>(fastest->workspace)));
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const {
     return sum(copies_of(max_m), hip::fast_workspace_bytes(contract_, max_m, n_, k_, options_));
   }
-  Status enqueue(const Decision& decision, const GemmArguments& g, Workspace workspace,
+  Status enqueue(const Decision& decision, const Problem& problem, Workspace workspace,
                  StreamHandle stream) const {
+    const GemmArguments& g = problem.g();
     const auto copying = splits_ ? split_launches(g, input_, workspace.data, options_)
                                  : copy_launches(g, snapping_, workspace.data, options_);
     if (Status s = launch_all(copying, stream); !s) return s;

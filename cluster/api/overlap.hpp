@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 
 namespace detgemm::cluster {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cluster/api/gather.hpp"
 #include "cluster/api/join.hpp"
 #include "cluster/api/overlap.hpp"
+#include "cluster/common/gather.hpp"
 
 namespace detgemm::cluster {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "backends/skeleton/skeleton.hpp"
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "cluster/conformance/job_backend.hpp"
 
 namespace detgemm::cluster {

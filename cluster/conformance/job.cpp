@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "cluster/conformance/faults.hpp"
 #include "cluster/conformance/refusals.hpp"
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "cluster/conformance/job_backend.hpp"
 #include "cluster/conformance/lines.hpp"
 

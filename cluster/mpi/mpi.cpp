@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cluster/api/host_copies.hpp"
+#include "cluster/common/host_copies.hpp"
 
 // Every wait is a poll with a deadline, since MPI itself would wait for ever for a rank that is
 // gone. After a wait that ran out the communicator is broken: its requests are abandoned, so the

@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-#include "cluster/api/host_copies.hpp"
+#include "cluster/common/host_copies.hpp"
 
 namespace detgemm::cluster {
 namespace {

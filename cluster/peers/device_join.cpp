@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cluster/api/gather.hpp"
+#include "cluster/common/gather.hpp"
 #include "detgemm/digest.hpp"
 
 namespace detgemm::cluster {

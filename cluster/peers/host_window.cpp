@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "cluster/api/join.hpp"
+#include "cluster/common/workspace.hpp"
 #include "cluster/peers/shared_memory.hpp"
 
 // Each rank's memory, the header first:

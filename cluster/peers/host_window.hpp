@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "cluster/peers/window.hpp"
 
 namespace detgemm::cluster {

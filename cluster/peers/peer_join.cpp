@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cluster/api/gather.hpp"
-#include "cluster/api/join.hpp"
+#include "cluster/common/gather.hpp"
+#include "cluster/common/workspace.hpp"
 
 namespace detgemm::cluster {
 namespace {

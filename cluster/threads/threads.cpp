@@ -7,7 +7,7 @@
 #include <deque>
 #include <mutex>
 
-#include "cluster/api/host_copies.hpp"
+#include "cluster/common/host_copies.hpp"
 
 // Ranks that are threads of one process. A sender lists where its bytes are and waits until each
 // receiver has copied them, so that on the host nothing is copied twice. Device memory goes through

@@ -18,7 +18,7 @@ void ask(const GemmArguments& g, Question& q);
 
 /// The columns of FamilyRow. Some tile takes every problem whose leaves fit an address space; none
 /// looks at the arrays or at M, so the usual Question leaves them out.
-std::span<const KernelInfo> kernels(const Contract& contract);
+std::span<const KernelInfo> kernels();
 Question usual_question(const GemmSpec& spec, std::int64_t m);
 const char* why_not(const Question& q);
 Choice choose(const Question& q);
@@ -26,6 +26,13 @@ std::string name(const Decision& d);
 std::vector<Decision> compiled(Family family);
 Kernel kernel_of(const Decision& d);
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call);
+
+/// The same over groups: one tile, which takes every problem whose sums shared memory holds.
+std::span<const KernelInfo> group_kernels();
+Choice choose_groups(const Question& q);
+std::vector<Decision> compiled_groups(Family family);
+Kernel group_kernel_of(const Decision& d);
+cudaError_t launch_groups(const Kernel& kernel, const Decision& d, const Call& call);
 
 /// What `choose` minimises: the clocks that a problem is expected to take on an H200. It never
 /// falls when a dimension grows.

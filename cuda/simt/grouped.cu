@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/grouped/walk.cuh"
 #include "cuda/simt/grouped.hpp"
 #include "cuda/simt/kernel.cuh"
+#include "cuda/walk.cuh"
 
 // The kernel of ieee_fma over many groups: any strides and offsets, chain, fold and tree. It is
 // simt_kernel with another walk over tiles:

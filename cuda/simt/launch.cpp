@@ -24,7 +24,7 @@ const void* find(DType input, int tile, bool a_along, bool b_along) {
 
 }  // namespace
 
-std::span<const KernelInfo> kernels(const Contract& contract) {
+std::span<const KernelInfo> kernels() {
   static const auto all = [] {
     std::vector<KernelInfo> list;
     for (const Tile& t : kTiles) {
@@ -32,8 +32,6 @@ std::span<const KernelInfo> kernels(const Contract& contract) {
     }
     return list;
   }();
-  const DType t = contract.input;
-  if (t != DType::bf16 && t != DType::fp16 && t != DType::fp32) return {};
   return all;
 }
 
@@ -65,7 +63,7 @@ Kernel kernel_of(const Decision& d) {
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {
   Kernel with = kernel;  // as much shared memory as this problem needs
   with.shared_bytes = d.shared_bytes;
-  Params params = make_params(call.g, d);
+  Params params = make_params(call.g(), d);
   void* arguments[] = {&params};
   return cuda::launch(with, d.grid, {call.options.stream, false}, arguments);
 }

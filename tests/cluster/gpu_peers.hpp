@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "bench/cluster/ranks.hpp"
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "detgemm/peers.hpp"
 #include "tests/cluster/on_device.hpp"
 #include "tests/cluster/shares.hpp"

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "cluster/peers/window.hpp"
 #include "tests/cluster/ranks.hpp"
 

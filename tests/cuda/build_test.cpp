@@ -51,10 +51,8 @@ struct Tables {
 
   Tables() {
     for (const FamilyRow& row : families()) {
-      if (row.family == Family::snap || row.family == Family::split ||
-          row.family == Family::gather) {
-        continue;  // always whole
-      }
+      const bool of_products = row.set == KernelSet::hopper || row.set == KernelSet::ieee_fma;
+      if (!of_products || row.family == Family::gather) continue;  // always whole, or not told here
       for (Decision d : row.compiled(row.family)) {
         d.family = row.family;
         if (!exists(d)) continue;

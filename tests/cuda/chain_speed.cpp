@@ -72,9 +72,9 @@ struct Timed {
   }
 };
 
-class Problem {
+class Product {
  public:
-  Problem(const Size& size, int sms)
+  Product(const Size& size, int sms)
       : pool_(static_cast<std::size_t>(
             std::max<std::int64_t>(2, (std::int64_t{140} << 20) / (2 * size.n * size.k) + 1))),
         a_(static_cast<std::size_t>(size.m * size.k)),
@@ -94,11 +94,11 @@ class Problem {
     options_.b_is_stable = true;
     check(cudaStreamCreateWithFlags(&options_.stream, cudaStreamNonBlocking), "stream");
   }
-  Problem(const Problem&) = delete;
-  Problem& operator=(const Problem&) = delete;
-  ~Problem() { cudaStreamDestroy(options_.stream); }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+  ~Product() { cudaStreamDestroy(options_.stream); }
 
-  Question question() const { return question_of(g_, Arithmetic::hopper, DType::bf16, options_); }
+  Question question() const { return question_of({g_, Arithmetic::hopper, DType::bf16}, options_); }
   Decision chosen() const { return choose(question()).decision; }
 
   /// A kernel with the operands on given sides, or family `none` where it does not take them.
@@ -156,7 +156,7 @@ class Problem {
   void enqueue_once(Decision d, std::size_t copy) const {
     GemmArguments g = g_;
     g.b = b_.at(copy * static_cast<std::size_t>(g_.n * g_.k));
-    check(enqueue(d, g, options_, nullptr), "launch");
+    check(enqueue(d, {g, Arithmetic::hopper, DType::bf16}, options_, nullptr), "launch");
   }
 
   std::size_t pool_;
@@ -182,7 +182,7 @@ struct Ratios {
 };
 
 Ratios measure(const Size& size, int sms, double near) {
-  const Problem problem(size, sms);
+  const Product problem(size, sms);
   const Decision chosen = problem.chosen();
   const double least = problem.expected(chosen);
   std::vector<Timed> all;
@@ -234,7 +234,9 @@ int run(const std::vector<Size>& sizes, double near) {
     std::printf("skipped: the device has no compute capability 9.0\n");
     return 77;
   }
-  check(prepare_kernels(Arithmetic::hopper), "kernels");
+  check(prepare_kernels(
+            detgemm::Problem(GemmArguments{}, Arithmetic::hopper, DType::bf16).contract()),
+        "kernels");
   double choice = 0, raster = 0, side = 0;
   for (const Size& size : sizes) {
     const Ratios r = measure(size, sms, near);

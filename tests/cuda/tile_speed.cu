@@ -135,7 +135,7 @@ void time_kernel(Problem16& p, const std::string& contract, const void* function
     };
     operand(p.a[i], p.m, t.x_share(), &maps[i].x);
     operand(p.b[i], p.n, t.y_share(), &maps[i].y);
-    const Problem q{
+    const Sides q{
         {nullptr, p.m, p.k, false}, {nullptr, p.n, p.k, false}, p.k, p.n, 1, false, false, false};
     check(make_output_map(g, q, t, &maps[i].d), "the map of D");
   }

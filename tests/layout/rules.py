@@ -38,8 +38,7 @@ MAY_INCLUDE = {
                      "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
                      "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
-                      "cuda/launch.hpp", "cuda/grouped/launch.hpp", "cuda/fp8/",
-                      "cuda/quantize/"],
+                      "cuda/launch.hpp", "cuda/quantize/"],
     "backends/cuda/peer_memory.hpp": ["backends/", "detgemm/", "cuda/peers/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
@@ -68,6 +67,50 @@ MAY_INCLUDE = {
     # The ceiling of wgmma is a loop of the kernels' own instruction.
     "bench/cuda": ["bench/common/", "bench/cuda/", "bench/suite/", "detgemm/",
                    "cuda/sm90/ptx/wgmma.cuh"],
+}
+
+# The folders of cuda/ from the lowest to the highest, and which files of the others each may include. A row names
+# folders above it in this list alone (the rule one_way), so no two folders include each other.
+KERNEL = "cuda/kernel.hpp"
+FAMILIES = [KERNEL, "cuda/driver.hpp", "cuda/families.hpp", "cuda/launch.hpp"]
+CUDA = {
+    "cuda/simt/ptx": [],
+    "cuda/peers/ptx": [],
+    "cuda/sm90/ptx": [],
+    "cuda/sm90/tile": [],
+    "cuda": ["cuda/sm90/tile/"],
+    "cuda/sm90/pipeline": ["cuda/sm90/ptx/", "cuda/sm90/tile/"],
+    "cuda/sm90/epilogue": ["cuda/sm90/pipeline/", "cuda/sm90/ptx/", "cuda/sm90/tile/"],
+    "cuda/sm90/pack": [KERNEL, "cuda/sm90/ptx/"],
+    "cuda/sm90/chain": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/tile/"],
+    "cuda/sm90/leaves": ["cuda/sample.hpp", "cuda/sm90/chain/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",
+                         "cuda/sm90/ptx/", "cuda/sm90/tile/"],
+    "cuda/sm90/realign": ["cuda/sample.hpp", "cuda/sm90/chain/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",
+                          "cuda/sm90/ptx/", "cuda/sm90/tile/"],
+    "cuda/sm90/gather": ["cuda/walk.cuh", "cuda/sm90/chain/", "cuda/sm90/ptx/"],
+    "cuda/sm90/grouped": [KERNEL, "cuda/sample.hpp", "cuda/walk.cuh", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",
+                          "cuda/sm90/tile/"],
+    "cuda/sm90/fp8": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/leaves/", "cuda/sm90/pipeline/",
+                      "cuda/sm90/ptx/", "cuda/sm90/tile/"],
+    "cuda/simt": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sample.hpp", "cuda/walk.cuh", "cuda/simt/ptx/"],
+    "cuda/snap": [KERNEL, "cuda/sm90/ptx/"],
+    "cuda/quantize": [KERNEL, "cuda/snap/"],
+    "cuda/peers": [KERNEL, "cuda/peers/ptx/", "cuda/sm90/ptx/"],
+    "cuda/sm90/host": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sm90/chain/", "cuda/sm90/fp8/", "cuda/sm90/gather/",
+                       "cuda/sm90/grouped/", "cuda/sm90/leaves/", "cuda/sm90/pack/", "cuda/sm90/realign/",
+                       "cuda/sm90/tile/"],
+    "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/", "cuda/sm90/tile/"],
+}
+# The same for cluster/.
+CLUSTER = {
+    "cluster/common": [],
+    "cluster/peers": ["cluster/common/"],
+    "cluster/api": ["cluster/common/", "cluster/peers/"],
+    "cluster/threads": ["cluster/common/"],
+    "cluster/nccl": ["cluster/common/"],
+    "cluster/capi": [],
+    "cluster/mpi": ["cluster/common/", "cluster/capi/"],
+    "cluster/conformance": ["cluster/common/"],
 }
 
 # Folder: headers in angle brackets besides the standard ones; [] is the standard library alone.
@@ -148,13 +191,27 @@ def folders(path, text):
     if not tree.is_code(path):
         return
     allowed = lookup(MAY_INCLUDE, path)
+    inside = lookup({**CUDA, **CLUSTER}, path)
     system = lookup(SYSTEM, path)
     for number, kind, name in includes(text):
         if kind == '"' and allowed is not None and not any(name.startswith(a) for a in allowed):
             yield number, f'"{name}" is not for {path.parent}, which may include {allowed}'
+        if kind == '"' and inside is not None and name.startswith(path.parts[0] + "/") and str(path.parent) != str(
+                pathlib.PurePosixPath(name).parent) and not any(name.startswith(a) for a in inside):
+            yield number, f'"{name}" is not for {path.parent}, which may include {inside} of {path.parts[0]}/'
         if kind == "<" and system is not None and not STANDARD.match(name):
             if name.startswith("detgemm/") or not any(re.fullmatch(s, name) for s in system):
                 yield number, f"<{name}> is not for {path.parent}"
+
+
+def one_way(table):
+    """Names in a table of folders, lowest first, that are of no folder above their row."""
+    above = set()
+    for folder, names in table.items():
+        above.add(folder)
+        for name in names:
+            if str(pathlib.PurePosixPath(name).parent if "." in name else pathlib.PurePosixPath(name)) not in above:
+                yield f'{folder} may include "{name}", which is of no folder above it in the table'
 
 
 def licences(path, text):
@@ -271,6 +328,8 @@ def check(root):
                 sums[folder] += text.count("\n") if within([folder], path) else 0
         for rule in RULES:
             breaches += [(rule.__name__, path, line, said) for line, said in rule(path, text)]
+    for said in [*one_way(CUDA), *one_way(CLUSTER)]:
+        breaches.append(("one_way", pathlib.PurePosixPath("tests/layout/rules.py"), 0, said))
     if sizes and statistics.median(sizes) > MEDIAN:
         said = f"the median file has {statistics.median(sizes)} lines; at most {MEDIAN}"
         breaches.append(("median", pathlib.PurePosixPath("."), 0, said))

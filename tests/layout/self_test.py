@@ -54,6 +54,10 @@ FAULTS = [
     ("folders", "cuda/sm90/a.cu", SPDX + '#include "hip/launch.hpp"\n'),
     ("folders", "hip/gfx942/a.hip", SPDX + '#include "backends/hip/plan.hpp"\n'),
     ("folders", "backends/cuda/a.cpp", SPDX + '#include "cuda/sm90/kernel.cuh"\n'),
+    ("folders", "cuda/snap/a.cpp", SPDX + '#include "cuda/sm90/host/launch.hpp"\n'),
+    ("folders", "cuda/simt/a.cpp", SPDX + '#include "cuda/host/context.hpp"\n'),
+    ("folders", "cluster/peers/a.cpp", SPDX + '#include "cluster/api/join.hpp"\n'),
+    ("folders", "cuda/a.hpp", SPDX + '#include "cuda/simt/tile.hpp"\n'),
     ("folders", "backends/gpu/a.hpp", SPDX + "#include <cuda_runtime_api.h>\n"),
     ("folders", "backends/gpu/a.hpp", SPDX + '#include "detgemm/cuda.hpp"\n'),
     ("folders", "backends/gpu/a.hpp", SPDX + '#include "backends/hip/runtime.hpp"\n'),
@@ -119,6 +123,8 @@ def main():
         heard = spoken(fault)
         if heard != {fault[0]}:
             wrong.append(f"{fault[1]}: expected {fault[0]}, heard {heard or 'nothing'}: {fault[2]!r}")
+    if not list(rules.one_way({"a": ["b/"], "b": ["a/"]})) or list(rules.one_way({"a": [], "b": ["a/x.hpp"]})):
+        wrong.append("one_way does not tell two folders that include each other from one above another")
     print("\n".join(wrong + [f"{len(FAULTS)} faults planted, {len(wrong)} not found as meant"]))
     sys.exit(1 if wrong else 0)
 

@@ -9,7 +9,10 @@
 
 using namespace detgemm;
 
-extern "C" int detgemm_door_prepare() { return cuda::prepare_kernels(Arithmetic::hopper); }
+extern "C" int detgemm_door_prepare() {
+  return cuda::prepare_kernels(
+      Problem(GemmArguments{}, Arithmetic::hopper, DType::bf16).contract());
+}
 
 /// numbers: m, n, k, strides of A along m and k, of B along k and n. D is packed, row-major.
 extern "C" int detgemm_door_gemm(const void* a, const void* b, void* d, const std::int64_t* numbers,
@@ -43,7 +46,7 @@ extern "C" int detgemm_door_gemm(const void* a, const void* b, void* d, const st
     if (at == all.end()) return cudaErrorInvalidValue;
     options.forced = static_cast<int>(at - all.begin());
   }
-  auto decision = cuda::decide(g, Arithmetic::hopper, g.output, options);
+  auto decision = cuda::decide({g, Arithmetic::hopper, g.output}, options);
   if (!decision) return cudaErrorNotSupported;
-  return cuda::enqueue(*decision, g, options, nullptr);
+  return cuda::enqueue(*decision, {g, Arithmetic::hopper, g.output}, options, nullptr);
 }

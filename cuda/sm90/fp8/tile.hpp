@@ -11,14 +11,6 @@ namespace detgemm::cuda::sm90 {
 inline constexpr int kFp8BlockK =
     128;  ///< k of a K-major row in shared memory: one span, 128 bytes
 
-/// How a leaf joins the sum.
-enum class Join {
-  add,      ///< fold: sum + leaf. A chain is the fold of its only leaf.
-  one,      ///< scaled, where 128 columns of a tile share their scale: fma(s[row], leaf, sum)
-  columns,  ///< scaled, where each column has its own: fma(s[row] * s[column], leaf, sum)
-};
-inline constexpr int kJoins = 3;
-
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;

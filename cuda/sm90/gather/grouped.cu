@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/grouped/walk.cuh"
 #include "cuda/sm90/gather/tile.cuh"
 #include "cuda/sm90/ptx/control.cuh"
+#include "cuda/walk.cuh"
 
 // The kernel of gather over many groups, for all that no faster kernel takes: any strides, any
 // offsets, chain, fold and tree. It multiplies as gather does, a group being a GEMM of its own:

@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "cuda/grouped/walk.cuh"
 #include "cuda/sm90/grouped/tile.hpp"
+#include "cuda/walk.cuh"
 
 namespace detgemm::cuda::sm90 {
 

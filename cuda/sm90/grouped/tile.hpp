@@ -18,20 +18,18 @@ inline constexpr auto kGroupedGeometries = [] {
       tile(2, 1, 64),  tile(2, 1, 128),  tile(2, 1, 192),  tile(2, 1, 256), tile(2, 2, 128)};
 }();
 
-/// Where a grouped geometry stands in kPlainGeometries.
-constexpr int plain_index(std::size_t grouped) {
-  const auto same = [](const Geometry& a, const Geometry& b) {
-    return a.groups == b.groups && a.blocks == b.blocks && a.n == b.n && a.depth == b.depth &&
-           a.ctas == b.ctas && a.load == b.load && a.cluster == b.cluster;
-  };
-  for (std::size_t i = 0; i < kPlainGeometries.size(); ++i) {
-    if (same(kPlainGeometries[i], kGroupedGeometries[grouped])) return static_cast<int>(i);
+constexpr bool is_plain(const Geometry& a) {
+  for (const Geometry& b : kPlainGeometries) {
+    if (a.groups == b.groups && a.blocks == b.blocks && a.n == b.n && a.depth == b.depth &&
+        a.ctas == b.ctas && a.load == b.load && a.cluster == b.cluster) {
+      return true;
+    }
   }
-  return -1;
+  return false;
 }
 constexpr bool all_are_plain() {
-  for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
-    if (plain_index(i) < 0) return false;
+  for (const Geometry& t : kGroupedGeometries) {
+    if (!is_plain(t)) return false;
   }
   return true;
 }

@@ -36,11 +36,11 @@ Boxes boxes_of(const Operand& operand, const Geometry& t, std::int64_t k, int sh
 
 }  // namespace
 
-Boxes x_boxes(const Geometry& t, const Problem& p) {
+Boxes x_boxes(const Geometry& t, const Sides& p) {
   return boxes_of(p.x, t, p.k, t.x_share(), t.load);
 }
 
-Boxes y_boxes(const Geometry& t, const Problem& p) {
+Boxes y_boxes(const Geometry& t, const Sides& p) {
   const int room = p.y.mn_major ? static_cast<int>(ceil_div(t.n, 64) * 64) : t.n;
   return boxes_of(p.y, t, p.k, t.y_share(), room);
 }

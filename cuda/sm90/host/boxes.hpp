@@ -5,7 +5,7 @@
 
 #include "core/contract/gemm_arguments.hpp"
 #include "cuda/sm90/tile/geometry.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 
 /// TMA takes longer over a row of a box that does not exist than over one that does: 65 rows of 64
 /// in a tile once took twice as long as 128. So no box reaches beyond the rows of an operand: the
@@ -21,8 +21,8 @@ struct Boxes {
   int depth;        ///< k blocks per box
   int stage_bytes;  ///< of all boxes together
 };
-Boxes x_boxes(const Geometry& t, const Problem& p);
-Boxes y_boxes(const Geometry& t, const Problem& p);
+Boxes x_boxes(const Geometry& t, const Sides& p);
+Boxes y_boxes(const Geometry& t, const Sides& p);
 
 /// The last row of an operand at which a tile of `tile` rows may begin; INT_MAX where it may not
 /// begin earlier than the raster says.

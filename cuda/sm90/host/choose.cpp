@@ -9,11 +9,13 @@
 #include <cmath>
 #include <limits>
 
+#include "cuda/sm90/fp8/tile.hpp"
 #include "cuda/sm90/gather/gather.hpp"
+#include "cuda/sm90/grouped/tile.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
-#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -397,6 +399,8 @@ Choice choose_gather(const Question& q) {
 std::span<const Geometry> geometries_of(Family family) {
   if (family == Family::leaves) return kLeafGeometries;
   if (family == Family::realign) return kRealignGeometries;
+  if (family == Family::groups) return kGroupedGeometries;
+  if (family == Family::fp8 || family == Family::fp8_groups) return kFp8Geometries;
   return kPlainGeometries;
 }
 
@@ -456,9 +460,7 @@ Choice choose(const Question& q) {
   copied.us += predicted_pack_time(q);
   if (copied.why_not != nullptr) return direct;
   if (direct.why_not == nullptr && direct.us <= copied.us) return direct;
-  copied.decision.packs_a = q.packing.a;
-  copied.decision.packs_b = q.packing.b;
-  copied.decision.packed_bytes = packed_bytes(q);
+  copied.decision.steps.add({Step::pack, q.packing.a, q.packing.b, packed_bytes(q)});
   return copied;
 }
 

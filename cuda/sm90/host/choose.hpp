@@ -18,7 +18,7 @@ inline constexpr const char* kNeedsAlignment =
     "and "
     "leaves of whole blocks of 64 k";
 
-/// The geometries that are compiled, and those of a decision of chain, realign or leaves.
+/// The geometries that are compiled, and those of a decision.
 std::span<const Geometry> geometries_of(Family family);
 const Geometry& geometry_of(const Decision& d);
 

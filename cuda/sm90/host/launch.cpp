@@ -4,12 +4,13 @@
 #include "cuda/sm90/host/launch.hpp"
 
 #include "cuda/sm90/chain/kernels.hpp"
+#include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/host/boxes.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/leaves/kernels.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
-#include "cuda/sm90/realign/realign.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -40,33 +41,22 @@ std::vector<KernelInfo> list(Family family, std::size_t count, const Name& name_
   return all;
 }
 
-bool is_computed(const Contract& contract) {
-  return contract.input == DType::bf16 || contract.input == DType::fp16;
-}
-
 }  // namespace
 
-std::span<const KernelInfo> chain_kernels(const Contract& contract) {
+std::span<const KernelInfo> chain_kernels() {
   static const auto all = list(Family::chain, kPlainGeometries.size(),
                                [](std::size_t i) { return name(kPlainGeometries[i]); });
-  if (!is_computed(contract) || contract.reduction.kind != ReductionKind::chain) return {};
   return all;
 }
 
-std::span<const KernelInfo> leaf_kernels(const Contract& contract) {
+std::span<const KernelInfo> leaf_kernels() {
   static const auto all = list(Family::leaves, kLeafKernels, leaf_kernel_name);
-  if (!is_computed(contract) || contract.reduction.kind == ReductionKind::chain) return {};
   return all;
 }
 
 std::string name(const Decision& d) {
-  if (d.packs_a || d.packs_b) {
-    Decision on_copies = d;
-    on_copies.packs_a = on_copies.packs_b = false;
-    const char* which = !d.packs_b ? "/pack-a" : !d.packs_a ? "/pack-b" : "/pack";
-    return sm90::name(on_copies) + which;
-  }
-  if (d.family == Family::gather) return d.leaves ? "sm90/gather-leaves" : "sm90/gather";
+  if (d.family == Family::gather || d.family == Family::gather_groups)
+    return d.leaves ? "sm90/gather-leaves" : "sm90/gather";
   const std::string roles = d.swapped ? "/swapped" : "";
   if (d.family == Family::leaves) {
     const Split split = sharing_of(d).split;
@@ -83,7 +73,8 @@ std::string name(const Decision& d) {
 }
 
 std::vector<Decision> compiled(Family family) {
-  if (family == Family::gather) return {};  // its shared memory needs no raised limit
+  if (family == Family::gather || family == Family::gather_groups)
+    return {};  // its shared memory needs no raised limit
   const bool leaves = family == Family::leaves;
   std::vector<Decision> all;
   Decision d;
@@ -113,11 +104,11 @@ Kernel kernel_of(const Decision& d) {
   return d.input == DType::bf16 ? kernel_for<DType::bf16>(d) : kernel_for<DType::fp16>(d);
 }
 
-Problem problem_of(const Decision& d, const Call& call) {
-  return make_problem(call.g, d.swapped, call.options.a_is_stable, call.options.b_is_stable);
+Sides sides_of(const Decision& d, const Call& call) {
+  return make_sides(call.g(), d.swapped, call.options.a_is_stable, call.options.b_is_stable);
 }
 
-LaunchShape tile_shape(const Geometry& t, const Raster& raster, const Problem& p,
+LaunchShape tile_shape(const Geometry& t, const Raster& raster, const Sides& p,
                        const GemmArguments& g, bool by_class) {
   LaunchShape s;
   s.raster = raster;
@@ -153,74 +144,66 @@ void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& s) 
 
 /// The producer cannot tell which CTA finishes a tile in several parts, so C is not loaded through
 /// the ring there; a fold that starts from C has its own ways.
-LaunchShape shape_of(const Decision& d, const Problem& p, const Call& call) {
+LaunchShape shape_of(const Decision& d, const Sides& p, const Call& call) {
   const Geometry& t = geometry_of(d);
-  LaunchShape s = tile_shape(t, d.raster, p, call.g, d.family == Family::realign);
-  s.k_blocks = static_cast<int>(ceil_div(call.g.k, kBlockK));
+  LaunchShape s = tile_shape(t, d.raster, p, call.g(), d.family == Family::realign);
+  s.k_blocks = static_cast<int>(ceil_div(call.g().k, kBlockK));
   const bool leaves = d.family == Family::leaves;
-  const bool whole = !leaves || (sharing_of(d).parts == 1 && !call.g.continue_from_c);
-  if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(call.g, p, t);
-  set_finish(d.family != Family::realign, call.g, s);
+  const bool whole = !leaves || (sharing_of(d).parts == 1 && !call.g().continue_from_c);
+  if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(call.g(), p, t);
+  set_finish(d.family != Family::realign, call.g(), s);
   return s;
 }
 
-cudaError_t make_maps(const Decision& d, const Problem& p, const Call& call, LaunchShape& shape,
+cudaError_t make_maps(const Decision& d, const Sides& p, const Call& call, LaunchShape& shape,
                       LaunchMaps* maps) {
   const Geometry& t = geometry_of(d);
-  if (call.g.k > 0) {
+  if (call.g().k > 0) {
     const auto make = [&](const Operand& o, const Boxes& boxes, bool& one_box, CUtensorMap* to) {
-      const auto error = make_map(o, d.input, call.g.k, boxes.rows, boxes.depth, to);
+      const auto error = make_map(o, d.input, call.g().k, boxes.rows, boxes.depth, to);
       if (error == cudaSuccess || !one_box) return error;
       one_box = false;
-      return make_map(o, d.input, call.g.k, boxes.rows, 1, to);
+      return make_map(o, d.input, call.g().k, boxes.rows, 1, to);
     };
     auto error = make(p.x, x_boxes(t, p), shape.x_one_box, &maps->x);
     if (error == cudaSuccess) error = make(p.y, y_boxes(t, p), shape.y_one_box, &maps->y);
     if (error != cudaSuccess) return error;
   }
   if (shape.c.stages > 0 && !shape.c.copied) {
-    const auto e = make_ring_map(call.g, p, t, shape.c, &maps->c);
+    const auto e = make_ring_map(call.g(), p, t, shape.c, &maps->c);
     if (e != cudaSuccess) return e;
   }
-  return shape.d_by_tma ? make_output_map(call.g, p, t, &maps->d) : cudaSuccess;
+  return shape.d_by_tma ? make_output_map(call.g(), p, t, &maps->d) : cudaSuccess;
 }
 
 cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call) {
-  if (d.packs_a || d.packs_b) return launch_on_copies(launch_chain, kernel, d, call);
-  const Problem p = problem_of(d, call);
+  const Sides p = sides_of(d, call);
   LaunchShape shape = shape_of(d, p, call);
   LaunchMaps maps;
   if (const auto e = make_maps(d, p, call, shape, &maps); e != cudaSuccess) return e;
-  GemmArguments g = call.g;
+  GemmArguments g = call.g();
   void* arguments[] = {&maps, &shape, &g};
   return launch(kernel, d.grid, call.queue(), arguments);
 }
 
 /// Its operands have one map for each class of rows, and D has none.
 cudaError_t launch_realign(const Kernel& kernel, const Decision& d, const Call& call) {
-  const Problem p = problem_of(d, call);
+  const Sides p = sides_of(d, call);
   const Geometry& t = geometry_of(d);
   RealignMaps maps;
   RealignShifts shifts;
   shifts.x_box_rows = class_box_rows(p.x, t.x());
   shifts.y_box_rows = class_box_rows(p.y, t.n);
-  if (call.g.k > 0) {
+  if (call.g().k > 0) {
     const auto make = [&](const Operand& o, int rows, CUtensorMap* to, std::uint32_t* late) {
-      return make_class_maps(o, d.input, call.g.k, rows, t.depth, to, late);
+      return make_class_maps(o, d.input, call.g().k, rows, t.depth, to, late);
     };
     if (const auto e = make(p.x, t.x(), maps.x, &shifts.x); e != cudaSuccess) return e;
     if (const auto e = make(p.y, t.n, maps.y, &shifts.y); e != cudaSuccess) return e;
   }
   LaunchShape shape = shape_of(d, p, call);
-  GemmArguments g = call.g;
+  GemmArguments g = call.g();
   void* arguments[] = {&maps, &shifts, &shape, &g};
-  return launch(kernel, d.grid, call.queue(), arguments);
-}
-
-cudaError_t launch_gather(const Kernel& kernel, const Decision& d, const Call& call) {
-  GemmArguments g = call.g;
-  GatherLeaves leaves = gather_leaves(d, call);
-  void* arguments[] = {&g, &leaves};
   return launch(kernel, d.grid, call.queue(), arguments);
 }
 

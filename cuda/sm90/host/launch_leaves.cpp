@@ -9,7 +9,6 @@
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/host/launch.hpp"
-#include "cuda/sm90/host/packing.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -44,7 +43,7 @@ std::uint64_t next_launch() {
 }
 
 LeafShape leaf_shape(const Decision& d, const Call& call) {
-  const GemmArguments& g = call.g;
+  const GemmArguments& g = call.g();
   const Geometry& t = geometry_of(d);
   const Sharing sharing = sharing_of(d);
   LeafShape s;
@@ -81,12 +80,6 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
 
 }  // namespace
 
-GatherLeaves gather_leaves(const Decision& d, const Call& call) {
-  if (!d.leaves) return {};
-  const Reduction& r = call.g.reduction;
-  return {static_cast<float4*>(call.workspace), levels_of(r, leaves_of(r, call.g.k))};
-}
-
 std::size_t leaf_workspace(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
                            std::int64_t k, int sms) {
   if (reduction.kind == ReductionKind::chain || max_m == 0 || n == 0) return 0;
@@ -113,8 +106,7 @@ bool slices_fit(const Question& q, const Geometry& t, const Sharing& s, std::int
 }
 
 cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& call) {
-  if (d.packs_a || d.packs_b) return launch_on_copies(launch_leaves, kernel, d, call);
-  const Problem p = problem_of(d, call);
+  const Sides p = sides_of(d, call);
   const Geometry& t = geometry_of(d);
   LaunchShape shape = shape_of(d, p, call);
   LaunchMaps maps;
@@ -124,11 +116,11 @@ cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& c
   const bool at_chunks =
       shape.y_last == std::numeric_limits<int>::max() || inner_begins_at_16(shape.y_last, 4);
   leaf.c_by_tma =
-      leaf.from_c && takes_c_by_tma(t, call.g.output) && at_chunks && c_suits_tma(call.g, p);
+      leaf.from_c && takes_c_by_tma(t, call.g().output) && at_chunks && c_suits_tma(call.g(), p);
   if (leaf.c_by_tma) {
-    if (const auto e = make_c_map(call.g, p, t, &maps.c); e != cudaSuccess) return e;
+    if (const auto e = make_c_map(call.g(), p, t, &maps.c); e != cudaSuccess) return e;
   }
-  GemmArguments g = call.g;
+  GemmArguments g = call.g();
   void* arguments[] = {&maps, &shape, &g, &leaf};
   return launch(kernel, d.grid, call.queue(), arguments);
 }

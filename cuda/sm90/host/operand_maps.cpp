@@ -43,7 +43,7 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 namespace {
 
 /// A map of D, or of a C that lies like D: rows along x or y, boxes of `columns` along y.
-TensorShape slab_shape(const void* data, DType type, const Problem& p, bool along_x,
+TensorShape slab_shape(const void* data, DType type, const Sides& p, bool along_x,
                        std::int64_t pitch, int columns) {
   const bool is_32 = type == DType::fp32;
   const auto slab = static_cast<std::uint32_t>(columns);
@@ -61,7 +61,7 @@ TensorShape slab_shape(const void* data, DType type, const Problem& p, bool alon
 
 }  // namespace
 
-cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+cudaError_t make_output_map(const GemmArguments& g, const Sides& p, const Geometry& t,
                             CUtensorMap* map, std::int64_t groups, std::int64_t distance) {
   const bool along_x = p.d_x_contiguous();
   const bool is_32 = g.output == DType::fp32;
@@ -89,7 +89,7 @@ bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, st
   return lines == 1 || (pitch >= length && pitch < kMaxStride && pitch * size % 16 == 0);
 }
 
-RingC ring_c(const GemmArguments& g, const Problem& p, const Geometry& t) {
+RingC ring_c(const GemmArguments& g, const Sides& p, const Geometry& t) {
   RingC c;
   if (!g.continue_from_c && g.epilogue.beta == 0.0F) return c;
   const std::int64_t c_x = p.swapped ? g.cs.col : g.cs.row;
@@ -106,8 +106,8 @@ RingC ring_c(const GemmArguments& g, const Problem& p, const Geometry& t) {
   return c;
 }
 
-cudaError_t make_ring_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                          const RingC& c, CUtensorMap* map) {
+cudaError_t make_ring_map(const GemmArguments& g, const Sides& p, const Geometry& t, const RingC& c,
+                          CUtensorMap* map) {
   const std::int64_t length = c.x_contiguous ? p.x.rows : p.y.rows;
   const std::int64_t lines = c.x_contiguous ? p.y.rows : p.x.rows;
   const std::int64_t pitch = c.x_contiguous == p.swapped ? g.cs.row : g.cs.col;  // across lines
@@ -124,7 +124,7 @@ cudaError_t make_ring_map(const GemmArguments& g, const Problem& p, const Geomet
   return encode(s, map);
 }
 
-bool c_suits_tma(const GemmArguments& g, const Problem& p) {
+bool c_suits_tma(const GemmArguments& g, const Sides& p) {
   const std::int64_t c_x = p.swapped ? g.cs.col : g.cs.row;
   const std::int64_t c_y = p.swapped ? g.cs.row : g.cs.col;
   const std::int64_t pitch = p.x.rows > 1 ? c_x : 8;
@@ -132,7 +132,7 @@ bool c_suits_tma(const GemmArguments& g, const Problem& p) {
          pitch < kMaxStride && pitch % 4 == 0 && reinterpret_cast<std::uintptr_t>(g.c) % 16 == 0;
 }
 
-cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+cudaError_t make_c_map(const GemmArguments& g, const Sides& p, const Geometry& t,
                        CUtensorMap* map) {
   const std::int64_t pitch = p.swapped ? g.cs.col : g.cs.row;
   return encode(slab_shape(g.c, DType::fp32, p, false, pitch, t.d_fp32_slab()), map);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/host/tensor_map.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -16,7 +16,7 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 
 /// The map through which D is stored, in boxes of the kernel's slabs. Kernels over groups have a
 /// dimension more: `groups` matrices, `distance` elements apart.
-cudaError_t make_output_map(const GemmArguments& g, const Problem& p, const Geometry& t,
+cudaError_t make_output_map(const GemmArguments& g, const Sides& p, const Geometry& t,
                             CUtensorMap* map, std::int64_t groups = 0, std::int64_t distance = 0);
 
 /// Whether boxes may begin at every multiple of `step` elements along a map's contiguous direction:
@@ -34,14 +34,13 @@ bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, st
 
 /// How C comes through the ring of a chain, or of leaves in one part, and the map for it. Where TMA
 /// does not take it, chains that start from C have it copied, and `stages` is 0 elsewhere.
-RingC ring_c(const GemmArguments& g, const Problem& p, const Geometry& t);
-cudaError_t make_ring_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                          const RingC& c, CUtensorMap* map);
+RingC ring_c(const GemmArguments& g, const Sides& p, const Geometry& t);
+cudaError_t make_ring_map(const GemmArguments& g, const Sides& p, const Geometry& t, const RingC& c,
+                          CUtensorMap* map);
 
 /// Whether fp32 C can be read through a map too: its rows run along y, as those of D then do, and
 /// start at multiples of 16 bytes.
-bool c_suits_tma(const GemmArguments& g, const Problem& p);
-cudaError_t make_c_map(const GemmArguments& g, const Problem& p, const Geometry& t,
-                       CUtensorMap* map);
+bool c_suits_tma(const GemmArguments& g, const Sides& p);
+cudaError_t make_c_map(const GemmArguments& g, const Sides& p, const Geometry& t, CUtensorMap* map);
 
 }  // namespace detgemm::cuda::sm90

@@ -118,35 +118,35 @@ double predicted_pack_time(const Question& q) {
 
 double predicted_pack_time(double bytes) { return model::kStart + bytes / model::kRate; }
 
-PackedCall::PackedCall(const Decision& d, const Call& call)
-    : g_(call.g), options_(call.options), call_{g_, options_, call.workspace} {
+cudaError_t pack_operands(const Step& step, const Decision& d, Call& call) {
+  GemmArguments& g = call.problem.gemms.all;
+  PackJob job;
   const bool a_mn = d.swapped ? d.y_mn : d.x_mn;
   const bool b_mn = d.swapped ? d.x_mn : d.y_mn;
-  const PackedShape s = packed_shape(d.packs_a, d.packs_b, a_mn, b_mn, g_.m, g_.n, g_.k,
-                                     leaf_of(g_.reduction, d.leaves));
+  const PackedShape s =
+      packed_shape(step.a, step.b, a_mn, b_mn, g.m, g.n, g.k, leaf_of(g.reduction, d.leaves));
   const std::size_t needed =
-      needed_workspace(Arithmetic::hopper, g_.reduction, g_.m, g_.n, g_.k, options_.sms);
+      needed_workspace(KernelSet::hopper, g.reduction, g.m, g.n, g.k, call.options.sms);
   char* to = static_cast<char*>(call.workspace) + aligned_workspace(needed);
-  if (d.packs_a) {
-    const std::int64_t ld = a_mn ? g_.as.col : g_.as.row;
-    job_.operand[0] = operand_of(s, g_.a, g_.m, g_.k, ld, a_mn, s.a_copies, s.a_pitch, to);
-    g_.a = to;
-    g_.as = a_mn ? Strides{1, s.a_pitch} : Strides{s.a_pitch, 1};
-    options_.a_is_stable = false;  // the copy has just been written
+  if (step.a) {
+    const std::int64_t ld = a_mn ? g.as.col : g.as.row;
+    job.operand[0] = operand_of(s, g.a, g.m, g.k, ld, a_mn, s.a_copies, s.a_pitch, to);
+    g.a = to;
+    g.as = a_mn ? Strides{1, s.a_pitch} : Strides{s.a_pitch, 1};
+    call.options.a_is_stable = false;  // the copy has just been written
     to += s.a_bytes;
   }
-  if (d.packs_b) {
-    const std::int64_t ld = b_mn ? g_.bs.row : g_.bs.col;
-    job_.operand[1] = operand_of(s, g_.b, g_.n, g_.k, ld, b_mn, s.b_copies, s.b_pitch, to);
-    g_.b = to;
-    g_.bs = b_mn ? Strides{s.b_pitch, 1} : Strides{1, s.b_pitch};
-    options_.b_is_stable = false;
+  if (step.b) {
+    const std::int64_t ld = b_mn ? g.bs.row : g.bs.col;
+    job.operand[1] = operand_of(s, g.b, g.n, g.k, ld, b_mn, s.b_copies, s.b_pitch, to);
+    g.b = to;
+    g.bs = b_mn ? Strides{s.b_pitch, 1} : Strides{1, s.b_pitch};
+    call.options.b_is_stable = false;
   }
-  g_.k = s.k;
-  if (d.leaves) g_.reduction.leaf_k = s.leaf_k;
+  g.k = s.k;
+  if (d.leaves) g.reduction.leaf_k = s.leaf_k;
+  return launch_pack(job, call.options.sms, call.queue());
 }
-
-cudaError_t PackedCall::pack() const { return launch_pack(job_, call_.options.sms, call_.queue()); }
 
 cudaError_t launch_pack(const PackJob& job, int sms, const Queue& queue) {
   const Kernel kernel = pack_kernel();

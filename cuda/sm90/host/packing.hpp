@@ -48,33 +48,7 @@ double predicted_pack_time(double bytes);
 /// Enqueues a job.
 cudaError_t launch_pack(const PackJob& job, int sms, const Queue& queue);
 
-/// A call on the copies that a decision asks for. It refers to itself: do not copy it.
-class PackedCall {
- public:
-  PackedCall(const Decision& d, const Call& call);
-  PackedCall(const PackedCall&) = delete;
-  PackedCall& operator=(const PackedCall&) = delete;
-
-  /// Enqueues the copying.
-  cudaError_t pack() const;
-  const Call& call() const { return call_; }
-
- private:
-  GemmArguments g_;
-  LaunchOptions options_;
-  PackJob job_;
-  Call call_;
-};
-
-/// Copies, then `launch(kernel, d, call)` on the copies.
-template <class Launch>
-cudaError_t launch_on_copies(const Launch& launch, const Kernel& kernel, const Decision& d,
-                             const Call& call) {
-  const PackedCall copies(d, call);
-  if (const auto e = copies.pack(); e != cudaSuccess) return e;
-  Decision rest = d;
-  rest.packs_a = rest.packs_b = false;
-  return launch(kernel, rest, copies.call());
-}
+/// Enqueues the copying that a decision asks for, and moves the call to the copies.
+cudaError_t pack_operands(const Step& step, const Decision& d, Call& call);
 
 }  // namespace detgemm::cuda::sm90

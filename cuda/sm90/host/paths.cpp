@@ -4,9 +4,9 @@
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/operand_maps.hpp"
 #include "cuda/sm90/host/packing.hpp"
+#include "cuda/sm90/host/realign.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
-#include "cuda/sm90/realign/realign.hpp"
-#include "cuda/sm90/tile/problem.hpp"
+#include "cuda/sm90/tile/sides.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
@@ -31,7 +31,7 @@ bool few_tiles(std::int64_t m, std::int64_t n) {
          ceil_div(n, std::int64_t{64}) * ceil_div(m, std::int64_t{8}) < kMaxRows;
 }
 
-bool fits_tma(const GemmArguments& g, const Problem& p) {
+bool fits_tma(const GemmArguments& g, const Sides& p) {
   return small_enough(p.x, g.k) && small_enough(p.y, g.k) && few_tiles(g.m, g.n);
 }
 
@@ -66,7 +66,7 @@ Roles roles_for(const GemmArguments& g, const Question& q) {
 
 /// What copies of operands would be good for: those that TMA does not take as they lie, and both
 /// where leaves have to be padded.
-Packing packing_of(const GemmArguments& g, const Problem& p, bool plain, const Question& q) {
+Packing packing_of(const GemmArguments& g, const Sides& p, bool plain, const Question& q) {
   if (q.family != Family::realign && q.family != Family::gather) return {};
   if (g.m >= kMaxRows || g.n >= kMaxRows || g.k == 0 || g.k >= kMaxRows || !few_tiles(g.m, g.n)) {
     return {};
@@ -89,7 +89,7 @@ Packing packing_of(const GemmArguments& g, const Problem& p, bool plain, const Q
 void ask(const GemmArguments& g, Question& q) {
   const bool single = g.k == 0 || (q.leaves() && leaves_of(g.reduction, g.k) == 1);
   if (single && q.forced < 0 && (g.k == 0 || !g.continue_from_c)) q.reduction = {};
-  const Problem p = make_problem(g, false, false, false);
+  const Sides p = make_sides(g, false, false, false);
   const bool registers_finish =
       suits_chunks(g.epilogue.activation, g.output) &&
       (g.epilogue.beta == 0.0F || lines_suit_tma(g.c, g.cs, g.m, g.n, g.c_type));

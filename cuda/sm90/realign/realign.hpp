@@ -3,11 +3,8 @@
 
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "cuda/sm90/chain/kernels.hpp"
 #include "cuda/sm90/realign/tile.hpp"
-#include "cuda/sm90/tile/problem.hpp"
 
 namespace detgemm::cuda::sm90 {
 
@@ -35,19 +32,5 @@ constexpr bool starts_from_c(const Geometry& t) { return t.n < 256; }
 /// The kernel of a geometry of kRealignGeometries; the function is null where it was not compiled.
 template <DType T, bool kXMn, bool kYMn>
 Kernel realign_kernel_of(int geometry, Form form);
-
-/// Whether the maps of the classes can describe the operand.
-bool suits_realign(const Operand& operand, std::int64_t k);
-
-/// The expected microseconds; the counterpart of predicted_time.
-double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows,
-                              std::int64_t k, int sms);
-
-/// Rows of a box of one class, for `rows` rows per tile: no more than the operand has.
-int class_box_rows(const Operand& operand, int rows);
-
-/// The eight maps of an operand for `rows` rows per tile, and the shifts of their rows.
-cudaError_t make_class_maps(const Operand& operand, DType type, std::int64_t k, int rows, int depth,
-                            CUtensorMap* maps, std::uint32_t* shifts);
 
 }  // namespace detgemm::cuda::sm90

@@ -76,6 +76,14 @@ enum class Form {
   from_c,   ///< realigning kernels alone: general, and chains start from fp32 C (`continue`)
 };
 
+/// How a leaf joins the sum of a kernel of e4m3.
+enum class Join {
+  add,      ///< fold: sum + leaf. A chain is the fold of its only leaf.
+  one,      ///< scaled, where 128 columns of a tile share their scale: fma(s[row], leaf, sum)
+  columns,  ///< scaled, where each column has its own: fma(s[row] * s[column], leaf, sum)
+};
+inline constexpr int kJoins = 3;
+
 /// A wgmma kernel at compile time.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
 struct Tile {

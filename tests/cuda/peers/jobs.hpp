@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "cluster/api/state.hpp"
+#include "cluster/common/state.hpp"
 #include "tests/cluster/on_device.hpp"
 #include "tests/cuda/peers/fakes.hpp"
 

@@ -49,7 +49,7 @@ TEST(Sm90Boxes, NoBoxHasMoreRowsThanTheOperand) {
   for (const Geometry& t : kPlainGeometries) {
     for (const std::int64_t rows : {1, 5, 8, 33, 63, 64, 65, 4096}) {
       for (const std::int64_t k : {512, 520}) {
-        const Problem p{k_major(rows), k_major(rows), k};
+        const Sides p{k_major(rows), k_major(rows), k};
         for (const bool is_x : {true, false}) {
           const Boxes boxes = is_x ? x_boxes(t, p) : y_boxes(t, p);
           const int room = is_x ? t.load : t.n;

@@ -69,9 +69,8 @@ int main(int argc, char** argv) {
     }
     cuda::LaunchOptions options;
     options.sms = 132;
-    const cuda::Question q =
-        cuda::question_of(g, arithmetic == "hopper" ? Arithmetic::hopper : Arithmetic::ieee_fma,
-                          type_of(input), options);
+    const auto by = arithmetic == "hopper" ? Arithmetic::hopper : Arithmetic::ieee_fma;
+    const cuda::Question q = cuda::question_of({g, by, type_of(input)}, options);
     const cuda::FamilyRow& row = cuda::row_of(q.family);
     const cuda::Choice choice = row.choose(q);
     if (choice.why_not != nullptr) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cuda/sm90/host/realign.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"
 

@@ -48,8 +48,8 @@ struct Launch {
   GemmArguments g = arguments_of(c);
   LaunchOptions options = options_of(c);
   Decision d = decision();
-  Call call{g, options, nullptr};
-  Problem p = problem_of(d, call);
+  Call call{{g, Arithmetic::hopper, DType::bf16}, options, nullptr};
+  Sides p = sides_of(d, call);
   LaunchShape shape = shape_of(d, p, call);
   LaunchMaps maps{};
   std::set<std::pair<int, int>> outputs;  ///< (x, y) that were stored

@@ -1,17 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/context.hpp"
+#include "cuda/host/context.hpp"
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 #include <thread>
 
 #include "cuda/families.hpp"
-#include "cuda/fp8/launch.hpp"
-#include "cuda/grouped/launch.hpp"
 #include "cuda/simt/tile.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
@@ -55,7 +52,7 @@ void* workspace() { return reinterpret_cast<void*>(1 << 20); }
 TEST(CudaContext, PreparingRaisesEveryKernel) {
   Recorded& r = record();
   r.context = fresh_context();
-  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  ASSERT_EQ(prepare(Arithmetic::hopper), cudaSuccess);
   const std::set<std::string> raised(r.raised.begin(), r.raised.end());
   std::size_t expected = 0;
   for (const Path path : {Path::plain, Path::realign}) {
@@ -68,9 +65,9 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
   }
   EXPECT_EQ(raised.size(), 2 * expected);  // two types
   r.raised.clear();
-  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  ASSERT_EQ(prepare(Arithmetic::hopper), cudaSuccess);
   EXPECT_TRUE(r.raised.empty()) << "that context was prepared already";
-  ASSERT_EQ(prepare_kernels(Arithmetic::ieee_fma), cudaSuccess);
+  ASSERT_EQ(prepare(Arithmetic::ieee_fma), cudaSuccess);
   // fp32 has its large tiles for four pairs of ways.
   const std::set<std::string> portable(r.raised.begin(), r.raised.end());
   std::size_t compiled = 0;
@@ -85,11 +82,12 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
 
 /// Kernels over groups and of e4m3 likewise: once per context, and a failure is not remembered.
 TEST(CudaContext, GroupsAndE4m3ArePreparedOncePerContext) {
-  const auto groups = [] { return prepare_group_kernels(Arithmetic::hopper, true); };
-  const auto of_simt = [] { return prepare_group_kernels(Arithmetic::ieee_fma, true); };
-  for (const auto& prepare :
-       {std::function<cudaError_t()>(groups), std::function<cudaError_t()>(of_simt),
-        std::function<cudaError_t()>(prepare_fp8_kernels)}) {
+  for (const char* contract :
+       {"hopper/bf16/chain->bf16", "ieee_fma/bf16/chain->bf16", "hopper/e4m3/fold:128->bf16"}) {
+    GroupedSpec spec;
+    spec.kind = GroupKind::m_grouped;
+    spec.gemm.contract = *Contract::parse(contract);
+    const auto prepare = [&] { return prepare_kernels(spec); };
     Recorded& r = record();
     const std::uint64_t first = fresh_context(), second = fresh_context();
     r.context = first;
@@ -116,7 +114,7 @@ TEST(CudaContext, AFailureOfPreparingIsReturnedAndNotRemembered) {
   Recorded& r = record();
   r.context = fresh_context();
   r.fail_raise = true;
-  EXPECT_EQ(prepare_kernels(Arithmetic::hopper), cudaErrorInvalidValue);
+  EXPECT_EQ(prepare(Arithmetic::hopper), cudaErrorInvalidValue);
   EXPECT_EQ(run(arguments({64, 64, 64}), kBf16, options()).error, cudaErrorInvalidValue);
   EXPECT_EQ(r.launches, 0);
   r.fail_raise = false;
@@ -152,9 +150,9 @@ TEST(CudaContext, CallsSurviveResetsAndOtherContexts) {
 TEST(CudaContext, ThreadsShareWhatWasPrepared) {
   Recorded& r = record();
   r.context = fresh_context();
-  ASSERT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess);
+  ASSERT_EQ(prepare(Arithmetic::hopper), cudaSuccess);
   r.raised.clear();
-  std::thread([] { EXPECT_EQ(prepare_kernels(Arithmetic::hopper), cudaSuccess); }).join();
+  std::thread([] { EXPECT_EQ(prepare(Arithmetic::hopper), cudaSuccess); }).join();
   EXPECT_TRUE(r.raised.empty());
 }
 
@@ -210,7 +208,7 @@ TEST(CudaContext, EveryForcedClusterRunsOrIsRefusedInASentence) {
     const auto all = kernels(contract);
     for (std::size_t i = 0; i < all.size(); ++i) {
       LaunchOptions o = options(static_cast<int>(i));
-      const auto wanted = decide(g, Arithmetic::hopper, kBf16, o);
+      const auto wanted = decide({g, Arithmetic::hopper, kBf16}, o);
       if (!wanted || wanted->cluster == 1) continue;
       Recorded& r = record();
       r.context = fresh_context();
@@ -226,7 +224,7 @@ TEST(CudaContext, EveryForcedClusterRunsOrIsRefusedInASentence) {
       EXPECT_EQ(ran.error, cudaErrorInvalidClusterSize) << all[i].name;
       EXPECT_EQ(r.launches, 0) << "a forced kernel is never replaced";
       o.clusters = false;
-      const Status why = decide(g, Arithmetic::hopper, kBf16, o).status();
+      const Status why = decide({g, Arithmetic::hopper, kBf16}, o).status();
       EXPECT_EQ(why.code(), Errc::unsupported);
       EXPECT_EQ(why.message().find("variant is \"" + all[i].name + "\": it runs in clusters"), 0U)
           << why.message();
@@ -247,7 +245,7 @@ TEST(CudaContext, QuadsTakeNoMoreClustersThanRunAtOnce) {
   int quads = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const LaunchOptions o = options(static_cast<int>(i));
-    const auto wanted = decide(many, Arithmetic::hopper, kBf16, o);
+    const auto wanted = decide({many, Arithmetic::hopper, kBf16}, o);
     ASSERT_TRUE(wanted.ok() || wanted.status().code() == Errc::unsupported);
     if (!wanted || wanted->cluster == 1) continue;
     for (const int held : {1, 29, 32, 40}) {
@@ -264,7 +262,7 @@ TEST(CudaContext, QuadsTakeNoMoreClustersThanRunAtOnce) {
     if (wanted->cluster == 2) continue;
     ++quads;
     EXPECT_EQ(wanted->grid, 132) << "33 clusters are hoped for";
-    const auto small = decide(few, Arithmetic::hopper, kBf16, o);
+    const auto small = decide({few, Arithmetic::hopper, kBf16}, o);
     EXPECT_LE(small->grid, 4 * small->raster.tiles());
   }
   EXPECT_GE(quads, 9);
@@ -279,7 +277,7 @@ TEST(CudaContext, WithoutClustersEverythingHasAKernel) {
         if (leaves) g.reduction = {ReductionKind::fold, 512};
         LaunchOptions o = options();
         o.clusters = false;
-        const auto d = decide(g, Arithmetic::hopper, kBf16, o);
+        const auto d = decide({g, Arithmetic::hopper, kBf16}, o);
         ASSERT_TRUE(d.ok());
         EXPECT_EQ(d->cluster, 1);
       }

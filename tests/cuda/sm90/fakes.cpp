@@ -69,15 +69,35 @@ std::uint64_t fresh_context() {
   return ++last;
 }
 
-Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options, void* workspace,
-        Arithmetic arithmetic) {
+int forced_index(const Problem& problem, cuda::Family family, int index) {
+  const auto all = cuda::kernels(problem.contract(), problem.is_grouped());
+  const auto at = std::find_if(all.begin(), all.end(), [&](const cuda::KernelInfo& kernel) {
+    return kernel.family == family && kernel.index == index;
+  });
+  return static_cast<int>(at - all.begin());
+}
+
+int forced_index(const Problem& problem, const std::string& name) {
+  if (name.empty()) return -1;
+  const auto all = cuda::kernels(problem.contract(), problem.is_grouped());
+  const auto at = std::find_if(all.begin(), all.end(),
+                               [&](const cuda::KernelInfo& kernel) { return kernel.name == name; });
+  return static_cast<int>(at - all.begin());
+}
+
+Ran run(const Problem& problem, const cuda::LaunchOptions& options, void* workspace) {
   Ran ran;
-  const auto decision = cuda::decide(g, arithmetic, input, options);
+  const auto decision = cuda::decide(problem, options);
   ran.refusal = decision.status();
   if (!decision) return ran;
   ran.decision = *decision;
-  ran.error = cuda::enqueue(ran.decision, g, options, workspace);
+  ran.error = cuda::enqueue(ran.decision, problem, options, workspace);
   return ran;
+}
+
+Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options, void* workspace,
+        Arithmetic arithmetic) {
+  return run({g, arithmetic, input}, options, workspace);
 }
 
 }  // namespace detgemm::test

@@ -94,6 +94,37 @@ Recorded& record();
 /// The number of a context in which nothing has been prepared.
 std::uint64_t fresh_context();
 
+/// Prepares the kernels of an arithmetic for bf16.
+inline cudaError_t prepare(Arithmetic arithmetic, bool wgmma = true) {
+  Contract contract;
+  contract.arithmetic = arithmetic;
+  return cuda::prepare_kernels(contract, wgmma);
+}
+
+/// Whether a step of a decision works on an operand.
+inline bool on_a(const cuda::Decision& d, cuda::Step::Kind kind) {
+  const cuda::Step* const step = d.steps.find(kind);
+  return step != nullptr && step->a;
+}
+inline bool on_b(const cuda::Decision& d, cuda::Step::Kind kind) {
+  const cuda::Step* const step = d.steps.find(kind);
+  return step != nullptr && step->b;
+}
+inline bool packs_a(const cuda::Decision& d) { return on_a(d, cuda::Step::pack); }
+inline bool packs_b(const cuda::Decision& d) { return on_b(d, cuda::Step::pack); }
+inline bool snaps_a(const cuda::Decision& d) { return on_a(d, cuda::Step::snap); }
+inline bool snaps_b(const cuda::Decision& d) { return on_b(d, cuda::Step::snap); }
+
+/// How groups are computed: the family, or a loop over kernels of single products.
+inline cuda::Family way_of(const cuda::Decision& d) {
+  return d.loop > 0 ? cuda::Family::loop : d.family;
+}
+
+/// Where a kernel is in the list of those that can be forced.
+int forced_index(const Problem& problem, cuda::Family family, int index = 0);
+/// The same by its name; -1 for an empty one.
+int forced_index(const Problem& problem, const std::string& name);
+
 /// What decide and enqueue made of a call.
 struct Ran {
   Status refusal;  ///< from decide
@@ -102,6 +133,7 @@ struct Ran {
 
   bool ok() const { return refusal.ok() && error == cudaSuccess; }
 };
+Ran run(const Problem& problem, const cuda::LaunchOptions& options, void* workspace = nullptr);
 Ran run(const GemmArguments& g, DType input, const cuda::LaunchOptions& options,
         void* workspace = nullptr, Arithmetic arithmetic = Arithmetic::hopper);
 

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "core/contract/compute_element.hpp"
-#include "cuda/fp8/grouped.hpp"
+#include "cuda/families.hpp"
 #include "cuda/sm90/fp8/group_place.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
@@ -38,7 +38,7 @@ struct Given {
 struct Numbers {
   std::vector<std::uint8_t> a, b;
   std::vector<std::uint32_t> sa, sb;
-  Fp8Groups all;
+  Problem all;
 
   explicit Numbers(const Given& x) {
     std::mt19937_64 random(static_cast<std::uint64_t>(x.m * 31 + x.n * 7 + x.k));
@@ -51,7 +51,8 @@ struct Numbers {
       for (auto& v : to) v = static_cast<std::uint8_t>(random() & 0xf7);
       return to.data() + (16 - reinterpret_cast<std::uintptr_t>(to.data()) % 16) % 16;
     };
-    GroupedArguments& p = all.p;
+    all.input = DType::e4m3;
+    GroupedArguments& p = all.gemms;
     p.all.a = fill(a, rows);
     p.all.b = fill(b, groups * x.n);
     p.all.d = reinterpret_cast<void*>(8192);  // never followed
@@ -104,10 +105,10 @@ void bring_box(const TensorShape& map, std::uint32_t to, int block, int row, int
 }
 
 /// The sum of one output of a group by the contract.
-float expected(const Fp8Groups& all, std::int64_t group, std::int64_t row, std::int64_t col) {
-  const Segment part = part_of_group(all.p, group);
-  const GemmArguments g = arguments_of_group(all.p, group, part);
-  const ScalePair scales = scales_of_group(all.scales, all.p.distance, group, part);
+float expected(const Problem& all, std::int64_t group, std::int64_t row, std::int64_t col) {
+  const Segment part = part_of_group(all.gemms, group);
+  const GemmArguments g = arguments_of_group(all.gemms, group, part);
+  const ScalePair scales = scales_of_group(all.scales, all.gemms.distance, group, part);
   const auto leaf = [&](std::int64_t begin, std::int64_t end, float start) {
     return chain_element<Arithmetic::hopper, DType::e4m3>(g, row, col, begin, end, start);
   };
@@ -125,14 +126,14 @@ struct Compared {
 };
 
 template <class T>
-Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& seen, int every) {
+Compared run_tiles(const Problem& all, const Decision& d, const Recorded& seen, int every) {
   Compared found;
   const SharedLayout<T> shared(nullptr);
   const LaunchShape& shape = seen.shape;
   const SegmentShape& s = seen.segments;
-  const int n = static_cast<int>(all.p.all.n);
+  const int n = static_cast<int>(all.gemms.all.n);
   std::vector<RowSegment> table;
-  for (std::int64_t g = 0; g < all.p.groups; ++g) {
+  for (std::int64_t g = 0; g < all.gemms.groups; ++g) {
     const Segment part = part_of_group(seen.groups, g);
     table.push_back({static_cast<int>(part.begin), static_cast<int>(part.count)});
   }
@@ -211,7 +212,7 @@ Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& s
 }
 
 template <std::size_t kI>
-Compared run_tiles(const Fp8Groups& all, const Fp8Decision& d, const Recorded& seen, int every) {
+Compared run_tiles(const Problem& all, const Decision& d, const Recorded& seen, int every) {
   constexpr Geometry kG = kFp8Geometries[kI];
   constexpr int kTable = kMaxSegments * int{sizeof(RowSegment)};
   if (d.join == Join::add) return run_tiles<Fp8Tile<kG, Join::add, kTable>>(all, d, seen, every);
@@ -244,27 +245,28 @@ Compared run(const Given& x, int geometry, int every, Recorded** kept = nullptr)
   options.sms = 7;  // CTAs have several tiles
   Recorded& seen = record();
   const std::string forced = name(kFp8Geometries[static_cast<std::size_t>(geometry)]);
-  const auto d = decide_fp8_groups(numbers.all, options, forced);
+  options.forced = test::forced_index(numbers.all, forced);
+  auto d = decide(numbers.all, options);
   if (!d) {  // wide tiles alone, where columns have scales of their own
     const Geometry& t = kFp8Geometries[static_cast<std::size_t>(geometry)];
     EXPECT_GE(t.blocks * t.n, 128) << forced;
     EXPECT_NE(d.status().message().find("whose scale 128 columns"), std::string::npos);
     return {};
   }
-  EXPECT_EQ(d->way, Fp8GroupWay::tiles);
-  EXPECT_EQ(enqueue_fp8_groups(*d, numbers.all, options), cudaSuccess);
+  EXPECT_EQ(d->family, Family::fp8_groups);
+  EXPECT_EQ(enqueue(*d, numbers.all, options, nullptr), cudaSuccess);
   if (kept != nullptr) *kept = &seen;
   Compared found;
   const auto one = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((static_cast<int>(I) == geometry ? (found = run_tiles<I>(numbers.all, d->one, seen, every), 0)
+    ((static_cast<int>(I) == geometry ? (found = run_tiles<I>(numbers.all, *d, seen, every), 0)
                                       : 0),
      ...);
   };
   one(std::make_index_sequence<kFp8Geometries.size()>());
   // Every row of every group is in one tile per place across.
   std::int64_t rows = 0;
-  for (std::int64_t g = 0; g < numbers.all.p.groups; ++g) {
-    rows += part_of_group(numbers.all.p, g).count;
+  for (std::int64_t g = 0; g < numbers.all.gemms.groups; ++g) {
+    rows += part_of_group(numbers.all.gemms, g).count;
   }
   EXPECT_EQ(found.rows, rows * seen.segments.across);
   return found;
@@ -383,16 +385,17 @@ TEST(Fp8GroupTiles, FaultsAreSeen) {
   LaunchOptions options;
   options.sms = 7;
   Recorded& seen = record();
-  const auto d = decide_fp8_groups(numbers.all, options, "64x64");
+  options.forced = test::forced_index(numbers.all, "64x64");
+  auto d = decide(numbers.all, options);
   ASSERT_TRUE(d.ok());
-  ASSERT_EQ(enqueue_fp8_groups(*d, numbers.all, options), cudaSuccess);
-  EXPECT_EQ(run_tiles<2>(numbers.all, d->one, seen, 61).different, 0);
+  ASSERT_EQ(enqueue(*d, numbers.all, options, nullptr), cudaSuccess);
+  EXPECT_EQ(run_tiles<2>(numbers.all, *d, seen, 61).different, 0);
   Recorded other = seen;
   other.segments.b_scales += 1;
-  EXPECT_GT(run_tiles<2>(numbers.all, d->one, other, 61).different, 0);
+  EXPECT_GT(run_tiles<2>(numbers.all, *d, other, 61).different, 0);
   other = seen;
   other.segments.a_step += 1;
-  EXPECT_GT(run_tiles<2>(numbers.all, d->one, other, 61).different, 0);
+  EXPECT_GT(run_tiles<2>(numbers.all, *d, other, 61).different, 0);
 }
 
 TEST(Fp8GroupTiles, WhatTheyDoNotTakeGoesToElementsOrIsRefused) {
@@ -401,21 +404,24 @@ TEST(Fp8GroupTiles, WhatTheyDoNotTakeGoesToElementsOrIsRefused) {
     spoil(numbers.all);
     LaunchOptions options;
     options.sms = 132;
-    const auto d = decide_fp8_groups(numbers.all, options, forced);
+    options.forced = test::forced_index(numbers.all, forced);
+    auto d = decide(numbers.all, options);
     return d ? name(*d) : d.status().message();
   };
   const Given& g = problems()[0];
-  EXPECT_TRUE(way(g, [](Fp8Groups&) {}).ends_with("/grouped"));
-  EXPECT_TRUE(way(g, [](Fp8Groups&) {}).starts_with("sm90/fp8/"));
-  const auto odd = [](Fp8Groups& all) { all.p.distance.b += 1; };
+  EXPECT_TRUE(way(g, [](Problem&) {}).ends_with("/grouped"));
+  EXPECT_TRUE(way(g, [](Problem&) {}).starts_with("sm90/fp8/"));
+  const auto odd = [](Problem& all) { all.gemms.distance.b += 1; };
   EXPECT_EQ(way(g, odd), "fp8/elements/grouped");
   EXPECT_NE(way(g, odd, "64x64").find("a multiple of 16 bytes"), std::string::npos);
-  const auto transposed = [](Fp8Groups& all) { std::swap(all.p.all.bs.row, all.p.all.bs.col); };
+  const auto transposed = [](Problem& all) {
+    std::swap(all.gemms.all.bs.row, all.gemms.all.bs.col);
+  };
   EXPECT_EQ(way(g, transposed), "fp8/elements/grouped");
-  const auto many = [](Fp8Groups& all) { all.p.groups = kMaxSegments + 1; };
+  const auto many = [](Problem& all) { all.gemms.groups = kMaxSegments + 1; };
   EXPECT_EQ(way(g, many), "fp8/elements/grouped");
   EXPECT_EQ(way(
-                g, [](Fp8Groups&) {}, "elements"),
+                g, [](Problem&) {}, "elements"),
             "fp8/elements/grouped");
 }
 

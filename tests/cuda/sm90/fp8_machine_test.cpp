@@ -12,7 +12,7 @@
 #include <random>
 
 #include "core/contract/compute_element.hpp"
-#include "cuda/fp8/launch.hpp"
+#include "cuda/families.hpp"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/fp8_slots_machine.hpp"
@@ -37,7 +37,7 @@ struct Given {
 struct Numbers {
   std::vector<std::uint8_t> a, b;
   std::vector<std::uint32_t> sa, sb;
-  Fp8Arguments p;
+  Problem p;
 
   explicit Numbers(const Given& x) {
     std::mt19937_64 random(static_cast<std::uint64_t>(x.m * 31 + x.n * 7 + x.k));
@@ -51,17 +51,18 @@ struct Numbers {
     const auto aligned = [](std::vector<std::uint8_t>& v) {
       return v.data() + (16 - reinterpret_cast<std::uintptr_t>(v.data()) % 16) % 16;
     };
-    p.g.a = aligned(a);
-    p.g.b = aligned(b);
-    p.g.d = reinterpret_cast<void*>(8192);  // never followed
-    p.g.m = x.m;
-    p.g.n = x.n;
-    p.g.k = x.k;
-    p.g.as = {ld, 1};
-    p.g.bs = {1, ld};
-    p.g.ds = {x.n, 1};
-    p.g.output = DType::fp32;
-    p.g.reduction = x.reduction;
+    p.input = DType::e4m3;
+    p.gemms.all.a = aligned(a);
+    p.gemms.all.b = aligned(b);
+    p.gemms.all.d = reinterpret_cast<void*>(8192);  // never followed
+    p.gemms.all.m = x.m;
+    p.gemms.all.n = x.n;
+    p.gemms.all.k = x.k;
+    p.gemms.all.as = {ld, 1};
+    p.gemms.all.bs = {1, ld};
+    p.gemms.all.ds = {x.n, 1};
+    p.gemms.all.output = DType::fp32;
+    p.gemms.all.reduction = x.reduction;
     if (x.reduction.kind != ReductionKind::scaled && !x.of_lines) return;
     p.scales.of_lines = x.of_lines;
     const std::int64_t leaves = x.of_lines ? 1 : detgemm::leaves_of(x.k, x.reduction.leaf_k);
@@ -94,8 +95,8 @@ void bring_box(const TensorShape& map, std::uint32_t to, int block, int row, std
 }
 
 /// The sum of one output by the contract.
-float expected(const Fp8Arguments& p, std::int64_t row, std::int64_t col) {
-  GemmArguments g = p.g;
+float expected(const Problem& p, std::int64_t row, std::int64_t col) {
+  GemmArguments g = p.g();
   float d = 0;
   g.d = &d;
   g.ds = {0, 0};
@@ -114,7 +115,7 @@ struct Compared {
 
 /// Runs threads of both consumer groups over every tile; one thread of `every`.
 template <class T>
-Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& seen, int every) {
+Compared run_tiles(const Problem& p, const Decision& d, const Recorded& seen, int every) {
   Compared all;
   const SharedLayout<T> shared(nullptr);
   const LaunchShape& shape = seen.shape;
@@ -204,7 +205,7 @@ Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& 
 }
 
 template <std::size_t kI>
-Compared run_tiles(const Fp8Arguments& p, const Fp8Decision& d, const Recorded& seen, int every) {
+Compared run_tiles(const Problem& p, const Decision& d, const Recorded& seen, int every) {
   constexpr Geometry kG = kFp8Geometries[kI];
   if (d.join == Join::add) return run_tiles<Fp8Tile<kG, Join::add>>(p, d, seen, every);
   if constexpr (has_join(kG, Join::one)) {
@@ -224,12 +225,12 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr,
   options.sms = 132;
   options.forced = geometry;
   Recorded& seen = record();
-  auto d = decide_fp8(numbers.p, options);
+  auto d = decide(numbers.p, options);
   if (!d.ok()) {
     EXPECT_GT(kFp8Geometries[static_cast<std::size_t>(geometry)].blocks, 1) << d.status().message();
     return {};
   }
-  EXPECT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  EXPECT_EQ(enqueue(*d, numbers.p, options, nullptr), cudaSuccess);
   if (join != nullptr) *join = d->join;
   if (in_rows != nullptr) *in_rows += seen.fp8.in_rows ? 1 : 0;
   Compared all;
@@ -314,9 +315,9 @@ TEST(Fp8Machine, TheOrderOfScalesOfLinesIsSeen) {
   options.sms = 132;
   options.forced = 7;  // 128x128
   Recorded& seen = record();
-  auto d = decide_fp8(numbers.p, options);
+  auto d = decide(numbers.p, options);
   ASSERT_TRUE(d.ok());
-  ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  ASSERT_EQ(enqueue(*d, numbers.p, options, nullptr), cudaSuccess);
   Recorded other = seen;
   other.shape.swapped = !other.shape.swapped;
   EXPECT_GT(run_tiles<7>(numbers.p, *d, other, 61).different, 0);
@@ -331,9 +332,9 @@ TEST(Fp8Machine, FaultsAreSeen) {
   options.sms = 132;
   options.forced = 7;  // 128x128
   Recorded& seen = record();
-  auto d = decide_fp8(numbers.p, options);
+  auto d = decide(numbers.p, options);
   ASSERT_TRUE(d.ok());
-  ASSERT_EQ(enqueue_fp8(*d, numbers.p, options), cudaSuccess);
+  ASSERT_EQ(enqueue(*d, numbers.p, options, nullptr), cudaSuccess);
   Recorded other = seen;
   other.fp8.x.stride += 1;
   EXPECT_GT(run_tiles<7>(numbers.p, *d, other, 61).different, 0);

@@ -3,13 +3,14 @@
 
 // The chooser of the e4m3 kernels against what was measured on an H200
 // (bench/results/2026-11-23-h200-fp8.md).
+#include "cuda/sm90/host/fp8_model.hpp"
+
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
 
-#include "cuda/fp8/launch.hpp"
-#include "cuda/sm90/fp8/model.hpp"
+#include "cuda/families.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -17,16 +18,17 @@ namespace {
 constexpr Reduction kScaled{ReductionKind::scaled, 128}, kFold{ReductionKind::fold, 128}, kChain{};
 
 /// Row-major A, W and D, with scales of 1 x 128 and 128 x 128; nothing is read.
-Fp8Arguments product(std::int64_t m, std::int64_t n, std::int64_t k, const Reduction& reduction) {
-  Fp8Arguments p;
-  p.g.a = p.g.b = reinterpret_cast<const void*>(4096);
-  p.g.d = reinterpret_cast<void*>(8192);
-  p.g.m = m, p.g.n = n, p.g.k = k;
-  p.g.as = {k, 1};
-  p.g.bs = {1, k};
-  p.g.ds = {n, 1};
-  p.g.output = DType::bf16;
-  p.g.reduction = reduction;
+Problem product(std::int64_t m, std::int64_t n, std::int64_t k, const Reduction& reduction) {
+  Problem p;
+  p.input = DType::e4m3;
+  p.gemms.all.a = p.gemms.all.b = reinterpret_cast<const void*>(4096);
+  p.gemms.all.d = reinterpret_cast<void*>(8192);
+  p.gemms.all.m = m, p.gemms.all.n = n, p.gemms.all.k = k;
+  p.gemms.all.as = {k, 1};
+  p.gemms.all.bs = {1, k};
+  p.gemms.all.ds = {n, 1};
+  p.gemms.all.output = DType::bf16;
+  p.gemms.all.reduction = reduction;
   if (reduction.kind != ReductionKind::scaled) return p;
   const auto* scales = reinterpret_cast<const void*>(16384);
   const std::int64_t leaves = k / 128;
@@ -35,17 +37,17 @@ Fp8Arguments product(std::int64_t m, std::int64_t n, std::int64_t k, const Reduc
   return p;
 }
 
-Fp8Decision chosen(const Fp8Arguments& p) {
+Decision chosen(const Problem& p) {
   LaunchOptions options;
   options.sms = 132;
-  const auto d = decide_fp8(p, options);
+  const auto d = decide(p, options);
   EXPECT_TRUE(d.ok());
   return *d;
 }
 
-double time_of(const Fp8Arguments& p, const Fp8Decision& d) {
-  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
-  return predicted_fp8_time(t, d.join, p.g, d.swapped, 132);
+double time_of(const Problem& p, const Decision& d) {
+  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.kernel)];
+  return predicted_fp8_time(t, d.join, p.g(), d.swapped, 132);
 }
 
 /// The tiles that took at most 8 % longer than the best one, best first, of every tile timed.
@@ -116,9 +118,9 @@ constexpr Measured kFoldTimes[] = {
 
 void expect_good_choices(std::span<const Measured> times, const Reduction& reduction) {
   for (const Measured& c : times) {
-    const Fp8Arguments p = product(c.m, c.n, c.k, reduction);
-    const Fp8Decision d = chosen(p);
-    const std::string tile = name(kFp8Geometries[static_cast<std::size_t>(d.geometry)]);
+    const Problem p = product(c.m, c.n, c.k, reduction);
+    const Decision d = chosen(p);
+    const std::string tile = name(kFp8Geometries[static_cast<std::size_t>(d.kernel)]);
     EXPECT_NE((" " + std::string(c.good) + " ").find(" " + tile + " "), std::string::npos)
         << c.m << " x " << c.n << "x" << c.k << ": " << tile;
     EXPECT_NEAR(time_of(p, d) / c.us, 1, 0.2) << c.m << " x " << c.n << "x" << c.k;
@@ -138,7 +140,7 @@ TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
           double by_m = 0, by_n = 0, by_k = 0;
           for (const std::int64_t at : rows) {
             const auto time = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-              return predicted_fp8_time(t, join, product(m, n, k, reduction).g, swapped, 132);
+              return predicted_fp8_time(t, join, product(m, n, k, reduction).g(), swapped, 132);
             };
             const double m = time(at, 7168, 2048), n = time(300, at, 2048), k = time(300, 7168, at);
             EXPECT_GE(m, by_m) << name(t) << " " << at;
@@ -153,7 +155,7 @@ TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
   for (const Reduction& reduction : {kScaled, kFold, kChain}) {
     double last = 0;
     for (std::int64_t m = 1; m < 5000; m += 1 + m / 16) {
-      const Fp8Arguments p = product(m, 7168, 2048, reduction);
+      const Problem p = product(m, 7168, 2048, reduction);
       const double now = time_of(p, chosen(p));
       EXPECT_GE(now, last) << m;
       last = now;
@@ -163,7 +165,7 @@ TEST(Fp8Model, MoreOfAnExtentNeverTakesLess) {
 
 /// One group of whole tiles is a product, and more rows or groups never take less.
 TEST(Fp8Model, GroupsArePricedAsTheirTiles) {
-  const GemmArguments g = product(768, 7680, 2048, kScaled).g;
+  const GemmArguments g = product(768, 7680, 2048, kScaled).g();
   for (const Geometry& t : kFp8Geometries) {
     if (t.cluster > 1 || 768 % t.x() != 0 || 7680 % t.n != 0) continue;
     const auto time = [&](std::int64_t rows, std::int64_t groups, bool spread) {
@@ -186,7 +188,7 @@ TEST(Fp8Model, GroupsArePricedAsTheirTiles) {
 /// At 4096 x 7168 x 16384 the fold took 700 us with 128x128, and `scaled` 725 with 256x128.
 TEST(Fp8Model, JoinsCostWhatTheyDid) {
   const auto time = [](const Reduction& reduction, Join join, const Geometry& t) {
-    return predicted_fp8_time(t, join, product(4096, 7168, 16384, reduction).g, false, 132);
+    return predicted_fp8_time(t, join, product(4096, 7168, 16384, reduction).g(), false, 132);
   };
   const Geometry large = geometry::tile(2, 1, 128);
   EXPECT_NEAR(time(kFold, Join::add, large) / 699.5, 1, 0.06);

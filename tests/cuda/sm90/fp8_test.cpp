@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cuda/sm90/host/fp8.hpp"
+
 #include <gtest/gtest.h>
 
 #include <climits>
 #include <set>
 #include <vector>
 
-#include "cuda/fp8/launch.hpp"
-#include "cuda/sm90/fp8/host.hpp"
 #include "cuda/sm90/fp8/kernels.hpp"
 #include "cuda/sm90/fp8/segments.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
@@ -31,19 +31,20 @@ struct Given {
 };
 
 /// Row-major A, and B stored as N rows of K, as e4m3 wants them; addresses are never followed.
-Fp8Arguments arguments(const Given& x) {
+Problem arguments(const Given& x) {
   const auto round = [](std::int64_t v) { return (v + 15) / 16 * 16; };
-  Fp8Arguments p;
-  p.g.a = p.g.b = reinterpret_cast<const void*>(4096);
-  p.g.d = reinterpret_cast<void*>(8192);
-  p.g.m = x.m;
-  p.g.n = x.n;
-  p.g.k = x.k;
-  p.g.as = {x.m > 1 ? round(x.k) : 0, x.k > 1 ? 1 : 0};
-  p.g.bs = {x.k > 1 ? 1 : 0, x.n > 1 ? round(x.k) : 0};
-  p.g.ds = {x.m > 1 ? (x.n + 7) / 8 * 8 : 0, x.n > 1 ? 1 : 0};
-  p.g.output = x.output;
-  p.g.reduction = x.reduction;
+  Problem p;
+  p.input = DType::e4m3;
+  p.gemms.all.a = p.gemms.all.b = reinterpret_cast<const void*>(4096);
+  p.gemms.all.d = reinterpret_cast<void*>(8192);
+  p.gemms.all.m = x.m;
+  p.gemms.all.n = x.n;
+  p.gemms.all.k = x.k;
+  p.gemms.all.as = {x.m > 1 ? round(x.k) : 0, x.k > 1 ? 1 : 0};
+  p.gemms.all.bs = {x.k > 1 ? 1 : 0, x.n > 1 ? round(x.k) : 0};
+  p.gemms.all.ds = {x.m > 1 ? (x.n + 7) / 8 * 8 : 0, x.n > 1 ? 1 : 0};
+  p.gemms.all.output = x.output;
+  p.gemms.all.reduction = x.reduction;
   if (x.reduction.kind != ReductionKind::scaled) return p;
   const std::int64_t leaves = leaves_of(x.reduction, x.k);
   const auto* scales = reinterpret_cast<const void*>(16384);
@@ -51,6 +52,8 @@ Fp8Arguments arguments(const Given& x) {
   p.scales.b = {scales, x.per_b, leaves, 1, x.type};
   return p;
 }
+
+std::span<const KernelInfo> all_kernels() { return kernels(arguments({}).contract()); }
 
 LaunchOptions options(int forced = -1, int sms = 132) {
   LaunchOptions o;
@@ -60,27 +63,27 @@ LaunchOptions options(int forced = -1, int sms = 132) {
 }
 
 /// Decides, enqueues and says what reached the runtime.
-Fp8Decision run(const Fp8Arguments& p, int forced = -1, int sms = 132) {
-  auto d = decide_fp8(p, options(forced, sms));
+Decision run(const Problem& p, int forced = -1, int sms = 132) {
+  auto d = decide(p, options(forced, sms));
   EXPECT_TRUE(d.ok()) << d.status().message();
   if (!d.ok()) return {};
-  EXPECT_EQ(enqueue_fp8(*d, p, options(forced, sms)), cudaSuccess);
+  EXPECT_EQ(enqueue(*d, p, options(forced, sms), nullptr), cudaSuccess);
   return *d;
 }
 
-std::string refusal(const Fp8Arguments& p, int forced = 0) {
-  auto d = decide_fp8(p, options(forced));
+std::string refusal(const Problem& p, int forced = 0) {
+  auto d = decide(p, options(forced));
   return d.ok() ? "" : d.status().message();
 }
 
 TEST(Fp8, BoxesAreSpansOf128Numbers) {
   Recorded& seen = record();
   const Given x{100, 2112, 7168};
-  const Fp8Decision d = run(arguments(x));
-  ASSERT_EQ(d.way, Fp8Way::tiles);
+  const Decision d = run(arguments(x));
+  ASSERT_EQ(d.family, Family::fp8);
   ASSERT_EQ(seen.launches, 1);
   ASSERT_EQ(seen.maps.size(), 3U);  // X, Y and D
-  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
+  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.kernel)];
   const std::int64_t rows[] = {d.swapped ? x.n : x.m, d.swapped ? x.m : x.n};
   const int tile[] = {t.x(), t.n};
   for (const int i : {0, 1}) {
@@ -106,7 +109,7 @@ TEST(Fp8, LeavesAreWholeBlocksOrAllOfK) {
     Given x;
     x.reduction = r;
     x.k = k;
-    EXPECT_EQ(run(arguments(x)).way, Fp8Way::tiles) << k;
+    EXPECT_EQ(run(arguments(x)).family, Family::fp8) << k;
     return seen.fp8.leaf_blocks;
   };
   EXPECT_EQ(blocks({ReductionKind::fold, 128}, 1000), 1);
@@ -131,7 +134,7 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
         x.type = ScaleType::e8m0;
         x.per_a = layout == 2 ? 128 : 1;
         x.per_b = layout == 1 ? 1 : 128;
-        Fp8Arguments p = arguments(x);
+        Problem p = arguments(x);
         p.scales.a.data = memory.data();
         p.scales.b.data = memory.data() + 20000;
         if (layout == 3) p.scales.a.stride = p.scales.b.stride = 0;
@@ -143,12 +146,12 @@ TEST(Fp8, EveryOutputTakesItsOwnScales) {
             ASSERT_GT(kFp8Geometries[static_cast<std::size_t>(forced)].blocks, 1);
             continue;
           }
-          const Fp8Decision d = run(p, forced, 5);
-          ASSERT_EQ(d.way, Fp8Way::tiles);
-          const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.geometry)];
-          ASSERT_NE(fp8_kernel(d.join, d.geometry).function, nullptr) << name(d);
+          const Decision d = run(p, forced, 5);
+          ASSERT_EQ(d.family, Family::fp8);
+          const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d.kernel)];
+          ASSERT_NE(fp8_kernel(d).function, nullptr) << name(d);
           (d.join == Join::one ? by_one : by_columns) += 1;
-          seen_tiles.insert(d.geometry);
+          seen_tiles.insert(d.kernel);
           const auto at = [&](const SideScales& s, int line, int leaf) {
             return static_cast<const std::uint8_t*>(s.data)[scale_index(s, line, leaf)];
           };
@@ -193,8 +196,8 @@ TEST(Fp8, EveryJoinOfTheListIsCompiledWhereItIsChosen) {
     EXPECT_EQ(t.depth, 1) << name(t);
     EXPECT_LE((t.blocks + 1) * t.n, 384) << name(t);  // a leaf and the sums fit the registers
   }
-  EXPECT_EQ(fp8_kernels().size(), kFp8Geometries.size() + 1);
-  EXPECT_EQ(fp8_kernels().back().name, "elements");
+  EXPECT_EQ(all_kernels().size(), kFp8Geometries.size() + 1);
+  EXPECT_EQ(all_kernels().back().name, "elements");
 }
 
 /// Slots for scales lie in what the ring of stages leaves over, in kernels of one product and in
@@ -215,42 +218,42 @@ TEST(Fp8, ScalesOfLinesCostNoStage) {
 }
 
 TEST(Fp8, WhatTilesDoNotTakeIsComputedByElements) {
-  const auto expect = [](const Fp8Arguments& p, const char* why) {
+  const auto expect = [](const Problem& p, const char* why) {
     Recorded& seen = record();
-    EXPECT_EQ(run(p).way, Fp8Way::elements) << why;
+    EXPECT_EQ(run(p).family, Family::elements) << why;
     EXPECT_EQ(seen.kernel.join, kJoins) << why;
     EXPECT_EQ(seen.scales.b.per, p.scales.b.per);
-    EXPECT_EQ(run(p, kElements).way, Fp8Way::elements);
+    EXPECT_EQ(run(p, kElements).family, Family::elements);
     for (int forced = 0; forced < kElements; ++forced) {
-      auto d = decide_fp8(p, options(forced));
+      auto d = decide(p, options(forced));
       EXPECT_EQ(d.status().code(), Errc::unsupported);
       EXPECT_NE(d.status().message().find(why), std::string::npos) << d.status().message();
-      EXPECT_NE(d.status().message().find(fp8_kernels()[static_cast<std::size_t>(forced)].name),
+      EXPECT_NE(d.status().message().find(all_kernels()[static_cast<std::size_t>(forced)].name),
                 std::string::npos);
     }
   };
-  Fp8Arguments p = arguments({});
-  p.g.bs = {384, 1};
+  Problem p = arguments({});
+  p.gemms.all.bs = {384, 1};
   expect(p, "K-major alone");
   p = arguments({});
-  p.g.as = {1, 256};
+  p.gemms.all.as = {1, 256};
   expect(p, "K-major alone");
   p = arguments({});
-  p.g.a = reinterpret_cast<const void*>(4104);
+  p.gemms.all.a = reinterpret_cast<const void*>(4104);
   expect(p, "multiples of 16 bytes");
   p = arguments({});
-  p.g.bs.col = 520;
+  p.gemms.all.bs.col = 520;
   expect(p, "multiples of 16 bytes");
   p = arguments({});
-  p.g.as.row = 16;  // rows that overlap
+  p.gemms.all.as.row = 16;  // rows that overlap
   expect(p, "multiples of 16 bytes");
   Given x;
   x.reduction.leaf_k = 96;
   expect(arguments(x), "LEAF is not a multiple of 128");
   x.reduction = {};
   p = arguments(x);
-  p.g.continue_from_c = true;
-  p.g.c = p.g.d;
+  p.gemms.all.continue_from_c = true;
+  p.gemms.all.c = p.gemms.all.d;
   expect(p, "continues from C");
   x = {};
   x.k = 0;
@@ -258,30 +261,30 @@ TEST(Fp8, WhatTilesDoNotTakeIsComputedByElements) {
 }
 
 TEST(Fp8, EpiloguesGoTheWayOfFolds) {
-  const auto shape = [](const Fp8Arguments& p) {
+  const auto shape = [](const Problem& p) {
     Recorded& seen = record();
-    EXPECT_EQ(run(p).way, Fp8Way::tiles);
+    EXPECT_EQ(run(p).family, Family::fp8);
     return seen.shape;
   };
-  Fp8Arguments p = arguments({});
+  Problem p = arguments({});
   EXPECT_FALSE(shape(p).finishes);
-  p.g.epilogue.alpha = 0.5F;
+  p.gemms.all.epilogue.alpha = 0.5F;
   EXPECT_TRUE(shape(p).finishes);
   EXPECT_TRUE(shape(p).d_by_tma);
-  p.g.epilogue.activation = Activation::gelu;
+  p.gemms.all.epilogue.activation = Activation::gelu;
   EXPECT_TRUE(shape(p).d_by_tma);
-  p.g.c_type = p.g.output = DType::fp32;
+  p.gemms.all.c_type = p.gemms.all.output = DType::fp32;
   EXPECT_FALSE(shape(p).d_by_tma);
   p = arguments({});
-  p.g.epilogue.beta = 1.0F;
-  p.g.c = p.g.d;
-  p.g.cs = p.g.ds;
+  p.gemms.all.epilogue.beta = 1.0F;
+  p.gemms.all.c = p.gemms.all.d;
+  p.gemms.all.cs = p.gemms.all.ds;
   EXPECT_FALSE(shape(p).in_registers);  // C does not come through the ring
   EXPECT_FALSE(shape(p).d_by_tma);
   EXPECT_EQ(shape(p).c.stages, 0);
-  p.g.epilogue.beta = 0.0F;
-  p.g.continue_from_c = true;
-  p.g.c_type = p.g.output = DType::fp32;
+  p.gemms.all.epilogue.beta = 0.0F;
+  p.gemms.all.continue_from_c = true;
+  p.gemms.all.c_type = p.gemms.all.output = DType::fp32;
   EXPECT_TRUE(shape(p).d_by_tma);
   EXPECT_EQ(shape(p).x_last, INT_MAX);  // C is D: no output may be computed twice
 }
@@ -290,7 +293,7 @@ TEST(Fp8, NoOutputsNoLaunch) {
   Recorded& seen = record();
   Given x;
   x.m = 0;
-  EXPECT_EQ(run(arguments(x)).way, Fp8Way::none);
+  EXPECT_EQ(run(arguments(x)).family, Family::none);
   EXPECT_EQ(seen.launches, 0);
 }
 
@@ -298,24 +301,24 @@ TEST(Fp8, NoOutputsNoLaunch) {
 TEST(Fp8, WithoutRoomForAPairAnotherTileRunsUnlessOneIsForced) {
   int pair = 0;
   while (kFp8Geometries[static_cast<std::size_t>(pair)].cluster == 1) ++pair;
-  const Fp8Arguments p = arguments({});
+  const Problem p = arguments({});
   for (const bool knows_fits : {true, false}) {
     Recorded& seen = record();
     seen.context = 7000 + (knows_fits ? 0 : 1);
     seen.max_cluster = 1;
     seen.knows_fits = knows_fits;
     LaunchOptions o = options(pair);
-    auto d = decide_fp8(p, o);
+    auto d = decide(p, o);
     ASSERT_TRUE(d.ok());
-    EXPECT_EQ(enqueue_fp8(*d, p, o), cudaErrorInvalidClusterSize);
+    EXPECT_EQ(enqueue(*d, p, o, nullptr), cudaErrorInvalidClusterSize);
     o.clusters = false;
-    EXPECT_NE(decide_fp8(p, o).status().message().find("runs in clusters"), std::string::npos);
+    EXPECT_NE(decide(p, o).status().message().find("runs in clusters"), std::string::npos);
     // The same pair as if it had been chosen.
     o = options();
     for (int call = 0; call < 2; ++call) {
-      Fp8Decision chosen = *d;
+      Decision chosen = *d;
       seen.launches = 0;
-      EXPECT_EQ(enqueue_fp8(chosen, p, o), cudaSuccess);
+      EXPECT_EQ(enqueue(chosen, p, o, nullptr), cudaSuccess);
       EXPECT_EQ(seen.launches, 1);
       EXPECT_EQ(seen.cluster, 1U);
       EXPECT_EQ(name(chosen).find("pair"), std::string::npos) << name(chosen);
@@ -327,17 +330,17 @@ TEST(Fp8, WithoutRoomForAPairAnotherTileRunsUnlessOneIsForced) {
 TEST(Fp8, FailuresAreReturned) {
   Recorded& seen = record();
   seen.fail_map = 1;
-  const Fp8Arguments p = arguments({});
-  auto d = decide_fp8(p, options());
+  const Problem p = arguments({});
+  auto d = decide(p, options());
   ASSERT_TRUE(d.ok());
-  EXPECT_EQ(enqueue_fp8(*d, p, options()), cudaErrorInvalidValue);
+  EXPECT_EQ(enqueue(*d, p, options(), nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(seen.launches, 0);
 }
 
 TEST(Fp8, LimitsAreRaisedOncePerContext) {
   Recorded& seen = record();
   seen.context = test::fresh_context();
-  ASSERT_EQ(prepare_fp8_kernels(), cudaSuccess);
+  ASSERT_EQ(prepare_kernels(arguments({}).contract()), cudaSuccess);
   std::size_t kernels = 0;
   for (const Geometry& t : kFp8Geometries) {
     for (int join = 0; join < kJoins; ++join) kernels += has_join(t, static_cast<Join>(join));
@@ -346,12 +349,15 @@ TEST(Fp8, LimitsAreRaisedOncePerContext) {
     for (int join = 0; join < kJoins; ++join) kernels += has_group_join(i, static_cast<Join>(join));
   }
   EXPECT_EQ(seen.raised.size(), kernels);
-  ASSERT_EQ(prepare_fp8_kernels(), cudaSuccess);
+  ASSERT_EQ(prepare_kernels(arguments({}).contract()), cudaSuccess);
   EXPECT_EQ(seen.raised.size(), kernels);
 }
 
 TEST(Fp8, ContractsOfTheseKernels) {
-  const auto computes = [](const char* text) { return computes_fp8(*Contract::parse(text)); };
+  const auto computes = [](const char* text) {
+    const auto all = kernels(*Contract::parse(text));
+    return !all.empty() && all.front().family == Family::fp8;
+  };
   EXPECT_TRUE(computes("hopper/e4m3/scaled:128->bf16"));
   EXPECT_TRUE(computes("hopper/e4m3/scaled:32->fp32"));
   EXPECT_TRUE(computes("hopper/e4m3/fold:128->fp16"));
@@ -367,7 +373,7 @@ TEST(Fp8, ForcedTilesTakeWhatTilesTake) {
   // Two blocks of rows share the registers of a leaf.
   Given longer;
   longer.reduction.leaf_k = 256;
-  const std::string last = fp8_kernels()[static_cast<std::size_t>(kElements - 1)].name;
+  const std::string last = all_kernels()[static_cast<std::size_t>(kElements - 1)].name;
   EXPECT_EQ(last, "256x128-pair-x");
   EXPECT_NE(refusal(arguments(longer), kElements - 1).find("has to be 128 long"),
             std::string::npos);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cuda/grouped/launch.hpp"
+#include "cuda/host/copies.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
@@ -54,11 +54,17 @@ LaunchOptions with_room(std::size_t bytes) {
 }
 constexpr std::size_t kEnough = std::size_t{1} << 40;
 
-GroupedDecision decided(const GroupedArguments& p, std::size_t room) {
-  const auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, with_room(room), nullptr);
-  EXPECT_TRUE(d) << d.status().message();
-  return d ? *d : GroupedDecision{};
+Problem problem_of(const GroupedArguments& p, Arithmetic arithmetic = Arithmetic::hopper) {
+  return {p, arithmetic, DType::bf16};
 }
+
+Decision decided(const GroupedArguments& p, std::size_t room) {
+  const auto d = decide(problem_of(p), with_room(room));
+  EXPECT_TRUE(d) << d.status().message();
+  return d ? *d : Decision{};
+}
+
+bool copies(const Decision& d) { return d.steps.find(Step::copy) != nullptr; }
 
 /// Follows every line from where the batch on copies reads it, through the job of the copying
 /// kernel, to where it was read: it must be where the batch has it.
@@ -109,7 +115,10 @@ TEST(GroupedCopies, EveryLineComesFromItsOwnPlace) {
     EXPECT_EQ(copies.b.count > 0, b);
     auto* const to = reinterpret_cast<void*>(kRoom);
     Recorded& r = record();
-    ASSERT_EQ(copy_groups(p, copies, with_room(0), to), cudaSuccess);
+    Call call{problem_of(p), with_room(0), to};
+    ASSERT_EQ(copy_groups(call), cudaSuccess);
+    EXPECT_EQ(call.problem.g().a, on_copies(p, copies, to).all.a);
+    EXPECT_EQ(call.problem.g().b, on_copies(p, copies, to).all.b);
     EXPECT_EQ(r.packs, 1);
     const GroupedArguments q = on_copies(p, copies, to);
     const bool b_mn = p.all.bs.col == 1;
@@ -141,15 +150,14 @@ TEST(GroupedCopies, ABatchOfOddRowsIsTwoLaunches) {
   spec.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
   spec.gemm.n = 128, spec.gemm.k = 777;
   spec.groups = 24;
-  const std::size_t needed = grouped_workspace_bytes(spec, 1000, 0, with_room(0));
+  const std::size_t needed = workspace_bytes(spec, 1000, 0, with_room(0));
   ASSERT_EQ(needed, copies_for_tiles(p).bytes());
-  GroupedDecision d = decided(p, needed);
-  EXPECT_EQ(d.way, GroupWay::tiles);
+  Decision d = decided(p, needed);
+  EXPECT_EQ(way_of(d), Family::groups);
   EXPECT_NE(name(d).find("/pack-a/grouped"), std::string::npos) << name(d);
   Recorded& r = record();
   auto* const to = reinterpret_cast<void*>(kRoom);
-  ASSERT_EQ(enqueue_groups(d, p, Arithmetic::hopper, DType::bf16, with_room(needed), to),
-            cudaSuccess);
+  ASSERT_EQ(enqueue(d, problem_of(p), with_room(needed), to), cudaSuccess);
   EXPECT_EQ(r.packs, 1);
   EXPECT_EQ(r.launches, 1);
   EXPECT_TRUE(r.kernel.grouped);
@@ -161,8 +169,8 @@ TEST(GroupedCopies, ABatchOfOddRowsIsTwoLaunches) {
   EXPECT_TRUE(reads(p.all.b));
   EXPECT_FALSE(reads(p.all.a));
   // Without room for copies it is computed as it lies.
-  EXPECT_NE(decided(p, needed - 1).way, GroupWay::tiles);
-  EXPECT_FALSE(decided(p, needed - 1).copies.any());
+  EXPECT_NE(way_of(decided(p, needed - 1)), Family::groups);
+  EXPECT_FALSE(copies(decided(p, needed - 1)));
 }
 
 /// Probabilities with 777 keys have rows at odd addresses. Without room for copies one launch of
@@ -170,28 +178,29 @@ TEST(GroupedCopies, ABatchOfOddRowsIsTwoLaunches) {
 TEST(GroupedCopies, WithoutRoomABatchIsOneLaunchOrOnePerGroup) {
   const struct {
     std::int64_t groups, m, n, k;
-    GroupWay way;
-  } all[] = {{24, 1000, 128, 777, GroupWay::gather},
-             {128, 4, 128, 33, GroupWay::gather},
-             {24, 4096, 4096, 777, GroupWay::loop},
-             {2, 1000, 128, 777, GroupWay::loop}};
+    Family way;
+  } all[] = {{24, 1000, 128, 777, Family::gather_groups},
+             {128, 4, 128, 33, Family::gather_groups},
+             {24, 4096, 4096, 777, Family::loop},
+             {2, 1000, 128, 777, Family::loop}};
   for (const auto& x : all) {
     GroupedArguments p = batch(x.groups, x.m, x.n, x.k, false);
-    EXPECT_EQ(decided(p, 0).way, x.way) << name(decided(p, 0));
-    for (const GroupWay way : {GroupWay::loop, GroupWay::gather}) {
-      const GroupKernel forced{"forced", way};
+    EXPECT_EQ(way_of(decided(p, 0)), x.way) << name(decided(p, 0));
+    for (const Family way : {Family::loop, Family::gather_groups}) {
       for (const std::size_t room : {std::size_t{0}, kEnough}) {
-        const auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, with_room(room), &forced);
+        LaunchOptions o = with_room(room);
+        o.forced = forced_index(problem_of(p), way);
+        const auto d = decide(problem_of(p), o);
         ASSERT_TRUE(d);
-        EXPECT_EQ(d->way, way);
-        EXPECT_FALSE(d->copies.any());
+        EXPECT_EQ(way_of(*d), way);
+        EXPECT_FALSE(copies(*d));
       }
     }
     p.all.reduction = {ReductionKind::fold, 128};
     for (const Arithmetic other : {Arithmetic::snap, Arithmetic::ieee_fma}) {
-      const auto d = decide_groups(p, other, DType::bf16, with_room(kEnough), nullptr);
+      const auto d = decide(problem_of(p, other), with_room(kEnough));
       ASSERT_TRUE(d) << d.status().message();
-      EXPECT_EQ(d->way, GroupWay::loop);
+      EXPECT_EQ(way_of(*d), Family::loop);
     }
   }
 }
@@ -200,9 +209,8 @@ TEST(GroupedCopies, WithoutRoomABatchIsOneLaunchOrOnePerGroup) {
 TEST(GroupedCopies, OutputsAtOddAddressesLeaveByOrdinaryStores) {
   const auto mapped = [](const GroupedArguments& p) {
     Recorded& r = record();
-    GroupedDecision d = decided(p, 0);
-    EXPECT_EQ(enqueue_groups(d, p, Arithmetic::hopper, DType::bf16, with_room(0), nullptr),
-              cudaSuccess);
+    Decision d = decided(p, 0);
+    EXPECT_EQ(enqueue(d, problem_of(p), with_room(0), nullptr), cudaSuccess);
     EXPECT_EQ(r.shape.d_by_tma, r.grouped_shape.d_map == 1);
     if (r.shape.d_by_tma) {
       EXPECT_EQ(r.maps.at(2).stride[1], static_cast<std::uint64_t>(p.distance.d) * 2);
@@ -229,9 +237,9 @@ TEST(GroupedCopies, OrdinaryStoresMakeSmallTilesDear) {
                        small = sm90::geometry::tile(1, 1, 64);
   EXPECT_GT(time(wide, true), 1.5 * time(wide, false));
   EXPECT_GT(time(small, true), 2 * time(wide, true));
-  EXPECT_EQ(sm90::geometry_of(decided(batch(24, 1000, 777, 128, false), 0).one).n, 256);
+  EXPECT_EQ(sm90::geometry_of(decided(batch(24, 1000, 777, 128, false), 0)).n, 256);
   // Two blocks of rows per consumer group are slower in batches than as many columns more.
-  EXPECT_EQ(sm90::geometry_of(decided(batch(8, 4096, 128, 4096, true), 0).one).blocks, 1);
+  EXPECT_EQ(sm90::geometry_of(decided(batch(8, 4096, 128, 4096, true), 0)).blocks, 1);
 }
 
 TEST(GroupedCopies, WhatNeedsNoneHasNone) {
@@ -239,7 +247,7 @@ TEST(GroupedCopies, WhatNeedsNoneHasNone) {
   GroupedArguments uneven = batch(5, 33, 64, 77, true);
   uneven.distance.a += 2;  // neither one stack nor lines between each other
   EXPECT_FALSE(copies_for_tiles(uneven).any());
-  EXPECT_NE(decided(uneven, kEnough).way, GroupWay::tiles);
+  EXPECT_NE(way_of(decided(uneven, kEnough)), Family::groups);
   GroupedArguments across = batch(5, 33, 64, 77, true);
   across.all.as = {1, 33};
   EXPECT_FALSE(copies_for_tiles(across).any());
@@ -260,7 +268,7 @@ TEST(GroupedCopies, TheWorkspaceHoldsWhatPackedLinesNeed) {
           spec.groups = 6;
           std::size_t before = 0;
           for (const std::int64_t rows : {m, m + 5}) {
-            const std::size_t room = grouped_workspace_bytes(spec, rows, 0, with_room(0));
+            const std::size_t room = workspace_bytes(spec, rows, 0, with_room(0));
             const auto p = batch(6, rows, n, k, b_mn);
             EXPECT_GE(room, copies_for_tiles(p).bytes()) << rows << " " << n << " " << k << b_mn;
             EXPECT_GE(room, before);
@@ -274,13 +282,13 @@ TEST(GroupedCopies, TheWorkspaceHoldsWhatPackedLinesNeed) {
   across.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
   across.gemm.n = 77, across.gemm.k = 77, across.groups = 6;
   across.gemm.op_a = Op::transpose;
-  EXPECT_EQ(grouped_workspace_bytes(across, 100, 0, with_room(0)),
+  EXPECT_EQ(workspace_bytes(across, 100, 0, with_room(0)),
             workspace_bytes(across.gemm.contract, 100, 77, 77, with_room(0)));
   GroupedSpec huge;
   huge.gemm.contract = *Contract::parse("hopper/bf16/chain->bf16");
   huge.gemm.n = 128, huge.gemm.k = 777;
   huge.groups = 1 << 20;
-  EXPECT_LT(grouped_workspace_bytes(huge, std::int64_t{1} << 62, 0, with_room(0)), kEnough * 8);
+  EXPECT_LT(workspace_bytes(huge, std::int64_t{1} << 62, 0, with_room(0)), kEnough * 8);
 }
 
 }  // namespace

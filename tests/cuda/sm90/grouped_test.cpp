@@ -5,10 +5,10 @@
 
 #include <limits>
 
-#include "cuda/grouped/launch.hpp"
+#include "cuda/families.hpp"
 #include "cuda/simt/tile.hpp"
-#include "cuda/sm90/grouped/host.hpp"
 #include "cuda/sm90/host/choose.hpp"
+#include "cuda/sm90/host/groups.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // The host half of launches over groups, on the fake runtime: what is decided, what is launched and
@@ -48,20 +48,17 @@ GroupedArguments groups_of(GroupKind kind, std::int64_t groups, std::int64_t m, 
 struct RanGroups {
   Status refusal;
   cudaError_t error = cudaSuccess;
-  GroupedDecision decision;
+  Decision decision;
   std::string name;
 };
-RanGroups run_groups(const GroupedArguments& p, const GroupKernel* forced = nullptr,
+RanGroups run_groups(const GroupedArguments& p, const KernelInfo* forced = nullptr,
                      Arithmetic arithmetic = Arithmetic::hopper, DType input = kBf16,
                      void* workspace = nullptr) {
-  RanGroups ran;
-  auto decision = decide_groups(p, arithmetic, input, options(), forced);
-  ran.refusal = decision.status();
-  if (!decision) return ran;
-  ran.decision = *decision;
-  ran.error = enqueue_groups(ran.decision, p, arithmetic, input, options(), workspace);
-  ran.name = name(ran.decision);
-  return ran;
+  const Problem problem(p, arithmetic, input);
+  LaunchOptions o = options();
+  if (forced != nullptr) o.forced = forced_index(problem, forced->family, forced->index);
+  const Ran ran = run(problem, o, workspace);
+  return {ran.refusal, ran.error, ran.decision, name(ran.decision)};
 }
 
 TEST(Grouped, SegmentsOfRowsAreOneLaunchByTiles) {
@@ -70,7 +67,7 @@ TEST(Grouped, SegmentsOfRowsAreOneLaunchByTiles) {
   const RanGroups ran = run_groups(p);
   ASSERT_TRUE(ran.refusal.ok()) << ran.refusal.message();
   EXPECT_EQ(ran.error, cudaSuccess);
-  EXPECT_EQ(ran.decision.way, GroupWay::tiles);
+  EXPECT_EQ(way_of(ran.decision), Family::groups);
   EXPECT_NE(ran.name.find("/grouped"), std::string::npos) << ran.name;
   EXPECT_EQ(r.launches, 1);
   EXPECT_TRUE(r.kernel.grouped);
@@ -97,11 +94,10 @@ TEST(Grouped, SegmentsOfRowsAreOneLaunchByTiles) {
 TEST(Grouped, AChoiceDependsOnExtentsAlone) {
   // As few tokens per expert as a step of decoding has: they take the narrow side.
   const auto few = run_groups(groups_of(GroupKind::m_grouped, 128, 512, 2048, 768));
-  EXPECT_EQ(few.decision.way, GroupWay::tiles);
-  EXPECT_TRUE(few.decision.one.swapped) << few.name;
+  EXPECT_EQ(way_of(few.decision), Family::groups);
+  EXPECT_TRUE(few.decision.swapped) << few.name;
   const auto many = run_groups(groups_of(GroupKind::m_grouped, 4, 32768, 4096, 7168));
-  EXPECT_GE(geometry_of(many.decision.one).x() * geometry_of(many.decision.one).n, 128 * 256)
-      << many.name;
+  EXPECT_GE(geometry_of(many.decision).x() * geometry_of(many.decision).n, 128 * 256) << many.name;
   // Neither the addresses of the offsets nor their type.
   GroupedArguments p = groups_of(GroupKind::m_grouped, 128, 512, 2048, 768);
   p.offsets = reinterpret_cast<const void*>(1 << 20);
@@ -113,8 +109,8 @@ TEST(Grouped, RowsBehindTheArrayAreDear) {
   // 32 tokens in all: boxes of 64 of them would mostly be read behind the end.
   for (const std::int64_t tokens : {8, 32}) {
     const auto few = run_groups(groups_of(GroupKind::m_grouped, 8, tokens, 14336, 4096));
-    const Geometry& t = geometry_of(few.decision.one);
-    EXPECT_LE(few.decision.one.swapped ? t.n : t.load, 16) << few.name;
+    const Geometry& t = geometry_of(few.decision);
+    EXPECT_LE(few.decision.swapped ? t.n : t.load, 16) << few.name;
   }
 }
 
@@ -130,13 +126,13 @@ TEST(Grouped, AnExpertOf128TokensTakesOneTile) {
       return run_groups(groups_of(GroupKind::m_grouped, x.groups, x.groups * tokens, x.n, x.k));
     };
     const auto some = one(64);
-    EXPECT_FALSE(some.decision.one.swapped) << some.name;
-    EXPECT_EQ(geometry_of(some.decision.one).x(), 128) << some.name;
+    EXPECT_FALSE(some.decision.swapped) << some.name;
+    EXPECT_EQ(geometry_of(some.decision).x(), 128) << some.name;
     // Fewer tokens take the narrow side, as they did, where all of them fit one tile.
     for (const std::int64_t tokens : {1, 4, 16}) {
       const auto few = one(tokens);
-      EXPECT_TRUE(few.decision.one.swapped) << few.name;
-      EXPECT_GE(geometry_of(few.decision.one).n, tokens + tokens / 2) << few.name;
+      EXPECT_TRUE(few.decision.swapped) << few.name;
+      EXPECT_GE(geometry_of(few.decision).n, tokens + tokens / 2) << few.name;
     }
   }
 }
@@ -158,11 +154,11 @@ TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
         p.distance.c = p.distance.d;
         Recorded& r = record();
         const auto ran = run_groups(p);
-        EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+        EXPECT_EQ(way_of(ran.decision), Family::groups) << ran.refusal.message();
         EXPECT_EQ(r.grouped_shape.overlaps, !in_place);
-        const int tokens = geometry_of(ran.decision.one).n;
+        const int tokens = geometry_of(ran.decision).n;
         const bool cut = in_place || (kind == GroupKind::m_masked && x.m < tokens);
-        EXPECT_TRUE(!ran.decision.one.swapped || !cut) << ran.name;
+        EXPECT_TRUE(!ran.decision.swapped || !cut) << ran.name;
         EXPECT_EQ(r.grouped_shape.d_clips, !in_place && kind == GroupKind::batched);
       }
     }
@@ -172,12 +168,11 @@ TEST(Grouped, ATileThatIsCutHasItsRowsAlongX) {
   p.all.epilogue.beta = 1;
   p.all.c = reinterpret_cast<const void*>(1 << 30), p.all.cs = {1, 200}, p.all.c_type = kBf16;
   Recorded& r = record();
-  EXPECT_EQ(run_groups(p).decision.way, GroupWay::tiles);
+  EXPECT_EQ(way_of(run_groups(p).decision), Family::groups);
   EXPECT_FALSE(r.grouped_shape.overlaps);
   // Values whose columns run along memory, for a few rows: the columns take the x side, as they
   // did.
-  EXPECT_TRUE(
-      run_groups(groups_of(GroupKind::batched, 64, 8, 128, 4096, true)).decision.one.swapped);
+  EXPECT_TRUE(run_groups(groups_of(GroupKind::batched, 64, 8, 128, 4096, true)).decision.swapped);
 }
 
 /// Few queries beside many keys or values take the narrow side of a tile, whose outputs leave
@@ -191,8 +186,8 @@ TEST(Grouped, FewQueriesTakeTheNarrowSide) {
   for (const auto& x : all) {
     Recorded& r = record();
     const auto ran = run_groups(groups_of(GroupKind::batched, x.groups, x.m, x.n, x.k, x.b_mn));
-    EXPECT_TRUE(ran.decision.one.swapped) << ran.name;
-    EXPECT_LE(geometry_of(ran.decision.one).n, 64) << ran.name;
+    EXPECT_TRUE(ran.decision.swapped) << ran.name;
+    EXPECT_LE(geometry_of(ran.decision).n, 64) << ran.name;
     EXPECT_TRUE(r.shape.d_by_tma);
   }
 }
@@ -200,13 +195,13 @@ TEST(Grouped, FewQueriesTakeTheNarrowSide) {
 TEST(Grouped, TilesOfTheSameWeightsFollowEachOther) {
   // 64 tokens per expert are one tile on average and two in every second group. The weights are
   // read once if both come one after the other.
-  const GroupKernel straight{"64x64", GroupWay::tiles, 3};
+  const KernelInfo straight{"64x64", Family::groups, 3};
   const auto ran = run_groups(groups_of(GroupKind::m_grouped, 8, 512, 14336, 4096), &straight);
   ASSERT_TRUE(ran.refusal.ok()) << ran.refusal.message();
-  if (ran.decision.one.swapped) {
-    EXPECT_LE(ran.decision.one.raster.group, 66) << ran.name;
+  if (ran.decision.swapped) {
+    EXPECT_LE(ran.decision.raster.group, 66) << ran.name;
   } else {
-    EXPECT_GE(ran.decision.one.raster.group, 2) << ran.name;
+    EXPECT_GE(ran.decision.raster.group, 2) << ran.name;
   }
 }
 
@@ -216,7 +211,7 @@ TEST(Grouped, GroupsOfRowsAreStacked) {
   p.distance.a = 310 * 256;  // ten rows of padding
   p.distance.d = 305 * 512;
   const RanGroups ran = run_groups(p);
-  EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+  EXPECT_EQ(way_of(ran.decision), Family::groups) << ran.refusal.message();
   EXPECT_EQ(r.grouped_shape.a_step, 310);
   EXPECT_EQ(r.grouped_shape.d_step, 305);
   const TensorShape& tokens = r.maps[r.shape.swapped ? 1 : 0];
@@ -232,7 +227,7 @@ TEST(Grouped, GroupsOfRowsAreStacked) {
 TEST(Grouped, OneRowPerGroupHasTheDistanceAsItsStride) {
   Recorded& r = record();
   const RanGroups ran = run_groups(groups_of(GroupKind::batched, 64, 1, 512, 256));
-  EXPECT_EQ(ran.decision.way, GroupWay::tiles);
+  EXPECT_EQ(way_of(ran.decision), Family::groups);
   EXPECT_EQ(r.grouped_shape.a_step, 1);
   EXPECT_EQ(r.grouped_shape.d_distance, 512 * 2);
   EXPECT_EQ(r.maps[2].extent[2], 64U);
@@ -297,11 +292,11 @@ TEST(Grouped, HeadsBetweenOthersAreSpread) {
         if (a) p.all.as.row = 128 * 136, p.distance.a = 136;
         if (d) p.all.ds.row = 128 * 512, p.distance.d = 512;
         const RanGroups ran = run_groups(p);
-        ASSERT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+        ASSERT_EQ(way_of(ran.decision), Family::groups) << ran.refusal.message();
         EXPECT_EQ(r.launches, 1);
         EXPECT_TRUE(r.grouped_shape.overlaps);
         if (a) {
-          expect_spread_a(r, p, ran.decision.one);
+          expect_spread_a(r, p, ran.decision);
         } else {
           EXPECT_EQ(r.grouped_shape.a_spread, 0);
           EXPECT_EQ(r.grouped_shape.a_missing, 0);
@@ -334,7 +329,7 @@ TEST(Grouped, SpreadCIsNotReadThroughTma) {
       p.all.continue_from_c = continues;
       if (!continues) p.all.epilogue.beta = 1;
       const RanGroups ran = run_groups(p);
-      ASSERT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+      ASSERT_EQ(way_of(ran.decision), Family::groups) << ran.refusal.message();
       expect_spread_d(r, p);
       EXPECT_EQ(r.shape.c.copied, continues);
       EXPECT_EQ(r.shape.c.stages > 0, continues);
@@ -354,16 +349,16 @@ TEST(Grouped, SpreadOutputsAreDearWhereTheirLinesRunAlongX) {
   p.all.epilogue.beta = 1;
   Recorded& r = record();
   const RanGroups ran = run_groups(p);
-  EXPECT_EQ(ran.decision.way, GroupWay::tiles) << ran.refusal.message();
+  EXPECT_EQ(way_of(ran.decision), Family::groups) << ran.refusal.message();
   expect_spread_d(r, p);
-  EXPECT_TRUE(ran.decision.one.swapped) << ran.name;
+  EXPECT_TRUE(ran.decision.swapped) << ran.name;
 }
 
 TEST(Grouped, SharedOperandsHaveNoDistance) {
   Recorded& r = record();
   GroupedArguments p = groups_of(GroupKind::batched, 6, 128, 512, 256);
   p.distance.a = p.distance.b = 0;
-  EXPECT_EQ(run_groups(p).decision.way, GroupWay::tiles);
+  EXPECT_EQ(way_of(run_groups(p).decision), Family::groups);
   EXPECT_EQ(r.grouped_shape.a_step, 0);
   EXPECT_EQ(r.grouped_shape.b_step, 0);
   EXPECT_EQ(r.maps[r.shape.swapped ? 0 : 1].extent[2], 1U);
@@ -374,82 +369,82 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
     const char* what;
     void (*change)(GroupedArguments&);
     GroupKind kind;
-    GroupWay way;
+    Family way;
   };
   const Row rows[] = {
       {"fold",
        [](GroupedArguments& p) {
          p.all.reduction = {ReductionKind::fold, 128};
        },
-       GroupKind::m_grouped, GroupWay::gather},
+       GroupKind::m_grouped, Family::gather_groups},
       {"a fold of one leaf",
        [](GroupedArguments& p) {
          p.all.reduction = {ReductionKind::fold, 512};
        },
-       GroupKind::m_grouped, GroupWay::tiles},
+       GroupKind::m_grouped, Family::groups},
       {"tree, batched",
        [](GroupedArguments& p) {
          p.all.reduction = {ReductionKind::tree, 128};
        },
-       GroupKind::batched, GroupWay::loop},
-      {"k_grouped along k", [](GroupedArguments&) {}, GroupKind::k_grouped, GroupWay::gather},
+       GroupKind::batched, Family::loop},
+      {"k_grouped along k", [](GroupedArguments&) {}, GroupKind::k_grouped, Family::gather_groups},
       {"k_grouped along M and N",
        [](GroupedArguments& p) {
          p.all.as = {1, 256}, p.all.bs = {512, 1};
        },
-       GroupKind::k_grouped, GroupWay::tiles},
+       GroupKind::k_grouped, Family::groups},
       {"k_grouped fold",
        [](GroupedArguments& p) {
          p.all.as = {1, 256}, p.all.bs = {512, 1};
          p.all.reduction = {ReductionKind::fold, 1024};
        },
-       GroupKind::k_grouped, GroupWay::gather},
+       GroupKind::k_grouped, Family::gather_groups},
       {"k_grouped at an odd address",
        [](GroupedArguments& p) {
          p.all.as = {1, 256}, p.all.bs = {512, 1};
          p.all.b = reinterpret_cast<const void*>(4098);
        },
-       GroupKind::k_grouped, GroupWay::gather},
+       GroupKind::k_grouped, Family::gather_groups},
       {"A at an odd address",
        [](GroupedArguments& p) { p.all.a = reinterpret_cast<const void*>(4098); },
-       GroupKind::m_grouped, GroupWay::gather},
+       GroupKind::m_grouped, Family::gather_groups},
       {"A whose rows run across memory",
        [](GroupedArguments& p) {
          p.all.as = {1, p.all.m};
        },
-       GroupKind::m_grouped, GroupWay::gather},
+       GroupKind::m_grouped, Family::gather_groups},
       {"D whose rows run across memory",  // ordinary stores, as segments begin at any row
        [](GroupedArguments& p) {
          p.all.ds = {1, p.all.m};
        },
-       GroupKind::m_grouped, GroupWay::tiles},
+       GroupKind::m_grouped, Family::groups},
       {"C whose rows run across memory",
        [](GroupedArguments& p) {
          p.all.c = reinterpret_cast<const void*>(1 << 20), p.all.c_type = kBf16;
          p.all.cs = {1, p.all.m}, p.all.epilogue.beta = 1;
        },
-       GroupKind::m_grouped, GroupWay::tiles},
+       GroupKind::m_grouped, Family::groups},
       {"B at odd distances", [](GroupedArguments& p) { p.distance.b += 1; }, GroupKind::m_grouped,
-       GroupWay::gather},
+       Family::gather_groups},
       {"interleaved D, masked",
        [](GroupedArguments& p) { p.all.ds.row = 512 * 4, p.distance.d = 512; }, GroupKind::m_masked,
-       GroupWay::tiles},
+       Family::groups},
       {"interleaved B", [](GroupedArguments& p) { p.all.bs.col = 256 * 4, p.distance.b = 256; },
-       GroupKind::m_masked, GroupWay::tiles},
+       GroupKind::m_masked, Family::groups},
       {"interleaved A at odd distances",
        [](GroupedArguments& p) { p.all.as.row = 260 * 4, p.distance.a = 260; }, GroupKind::m_masked,
-       GroupWay::gather},
+       Family::gather_groups},
       {"interleaved D of segments of products",
        [](GroupedArguments& p) {
          p.all.as = {1, 256}, p.all.bs = {512, 1};
          p.all.ds.row = 512 * 4, p.distance.d = 512;
        },
-       GroupKind::k_grouped, GroupWay::gather},
+       GroupKind::k_grouped, Family::gather_groups},
       {"D at an odd address",  // ordinary stores
        [](GroupedArguments& p) { p.all.d = reinterpret_cast<void*>(4098); }, GroupKind::m_grouped,
-       GroupWay::tiles},
+       Family::groups},
       {"gelu", [](GroupedArguments& p) { p.all.epilogue.activation = Activation::gelu; },
-       GroupKind::m_grouped, GroupWay::tiles},
+       GroupKind::m_grouped, Family::groups},
   };
   for (const Row& row : rows) {
     Recorded& r = record();
@@ -458,9 +453,29 @@ TEST(Grouped, WhatTilesDoNotTakeIsComputedElsewhere) {
     const RanGroups ran = run_groups(p);
     ASSERT_TRUE(ran.refusal.ok()) << row.what << ran.refusal.message();
     EXPECT_EQ(ran.error, cudaSuccess) << row.what;
-    EXPECT_EQ(ran.decision.way, row.way) << row.what << ": " << ran.name;
-    EXPECT_EQ(r.launches, row.way == GroupWay::loop ? 4 : 1) << row.what;
-    EXPECT_EQ(r.kernel.grouped, row.way != GroupWay::loop) << row.what;
+    EXPECT_EQ(way_of(ran.decision), row.way) << row.what << ": " << ran.name;
+    EXPECT_EQ(r.launches, row.way == Family::loop ? 4 : 1) << row.what;
+    EXPECT_EQ(r.kernel.grouped, row.way != Family::loop) << row.what;
+  }
+}
+
+/// A group may begin at an address that tiles do not take though the first one does not.
+TEST(Grouped, ALoopDecidesForEachGroup) {
+  for (const DType input : {DType::bf16, DType::e4m3}) {
+    for (const bool odd : {false, true}) {
+      GroupedArguments p = groups_of(GroupKind::batched, 2, 64, 512, 512);
+      p.all.reduction = {ReductionKind::fold, 128};
+      p.a_bytes = input == DType::bf16 ? 2 : 1;
+      p.distance.a += odd ? 1 : 0;
+      Recorded& r = record();
+      const Ran ran = run({p, Arithmetic::hopper, input}, options());
+      EXPECT_EQ(name(ran.decision).find("loop of 2: sm90/"), 0U) << name(ran.decision);
+      EXPECT_EQ(name(ran.decision).find("gather"), std::string::npos) << name(ran.decision);
+      EXPECT_EQ(r.launches, 2);
+      const bool any_rows =
+          r.kernel.path == Path::gather && (r.kernel.join < 0 || r.kernel.join == kJoins);
+      EXPECT_EQ(any_rows, odd) << "of the last group";
+    }
   }
 }
 
@@ -470,20 +485,20 @@ TEST(Grouped, TreesWaitInTheWorkspaceOfGather) {
   spec.groups = 4;
   spec.gemm.n = 512, spec.gemm.k = 4096;
   spec.gemm.contract = *Contract::parse("hopper/bf16/tree:64->bf16");
-  const std::size_t bytes = grouped_workspace_bytes(spec, 256, 0, options());
+  const std::size_t bytes = workspace_bytes(spec, 256, 0, options());
   GroupedArguments p = groups_of(GroupKind::m_grouped, 4, 256, 512, 4096);
   p.all.reduction = spec.gemm.contract.reduction;
   Recorded& r = record();
   char workspace = 0;
   const RanGroups ran = run_groups(p, nullptr, Arithmetic::hopper, kBf16, &workspace);
-  EXPECT_EQ(ran.decision.way, GroupWay::gather);
+  EXPECT_EQ(way_of(ran.decision), Family::gather_groups);
   EXPECT_EQ(reinterpret_cast<char*>(r.gather_leaves.waiting), &workspace);
   EXPECT_GT(r.gather_leaves.levels, 0);
   EXPECT_EQ(bytes, r.grid * static_cast<std::size_t>(r.gather_leaves.levels) * kGatherSlotBytes);
   // It grows with the rows and, for k_grouped, with the products.
   std::size_t last = 0;
   for (std::int64_t m : {0, 1, 100, 1000, 100000}) {
-    const std::size_t now = grouped_workspace_bytes(spec, m, 0, options());
+    const std::size_t now = workspace_bytes(spec, m, 0, options());
     EXPECT_GE(now, last);
     last = now;
   }
@@ -491,7 +506,7 @@ TEST(Grouped, TreesWaitInTheWorkspaceOfGather) {
   spec.gemm.k = 0;
   last = 0;
   for (std::int64_t k : {0, 64, 1000, 100000}) {
-    const std::size_t now = grouped_workspace_bytes(spec, 100, k, options());
+    const std::size_t now = workspace_bytes(spec, 100, k, options());
     EXPECT_GE(now, last);
     last = now;
   }
@@ -503,7 +518,7 @@ TEST(Grouped, OrdinaryCoresComputeIeeeFma) {
   GroupedArguments p = groups_of(GroupKind::k_grouped, 4, 64, 512, 4096);
   p.all.reduction = {ReductionKind::tree, 16};
   const RanGroups ran = run_groups(p, nullptr, Arithmetic::ieee_fma, DType::fp32);
-  EXPECT_EQ(ran.decision.way, GroupWay::simt);
+  EXPECT_EQ(way_of(ran.decision), Family::simt_groups);
   EXPECT_EQ(ran.error, cudaSuccess);
   EXPECT_TRUE(r.kernel.simt && r.kernel.grouped);
   EXPECT_FALSE(r.overlap);  // its kernels do not wait by themselves
@@ -529,9 +544,10 @@ TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
         spec.gemm.op_b = b_mn ? Op::none : Op::transpose;
         spec.gemm.op_a = kind == GroupKind::k_grouped ? Op::transpose : Op::none;
         spec.gemm.contract = *Contract::parse(contract);
-        const auto kernels = group_kernels(spec, true);
-        ASSERT_FALSE(kernels.empty());
-        for (const GroupKernel& kernel : kernels) {
+        int taken = 0;
+        for (const KernelInfo& kernel : kernels(spec.gemm.contract, true)) {
+          if (!takes(kernel, spec)) continue;
+          ++taken;
           GroupedArguments p = groups_of(kind, 3, 200, 512, 256, b_mn);
           p.all.reduction = spec.gemm.contract.reduction;
           if (kind == GroupKind::k_grouped) p.all.as = {1, 200};
@@ -539,11 +555,12 @@ TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
           const RanGroups ran = run_groups(p, &kernel, spec.gemm.contract.arithmetic);
           EXPECT_TRUE(ran.refusal.ok()) << kernel.name << ": " << ran.refusal.message();
           EXPECT_EQ(ran.error, cudaSuccess) << kernel.name;
-          EXPECT_EQ(ran.decision.way, kernel.way);
-          EXPECT_NE(ran.name.find(kernel.way == GroupWay::loop ? "loop of 3" : kernel.name),
+          EXPECT_EQ(way_of(ran.decision), kernel.family);
+          EXPECT_NE(ran.name.find(kernel.family == Family::loop ? "loop of 3" : kernel.name),
                     std::string::npos)
               << ran.name;
         }
+        EXPECT_GT(taken, 0);
       }
     }
   }
@@ -552,7 +569,7 @@ TEST(Grouped, EveryForcedKernelTakesUsualArrays) {
 TEST(Grouped, AForcedKernelNeverHandsOver) {
   GroupedArguments p = groups_of(GroupKind::m_grouped, 4, 256, 512, 256);
   p.all.a = reinterpret_cast<const void*>(4098);
-  const GroupKernel forced{"128x128", GroupWay::tiles, 6};
+  const KernelInfo forced{"128x128", Family::groups, 6};
   Recorded& r = record();
   const RanGroups ran = run_groups(p, &forced);
   EXPECT_EQ(ran.refusal.code(), Errc::unsupported);

@@ -8,11 +8,9 @@
 #include <map>
 #include <random>
 
-#include "cuda/fp8/grouped.hpp"
-#include "cuda/grouped/launch.hpp"
-#include "cuda/sm90/fp8/group_host.hpp"
-#include "cuda/sm90/fp8/host_parts.hpp"
-#include "cuda/sm90/grouped/host.hpp"
+#include "cuda/sm90/host/fp8_groups.hpp"
+#include "cuda/sm90/host/fp8_parts.hpp"
+#include "cuda/sm90/host/groups.hpp"
 #include "cuda/sm90/host/launch.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
@@ -101,7 +99,7 @@ LaunchOptions options_of(Draws& r) {
 }
 
 /// The tiles of one product: those of whole clusters, of which some lie behind the end.
-void look_at_tiles(const Geometry& t, const Problem& p, const Recorded& r, bool operands,
+void look_at_tiles(const Geometry& t, const Sides& p, const Recorded& r, bool operands,
                    Found& found) {
   const LaunchShape& s = r.shape;
   const auto tiles = [](std::int64_t rows, int tile, int cluster) {
@@ -155,8 +153,8 @@ TEST(InnerCoordinates, OfSingleProductsAreMultiplesOf16Bytes) {
       continue;
     }
     // Copies of operands run along k.
-    const bool copies = d.packs_a || d.packs_b;
-    Problem p = make_problem(g, d.swapped, false, false);
+    const bool copies = packs_a(d) || packs_b(d);
+    Sides p = make_sides(g, d.swapped, false, false);
     // Realigning kernels have maps of classes of rows, whose inner coordinate is k.
     look_at_tiles(geometry_of(d), p, r, d.family != Family::realign && !copies, found);
     if (d.family != Family::realign) continue;
@@ -177,8 +175,9 @@ TEST(InnerCoordinates, OfSingleE4m3AreMultiplesOf16Bytes) {
   Draws draws(6);
   Found found;
   for (int turn = 0; turn < 16000; ++turn) {
-    Fp8Arguments p;
-    GemmArguments& g = p.g;
+    Problem p;
+    p.input = DType::e4m3;
+    GemmArguments& g = p.gemms.all;
     g.m = draws.extent(600), g.n = draws.extent(600), g.k = 128 * (1 + draws.below(3));
     g.a = at(1), g.b = at(2), g.as = {g.k, 1}, g.bs = {1, g.k};
     g.reduction = {ReductionKind::fold, 128};
@@ -188,13 +187,13 @@ TEST(InnerCoordinates, OfSingleE4m3AreMultiplesOf16Bytes) {
       options.forced =
           static_cast<int>(draws.below(static_cast<std::int64_t>(kFp8Geometries.size())));
     }
-    auto d = decide_fp8(p, options);
-    if (!d || d->way != Fp8Way::tiles) continue;
+    auto d = decide(p, options);
+    if (!d || d->family != Family::fp8) continue;
     Recorded& r = record();
-    ASSERT_EQ(enqueue_fp8(*d, p, options), cudaSuccess);
+    ASSERT_EQ(enqueue(*d, p, options, nullptr), cudaSuccess);
     ++found.launches;
-    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d->geometry)];
-    look_at_tiles(t, fp8_problem_of(g, d->swapped, {}), r, false, found);
+    const Geometry& t = geometry_of(*d);
+    look_at_tiles(t, fp8_sides_of(g, d->swapped, {}), r, false, found);
   }
   EXPECT_GT(found.launches, 1000);
   EXPECT_GT(found.boxes_of_d, 1000);
@@ -311,16 +310,15 @@ TEST(InnerCoordinates, OfGroupsAreMultiplesOf16Bytes) {
   for (int turn = 0; turn < 96000; ++turn) {
     const GroupedArguments p = draw_groups(draws, false);
     const Segments segments = segments_of(draws, p);
-    const LaunchOptions options = options_of(draws);
-    GroupKernel forced{"", GroupWay::tiles, 0};
-    forced.geometry = static_cast<int>(draws.below(kGroupedGeometries.size()));
-    auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, options,
-                           draws.one_in(2) ? &forced : nullptr);
-    if (!d || d->way != GroupWay::tiles || d->copies.any()) continue;
+    const Problem problem(p, Arithmetic::hopper, DType::bf16);
+    LaunchOptions options = options_of(draws);
+    const int forced = static_cast<int>(draws.below(kGroupedGeometries.size()));
+    if (draws.one_in(2)) options.forced = forced_index(problem, Family::groups, forced);
+    auto d = decide(problem, options);
+    if (!d || way_of(*d) != Family::groups || d->steps.find(Step::copy) != nullptr) continue;
     Recorded& r = record();
-    ASSERT_EQ(enqueue_groups(*d, p, Arithmetic::hopper, DType::bf16, options, nullptr),
-              cudaSuccess);
-    const Geometry& t = geometry_of(d->one);
+    ASSERT_EQ(enqueue(*d, problem, options, nullptr), cudaSuccess);
+    const Geometry& t = geometry_of(*d);
     const bool swapped = r.shape.swapped;
     Both& both = by[kind_of(p)];
     ++both.now.launches;
@@ -340,7 +338,7 @@ TEST(InnerCoordinates, OfGroupsAreMultiplesOf16Bytes) {
     look_at_operand(swapped ? all.a : all.b, t.n, r.shape.y_last);
     if (all.d_spread) continue;
     LaunchShape without = r.shape;  // as if a map were enough
-    Problem q = make_problem(all.g, swapped, false, false);
+    Sides q = make_sides(all.g, swapped, false, false);
     without.c = ring_c(all.g, q, t);
     set_finish(true, all.g, without);
     look(without, both.without);
@@ -360,15 +358,14 @@ TEST(InnerCoordinates, OfGroupsOfE4m3AreMultiplesOf16Bytes) {
   Draws draws(8);
   std::map<std::string, Both> by;
   for (int turn = 0; turn < 64000; ++turn) {
-    Fp8Groups all;
-    all.p = draw_groups(draws, true);
-    const GroupedArguments& p = all.p;
+    const Problem all(draw_groups(draws, true), Arithmetic::hopper, DType::e4m3);
+    const GroupedArguments& p = all.gemms;
     const Segments segments = segments_of(draws, p);
-    const auto d = decide_fp8_groups(all, options_of(draws), "");
-    if (!d || d->way != Fp8GroupWay::tiles) continue;
+    auto d = decide(all, options_of(draws));
+    if (!d || d->family != Family::fp8_groups) continue;
     Recorded& r = record();
-    ASSERT_EQ(enqueue_fp8_groups(*d, all, options_of(draws)), cudaSuccess);
-    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(d->one.geometry)];
+    ASSERT_EQ(enqueue(*d, all, options_of(draws), nullptr), cudaSuccess);
+    const Geometry& t = geometry_of(*d);
     const bool swapped = r.shape.swapped;
     Both& both = by[kind_of(p)];
     ++both.now.launches;
@@ -426,11 +423,11 @@ TEST(InnerCoordinates, DecideWhatTmaMoves) {
     p.distance.d = p.distance.c = segments ? 0 : row.m;
     LaunchOptions options;
     options.sms = 132;
-    auto d = decide_groups(p, Arithmetic::hopper, DType::bf16, options, nullptr);
-    ASSERT_TRUE(d && d->way == GroupWay::tiles) << kind_of(p);
+    const Problem problem(p, Arithmetic::hopper, DType::bf16);
+    auto d = decide(problem, options);
+    ASSERT_TRUE(d && way_of(*d) == Family::groups) << kind_of(p);
     Recorded& r = record();
-    ASSERT_EQ(enqueue_groups(*d, p, Arithmetic::hopper, DType::bf16, options, nullptr),
-              cudaSuccess);
+    ASSERT_EQ(enqueue(*d, problem, options, nullptr), cudaSuccess);
     EXPECT_EQ(r.shape.d_by_tma, row.by_tma) << kind_of(p) << " " << row.m;
     EXPECT_EQ(r.shape.c.stages > 0, row.by_tma && row.beta) << kind_of(p) << " " << row.m;
     EXPECT_EQ(r.maps.size(), 2U + (row.by_tma ? 1 : 0) + (row.by_tma && row.beta ? 1 : 0));

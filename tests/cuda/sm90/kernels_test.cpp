@@ -111,7 +111,7 @@ TEST(CudaKernels, ListsAgreeWithDecisions) {
           LaunchOptions options;
           options.sms = 1024;
           options.forced = static_cast<int>(i);
-          return !decide(g, spec.contract.arithmetic, spec.contract.input, options).ok();
+          return !decide({g, spec.contract.arithmetic, spec.contract.input}, options).ok();
         };
         const bool few = spec.contract.reduction.kind != ReductionKind::chain;
         ASSERT_EQ(takes(all[i], spec), !refused(64) || (few && !refused(8)))
@@ -138,7 +138,7 @@ TEST(CudaKernels, NamesOfAContractDiffer) {
 
 TEST(CudaKernels, OtherContractsHaveNone) {
   for (const char* contract :
-       {"hopper/tf32/chain->fp32", "hopper/e4m3/chain->fp32", "blackwell/bf16/chain->bf16",
+       {"hopper/tf32/chain->fp32", "hopper/e4m3/tree:128->fp32", "blackwell/bf16/chain->bf16",
         "ampere/fp16/chain->fp32", "cdna3/bf16/chain->bf16"}) {
     EXPECT_TRUE(kernels(*Contract::parse(contract)).empty()) << contract;
   }

@@ -97,7 +97,7 @@ TEST(Sm90Launch, MapsLaunchAndDescriptionAgree) {
     }
     expect_encodable(r);
     const Geometry& t = geometry_of(d);
-    const Problem p = make_problem(g, d.swapped, o.a_is_stable, o.b_is_stable);
+    const Sides p = make_sides(g, d.swapped, o.a_is_stable, o.b_is_stable);
     EXPECT_EQ(said.find("sm90/" + name(t)), 0U) << said;
     EXPECT_EQ(said.find("/swapped") != std::string::npos, d.swapped) << said;
     EXPECT_EQ(said.find("/realign") != std::string::npos, path == Path::realign) << said;

@@ -59,7 +59,7 @@ std::size_t needed(const GemmArguments& g, int sms = 132) {
   return leaf_workspace(g.reduction, g.m, g.n, g.k, sms);
 }
 std::size_t fast(const GemmArguments& g, const LaunchOptions& o = options()) {
-  return fast_workspace_bytes(g, Arithmetic::hopper, kBf16, o);
+  return fast_workspace_bytes({g, Arithmetic::hopper, kBf16}, o);
 }
 
 Ran run_with(const GemmArguments& g, const LaunchOptions& o) {
@@ -106,42 +106,42 @@ TEST(Sm90Packing, LaunchesOnCopiesAreThoseOfAlignedOperands) {
     ASSERT_TRUE(ran.ok());
     const Decision d = ran.decision;
     ASSERT_EQ(r.launches, 1);
-    ASSERT_EQ(r.packs, d.packs_a || d.packs_b ? 1 : 0);
+    ASSERT_EQ(r.packs, packs_a(d) || packs_b(d) ? 1 : 0);
     const std::string said = cuda::name(d);
     EXPECT_EQ(said.find("/pack") != std::string::npos, r.packs == 1) << said;
     if (r.packs == 0) {
       ++as_they_lie;
       EXPECT_EQ(o.workspace_bytes, needed(g, o.sms));
-      EXPECT_EQ(d.packed_bytes, 0U);
+      EXPECT_EQ(d.steps.find(Step::pack), nullptr);
       continue;
     }
     ++copied;
     const std::size_t begin = aligned_workspace(needed(g, o.sms));
-    EXPECT_EQ(o.workspace_bytes, begin + d.packed_bytes);
-    const Problem p = make_problem(g, false, false, false);
+    EXPECT_EQ(o.workspace_bytes, begin + d.steps.find(Step::pack)->bytes);
+    const Sides p = make_sides(g, false, false, false);
     const PackOperand& a = r.pack.operand[0];
     const PackOperand& b = r.pack.operand[1];
-    EXPECT_EQ(a.copies > 0, d.packs_a);
-    EXPECT_EQ(b.copies > 0, d.packs_b);
-    if (d.packs_a) {
+    EXPECT_EQ(a.copies > 0, packs_a(d));
+    EXPECT_EQ(b.copies > 0, packs_b(d));
+    if (packs_a(d)) {
       const std::int64_t ld = p.x.mn_major ? g.as.col : g.as.row;
       expect_copy(a, g.a, g.m, g.k, ld, p.x.mn_major, r, !d.swapped, begin, o.workspace_bytes);
     }
-    if (d.packs_b) {
+    if (packs_b(d)) {
       const std::int64_t ld = p.y.mn_major ? g.bs.row : g.bs.col;
       expect_copy(b, g.b, g.n, g.k, ld, p.y.mn_major, r, d.swapped, begin, o.workspace_bytes);
     }
-    if (d.packs_a && d.packs_b) {
+    if (packs_a(d) && packs_b(d)) {
       ++both;
       EXPECT_LE(static_cast<const char*>(a.to) + a.copies * a.pitch * 2, b.to);
       EXPECT_EQ(r.arguments.k % 64, 0);
     } else {
       EXPECT_EQ(r.arguments.k, g.k);
       // What is not copied is read as it lies, and stays as stable as it was.
-      const bool x_copied = d.packs_a != d.swapped;
-      EXPECT_EQ(r.maps.at(x_copied ? 1 : 0).data, d.packs_a ? g.b : g.a);
+      const bool x_copied = packs_a(d) != d.swapped;
+      EXPECT_EQ(r.maps.at(x_copied ? 1 : 0).data, packs_a(d) ? g.b : g.a);
       EXPECT_EQ(x_copied ? r.shape.y_stable : r.shape.x_stable,
-                d.packs_a ? o.b_is_stable : o.a_is_stable);
+                packs_a(d) ? o.b_is_stable : o.a_is_stable);
     }
     EXPECT_EQ(r.shape.k_blocks, ceil_div(r.arguments.k, std::int64_t{64}));
     EXPECT_EQ(r.arguments.d, g.d);
@@ -150,7 +150,7 @@ TEST(Sm90Packing, LaunchesOnCopiesAreThoseOfAlignedOperands) {
       EXPECT_EQ(r.leaf.leaf_blocks * 64, r.arguments.reduction.leaf_k);
       if (g.reduction.leaf_k % 64 != 0) {
         ++padded;
-        ASSERT_TRUE(d.packs_a && d.packs_b);
+        ASSERT_TRUE(packs_a(d) && packs_b(d));
         EXPECT_EQ(cuda::sm90::leaves_of(r.arguments.reduction, r.arguments.k), r.leaf.leaves);
       }
     }
@@ -269,7 +269,7 @@ TEST(Sm90Packing, AContextWithoutRoomForClustersCopiesAndRunsWithout) {
     ASSERT_TRUE(alone.ok());
     EXPECT_EQ(alone.decision.cluster, 1);
     EXPECT_EQ(r.launches, 1);
-    EXPECT_EQ(r.packs, alone.decision.packs_a || alone.decision.packs_b ? 1 : 0);
+    EXPECT_EQ(r.packs, packs_a(alone.decision) || packs_b(alone.decision) ? 1 : 0);
     return;
   }
   FAIL() << "no cluster was chosen";

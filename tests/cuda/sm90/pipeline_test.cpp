@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "cuda/families.hpp"
-#include "cuda/recall.hpp"
+#include "cuda/host/recall.hpp"
 #include "cuda/simt/choose.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
@@ -25,6 +26,8 @@ struct Asked {
   Arithmetic arithmetic;
   DType input;
   LaunchOptions options;
+
+  Problem problem() const { return {g, arithmetic, input}; }
 };
 
 /// Few extents, so that most questions differ from an earlier one in something else: the way the
@@ -60,7 +63,7 @@ Asked draw(Random& random) {
 
 /// The decision of a chooser, which remembers nothing.
 Choice alone(const Asked& a) {
-  const Question q = question_of(a.g, a.arithmetic, a.input, a.options);
+  const Question q = question_of(a.problem(), a.options);
   return row_of(q.family).choose(q);
 }
 
@@ -123,14 +126,148 @@ TEST(CudaPipeline, NoDecisionOutlivesItsQuestion) {
   EXPECT_GE(refused, 500);
 }
 
+/// Groups and products of e4m3 that differ in one thing at a time from few others.
+Problem draw_other(Random& random) {
+  const auto one_of = [&](std::int64_t chances) { return random.below(chances) == 0; };
+  const bool e4m3 = one_of(3), grouped = !e4m3 || one_of(2);
+  const std::int64_t m = one_of(2) ? 64 : 24, n = one_of(2) ? 512 : 520, k = one_of(2) ? 512 : 384;
+  Layout l{m, n, k};
+  l.unit = e4m3 ? 16 : 8;
+  l.b_mn = !e4m3 && one_of(3);
+  l.d_col = one_of(4);
+  l.output = one_of(2) ? DType::fp32 : DType::bf16;
+  GroupedArguments p;
+  GemmArguments& g = p.all;
+  g = arguments(l);
+  const auto at = [&](std::uintptr_t place) {
+    return reinterpret_cast<void*>((place << 24) + (one_of(8) ? 4 : 0));
+  };
+  g.a = at(1), g.b = at(2), g.d = at(3), g.c = one_of(2) ? g.d : at(4);
+  g.cs = g.ds, g.c_type = g.output;
+  if (one_of(4)) g.epilogue.beta = 1;
+  if (one_of(4)) g.epilogue.activation = Activation::gelu;
+  if (one_of(3)) g.reduction = {ReductionKind::fold, one_of(2) ? 128 : 1024};
+  if (e4m3 && one_of(3)) g.reduction = {ReductionKind::scaled, 128};
+  const auto arithmetic = !e4m3 && one_of(5) ? Arithmetic::ieee_fma : Arithmetic::hopper;
+  const DType input = e4m3 ? DType::e4m3 : DType::bf16;
+  ScalePair scales;
+  if (g.reduction.kind == ReductionKind::scaled) {
+    scales.a = {at(5), one_of(2) ? 1 : 128, 4, 1};
+    scales.b = {at(6), one_of(2) ? 1 : 128, one_of(2) ? 4 : 0, 1};
+  }
+  if (!grouped) return {g, arithmetic, input, scales};
+  p.groups = one_of(2) ? 4 : 40;
+  p.kind = static_cast<GroupKind>(random.below(4));
+  p.a_bytes = e4m3 ? 1 : 2;
+  p.c_bytes = p.d_bytes = l.output == DType::fp32 ? 4 : 2;
+  if (p.kind != GroupKind::m_grouped) p.distance.a = m * k + (one_of(4) ? 8 : 0);
+  p.distance.b = one_of(4) ? 0 : n * k + (one_of(4) ? 4 : 0);
+  if (p.kind != GroupKind::m_grouped) p.distance.d = p.distance.c = m * n + (one_of(4) ? 4 : 0);
+  return {p, arithmetic, input, scales};
+}
+
+/// Changes one thing.
+void vary(Random& random, Problem& p, LaunchOptions& o) {
+  GroupedArguments& all = p.gemms;
+  GemmArguments& g = all.all;
+  const auto apart = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) + 4; };
+  switch (random.below(16)) {
+    case 0:
+      all.distance.a += 4;
+      break;
+    case 1:
+      all.distance.b += 4;
+      break;
+    case 2:
+      all.distance.b = 0;
+      break;
+    case 3:
+      all.distance.d += 4;
+      break;
+    case 4:
+      all.distance.c += 1;
+      break;
+    case 5:
+      g.c = g.c == g.d ? reinterpret_cast<void*>(std::uintptr_t{7} << 24) : g.d;
+      break;
+    case 6:
+      g.a = reinterpret_cast<const void*>(apart(g.a));
+      break;
+    case 7:
+      g.b = reinterpret_cast<const void*>(apart(g.b));
+      break;
+    case 8:
+      g.d = reinterpret_cast<void*>(apart(g.d));
+      break;
+    case 9:
+      g.ds.row += 1;
+      break;
+    case 10:
+      g.epilogue.beta = 1 - g.epilogue.beta;
+      break;
+    case 11:
+      p.scales.b.stride = 4 - p.scales.b.stride;
+      break;
+    case 12:
+      p.scales.b.per = 129 - p.scales.b.per;
+      break;
+    case 13:
+      o.workspace_bytes = 0;
+      break;
+    case 14:
+      o.clusters = !o.clusters;
+      break;
+    default:
+      o.sms = 148 - o.sms;
+      break;
+  }
+}
+
+/// A thread that has decided much answers as one that has decided nothing.
+TEST(CudaPipeline, NoDecisionOfGroupsOrE4m3OutlivesItsProblem) {
+  Random random(9);
+  std::set<std::string> names;
+  int refused = 0;
+  for (int i = 0; i < 8000; ++i) {
+    Problem p = draw_other(random);
+    LaunchOptions o;
+    o.sms = random.below(3) == 0 ? 16 : 132;
+    o.clusters = random.below(4) != 0;
+    if (random.below(2) == 0) o.workspace_bytes = std::size_t{1} << 40;
+    const auto all = kernels(p.contract(), p.is_grouped());
+    if (random.below(4) == 0)
+      o.forced = static_cast<int>(random.below(static_cast<int>(all.size())));
+    (void)decide(p, o);
+    vary(random, p, o);
+    const auto known = decide(p, o);
+    Result<Decision> fresh = Decision{};
+    std::thread([&] { fresh = decide(p, o); }).join();
+    ASSERT_EQ(known.ok(), fresh.ok()) << i;
+    if (!known) {
+      ASSERT_EQ(known.status().message(), fresh.status().message());
+      ++refused;
+      continue;
+    }
+    expect_same(*known, *fresh);
+    ASSERT_EQ(known->loop, fresh->loop);
+    ASSERT_EQ(known->join, fresh->join);
+    ASSERT_EQ(known->across, fresh->across);
+    ASSERT_EQ(known->levels, fresh->levels);
+    if (HasFatalFailure()) FAIL() << i;
+    names.insert(name(*known));
+  }
+  EXPECT_GE(names.size(), 40U);
+  EXPECT_GE(refused, 50);
+}
+
 /// In a context without room for clusters every call asks twice, so both answers must stay.
 TEST(CudaPipeline, AQuestionAndItsTwinWithoutClustersAreRememberedTogether) {
   for (std::int64_t m = 1; m <= 512; ++m) {
     Recall recall;
     Asked a{arguments({m, 4096, 4096}), Arithmetic::hopper, DType::bf16, {}};
-    const Question q = question_of(a.g, a.arithmetic, a.input, a.options);
+    const Recall::Key q(a.problem(), a.options);
     a.options.clusters = false;
-    const Question alone = question_of(a.g, a.arithmetic, a.input, a.options);
+    const Recall::Key alone(a.problem(), a.options);
     recall.keep(q, {});
     recall.keep(alone, {});
     ASSERT_NE(recall.find(q), nullptr) << m;
@@ -145,8 +282,8 @@ TEST(CudaPipeline, DecidingTouchesNoDevice) {
     const Asked a = draw(random);
     Recorded& r = record();
     r.context = fresh_context();
-    const auto first = decide(a.g, a.arithmetic, a.input, a.options);
-    const auto second = decide(a.g, a.arithmetic, a.input, a.options);
+    const auto first = decide(a.problem(), a.options);
+    const auto second = decide(a.problem(), a.options);
     ASSERT_EQ(first.ok(), second.ok());
     ASSERT_EQ(r.launches + r.failed_launches + r.fits_asked, 0);
     ASSERT_TRUE(r.raised.empty());
@@ -161,7 +298,7 @@ TEST(CudaPipeline, DecidingTouchesNoDevice) {
     if (reinterpret_cast<std::uintptr_t>(a.g.a) % 16 != 0) continue;
     described.a = described.b = described.c = nullptr;
     described.d = nullptr;
-    const auto third = decide(described, a.arithmetic, a.input, a.options);
+    const auto third = decide({described, a.arithmetic, a.input}, a.options);
     ASSERT_TRUE(third.ok());
     expect_same(*first, *third);
     if (HasFatalFailure()) FAIL() << i;

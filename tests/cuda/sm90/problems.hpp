@@ -47,7 +47,7 @@ inline cuda::Question question(const GemmArguments& g, int sms = 132, int forced
   cuda::LaunchOptions options;
   options.sms = sms;
   options.forced = forced;
-  return cuda::question_of(g, Arithmetic::hopper, DType::bf16, options);
+  return cuda::question_of({g, Arithmetic::hopper, DType::bf16}, options);
 }
 /// How the arrays lie, in the words of the SM90 kernels.
 enum class Path { plain, general, realign, gather };

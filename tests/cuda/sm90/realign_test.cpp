@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/realign/realign.hpp"
+#include "cuda/sm90/host/realign.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cuda/snap/call.hpp"
+#include "cuda/host/snapped.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"
@@ -78,7 +78,7 @@ TEST(CudaSnap3, CopiesAreMultipliedAsThreeTimesTheLeaves) {
         *Contract::make(Arithmetic::snap3, d.input, d.g.reduction, d.g.output);
     const std::size_t needed = workspace_bytes(contract, d.g.m, d.g.n, d.g.k, d.options);
     d.options.workspace_bytes = needed;
-    EXPECT_EQ(fast_workspace_bytes(d.g, Arithmetic::snap3, d.input, d.options), needed);
+    EXPECT_EQ(fast_workspace_bytes({d.g, Arithmetic::snap3, d.input}, d.options), needed);
     EXPECT_EQ(fast_workspace_bound(contract, d.g.m, d.g.n, d.g.k, d.options), needed);
     Recorded& r = record();
     const Ran ran = run(d.g, d.input, d.options, reinterpret_cast<void*>(kBase), Arithmetic::snap3);
@@ -108,9 +108,9 @@ TEST(CudaSnap3, CopiesAreMultipliedAsThreeTimesTheLeaves) {
     };
     EXPECT_LE(end_of(r.splits[0]), reinterpret_cast<std::uintptr_t>(r.splits[1].to));
     EXPECT_LE(end_of(r.splits[1]), kBase + needed);
-    const snap::SnappedCall call(d.g, Arithmetic::snap3, d.input, d.options,
+    const snap::SnappedCall call({d.g, Arithmetic::snap3, d.input}, d.options,
                                  reinterpret_cast<void*>(kBase));
-    const GemmArguments& over = call.arguments();
+    const GemmArguments& over = call.problem().g();
     EXPECT_EQ(over.k, r.splits[0].to_vector);
     EXPECT_EQ(over.reduction.leaf_k, r.splits[0].leaf);
     EXPECT_EQ(leaves_of(over.k, over.reduction.leaf_k), 3 * r.splits[0].leaves);

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "cuda/snap/call.hpp"
+#include "cuda/host/snapped.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 #include "tests/cuda/sm90/problems.hpp"
 #include "tests/support/random_bits.hpp"
@@ -97,7 +97,7 @@ TEST(CudaSnap, CopiesAreMultipliedAsAlignedOperandsAre) {
     const GemmArguments g = draw(random);
     LaunchOptions o = draw_options(random);
     const std::size_t needed = workspace_bytes(contract_of(g), g.m, g.n, g.k, o);
-    const std::size_t fast = fast_workspace_bytes(g, Arithmetic::snap, DType::bf16, o);
+    const std::size_t fast = fast_workspace_bytes({g, Arithmetic::snap, DType::bf16}, o);
     ASSERT_GE(fast, needed);
     ASSERT_GE(fast_workspace_bound(contract_of(g), g.m, g.n, g.k, o), fast);
     o.workspace_bytes = random.below(2) != 0 ? fast : needed;
@@ -106,10 +106,9 @@ TEST(CudaSnap, CopiesAreMultipliedAsAlignedOperandsAre) {
     const Ran ran = run_snap(g, o);
     ASSERT_TRUE(ran.ok());
     const Decision& d = ran.decision;
-    EXPECT_TRUE(d.snap);
-    EXPECT_EQ(d.snaps_a, !o.a_is_snapped && g.k > 0);
-    EXPECT_EQ(d.snaps_b, !o.b_is_snapped && g.k > 0);
-    const std::size_t count = static_cast<std::size_t>(d.snaps_a) + d.snaps_b;
+    EXPECT_EQ(snaps_a(d), !o.a_is_snapped && g.k > 0);
+    EXPECT_EQ(snaps_b(d), !o.b_is_snapped && g.k > 0);
+    const std::size_t count = static_cast<std::size_t>(snaps_a(d)) + snaps_b(d);
     ++snapped[count];
     ASSERT_EQ(r.snaps.size(), count);
     ASSERT_EQ(r.launches, 1);
@@ -118,38 +117,38 @@ TEST(CudaSnap, CopiesAreMultipliedAsAlignedOperandsAre) {
     packed += r.packs;
     EXPECT_EQ(r.snaps_overlapping, o.overlap && o.wgmma ? static_cast<int>(count) : 0);
     const std::string name = cuda::name(d);
-    EXPECT_EQ(name.ends_with("/snap-a"), d.snaps_a && !d.snaps_b) << name;
-    EXPECT_EQ(name.ends_with("/snap-b"), !d.snaps_a && d.snaps_b) << name;
-    EXPECT_EQ(name.ends_with("/snap"), d.snaps_a && d.snaps_b) << name;
+    EXPECT_EQ(name.ends_with("/snap-a"), snaps_a(d) && !snaps_b(d)) << name;
+    EXPECT_EQ(name.ends_with("/snap-b"), !snaps_a(d) && snaps_b(d)) << name;
+    EXPECT_EQ(name.ends_with("/snap"), snaps_a(d) && snaps_b(d)) << name;
     const std::size_t copies = snap::copies_bytes(g.m, g.n, g.k, o);
     LaunchOptions a_alone = o;
     a_alone.b_is_snapped = true;
     const std::size_t of_a = snap::copies_bytes(g.m, g.n, g.k, a_alone);
     std::size_t next = 0;
-    if (d.snaps_a) {
+    if (snaps_a(d)) {
       expect_snapped(r.snaps[next++], g.a, g.m, g.as.row, g.as.col, g, 0, copies);
     }
-    if (d.snaps_b) {
+    if (snaps_b(d)) {
       expect_snapped(r.snaps[next++], g.b, g.n, g.bs.col, g.bs.row, g, of_a, copies);
     }
     // The multiplication is that of hopper or ieee_fma on arrays that lie like the copies.
-    const snap::SnappedCall call(g, Arithmetic::snap, DType::bf16, o,
+    const snap::SnappedCall call({g, Arithmetic::snap, DType::bf16}, o,
                                  reinterpret_cast<void*>(kBase));
-    const auto plain = decide(call.arguments(), o.wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma,
-                              DType::bf16, call.options());
+    EXPECT_EQ(call.problem().arithmetic, o.wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma);
+    const auto plain = decide(call.problem(), call.options());
     ASSERT_TRUE(plain.ok());
     EXPECT_EQ(cuda::name(*plain), name.substr(0, name.find("/snap")));
     EXPECT_EQ(plain->grid, d.grid);
     if (r.kernel.simt) {
-      EXPECT_EQ(r.params.g.a, d.snaps_a ? static_cast<const void*>(r.snaps[0].to) : g.a);
-      EXPECT_EQ(r.params.g.b, d.snaps_b ? static_cast<const void*>(r.snaps.back().to) : g.b);
+      EXPECT_EQ(r.params.g.a, snaps_a(d) ? static_cast<const void*>(r.snaps[0].to) : g.a);
+      EXPECT_EQ(r.params.g.b, snaps_b(d) ? static_cast<const void*>(r.snaps.back().to) : g.b);
       EXPECT_EQ(r.params.g.reduction.leaf_k, g.reduction.leaf_k);
     } else if (g.k > 0 && r.packs == 0 && r.maps.size() == 2 &&
                (d.family == Family::chain || d.family == Family::leaves)) {
       const std::size_t a = d.swapped ? 1 : 0;
-      EXPECT_EQ(r.maps.at(a).data, d.snaps_a ? static_cast<const void*>(r.snaps[0].to) : g.a);
+      EXPECT_EQ(r.maps.at(a).data, snaps_a(d) ? static_cast<const void*>(r.snaps[0].to) : g.a);
       EXPECT_EQ(r.maps.at(1 - a).data,
-                d.snaps_b ? static_cast<const void*>(r.snaps.back().to) : g.b);
+                snaps_b(d) ? static_cast<const void*>(r.snaps.back().to) : g.b);
       // A promise about an operand speaks of it alone, not of its copy.
       const bool a_stable = d.swapped ? r.shape.y_stable : r.shape.x_stable;
       const bool b_stable = d.swapped ? r.shape.x_stable : r.shape.y_stable;
@@ -285,7 +284,7 @@ TEST(CudaSnap, AllItsKernelsArePrepared) {
   for (const bool wgmma : {true, false}) {
     Recorded& r = record();
     r.context = fresh_context();
-    ASSERT_EQ(prepare_kernels(Arithmetic::snap, wgmma), cudaSuccess);
+    ASSERT_EQ(prepare(Arithmetic::snap, wgmma), cudaSuccess);
     int snaps = 0, tensor = 0, cores = 0;
     for (const std::string& text : r.raised) {
       (text.starts_with("snap") ? snaps : text.starts_with("simt") ? cores : tensor)++;

@@ -258,12 +258,13 @@ void chains_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t leaf
       call.d = d.numbers() + at * static_cast<std::size_t>(m * n);
       LaunchOptions with = options;
       with.stream = stream;
-      auto decision = decide(call, Arithmetic::hopper, DType::bf16, with);
+      auto decision = decide({call, Arithmetic::hopper, DType::bf16}, with);
       if (!decision) std::exit(1);
-      check(enqueue(*decision, call, with, nullptr), "product");
+      check(enqueue(*decision, {call, Arithmetic::hopper, DType::bf16}, with, nullptr), "product");
     });
   };
-  check(prepare_kernels(Arithmetic::hopper), "kernels");
+  check(prepare_kernels(Problem(GemmArguments{}, Arithmetic::hopper, DType::bf16).contract()),
+        "kernels");
   const double alone = chain([](const snap::Operand&, cudaStream_t) {});
   const double bytes = 2e-6 * static_cast<double>(weights);
   std::printf("M %ld, N %ld, K %ld, leaf %ld: product alone %.2f us (%.2f TB/s)\n", long(m),
