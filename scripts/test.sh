@@ -135,40 +135,36 @@ run_tsan() {
 }
 if asked tsan; then run_tsan || true; fi
 
-# The CUDA component, where there is a compiler for it: it compiles, loads without a driver, and
-# what needs a device is skipped with a reason where there is none.
-run_cuda() {
-  stage "cuda-sm90: configure" configure cuda-sm90 "${cuda_options[@]}" "${with_tests[@]}" || return
-  stage "cuda-sm90: build" cmake --build --preset cuda-sm90 --target tests_cuda tests_cli tests_supports detgemm_cli detgemm_cluster_gpus || return
-  test_preset cuda-sm90 -R '^(cuda|cli_info|supports)|^install\.(prepare|package)\.static$' || true
+# The CUDA and the HIP component, where there are compilers for them; in one folder, since the rest of the
+# library, which both stages need, is then compiled once. Both load without a driver. CUDA: what needs a
+# device is skipped with a reason where there is none. HIP: kernels are read as text, and executed with the
+# whole backend around them by an interpreter, under the label "emulated".
+gpu='' gpu_options=("${common_options[@]}") gpu_targets=(tests_cli tests_supports detgemm_cli) gpu_tests='cli_info|supports'
+if asked hip && command -v clang++-19 >/dev/null; then
+  gpu=hip-gfx942
+  gpu_targets+=(tests_hip tests_gcn)
+  gpu_tests+='|hip|gcn'
+elif asked hip; then
+  left_out hip "there is no clang++-19 on this machine (Debian: clang-19 and lld-19)"
+fi
+if asked cuda && command -v nvcc >/dev/null; then
+  gpu_options=("${cuda_options[@]}" "-DDETGEMM_ENABLE_HIP=$([ -n "$gpu" ] && echo ON || echo OFF)")
+  gpu=cuda-sm90
+  gpu_targets+=(tests_cuda detgemm_cluster_gpus)
+  gpu_tests+='|cuda'
+elif asked cuda; then
+  left_out cuda "there is no nvcc (CUDA Toolkit 12.8 or newer) on this machine"
+fi
+run_gpu() {
+  stage "$gpu: configure" configure "$gpu" "${gpu_options[@]}" "${with_tests[@]}" || return
+  stage "$gpu: build" cmake --build --preset "$gpu" --target "${gpu_targets[@]}" || return
+  test_preset "$gpu" -R "^($gpu_tests)|^install\.(prepare|package)\.static\$" || true
   local left=build/cuda-sm90/kernels_left_out.txt
-  if [ "$kernels" = sample ] && [ -e $left ]; then
+  if [ $gpu = cuda-sm90 ] && [ "$kernels" = sample ] && [ -e $left ]; then
     left_out "cuda: $(head -n 1 $left)" "this machine has no GPU to run them; $left names them"
   fi
 }
-if ! asked cuda; then
-  :
-elif command -v nvcc >/dev/null; then
-  run_cuda || true
-else
-  left_out cuda "there is no nvcc (CUDA Toolkit 12.8 or newer) on this machine"
-fi
-
-# The HIP component, where there is a compiler for its kernels: they are read as text, and executed
-# with the whole backend around them by an interpreter, under the label "emulated".
-run_hip() {
-  stage "hip-gfx942: configure" configure hip-gfx942 "${common_options[@]}" "${with_tests[@]}" || return
-  stage "hip-gfx942: build" cmake --build --preset hip-gfx942 --target \
-    tests_hip tests_gcn tests_cli tests_supports detgemm_cli || return
-  test_preset hip-gfx942 -R '^(hip|gcn|cli_info|supports)|^install\.(prepare|package)\.static$'
-}
-if ! asked hip; then
-  :
-elif command -v clang++-19 >/dev/null; then
-  run_hip || true
-else
-  left_out hip "there is no clang++-19 on this machine (Debian: clang-19 and lld-19)"
-fi
+if [ -n "$gpu" ]; then run_gpu || true; fi
 
 if [ -n "$python" ]; then
   code=0
@@ -182,14 +178,14 @@ fi
 
 # PyTorch's operators on the emulated AMD device need what two stages have made.
 with_torch=build/wheel-tests/with-torch
-if asked hip && command -v clang++-19 >/dev/null; then
-  if [ -x $with_torch/bin/python ]; then
-    if stage "hip-gfx942: build PyTorch's operators" cmake --build --preset hip-gfx942 --target tests_python_rocm; then
-      stage "hip-gfx942: PyTorch" $with_torch/bin/python tests/python/rocm/run.py build/hip-gfx942 --results "$results" || true
-    fi
-  else
-    left_out "hip-gfx942: PyTorch" "the stage python, which installs it, did not run"
+if [[ $gpu_tests != *hip* ]]; then
+  :
+elif [ -x $with_torch/bin/python ]; then
+  if stage "$gpu: build PyTorch's operators" cmake --build --preset "$gpu" --target tests_python_rocm; then
+    stage "$gpu: PyTorch" $with_torch/bin/python tests/python/rocm/run.py "build/$gpu" --results "$results" || true
   fi
+else
+  left_out "$gpu: PyTorch" "the stage python, which installs it, did not run"
 fi
 rm -rf $with_torch
 finish
