@@ -192,7 +192,7 @@ def snap_accuracy(root, page, image):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    page = lambda name: (root / name).read_text(encoding="utf-8")  # noqa: E731
+    page = lambda name: (root / name).read_text(encoding="utf-8")
     results, triton = document(root)["results"], document(root, TRITON_RESULTS)["results"]
     speed = targets(page(TARGETS))
     readme = page("README.md")

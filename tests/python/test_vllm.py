@@ -22,8 +22,9 @@ def config(**changes):
     of = types.SimpleNamespace
     text = of(**changes.pop("text", {}))
     hf = of(get_text_config=lambda: text, quantization_config=changes.pop("quantization_config", None))
+    head = changes.pop("head_size", 128)
     model = of(hf_config=hf, dtype=torch.bfloat16, head_dtype=changes.pop("head_dtype", torch.bfloat16),
-               get_head_size=lambda size=changes.pop("head_size", 128): size, use_mla=changes.pop("use_mla", False),
+               get_head_size=lambda: head, use_mla=changes.pop("use_mla", False),
                is_multimodal_model=changes.pop("is_multimodal_model", False), disable_cascade_attn=changes.pop("disable_cascade_attn", True))
     parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "enable_expert_parallel": False,
                 "use_ubatching": False}

@@ -16,9 +16,9 @@ import pytest
 if importlib.util.find_spec("vllm") is None:
     pytest.skip("vLLM is not installed here: the stage vllm of run.py installs it", allow_module_level=True)
 
-import vllm_names  # noqa: E402
+import vllm_names
 
-from detgemm.vllm import hooks  # noqa: E402
+from detgemm.vllm import hooks
 
 HERE = pathlib.Path(__file__).parent
 MODEL = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": "bfloat16", "vocab_size": 512, "hidden_size": 128,
