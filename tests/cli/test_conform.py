@@ -118,7 +118,7 @@ class Conform(command.CommandTest):
 
     def test_a_lost_report_is_a_failure(self):
         for line in (PASSES, [*PASSES, "--json"], ["conform", "--list"],
-                     ["conform", "--controls"],
+                     *([] if "DETGEMM_SANITIZED" in os.environ else [["conform", "--controls"]]),
                      *([*PASSES, "--report", name] for name in FORMATS)):
             with self.subTest(line=line), open("/dev/full", "wb") as full:
                 outcome = command.run(*line, stdout=full)
