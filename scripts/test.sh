@@ -10,7 +10,7 @@
 # all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
 #   --host       the host alone: 10
 #   --python     the Python package, with PyTorch and without: 6.5, beside other stages
-#   --vllm       the Python package inside of vLLM for CPUs, beside other stages
+#   --vllm       the Python package inside of vLLM for CPUs; only where it is named
 #   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
@@ -106,7 +106,8 @@ if [[ " ${wanted[*]} " == *" quick "* ]]; then run_quick || true; fi
 # its tests come one after the other, so that other stages run beside it.
 python='' python_said=build/python.log python_stages=''
 if asked python; then python_stages=plain,torch; fi
-if asked vllm; then python_stages=${python_stages:+$python_stages,}vllm; fi
+# Its engines take minutes of both cores, so it runs where it is named.
+if [[ " ${wanted[*]} " == *" vllm "* ]]; then python_stages=${python_stages:+$python_stages,}vllm; fi
 if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
     stage "python" tests/python/run.py --keep --results "$results" --stages "$python_stages" || code=1

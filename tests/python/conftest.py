@@ -3,6 +3,7 @@
 """What the tests of the Python package share. They test the package that is installed, or the one that
 PYTHONPATH and DETGEMM_LIBRARY name."""
 import importlib.util
+import os
 import pathlib
 import random
 import re
@@ -13,7 +14,8 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 # Files that import PyTorch are not collected where there is none; tests/python/run.py says how many ran.
 NEEDS_TORCH = sorted(path.name for path in pathlib.Path(__file__).parent.glob("test_*.py")
                      if re.search(r"^(import|from) (torch|detgemm\.torch)", path.read_text(encoding="utf-8"), re.M))
-collect_ignore = [] if HAS_TORCH else NEEDS_TORCH
+# rocm/ has helpers of the same name, and a run.py of its own.
+collect_ignore = [*([] if HAS_TORCH else NEEDS_TORCH), *([] if "DETGEMM_ROCM_RUNTIME" in os.environ else ["rocm"])]
 
 BF16 = "hopper/bf16/chain->bf16"
 
