@@ -8,6 +8,7 @@ from torch.autograd import forward_ad
 
 import detgemm
 import detgemm.torch as dt
+from detgemm.torch import ranks, rotary
 
 OPS = torch.ops.detgemm
 FP32 = "ieee_fma/fp32/chain"
@@ -32,7 +33,7 @@ CALLS = {
     "attention": lambda x: dt.attention(x[None, None], W[None, None], W[None, None]),
     "embedding": lambda x: dt.embedding(KEYS, x), "gather_rows": lambda x: dt.gather_rows(x, KEYS, KEYS),
 }
-# And those that write, which have no derivative of either mode.
+# And those that write or are of inference, which have no derivative of either mode.
 WRITE = {
     "gemm out": lambda x: dt.gemm(x, W, BF16, out=W.clone()), "bmm out": lambda x: dt.bmm(x[None], G[:1], BF16, out=G[:1].clone()),
     "sum_rows_": lambda x: dt.sum_rows_(ACC[0].clone(), x, "hopper/bf16/chain->fp32"),
@@ -40,6 +41,7 @@ WRITE = {
     "grouped_accumulate_": lambda x: dt.grouped_accumulate_(torch.zeros(2, 64, 64), x, W, ENDS, "hopper/bf16/chain->fp32"),
     "scaled_gemm out": lambda x: dt.scaled_gemm(QUANTIZED[0], x.float()[:, :1], QUANTIZED[0], QUANTIZED[1].t(), SCALED,
                                                 out=W.clone()),
+    "rotary": lambda x: rotary.rotary(x[:, None], KEYS, W), "join": lambda x: ranks.join(x.float()[None], dtype=torch.bfloat16),
     "embedding_accumulate_": lambda x: OPS.embedding_accumulate_(ACC.clone(), KEYS, x),
 }
 
@@ -106,6 +108,7 @@ def test_constants_inside_of_transforms_are_fine():
 def test_every_operator_is_in_a_row_here():
     """A new operator comes with a row above, or says here why it needs none."""
     fused = {"add_rms_norm", "inference_rms_norm", "silu_mul"}  # of inference; asked in test_fused.py
+    fused.add("paged_attention")  # of inference too, guarded as they are
     backward = {"attention_backward", "rms_norm_backward", "softmax_backward", "log_softmax_backward"}  # seen behind forward passes
     asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | fused | {"accumulate_"}  # of sum_rows_
     names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("detgemm::")}

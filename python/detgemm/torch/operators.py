@@ -46,6 +46,7 @@ def output_type(text):
     return DTYPES[parsed(text).output]
 
 
+@torch.compiler.assume_constant_result  # reading a contract calls the library, which a compiler cannot trace
 def input_type(text):
     """The torch type of the arrays that a contract reads."""
     return DTYPES[parsed(text).input]
