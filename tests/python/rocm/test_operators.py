@@ -203,4 +203,5 @@ def test_row_operations_are_refused(rocm):
 def test_info_names_hip():
     info = detgemm.info()
     assert info["backends"]["hip"] == "available"
-    assert "HIP kernels (AMD GPUs, not run on AMD hardware: cdna3 on gfx942" in info["summary"]
+    assert "HIP kernels (AMD GPUs, not run on AMD hardware: " in info["summary"]
+    assert "cdna3/{bf16,fp16} on gfx942" in info["summary"]
