@@ -4,8 +4,8 @@
 
 # test.sh [--quick] [--host] [--python] [--vllm] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
-# machine without a GPU can. Words choose stages; without any, all run that this machine has a compiler
-# for. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
+# machine without a GPU can. Words choose stages; without any, all but --quick and --vllm run for which this
+# machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
 # Minutes on two cores with an empty compiler cache, on a virtual machine whose cores others share: 31 in
 # all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
 #   --host       the host alone: 10

@@ -48,7 +48,7 @@ class Recall {
    private:
     template <class... Values>
     void put(Values... values) {
-      ((words_[count_++] = static_cast<std::uint64_t>(values)), ...);
+      ((words_.at(count_++) = static_cast<std::uint64_t>(values)), ...);
     }
     static int in_16(const void* data) {
       return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % 16);

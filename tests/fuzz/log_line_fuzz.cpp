@@ -25,7 +25,7 @@ bool is_ascii(const std::string& text) {
 
 /// The key has the text, where the text is there at all; bytes that are no UTF-8 are replaced.
 void same_text(const json& line, const char* key, const std::string& text) {
-  require(line.contains(key) == !text.empty(), "a key is there where it has a text");
+  require(line.contains(key) == !text.empty(), "a key is present if and only if it has a text");
   if (text.empty()) return;
   require(line[key].is_string(), "texts are strings");
   if (is_ascii(text)) require(line[key] == text, "a text is read back");
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
   require(read.is_object(), "a line is a JSON object");
   require(read["function"] == event.function, "the function is read back");
-  require(read.contains("m") == (event.m >= 0), "sizes are there where they are known");
+  require(read.contains("m") == (event.m >= 0), "sizes are present if and only if they are known");
   if (event.m >= 0) {
     require(read["m"] == event.m && read["n"] == event.n && read["k"] == event.k &&
                 read["batch"] == event.batch,

@@ -51,7 +51,8 @@ void check(const cli::SafetensorsFile& found, const std::string& file) {
   std::uint64_t at = found.head.size();
   for (const cli::StoredTensor& tensor : found.tensors) {
     require(names.insert(tensor.name).second, "a name is there once");
-    require(tensor.begin == at && tensor.end >= tensor.begin, "tensors lie one behind the other");
+    require(tensor.begin == at && tensor.end >= tensor.begin,
+            "each tensor begins where the one before it ends");
     at = tensor.end;
     unsigned __int128 elements = 1;
     for (const std::int64_t extent : tensor.shape) {

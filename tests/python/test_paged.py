@@ -21,7 +21,7 @@ def sequences(*lengths, dtype=torch.bfloat16, seed=0):
 
 
 def paged(parts, page, seed=0):
-    """Caches and a table with the sequences' keys and values in pages that are in no order, and numbers of nobody's."""
+    """Caches and a table with the sequences' keys and values in pages that are in no order, and numbers that belong to no sequence."""
     counts = [-(-len(k) // page) for _, k, _ in parts]
     total = sum(counts) + 3
     free = torch.randperm(total, generator=torch.Generator().manual_seed(seed)).tolist()

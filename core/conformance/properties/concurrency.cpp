@@ -137,7 +137,7 @@ bool prepare(Case& c, int calls, const Request& shared, const Elements& alone,
 }
 
 constexpr int kInterleavedRounds = 5;
-constexpr std::int64_t kFreeColumns = 1;  // between those of the two, of nobody
+constexpr std::int64_t kFreeColumns = 1;  // between those of the two calls, written by neither
 
 /// Two calls at once, whose Ds are the left and the right columns of one array: neither may write
 /// what lies between its rows, not even what it has read there, since the other one stores there.

@@ -128,7 +128,7 @@ void group_empty(Case& c) {
   if (!same_rows(c, *experts, x, "groups without rows")) return;
   x.groups = {{0, {}}, whole_group(*experts, 0), {1, {}}, whole_group(*experts, 1), {0, {}}};
   if (!same_rows(c, *experts, x, "groups without rows between others")) return;
-  // Rows of nobody hold NaN, and noise would be computed from.
+  // Without segments of K the evidence is the NaN in rows of no group: a read would show.
   if (!computes_groups(c, GroupKind::k_grouped)) return c.count_discriminating();
   const std::int64_t m = 3, n = 4;
   Request full = c.draw({m, n, c.stretch() + 3});

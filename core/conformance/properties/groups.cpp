@@ -84,8 +84,8 @@ void group_padding(Case& c) {
   if (!computes_groups(c, GroupKind::m_grouped)) return;
   const auto experts = draw_experts(c, 4);
   if (!experts) return;
-  // Operands that are snapped first take the reference twenty times as long: one case in four has
-  // the long paddings.
+  // The reference computes groups of operands that it has to snap by its scalar kernel, which is
+  // slow: one case in four has the long paddings.
   const Arithmetic arithmetic = c.contract().arithmetic;
   const bool snaps = arithmetic == Arithmetic::snap || arithmetic == Arithmetic::snap3;
   for (const std::int64_t rows : {0, 1, 3, 64, 100}) {

@@ -75,7 +75,8 @@ void huge_strides(Case& c) {
       if (host && placed.status().message().find("memory") == std::string::npos) {
         return c.note(placed.status());
       }
-      c.log(std::string(name) + " with a huge stride: there is no memory for it");
+      c.log(std::string(name) + " with a huge stride: " +
+            (host ? "there is no memory for it" : placed.status().message()));
       continue;
     }
     const auto got = c.run(far);

@@ -115,7 +115,7 @@ def _(x, leaf, k="cols"):
 
 
 # Gradients. That an operand was snapped is a promise about the K of the forward pass; the products below reduce over
-# other dimensions, so they pass no such promise on, and a contract of snap rounds their operands anew. Each is a product under a
+# other dimensions, so they pass no such promise on, and a contract of snap rounds their operands again. Each is a product under a
 # contract, so a gradient has one too, and gradients of gradients.
 
 def _as(tensor, dtype):
