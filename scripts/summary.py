@@ -42,9 +42,12 @@ def main():
         for case in xml.parse(path).getroot().iter("testcase"):
             name, status = f"{case.get('name')} ({path.stem})", case.get("status")
             skipped = case.find("skipped") is not None
+            missing = skipped and case.find("skipped").get("message", "").startswith("Unable to find executable")
             passed += status == "run"
             if status == "fail" or (status == "notrun" and not skipped):
                 failures.append(name)
+            elif missing:
+                failures.append(f"{name}: its program was not built")
             elif skipped and reason(case):
                 skips.setdefault(reason(case), []).append(name)
             elif skipped:

@@ -122,7 +122,7 @@ fi
 run_asan() {
   stage "host-asan: configure" configure host-asan "${common_options[@]}" "${with_tests[@]}" || return
   stage "host-asan: build" cmake --build --preset host-asan --target \
-    tests_unit tests_cluster tests_fuzz test_conformance test_conformance_engine detgemm_cli || return
+    tests_unit tests_cluster tests_fuzz test_floating_point_guard test_conformance test_conformance_engine detgemm_cli || return
   # The pages of digits are computed by the host stage; here that took a minute.
   test_preset host-asan -L 'unit|fuzz|cli|golden' -E '^cli_vendors$'
 }

@@ -46,6 +46,12 @@ class Summary(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("failed: a (host): it was skipped and did not say why", said)
 
+    def test_a_program_that_was_not_built_fails(self):
+        case = ('<testcase name="a" status="notrun"><skipped message="Unable to find executable: /a"/>'
+                "<system-out>tried /a\nUnable to find executable: /a</system-out></testcase>")
+        code, said = self.summary(PASSED, case)
+        self.assertEqual(code, 1)
+        self.assertIn("failed: a (host): its program was not built\n", said)
 
     def test_a_stage_that_died_is_a_failure_of_its_own_name(self):
         with tempfile.TemporaryDirectory() as folder:
