@@ -8,11 +8,16 @@
 
 #include "backends/reference/plan.hpp"
 #include "backends/reference/started.hpp"
+#include "core/arithmetic/step.hpp"
 #include "detgemm/grouped.hpp"
 #include "detgemm/reference.hpp"
 
 namespace detgemm {
 namespace {
+
+bool must_snap(const GemmSpec& spec) {
+  return arithmetic::is_snap(spec.contract.arithmetic) && !(spec.a_snapped && spec.b_snapped);
+}
 
 class ReferenceBackend final : public Backend {
  public:
@@ -44,11 +49,13 @@ class ReferenceBackend final : public Backend {
     return {};
   }
   Status supports_grouped(const GroupedSpec&) const override { return {}; }
-  std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
-    return reference::grouped_variant_names(spec);
+  std::vector<std::string> grouped_variants(const GroupedSpec&) const override {
+    return reference::variant_names();
   }
   Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
       const GroupedSpec& spec, const PlanOptions& options) const override {
+    // A plan makes the snapped copies of its operands, so each group has one.
+    if (must_snap(spec.gemm)) return Backend::make_grouped_plan(spec, options);
     return reference::make_grouped_reference_plan(spec, options);
   }
 };

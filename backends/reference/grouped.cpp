@@ -120,22 +120,12 @@ class GroupedReferencePlan final : public GroupedPlanImpl {
   int workers_;
 };
 
-/// Whether operands must be snapped first. The scalar definition does so as it reads them; the tile
-/// kernels take operands that are snapped already.
-bool must_snap(const GemmSpec& spec) {
-  return arithmetic::is_snap(spec.contract.arithmetic) && !(spec.a_snapped && spec.b_snapped);
-}
-
 }  // namespace
-
-std::vector<std::string> grouped_variant_names(const GroupedSpec& spec) {
-  return must_snap(spec.gemm) ? std::vector<std::string>{kScalar} : variant_names();
-}
 
 std::shared_ptr<const GroupedPlanImpl> make_grouped_reference_plan(const GroupedSpec& spec,
                                                                    const PlanOptions& options) {
-  const TileSet* set = must_snap(spec.gemm) ? nullptr : tile_set_of(options.variant);
-  return std::make_shared<GroupedReferencePlan>(spec, set, workers_of(options));
+  return std::make_shared<GroupedReferencePlan>(spec, tile_set_of(options.variant),
+                                                workers_of(options));
 }
 
 }  // namespace detgemm::reference

@@ -17,8 +17,6 @@ inline constexpr const char* kScalar = "scalar";
 
 /// The kernels for any problem: the tile sets this processor runs, then "scalar".
 std::vector<std::string> variant_names();
-/// Those that take many problems in one call.
-std::vector<std::string> grouped_variant_names(const GroupedSpec& spec);
 /// The tile set of that name, the first for an empty one; null for the scalar definition.
 const TileSet* tile_set_of(const std::string& variant);
 /// The threads that a plan with these options may use.

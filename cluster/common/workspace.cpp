@@ -25,9 +25,9 @@ Status check_max_m(std::int64_t max_m, std::int64_t widest) {
 std::string describe_received(std::int64_t m, std::int64_t widest,
                               const std::function<std::size_t(std::int64_t m)>& bytes) {
   m = std::max<std::int64_t>(m, 0);
-  const std::string count =
-      check_max_m(m, widest) ? std::to_string(bytes(m)) : std::string("more than 2^60");
-  return "receives   " + count + " bytes for m = " + std::to_string(m) + "\n";
+  const Status counted = check_max_m(m, widest);
+  if (!counted) return "receives   not counted: " + counted.message() + "\n";
+  return "receives   " + std::to_string(bytes(m)) + " bytes for m = " + std::to_string(m) + "\n";
 }
 
 Status check_workspace(const Workspace& workspace, std::size_t needed) {
