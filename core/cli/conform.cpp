@@ -58,6 +58,12 @@ void check(const ConformOptions& options) {
     refuse(
         "--transport takes no --engine and no --list: ranks compute with backends of this build");
   }
+  if (options.jobs != "0" &&
+      (options.controls || options.list || options.in_process || !options.transport.empty())) {
+    refuse(
+        "--controls, --list, --in-process and --transport take no --jobs: they run in one process "
+        "each");
+  }
   check_format(options.format);
   const bool of_runs =
       options.format == "junit" || options.format == "badge" || options.format == "summary";
@@ -132,6 +138,9 @@ void register_conform(CLI::App& root, int& exit_code) {
   command.option("--soak", "CALLS", options->soak,
                  "further calls in each case of run_to_run, to find late failures");
   command.option("--threads", "COUNT", options->threads, "host threads; 0 for all");
+  command.option("--jobs", "COUNT", options->jobs,
+                 "processes that test side by side; 0 for one per processor, of a backend of the "
+                 "host, else one");
   command.option("--timeout", "SECONDS", options->timeout, "the longest that a case may take");
   command.flag("--in-process", options->in_process,
                "for debuggers: run the engine in this process, where a crash ends the command");

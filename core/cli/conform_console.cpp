@@ -50,31 +50,32 @@ bool Console::stop() { return caught.load() != 0; }
 void Console::on_start(const conformance::Report& report) {
   engine_ = report.engine;
   planned_ = report.planned;
-  failed_ = 0;
+  done_ = failed_ = 0;
   start_ = last_line_ = Clock::now();
 }
 
-std::string Console::state(std::size_t done) const {
+std::string Console::state() const {
   const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-  std::string text = engine_ + ": " + std::to_string(done) + " of " + std::to_string(planned_) +
+  std::string text = engine_ + ": " + std::to_string(done_) + " of " + std::to_string(planned_) +
                      " cells, " + std::to_string(failed_) + " failed, " + duration(spent);
-  if (done > 0 && spent > 1.0) {
-    const double left = spent / static_cast<double>(done) * static_cast<double>(planned_ - done);
+  if (done_ > 0 && spent > 1.0) {
+    const double left = spent / static_cast<double>(done_) * static_cast<double>(planned_ - done_);
     text += ", about " + duration(left) + " left";
   }
   return text;
 }
 
-void Console::on_cell(std::size_t index, const conformance::Cell& cell, const std::string&) {
-  progress_.show(state(index) + ": " + cell.contract + " " + cell.property);
+void Console::on_cell(std::size_t, const conformance::Cell& cell, const std::string&) {
+  progress_.show(state() + ": " + cell.contract + " " + cell.property);
 }
 
-void Console::on_finished(std::size_t index, const conformance::Cell& cell) {
+void Console::on_finished(std::size_t, const conformance::Cell& cell) {
+  ++done_;
   failed_ += conformance::counts_as_failure(cell.verdict) ? 1 : 0;
   finished_(cell);
   if (isatty(STDERR_FILENO) != 0 || Clock::now() - last_line_ < kBetweenLines) return;
   last_line_ = Clock::now();
-  std::fprintf(stderr, "detgemm conform: %s\n", state(index + 1).c_str());
+  std::fprintf(stderr, "detgemm conform: %s\n", state().c_str());
 }
 
 }  // namespace detgemm::cli

@@ -21,20 +21,20 @@ class Console final : public conformance::Observer {
   ~Console() override;
 
   void on_start(const conformance::Report& report) override;
-  void on_cell(std::size_t index, const conformance::Cell& cell, const std::string&) override;
-  void on_finished(std::size_t index, const conformance::Cell& cell) override;
+  void on_cell(std::size_t, const conformance::Cell& cell, const std::string&) override;
+  void on_finished(std::size_t, const conformance::Cell& cell) override;
   bool stop() override;
 
   /// The exit code of a run that a signal has ended.
   static int exit_of_signal();
 
  private:
-  std::string state(std::size_t done) const;
+  std::string state() const;
 
   std::function<void(const conformance::Cell&)> finished_;
   Progress progress_;
   std::string engine_;
-  std::size_t planned_ = 0, failed_ = 0;
+  std::size_t planned_ = 0, done_ = 0, failed_ = 0;
   std::chrono::steady_clock::time_point start_, last_line_;
 };
 

@@ -40,7 +40,8 @@ Tested tested(const Backend& engine, int threads) {
     if (!kept) return kept.status();
     return conformance::Candidate{&engine, oracle_for(engine), *kept};
   };
-  return {"--backend " + std::string(engine.name()), load};
+  return {"--backend " + std::string(engine.name()), engine.device().kind() == DeviceKind::host,
+          load};
 }
 
 /// The sentence for a name that is no engine: one of the project's backends that this build lacks,
@@ -78,7 +79,7 @@ std::vector<Tested> tested_engine(const std::string& path, int threads) {
     const Backend& backend = *(*kept)->engine;
     return conformance::Candidate{&backend, oracle_for(backend), *kept};
   };
-  return {{"--engine '" + path + "'", load}};
+  return {{"--engine '" + path + "'", false, load}};
 }
 
 }  // namespace detgemm::cli

@@ -14,7 +14,8 @@ namespace detgemm::cli {
 /// What `conform` tests, and how a process of its own gets at it. Nothing is started or opened
 /// before `load`.
 struct Tested {
-  std::string flag;  ///< how the command line names it
+  std::string flag;      ///< how the command line names it
+  bool on_host = false;  ///< a backend of this build whose device is the host
   std::function<Result<conformance::Candidate>()> load;
 };
 

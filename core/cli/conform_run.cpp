@@ -7,7 +7,9 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
+#include <thread>
 
 #include "core/cli/arguments.hpp"
 #include "core/cli/build_info.hpp"
@@ -117,6 +119,8 @@ conformance::Isolation isolation_of(const ConformOptions& options) {
   if (!(isolation.seconds_per_case > 0.0)) {
     refuse("timeout is " + in_quotes(options.timeout) + ": it must be more than 0 seconds");
   }
+  isolation.jobs = static_cast<int>(
+      std::min<std::int64_t>(parse_size("jobs", options.jobs), std::numeric_limits<int>::max()));
   return isolation;
 }
 
@@ -124,7 +128,12 @@ Result<conformance::Report> test(const Tested& one, conformance::Options harness
                                  const ConformOptions& options) {
   harness.engine_flag = one.flag;
   if (!options.in_process) {
-    return conformance::run_isolated(harness, isolation_of(options), one.load);
+    conformance::Isolation isolation = isolation_of(options);
+    if (isolation.jobs == 0) {
+      const unsigned processors = std::thread::hardware_concurrency();
+      isolation.jobs = one.on_host && processors > 1 ? static_cast<int>(processors) : 1;
+    }
+    return conformance::run_isolated(harness, isolation, one.load);
   }
   auto candidate = one.load();
   if (!candidate) return candidate.status();

@@ -29,6 +29,7 @@ struct ConformOptions {
   std::string only_case;
   std::string soak = "0";
   std::string threads = "0";
+  std::string jobs = "0";
   std::string timeout = "300";
   std::vector<std::string> fail_on;
   std::string expect;

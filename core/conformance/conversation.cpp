@@ -52,7 +52,7 @@ void Conversation::restart(std::size_t first) {
   last_sign_ = Clock::now();
   text_.clear();
   refusal_.reset();
-  next_ = first;
+  next_ = next_of(share_, first);
 }
 
 void Conversation::hear(const Json& said) {
@@ -67,7 +67,8 @@ void Conversation::hear(const Json& said) {
     started_ = true;
   } else if (what == "cell") {
     const auto index = static_cast<std::size_t>(number_in(said.at("index")));
-    if (in_cell_ || index != next_) throw OutOfTurn{};  // a worker runs every cell, in order
+    if (in_cell_ || index != next_)
+      throw OutOfTurn{};  // a worker runs every cell of its share, in order
     Cell cell = cell_from_json(said.at("cell"));
     repro_ = said.at("repro");
     cell_ = std::move(cell);
@@ -103,7 +104,7 @@ void Conversation::hear(const Json& said) {
 
 void Conversation::finish() {
   in_cell_ = false;
-  next_ = index_ + 1;
+  next_ = next_of(share_, index_ + 1);
   if (observer_ != nullptr) observer_->on_finished(index_, cell_);
   report_.cells.push_back(std::move(cell_));
   cell_ = {};

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/conformance/json.hpp"
+#include "core/conformance/share.hpp"
 
 namespace detgemm::conformance {
 
@@ -20,7 +21,8 @@ class Conversation {
   /// A worker's longest line is a cell of some hundred failures.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 26;
 
-  Conversation(Report& report, Observer* observer) : report_(report), observer_(observer) {}
+  Conversation(Report& report, Observer* observer, const Share& share = {})
+      : report_(report), observer_(observer), share_(share) {}
 
   /// False if that is nothing that a worker says.
   bool take(const char* bytes, std::size_t count);
@@ -31,9 +33,10 @@ class Conversation {
   bool in_cell() const { return in_cell_; }
   bool ended() const { return ended_; }
   const std::optional<Status>& refusal() const { return refusal_; }
+  /// The share's next cell.
   std::size_t next_cell() const { return next_; }
   Clock::time_point last_sign() const { return last_sign_; }
-  /// The next worker begins with cell number `first`.
+  /// The next worker begins with the share's first cell from `first` on.
   void restart(std::size_t first);
 
  private:
@@ -42,10 +45,11 @@ class Conversation {
 
   Report& report_;
   Observer* observer_;
+  Share share_;
   std::string text_;
   bool started_ = false, in_cell_ = false, ended_ = false;
   std::optional<Status> refusal_;
-  std::size_t index_ = 0, next_ = 0;
+  std::size_t index_ = 0, next_ = next_of(share_, 0);
   Cell cell_;
   std::string repro_, problem_;
   std::int64_t case_ = -1;

@@ -11,6 +11,7 @@
 #include "core/conformance/case.hpp"
 #include "core/conformance/machine.hpp"
 #include "core/conformance/property.hpp"
+#include "core/conformance/share.hpp"
 #include "detgemm/conformance.hpp"
 #include "detgemm/version.hpp"
 
@@ -205,6 +206,7 @@ Result<Report> run_conformance(const Options& options) {
     for (const Property* property : *list) {
       const std::size_t number = index++;
       if (number < options.first_cell || report.interrupted) continue;
+      if (!has(options.share, number)) continue;
       Cell cell = empty_cell(*property, contract);
       observer.on_cell(number, cell, repro_of(options, cell));
       if (!run_cell(options, *property, contract, observer, cell)) {

@@ -4,10 +4,14 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/conformance/conversation.hpp"
 #include "core/conformance/format.hpp"
@@ -18,7 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTick = 50;  // ms between looks at the child
+constexpr int kTick = 50;  // ms between looks at the children
+constexpr int kMaxJobs = 1024;
 
 /// What wait() says of a child, as the end of "the engine's process ...".
 std::string ending(int status) {
@@ -29,40 +34,117 @@ std::string ending(int status) {
   return "ended itself with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-enum class Loss { none, died, time, stopped };
+enum class Loss { none, died, time };
 
-/// Listens to one worker until it ends. `how` says how, where it should not have.
-Loss listen(const Worker& worker, Conversation& talk, const Isolation& isolation,
-            Observer* observer, std::string& how) {
-  const auto limit = std::chrono::duration<double>(isolation.seconds_per_case);
-  bool open = true;
-  for (;;) {
-    pollfd input{open ? worker.pipe : -1, POLLIN, 0};
-    poll(&input, 1, kTick);
-    // Asked before all is read: what it has said comes before how it ended. A child of the worker
-    // may hold the pipe open.
-    int status = 0;
-    const bool gone = waitpid(worker.pid, &status, WNOHANG) == worker.pid;
-    char bytes[65536];
-    ssize_t count = 0;
-    while ((count = read(worker.pipe, bytes, sizeof bytes)) > 0) {
-      if (!talk.take(bytes, static_cast<std::size_t>(count))) {
-        how = "the engine's process wrote into the harness's messages";
-        return Loss::died;
-      }
-      if (talk.ended() || talk.refusal()) return Loss::none;
+/// Several conversations share one observer, which learns of the start of the run once.
+class Audience final : public Observer {
+ public:
+  explicit Audience(Observer* observer) : observer_(observer) {}
+
+  void on_start(const Report& report) override {
+    if (observer_ != nullptr && !started_) observer_->on_start(report);
+    started_ = true;
+  }
+  void on_cell(std::size_t index, const Cell& cell, const std::string& repro) override {
+    if (observer_ != nullptr) observer_->on_cell(index, cell, repro);
+  }
+  void on_case(std::int64_t index) override {
+    if (observer_ != nullptr) observer_->on_case(index);
+  }
+  void on_problem(const std::string& text) override {
+    if (observer_ != nullptr) observer_->on_problem(text);
+  }
+  void on_failure(const Cell& cell) override {
+    if (observer_ != nullptr) observer_->on_failure(cell);
+  }
+  void on_finished(std::size_t index, const Cell& cell) override {
+    if (observer_ != nullptr) observer_->on_finished(index, cell);
+  }
+  bool stop() override { return observer_ != nullptr && observer_->stop(); }
+
+ private:
+  Observer* observer_;
+  bool started_ = false;
+};
+
+/// A share of the cells, and the worker that tests it; another one follows where it is lost.
+class Lane {
+ public:
+  Lane(const Options& options, Audience& audience)
+      : options_(options), talk_(report_, &audience, options.share) {}
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+  ~Lane() { close(); }
+
+  /// Starts a worker with the next cell.
+  Status open(const std::function<Result<Candidate>()>& load) {
+    begun_at_ = std::max(options_.first_cell, talk_.next_cell());
+    Options mine = options_;
+    mine.first_cell = begun_at_;
+    auto worker = start_worker(mine, load);
+    if (!worker) return worker.status();
+    worker_ = *worker;
+    pipe_ends_ = false;
+    talk_.restart(begun_at_);
+    return {};
+  }
+  void close() {
+    if (worker_) end_worker(*worker_);
+    worker_.reset();
+  }
+  bool is_open() const { return worker_.has_value(); }
+  pollfd input() const { return {pipe_ends_ ? -1 : worker_->pipe, POLLIN, 0}; }
+  /// Hears what the worker has said. How it ended, or nothing while it runs; `how` says how, where
+  /// it should not have.
+  std::optional<Loss> hear(double seconds_per_case, std::string& how);
+
+  /// The share's cells that are done, with their numbers.
+  void add_to(std::vector<std::pair<std::size_t, Cell>>& cells) {
+    std::size_t at = next_of(options_.share, options_.first_cell);
+    for (Cell& cell : report_.cells) {
+      cells.emplace_back(at, std::move(cell));
+      at = next_of(options_.share, at + 1);
     }
-    if (count == 0) open = false;
-    if (gone) {
-      how = "the engine's process " + ending(status);
+    report_.cells.clear();
+  }
+  Conversation& talk() { return talk_; }
+  const Report& report() const { return report_; }
+  /// Whether its worker has begun a cell.
+  bool has_begun() const { return talk_.next_cell() > next_of(options_.share, begun_at_); }
+
+ private:
+  Options options_;
+  Report report_;
+  Conversation talk_;
+  std::optional<Worker> worker_;
+  bool pipe_ends_ = false;
+  std::size_t begun_at_ = 0;
+};
+
+std::optional<Loss> Lane::hear(double seconds_per_case, std::string& how) {
+  // Asked before all is read: what it has said comes before how it ended. A child of the worker
+  // may hold the pipe open.
+  int status = 0;
+  const bool gone = waitpid(worker_->pid, &status, WNOHANG) == worker_->pid;
+  char bytes[65536];
+  ssize_t count = 0;
+  while ((count = read(worker_->pipe, bytes, sizeof bytes)) > 0) {
+    if (!talk_.take(bytes, static_cast<std::size_t>(count))) {
+      how = "the engine's process wrote into the harness's messages";
       return Loss::died;
     }
-    if (observer != nullptr && observer->stop()) return Loss::stopped;
-    if (Clock::now() - talk.last_sign() > limit) {
-      how = "the engine did not return within " + decimal(isolation.seconds_per_case) + " s";
-      return Loss::time;
-    }
+    if (talk_.ended() || talk_.refusal()) return Loss::none;
   }
+  pipe_ends_ = count == 0;
+  if (gone) {
+    how = "the engine's process " + ending(status);
+    return Loss::died;
+  }
+  if (Clock::now() - talk_.last_sign() > std::chrono::duration<double>(seconds_per_case)) {
+    how = "the engine did not return within " + decimal(seconds_per_case) + " s";
+    return Loss::time;
+  }
+  return std::nullopt;
 }
 
 /// A worker that was lost before it could say which cells there are.
@@ -72,6 +154,115 @@ Status lost_early(const std::string& how) {
                               "supports"};
 }
 
+/// All lanes, until each of them is done or the run ends.
+class Lanes {
+ public:
+  Lanes(const Options& options, const Isolation& isolation,
+        const std::function<Result<Candidate>()>& load)
+      : isolation_(isolation), load_(load), audience_(options.observer) {
+    Options mine = options;
+    for (int i = 0; i < isolation.jobs; ++i) {
+      mine.share = {static_cast<std::size_t>(i), static_cast<std::size_t>(isolation.jobs)};
+      lanes_.push_back(std::make_unique<Lane>(mine, audience_));
+    }
+  }
+
+  Result<Report> run() {
+    for (auto& lane : lanes_) {
+      if (Status s = lane->open(load_); !s) return s;
+    }
+    while (!over_ && is_open()) {
+      wait();
+      bool ended = false;
+      for (auto& lane : lanes_) {
+        std::string how;
+        const auto loss =
+            lane->is_open() ? lane->hear(isolation_.seconds_per_case, how) : std::nullopt;
+        if (!loss) continue;
+        ended = true;
+        lane->close();
+        if (Status s = after(*lane, *loss, how); !s) return s;
+        if (over_) break;
+      }
+      if (ended || !audience_.stop()) continue;
+      if (!has_started()) return Status{Errc::unavailable, "interrupted before the first case"};
+      interrupted_ = over_ = true;
+    }
+    return together();
+  }
+
+ private:
+  bool is_open() const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return lane->is_open(); });
+  }
+  bool has_started() const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return lane->talk().started(); });
+  }
+  void wait() const {
+    std::vector<pollfd> inputs;
+    for (const auto& lane : lanes_) {
+      if (lane->is_open()) inputs.push_back(lane->input());
+    }
+    poll(inputs.data(), static_cast<nfds_t>(inputs.size()), kTick);
+  }
+
+  /// What follows the end of a worker: another one, no more of this lane, or the end of the run.
+  /// A refusal where there is no report to make.
+  Status after(Lane& lane, Loss loss, std::string how) {
+    Conversation& talk = lane.talk();
+    const std::size_t planned = lane.report().planned;
+    if (talk.refusal() && !talk.started()) return *talk.refusal();
+    if (talk.refusal()) how = talk.refusal()->message();  // a later worker could not begin
+    if (loss == Loss::none && !talk.refusal()) {
+      if (talk.in_cell())
+        talk.lose("the engine's process reported in the middle of it that all cells are done");
+      if (talk.next_cell() < planned) {
+        give_up("the engine's process reported that it is done after " +
+                std::to_string(talk.next_cell()) + " of " + std::to_string(planned) + " cells");
+      }
+      return {};
+    }
+    if (!talk.started()) return lost_early(how);
+    if (talk.in_cell()) talk.lose(how);
+    timeouts_ += loss == Loss::time ? 1 : 0;
+    if (timeouts_ >= isolation_.max_timeouts || !lane.has_begun()) {
+      give_up(how);
+      return {};
+    }
+    return talk.next_cell() < planned ? lane.open(load_) : Status{};
+  }
+  void give_up(const std::string& why) {
+    cut_short_ = "the rest was not run: " + why;
+    over_ = true;
+  }
+
+  /// One report of all lanes, its cells in their order.
+  Report together() {
+    Report report;
+    std::vector<std::pair<std::size_t, Cell>> cells;
+    for (auto& lane : lanes_) {
+      lane->add_to(cells);
+      if (report.engine.empty()) report = lane->report();
+    }
+    std::sort(cells.begin(), cells.end(),
+              [](const auto& one, const auto& other) { return one.first < other.first; });
+    for (auto& [number, cell] : cells) report.cells.push_back(std::move(cell));
+    report.interrupted = interrupted_;
+    report.cut_short = cut_short_;
+    return report;
+  }
+
+  const Isolation& isolation_;
+  const std::function<Result<Candidate>()>& load_;
+  Audience audience_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  int timeouts_ = 0;
+  bool interrupted_ = false, over_ = false;
+  std::string cut_short_;
+};
+
 }  // namespace
 
 Result<Report> run_isolated(const Options& options, const Isolation& isolation,
@@ -80,47 +271,13 @@ Result<Report> run_isolated(const Options& options, const Isolation& isolation,
     return invalid("seconds_per_case is " + std::to_string(isolation.seconds_per_case) +
                    ": it must be more than 0");
   }
-  Report report;
-  Conversation talk(report, options.observer);
-  const auto start = Clock::now();
-  Options asked = options;
-  int timeouts = 0;
-  for (;;) {
-    asked.first_cell = std::max(options.first_cell, talk.next_cell());
-    auto worker = start_worker(asked, load);
-    if (!worker) return worker.status();
-    talk.restart(asked.first_cell);
-    std::string how;
-    const Loss loss = listen(*worker, talk, isolation, options.observer, how);
-    end_worker(*worker);
-    if (talk.refusal() && !talk.started()) return *talk.refusal();
-    if (talk.refusal()) how = talk.refusal()->message();  // a later worker could not begin
-    if (loss == Loss::none && !talk.refusal()) {
-      if (talk.in_cell())
-        talk.lose("the engine's process reported in the middle of it that all cells are done");
-      if (talk.next_cell() < report.planned) {
-        report.cut_short =
-            "the rest was not run: the engine's process reported that it is done after " +
-            std::to_string(talk.next_cell()) + " of " + std::to_string(report.planned) + " cells";
-      }
-      break;
-    }
-    if (loss == Loss::stopped) {
-      if (!talk.started()) return Status{Errc::unavailable, "interrupted before the first case"};
-      report.interrupted = true;
-      break;
-    }
-    if (!talk.started()) return lost_early(how);
-    if (talk.in_cell()) talk.lose(how);
-    timeouts += loss == Loss::time ? 1 : 0;
-    const bool begun = talk.next_cell() > asked.first_cell;
-    if (timeouts >= isolation.max_timeouts || !begun) {
-      report.cut_short = "the rest was not run: " + how;
-      break;
-    }
-    if (talk.next_cell() >= report.planned) break;
+  if (isolation.jobs < 1 || isolation.jobs > kMaxJobs) {
+    return invalid("jobs is " + std::to_string(isolation.jobs) + ": it must be 1 to " +
+                   std::to_string(kMaxJobs));
   }
-  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto start = Clock::now();
+  auto report = Lanes(options, isolation, load).run();
+  if (report) report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
 }
 

@@ -140,6 +140,13 @@ class Observer {
   virtual bool stop() { return false; }
 };
 
+/// Which cells of a run one process tests, where several share it: each cell belongs to one of
+/// `of` shares by its number alone.
+struct Share {
+  std::size_t number = 0;  ///< 0 to of - 1
+  std::size_t of = 1;
+};
+
 /// What is tested, with what, and how much of it.
 struct Options {
   const Backend* engine = nullptr;
@@ -154,6 +161,7 @@ struct Options {
   /// How the command line names the engine, for repro lines; empty: "--backend NAME".
   std::string engine_flag;
   std::size_t first_cell = 0;    ///< cells before it are left out
+  Share share;                   ///< cells of other shares are left out
   Observer* observer = nullptr;  ///< may be null
 };
 
@@ -181,13 +189,17 @@ struct Isolation {
   double seconds_per_case = 300.0;  ///< a case that takes longer is a failure
   /// Cells that may end in that way; afterwards the rest is untested.
   int max_timeouts = 3;
+  /// Processes that test different cells side by side, each with an engine of its own; 1 to 1024.
+  int jobs = 1;
 };
 
 /// The same in processes of its own: the candidate is loaded by `load` in a child of this one. An
 /// engine that exits, crashes, aborts or does not return fails the cell in which it does, by
-/// name, and a new child goes on with the next one; finished cells are never lost. Linux and other
-/// POSIX systems; call it before this process has started threads, Kokkos or a GPU runtime.
-/// `options.engine` and `options.oracle` are not looked at.
+/// name, and a new child goes on with the next one; finished cells are never lost. The report does
+/// not depend on `jobs`, apart from times; the observer sees cells in the order in which they end,
+/// and cases of one cell among those of others. Linux and other POSIX systems; call it before this
+/// process has started threads, Kokkos or a GPU runtime. `options.engine` and `options.oracle` are
+/// not looked at.
 Result<Report> run_isolated(const Options& options, const Isolation& isolation,
                             const std::function<Result<Candidate>()>& load);
 
