@@ -42,7 +42,7 @@ WORDS = [
     (["--property", "batch", "--skip", "batch"], "invalid_argument", "skip leaves no property"),
     (["--timeout", "0"], "invalid_argument", 'timeout is "0": it must be more than 0 seconds'),
     (["--timeout", "soon"], "invalid_argument", 'timeout is "soon": it must be a finite number'),
-    (["--jobs", "-1"], "invalid_argument", 'jobs is "-1": it must be'),
+    (["--jobs", "-1"], "invalid_argument", 'jobs is -1: it must not be negative'),
     (["--backend", "skeleton", "--jobs", "1025"], "invalid_argument", "jobs is 1025: it must be 1 to 1024"),
     (["--in-process", "--jobs", "2"], "invalid_argument", "take no --jobs"),
     (["--fail-on", "passed"], "invalid_argument", 'fail-on is "passed": it must be unsupported or'),
