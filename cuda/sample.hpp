@@ -21,14 +21,14 @@ inline constexpr bool kSampleAlone = false;
 
 /// Whether a sample holds entry `index` of a source file's table, given the accumulators per thread
 /// of every entry's kernel (0: the file has no such kernel). It holds the first entry and every
-/// 48th, and for bf16 the one with the most, which is the one that would spill. fp16 has the same
+/// 144th, and for bf16 the one with the most, which is the one that would spill. fp16 has the same
 /// templates with another instruction, and fp32 has short tables (see also sampled_as).
 template <std::size_t kCount>
 constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_t index,
                          DType input) {
   const int own = accumulators[index];
   if (own == 0) return false;
-  constexpr std::size_t kStep = 48;
+  constexpr std::size_t kStep = 144;
   std::size_t before = 0;
   bool most = input == DType::bf16;
   for (std::size_t i = 0; i < kCount; ++i) {
