@@ -156,37 +156,55 @@ if asked cuda && command -v nvcc >/dev/null; then
 elif asked cuda; then
   left_out cuda "there is no nvcc (CUDA Toolkit 12.8 or newer) on this machine"
 fi
-run_gpu() {
-  stage "$gpu: configure" configure "$gpu" "${gpu_options[@]}" "${with_tests[@]}" || return
-  stage "$gpu: build" cmake --build --preset "$gpu" --target "${gpu_targets[@]}" || return
-  test_preset "$gpu" -R "^($gpu_tests)|^install\.(prepare|package)\.static\$" || true
-  local left=build/cuda-sm90/kernels_left_out.txt
-  if [ $gpu = cuda-sm90 ] && [ "$kernels" = sample ] && [ -e $left ]; then
-    left_out "cuda: $(head -n 1 $left)" "this machine has no GPU to run them; $left names them"
-  fi
-}
-if [ -n "$gpu" ]; then run_gpu || true; fi
 
-if [ -n "$python" ]; then
-  code=0
+# What the stage python printed, once it has ended.
+wait_for_python() {
+  local code=0
+  [ -n "$python" ] || return 0
   wait "$python" || code=$?
   python=''
   echo "== python"
   cat $python_said
   stages+=("$(cat build/python.time), beside the others")
   if [ $code -ne 0 ]; then dead+=(--dead "python=exit status $code"); fi
-fi
+}
 
-# PyTorch's operators on the emulated AMD device need what two stages have made.
-with_torch=build/wheel-tests/with-torch
-if [[ $gpu_tests != *hip* ]]; then
-  :
-elif [ -x $with_torch/bin/python ]; then
-  if stage "$gpu: build PyTorch's operators" cmake --build --preset "$gpu" --target tests_python_rocm; then
-    stage "$gpu: PyTorch" $with_torch/bin/python tests/python/rocm/run.py "build/$gpu" --results "$results" || true
+# PyTorch's operators on the emulated AMD device: they need what two stages have made, and run beside the tests of the
+# GPU components, since they take one core for a minute.
+with_torch=build/wheel-tests/with-torch rocm='' rocm_said=build/rocm.log rocm_from=0
+start_rocm() {
+  [[ $gpu_tests == *hip* ]] || return 0
+  wait_for_python
+  if [ ! -x $with_torch/bin/python ]; then
+    left_out "$gpu: PyTorch" "the stage python, which installs it, did not run"
+    return
   fi
-else
-  left_out "$gpu: PyTorch" "the stage python, which installs it, did not run"
-fi
+  stage "$gpu: build PyTorch's operators" cmake --build --preset "$gpu" --target tests_python_rocm || return
+  rocm_from=$SECONDS
+  $with_torch/bin/python tests/python/rocm/run.py "build/$gpu" --results "$results" >$rocm_said 2>&1 &
+  rocm=$!
+}
+wait_for_rocm() {
+  local code=0
+  [ -n "$rocm" ] || return 0
+  wait "$rocm" || code=$?
+  cat $rocm_said
+  stages+=("$(printf '%5d s  %s' $((SECONDS - rocm_from)) "$gpu: PyTorch, beside the tests")")
+  if [ $code -ne 0 ]; then dead+=(--dead "$gpu: PyTorch=exit status $code"); fi
+}
+
+run_gpu() {
+  stage "$gpu: configure" configure "$gpu" "${gpu_options[@]}" "${with_tests[@]}" || return
+  stage "$gpu: build" cmake --build --preset "$gpu" --target "${gpu_targets[@]}" || return
+  start_rocm || true
+  test_preset "$gpu" -R "^($gpu_tests)|^install\.(prepare|package)\.static\$" || true
+  wait_for_rocm
+  local left=build/cuda-sm90/kernels_left_out.txt
+  if [ $gpu = cuda-sm90 ] && [ "$kernels" = sample ] && [ -e $left ]; then
+    left_out "cuda: $(head -n 1 $left)" "this machine has no GPU to run them; $left names them"
+  fi
+}
+if [ -n "$gpu" ]; then run_gpu || true; fi
+wait_for_python
 rm -rf $with_torch
 finish

@@ -107,7 +107,7 @@ TEST_F(Isolated, OneThatIsLostBeforeItsFirstCaseSaysNoCase) {
 TEST_F(Isolated, TheTimeLimitIsThatOfACase) {
   options_.properties = {"strides"};  // 5 cases of 5 calls
   Script script;
-  script.nap = std::chrono::milliseconds{100};
+  script.nap = std::chrono::milliseconds{20};
   script.counts = true;  // quick, whatever it is compiled with
   const auto report = run(script, {2.0, 3});
   ASSERT_TRUE(report.ok());
