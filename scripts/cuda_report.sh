@@ -87,10 +87,17 @@ if asked sweep; then
   swept fma --arithmetic ieee_fma
   swept snap --arithmetic snap
   swept snap3 --arithmetic snap3 --largest 3e8
+  grouped=(tests/cuda/detgemm_cuda_grouped_sweep --outputs "$outputs" --seconds "$sweep_limit" --seed "$seed")
+  program groups "${grouped[@]}"
+  if [[ $(grep -s DETGEMM_CUDA_FP8: "$build/CMakeCache.txt") != *=OFF ]]; then
+    swept fp8 --arithmetic fp8
+    program fp8_groups "${grouped[@]}" --arithmetic fp8
+  fi
   program plant tests/cuda/detgemm_cuda_sweep --plant bit --outputs 3e6 --largest 1e7 --seed 2
 fi
 if asked device; then
   program device tests/cuda/detgemm_cuda_device --gtest_brief=1
+  program grouped tests/cuda/detgemm_cuda_grouped --gtest_brief=1
 fi
 if asked conform; then
   must conform timeout $((short * 2)) "$cli" conform --backend cuda "${conform[@]}" --report markdown \

@@ -15,7 +15,8 @@ import tarfile
 PASSES = "#!/bin/sh\necho \"$(basename $0) $*\" >> \"$CALLS\"\necho passed\n"
 FAILS = "#!/bin/sh\necho a bit differs\nexit 1\n"
 PROGRAMS = ("core/cli/detgemm", "core/cli/detgemm_bench", "tests/cuda/detgemm_cuda_sweep",
-            "tests/cuda/detgemm_cuda_device", "tests/soak/detgemm_soak")
+            "tests/cuda/detgemm_cuda_device", "tests/cuda/detgemm_cuda_grouped", "tests/cuda/detgemm_cuda_grouped_sweep",
+            "tests/soak/detgemm_soak")
 # compute-sanitizer, which runs the program that follows its options; nvidia-smi; a Python without PyTorch.
 SANITIZER = """#!/bin/sh
 while [ "${1#--}" != "$1" ]; do case $1 in --tool | --error-exitcode | --print-limit) shift ;; esac; shift; done
@@ -62,7 +63,8 @@ def everything(scene):
     folder = scene.prepare("all", dict.fromkeys(PROGRAMS, PASSES), tools)
     code, said, report = scene.run(folder, "--quick")
     scene.that(code == 0, f"exit status is 0: {code}")
-    for part in ("leaves", "odd", "chains", "fma", "snap", "plant", "device", "conform", "sanitize", "soak", "drawn", "bench"):
+    for part in ("leaves", "odd", "chains", "fma", "snap", "groups", "fp8", "fp8_groups", "plant", "device", "grouped",
+                 "conform", "sanitize", "soak", "drawn", "bench"):
         scene.that(said.get(part, "").startswith("exit 0"), f"{part}: {said.get(part)}")
     scene.that(said["gpu"].startswith("NVIDIA H200") and said["python"].startswith("left out: and with it models") and
                "No module named 'torch'" in said["python"], "python has a reason")
@@ -70,7 +72,7 @@ def everything(scene):
         names = {pathlib.PurePath(name).name for name in archive.getnames()}
     scene.that({"summary.txt", "machine.txt", "leaves.txt", "soak.txt", "sanitizers.md"} <= names, "the archive")
     calls = (folder / "calls").read_text(encoding="utf-8")
-    for words in ("--arithmetic ieee_fma", "--arithmetic snap", "--reduction leaves", "--operands odd", "conform --backend cuda --quick",
+    for words in ("--arithmetic ieee_fma", "--arithmetic snap", "--reduction leaves", "--operands odd", "--arithmetic fp8", "conform --backend cuda --quick",
                   "detgemm_soak --backend cuda"):
         scene.that(words in calls, f"called with {words}")
 
