@@ -35,19 +35,12 @@ function(detgemm_need name version target purpose debian url sha256)
 endfunction()
 
 # Hashes of the release archives as published in the Spack recipe of the same package
-# (googletest, nlohmann_json) and in the Conan Center recipe (benchmark, cli11).
+# (googletest, nlohmann_json) and in the Conan Center recipe (cli11).
 if(DETGEMM_BUILD_TESTS)
   set(INSTALL_GTEST OFF)
   detgemm_need(GTest 1.11 GTest::gtest DETGEMM_BUILD_TESTS libgtest-dev
     https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
     81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2)
-endif()
-if(DETGEMM_BUILD_BENCH)
-  set(BENCHMARK_ENABLE_TESTING OFF)
-  set(BENCHMARK_ENABLE_INSTALL OFF)
-  detgemm_need(benchmark 1.7 benchmark::benchmark DETGEMM_BUILD_BENCH libbenchmark-dev
-    https://github.com/google/benchmark/archive/refs/tags/v1.7.1.tar.gz
-    6430e4092653380d9dc4ccb45a1e2dc9259d581f4866dc0759713126056bc1d7)
 endif()
 if(DETGEMM_BUILD_CLI OR DETGEMM_BUILD_TESTS)
   set(CLI11_BUILD_TESTS OFF)
@@ -56,6 +49,8 @@ if(DETGEMM_BUILD_CLI OR DETGEMM_BUILD_TESTS)
   detgemm_need(CLI11 2.1 CLI11::CLI11 DETGEMM_BUILD_CLI libcli11-dev
     https://github.com/CLIUtils/CLI11/archive/v2.1.2.tar.gz
     26291377e892ba0e5b4972cdfd4a2ab3bf53af8dac1f4ea8fe0d1376b625c8cb)
+endif()
+if(DETGEMM_BUILD_CLI OR DETGEMM_BUILD_TESTS OR DETGEMM_BUILD_BENCH)
   set(JSON_BuildTests OFF)
   detgemm_need(nlohmann_json 3.10 nlohmann_json::nlohmann_json DETGEMM_BUILD_CLI
     nlohmann-json3-dev

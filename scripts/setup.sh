@@ -32,7 +32,7 @@ packages=(g++ cmake ninja-build make python3 python3-pip python3-venv pkg-config
 # Without these, tests are skipped and say so. Not every release has them.
 optional=()
 if [ $scope != build ]; then
-  packages+=(ccache file dpkg-dev libgtest-dev libbenchmark-dev libopenblas-dev libtrilinos-kokkos-dev)
+  packages+=(ccache file dpkg-dev libgtest-dev libopenblas-dev libtrilinos-kokkos-dev)
   # Ranks of clusters that are processes.
   optional+=(libopenmpi-dev openmpi-bin)
   optional+=(clang-format-14 doxygen)

@@ -3,8 +3,6 @@
 
 #include "bench/suite/run.hpp"
 
-#include <benchmark/benchmark.h>
-
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -79,30 +77,25 @@ std::vector<Case> find_cases(const Options& options, const BenchDevice& device) 
   return read_cases(text.str(), query);
 }
 
-/// What Google Benchmark says of each arm, with the time that is left.
-class Progress final : public benchmark::BenchmarkReporter {
+/// One line per arm, with the time that is left.
+class Progress {
  public:
   Progress(double estimate, std::size_t arms) : estimate_(estimate), arms_(arms) {}
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      ++done_;
-      const double spent = now_s() - begin_;
-      const double share = static_cast<double>(done_) / static_cast<double>(arms_);
-      // The estimate at first, what was measured later.
-      const double left = (1 - share) * (spent + (1 - share) * estimate_);
-      std::string name = run.benchmark_name();
-      name.resize(name.find("/iterations:"));
-      if (run.error_occurred) {
-        std::printf("%-64s %s\n", name.c_str(), run.error_message.c_str());
-      } else {
-        std::printf("%-64s %11.2f us %16s   %zu of %zu, %.0f s left  %s\n", name.c_str(),
-                    run.counters.at("median_us").value,
-                    text_of_rate(run.counters.at("FLOP/s").value).c_str(), done_, arms_, left,
-                    run.report_label.c_str());
-      }
-      std::fflush(stdout);
-    }
+
+  void left_out(const std::string& name, const std::string& why) {
+    ++done_;
+    std::printf("%-64s %s\n", name.c_str(), why.c_str());
+    std::fflush(stdout);
+  }
+  void measured(const std::string& name, double us, double flops, const std::string& detail) {
+    ++done_;
+    const double spent = now_s() - begin_;
+    const double share = static_cast<double>(done_) / static_cast<double>(arms_);
+    // The estimate at first, what was measured later.
+    const double left = (1 - share) * (spent + (1 - share) * estimate_);
+    std::printf("%-64s %11.2f us %16s   %zu of %zu, %.0f s left  %s\n", name.c_str(), us,
+                text_of_rate(flops / us * 1e6).c_str(), done_, arms_, left, detail.c_str());
+    std::fflush(stdout);
   }
 
  private:
@@ -112,7 +105,7 @@ class Progress final : public benchmark::BenchmarkReporter {
   std::size_t done_ = 0;
 };
 
-/// The cases of a run and their results, shared by the benchmarks of their arms.
+/// The cases of a run and their results, shared by the lines of their arms.
 struct Session {
   BenchDevice& device;
   const std::vector<Case>& cases;
@@ -143,50 +136,25 @@ struct Session {
   }
 };
 
-/// One arm of one case: the experiment of the whole case runs with its first arm.
-void run_arm(benchmark::State& state, Session& session, const Case& c, const std::string& name) {
-  const CaseResult* result = session.result_of(c);
-  if (result == nullptr) {
-    state.SkipWithError("not measured: the budget is spent");
-    return;
-  }
+/// The line of one arm; `result` is null where the case was not measured.
+void print_arm(Progress& progress, const Case& c, const CaseResult* result,
+               const std::string& name) {
+  const std::string line = c.id + "/" + name;
+  if (result == nullptr) return progress.left_out(line, "not measured: the budget is spent");
   for (const ArmResult& arm : result->arms) {
     if (arm.name != name) continue;
-    std::size_t i = 0;
-    for (auto _ : state) state.SetIterationTime(arm.samples[i++ % arm.samples.size()] * 1e-6);
-    state.counters["median_us"] = arm.us.median;
-    state.counters["FLOP/s"] = gemm_of(c.problem).flops() / arm.us.median * 1e6;
-    state.counters["noise"] = arm.us.noise();
-    std::string label = arm.detail;
-    if (arm.batch_invariant) label += *arm.batch_invariant ? "" : "; ROW 0 DEPENDS ON M";
-    if (arm.bits && arm.role == Role::detgemm && arm.bits->different != 0) label += "; WRONG BITS";
-    if (arm.us.noise() > kNoisy) label += "; noisy";
-    state.SetLabel(label);
-    return;
+    std::string detail = arm.detail;
+    if (arm.batch_invariant) detail += *arm.batch_invariant ? "" : "; ROW 0 DEPENDS ON M";
+    if (arm.bits && arm.role == Role::detgemm && arm.bits->different != 0) detail += "; WRONG BITS";
+    if (arm.us.noise() > kNoisy) detail += "; noisy";
+    return progress.measured(line, arm.us.median, gemm_of(c.problem).flops(), detail);
   }
   for (const std::string& note : result->notes) {
     if (note.rfind(name + ":", 0) == 0 || note.rfind("failed: ", 0) == 0) {
-      state.SkipWithError(note.c_str());
-      return;
+      return progress.left_out(line, note);
     }
   }
-  state.SkipWithError("left out");
-}
-
-std::size_t register_arms(Session& session) {
-  std::size_t count = 0;
-  for (const Case& c : session.cases) {
-    for (const std::string& arm : arms_of(c, session.run.baselines, session.settings)) {
-      benchmark::RegisterBenchmark(
-          (c.id + "/" + arm).c_str(),
-          [&session, &c, arm](benchmark::State& state) { run_arm(state, session, c, arm); })
-          ->UseManualTime()
-          ->Iterations(protocol_of(session.device, c, session.settings).repetitions)
-          ->Unit(benchmark::kMicrosecond);
-      ++count;
-    }
-  }
-  return count;
+  progress.left_out(line, "left out");
 }
 
 void describe(Session& session, const Options& options, const std::string& command) {
@@ -217,7 +185,7 @@ void beside(const char* what, const std::function<void()>& measure) {
   }
 }
 
-void measure(Session& session, double estimate, std::size_t arms) {
+void measure(Session& session, double estimate) {
   RunResult& run = session.run;
   std::vector<Problem> problems;
   for (const Case& c : session.cases) {
@@ -232,13 +200,17 @@ void measure(Session& session, double estimate, std::size_t arms) {
   beside("overheads", [&] {
     run.overheads = measure_overheads(session.device, native_arithmetic(session.device));
   });
-  char program[] = "detgemm_bench";
-  char* arguments[] = {program, nullptr};
-  int count = 1;
-  benchmark::Initialize(&count, arguments);
+  std::size_t arms = 0;
+  for (const Case& c : session.cases) {
+    arms += arms_of(c, run.baselines, session.settings).size();
+  }
   Progress progress(estimate, arms);
-  benchmark::RunSpecifiedBenchmarks(&progress);
-  benchmark::ClearRegisteredBenchmarks();
+  for (const Case& c : session.cases) {
+    const CaseResult* result = session.result_of(c);
+    for (const std::string& arm : arms_of(c, run.baselines, session.settings)) {
+      print_arm(progress, c, result, arm);
+    }
+  }
   run.falls = find_falls(run.results);
   for (const Fall& fall : run.falls) std::printf("%s\n", text_of(fall).c_str());
 }
@@ -325,9 +297,8 @@ std::optional<RunResult> run_bench(const Options& options, const std::string& co
   Session session{*device, cases, settings, options.seconds};
   session.run.baselines = baselines;
   session.run.results.reserve(cases.size());
-  const std::size_t arms = register_arms(session);
   describe(session, options, command);
-  measure(session, estimate, arms);
+  measure(session, estimate);
   session.run.not_measured = static_cast<int>(cases.size() - session.run.results.size());
   if (session.run.results.empty()) throw NothingRan("the budget was spent before the first case");
   return std::move(session.run);

@@ -23,7 +23,7 @@ RunResult result_of_today(const Options& options, const std::string& command);
 /// Whether a name matches --filter; everything does where there is none.
 std::function<bool(const std::string&)> matcher(const std::string& filter);
 
-/// Finds the device, registers every arm of every case with Google Benchmark and runs them.
+/// Finds the device and measures every arm of every case.
 /// Nothing where only a list or an estimate was asked for.
 std::optional<RunResult> run_bench(const Options& options, const std::string& command);
 

@@ -55,8 +55,8 @@ Output:
   --list             print CASE/ARM of what would run, and run nothing
   --dry              print how many cases and about how many seconds, and run nothing
 
-Each arm of a case is one Google Benchmark with manual (device) time. The arms of a case are timed
-in turn, A B .. B A, on operands that step through more memory than twice the last cache.
+Times are those of the device. The arms of a case are timed in turn, A B .. B A, on operands that
+step through more memory than twice the last cache.
 
 Examples:
   detgemm bench --quick

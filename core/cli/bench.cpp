@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kSummary =
     "Measure this library and the vendor's own, with one experiment for every backend";
 constexpr const char* kFooter =
-    R"(Runs detgemm_bench, which is installed beside this program if the build found Google Benchmark,
-with all arguments unchanged.
+    R"(Runs detgemm_bench, which is installed beside this program where the benchmarks were built, with
+all arguments unchanged.
 
 Examples:
   detgemm bench --help
@@ -51,9 +51,8 @@ void run_bench_program(std::vector<std::string> words) {
   const std::string path = beside("detgemm_bench");
   if (path.empty()) {
     throw Refusal(Status(Errc::unavailable,
-                         "bench is not in this build: install Google Benchmark (Debian: "
-                         "libbenchmark-dev), configure with -DDETGEMM_BUILD_BENCH=ON and build the "
-                         "target detgemm_bench, which is placed beside this program"));
+                         "bench is not in this build: configure with -DDETGEMM_BUILD_BENCH=ON and "
+                         "build the target detgemm_bench, which is placed beside this program"));
   }
   become(path, std::move(words));
 }
