@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""megatron_gpt.py RESULT RANKS RUN...: trains a tiny GPT of Megatron Core on a CPU, and writes the weights of every run.
+
+RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "stock", Megatron's local one. MICRO: sequences per micro-batch, of
+SEQUENCES. Ranks are processes, connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
+"""
+import contextlib
+import os
+import sys
+
+import torch
+
+SEQUENCES, LENGTH, STEPS, VOCABULARY, HIDDEN, FEATURES, LAYERS = 8, 24, 3, 512, 128, 256, 2
+TREE = "hopper/bf16/tree:64->bf16"
+
+
+def initialise(rank, ranks, meeting):
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank))
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
+    from megatron.core import parallel_state
+    parallel_state.initialize_model_parallel(tensor_model_parallel_size=ranks)
+
+
+def policy():
+    import detgemm.torch as dt
+    return dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:16->fp32")
+
+
+def config(**changes):
+    from megatron.core.parallel_state import get_tensor_model_parallel_world_size
+    from megatron.core.transformer.transformer_config import TransformerConfig
+    given = dict(
+        num_layers=LAYERS, hidden_size=HIDDEN, ffn_hidden_size=FEATURES, num_attention_heads=4, num_query_groups=2, kv_channels=32,
+        use_cpu_initialization=True, params_dtype=torch.bfloat16, bf16=True, pipeline_dtype=torch.bfloat16,
+        gradient_accumulation_fusion=False, add_bias_linear=False, normalization="RMSNorm", layernorm_epsilon=1e-6,
+        gated_linear_unit=True, activation_func=torch.nn.functional.silu, attention_dropout=0.0, hidden_dropout=0.0,
+        bias_dropout_fusion=False, bias_activation_fusion=False, masked_softmax_fusion=False, apply_rope_fusion=False,
+        tensor_model_parallel_size=get_tensor_model_parallel_world_size())
+    return TransformerConfig(**{**given, **changes})
+
+
+def build(arm, across_ranks=TREE, **changes):
+    import detgemm.megatron
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+    from megatron.core.models.gpt.gpt_model import GPTModel
+    torch.manual_seed(0)
+    if arm == "ours":
+        spec = detgemm.megatron.get_gpt_layer_spec(policy(), across_ranks=across_ranks)
+    else:
+        spec = get_gpt_layer_local_spec(normalization="RMSNorm")
+    model = GPTModel(config=config(**changes), transformer_layer_spec=spec, vocab_size=VOCABULARY, max_sequence_length=LENGTH,
+                     position_embedding_type="rope")
+    if arm == "ours":
+        detgemm.megatron.use(model, policy(), across_ranks=across_ranks)
+    return model.bfloat16()
+
+
+def on_a_cpu():
+    """Megatron Core names a CUDA device where it makes rotary frequencies and, in its own attention, buffers."""
+    from megatron.core import tensor_parallel
+    torch.cuda.current_device = lambda: "cpu"
+    tensor_parallel.get_cuda_rng_tracker().fork = lambda *_: contextlib.nullcontext()
+
+
+def losses(model, tokens):
+    places = torch.arange(LENGTH).expand(len(tokens), LENGTH)
+    later = torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool).triu(1)
+    return model(tokens[:, :-1], places, later, labels=tokens[:, 1:].contiguous())
+
+
+def train(arm, micro):
+    """The weights after STEPS of Adam with fp32 masters, and the first step's losses."""
+    model = build(arm)
+    parameters = dict(model.named_parameters())
+    grads = {name: torch.zeros(p.shape) for name, p in parameters.items()}
+    if arm == "ours":
+        for name, p in parameters.items():  # as Megatron's DistributedDataParallel does
+            p.main_grad, p.grad_added_to_main_grad = grads[name], False
+    masters = {name: p.detach().float().clone() for name, p in parameters.items()}
+    adam = torch.optim.Adam(masters.values(), lr=1e-3, betas=(0.9, 0.99))
+    source, first = torch.Generator().manual_seed(1), []
+    for step in range(STEPS):
+        for grad in grads.values():
+            grad.zero_()
+        for part in torch.randint(0, VOCABULARY, (SEQUENCES, LENGTH + 1), generator=source).split(micro):
+            loss = losses(model, part)
+            first += [loss.detach()] if step == 0 else []
+            (loss.sum() / (SEQUENCES * LENGTH)).backward()
+            for name, p in parameters.items():
+                if not getattr(p, "grad_added_to_main_grad", False):
+                    grads[name] += p.grad
+                p.grad = None
+        for name, master in masters.items():
+            master.grad = grads[name]
+        adam.step()
+        with torch.no_grad():
+            for name, p in parameters.items():
+                p.copy_(masters[name])
+    return {**{name: p.detach() for name, p in parameters.items()}, "losses": torch.cat(first)}
+
+
+def work(rank, result, ranks, runs, meeting):
+    torch.set_num_threads(1)
+    initialise(rank, ranks, meeting)
+    on_a_cpu()
+    found = {}
+    for run in runs:
+        arm, micro = run.split(":")
+        found[run] = train(arm, int(micro))
+    torch.save(found, f"{result}.{rank}")
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def main():
+    result, ranks, runs = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    meeting = result + ".meeting"
+    if ranks == 1:
+        work(0, result, 1, runs, meeting)
+    else:
+        torch.multiprocessing.spawn(work, (result, ranks, runs, meeting), nprocs=ranks)
+
+
+if __name__ == "__main__":
+    main()
