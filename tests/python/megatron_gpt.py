@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """megatron_gpt.py RESULT RANKS RUN...: trains a tiny GPT of Megatron Core on a CPU, and writes the weights of every run.
 
-RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "stock", Megatron's local one. MICRO: sequences per micro-batch, of
-SEQUENCES. Ranks are processes, connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
+RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "stock", Megatron's local one; "faulty", ours whose gradients of weights
+take all sequences of a micro-batch as one. MICRO: sequences per micro-batch, of SEQUENCES. Or it is "loss:ours", "loss:stock",
+"refused" or "audit". Ranks are processes, connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
 """
 import contextlib
 import os
@@ -45,13 +46,13 @@ def build(arm, across_ranks=TREE, **changes):
     from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
     from megatron.core.models.gpt.gpt_model import GPTModel
     torch.manual_seed(0)
-    if arm == "ours":
+    if arm != "stock":
         spec = detgemm.megatron.get_gpt_layer_spec(policy(), across_ranks=across_ranks)
     else:
         spec = get_gpt_layer_local_spec(normalization="RMSNorm")
     model = GPTModel(config=config(**changes), transformer_layer_spec=spec, vocab_size=VOCABULARY, max_sequence_length=LENGTH,
                      position_embedding_type="rope")
-    if arm == "ours":
+    if arm != "stock":
         detgemm.megatron.use(model, policy(), across_ranks=across_ranks)
     return model.bfloat16()
 
@@ -74,7 +75,7 @@ def train(arm, micro):
     model = build(arm)
     parameters = dict(model.named_parameters())
     grads = {name: torch.zeros(p.shape) for name, p in parameters.items()}
-    if arm == "ours":
+    if arm != "stock":
         for name, p in parameters.items():  # as Megatron's DistributedDataParallel does
             p.main_grad, p.grad_added_to_main_grad = grads[name], False
     masters = {name: p.detach().float().clone() for name, p in parameters.items()}
@@ -100,15 +101,92 @@ def train(arm, micro):
     return {**{name: p.detach() for name, p in parameters.items()}, "losses": torch.cat(first)}
 
 
+def loss(arm):
+    """Losses and this rank's gradients of logits that cancel and have very different sizes."""
+    from conftest import bits
+    from megatron.core import parallel_state, tensor_parallel
+
+    import detgemm.megatron
+    group = parallel_state.get_tensor_model_parallel_group()
+    whole = bits((5, 3, 4 * VOCABULARY), torch.float32)
+    whole[0, 0, 1:] = -float("inf")
+    whole[1, 1, 7], whole[2], whole[3:] = float("nan"), whole[2] * 1e-30, whole[3:] * 0.02
+    mine = whole.chunk(group.size(), -1)[group.rank()].bfloat16().requires_grad_()
+    labels = torch.randint(0, whole.shape[-1], (5, 3), generator=torch.Generator().manual_seed(2))
+    if arm == "ours":
+        found = detgemm.megatron.vocab_parallel_cross_entropy(mine, labels, group)
+    else:
+        found = tensor_parallel.vocab_parallel_cross_entropy(mine.clone(), labels)
+    found.backward(bits((5, 3), torch.float32, 1))
+    return {"losses": found.detach(), "grad": mine.grad, "logits": mine.detach(), "labels": labels}
+
+
+REFUSED = {"LayerNorm": dict(normalization="LayerNorm"), "biases": dict(add_bias_linear=True), "dropout": dict(hidden_dropout=0.1),
+           "fusion": dict(bias_dropout_fusion=True), "no tree": dict(across_ranks="hopper/bf16/chain->bf16"),
+           "leaves": dict(across_ranks="hopper/bf16/tree:96->bf16"), "stock": dict(arm="stock"), "type": dict(across_ranks="hopper/fp16/tree:64->fp16")}
+
+
+def refused():
+    """The sentence of each model that must not be built."""
+    import detgemm.megatron
+    said = {}
+    for name, changes in REFUSED.items():
+        try:
+            model = build(**{"arm": "ours", **changes})
+            detgemm.megatron.use(model, policy())
+            said[name] = "it was built"
+        except Exception as raised:
+            said[name] = str(raised)
+    model = build("ours")
+    places, tokens = torch.arange(LENGTH).expand(1, LENGTH), torch.zeros(1, LENGTH, dtype=torch.int64)
+    for name, mask in (("mask", torch.zeros(1, 1, LENGTH, LENGTH, dtype=torch.bool)), ("shape", torch.zeros(1, 1, LENGTH, 1, dtype=torch.bool))):
+        try:
+            model(tokens, places, mask, labels=tokens)
+            said[name] = "it ran"
+        except Exception as raised:
+            said[name] = str(raised)
+    return said
+
+
+def audit():
+    """What a micro-batch adds together, forward and backward, as rows of the audit."""
+    import detgemm.torch as dt
+    model = build("ours")
+    for p in model.parameters():
+        p.main_grad = torch.zeros(p.shape)
+    tokens = torch.randint(0, VOCABULARY, (2, LENGTH + 1), generator=torch.Generator().manual_seed(1))
+    with dt.audit() as report:
+        values = losses(model, tokens)
+        values.backward(torch.full_like(values, 1 / 64))
+    return report.rows
+
+
+def one_after_all(acc, dy, x, contract):
+    """The planted fault: rows in the order of memory, all sequences of a micro-batch in one product."""
+    torch.ops.detgemm.accumulate_(acc, dy.flatten(0, -2).t(), x.flatten(0, -2), contract)
+
+
+def one(run):
+    from detgemm.megatron import linear
+    kind, _, which = run.partition(":")
+    if kind in ("refused", "audit"):
+        return globals()[kind]()
+    if kind == "loss":
+        return loss(which)
+    right = linear.add_outer
+    if kind == "faulty":
+        linear.add_outer = one_after_all
+    try:
+        return train(kind, int(which))
+    finally:
+        linear.add_outer = right
+
+
 def work(rank, result, ranks, runs, meeting):
     torch.set_num_threads(1)
     initialise(rank, ranks, meeting)
     on_a_cpu()
-    found = {}
-    for run in runs:
-        arm, micro = run.split(":")
-        found[run] = train(arm, int(micro))
-    torch.save(found, f"{result}.{rank}")
+    torch.save({run: one(run) for run in runs}, f"{result}.{rank}")
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
