@@ -30,7 +30,8 @@ MODELS = {  # Qwen3 with random weights; the embedding is not tied to the head
                        num_key_value_heads=8, head_dim=128, max_position_embeddings=4096),
 }
 ARMS = {"stock": "vLLM and PyTorch as they are", "invariant": "vLLM's invariant mode, PyTorch as it is", "ours": "detgemm in both",
-        "control": "ours, without the norm's hook in vLLM"}
+        "control": "ours, without the norm's hook in vLLM", "stale": "ours, whose engine keeps its first weights"}
+OURS = ("ours", "control", "stale")
 COLUMNS = (5, 8, 22, 14, 24, 24, 8)
 HEAD = ("step", "reward", "max |logp difference|", "k3 divergence", "ratio", "logps with other bytes", "seconds")
 
@@ -65,7 +66,7 @@ class Engine:
 
     def __init__(self, options, arm, folder):
         from vllm import LLM
-        ours, self.options, self.folder = arm in ("ours", "control"), options, folder
+        ours, self.options, self.folder = arm in OURS, options, folder
         more = {"quantization": "detgemm"} if ours else {}
         if arm == "control":
             from detgemm.vllm import hooks
@@ -113,7 +114,7 @@ def trainer(options, arm):
                                       bos_token_id=1, eos_token_id=2, initializer_range=0.02 if options.device == "cuda" else 0.2)
     with torch.device(options.device):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa").eval()
-    ours = arm in ("ours", "control")
+    ours = arm in OURS
     if ours:
         common.hooks.use(model, common.policy(1024 if options.device == "cuda" else 64))
     return Trainer(model, options.rate, ours)
@@ -175,9 +176,10 @@ def run(options, arm):
                          "ratio": [ratio.min().item(), ratio.max().item()], "other": common.differing(scored, sampled),
                          "of": sampled.numel(), "cached": cached, "seconds": time.perf_counter() - start})
             print(json.dumps(rows[-1]), flush=True)
-            save(learner.model, folder)
-            engine.update()
-    if arm in ("ours", "control"):
+            if arm != "stale":
+                save(learner.model, folder)
+                engine.update()
+    if arm in OURS:
         print(watch)
     sys.stdout.flush()
     os._exit(0)  # the engine's threads need not be joined
@@ -224,7 +226,7 @@ def main():
             raise SystemExit(f"the arm {arm} ended with {done.returncode} after {len(rows)} of {options.steps} steps:\n" + "".join(other[-30:]))
         print("".join(other), end="")
         found[arm] = rows
-        if arm in ("ours", "control"):
+        if arm in OURS:
             failed |= any(row["other"] or row["ratio"] != [1.0, 1.0] for row in rows)
             failed |= not any(row["cached"] for row in rows)
     for arm, rows in found.items():

@@ -78,6 +78,11 @@ def grpo(path, arm, **more):
 
 
 def vllm(path, arm):
+    import functools
+
+    from trl.generation import vllm_generation
+    # TRL has no argument for it, and compiling for a CPU takes minutes.
+    vllm_generation.LLM = functools.partial(vllm_generation.LLM, enforce_eager=True, num_gpu_blocks_override=64)
     return grpo(path, arm, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.1, vllm_max_model_length=64)
 
 

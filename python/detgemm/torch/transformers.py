@@ -12,7 +12,7 @@ import copy
 import torch
 
 from detgemm.torch.attend import attention, dense
-from detgemm.torch.dispatch import refuse
+from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
 from detgemm.torch.experts import KINDS, convert_experts, grouped_experts
 from detgemm.torch.fused import silu_mul
@@ -74,6 +74,8 @@ def attention_forward(module, query, key, value, attention_mask=None, scaling=No
            f"attention_mask has the shape {tuple(getattr(attention_mask, 'shape', ()))}: it must be two-dimensional "
            "(batch x keys) or segments")
     segments = None if attention_mask is None else attention_mask.reshape(-1, 6)
+    if under_autocast(query):  # which leaves queries and keys in fp32 behind the rotary embedding, and values in its own type
+        query, key, value = (x.to(torch.get_autocast_dtype(query.device.type)) for x in (query, key, value))
     most = options.get(MOST_QUERIES) or 0
     return attention(query, key, value, segments, scale=scaling, max_q=most).transpose(1, 2), None
 
