@@ -55,11 +55,11 @@ def ours(dtype=torch.float32):
 ROWS = [{"input_ids": row, "labels": row} for row in torch.randint(0, 128, (8, 20), generator=torch.Generator().manual_seed(1)).tolist()]
 
 
-def train(folder, made, steps=2, resume=None, **more):
+def train(folder, made, steps=2, resume=None, callbacks=(), **more):
     arguments = transformers.TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=4, learning_rate=1e-3, logging_steps=1, save_steps=1, report_to=[],
         use_cpu=True, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, **more})
-    trainer = transformers.Trainer(model=made, args=arguments, train_dataset=ROWS)
+    trainer = transformers.Trainer(model=made, args=arguments, train_dataset=ROWS, callbacks=list(callbacks))
     trainer.train(resume_from_checkpoint=resume)
     assert all(isinstance(trainer.model.get_submodule(name), dt.Linear) for name in ("lm_head", "model.layers.1.mlp.down_proj"))
     return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
@@ -77,6 +77,27 @@ def test_the_trainer_of_transformers(tmp_path):
     loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "first" / "checkpoint-2")
     hooks.use(loaded, POLICY)
     assert all(dt.same_bits(p.detach(), first[name]) for name, p in loaded.named_parameters())
+
+
+@pytest.mark.parametrize("callback", [True, False])
+def test_the_cut_into_micro_batches(tmp_path, callback):
+    """2 x 4, 4 x 2 and 8 x 1 sequences, gradients continued in fp32; added by PyTorch, the control, weights depend on the cut."""
+    from detgemm.torch.trainer import MainGrads
+    ends = [train(tmp_path / str(micro), ours(), callbacks=[MainGrads()] if callback else [], max_grad_norm=0, save_strategy="no",
+                  per_device_train_batch_size=micro, gradient_accumulation_steps=8 // micro) for micro in (4, 2, 1)]
+    equal = [all(dt.same_bits(ends[0][name], end[name]) for name in end) for end in ends[1:]]
+    assert equal == [callback, callback]
+    start = dict(ours().named_parameters())
+    assert not any(dt.same_bits(ends[0][name], start[name].detach()) for name in start), "a weight was not trained"
+
+
+@pytest.mark.parametrize("more, made, sentence", [
+    ({}, lambda: ours(), "max_grad_norm is 1.0: it must be 0"), (dict(max_grad_norm=0), lambda: ours(torch.bfloat16), "are not fp32"),
+    (dict(max_grad_norm=0), lambda: stock_with_a_converted_head(), "have no main_grad")])
+def test_what_gradients_in_fp32_need(tmp_path, more, made, sentence):
+    from detgemm.torch.trainer import MainGrads
+    with pytest.raises(RuntimeError, match=sentence):
+        train(tmp_path, made(), callbacks=[MainGrads()], **more)
 
 
 def stock_with_a_converted_head():

@@ -23,7 +23,7 @@ IGNORED = -100  # the label of a token that is not scored
 
 def name_plugin(folder, **contracts):
     """Writes quantization="detgemm" into a model folder's config.json: TRL starts vLLM with quantization=None, and vLLM then reads
-    it there. contracts: `contract` and `row_parallel` (docs/vllm.md). Weights stay as they are, and transformers skips the entry.
+    it there. contracts: `contract` and `row_parallel` (docs/vllm.md). Weights do not change, and transformers skips the entry.
     """
     path = pathlib.Path(folder) / "config.json"
     refuse(not path.exists(), f"folder is {folder}: it has no config.json")
