@@ -6,10 +6,10 @@ tests on it.
 
 Fresh environments under build/wheel-tests: plain without PyTorch, torch with it, vllm, which adds vLLM for CPUs to that and
 runs engines, beside the tests of the others, and trainers, which adds Megatron Core, TRL and Accelerate to both. The wheel has
-no GPU kernels here; on a machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes from its index of CPU wheels where that can be reached,
-else from PyPI. The Python is the one that runs this file. --wheel takes a wheel that is there, such as one of
-scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests ran; none is a failure, and so
-is a package that cannot be installed.
+no GPU kernels here; on a machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes
+from its index of CPU wheels where that can be reached, else from PyPI. The Python is the one that runs this file. --wheel takes
+a wheel that is there, such as one of scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests
+ran; none is a failure, and so is a package that cannot be installed.
 """
 import argparse
 import concurrent.futures

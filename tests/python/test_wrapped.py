@@ -15,7 +15,7 @@ from detgemm.torch import transformers as hooks
 if importlib.util.find_spec("accelerate") is None:
     pytest.skip("Accelerate is not installed here: the stage trainers of run.py installs it", allow_module_level=True)
 
-import transformers  # noqa: E402
+import transformers
 
 PROGRAM = pathlib.Path(__file__).with_name("wrapped_ranks.py")
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:64->fp32")

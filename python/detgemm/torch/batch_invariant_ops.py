@@ -20,7 +20,7 @@ import torch
 
 from detgemm.torch.dispatch import check_tensors, refuse
 from detgemm.torch.operators import NAMES, OPS
-from detgemm.torch.rows import FLOATS, log_softmax_op
+from detgemm.torch.rows import FLOATS
 from detgemm.torch.rows import log_softmax as rows_log_softmax
 from detgemm.torch.sums import SUMS
 from detgemm.torch.switch import aten
