@@ -108,16 +108,16 @@ def loss(arm):
 
     import detgemm.megatron
     group = parallel_state.get_tensor_model_parallel_group()
-    whole = bits((5, 3, 4 * VOCABULARY), torch.float32)
+    whole = bits((40, 16, 4 * VOCABULARY), torch.float32)
     whole[0, 0, 1:] = -float("inf")
     whole[1, 1, 7], whole[2], whole[3:] = float("nan"), whole[2] * 1e-30, whole[3:] * 0.02
     mine = whole.chunk(group.size(), -1)[group.rank()].bfloat16().requires_grad_()
-    labels = torch.randint(0, whole.shape[-1], (5, 3), generator=torch.Generator().manual_seed(2))
+    labels = torch.randint(0, whole.shape[-1], (40, 16), generator=torch.Generator().manual_seed(2))
     if arm == "ours":
         found = detgemm.megatron.vocab_parallel_cross_entropy(mine, labels, group)
     else:
         found = tensor_parallel.vocab_parallel_cross_entropy(mine.clone(), labels)
-    found.backward(bits((5, 3), torch.float32, 1))
+    found.backward(bits((40, 16), torch.float32, 1))
     return {"losses": found.detach(), "grad": mine.grad, "logits": mine.detach(), "labels": labels}
 
 

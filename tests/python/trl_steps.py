@@ -3,7 +3,7 @@
 """trl_steps.py RESULT RUN...: two steps of TRL's trainers on a CPU, with a tiny Qwen3 of random weights.
 
 RUN: "sft:ours", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours" and
-"vllm:stock". RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
+"vllm:control", whose engine computes norms as vLLM does. (Stock vLLM packs weights on a CPU, and takes no others from TRL.) RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
 """
 import hashlib
 import json
@@ -81,6 +81,9 @@ def vllm(path, arm):
     import functools
 
     from trl.generation import vllm_generation
+    if arm == "control":
+        from detgemm.vllm import hooks
+        hooks.leave_out(["norm"])
     # TRL has no argument for it, and compiling for a CPU takes minutes.
     vllm_generation.LLM = functools.partial(vllm_generation.LLM, enforce_eager=True, num_gpu_blocks_override=64)
     return grpo(path, arm, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.1, vllm_max_model_length=64)
@@ -92,7 +95,7 @@ def run(text):
     import detgemm.torch as dt
     kind, arm = text.split(":")
     trainer = globals()[kind](folder(), arm)
-    if arm == "ours":
+    if arm != "stock":
         from detgemm.torch import trl as ours
         ours.use(trainer)
     # Kernels of vLLM and of generation with dropout masks and counts are no part of the trainer's steps.

@@ -10,6 +10,7 @@ from megatron.core.transformer.enums import AttnMaskType
 
 from detgemm.megatron.linear import finish, sequences
 from detgemm.megatron.ranks import only_one
+from detgemm.megatron.settings import check_config
 from detgemm.torch.attend import attention
 from detgemm.torch.dispatch import refuse
 from detgemm.torch.embeddings import embedding_accumulate_
@@ -45,6 +46,7 @@ class RMSNorm(torch.nn.Module):
 
     def __init__(self, config, hidden_size, eps=1e-5, **_):
         super().__init__()
+        check_config(config)  # every layer has a norm, and it is built first
         self.weight = torch.nn.Parameter(torch.ones(hidden_size, dtype=config.params_dtype))
         self.eps = eps
 

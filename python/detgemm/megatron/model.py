@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPTModel builds beside its layers: embedding, last norm, head and loss. And settings that are refused."""
+"""What a GPTModel builds beside its layers: embedding, last norm, head and loss."""
 from megatron.core import tensor_parallel
 from megatron.core.models.gpt.gpt_model import GPTModel
 from megatron.core.transformer import TransformerLayer
@@ -9,26 +9,8 @@ from megatron.core.transformer.dot_product_attention import DotProductAttention
 from detgemm.megatron.layers import RMSNorm, VocabParallelEmbedding
 from detgemm.megatron.linear import ColumnParallelLinear, Contracts, RowParallelLinear
 from detgemm.megatron.loss import vocab_parallel_cross_entropy
+from detgemm.megatron.settings import check_config
 from detgemm.torch.dispatch import refuse
-
-# Settings of TransformerConfig, the one value that is supported, and why.
-ONE_RANK = "its sums over ranks have no contract here"
-FUSED = "a compiler chooses the roundings of the fused kernel"
-DROPOUT = "what is dropped depends on the cut into micro-batches"
-NEEDED = {
-    "normalization": ("RMSNorm", "no other norm has a written order"), "add_bias_linear": (False, "gradients of biases would be summed "
-                                                                                                  "in PyTorch's order"),
-    "layernorm_zero_centered_gamma": (False, "it is another formula"), "sequence_parallel": (False, ONE_RANK),
-    "context_parallel_size": (1, ONE_RANK), "expert_model_parallel_size": (1, ONE_RANK), "pipeline_model_parallel_size": (1, "not tested"),
-    "num_moe_experts": (None, "experts are not supported"), "multi_latent_attention": (False, "not tested"), "fp8": (None, "not tested"),
-    "hidden_dropout": (0.0, DROPOUT), "attention_dropout": (0.0, DROPOUT), "bias_activation_fusion": (False, FUSED),
-    "bias_dropout_fusion": (False, FUSED), "apply_rope_fusion": (False, FUSED), "window_size": (None, "attention sees all earlier keys"),
-    "softmax_type": ("vanilla", "it is another formula"), "apply_query_key_layer_scaling": (False, "it is another formula"),
-    "gradient_accumulation_fusion": (False, "Apex's kernel is not used; main_grad is continued where a parameter has one"),
-    "defer_embedding_wgrad_compute": (False, "gradients would be computed outside of the layer"), "mtp_num_layers": (None, "not tested"),
-    "fp32_residual_connection": (False, "products read the policy's type"),
-}
-
 
 class CoveredGPTModel(GPTModel):
     """GPTModel whose loss has a written order."""
@@ -37,13 +19,6 @@ class CoveredGPTModel(GPTModel):
         """labels: B x S, logits: S x B x share of the vocabulary. Returns B x S in fp32."""
         loss = vocab_parallel_cross_entropy(logits, labels.transpose(0, 1).contiguous(), self.tp_group)
         return loss.transpose(0, 1).contiguous()
-
-
-def check_config(config):
-    """Refuses, in one sentence, all settings under which bits could depend on the cut or on the ranks."""
-    found = [f"{name} is {getattr(config, name)!r} and must be {value!r}, since {why}" for name, (value, why) in NEEDED.items()
-             if getattr(config, name, value) != value]
-    refuse(found, "the configuration is not supported: " + "; ".join(found))
 
 
 def _foreign(model):
