@@ -14,6 +14,7 @@ log-probabilities have other bytes. Arms, each in a process of its own: "stock" 
 vLLM's own mode (on a GPU) and PyTorch, "ours" detgemm in both. Ends with 1 where a byte of "ours" differs.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -61,12 +62,19 @@ def arguments():
     return options
 
 
+def load(weights, model):
+    """Runs inside of vLLM's worker, which is in this process; vLLM packs q, k, v and gate, up itself."""
+    return len(model.load_weights(iter(weights)))
+
+
 class Engine:
     """vLLM with prefix cache, prompts in chunks, and requests with seeds."""
 
     def __init__(self, options, arm, folder):
         from vllm import LLM
         ours, self.options, self.folder = arm in OURS, options, folder
+        # Stock vLLM packs its weights on a CPU and then takes others from a checkpoint alone.
+        self.from_disk = options.device == "cpu" and not ours
         more = {"quantization": "detgemm"} if ours else {}
         if arm == "control":
             from detgemm.vllm import hooks
@@ -80,9 +88,13 @@ class Engine:
                        max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, 256), block_size=16, disable_log_stats=True,
                        **more)
 
-    def update(self):
-        """The weights that the trainer has written, and no keys of older ones."""
-        self.llm.collective_rpc("reload_weights", kwargs={"weights_path": str(self.folder)})
+    def update(self, model):
+        """The trainer's weights, and no keys of older ones."""
+        if self.from_disk:
+            save(model, self.folder)
+            self.llm.collective_rpc("reload_weights", kwargs={"weights_path": str(self.folder)})
+        else:
+            self.llm.apply_model(functools.partial(load, [(name, p.detach()) for name, p in model.named_parameters()]))
         if not self.llm.reset_prefix_cache():
             raise RuntimeError("the prefix cache could not be reset")
 
@@ -121,7 +133,7 @@ def trainer(options, arm):
 
 
 def save(model, folder):
-    """A checkpoint in transformers' format, as vLLM reads it at first and before every step."""
+    """A checkpoint in transformers' format, as vLLM reads it."""
     from safetensors.torch import save_file
     model.config.to_json_file(folder / "config.json")
     config = json.loads((folder / "config.json").read_text())
@@ -177,8 +189,7 @@ def run(options, arm):
                          "of": sampled.numel(), "cached": cached, "seconds": time.perf_counter() - start})
             print(json.dumps(rows[-1]), flush=True)
             if arm != "stale":
-                save(learner.model, folder)
-                engine.update()
+                engine.update(learner.model)
     if arm in OURS:
         print(watch)
     sys.stdout.flush()

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """megatron_gpt.py RESULT RANKS RUN...: trains a tiny GPT of Megatron Core on a CPU, and writes the weights of every run.
 
-RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "stock", Megatron's local one; "faulty", ours whose gradients of weights
-take all sequences of a micro-batch as one. MICRO: sequences per micro-batch, of SEQUENCES. Or it is "loss:ours", "loss:stock",
-"refused" or "audit". Ranks are processes, connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
+RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "ddp", ours with main_grad from Megatron's DistributedDataParallel;
+"stock", Megatron's local one; "faulty", ours whose gradients of weights take all sequences of a micro-batch as one. MICRO:
+sequences per micro-batch, of SEQUENCES. Or RUN is "loss:ours", "loss:stock", "refused" or "audit". Ranks are processes,
+connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
 """
 import contextlib
 import os
@@ -70,12 +71,21 @@ def losses(model, tokens):
     return model(tokens[:, :-1], places, later, labels=tokens[:, 1:].contiguous())
 
 
+def wrapped(model):
+    """Megatron's DistributedDataParallel, whose buffers the gradients are."""
+    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+    return DistributedDataParallel(model.config, DistributedDataParallelConfig(grad_reduce_in_fp32=True), model)
+
+
 def train(arm, micro):
     """The weights after STEPS of Adam with fp32 masters, and the first step's losses."""
     model = build(arm)
     parameters = dict(model.named_parameters())
     grads = {name: torch.zeros(p.shape) for name, p in parameters.items()}
-    if arm != "stock":
+    if arm == "ddp":
+        model = wrapped(model)
+        grads = {name: p.main_grad for name, p in parameters.items()}
+    elif arm != "stock":
         for name, p in parameters.items():  # as Megatron's DistributedDataParallel does
             p.main_grad, p.grad_added_to_main_grad = grads[name], False
     masters = {name: p.detach().float().clone() for name, p in parameters.items()}
@@ -84,14 +94,18 @@ def train(arm, micro):
     for step in range(STEPS):
         for grad in grads.values():
             grad.zero_()
+        if arm == "ddp":
+            model.zero_grad_buffer()
         for part in torch.randint(0, VOCABULARY, (SEQUENCES, LENGTH + 1), generator=source).split(micro):
             loss = losses(model, part)
             first += [loss.detach()] if step == 0 else []
             (loss.sum() / (SEQUENCES * LENGTH)).backward()
-            for name, p in parameters.items():
+            for name, p in parameters.items() if arm != "ddp" else ():
                 if not getattr(p, "grad_added_to_main_grad", False):
                     grads[name] += p.grad
                 p.grad = None
+        if arm == "ddp":
+            model.finish_grad_sync()
         for name, master in masters.items():
             master.grad = grads[name]
         adam.step()

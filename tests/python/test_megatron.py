@@ -28,7 +28,7 @@ def run(folder, ranks, *runs):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "loss:ours",
+    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "loss:ours",
                "loss:stock", "refused", "audit")[0]
 
 
@@ -57,6 +57,11 @@ def test_weights_do_not_depend_on_the_cut(alone, micro):
     assert len(ours) == 16 and other(ours, alone[f"ours:{micro}"]) == []
     assert len(other(alone["stock:8"], alone[f"stock:{micro}"])) >= 8
     assert (ours["losses"] - alone["stock:8"]["losses"]).abs().max() < 0.02
+
+
+def test_megatrons_own_buffers_are_continued(alone):
+    """DistributedDataParallel gives main_grad, and its hooks add nothing to what the layers have added."""
+    assert other(alone["ours:8"], alone["ddp:2"]) == []
 
 
 def test_the_order_of_rows_counts(alone):

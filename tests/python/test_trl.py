@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -61,3 +62,42 @@ def test_the_meter_of_trl_prints_zero(tmp_path, arm):
     found = [each[LARGEST] for each in run(tmp_path, f"vllm:{arm}")[f"vllm:{arm}"]["log"] if LARGEST in each]
     assert len(found) == 2
     assert found == [0.0, 0.0] if arm == "ours" else found[0] > 1e-3
+
+
+class Trainer:
+    """What `use` looks at of one of TRL's."""
+
+    def __init__(self, model, **args):
+        self.model, self.args = model, types.SimpleNamespace(**args)
+
+
+@pytest.mark.parametrize("converted, args, sentence", [
+    (False, {}, "the head is a Linear: call detgemm.torch.transformers.use"), (True, {"temperature": 0.7}, "temperature is 0.7: it must be 1.0"),
+    (True, {"entropy_coef": 0.1}, "entropy_coef is 0.1: it must be 0.0"), (True, {"cast_lm_head_to_fp32": True}, "cast_lm_head_to_fp32 is True")])
+def test_what_trl_may_not_be_told(policy, converted, args, sentence):
+    import transformers
+
+    from detgemm.torch import transformers as hooks
+    from detgemm.torch import trl
+    model = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(
+        vocab_size=32, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1, head_dim=16))
+    if converted:
+        hooks.use(model, policy)
+    before = model.forward
+    with pytest.raises(RuntimeError, match=sentence):
+        trl.use(Trainer(model, **args))
+    assert model.forward == before
+
+
+def test_a_folder_names_the_plugin_once(tmp_path):
+    from detgemm.torch import trl
+    with pytest.raises(RuntimeError, match="it has no config.json"):
+        trl.name_plugin(tmp_path)
+    (tmp_path / "config.json").write_text('{"vocab_size": 32}')
+    for _ in range(2):
+        trl.name_plugin(tmp_path, row_parallel="hopper/bf16/tree:64->bf16")
+    wanted = {"vocab_size": 32, "quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/tree:64->bf16"}}
+    assert json.loads((tmp_path / "config.json").read_text()) == wanted
+    (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "fp8"}}')
+    with pytest.raises(RuntimeError, match='names quant_method "fp8": quantised weights are not supported'):
+        trl.name_plugin(tmp_path)

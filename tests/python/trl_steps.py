@@ -3,7 +3,8 @@
 """trl_steps.py RESULT RUN...: two steps of TRL's trainers on a CPU, with a tiny Qwen3 of random weights.
 
 RUN: "sft:ours", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours" and
-"vllm:control", whose engine computes norms as vLLM does. (Stock vLLM packs weights on a CPU, and takes no others from TRL.) RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
+"vllm:control", whose engine computes norms as vLLM does. (Stock vLLM packs weights on a CPU, and takes no others from TRL.)
+RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
 """
 import hashlib
 import json

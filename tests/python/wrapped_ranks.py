@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""wrapped_ranks.py RESULT: a converted model under DistributedDataParallel, FSDP and fully_shard, on two processes over gloo.
+"""wrapped_ranks.py RESULT: a converted model under DistributedDataParallel and fully_shard, on two processes over gloo.
 
 RESULT gets the output, the gradients of the first rank's whole parameters and the layers' classes, for each way of wrapping.
 """
