@@ -78,7 +78,7 @@ def wrapped(model):
 
 
 def train(arm, micro):
-    """The weights after STEPS of Adam with fp32 masters, and the first step's losses."""
+    """The weights after STEPS of Adam with fp32 masters, the last step's gradients, and the first step's losses."""
     model = build(arm)
     parameters = dict(model.named_parameters())
     grads = {name: torch.zeros(p.shape) for name, p in parameters.items()}
@@ -112,7 +112,8 @@ def train(arm, micro):
         with torch.no_grad():
             for name, p in parameters.items():
                 p.copy_(masters[name])
-    return {**{name: p.detach() for name, p in parameters.items()}, "losses": torch.cat(first)}
+    return {**{name: p.detach() for name, p in parameters.items()}, **{f"{name}.main_grad": grad.clone() for name, grad in grads.items()},
+            "losses": torch.cat(first)}
 
 
 def loss(arm):

@@ -75,7 +75,7 @@ def test_the_mode_is_the_switch():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("dim", [-1, 0])
 def test_log_softmax_and_its_gradient(dtype, dim):
-    x, dy = bits((6, 33), dtype).requires_grad_(), bits((6, 33), dtype, 3)
+    x, dy = (bits((60, 333), dtype) * 0.05).requires_grad_(), bits((60, 333), dtype, 3)
     wanted = dt.log_softmax(x, dim, dtype)
     wanted_grad, = torch.autograd.grad(wanted, x, dy)
     plain = torch.log_softmax(x, dim)
@@ -84,6 +84,7 @@ def test_log_softmax_and_its_gradient(dtype, dim):
         grad, = torch.autograd.grad(found, x, dy)
     assert dt.same_bits(found, wanted) and dt.same_bits(grad, wanted_grad) and dt.same_bits(ops.log_softmax(x, dim), wanted)
     assert torch.allclose(found.float(), plain.float(), rtol=1e-2, atol=1e-1)
+    assert dt.same_bits(torch.log_softmax(x, dim), plain) and (dtype == torch.bfloat16 or not dt.same_bits(found, plain)), "PyTorch's again"
 
 
 @pytest.mark.parametrize("dim, keepdim", [(-1, True), ([0, 2], False), ((), False), ([1], True)])

@@ -18,7 +18,7 @@ if importlib.util.find_spec("accelerate") is None:
 import transformers
 
 PROGRAM = pathlib.Path(__file__).with_name("wrapped_ranks.py")
-POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:64->fp32")
+POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:32->fp32")
 SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
              max_position_embeddings=64, tie_word_embeddings=False)
 
@@ -52,13 +52,13 @@ def ours(dtype=torch.float32):
     return made
 
 
-ROWS = [{"input_ids": row, "labels": row} for row in torch.randint(0, 128, (8, 20), generator=torch.Generator().manual_seed(1)).tolist()]
+ROWS = [{"input_ids": row, "labels": row} for row in torch.randint(0, 128, (8, 32), generator=torch.Generator().manual_seed(1)).tolist()]
 
 
 def train(folder, made, steps=2, resume=None, callbacks=(), **more):
     arguments = transformers.TrainingArguments(
-        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=4, learning_rate=1e-3, logging_steps=1, save_steps=1, report_to=[],
-        use_cpu=True, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, **more})
+        output_dir=str(folder), max_steps=steps, learning_rate=1e-3, logging_steps=1, save_steps=1, report_to=[],
+        use_cpu=True, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, "per_device_train_batch_size": 4, **more})
     trainer = transformers.Trainer(model=made, args=arguments, train_dataset=ROWS, callbacks=list(callbacks))
     trainer.train(resume_from_checkpoint=resume)
     assert all(isinstance(trainer.model.get_submodule(name), dt.Linear) for name in ("lm_head", "model.layers.1.mlp.down_proj"))
@@ -81,7 +81,8 @@ def test_the_trainer_of_transformers(tmp_path):
 
 @pytest.mark.parametrize("callback", [True, False])
 def test_the_cut_into_micro_batches(tmp_path, callback):
-    """2 x 4, 4 x 2 and 8 x 1 sequences, gradients continued in fp32; added by PyTorch, the control, weights depend on the cut."""
+    """2 x 4, 4 x 2 and 8 x 1 sequences of one leaf each, gradients continued in fp32; added by PyTorch, the control, weights depend
+    on the cut."""
     from detgemm.torch.trainer import MainGrads
     ends = [train(tmp_path / str(micro), ours(), callbacks=[MainGrads()] if callback else [], max_grad_norm=0, save_strategy="no",
                   per_device_train_batch_size=micro, gradient_accumulation_steps=8 // micro) for micro in (4, 2, 1)]
@@ -129,7 +130,7 @@ def test_compiled(tmp_path):
     """One graph of a converted bf16 model has the eager bits."""
     made = ours(torch.bfloat16)
     ids = torch.tensor([ROWS[0]["input_ids"]])
-    mask = hooks.table([[0, 0, 20, 0, 0, 20]], "cpu")
-    run = lambda each: each(ids, attention_mask=mask, position_ids=torch.arange(20)[None], use_cache=False).logits
+    mask = hooks.table([[0, 0, 32, 0, 0, 32]], "cpu")
+    run = lambda each: each(ids, attention_mask=mask, position_ids=torch.arange(32)[None], use_cache=False).logits
     wanted, compiled = run(made), torch.compile(made, backend="aot_eager")
     assert dt.same_bits(run(compiled), wanted)
