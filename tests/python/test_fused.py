@@ -54,6 +54,20 @@ def test_silu_mul(patterns):
         assert torch.allclose(y.cpu().float(), torch.nn.functional.silu(gate) * up, rtol=2e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_the_gradient_of_silu_mul(dtype):
+    """Rows are those of one row alone; values are autograd's of the separate operations."""
+    x, dy = drawn(6, 33, 2 * 70, dtype=dtype), drawn(7, 33, 70, dtype=dtype)
+    x, dy = x.to(DEVICE).requires_grad_(), dy.to(DEVICE)
+    dx, = torch.autograd.grad(fused.silu_mul(x), x, dy)
+    alone, = torch.autograd.grad(fused.silu_mul(x[7:8]), x, dy[7:8])
+    assert torch.equal(bits(dx), bits(plain.silu_mul_backward(dy.cpu(), x.detach().cpu()))) and torch.equal(bits(alone[7]), bits(dx[7]))
+    wide = x.detach().double().requires_grad_()
+    gate, up = wide.chunk(2, dim=-1)
+    wanted, = torch.autograd.grad(torch.nn.functional.silu(gate) * up, wide, dy.double())
+    assert torch.allclose(dx.double(), wanted, rtol=4 * torch.finfo(dtype).eps, atol=8 * torch.finfo(dtype).eps)
+
+
 def test_extremes_of_silu():
     gate = torch.tensor([[0.0, -0.0, 1e38, -1e38, -88.0, -3e-39]]).bfloat16()
     y = fused.silu_mul(torch.cat((gate, torch.ones_like(gate)), 1).to(DEVICE)).cpu()

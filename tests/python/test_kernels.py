@@ -19,9 +19,10 @@ interpreted = pytest.mark.skipif(not INTERPRETED, reason="runs in the process of
 
 if INTERPRETED:
     from detgemm.torch import same_bits
-    from detgemm.torch.kernels import attention, attention_backward, embedding, long_rows, norms, softmax
+    from detgemm.torch.kernels import attention, attention_backward, embedding, fused, long_rows, norms, softmax
     from detgemm.torch.plain import attention as plain_attention
     from detgemm.torch.plain import embedding as plain_embedding
+    from detgemm.torch.plain import fused as plain_fused
     from detgemm.torch.plain import norms as plain_norms
     from detgemm.torch.plain import softmax as plain_softmax
 
@@ -33,7 +34,7 @@ def test_in_the_interpreter():
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
                          env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False,
                          timeout=300)
-    assert run.returncode == 0 and "9 passed" in run.stdout, run.stdout + run.stderr
+    assert run.returncode == 0 and "11 passed" in run.stdout, run.stdout + run.stderr
 
 
 def wide(shape, dtype, seed=0):
@@ -97,3 +98,11 @@ def test_attention():
     gradients = attention_backward.attention_backward(out, q, k, v, out, stats, table, 0.25, 0, 0)
     for a, b in zip(gradients, plain_attention.attention_backward(wanted, q, k, v, wanted, wanted_stats, table, 0.25)):
         assert (a.float() - b.float()).abs().max() < 1e-2 * max(1.0, b.abs().max())
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_the_gradient_of_silu_mul(dtype):
+    x, dy = wide((3, 2 * 1100), dtype), wide((3, 1100), dtype, 1)
+    x[0, :3] = torch.tensor([float("nan"), -float("inf"), 0.0])
+    assert same_bits(fused.silu_mul_backward(dy, x), plain_fused.silu_mul_backward(dy, x))

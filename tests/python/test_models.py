@@ -53,6 +53,37 @@ def test_padding_caches_and_slots_keep_the_bits(config):
         assert same(torch.cat(found[i]), alone[i])
 
 
+def test_padding_on_both_sides(policy):
+    """As TRL pads prompts and completions: rows and gradients are those of the sequences alone."""
+    model = model_of(transformers.Qwen3Config)
+    hooks.use(model, policy)
+    ids = torch.randint(0, 256, (2, 20), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones(2, 20, dtype=torch.int64)
+    mask[0, :3] = mask[1, 16:] = 0
+    places = (mask.cumsum(1) - 1).clamp(min=0)
+    logits = model(ids, attention_mask=mask, position_ids=places, use_cache=False).logits
+    for row, part in ((0, slice(3, 20)), (1, slice(0, 16))):
+        assert same(logits[row, part], model(ids[row:row + 1, part], use_cache=False).logits[0])
+    with torch.no_grad():
+        cache = model(ids[:, :16], attention_mask=mask[:, :16], position_ids=places[:, :16], use_cache=True).past_key_values
+        with pytest.raises(RuntimeError, match="right of one while there is a cache"):
+            model(ids[:, 16:], attention_mask=mask, position_ids=places[:, 16:], past_key_values=cache)
+
+
+def test_gated_layers_keep_the_roundings_of_transformers():
+    """Names of parameters stay, and another activation is left alone."""
+    model, stock = model_of(transformers.LlamaConfig), model_of(transformers.LlamaConfig)
+    assert hooks.use(model, None)["mlps"] == ["model.layers.0.mlp", "model.layers.1.mlp"]
+    assert list(model.state_dict()) == list(stock.state_dict())
+    x = torch.randn(6, 64, generator=torch.Generator().manual_seed(1)).bfloat16().requires_grad_()
+    ours, theirs = model.model.layers[0].mlp, stock.model.layers[0].mlp
+    y, wanted = ours(x), theirs(x)
+    assert (y != wanted).float().mean() < 0.02  # an exp of another polynomial, rounded to bf16
+    grads = [torch.autograd.grad(each.float().square().sum(), x)[0].float() for each in (y, wanted)]
+    assert (grads[0] - grads[1]).abs().max() <= 0.02 * grads[1].abs().max()
+    assert hooks.use(model_of(transformers.LlamaConfig, hidden_act="gelu"), None)["mlps"] == []
+
+
 @pytest.mark.parametrize("config, more, sentence", [
     (transformers.MixtralConfig, dict(num_local_experts=2), "with a policy"),
     (transformers.DeepseekV3Config, dict(num_key_value_heads=4, n_routed_experts=8, n_group=2, first_k_dense_replace=0),
@@ -128,7 +159,7 @@ def test_masks_that_are_not_causal_are_refused():
     model = model_of(transformers.LlamaConfig)
     hooks.use(model, None)
     ids = torch.zeros(1, 6, dtype=torch.int64)
-    with pytest.raises(RuntimeError, match="only padding on the left"):
+    with pytest.raises(RuntimeError, match="padding inside of a sequence"):
         model(ids, attention_mask=torch.tensor([[1, 1, 0, 1, 1, 1]]))
     with pytest.raises(RuntimeError, match="other than the causal one"):
         model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]), use_cache=False)

@@ -21,7 +21,7 @@ MOVES = set("""clone copy_ copy cat stack hstack vstack index gather index_selec
     select_backward slice_backward empty empty_like empty_strided empty_permuted new_empty new_empty_strided
     new_zeros new_ones new_full zeros zeros_like ones ones_like full full_like arange linspace eye scalar_tensor
     rand rand_like randn randn_like randint randperm uniform_ normal_ bernoulli bernoulli_ exponential_
-    multinomial fill_ zero_ resize_ set_ contiguous _to_copy to detach detach_ lift lift_fresh lift_fresh_copy
+    multinomial random_ fill_ zero_ resize_ set_ contiguous _to_copy to detach detach_ lift lift_fresh lift_fresh_copy
     item _local_scalar_dense is_nonzero record_stream _reshape_copy _unsafe_view pin_memory is_pinned
     native_dropout native_dropout_backward _fused_dropout alias _assert_async _assert_scalar sym_size
     complex view_as_real_copy unfold_copy meshgrid one_hot diag_embed split_with_sizes_copy
@@ -85,6 +85,8 @@ def verdict_of(func, args, options):
             return ROW, ROW_LOCAL[name]
         texts = [x for x in (*args, *options.values()) if isinstance(x, str) and "/" in x]
         return (CONTRACT, texts[0]) if texts else (UNKNOWN, "")
+    if space == "profiler":
+        return None  # marks of where a program is
     if space not in ("aten", "prims", "prim"):
         return UNKNOWN, ""
     if name in _PRODUCTS:

@@ -4,7 +4,7 @@
 
     detgemm.torch.transformers.use(model, policy)
 
-replaces linear layers, RMSNorm and the embedding and sets the attention; what it cannot cover it
+replaces linear layers, RMSNorm, the embedding and SiLU of gated layers and sets the attention; what it cannot cover it
 refuses in a sentence, before anything is changed.
 """
 import copy
@@ -12,9 +12,10 @@ import copy
 import torch
 
 from detgemm.torch.attend import attention, dense
-from detgemm.torch.dispatch import refuse
+from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
 from detgemm.torch.experts import KINDS, convert_experts, grouped_experts
+from detgemm.torch.fused import silu_mul
 from detgemm.torch.layers import convert
 from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm
@@ -51,13 +52,16 @@ def segments_of_mask(batch_size, q_length, kv_length, q_offset=0, kv_offset=0, m
     if attention_mask is not None:                                # B x keys, zeros at the padding
         here = attention_mask[:, :kv_length].to(torch.int32)
         first = here.argmax(1).to(torch.int32)
-        inside = torch.minimum(segments[:, 5], torch.full_like(first, here.shape[1])) - first
+        whole = q_offset == 0 and q_length == here.shape[1]       # without a cache: padding on the right as well
+        behind = here.flip(1).argmax(1).to(torch.int32) if whole else 0
+        inside = torch.minimum(segments[:, 5], torch.full_like(first, here.shape[1])) - first - behind
         unbroken = here.sum(1) == inside
         segments[:, 4], segments[:, 5] = first, torch.where(unbroken, inside, 0)
         pad = (first - q_offset).clamp(min=0)
-        segments[:, 1], segments[:, 2] = pad, q_length - pad
+        segments[:, 1], segments[:, 2] = pad, q_length - pad - behind
         refuse(_readable(unbroken) and not bool(unbroken.all()),
-               "attention_mask has padding inside or right of a sequence: only padding on the left is supported")
+               "attention_mask has padding inside of a sequence, or right of one while there is a cache: padding on the left is "
+               "supported, and on the right without a cache")
     return segments[None, None]
 
 
@@ -70,6 +74,8 @@ def attention_forward(module, query, key, value, attention_mask=None, scaling=No
            f"attention_mask has the shape {tuple(getattr(attention_mask, 'shape', ()))}: it must be two-dimensional "
            "(batch x keys) or segments")
     segments = None if attention_mask is None else attention_mask.reshape(-1, 6)
+    if under_autocast(query):  # which leaves queries and keys in fp32 behind the rotary embedding, and values in its own type
+        query, key, value = (x.to(torch.get_autocast_dtype(query.device.type)) for x in (query, key, value))
     most = options.get(MOST_QUERIES) or 0
     return attention(query, key, value, segments, scale=scaling, max_q=most).transpose(1, 2), None
 
@@ -99,6 +105,33 @@ def _check_norm(name, module):
                f"{name} is a {type(module).__name__} with another formula than x / sqrt(mean(x^2) + eps) * weight")
 
 
+class GatedMLP(torch.nn.Module):
+    """down(silu(gate(x)) up(x)), with the roundings of transformers and the written order of `silu_mul`."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.gate_proj, self.up_proj, self.down_proj = module.gate_proj, module.up_proj, module.down_proj
+
+    def forward(self, x):
+        return self.down_proj(silu_mul(torch.cat((self.gate_proj(x), self.up_proj(x)), -1)))
+
+
+def _is_gated(module):
+    """Whether a module consists of what GatedMLP has, and computes it: it is tested with small layers and random values."""
+    names = {name for name, _ in module.named_children()}
+    if names != {"gate_proj", "up_proj", "down_proj", "act_fn"} or dict(module.named_parameters(recurse=False)):
+        return False
+    generator, twin = torch.Generator().manual_seed(1), copy.copy(module)
+    small = {name: torch.nn.Linear(8, 8, bias=False, device="cpu", dtype=torch.float32) for name in sorted(names - {"act_fn"})}
+    for layer in small.values():
+        layer.weight.data.copy_(torch.randn(8, 8, generator=generator))
+    twin._modules = {**small, "act_fn": module.act_fn}
+    values = torch.randn(4, 8, generator=generator)
+    with torch.no_grad():
+        wanted = small["down_proj"](torch.nn.functional.silu(small["gate_proj"](values)) * small["up_proj"](values))
+        return torch.allclose(twin(values), wanted)
+
+
 def _check(model, policy):
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -125,7 +158,8 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
     for name, module in norms:
         _check_norm(name, module)
     tables = [(name, module) for name, module in model.named_modules() if type(module) is torch.nn.Embedding]
-    done = {"norms": [], "embeddings": [], "linear": [], "experts": []}
+    gated = [(name, module) for name, module in model.named_modules() if _is_gated(module)]
+    done = {"norms": [], "embeddings": [], "linear": [], "experts": [], "mlps": []}
     if policy is not None:
         done["linear"], _ = convert(model, policy, skip, weights_are_stable=weights_are_stable,
                                     snap_weights=snap_weights)
@@ -136,6 +170,9 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
     for name, module in tables:
         model.set_submodule(name, Embedding.converted(module))
         done["embeddings"].append(name)
+    for name, module in gated:
+        model.set_submodule(name, GatedMLP(module))
+        done["mlps"].append(name)
     register()
     model.set_attn_implementation(NAME)
     return done

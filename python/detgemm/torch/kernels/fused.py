@@ -58,6 +58,12 @@ def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner
         tl.store(y + at + start, rounded(normal * w[None, :], TYPE), mask=there)
 
 
+@triton.jit
+def _sigmoid(gate):
+    power = exp(tl.where(gate < 0.0, gate, -gate))
+    return tl.math.div_rn(tl.where(gate < 0.0, power, 1.0), 1.0 + power)
+
+
 @triton.jit(do_not_specialize=["rows"])
 def _silu_mul(x, y, rows, n, stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
     if EARLY:
@@ -69,10 +75,24 @@ def _silu_mul(x, y, rows, n, stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BL
         gdc_wait()
     gate = tl.load(x + row * stride + column, mask=there, other=0.0).to(tl.float32)
     up = tl.load(x + row * stride + n + column, mask=there, other=0.0).to(tl.float32)
-    power = exp(tl.where(gate < 0.0, gate, -gate))
-    sigmoid = tl.math.div_rn(tl.where(gate < 0.0, power, 1.0), 1.0 + power)
-    silu = rounded(gate * sigmoid, TYPE).to(tl.float32)
+    silu = rounded(gate * _sigmoid(gate), TYPE).to(tl.float32)
     tl.store(y + row * n + column, rounded(silu * up, TYPE), mask=there)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _silu_mul_backward(dy, x, dx, rows, n, TYPE: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = column < n
+    grad = tl.load(dy + row * n + column, mask=there, other=0.0).to(tl.float32)
+    gate = tl.load(x + row * 2 * n + column, mask=there, other=0.0).to(tl.float32)
+    up = tl.load(x + row * 2 * n + n + column, mask=there, other=0.0).to(tl.float32)
+    sigmoid = _sigmoid(gate)
+    silu = rounded(gate * sigmoid, TYPE).to(tl.float32)
+    dsilu = rounded(grad * up, TYPE).to(tl.float32)
+    slope = sigmoid * (1.0 + gate * (1.0 - sigmoid))
+    tl.store(dx + row * 2 * n + column, rounded(dsilu * slope, TYPE), mask=there)
+    tl.store(dx + row * 2 * n + n + column, rounded(grad * silu, TYPE), mask=there)
 
 
 def rms_norm(x, residual, weight, eps):
@@ -108,3 +128,13 @@ def silu_mul(x):
         _silu_mul[(rows, triton.cdiv(n, 1024))](x, y, rows, n, x.stride(0), TYPE=TYPES[x.dtype], EARLY=early, BLOCK=1024,
                                                 num_warps=4, enable_fp_fusion=False, **more)
     return y
+
+
+def silu_mul_backward(dy, x):
+    """dy: rows x n, x: rows x 2n, contiguous; returns rows x 2n. Not run on a GPU yet."""
+    rows, n = dy.shape
+    dx = torch.empty_like(x)
+    if rows and n:
+        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](dy, x, dx, rows, n, TYPE=TYPES[x.dtype], BLOCK=1024, num_warps=4,
+                                                         enable_fp_fusion=False)
+    return dx

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cross entropy over a vocabulary that ranks share, with the bits of one rank.
+
+    m = max over all x      e = exp(x - m)      s = sum of e      loss = log(s) - (x[label] - m)      dx = round(g (e (1/s) - [label]))
+
+The one sum is a product with a column of ones under `SUMS`, a tree: each rank computes the root of its leaves, and roots are
+joined in the tree's order. A maximum has no order, and all else is by element. exp and log are those of docs/python-orders.md.
+"""
+import torch
+
+from detgemm.megatron.ranks import gather, only_one
+from detgemm.torch.dispatch import check_tensors, refuse
+from detgemm.torch.operators import OPS
+from detgemm.torch.plain.arithmetic import exp, log
+from detgemm.torch.ranks import check_ranks, join_op
+
+# Megatron pads a vocabulary to a multiple of 128 per rank, so every rank has whole leaves.
+SUMS = "ieee_fma/fp32/tree:128->fp32"
+
+
+class CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, labels, group):
+        ranks, size = group.size(), logits.shape[-1]
+        x = logits.float()
+        top = x.amax(-1)
+        if ranks > 1:
+            torch.distributed.all_reduce(top, op=torch.distributed.ReduceOp.MAX, group=group)
+        x = x - top[..., None]
+        at = labels - group.rank() * size
+        here = (at >= 0) & (at < size)
+        at = at.clamp(0, size - 1)
+        label = torch.where(here, x.gather(-1, at[..., None])[..., 0], 0.0)
+        e = exp(x)
+        total = OPS.gemm(e, e.new_ones((size, 1)), SUMS)
+        if ranks > 1:
+            label = only_one(label, group)
+            total = join_op(gather(total, group), None, torch.float32)
+        total = total[..., 0]
+        ctx.save_for_backward(e, total, at, here)
+        ctx.dtype = logits.dtype
+        return log(total) - label
+
+    @staticmethod
+    def backward(ctx, g):
+        e, total, at, here = ctx.saved_tensors
+        p = e * torch.div(torch.ones_like(total), total)[..., None]
+        p = p.scatter(-1, at[..., None], p.gather(-1, at[..., None]) - here[..., None].to(p.dtype))
+        return (p * g[..., None]).to(ctx.dtype), None, None
+
+
+def vocab_parallel_cross_entropy(logits, labels, group):
+    """The loss of every token, in fp32. logits: ... x this rank's share of the vocabulary; labels: ..., int64; group: the ranks."""
+    check_tensors(logits=logits, labels=labels)
+    refuse(labels.dtype != torch.int64 or labels.shape != logits.shape[:-1],
+           f"labels has the shape {tuple(labels.shape)} of {labels.dtype}: it must be int64 of the logits' leading shape "
+           f"{tuple(logits.shape[:-1])}")
+    refuse(not logits.is_floating_point(), f"logits.dtype is {logits.dtype}: it must be a floating-point type")
+    if group.size() > 1:
+        check_ranks(SUMS, logits.shape[-1] * group.size(), group.size())
+    return CrossEntropy.apply(logits, labels, group)

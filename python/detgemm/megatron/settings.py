@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Megatron Core under which bits could depend on the cut or on the ranks, or that were not tried: each is refused."""
+from detgemm.torch.dispatch import refuse
+
+# Settings of TransformerConfig, the one value that is supported, and why.
+ONE_RANK = "its sums over ranks have no contract here"
+FUSED = "a compiler chooses the roundings of the fused kernel"
+DROPOUT = "what is dropped depends on the cut into micro-batches"
+NEEDED = {
+    "normalization": ("RMSNorm", "no other norm has a written order"), "add_bias_linear": (False, "gradients of biases would be summed "
+                                                                                                  "in PyTorch's order"),
+    "layernorm_zero_centered_gamma": (False, "it is another formula"), "sequence_parallel": (False, ONE_RANK),
+    "context_parallel_size": (1, ONE_RANK), "expert_model_parallel_size": (1, ONE_RANK), "pipeline_model_parallel_size": (1, "not tested"),
+    "num_moe_experts": (None, "experts are not supported"), "multi_latent_attention": (False, "not tested"), "fp8": (None, "not tested"),
+    "hidden_dropout": (0.0, DROPOUT), "attention_dropout": (0.0, DROPOUT), "bias_activation_fusion": (False, FUSED),
+    "bias_dropout_fusion": (False, FUSED), "apply_rope_fusion": (False, FUSED), "window_size": (None, "attention sees all earlier keys"),
+    "softmax_type": ("vanilla", "it is another formula"), "apply_query_key_layer_scaling": (False, "it is another formula"),
+    "gradient_accumulation_fusion": (False, "Apex's kernel is not used; main_grad is continued where a parameter has one"),
+    "defer_embedding_wgrad_compute": (False, "gradients would be computed outside of the layer"), "mtp_num_layers": (None, "not tested"),
+    "fp32_residual_connection": (False, "products read the policy's type"),
+}
+
+
+def check_config(config):
+    """Refuses, in one sentence, all settings under which bits could depend on the cut or on the ranks."""
+    found = [f"{name} is {getattr(config, name)!r} and must be {value!r}, since {why}" for name, (value, why) in NEEDED.items()
+             if getattr(config, name, value) != value]
+    refuse(found, "the configuration is not supported: " + "; ".join(found))
