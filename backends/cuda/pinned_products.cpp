@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kSide = 64;
 
 /// What the numbers of a product are like.
-enum class Kind {
+enum class PinnedData {
   normal,  ///< near 1
   wide,    ///< exponents far apart: terms are truncated
   cancel,  ///< neighbours along k nearly cancel: low bits are what is left
@@ -23,26 +23,26 @@ enum class Kind {
   tiny,    ///< bf16 products below the least exponent; of fp16, subnormal numbers
 };
 
-struct Row {
+struct PinnedRow {
   const char* name;
-  Kind kind;
+  PinnedData kind;
   std::int64_t k;
   Reduction reduction;
 };
-constexpr Row kRows[] = {
-    {"normal", Kind::normal, 16, {}},
-    {"wide", Kind::wide, 16, {}},
-    {"cancel", Kind::cancel, 16, {}},
-    {"bits", Kind::bits, 16, {}},
-    {"tiny", Kind::tiny, 16, {}},
-    {"wide chain", Kind::wide, 48, {}},
-    {"cancel chain", Kind::cancel, 41, {}},
-    {"cancel fold", Kind::cancel, 80, {ReductionKind::fold, 16}},
-    {"cancel tree", Kind::cancel, 80, {ReductionKind::tree, 16}},
+constexpr PinnedRow kRows[] = {
+    {"normal", PinnedData::normal, 16, {}},
+    {"wide", PinnedData::wide, 16, {}},
+    {"cancel", PinnedData::cancel, 16, {}},
+    {"bits", PinnedData::bits, 16, {}},
+    {"tiny", PinnedData::tiny, 16, {}},
+    {"wide chain", PinnedData::wide, 48, {}},
+    {"cancel chain", PinnedData::cancel, 41, {}},
+    {"cancel fold", PinnedData::cancel, 80, {ReductionKind::fold, 16}},
+    {"cancel tree", PinnedData::cancel, 80, {ReductionKind::tree, 16}},
 };
 
 /// splitmix64.
-std::uint32_t next(std::uint64_t& state) {
+std::uint32_t next_random(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15ULL;
   std::uint64_t z = state;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -50,8 +50,8 @@ std::uint32_t next(std::uint64_t& state) {
   return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
 }
 
-std::uint16_t number(std::uint64_t& state, DType input, Kind kind) {
-  const std::uint32_t h = next(state);
+std::uint16_t pinned_number(std::uint64_t& state, DType input, PinnedData kind) {
+  const std::uint32_t h = next_random(state);
   const bool bf16 = input == DType::bf16;
   const int bits = bf16 ? 7 : 10;
   const std::uint32_t middle = bf16 ? 127 : 15;
@@ -59,9 +59,10 @@ std::uint16_t number(std::uint64_t& state, DType input, Kind kind) {
   const std::uint32_t spread = h >> 12 & 15;
   std::uint32_t sign = h >> 31 << 15;
   std::uint32_t field = middle - 1 + spread % 3;
-  if (kind == Kind::wide) field = middle - 8 + spread;
-  if (kind == Kind::bits && h % 37 == 0) return static_cast<std::uint16_t>(next(state));
-  if (kind == Kind::tiny) {
+  if (kind == PinnedData::wide) field = middle - 8 + spread;
+  if (kind == PinnedData::bits && h % 37 == 0)
+    return static_cast<std::uint16_t>(next_random(state));
+  if (kind == PinnedData::tiny) {
     sign = 0;
     field = bf16 ? 127 - 76 + spread % 5 : spread % 2;
   }
@@ -69,27 +70,29 @@ std::uint16_t number(std::uint64_t& state, DType input, Kind kind) {
 }
 
 /// Lines of k numbers one after the other.
-std::vector<std::uint16_t> lines(std::uint64_t& state, DType input, const Row& row, bool is_a) {
+std::vector<std::uint16_t> lines(std::uint64_t& state, DType input, const PinnedRow& row,
+                                 bool is_a) {
   std::vector<std::uint16_t> all(static_cast<std::size_t>(kSide * row.k));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = number(state, input, row.kind);
+    all[i] = pinned_number(state, input, row.kind);
     const bool second = static_cast<std::int64_t>(i) % row.k % 2 != 0;
-    if (row.kind != Kind::cancel || !second) continue;
+    if (row.kind != PinnedData::cancel || !second) continue;
     // A: minus its neighbour; B: its neighbour, of which the low bits differ.
     const std::uint32_t neighbour = all[i - 1];
-    all[i] = static_cast<std::uint16_t>(is_a ? neighbour ^ 0x8000U : neighbour ^ next(state) % 8);
+    all[i] =
+        static_cast<std::uint16_t>(is_a ? neighbour ^ 0x8000U : neighbour ^ next_random(state) % 8);
   }
   return all;
 }
 
-std::vector<float> starts(std::uint64_t& state, const Row& row) {
+std::vector<float> starts(std::uint64_t& state, const PinnedRow& row) {
   std::vector<float> all(static_cast<std::size_t>(kSide * kSide));
   for (float& c : all) {
-    const std::uint32_t h = next(state);
+    const std::uint32_t h = next_random(state);
     const std::uint32_t exponent =
-        row.kind == Kind::wide ? 127 - 12 + (h >> 24) % 24 : 127 - 3 + (h >> 24) % 6;
-    if (row.kind == Kind::tiny || h % 5 == 0) continue;  // +0
-    c = arithmetic::float_of((h & 0x80000000U) | exponent << 23 | (next(state) & 0x7fffffU));
+        row.kind == PinnedData::wide ? 127 - 12 + (h >> 24) % 24 : 127 - 3 + (h >> 24) % 6;
+    if (row.kind == PinnedData::tiny || h % 5 == 0) continue;  // +0
+    c = arithmetic::float_of((h & 0x80000000U) | exponent << 23 | (next_random(state) & 0x7fffffU));
   }
   return all;
 }
@@ -105,7 +108,7 @@ std::string in_hex(float value) {
 std::vector<PinnedProduct> pinned_products(DType input) {
   std::vector<PinnedProduct> all;
   std::uint64_t state = input == DType::bf16 ? 16 : 10;
-  for (const Row& row : kRows) {
+  for (const PinnedRow& row : kRows) {
     PinnedProduct p;
     p.name = row.name;
     p.a = lines(state, input, row, true);

@@ -34,13 +34,13 @@ class DeviceArray {
   std::size_t bytes_;
 };
 
-std::size_t bytes_of(std::int64_t elements, std::size_t size) {
+std::size_t array_bytes(std::int64_t elements, std::size_t size) {
   return static_cast<std::size_t>(elements) * size;
 }
 
 /// D of a product in host memory, by the kernels of this device.
-cudaError_t multiply(const DeviceFacts& device, Arithmetic arithmetic, DType input,
-                     const GemmArguments& host, cudaStream_t stream) {
+cudaError_t multiply_on(const DeviceFacts& device, Arithmetic arithmetic, DType input,
+                        const GemmArguments& host, cudaStream_t stream) {
   LaunchOptions options;
   options.stream = stream;
   options.sms = device.sms;
@@ -48,8 +48,8 @@ cudaError_t multiply(const DeviceFacts& device, Arithmetic arithmetic, DType inp
   options.overlap = false;
   Problem problem(host, arithmetic, input);
   options.workspace_bytes = workspace_bytes(problem.contract(), host.m, host.n, host.k, options);
-  const DeviceArray a(bytes_of(host.m * host.k, 2)), b(bytes_of(host.n * host.k, 2));
-  const DeviceArray c(bytes_of(host.m * host.n, 4)), d(bytes_of(host.m * host.n, 4));
+  const DeviceArray a(array_bytes(host.m * host.k, 2)), b(array_bytes(host.n * host.k, 2));
+  const DeviceArray c(array_bytes(host.m * host.n, 4)), d(array_bytes(host.m * host.n, 4));
   const DeviceArray workspace(options.workspace_bytes + 16);
   for (const DeviceArray* array : {&a, &b, &c, &d, &workspace}) {
     if (array->error() != cudaSuccess) return array->error();
@@ -88,7 +88,7 @@ Result<Verification> compare_on(const DeviceFacts& device, Arithmetic arithmetic
   cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (error != cudaSuccess) return failed("creating a stream", error);
   const auto compared = compare_pinned(arithmetic, input, [&](const GemmArguments& g) -> Status {
-    error = multiply(device, arithmetic, input, g, stream);
+    error = multiply_on(device, arithmetic, input, g, stream);
     if (error == cudaSuccess) return {};
     return failed("computing pinned products on device " + std::to_string(device.ordinal), error);
   });

@@ -40,8 +40,9 @@ class Verdicts {
 };
 
 /// Computes the pinned products on the current device, which is `device`, at the first call for an
-/// arithmetic that must be verified; else says that it is measured. It allocates less than 200 KB
-/// of device memory, waits for a stream of its own and frees the memory again.
+/// arithmetic that must be verified; else says that it is measured. It allocates less than 300 KB
+/// of device memory, waits for a stream of its own and frees the memory again, which may wait for
+/// other work on the device.
 Result<Verification> verify_on(const DeviceFacts& device, Arithmetic arithmetic, DType input);
 
 }  // namespace detgemm::cuda

@@ -36,13 +36,15 @@ __device__ __forceinline__ void store_run(const GemmArguments& g, std::int64_t r
   }
 }
 
-/// D from accumulators, 8 rows of a warp at a time through its own piece of shared memory, so that
-/// neighbouring lanes store neighbouring elements and the code of the epilogue exists once:
+/// Accumulators from and to memory, 8 rows of a warp at a time through its own piece of shared
+/// memory, so that neighbouring lanes meet neighbouring elements and the code of the epilogue
+/// exists once:
 ///
+///   C -> [8 rows x the warp's columns, fp32] -> fragments                    where chains start
 ///   fragments -> [8 rows x the warp's columns, fp32] -> finish_element -> D
 ///                                                    `-> runs of 4, where D takes them
 template <class Shape>
-struct Epilogue {
+class Epilogue {
   static constexpr Tile kTile = Shape::tile;
   static constexpr int kCols = kTile.warp_n();
   static constexpr int kPitch = kCols + 8;  // floats
@@ -50,53 +52,99 @@ struct Epilogue {
   static_assert(kTile.threads() / 32 * 8 * kPitch * 4 <= kTile.ring_bytes(),
                 "The pieces of all warps fit into the ring, which is free during the epilogue.");
 
-  /// The output (row, col) of the tile's corner is (row0, col0) of D.
-  template <class Accumulators>
-  static __device__ __forceinline__ void store(const Params& p, std::uint32_t memory,
-                                               std::int64_t row0, std::int64_t col0,
-                                               const Accumulators& sum) {
-    const GemmArguments& g = p.g;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
+ public:
+  /// The tile's corner is output (row0, col0) of D.
+  __device__ __forceinline__ Epilogue(const Params& p, std::uint32_t memory, std::int64_t row0,
+                                      std::int64_t col0)
+      : p_(p), g_(p.g), lane_(static_cast<int>(threadIdx.x) % 32) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const std::uint32_t room = memory + static_cast<std::uint32_t>(warp * 8 * kPitch * 4);
-    row0 += warp / kTile.warps_n * kTile.warp_m();
-    col0 += warp % kTile.warps_n * kTile.warp_n();
-    const bool down = g.ds.row == 1 && g.ds.col != 1;
+    room_ = memory + static_cast<std::uint32_t>(warp * 8 * kPitch * 4);
+    row0_ = row0 + warp / kTile.warps_n * kTile.warp_m();
+    col0_ = col0 + warp % kTile.warps_n * kTile.warp_n();
+  }
+
+  /// sums = C.
+  template <class Sums>
+  __device__ __forceinline__ void load_start(Sums& sums) const {
 #pragma unroll 1
     for (int piece = 0; piece < kPieces; ++piece) {
+      each_element(piece, g_.cs, [&](std::uint32_t at, std::int64_t row, std::int64_t col) {
+        ptx::st_shared_f32(at, start_value(g_, row, col));
+      });
       __syncwarp();
-#pragma unroll
-      for (int mine = 0; mine < kPieces; ++mine) {
-        if (mine != piece) continue;  // registers have no index at run time
-#pragma unroll
-        for (int j = 0; j < kCols / 8; ++j) {
-          const float* pair = sum[mine / 2][j] + mine % 2 * 2;
-          const int to = lane / 4 * kPitch + j * 8 + lane % 4 * 2;
-          ptx::st_shared_v2_f32(room + static_cast<std::uint32_t>(to) * 4,
-                                make_float2(pair[0], pair[1]));
-        }
+      each_pair(piece, sums, [](float* pair, std::uint32_t at) {
+        const float2 v = ptx::ld_shared_v2_f32(at);
+        pair[0] = v.x;
+        pair[1] = v.y;
+      });
+      __syncwarp();
+    }
+  }
+
+  /// D = the epilogue of sums.
+  template <class Sums>
+  __device__ __forceinline__ void store(Sums& sums) const {
+#pragma unroll 1
+    for (int piece = 0; piece < kPieces; ++piece) {
+      each_pair(piece, sums, [](float* pair, std::uint32_t at) {
+        ptx::st_shared_v2_f32(at, make_float2(pair[0], pair[1]));
+      });
+      __syncwarp();
+      if (p_.plain) {
+        store_runs(piece);
+      } else {
+        each_element(piece, g_.ds, [&](std::uint32_t at, std::int64_t row, std::int64_t col) {
+          finish_element(g_, row, col, ptx::ld_shared_f32(at));
+        });
       }
       __syncwarp();
-      const std::int64_t first = row0 + piece * 8;
-      if (p.plain) {
+    }
+  }
+
+ private:
+  __device__ __forceinline__ std::uint32_t place(int row, int col) const {
+    return room_ + static_cast<std::uint32_t>(row * kPitch + col) * 4;
+  }
+  __device__ __forceinline__ void store_runs(int piece) const {
 #pragma unroll 1
-        for (int e = lane; e < 8 * kCols / 4; e += 32) {
-          const int r = e / (kCols / 4), c = e % (kCols / 4) * 4;
-          const float4 v =
-              ptx::ld_shared_v4_f32(room + static_cast<std::uint32_t>(r * kPitch + c) * 4);
-          if (first + r < g.m && col0 + c < g.n) store_run(g, first + r, col0 + c, v);
-        }
-        continue;
-      }
+    for (int e = lane_; e < 8 * kCols / 4; e += 32) {
+      const int r = e / (kCols / 4), c = e % (kCols / 4) * 4;
+      const std::int64_t row = row0_ + piece * 8 + r;
+      const float4 v = ptx::ld_shared_v4_f32(place(r, c));
+      if (row < g_.m && col0_ + c < g_.n) store_run(g_, row, col0_ + c, v);
+    }
+  }
+  /// Calls fn(shared address, row, col) for the elements of a piece that exist, in the order in
+  /// which an array with these strides is in memory.
+  template <class Fn>
+  __device__ __forceinline__ void each_element(int piece, const Strides& s, Fn&& fn) const {
+    const bool down = s.row == 1 && s.col != 1;
 #pragma unroll 1
-      for (int e = lane; e < 8 * kCols; e += 32) {
-        const int r = down ? e % 8 : e / kCols;
-        const int c = down ? e / 8 : e % kCols;
-        const float v = ptx::ld_shared_f32(room + static_cast<std::uint32_t>(r * kPitch + c) * 4);
-        if (first + r < g.m && col0 + c < g.n) finish_element(g, first + r, col0 + c, v);
+    for (int e = lane_; e < 8 * kCols; e += 32) {
+      const int r = down ? e % 8 : e / kCols;
+      const int c = down ? e / 8 : e % kCols;
+      const std::int64_t row = row0_ + piece * 8 + r;
+      if (row < g_.m && col0_ + c < g_.n) fn(place(r, c), row, col0_ + c);
+    }
+  }
+  /// Calls fn(two neighbouring accumulators, their shared address) for this thread's of a piece.
+  template <class Sums, class Fn>
+  __device__ __forceinline__ void each_pair(int piece, Sums& sums, Fn&& fn) const {
+#pragma unroll
+    for (int mine = 0; mine < kPieces; ++mine) {
+      if (mine != piece) continue;  // registers have no index at run time
+#pragma unroll
+      for (int j = 0; j < kCols / 8; ++j) {
+        fn(sums[mine / 2][j] + mine % 2 * 2, place(lane_ / 4, j * 8 + lane_ % 4 * 2));
       }
     }
   }
+
+  const Params& p_;
+  const GemmArguments& g_;
+  int lane_;
+  std::uint32_t room_;
+  std::int64_t row0_, col0_;
 };
 
 }  // namespace detgemm::cuda::mma

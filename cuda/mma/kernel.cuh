@@ -84,41 +84,15 @@ class Pipeline {
   Multiply multiply_;
 };
 
-/// Sets each accumulator to what an output starts from: 8 rows of the warp at a time.
-template <class Shape, class Accumulators>
-__device__ __forceinline__ void set_start(const GemmArguments& g, std::int64_t row0,
-                                          std::int64_t col0, Accumulators& acc) {
-  constexpr Tile kTile = Shape::tile;
-  constexpr int kPieces = kTile.warp_m() / 8;
-#pragma unroll
-  for (int i = 0; i < kTile.accumulators(); ++i) (&acc[0][0][0])[i] = 0.0F;
-  if (!g.continue_from_c) return;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  row0 += warp / kTile.warps_n * kTile.warp_m() + lane / 4;
-  col0 += warp % kTile.warps_n * kTile.warp_n() + lane % 4 * 2;
-#pragma unroll 1
-  for (int piece = 0; piece < kPieces; ++piece) {
-    const std::int64_t row = row0 + piece * 8;
-#pragma unroll
-    for (int mine = 0; mine < kPieces; ++mine) {
-      if (mine != piece) continue;  // registers have no index at run time
-#pragma unroll
-      for (int e = 0; e < kTile.warp_n() / 4; ++e) {
-        const std::int64_t col = col0 + e / 2 * 8 + e % 2;
-        if (row < g.m && col < g.n) {
-          acc[mine / 2][e / 2][mine % 2 * 2 + e % 2] = start_value(g, row, col);
-        }
-      }
-    }
-  }
-}
-
 /// All tiles of one CTA. `memory` is the address of Tile::ring_bytes of shared memory. A chain of a
 /// kernel without leaves is its only leaf.
 template <DType T, class Shape, bool kLeaves>
 __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t memory) {
   constexpr Tile kTile = Shape::tile;
+  const auto clear = [](auto& sums) {
+#pragma unroll
+    for (int i = 0; i < Shape::tile.accumulators(); ++i) (&sums[0][0][0])[i] = 0.0F;
+  };
   using Work = Pipeline<T, Shape, kLeaves>;
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < p.tiles_m * p.tiles_n; tile += gridDim.x) {
@@ -130,25 +104,26 @@ __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t mem
     const std::int64_t row0 = inside / width * kTile.m;
     const std::int64_t col0 = (first + inside % width) * kTile.n;
     typename Work::Accumulators acc;
+    const Epilogue<Shape> ends(p, memory, row0, col0);
     Work work(p, memory, row0, col0);
-    set_start<Shape>(p.g, row0, col0, acc);
+    clear(acc);
+    if (p.g.continue_from_c) {
+      ends.load_start(acc);
+      __syncthreads();  // the ring is free for stages
+    }
     if constexpr (kLeaves) {
       typename Work::Accumulators leaf;
-      const auto clear = [&] {
-#pragma unroll
-        for (int i = 0; i < kTile.accumulators(); ++i) (&leaf[0][0][0])[i] = 0.0F;
-      };
       Reducer<Shape> reducer(p);
-      clear();
+      clear(leaf);
       work.run(leaf, [&] {
         reducer.add(&leaf[0][0][0], &acc[0][0][0]);
-        clear();
+        clear(leaf);
       });
     } else {
       work.run(acc, [] {});
     }
     __syncthreads();  // the ring is free for the epilogue
-    Epilogue<Shape>::store(p, memory, row0, col0, acc);
+    ends.store(acc);
     __syncthreads();  // and for the next tile
   }
 }

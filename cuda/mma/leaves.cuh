@@ -26,15 +26,13 @@ class Reducer {
   static_assert(kCount % 4 == 0, "Sums wait in pieces of 16 bytes.");
 
  public:
-  __device__ __forceinline__ explicit Reducer(const Params& p)
-      : slots_(p.waiting + std::int64_t{blockIdx.x} * p.levels * (kCount / 4) * kThreads),
-        leaves_(p.leaves),
-        tree_(p.g.reduction.kind == ReductionKind::tree) {}
+  __device__ __forceinline__ explicit Reducer(const Params& p) : p_(p) {}
 
   /// Joins the leaf that has ended to `sum`.
   __device__ __forceinline__ void add(const float* leaf, float* sum) {
-    int closed = tree_ ? nodes_closed_by(leaf_, leaves_) : 1;
-    if (tree_ && leaf_ > 0 && closed == 0) push(sum);
+    const bool tree = p_.g.reduction.kind == ReductionKind::tree;
+    int closed = tree ? nodes_closed_by(leaf_, p_.leaves) : 1;
+    if (tree && leaf_ > 0 && closed == 0) push(sum);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       sum[i] = closed > 0 ? arithmetic::add_rn(sum[i], leaf[i]) : leaf[i];
@@ -46,7 +44,8 @@ class Reducer {
 
  private:
   __device__ __forceinline__ float4* at(int piece) const {
-    return slots_ + (std::int64_t{waiting_} * (kCount / 4) + piece) * kThreads + threadIdx.x;
+    const std::int64_t level = std::int64_t{blockIdx.x} * p_.levels + waiting_;
+    return p_.waiting + (level * (kCount / 4) + piece) * kThreads + threadIdx.x;
   }
   __device__ __forceinline__ void push(const float* sum) {
 #pragma unroll
@@ -67,11 +66,9 @@ class Reducer {
     }
   }
 
-  float4* slots_;  // this CTA's: (levels, kCount / 4, kThreads)
-  std::int64_t leaves_;
+  const Params& p_;  // p_.waiting is (CTAs, levels, kCount / 4, kThreads)
   std::int64_t leaf_ = 0;
   int waiting_ = 0;
-  bool tree_;
 };
 
 }  // namespace detgemm::cuda::mma

@@ -216,6 +216,8 @@ void store_shared(std::uint32_t to, const V& v) {
 }
 inline float ld_shared_f32(std::uint32_t from) { return load_shared<float>(from); }
 inline float4 ld_shared_v4_f32(std::uint32_t from) { return load_shared<float4>(from); }
+inline float2 ld_shared_v2_f32(std::uint32_t from) { return load_shared<float2>(from); }
+inline void st_shared_f32(std::uint32_t to, float v) { store_shared(to, v); }
 inline void st_shared_v2_f32(std::uint32_t to, float2 v) { store_shared(to, v); }
 inline void st_shared_v4_u32(std::uint32_t to, uint4 v) { store_shared(to, v); }
 
