@@ -140,7 +140,9 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    const auto error = cuda::prepare_kernels(spec.contract, device->has_wgmma());
+    // Where mma.sync is forced beside wgmma, its kernels are those to load.
+    const bool wgmma = device->has_wgmma() && !options.variant.starts_with("mma/");
+    const auto error = cuda::prepare_kernels(spec.contract, wgmma);
     if (error == cudaSuccess) {
       const auto evidence = evidence_here(spec.contract, *device);
       if (!evidence) return evidence.status();

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "cuda/mma/tile.hpp"
 #include "tests/cuda/mma/faults.hpp"
 #include "tests/cuda/mma/host_kernel.hpp"
@@ -65,20 +67,48 @@ TEST(MmaKernel, DrawnProblemsHaveTheBitsOfTheContract) {
   }
 }
 
-/// Each layout of A with each of B, at the smallest tile, with tails in all three extents.
+/// Each layout of A with each of B, at every tile, with tails in all three extents; in turn with
+/// each layout of D.
 TEST(MmaKernel, EveryPairOfLayouts) {
   std::uint64_t seed = 1000;
-  for (const Lie a : kLies) {
-    for (const Lie b : kLies) {
-      ++seed;
-      MmaProblem p = drawn(seed, kTileCount - 1, seed % 2 == 0);
-      p.m = 13;
-      p.n = 75;
-      p.k = 77;
-      p.a = a;
-      p.b = b;
-      const Outcome outcome = run(p, kTileCount - 1, ThreadOrder::mixed);
-      EXPECT_TRUE(outcome.clean()) << told(p, kTileCount - 1, outcome);
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    const cuda::mma::Tile& t = kTiles[static_cast<std::size_t>(tile)];
+    for (const Lie a : kLies) {
+      for (const Lie b : kLies) {
+        ++seed;
+        MmaProblem p = drawn(seed, tile, t.leaves && seed % 2 == 0);
+        p.m = t.m - 3;
+        p.n = t.n + (tile == kTileCount - 1 ? 11 : -5);
+        p.k = 45;
+        p.a = a;
+        p.b = b;
+        p.d = kLies[seed % std::size(kLies)];
+        const Outcome outcome = run(p, tile, ThreadOrder::mixed);
+        EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
+      }
+    }
+  }
+}
+
+/// Every activation into every type, with all that may stand before it, and from fp32 C.
+TEST(MmaKernel, EveryEpilogue) {
+  const int tile = kTileCount - 1;
+  std::uint64_t seed = 5000;
+  for (const DType output : {DType::bf16, DType::fp16, DType::fp32}) {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu,
+                                        Activation::gelu_tanh, Activation::silu}) {
+      for (int parts = 0; parts < 8; ++parts) {
+        MmaProblem p = drawn(++seed, tile, parts % 3 == 0);
+        p.m = 17;
+        p.n = 66;
+        p.k = 40;
+        p.output = output;
+        p.from_c = parts >= 4 && p.reduction.kind != ReductionKind::tree;
+        p.epilogue = {parts % 2 == 0 ? 1.0F : -0.75F, parts / 2 % 2 == 0 || p.from_c ? 0.0F : 0.5F,
+                      parts % 4 > 1, activation};
+        const Outcome outcome = run(p, tile);
+        EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
+      }
     }
   }
 }
