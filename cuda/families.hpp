@@ -74,6 +74,7 @@ enum class KernelSet : std::uint8_t {
   groups_of_hopper,
   groups_of_ieee_fma,
   e4m3,
+  mma,
   count,
 };
 
@@ -122,8 +123,8 @@ bool has_row(Family family);
 
 /// The arithmetic whose kernels multiply. Of snap, `wgmma` says which.
 Arithmetic multiplies(Arithmetic arithmetic, bool wgmma);
-/// The kernels that multiply.
-KernelSet set_of(Arithmetic multiplies, DType input, bool grouped);
+/// The kernels that multiply where none is forced. `wgmma`: see LaunchOptions.
+KernelSet set_of(Arithmetic multiplies, DType input, bool grouped, bool wgmma);
 
 /// The Question that a problem asks, which is multiplied as it is. It refers to the problem. Of
 /// groups it has no family, since several may take them.

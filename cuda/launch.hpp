@@ -19,8 +19,9 @@
 ///     Problem, options -> decide -> Decision -> enqueue -> launches on the stream
 ///                                          `-> name: what RunInfo::kernel reports
 ///
-/// The kernels compute hopper/{bf16,fp16} (compute capability 9.0) and ieee_fma/{bf16,fp16,fp32}
-/// (8.0 and above), each under chain, fold and tree, and hopper/e4m3 under chain, fold and scaled
+/// The kernels compute hopper/{bf16,fp16} (compute capability 9.0), ieee_fma/{bf16,fp16,fp32} (8.0
+/// and above) and, by mma.sync, ampere, hopper and blackwell of bf16 and fp16 (8.x, and 10.0 and
+/// 12.0), each under chain, fold and tree, and hopper/e4m3 under chain, fold and scaled
 /// where DETGEMM_CUDA_FP8 is ON. Under snap/bf16 and snap3/{bf16,fp32} a kernel of its own snaps
 /// the operands into the workspace, and then those of hopper or ieee_fma multiply. All but snap3 is
 /// computed over groups too. Offsets of groups are read on the device alone.
@@ -36,7 +37,9 @@ Status whole_build();
 ///   groups          one launch, TMA and wgmma                         chains of hopper, after a
 ///                                                                     launch that copies lines of
 ///                                                                     a batch at odd addresses
-///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop
+///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop,
+///   which
+///                                                                     is all that mma has
 ///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper
 ///   simt_groups     one launch on CUDA cores                          all of ieee_fma
 ///   fp8_groups      one launch, TMA and wgmma over segments of rows   m_grouped and m_masked of
@@ -54,6 +57,7 @@ enum class Family : std::uint8_t {
   groups,
   gather_groups,
   simt_groups,
+  mma,       ///< mma.sync of 8.0 and above: ampere, blackwell, and hopper where there is no wgmma
   fp8,       ///< wgmma of e4m3: K-major operands at multiples of 16 bytes, leaves of whole 128 k
   elements,  ///< e4m3 by the integer model, one output per thread: everything, and slow
   fp8_groups,
@@ -74,8 +78,9 @@ struct LaunchOptions {
   bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
   bool clusters = true;      ///< kernels that run in clusters may be chosen
   std::size_t workspace_bytes = 0;  ///< given to `enqueue`; fewer than needed counts as needed
-  bool wgmma =
-      true;  ///< snap: the device has compute capability 9.0; others multiply on CUDA cores
+  /// The device has compute capability 9.0. Others multiply snap on CUDA cores, and hopper by
+  /// Family::mma.
+  bool wgmma = true;
   bool a_is_snapped = false;  ///< snap: A is snapped already ...
   bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
 };
@@ -95,6 +100,9 @@ struct KernelInfo {
 /// groups; LaunchOptions::forced and PlanOptions::variant count in this list. Empty for any other
 /// contract.
 std::span<const KernelInfo> kernels(const Contract& contract, bool grouped = false);
+
+/// Whether groups of a contract are computed by a loop alone. `wgmma`: see LaunchOptions.
+bool loops_alone(const Contract& contract, bool wgmma = true);
 
 /// Whether the kernel takes some arrays of this problem, with rows at multiples of 16 bytes where
 /// it needs them and with few rows where it is made for few. Kernels that run in clusters are among

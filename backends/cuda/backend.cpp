@@ -6,6 +6,7 @@
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
+#include "backends/cuda/verify.hpp"
 #include "backends/gpu/address_rules.hpp"
 #include "core/contract/in_words.hpp"
 #include "cuda/launch.hpp"
@@ -20,7 +21,7 @@ bool is_e4m3(const Contract& contract) {
 }
 
 /// Blackwell's bf16 and fp16 steps equal Hopper's, but its contracts are separate ones: it was not
-/// measured.
+/// measured. Which devices have an arithmetic is another question (runs_here).
 bool computes(const Contract& contract) {
   const bool scaled = contract.reduction.kind == ReductionKind::scaled;
   return (is_e4m3(contract) || !scaled) && !cuda::kernels(contract).empty();
@@ -36,10 +37,10 @@ bool is_portable(const Contract& contract) {
   return contract.arithmetic == Arithmetic::ieee_fma || snaps(contract);
 }
 
-/// Whether the current device has the tensor cores that snap and snap3 may use; without a device
-/// the answer is for one that has them.
+/// Whether the current device has wgmma, which hopper, snap and snap3 use; without a device the
+/// answer is for one that has it.
 bool has_wgmma(const Contract& contract) {
-  if (!snaps(contract)) return true;
+  if (!snaps(contract) && contract.arithmetic != Arithmetic::hopper) return true;
   const auto device = cuda::current_device();
   return !device || device->has_wgmma();
 }
@@ -66,16 +67,43 @@ Status has_kernels(const GemmSpec& spec) {
   return {};
 }
 
+/// For a sentence.
+const char* needed_capability(const Contract& contract) {
+  if (is_portable(contract)) return "8.0 or above";
+  if (is_e4m3(contract)) return "9.0";
+  switch (contract.arithmetic) {
+    case Arithmetic::ampere:
+      return "8.x";
+    case Arithmetic::blackwell:
+      return "10.x or 12.x";
+    default:
+      return "9.0, 10.x or 12.x";
+  }
+}
+
 /// ok if the current device has what the kernels of a contract need.
 Status runs_here(const Contract& contract) {
   const auto device = cuda::current_device();
   if (!device) return device.status();
-  const bool portable = is_portable(contract);
-  if (portable ? device->major >= 8 : device->has_wgmma()) return {};
+  if (is_portable(contract) ? device->major >= 8
+      : is_e4m3(contract)   ? device->has_wgmma()
+                            : cuda::has_mma_of(contract.arithmetic, *device)) {
+    return {};
+  }
   return unsupported("cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
                      ") has compute capability " + device->capability() + ": " + contract.text() +
-                     " needs " + (portable ? "8.0 or above" : "9.0") +
+                     " needs " + needed_capability(contract) +
                      ", and nothing else runs in its place");
+}
+
+/// What the bits of a contract rest on here: refused where the device returned others.
+Result<std::string> evidence_here(const Contract& contract, const cuda::DeviceFacts& device) {
+  if (cuda::is_measured(contract.arithmetic, device)) return std::string("measured by the project");
+  if (!cuda::must_be_verified(contract.arithmetic, device)) return std::string();
+  auto verification = cuda::verify_on(device, contract.arithmetic, contract.input);
+  if (!verification) return verification.status();
+  if (verification->different > 0) return unsupported(verification->text);
+  return verification->text;
 }
 
 class CudaBackend final : public Backend {
@@ -85,7 +113,8 @@ class CudaBackend final : public Backend {
     static const std::string text =
         "NVIDIA GPUs: " +
         contracts_in_words([](const Contract& c) { return computes(c) && !is_portable(c); }) +
-        " on tensor cores of compute capability 9.0; " +
+        " on tensor cores, of which 9.0 was measured and others (8.x, 10.x, 12.x) are verified at "
+        "the first plan; " +
         contracts_in_words([](const Contract& c) { return computes(c) && is_portable(c); }) +
         " on 8.0 and above";
     return text;
@@ -111,10 +140,22 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
-    const auto error = cuda::prepare_kernels(spec.contract, device->has_wgmma());
-    if (error == cudaSuccess) return cuda::make_plan(spec, options, *device);
+    // Where mma.sync is forced beside wgmma, its kernels are those to load.
+    const bool wgmma = device->has_wgmma() && !options.variant.starts_with("mma/");
+    const auto error = cuda::prepare_kernels(spec.contract, wgmma);
+    if (error == cudaSuccess) {
+      const auto evidence = evidence_here(spec.contract, *device);
+      if (!evidence) return evidence.status();
+      return cuda::make_plan(spec, options, *device, *evidence);
+    }
     return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
                         error);
+  }
+
+  Result<Verification> verify(const Contract& contract) const override {
+    const auto device = cuda::current_device();
+    if (!device) return device.status();
+    return cuda::verify_on(*device, contract.arithmetic, contract.input);
   }
 
   Device& device() const noexcept override { return cuda::cuda_device(); }
@@ -175,11 +216,20 @@ class CudaBackend final : public Backend {
           "cuda: contract is " + spec.gemm.contract.text() +
           ": this backend does not split operands in groups; run a Plan for each group");
     }
+    const bool loops = spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop;
+    if (cuda::loops_alone(spec.gemm.contract, has_wgmma(spec.gemm.contract)) && !loops) {
+      if (spec.gemm.contract.arithmetic == Arithmetic::hopper) {
+        if (Status s = runs_here(spec.gemm.contract); !s) return s;
+      }
+      return unsupported("cuda: contract is " + spec.gemm.contract.text() + " for " +
+                         std::to_string(spec.groups) + " groups of " +
+                         std::string(detgemm::name(spec.kind)) +
+                         ": by mma.sync there are batches of up to 1024 groups alone; run a Plan "
+                         "for each group");
+    }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);
-    if (!snaps || (spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop)) {
-      return runs_here(spec.gemm.contract);
-    }
+    if (!snaps || loops) return runs_here(spec.gemm.contract);
     return unsupported(
         "cuda: contract is " + spec.gemm.contract.text() + " for " + std::to_string(spec.groups) +
         (spec.groups == 1 ? " group" : " groups") + " of " + std::string(detgemm::name(spec.kind)) +
@@ -195,7 +245,11 @@ class CudaBackend final : public Backend {
     const auto device = cuda::current_device();
     if (!device) return device.status();
     const auto error = cuda::prepare_kernels(spec, device->has_wgmma());
-    if (error == cudaSuccess) return cuda::make_grouped_plan(spec, options, *device);
+    if (error == cudaSuccess) {
+      const auto evidence = evidence_here(spec.gemm.contract, *device);
+      if (!evidence) return evidence.status();
+      return cuda::make_grouped_plan(spec, options, *device, *evidence);
+    }
     return cuda::failed(
         "preparing the kernels over groups on device " + std::to_string(device->ordinal), error);
   }

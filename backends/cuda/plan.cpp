@@ -21,6 +21,7 @@ struct CudaKernels {
 
   GemmSpec spec;
   LaunchOptions options;
+  std::string evidence;  ///< for RunInfo
 
   Result<Decision> decide(const Problem& problem, std::size_t workspace_bytes) const {
     return cuda::decide(problem, with(workspace_bytes));
@@ -77,7 +78,7 @@ struct CudaKernels {
 
 /// Everything that a plan promises and asks for, whatever it computes.
 CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const DeviceFacts& device,
-                        bool grouped) {
+                        const std::string& evidence, bool grouped) {
   LaunchOptions launch;
   launch.sms = options.max_workers > 0 ? std::min(options.max_workers, device.sms) : device.sms;
   launch.forced = gpu::index_of(kernels(spec.contract, grouped), options.variant);
@@ -87,22 +88,23 @@ CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const 
   launch.wgmma = device.has_wgmma();
   launch.a_is_snapped = spec.a_snapped;
   launch.b_is_snapped = spec.b_snapped;
-  return {spec, launch};
+  return {spec, launch, evidence};
 }
 
 }  // namespace
 
 std::shared_ptr<const PlanImpl> make_plan(const GemmSpec& spec, const PlanOptions& options,
-                                          const DeviceFacts& device) {
-  return std::make_shared<gpu::GpuPlan<CudaKernels>>(spec, device.ordinal,
-                                                     kernels_for(spec, options, device, false));
+                                          const DeviceFacts& device, const std::string& evidence) {
+  return std::make_shared<gpu::GpuPlan<CudaKernels>>(
+      spec, device.ordinal, kernels_for(spec, options, device, evidence, false));
 }
 
 std::shared_ptr<const GroupedPlanImpl> make_grouped_plan(const GroupedSpec& spec,
                                                          const PlanOptions& options,
-                                                         const DeviceFacts& device) {
+                                                         const DeviceFacts& device,
+                                                         const std::string& evidence) {
   return std::make_shared<gpu::GroupedGpuPlan<CudaKernels>>(
-      spec, device.ordinal, kernels_for(spec.gemm, options, device, true));
+      spec, device.ordinal, kernels_for(spec.gemm, options, device, evidence, true));
 }
 
 }  // namespace detgemm::cuda

@@ -63,7 +63,9 @@ Status launch(const K& kernels, const Problem& problem, Workspace workspace, Str
   if (!decision) return refusal<K>(decision.status());
   const auto on = handle<typename K::Runtime>(stream);
   if (Status s = kernels.enqueue(*decision, problem, workspace, on); !s) return s;
-  if (info != nullptr) info->kernel = kernels.name(*decision);
+  if (info == nullptr) return {};
+  info->kernel = kernels.name(*decision);
+  if constexpr (requires { kernels.evidence; }) info->evidence = kernels.evidence;
   return {};
 }
 

@@ -28,6 +28,9 @@ PeerWindow::~PeerWindow() = default;
 PeerMemory::~PeerMemory() = default;
 PeerEngine::~PeerEngine() = default;
 const PeerEngine* Backend::peers() const noexcept { return nullptr; }
+Result<Verification> Backend::verify(const Contract&) const {
+  return unsupported(std::string(name()) + ": this backend has no pinned products");
+}
 
 // A member function on what may be no object would be undefined, so the mark is read as bytes: it
 // is the first member, behind the pointer to the virtual functions.

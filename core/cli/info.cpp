@@ -165,8 +165,15 @@ void add_contracts(Report& report, const std::vector<KnownBackend>& list) {
     for (const KnownBackend& known : list) {
       const Status status = would_run(known, probe(contract));
       if (status) supporting.push_back(known.name);
-      entry["backends"][known.name] = {{"supported", status.ok()},
-                                       {"reason", status ? Json(nullptr) : Json(status.message())}};
+      Json& answer = entry["backends"][known.name];
+      answer = {{"supported", status.ok()},
+                {"reason", status ? Json(nullptr) : Json(status.message())}};
+      if (!status) continue;
+      // What it rests on here, where the backend says more than the arithmetic's own evidence.
+      const auto verification = known.backend->verify(contract);
+      if (!verification) continue;
+      answer["verification"] = verification->text;
+      supporting.back() += " (" + verification->text + ")";
     }
     contracts.push_back(entry);
     if (contract.arithmetic != heading) {

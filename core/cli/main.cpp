@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   cli::register_digest(root, exit_code);
   cli::register_snap(root, exit_code);
   cli::register_golden(root, exit_code);
+  cli::register_verify(root, exit_code);
   cli::register_conform(root, exit_code);
   cli::register_bench(root, exit_code);
   cli::register_preload(root, exit_code);

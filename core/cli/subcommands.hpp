@@ -20,6 +20,7 @@ void register_run(CLI::App& root, int& exit_code);
 void register_digest(CLI::App& root, int& exit_code);
 void register_snap(CLI::App& root, int& exit_code);
 void register_golden(CLI::App& root, int& exit_code);
+void register_verify(CLI::App& root, int& exit_code);
 void register_conform(CLI::App& root, int& exit_code);
 void register_completion(CLI::App& root, int& exit_code);
 void register_man(CLI::App& root, int& exit_code);

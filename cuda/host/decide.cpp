@@ -16,9 +16,13 @@ namespace {
 
 /// A single product, multiplied as it is.
 Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) {
+  const KernelInfo* const forced = forced_kernel(p, options);
+  if (forced != nullptr && !options.wgmma && row_of(forced->family).set == KernelSet::hopper) {
+    return refusal(*forced, "it needs tensor cores of compute capability 9.0");
+  }
   const Question q = question_of(p, options);
   const Choice choice = row_of(q.family).choose(q);
-  if (choice.why_not != nullptr) return refusal(*forced_kernel(p, options), choice.why_not);
+  if (choice.why_not != nullptr) return refusal(*forced, choice.why_not);
   Decision d = choice.decision;
   d.us = choice.us;
   return d;
@@ -48,7 +52,9 @@ struct Ways {
 Ways ways_of(const Problem& p, const LaunchOptions& options) {
   const bool snaps =
       p.arithmetic == Arithmetic::snap && !(options.a_is_snapped && options.b_is_snapped);
-  switch (set_of(multiplies(p.arithmetic, options.wgmma), p.input, true)) {
+  switch (set_of(multiplies(p.arithmetic, options.wgmma), p.input, true, options.wgmma)) {
+    case KernelSet::mma:
+      return {};
     case KernelSet::e4m3:
       return {Family::fp8_groups, Family::element_groups};
     case KernelSet::groups_of_hopper:
@@ -100,8 +106,10 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
     if (forced != nullptr) return refusal(*forced, tiles.why_not);
   }
   // Operands that are snapped first are left to the loop, which does it.
-  const bool compares = p.arithmetic == Arithmetic::hopper && p.input != DType::e4m3;
-  const Choice all = row_of(ways.all).choose(q);
+  const bool compares = ways.all == Family::gather_groups && p.arithmetic == Arithmetic::hopper;
+  Choice all;
+  all.why_not = "mma.sync takes batches of up to 1024 groups; run a Plan for each group";
+  if (ways.all != Family::none) all = row_of(ways.all).choose(q);
   Choice copied;
   copied.why_not = "no copies are considered";
   if (forced == nullptr && ways.tiles == Family::groups) copied = choose_on_copies(p, options, q);

@@ -105,13 +105,13 @@ cudaError_t prepare_kernels(const Contract& contract, bool wgmma) {
     const auto e = prepare_in(context, splits ? KernelSet::snap3 : KernelSet::snap);
     if (e != cudaSuccess) return e;
   }
-  return prepare_in(context, set_of(by, contract.input, false));
+  return prepare_in(context, set_of(by, contract.input, false, wgmma));
 }
 
 cudaError_t prepare_kernels(const GroupedSpec& spec, bool wgmma) {
   const Contract& contract = spec.gemm.contract;
   const Arithmetic by = multiplies(contract.arithmetic, wgmma);
-  const auto e = prepare_in(current_context(), set_of(by, contract.input, true));
+  const auto e = prepare_in(current_context(), set_of(by, contract.input, true, wgmma));
   if (e != cudaSuccess || spec.kind != GroupKind::batched) return e;
   return prepare_kernels(contract, wgmma);
 }

@@ -7,6 +7,7 @@
 
 #include "core/arithmetic/step.hpp"
 #include "cuda/host/snapped.hpp"
+#include "cuda/mma/choose.hpp"
 #include "cuda/simt/choose.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/host/gather.hpp"
@@ -50,6 +51,9 @@ constexpr FamilyRow kFamilies[] = {
     {Family::simt_groups, KernelSet::groups_of_ieee_fma, true, simt::group_kernels, nullptr,
      nullptr, simt::choose_groups, simt::name, simt::compiled_groups, simt::group_kernel_of,
      simt::launch_groups, nullptr, nullptr},
+    {Family::mma, KernelSet::mma, false, mma::kernels, mma::usual_question, mma::why_not,
+     mma::choose, mma::name, mma::compiled, mma::kernel_of, mma::launch, mma::workspace_bytes,
+     nullptr},
 #ifdef DETGEMM_CUDA_FP8
     {Family::fp8, KernelSet::e4m3, false, sm90::fp8_kernels, nullptr, nullptr, sm90::choose_fp8,
      sm90::fp8_name, sm90::compiled_fp8, sm90::fp8_kernel, sm90::launch_fp8, nullptr, nullptr},
@@ -82,9 +86,13 @@ Arithmetic multiplies(Arithmetic arithmetic, bool wgmma) {
   return wgmma ? Arithmetic::hopper : Arithmetic::ieee_fma;
 }
 
-KernelSet set_of(Arithmetic multiplies, DType input, bool grouped) {
+KernelSet set_of(Arithmetic multiplies, DType input, bool grouped, bool wgmma) {
   if (input == DType::e4m3) return KernelSet::e4m3;
+  if (multiplies == Arithmetic::ampere || multiplies == Arithmetic::blackwell) {
+    return KernelSet::mma;
+  }
   if (multiplies == Arithmetic::hopper) {
+    if (!wgmma) return KernelSet::mma;
     return grouped ? KernelSet::groups_of_hopper : KernelSet::hopper;
   }
   return grouped ? KernelSet::groups_of_ieee_fma : KernelSet::ieee_fma;
@@ -128,6 +136,13 @@ Question question_of(const Problem& p, const LaunchOptions& options) {
     return q;
   }
 #endif
+  const KernelInfo* const forced = forced_kernel(p, options);
+  const bool by_mma = set_of(p.arithmetic, p.input, false, options.wgmma) == KernelSet::mma;
+  if (by_mma || (forced != nullptr && forced->family == Family::mma)) {
+    q.forced = forced == nullptr ? -1 : forced->index;
+    mma::ask(g, q);
+    return q;
+  }
   sm90::ask(g, q);
   if (q.packing.any()) {
     const std::size_t needed = aligned_workspace(

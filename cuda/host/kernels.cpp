@@ -43,6 +43,8 @@ std::span<const KernelInfo> kernels_of_groups(const Contract& c) {
   using enum Family;
   if (c.input == DType::e4m3) return list_of<loop, element_groups, fp8_groups>();
   if (c.arithmetic == Arithmetic::ieee_fma) return list_of<loop, simt_groups>();
+  if (c.arithmetic != Arithmetic::hopper && c.arithmetic != Arithmetic::snap)
+    return list_of<loop>();
   if (c.arithmetic == Arithmetic::snap) return list_of<loop, gather_groups, simt_groups>();
   if (c.reduction.kind == ReductionKind::chain) return list_of<loop, gather_groups, groups>();
   return list_of<loop, gather_groups>();
@@ -59,6 +61,10 @@ std::span<const KernelInfo> kernels(const Contract& c, bool grouped) {
       computed =
           is_any_of(c.input, {DType::bf16, DType::fp16}) ||
           (c.input == DType::e4m3 && has_row(fp8) && c.reduction.kind != ReductionKind::tree);
+      break;
+    case Arithmetic::ampere:
+    case Arithmetic::blackwell:
+      computed = is_any_of(c.input, {DType::bf16, DType::fp16});
       break;
     case Arithmetic::ieee_fma:
       computed = is_any_of(c.input, {DType::bf16, DType::fp16, DType::fp32});
@@ -77,15 +83,18 @@ std::span<const KernelInfo> kernels(const Contract& c, bool grouped) {
   if (c.input == DType::e4m3) return list_of<fp8, elements>();
   if (c.arithmetic == Arithmetic::ieee_fma) return list_of<simt>();
   if (arithmetic::is_snap(c.arithmetic)) return list_of<leaves, simt>();
-  return is_chain ? list_of<chain>() : list_of<leaves>();
+  if (c.arithmetic != Arithmetic::hopper) return list_of<mma>();
+  return is_chain ? list_of<chain, mma>() : list_of<leaves, mma>();
+}
+
+bool loops_alone(const Contract& c, bool wgmma) {
+  return set_of(multiplies(c.arithmetic, wgmma), c.input, true, wgmma) == KernelSet::mma;
 }
 
 bool takes(const KernelInfo& kernel, const GemmSpec& problem, bool wgmma) {
   GemmSpec spec = problem;
   const FamilyRow& row = row_of(kernel.family);
-  if (arithmetic::is_snap(spec.contract.arithmetic) && !wgmma && row.set == KernelSet::hopper) {
-    return false;
-  }
+  if (!wgmma && row.set == KernelSet::hopper) return false;
   if (row.usual == nullptr) return true;
   if (spec.contract.arithmetic == Arithmetic::snap3) {  // what is multiplied
     const snap::Copied on_copies = snap::copied(Arithmetic::snap3, spec.contract.reduction, spec.k);
@@ -112,7 +121,7 @@ bool takes(const KernelInfo& kernel, const GroupedSpec& spec, bool wgmma) {
   }
   if (snaps && !(one.a_snapped && one.b_snapped)) return false;
   const KernelSet set =
-      set_of(multiplies(one.contract.arithmetic, wgmma), one.contract.input, true);
+      set_of(multiplies(one.contract.arithmetic, wgmma), one.contract.input, true, wgmma);
   if (row_of(kernel.family).set != set) return false;
   if (kernel.family == Family::fp8_groups) {
     return spec.kind == GroupKind::m_grouped || spec.kind == GroupKind::m_masked;

@@ -11,15 +11,29 @@
 #include "cuda/sm90/host/gather.hpp"
 
 namespace detgemm::cuda {
+namespace {
+
+/// The kernels of a single product, of which one is forced perhaps.
+KernelSet set_for(const Contract& contract, const LaunchOptions& options) {
+  if (arithmetic::is_snap(contract.arithmetic)) {
+    return set_of(snap::arithmetic_of(contract, options), contract.input, false, true);
+  }
+  if (options.forced >= 0) {
+    const KernelInfo& forced = kernels(contract)[static_cast<std::size_t>(options.forced)];
+    if (forced.family == Family::mma) return KernelSet::mma;
+  }
+  return set_of(contract.arithmetic, contract.input, false, options.wgmma);
+}
+
+}  // namespace
 
 std::size_t workspace_bytes(const Contract& contract, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, const LaunchOptions& options) {
   const bool snaps = arithmetic::is_snap(contract.arithmetic);
   const snap::Copied over = snap::copied(contract.arithmetic, contract.reduction, k);
   const std::size_t copies = snaps ? snap::copies_bytes(max_m, n, over.k, options) : 0;
-  const Arithmetic by = snaps ? snap::arithmetic_of(contract, options) : contract.arithmetic;
-  return copies + needed_workspace(set_of(by, contract.input, false), over.reduction, max_m, n,
-                                   over.k, options.sms);
+  return copies + needed_workspace(set_for(contract, options), over.reduction, max_m, n, over.k,
+                                   options.sms);
 }
 
 std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::int64_t max_k,
@@ -34,7 +48,7 @@ std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::in
     bytes = workspace_bytes(contract, max_m, one.n, one.k, alone);
   }
   const Arithmetic by = multiplies(contract.arithmetic, options.wgmma);
-  if (set_of(by, contract.input, true) != KernelSet::groups_of_hopper) return bytes;
+  if (set_of(by, contract.input, true, options.wgmma) != KernelSet::groups_of_hopper) return bytes;
   const std::int64_t k = spec.kind == GroupKind::k_grouped ? max_k : one.k;
   if (contract.reduction.kind == ReductionKind::chain) {
     bytes = std::max(bytes, copies_bound(spec, max_m));
@@ -56,8 +70,7 @@ std::size_t fast_workspace_bytes(const Problem& p, const LaunchOptions& options)
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, const LaunchOptions& options) {
   const bool snaps = arithmetic::is_snap(contract.arithmetic);
-  const Arithmetic by = snaps ? snap::arithmetic_of(contract, options) : contract.arithmetic;
-  const KernelSet set = set_of(by, contract.input, false);
+  const KernelSet set = set_for(contract, options);
   std::size_t packed = 0;
   for (const FamilyRow& row : families()) {
     if (row.set != set || row.packed_bytes == nullptr) continue;

@@ -176,7 +176,8 @@ class Help(command.CommandTest):
     """The help teaches: purpose, examples and exit codes of every subcommand."""
 
     def test_help(self):
-        for name in ("info", "explain", "run", "digest", "golden", "snap", "conform"):
+        for name in ("info", "explain", "run", "digest", "golden", "snap", "conform",
+                     "verify"):
             with self.subTest(subcommand=name):
                 outcome = command.run(name, "--help")
                 self.assertEqual(outcome.exit, 0)

@@ -35,14 +35,16 @@ bool exists(const Decision& d) {
     const sm90::Geometry& g = sm90::kRealignGeometries[i];
     return takes(g) && (d.form != sm90::Form::from_c || sm90::starts_from_c(g));
   }
-  return simt::has_tile(d.input, d.kernel);
+  return d.family == Family::mma || simt::has_tile(d.input, d.kernel);
 }
 
 /// For example "chain of bf16, X along k, Y across k".
 std::string table_of(const Decision& d) {
   constexpr const char* kNames[] = {"none", "chain", "realign", "leaves", "gather", "simt"};
-  return std::string(kNames[static_cast<int>(d.family)]) + " of " + std::string(name(d.input)) +
-         ", X " + (d.x_mn ? "across" : "along") + " k, Y " + (d.y_mn ? "across" : "along") + " k";
+  const std::string family = d.family == Family::mma ? (d.leaves ? "mma, leaves," : "mma, chains,")
+                                                     : kNames[static_cast<int>(d.family)];
+  return family + " of " + std::string(name(d.input)) + ", X " + (d.x_mn ? "across" : "along") +
+         " k, Y " + (d.y_mn ? "across" : "along") + " k";
 }
 
 /// The kernels of every table: those that this build has, and those that it lacks.
@@ -51,7 +53,8 @@ struct Tables {
 
   Tables() {
     for (const FamilyRow& row : families()) {
-      const bool of_products = row.set == KernelSet::hopper || row.set == KernelSet::ieee_fma;
+      const bool of_products = row.set == KernelSet::hopper || row.set == KernelSet::ieee_fma ||
+                               row.set == KernelSet::mma;
       if (!of_products || row.family == Family::gather) continue;  // always whole, or not told here
       for (Decision d : row.compiled(row.family)) {
         d.family = row.family;

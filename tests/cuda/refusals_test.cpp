@@ -8,6 +8,7 @@
 
 #include "backends/cuda/plan.hpp"
 #include "detgemm/cuda.hpp"
+#include "detgemm/grouped.hpp"
 #include "detgemm/plan.hpp"
 
 namespace detgemm {
@@ -25,8 +26,8 @@ GemmSpec spec_of(const char* contract) {
 TEST(CudaBackend, OtherContractsAreRefusedByName) {
   for (const char* text :
        {"hopper/tf32/chain->fp32", "hopper/tf32/tree:512->fp32", "hopper/e5m2/chain->fp32",
-        "hopper/e4m3/tree:128->fp32", "hopper/bf16/scaled:128->bf16", "blackwell/bf16/chain->bf16",
-        "ampere/fp16/chain->fp32", "cdna3/bf16/chain->bf16"}) {
+        "hopper/e4m3/tree:128->fp32", "hopper/bf16/scaled:128->bf16", "blackwell/e4m3/chain->bf16",
+        "blackwell/bf16/scaled:128->bf16", "ampere/tf32/chain->fp32", "cdna3/bf16/chain->bf16"}) {
     const Status status = cuda_backend().supports(spec_of(text));
     EXPECT_EQ(status.code(), Errc::unsupported) << text;
     EXPECT_NE(status.message().find(std::string("contract is ") + text), std::string::npos)
@@ -60,7 +61,8 @@ TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
        {"hopper/bf16/tree:512->bf16", "hopper/fp16/fold:64->fp32", "hopper/bf16/chain->bf16",
         "hopper/bf16/chain->fp32", "hopper/fp16/chain->fp16", "hopper/fp16/chain->bf16",
         "ieee_fma/fp32/chain->fp32", "ieee_fma/bf16/fold:1->bf16", "ieee_fma/fp16/tree:100->fp32",
-        "snap/bf16/fold:128->bf16", "snap/bf16/tree:64->fp32"}) {
+        "snap/bf16/fold:128->bf16", "snap/bf16/tree:64->fp32", "ampere/bf16/chain->bf16",
+        "ampere/fp16/fold:8->fp32", "blackwell/bf16/tree:64->bf16"}) {
     EXPECT_FALSE(cuda_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_TRUE(cuda_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
   }
@@ -91,6 +93,38 @@ TEST(CudaBackend, PlansOfSnapHaveRoomForCopies) {
     EXPECT_TRUE(kernel.ends_with("/snap")) << kernel;
     EXPECT_TRUE(kernel.starts_with(major == 9 ? "sm90/" : "simt/")) << kernel;
   }
+}
+
+/// Devices without wgmma have kernels of mma.sync for hopper too; which of them have the arithmetic
+/// is known when there is a device.
+TEST(CudaBackend, PlansWithoutWgmmaAreOfMma) {
+  for (const char* text :
+       {"hopper/bf16/chain->bf16", "hopper/fp16/tree:64->fp32", "blackwell/bf16/fold:64->bf16"}) {
+    cuda::DeviceFacts facts;
+    facts.sms = 170;
+    facts.major = 12;
+    EXPECT_TRUE(cuda::make_plan(spec_of(text), {}, facts)->kernel(64).starts_with("mma/")) << text;
+  }
+}
+
+/// There is no kernel over segments of rows or products.
+TEST(CudaBackend, GroupsOfMmaAreBatches) {
+  GroupedSpec spec;
+  spec.gemm = spec_of("ampere/bf16/chain->bf16");
+  for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
+    spec.kind = kind;
+    spec.groups = 4;
+    const Status status = cuda_backend().supports_grouped(spec);
+    EXPECT_EQ(status.code(), Errc::unsupported);
+    for (const std::string& part :
+         {std::string("ampere/bf16/chain->bf16"), std::string("4 groups"), std::string(name(kind)),
+          std::string("batches of up to 1024 groups alone")}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    }
+  }
+  spec.kind = GroupKind::batched;
+  spec.groups = 1025;
+  EXPECT_EQ(cuda_backend().supports_grouped(spec).code(), Errc::unsupported);
 }
 
 /// Roots travel as the argument of a kernel, so their number has a maximum; no device is asked

@@ -29,9 +29,11 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --largest PRODUCTS skip problems with more products than this (4e9: none)
   --only INDEX       this problem alone
-  --arithmetic A     hopper (default), ieee_fma with fp32 inputs, folds and trees, snap, snap3, or
+  --arithmetic A     hopper (default), ampere, blackwell, ieee_fma with fp32 inputs, folds and trees, snap, snap3, or
                      fp8: hopper/e4m3 under scaled, fold and chain, in builds of DETGEMM_CUDA_FP8
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
+  --variants PREFIX  of the kernels in turn, those alone whose names begin so, and all of them:
+                     mma/ are those of mma.sync, beside the backend's choice
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
@@ -46,6 +48,7 @@ struct Settings {
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> only;
   std::optional<std::string> variant;
+  std::string prefix;
   std::string subject = "cuda";
   Reductions reductions = Reductions::chain;
   std::string reduction = "chain";  // by name
@@ -72,6 +75,8 @@ Settings parse(int argc, char** argv) {
       s.only = std::stoull(value);
     } else if (option == "--variant") {
       s.variant = value;
+    } else if (option == "--variants") {
+      s.prefix = value;
     } else if (option == "--reduction" &&
                (value == "chain" || value == "leaves" || value == "all")) {
       s.reductions = value == "chain"    ? Reductions::chain
@@ -79,8 +84,8 @@ Settings parse(int argc, char** argv) {
                                          : Reductions::all;
       s.reduction = value;
     } else if (option == "--arithmetic" &&
-               (value == "hopper" || value == "ieee_fma" || value == "snap" || value == "snap3" ||
-                value == "fp8")) {
+               (value == "hopper" || value == "ampere" || value == "blackwell" ||
+                value == "ieee_fma" || value == "snap" || value == "snap3" || value == "fp8")) {
       s.arithmetic = value;
     } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
       s.odd = value == "odd";
@@ -104,6 +109,10 @@ Problem draw(const Settings& s, std::uint64_t index) {
   if (s.arithmetic == "fp8") return draw_fp8_problem(s.seed, index, s.odd);
   Problem problem = s.arithmetic == "ieee_fma" ? draw_fma_problem(s.seed, index)
                                                : draw_problem(s.seed, index, s.reductions);
+  if (s.arithmetic == "ampere") problem.spec.contract.arithmetic = Arithmetic::ampere;
+  if (s.arithmetic == "blackwell") problem.spec.contract.arithmetic = Arithmetic::blackwell;
+  problem.spec.contract.k_block =
+      *k_block_of(problem.spec.contract.arithmetic, problem.spec.contract.input);
   if (s.odd) misalign_operands(problem);
   return problem;
 }
@@ -112,7 +121,7 @@ const char* oracle_of(const Settings& s) {
   if (s.arithmetic == "snap3") return "one thread an output, split and added in integers";
   if (s.arithmetic == "snap") return "one thread an output, snapped and added in integers";
   return s.arithmetic == "ieee_fma" ? "one thread an output, fp32 fma in a loop"
-                                    : "one thread an output, integer model of hopper";
+                                    : "one thread an output, integer model of the arithmetic";
 }
 
 class Sweep {
@@ -152,7 +161,8 @@ class Sweep {
     if (settings_.subject != "cuda") return;
     force(index, "");  // with the other workspace
     // Fold and tree have hundreds of kernels: each problem gets a dozen, another one others.
-    const auto variants = backend_.variants(problem.spec);
+    auto variants = backend_.variants(problem.spec);
+    std::erase_if(variants, [&](const std::string& v) { return !v.starts_with(settings_.prefix); });
     const std::uint64_t every =
         std::max<std::uint64_t>(1, variants.size() > 110 ? variants.size() / 12 : 1);
     for (std::size_t i = 0; i < variants.size(); ++i) {

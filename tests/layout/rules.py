@@ -93,13 +93,15 @@ CUDA = {
     "cuda/sm90/fp8": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/leaves/", "cuda/sm90/pipeline/",
                       "cuda/sm90/ptx/", "cuda/sm90/tile/"],
     "cuda/simt": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sample.hpp", "cuda/walk.cuh", "cuda/simt/ptx/"],
+    "cuda/mma": [*FAMILIES, "cuda/sample.hpp", "cuda/sm90/ptx/"],
     "cuda/snap": [KERNEL, "cuda/sm90/ptx/"],
     "cuda/quantize": [KERNEL, "cuda/snap/"],
     "cuda/peers": [KERNEL, "cuda/peers/ptx/", "cuda/sm90/ptx/"],
     "cuda/sm90/host": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sm90/chain/", "cuda/sm90/fp8/", "cuda/sm90/gather/",
                        "cuda/sm90/grouped/", "cuda/sm90/leaves/", "cuda/sm90/pack/", "cuda/sm90/realign/",
                        "cuda/sm90/tile/"],
-    "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/", "cuda/sm90/tile/"],
+    "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/mma/", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/",
+                  "cuda/sm90/tile/"],
 }
 # The same for cluster/.
 CLUSTER = {

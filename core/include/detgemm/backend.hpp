@@ -81,7 +81,19 @@ struct PlanOptions {
 
 /// What ran, for tools that must be sure of it.
 struct RunInfo {
-  std::string kernel{};  ///< the name of the kernel that was launched, in one line
+  std::string kernel{};    ///< the name of the kernel that was launched, in one line
+  std::string evidence{};  ///< Verification::text, or empty where the backend has none
+};
+
+/// What the bits of an arithmetic on a device rest on.
+struct Verification {
+  bool measured = false;       ///< by the project on devices of this kind; nothing was computed
+  std::int64_t outputs = 0;    ///< of pinned products, computed on this device and compared
+  std::int64_t different = 0;  ///< of them, from the contract: then nothing is planned here
+  std::string device{};        ///< for people
+  /// "measured by the project", "verified here on 2026-11-27", or a sentence about the first output
+  /// that differs.
+  std::string text{};
 };
 
 /// A root of a combine and where it goes in the tree: the root is pushed onto a stack, and then
@@ -157,6 +169,11 @@ class DETGEMM_API Backend {
   /// `options.variant` is empty or one of `variants`.
   virtual Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
                                                             const PlanOptions& options) const = 0;
+  /// Compares the current device with the contract's arithmetic: pinned products, whose outputs
+  /// must have the reference's bits. A backend does this by itself, once per process, before the
+  /// first plan on a device that the project never ran, and refuses to plan where one differs.
+  /// `unsupported` where the device has no pinned products for the contract, which is the default.
+  virtual Result<Verification> verify(const Contract& contract) const;
   /// The memory and streams that it works with.
   virtual Device& device() const noexcept = 0;
 

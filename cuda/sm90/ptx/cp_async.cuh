@@ -17,6 +17,23 @@ __device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from) 
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
+/// Sixteen bytes, both aligned to 16, past L1: `bytes` of them from memory, and zeros after these.
+__device__ __forceinline__ void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+/// Makes a group of all earlier cp.async of this thread that are in none.
+__device__ __forceinline__ void cp_async_commit_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/// Waits until all groups of this thread but the last kPending have been written.
+template <int kPending>
+__device__ __forceinline__ void cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
 /// Arrives at the barrier once all earlier cp.async of this thread have been written. The barrier's
 /// count includes this arrival.
 __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) {

@@ -59,6 +59,19 @@ __device__ __forceinline__ void ldmatrix_x2(std::uint32_t (&a)[2], std::uint32_t
   }
 }
 
+/// The same, transposed where `transpose` is set. There is no branch.
+__device__ __forceinline__ void ldmatrix_x4_if(bool transpose, std::uint32_t (&a)[4],
+                                               std::uint32_t address) {
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "setp.ne.u32 p, %5, 0;\n"
+      "@p ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+      "@!p ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n}"
+      : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+      : "r"(address), "r"(static_cast<std::uint32_t>(transpose))
+      : "memory");
+}
+
 /// Stores four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed.
 template <bool kTranspose>
 __device__ __forceinline__ void stmatrix_x4(std::uint32_t address, std::uint32_t r0,

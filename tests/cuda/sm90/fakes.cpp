@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 
+#include "cuda/mma/kernels.hpp"
+#include "cuda/mma/tile.hpp"
 #include "cuda/simt/grouped.hpp"
 #include "cuda/simt/kernels.hpp"
 #include "cuda/sm90/chain/kernels.hpp"
@@ -47,6 +49,10 @@ std::string FakeKernel::text() const {
   }
   if (join >= 0) return "fp8 " + std::to_string(join) + " " + std::to_string(geometry);
   if (pack) return "pack";
+  if (mma) {
+    return "mma " + std::string(name(input)) + " " + std::to_string(geometry) +
+           (leaves ? " leaves" : "");
+  }
   if (snap >= 0) return "snap " + std::to_string(snap);
   if (split >= 0) return "split " + std::string(name(input)) + " " + std::to_string(split);
   if (simt)
@@ -307,6 +313,25 @@ template const void* line_kernel<2>(int);
 
 }  // namespace detgemm::cuda::simt
 
+namespace detgemm::cuda::mma {
+
+template <DType T, bool kLeaves>
+const void* kernel_of_type(int tile) {
+  if (kLeaves && !kTiles.at(static_cast<std::size_t>(tile)).leaves) return nullptr;
+  test::FakeKernel kernel;
+  kernel.mma = true;
+  kernel.input = T;
+  kernel.geometry = tile;
+  kernel.leaves = kLeaves;
+  return test::address_of(kernel);
+}
+template const void* kernel_of_type<DType::bf16, false>(int);
+template const void* kernel_of_type<DType::bf16, true>(int);
+template const void* kernel_of_type<DType::fp16, false>(int);
+template const void* kernel_of_type<DType::fp16, true>(int);
+
+}  // namespace detgemm::cuda::mma
+
 namespace detgemm::cuda::snap {
 
 Kernel kernel(int variant) {
@@ -471,6 +496,11 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, con
     if (kernel.path == Path::gather && !kernel.simt) {
       recorded.gather_leaves = *static_cast<const GatherLeaves*>(*at);
     }
+    return cudaSuccess;
+  }
+  if (kernel.mma) {
+    recorded.mma = *static_cast<const detgemm::cuda::mma::Params*>(arguments[0]);
+    if (recorded.run_mma) recorded.run_mma(kernel, recorded.mma, recorded.grid);
     return cudaSuccess;
   }
   if (kernel.simt) {

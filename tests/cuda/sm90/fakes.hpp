@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/contract/group_arguments.hpp"
 #include "core/contract/leaf_scales.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/mma/params.hpp"
 #include "cuda/simt/params.hpp"
 #include "cuda/sm90/fp8/segments.hpp"
 #include "cuda/sm90/fp8/tile.hpp"
@@ -35,6 +37,7 @@ struct FakeKernel {
   cuda::sm90::Form form = cuda::sm90::Form::plain;
   bool leaves = false, deep = false, folds = false;
   bool simt = false;     ///< of ieee_fma; `geometry` is then the tile
+  bool mma = false;      ///< of Family::mma; `geometry` is then the tile
   bool pack = false;     ///< copies operands
   int snap = -1;         ///< snaps an operand: its variant
   int split = -1;        ///< splits an operand: its kernel; `input` is then the operand's type
@@ -61,8 +64,11 @@ struct Recorded {
   cuda::sm90::LeafShape leaf;              ///< of fold and tree
   cuda::sm90::GatherLeaves gather_leaves;  ///< of gather
   cuda::simt::Params params{};             ///< of ieee_fma
-  int packs = 0;                           ///< launches that copied operands, counted apart
-  cuda::sm90::PackJob pack{};              ///< the last of them
+  cuda::mma::Params mma;                   ///< of Family::mma
+  /// Called at each launch of Family::mma: (kernel, its argument, grid).
+  std::function<void(const FakeKernel&, const cuda::mma::Params&, unsigned)> run_mma;
+  int packs = 0;               ///< launches that copied operands, counted apart
+  cuda::sm90::PackJob pack{};  ///< the last of them
   unsigned pack_grid = 0;
   std::vector<cuda::snap::Operand> snaps;  ///< launches that snapped an operand, counted apart
   std::vector<int> snap_variants;
@@ -118,6 +124,14 @@ inline bool snaps_b(const cuda::Decision& d) { return on_b(d, cuda::Step::snap);
 /// How groups are computed: the family, or a loop over kernels of single products.
 inline cuda::Family way_of(const cuda::Decision& d) {
   return d.loop > 0 ? cuda::Family::loop : d.family;
+}
+
+/// The kernels that can be forced but for those of Family::mma, which are the last of the list.
+inline std::span<const cuda::KernelInfo> kernels_of_wgmma(const Contract& contract) {
+  const auto all = cuda::kernels(contract);
+  std::size_t count = 0;
+  while (count < all.size() && all[count].family != cuda::Family::mma) ++count;
+  return all.first(count);
 }
 
 /// Where a kernel is in the list of those that can be forced.

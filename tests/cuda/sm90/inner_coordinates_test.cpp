@@ -137,7 +137,7 @@ TEST(InnerCoordinates, OfSingleProductsAreMultiplesOf16Bytes) {
     const std::string text = kind == ReductionKind::chain  ? "hopper/bf16/chain->bf16"
                              : kind == ReductionKind::fold ? "hopper/bf16/fold:64->bf16"
                                                            : "hopper/bf16/tree:64->bf16";
-    const auto all = kernels(*Contract::parse(text));
+    const auto all = kernels_of_wgmma(*Contract::parse(text));
     if (!draws.one_in(4)) {
       options.forced = static_cast<int>(draws.below(static_cast<std::int64_t>(all.size())));
     }

@@ -391,7 +391,7 @@ TEST(Sm90Launch, RealignedOperandsKeepTheirSides) {
 }
 
 TEST(Sm90Launch, AForcedKernelRunsOrIsRefusedByNameAndRule) {
-  const auto names = kernels(*Contract::parse("hopper/bf16/chain->bf16"));
+  const auto names = kernels_of_wgmma(*Contract::parse("hopper/bf16/chain->bf16"));
   ASSERT_EQ(names.size(), kPlainGeometries.size());
   int refused = 0, taken = 0;
   for (const Layout& l : {Layout{8, 4096, 4096},

@@ -148,7 +148,7 @@ TEST(Sm90Leaves, FewSumsWaitAndMostOfThemAtTheLowestLevel) {
 }
 
 std::span<const KernelInfo> list() {
-  return kernels(*Contract::parse("hopper/bf16/tree:64->bf16"));
+  return kernels_of_wgmma(*Contract::parse("hopper/bf16/tree:64->bf16"));
 }
 
 /// A random problem of fold or tree.

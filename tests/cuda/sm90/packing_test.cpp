@@ -222,7 +222,7 @@ TEST(Sm90Packing, AForcedKernelRunsOnCopiesWhereItDoesNotTakeTheOperandsAsTheyLi
   l.unit = 1;
   GemmArguments g = arguments(l);
   int taken = 0;
-  for (std::size_t i = 0; i < kernels(contract).size(); ++i) {
+  for (std::size_t i = 0; i < kernels_of_wgmma(contract).size(); ++i) {
     const int forced = static_cast<int>(i);
     const LaunchOptions o = options(fast(g, options(0, forced)), forced);
     const Ran without = run_with(g, options(0, forced));

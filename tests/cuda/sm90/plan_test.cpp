@@ -106,6 +106,23 @@ TEST(CudaPlan, PromisesOfStabilityReachTheKernel) {
   }
 }
 
+/// What the bits rest on is said of single products and of groups.
+TEST(CudaPlan, EvidenceReachesRunInfo) {
+  record();
+  const GroupedSpec spec = spec_of("hopper/bf16/chain->bf16");
+  const GroupedOperands o = operands_of(spec);
+  const Stream stream{DeviceKind::cuda, nullptr};
+  for (const char* evidence : {"measured by the project", "verified here on 2026-11-27"}) {
+    RunInfo info, of_groups;
+    ASSERT_TRUE(
+        cuda::make_plan(spec.gemm, {}, hopper(), evidence)->run(stream, o.arrays, {}, &info));
+    ASSERT_TRUE(
+        cuda::make_grouped_plan(spec, {}, hopper(), evidence)->run(stream, o, {}, &of_groups));
+    EXPECT_EQ(info.evidence, evidence);
+    EXPECT_EQ(of_groups.evidence, evidence);
+  }
+}
+
 TEST(CudaPlan, ForcedKernelsAreFoundByTheirNames) {
   const struct {
     const char* contract;
@@ -114,6 +131,7 @@ TEST(CudaPlan, ForcedKernelsAreFoundByTheirNames) {
     const char* name;
   } all[] = {{"hopper/bf16/chain->bf16", false, "128x128", "sm90/128x128"},
              {"hopper/bf16/chain->bf16", true, "128x128", "sm90/128x128"},
+             {"hopper/bf16/chain->bf16", false, "mma/64x64", "mma/64x64"},
              {"hopper/bf16/chain->bf16", true, "gather", "sm90/gather/grouped"},
              {"hopper/bf16/chain->bf16", true, "loop", "loop of 3: sm90/"},
              {"ieee_fma/bf16/chain->bf16", true, "32x32x16", "simt/32x32x16/grouped"},

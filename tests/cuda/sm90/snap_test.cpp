@@ -204,7 +204,7 @@ TEST(CudaSnap, KernelsOfBothArithmeticsCanBeForced) {
   const auto all = kernels(contract);
   Contract other = contract;
   other.arithmetic = Arithmetic::hopper;
-  const auto tensor = kernels(other);
+  const auto tensor = kernels_of_wgmma(other);
   other.arithmetic = Arithmetic::ieee_fma;
   const auto cores = kernels(other);
   ASSERT_EQ(all.size(), tensor.size() + cores.size());

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuda/mma/choose.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace detgemm::cuda::mma {
+namespace {
+
+// A model of one multiprocessor of an A100, from its published figures: nothing was measured yet.
+constexpr double kProductsPerClock = 1024;
+constexpr double kFillPerClock = 40;  ///< bytes from L2
+constexpr double kReadPerClock = 10;  ///< bytes from memory while all of them read
+constexpr double kStepClocks = 35;    ///< of a dependent chain of instructions
+constexpr double kTileClocks = 2000;  ///< the first loads and the epilogue
+constexpr int kRegisters = 64 * 1024;
+constexpr int kOtherRegisters = 72;  ///< of a thread, besides its accumulators
+
+const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
+
+std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t) {
+  return ceil_div(m, t.m) * ceil_div(n, t.n);
+}
+
+/// CTAs that a multiprocessor is expected to hold.
+int resident(const Tile& t, bool leaves) {
+  const int each = t.accumulators() * (leaves ? 2 : 1) + kOtherRegisters;
+  const int by_registers = kRegisters / (t.threads() * each);
+  const int by_shared = kMaxShared / (t.ring_bytes() + 1024);
+  return std::max(1, std::min(by_registers, by_shared));
+}
+
+int grid_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
+  const std::int64_t most = std::int64_t{sms} * resident(t, leaves);
+  return static_cast<int>(std::min(tiles_of(m, n, t), most));
+}
+
+/// Sums of a tree that wait while a leaf and the newest sum are in registers.
+int levels_needed(const Reduction& reduction, std::int64_t k) {
+  if (reduction.kind != ReductionKind::tree || k <= 0) return 0;
+  return tree_stack_size(leaves_of(k, reduction.leaf_k)) - 1;
+}
+
+bool is_at_16_bytes(const void* data, std::int64_t apart) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && apart % 8 == 0;
+}
+
+Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
+                std::int64_t k_stride, std::int64_t k) {
+  Operand o{static_cast<const std::uint16_t*>(data), lines, line_stride, k_stride, Way::any};
+  if ((k_stride == 1 || k <= 1) && is_at_16_bytes(data, line_stride)) {
+    o.way = Way::along;
+  } else if ((line_stride == 1 || lines <= 1) && is_at_16_bytes(data, k_stride)) {
+    o.way = Way::across;
+  }
+  return o;
+}
+
+const char* why_not(const Question& q, int index) {
+  return q.leaves() && !tile_of(index).leaves ? "it computes chains only" : nullptr;
+}
+
+}  // namespace
+
+std::string name(const Tile& t) { return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n); }
+
+void ask(const GemmArguments& g, Question& q) {
+  q.family = Family::mma;
+  const bool one = g.k == 0 || leaves_of(g.k, std::max<std::int64_t>(g.reduction.leaf_k, 1)) == 1;
+  if (q.leaves() && (g.k == 0 || (one && !g.continue_from_c))) q.reduction = {};
+}
+
+Question usual_question(const GemmSpec& spec, std::int64_t m) {
+  Question q;
+  q.m = m;
+  q.n = spec.n;
+  q.k = spec.k;
+  q.reduction = spec.contract.reduction;
+  q.input = spec.contract.input;
+  GemmArguments g;
+  g.k = spec.k;
+  g.reduction = q.reduction;
+  g.continue_from_c = spec.continue_from_c;
+  ask(g, q);
+  return q;
+}
+
+const char* why_not(const Question& q) { return why_not(q, q.forced); }
+
+double expected_clocks(const Question& q, int index) {
+  const Tile& t = tile_of(index);
+  const int together = resident(t, q.leaves());
+  const std::int64_t tiles = tiles_of(q.m, q.n, t);
+  const std::int64_t round = std::int64_t{q.sms} * together;
+  const double k = static_cast<double>(q.k);
+  const auto time = [&](std::int64_t ctas) {
+    const double each = static_cast<double>(ctas) * k;
+    return std::max({each * t.m * t.n / kProductsPerClock, each * 2 * (t.m + t.n) / kFillPerClock,
+                     k / 16 * kStepClocks}) +
+           kTileClocks;
+  };
+  const std::int64_t rest = tiles % round;
+  const double multiply = static_cast<double>(tiles / round) * time(together) +
+                          (rest != 0 ? time(ceil_div(rest, q.sms)) : 0);
+  const double bytes = 2 * k * (static_cast<double>(q.m) + static_cast<double>(q.n));
+  // Among equals, the one with less outside D.
+  return std::max(multiply, bytes / (kReadPerClock * q.sms)) + 1e-3 * multiply;
+}
+
+Choice choose(const Question& q) {
+  Choice best;
+  double min = 0;
+  for (int i = 0; i < kTileCount; ++i) {
+    if (q.forced >= 0 && i != q.forced) continue;
+    if (const char* rule = why_not(q, i); rule != nullptr) {
+      if (q.forced >= 0) best.why_not = rule;
+      continue;
+    }
+    const double clocks = expected_clocks(q, i);
+    Decision& d = best.decision;
+    if (d.family != Family::none && clocks >= min) continue;
+    min = clocks;
+    d.family = Family::mma;
+    d.input = q.input;
+    d.kernel = i;
+    d.leaves = q.leaves();
+    d.levels = levels_needed(q.reduction, q.k);
+    d.grid = grid_of(q.m, q.n, tile_of(i), q.leaves(), q.sms);
+  }
+  return best;
+}
+
+std::size_t workspace_bytes(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
+                            std::int64_t k, int sms) {
+  const auto levels = static_cast<std::size_t>(levels_needed(reduction, k));
+  std::size_t bytes = 0;
+  for (const Tile& t : kTiles) {
+    if (!t.leaves || max_m == 0 || n == 0) continue;
+    const auto ctas = static_cast<std::size_t>(grid_of(max_m, n, t, true, sms));
+    bytes = std::max(bytes, ctas * levels * static_cast<std::size_t>(t.waiting_bytes()));
+  }
+  return bytes;
+}
+
+Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
+  const Tile& t = tile_of(d.kernel);
+  Params p;
+  p.g = g;
+  p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k);
+  p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k);
+  p.leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
+  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, p.leaf_k);
+  p.tiles_m = ceil_div(g.m, t.m);
+  p.tiles_n = ceil_div(g.n, t.n);
+  // CTAs that run together form a patch that is nearly square.
+  const double width = std::sqrt(static_cast<double>(d.grid) * t.m / t.n);
+  p.band = std::clamp<std::int64_t>(std::llround(width), 1, p.tiles_n);
+  const std::uintptr_t run = 4 * (g.output == DType::fp32 ? 4 : 2);  // bytes of 4 outputs
+  p.plain = only_rounds(g.epilogue) && (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
+            reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  p.waiting = static_cast<float4*>(workspace);
+  p.levels = d.levels;
+  return p;
+}
+
+}  // namespace detgemm::cuda::mma

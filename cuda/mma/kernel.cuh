@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/mma/epilogue.cuh"
+#include "cuda/mma/leaves.cuh"
+#include "cuda/mma/loader.cuh"
+#include "cuda/mma/multiply.cuh"
+
+// The kernel of every NVIDIA GPU since compute capability 8.0: cp.async, ldmatrix and mma.sync, no
+// TMA and no wgmma. Every output is a chain of k in ascending order per leaf:
+//
+//   leaf = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded]      (multiply.cuh)
+//   chain: start is +0 or fp32 C.   fold, tree: it is +0, and leaves join        (leaves.cuh)
+//
+// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the stage is
+// there and that the one before it may be written again:
+//
+//   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
+//               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
+//
+// The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
+// of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
+
+namespace detgemm::cuda::mma {
+
+/// Loads and multiplies the blocks of k of one tile.
+template <DType T, class Shape, bool kLeaves>
+class Pipeline {
+  static constexpr Tile kTile = Shape::tile;
+  static constexpr std::uint32_t kStage = kTile.stage_bytes();
+
+ public:
+  static constexpr int kSums = kTile.accumulators() * (kLeaves ? 2 : 1);
+  using Multiply = Multiplier<T, Shape, (kSums <= 64)>;
+  using Accumulators = typename Multiply::Accumulators;
+
+  __device__ __forceinline__ Pipeline(const Params& p, std::uint32_t memory, std::int64_t row0,
+                                      std::int64_t col0)
+      : p_(p),
+        memory_(memory),
+        row0_(row0),
+        col0_(col0),
+        next_(p),
+        multiply_(p.a.way == Way::across, p.b.way == Way::across) {}
+
+  /// Calls end_leaf() after the last block of each leaf.
+  template <class EndLeaf>
+  __device__ __forceinline__ void run(Accumulators& acc, EndLeaf&& end_leaf) {
+#pragma unroll 1
+    for (int i = 0; i < kTile.stages - 1; ++i) load_next();
+    std::uint32_t stage = 0;
+#pragma unroll 1
+    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+      ptx::cp_async_wait_group<kTile.stages - 2>();
+      __syncthreads();
+      load_next();
+      multiply_.run(memory_ + stage, acc);
+      stage = stage + kStage == kTile.stages * kStage ? 0 : stage + kStage;
+      if (at.ends_leaf(kTile.k)) end_leaf();
+    }
+  }
+
+ private:
+  /// Starts to load the next block, if there is one; a group of copies either way.
+  __device__ __forceinline__ void load_next() {
+    if (!next_.done(p_)) {
+      const std::uint32_t to = memory_ + next_stage_;
+      Loader<kTile.m, kTile.k, kTile.threads()>::load(p_.a, row0_, next_, to);
+      Loader<kTile.n, kTile.k, kTile.threads()>::load(p_.b, col0_, next_,
+                                                      to + 2 * kTile.k * kTile.m);
+      next_.advance(p_, kTile.k);
+      next_stage_ = next_stage_ + kStage == kTile.stages * kStage ? 0 : next_stage_ + kStage;
+    }
+    ptx::cp_async_commit_group();
+  }
+
+  const Params& p_;
+  const std::uint32_t memory_;
+  const std::int64_t row0_, col0_;
+  Cursor next_;
+  std::uint32_t next_stage_ = 0;
+  Multiply multiply_;
+};
+
+/// All tiles of one CTA. `memory` is the address of Tile::ring_bytes of shared memory. A chain of a
+/// kernel without leaves is its only leaf.
+template <DType T, class Shape, bool kLeaves>
+__device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t memory) {
+  constexpr Tile kTile = Shape::tile;
+  const auto clear = [](auto& sums) {
+#pragma unroll
+    for (int i = 0; i < Shape::tile.accumulators(); ++i) (&sums[0][0][0])[i] = 0.0F;
+  };
+  using Work = Pipeline<T, Shape, kLeaves>;
+#pragma unroll 1
+  for (std::int64_t tile = blockIdx.x; tile < p.tiles_m * p.tiles_n; tile += gridDim.x) {
+    // Stripes of `band` columns of tiles, so that tiles that run together share what L2 holds.
+    const std::int64_t stripe = tile / (p.band * p.tiles_m);
+    const std::int64_t first = stripe * p.band;
+    const std::int64_t width = p.tiles_n - first < p.band ? p.tiles_n - first : p.band;
+    const std::int64_t inside = tile - first * p.tiles_m;
+    const std::int64_t row0 = inside / width * kTile.m;
+    const std::int64_t col0 = (first + inside % width) * kTile.n;
+    typename Work::Accumulators acc;
+    const Epilogue<Shape> ends(p, memory, row0, col0);
+    Work work(p, memory, row0, col0);
+    clear(acc);
+    if (p.g.continue_from_c) {
+      ends.load_start(acc);
+      __syncthreads();  // the ring is free for stages
+    }
+    if constexpr (kLeaves) {
+      typename Work::Accumulators leaf;
+      Reducer<Shape> reducer(p);
+      clear(leaf);
+      work.run(leaf, [&] {
+        reducer.add(&leaf[0][0][0], &acc[0][0][0]);
+        clear(leaf);
+      });
+    } else {
+      work.run(acc, [] {});
+    }
+    __syncthreads();  // the ring is free for the epilogue
+    ends.store(acc);
+    __syncthreads();  // and for the next tile
+  }
+}
+
+}  // namespace detgemm::cuda::mma

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "cuda/mma/tile.hpp"
+#include "cuda/sm90/ptx/mma.cuh"
+#include "detgemm/types.hpp"
+
+namespace detgemm::cuda::mma {
+
+namespace ptx = sm90::ptx;
+
+/// One stage multiplied by the tensor cores, 16 products of every output per instruction:
+///
+///   acc -> [k 0..15] -> [k 16..31] -> ...                     9.0, 10.0, 12.0: a step of 16 each
+///   acc -> [k 0..7] -> [k 8..15] -> [k 16..23] -> ...         8.x: two steps of 8 each
+///
+/// The instruction is the same, mma.sync.m16n8k16; the device decides which function it computes,
+/// and so which contract a device can have. The fragments of the next 16 are on their way to
+/// registers while these are multiplied, if `kAhead`: there are registers for two sets.
+template <DType T, class Shape, bool kAhead>
+struct Multiplier {
+  static constexpr Tile kTile = Shape::tile;
+  static constexpr int kDown = kTile.warp_m() / 16;   // fragments of 16 rows
+  static constexpr int kAcross = kTile.warp_n() / 8;  // fragments of 8 columns
+  static constexpr int kSteps = kTile.k / 16;
+  using Accumulators = float[kDown][kAcross][4];
+
+  struct Fragments {
+    std::uint32_t a[kDown][4];
+    std::uint32_t b[kAcross / 2][4];  // two fragments of 8 columns each
+  };
+
+  /// Where this lane reads an operand: kLines lines of a stage, of which the warp has those from
+  /// `first` on.
+  ///
+  ///   along k    lines are rows of the stage: the next 16 lines are rows below, the next step is
+  ///              two chunks to the right, which the swizzle makes an exclusive or
+  ///   across k   the other way round
+  template <int kLines>
+  struct Place {
+    static constexpr int kWidth = kTile.k / 8;   // chunks per row, along k
+    static constexpr int kDownRow = kLines / 8;  // across k
+    bool across;
+    std::uint32_t base;
+
+    /// `line_half` and `k_half` say which of the four matrices of 8 x 8 the lane has a row of.
+    __device__ __forceinline__ Place(bool is_across, int first, int line_half, int k_half)
+        : across(is_across) {
+      const int row = static_cast<int>(threadIdx.x) % 8;
+      const int chunk = across ? swizzled(k_half * 8 + row, first / 8 + line_half, kDownRow)
+                               : swizzled(first + line_half * 8 + row, k_half, kWidth);
+      base = static_cast<std::uint32_t>(chunk) * 16;
+    }
+    /// For 16 lines and a step of 16 products.
+    __device__ __forceinline__ std::uint32_t at(std::uint32_t stage, int lines, int step) const {
+      const int down = across ? step * kDownRow : lines * kWidth;
+      const int right = across ? lines : step;
+      return (stage + base + static_cast<std::uint32_t>(down) * 256) ^
+             static_cast<std::uint32_t>(right) * 32;
+    }
+  };
+
+  Place<kTile.m> a;
+  Place<kTile.n> b;
+
+  __device__ __forceinline__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  __device__ __forceinline__ static int warp() { return static_cast<int>(threadIdx.x) / 32; }
+
+  // Matrices 0 to 3 of ldmatrix: of A lines first, then k; of B k first, then lines.
+  __device__ __forceinline__ Multiplier(bool a_across, bool b_across)
+      : a(a_across, warp() / kTile.warps_n * kTile.warp_m(), lane() / 8 % 2, lane() / 16),
+        b(b_across, warp() % kTile.warps_n * kTile.warp_n(), lane() / 16, lane() / 8 % 2) {}
+
+  __device__ __forceinline__ void load(std::uint32_t stage, int step, Fragments& f) const {
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) ptx::ldmatrix_x4_if(a.across, f.a[i], a.at(stage, i, step));
+#pragma unroll
+    for (int j = 0; j < kAcross / 2; ++j) {
+      ptx::ldmatrix_x4_if(b.across, f.b[j], b.at(stage + 2 * kTile.k * kTile.m, j, step));
+    }
+  }
+
+  static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc) {
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+      for (int j = 0; j < kAcross; ++j) {
+        const std::uint32_t columns[2] = {f.b[j / 2][j % 2 * 2], f.b[j / 2][j % 2 * 2 + 1]};
+        ptx::mma_m16n8k16<T>(acc[i][j], f.a[i], columns);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc) const {
+    Fragments f[kAhead ? 2 : 1];
+    if (kAhead) load(stage, 0, f[0]);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      if (!kAhead) load(stage, step, f[0]);
+      if (kAhead && step + 1 < kSteps) load(stage, step + 1, f[(step + 1) % 2]);
+      multiply(f[kAhead ? step % 2 : 0], acc);
+    }
+  }
+};
+
+}  // namespace detgemm::cuda::mma

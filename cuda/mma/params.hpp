@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "core/contract/gemm_arguments.hpp"
+
+namespace detgemm::cuda::mma {
+
+/// How the elements of an operand reach shared memory.
+enum class Way : std::uint8_t {
+  along,   ///< runs of 8 along k at multiples of 16 bytes, by cp.async
+  across,  ///< runs of 8 lines at multiples of 16 bytes, by cp.async; ldmatrix transposes them
+  any,     ///< any strides and addresses: one element at a time, and slow
+};
+
+/// An operand as lines of products: rows of A, columns of B. Element (line, k) is at
+/// data + line * line_stride + k * k_stride.
+struct Operand {
+  const std::uint16_t* data = nullptr;
+  std::int64_t lines = 0;
+  std::int64_t line_stride = 0, k_stride = 0;
+  Way way = Way::any;
+};
+
+/// The argument of mma_kernel.
+struct Params {
+  GemmArguments g;
+  Operand a, b;
+  std::int64_t leaf_k = 0;                ///< products per leaf; k for chain
+  std::int64_t leaves = 0;                ///< their number; 0 for k = 0
+  std::int64_t tiles_m = 0, tiles_n = 0;  ///< down and across D
+  std::int64_t band = 1;                  ///< columns of tiles per stripe of the raster
+  bool plain = false;  ///< the epilogue only rounds, and D takes whole runs of 4 outputs
+  /// Where sums of a tree wait: `levels` slots of Tile::waiting_bytes for each CTA.
+  float4* waiting = nullptr;
+  int levels = 0;
+};
+
+}  // namespace detgemm::cuda::mma
