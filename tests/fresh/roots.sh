@@ -22,7 +22,8 @@ make_root() {
   # How this machine reaches the network: names, and certificates for pip.
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
   cp -L /etc/ssl/certs/ca-certificates.crt "$root/srv/outside.crt"
-  mount --bind /dev "$root/dev"
+  mount --rbind /dev "$root/dev" # with its terminals
+  mount --make-rslave "$root/dev"
   mount -t proc proc "$root/proc"
 }
 
@@ -36,7 +37,7 @@ in_root() {
 unmount_root() {
   local place
   for place in dev proc root/.cache/ccache; do
-    if mountpoint -q "$1/$place"; then umount "$1/$place"; fi
+    if mountpoint -q "$1/$place"; then umount -R "$1/$place"; fi
   done
 }
 
