@@ -194,11 +194,10 @@ guard(linear_log_prob_backward)
 
 
 @torch.compiler.assume_constant_result
-def _check_contracts(policy, ranks, of_x):
-    refuse(output_type(policy.forward) not in LOGITS, f'policy.forward is "{policy.forward}": logits must be bf16 or fp32')
-    refuse(policy.input not in LOGITS, f"policy.input is {policy.input}: gradients of logits are bf16, so it must be bfloat16 or float32")
-    refuse(ranks > 1 and of_x and parsed(policy.dgrad).reduction != "tree",
-           f'policy.dgrad is "{policy.dgrad}": with {ranks} ranks dX is a sum over all of them, so it must be tree:LEAF')
+def _check_contracts(forward, dgrad, ranks, of_x):
+    refuse(output_type(forward) not in LOGITS, f'policy.forward is "{forward}": logits must be bf16 or fp32')
+    refuse(ranks > 1 and of_x and parsed(dgrad).reduction != "tree",
+           f'policy.dgrad is "{dgrad}": with {ranks} ranks dX is a sum over all of them, so it must be tree:LEAF')
 
 
 def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=None, entropy=False, group=None, vocab_start=0,
@@ -246,7 +245,8 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     refuse(not isinstance(vocab_start, int) or vocab_start < 0 or vocab_start % LEAF != 0 or (group is None and vocab_start != 0),
            f"vocab_start is {vocab_start!r}: it must be a multiple of {LEAF}, and 0 without a group")
     ranks = 1 if group is None else torch.distributed.get_world_size(group)
-    _check_contracts(policy, ranks, x.requires_grad and torch.is_grad_enabled())
+    refuse(policy.input not in LOGITS, f"policy.input is {policy.input}: gradients of logits are bf16, so it must be bfloat16 or float32")
+    _check_contracts(policy.forward, policy.dgrad, ranks, x.requires_grad and torch.is_grad_enabled())
     leading, rows = x.shape[:-1], x.reshape(-1, x.shape[-1])
     factor = checked_scale(scale, rows.shape[0], rows, leading)
     logp, lse, h, target_logit, *_ = linear_log_prob_op(
