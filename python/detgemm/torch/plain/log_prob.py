@@ -128,7 +128,8 @@ def nodes(z, scale, entropy, levels=LEVELS):
 
 
 def root(node):
-    """The only node of slots x T, whose first slot is the first of its level: T."""
+    """The only node of slots x T, whose first slot is the first of its level: T. Without a slot it is absent."""
+    node = node if node.k.shape[0] else absent_like(node, 1)
     while node.k.shape[0] > 1:
         node = up(node)
     return node.each(lambda part: part[0])
