@@ -14,6 +14,7 @@ from detgemm.torch.order import SPECIAL
 ORDER = "logsum16 tree"
 ROW_LOCAL["log_probs_of"] = ROW_LOCAL["log_probs_of_backward"] = ORDER
 LOGITS = (torch.bfloat16, torch.float32)
+IDS = 4096  # per row and launch; more of them move no bit
 
 
 def checked_scale(scale, tokens, like, shape):
@@ -61,12 +62,16 @@ def log_probs_of_op(logits: torch.Tensor, ids: torch.Tensor, scale: torch.Tensor
                     valid: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """logits: T x V, ids: T x ids int64, scale: T. Log-probabilities, T x ids; K and R for the backward pass."""
     check_values("ids", ids, scale, valid)
-    order, scale, ids = chosen(logits, "log_prob"), usable(scale), ids.contiguous()
+    order, scale = chosen(logits, "log_prob"), usable(scale)
     with on_device(logits):
         x = logits.gather(1, ids.clamp(0, valid - 1)).float()
         x = x if scale is None else x * scale[:, None]
-        k, r, _, _, logp, _ = order.finish(order.nodes(logits[:, :valid], scale, False), x, ids, valid)
-    return logp, k, r
+        nodes, found = order.nodes(logits[:, :valid], scale, False), []
+        for part in range(0, max(1, ids.shape[1]), IDS):
+            columns = slice(part, part + IDS)
+            found.append(order.finish(nodes, x[:, columns].contiguous(), ids[:, columns].contiguous(), valid))
+    k, r = found[0][:2]
+    return found[0][4] if len(found) == 1 else torch.cat([each[4] for each in found], 1), k, r
 
 
 @log_probs_of_op.register_fake
