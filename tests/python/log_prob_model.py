@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""logsum16 once more, one number at a time: fractions for what is fused, NumPy's fp32 for the rest. Written from
-docs/log-prob.md, without a line of the package."""
+"""logsum16 once more, one number at a time: fractions for what is fused, NumPy's fp32 for the rest. Written from section 8 of
+core/contract/CONTRACT.md, without a line of the package."""
 import fractions
 import math
 

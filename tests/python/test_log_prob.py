@@ -51,10 +51,12 @@ def ours(row, target):
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 40, 257])
 def test_the_plain_form_is_the_written_order(n):
     for row in rows_of(n, n) if n > 1 else SPECIAL:
-        for target in (0, len(row) - 1, -1):
+        for target in (0, len(row) - 1, -1) if n < 100 else (n // 2,):
             wanted, found = model.results(row, target), ours(row, target)
             assert [as_bits(each.item())[0] for each in (*found[:4], found[5])] == [as_bits(each)[0] for each in (*wanted[:4], wanted[5])]
             assert found[4].item() == wanted[4]
+            root = plain.root(plain.nodes(torch.from_numpy(row)[None], None, True))
+            assert [as_bits(each.numpy()) for each in root[1:]] == [as_bits(each) for each in model.root(row)[1:]]
             for scale, a, b, c in ((1.0, 1.3, None, None), (0.7, -2.0, 0.5, -0.75)):
                 tensors = [None if each is None else torch.tensor([each]) for each in (a, b, c)]
                 exact = model.gradient(row * F(1), target, F(scale), F(a), *(None if e is None else F(e) for e in (b, c)), *wanted[4:],
@@ -66,9 +68,8 @@ def test_the_plain_form_is_the_written_order(n):
                 assert as_bits(g[0].numpy()) == as_bits(exact)
 
 
-@pytest.mark.parametrize("n", [4096 + 31, 8192])
-def test_blocks_join_by_position(n):
-    row = rows_of(n, 1)[1]
+def test_blocks_join_by_position():
+    row = rows_of(4096 + 31, 1)[1]
     wanted, found = model.results(row, 5), ours(row, 5)
     assert [as_bits(each.item())[0] for each in found[:3]] == [as_bits(each)[0] for each in wanted[:3]]
 
