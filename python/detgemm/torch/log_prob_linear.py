@@ -29,6 +29,8 @@ STRIPE = 4 * BLOCK  # columns of logits that exist at a time
 
 
 class LogProbs(NamedTuple):
+    """What linear_log_prob returns, in fp32, of the targets' shape."""
+
     logp: torch.Tensor
     lse: torch.Tensor
     entropy: torch.Tensor | None
@@ -163,8 +165,8 @@ def _(dlogp, dlse, dentropy, x, weight, targets, scale, bias, k, r, lse, entropy
 
 
 def _context(ctx, inputs, output):
-    (x, weight, targets, scale, bias, main_grad, bias_main_grad, ctx.forward, ctx.dgrad, ctx.wgrad, ctx.valid, _, _, ctx.zero_gradient,
-     ctx.group, ctx.vocab_start) = inputs
+    (x, weight, targets, scale, bias, main_grad, bias_main_grad, ctx.forward, ctx.dgrad, ctx.wgrad, ctx.valid, ctx.has_entropy, _,
+     ctx.zero_gradient, ctx.group, ctx.vocab_start) = inputs
     _, lse, entropy, target_logit, k, r, kept = output
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(target_logit, k, r, kept)
@@ -176,6 +178,7 @@ def _context(ctx, inputs, output):
 def _backward(ctx, dlogp, dlse, dentropy, *_):
     of_x, of_weight, of_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[4]
     grads = [None] * 16
+    dentropy = dentropy if ctx.has_entropy else None
     if all(each is None for each in (dlogp, dlse, dentropy)):
         return tuple(grads)
     _, weight, _, _, bias = ctx.saved_tensors[:5]

@@ -11,7 +11,6 @@ bytes, and add nothing.
 """
 import torch
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import _resolve_process_group
 
 from detgemm.torch.dispatch import refuse
 from detgemm.torch.plain.log_prob import BLOCK, LEAF, LEVELS, Node, join, up
@@ -79,6 +78,7 @@ class Borders:
     """Which columns each rank of a group owns. Gathers them, so that the host waits once for a device."""
 
     def __init__(self, name, begin, width, valid, tokens, device):
+        from torch.distributed.distributed_c10d import _resolve_process_group  # not there in a PyTorch without collectives
         self.group = _resolve_process_group(name)
         self.rank, self.ranks = dist.get_rank(self.group), dist.get_world_size(self.group)
         mine = torch.tensor([begin, begin + width, valid, tokens], device=device)
