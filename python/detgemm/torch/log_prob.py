@@ -14,7 +14,7 @@ from detgemm.torch.order import SPECIAL
 ORDER = "logsum16 tree"
 ROW_LOCAL["log_probs_of"] = ROW_LOCAL["log_probs_of_backward"] = ORDER
 LOGITS = (torch.bfloat16, torch.float32)
-IDS = 4096  # per row and launch; more of them move no bit
+IDS = 1024  # per row and launch; more of them move no bit
 
 
 def checked_scale(scale, tokens, like, shape):

@@ -189,8 +189,8 @@ def finish(node, x, targets, valid):
     if rows:
         wide = triton.next_power_of_2(slots)
         _finish[(rows,)](*node, x, targets, k, r, lse, entropy, logp, out, rows, slots, ids, valid, ENTROPY=node.a is not None,
-                         SLOTS=wide, LEVELS=wide.bit_length() - 1, IDS=triton.next_power_of_2(max(1, ids)), num_warps=1,
-                         enable_fp_fusion=False)
+                         SLOTS=wide, LEVELS=wide.bit_length() - 1, IDS=triton.next_power_of_2(max(1, ids)),
+                         num_warps=1 if ids <= 32 else 4, enable_fp_fusion=False)
     return k, r, lse, entropy, logp, out
 
 
