@@ -79,9 +79,13 @@ def test_fma_is_rounded_once():
     a, b, c = (torch.randn(3000, generator=generator) * torch.exp2(torch.randint(-70, 50, (3000,), generator=generator).float())
                for _ in range(3))
     c[:1500] = -(a * b)[:1500] * (1 + 2.0 ** -23 * torch.randint(-2, 3, (1500,), generator=generator))
+    # 2^-24 (1 + 2^-36), in fp64 half of the last place of 1: rounded twice, it is lost or taken whole
+    half, sign = torch.tensor([1 - 2.0 ** -12 + 2.0 ** -24]) * 2.0 ** -24, torch.tensor([1.0, -1.0])
+    a, b, c = torch.cat([a, (1 + 2.0 ** -12) * sign]), torch.cat([b, half, half]), torch.cat([c, torch.tensor([1.0, 1 + 2.0 ** -23])])
     wanted = [model.fma(*each) for each in zip(a.numpy(), b.numpy(), c.numpy())]
     assert as_bits(arithmetic.fma(a, b, c).numpy()) == as_bits(wanted)
     assert as_bits((a * b + c).numpy()) != as_bits(wanted)
+    assert as_bits((a.double() * b + c).float().numpy()) != as_bits(wanted)
 
 
 def test_exponential_is_within_its_bound():
