@@ -20,7 +20,8 @@ from documents import FIXTURES  # noqa: E402
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 # The menu of the site: a title, and its pages.
 MENU = {
-    "Using it": ("contracts", "backends", "building", "first-hour", "python", "vllm", "dropin", "scaled", "moe", "cluster", "python-orders"),
+    "Using it": ("contracts", "backends", "building", "first-hour", "python", "vllm", "dropin", "scaled", "moe", "cluster", "python-orders",
+                 "log-prob"),
     "The contract": ("../core/contract/CONTRACT", "three-vendors", "snap", "snap-accuracy", "numerics", "error-bound"),
     "Testing": ("conformance", "numbers", "fuzzing", "bench/index", "benchmarks", "bench/targets"),
     "Inside": ("architecture", "design", "sm90", "simt", "hip", "../CONTRIBUTING", "../CHANGELOG", "../SECURITY"),

@@ -76,6 +76,8 @@ def policy(leaf):
 def build(options, arm, leaf=1024):
     """A model of this arm; the same weights for every arm."""
     kind, values = MODELS[options.model]
+    if getattr(options, "vocabulary", 0):
+        values = {**values, "vocab_size": options.vocabulary}
     torch.manual_seed(options.seed)
     config = kind(**values, tie_word_embeddings=False, use_cache=False)
     with torch.device(options.device):

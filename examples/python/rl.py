@@ -5,6 +5,7 @@
 
     examples/python/rl.py --model tiny --device cpu
     examples/python/rl.py --model 1b --device cuda --sequences 32 --new 32
+    examples/python/rl.py --head fused --vocabulary 65536 --arms all
 
 The rollout samples with a KV cache, all sequences in one padded batch. The trainer scores the same
 tokens by full forward passes in micro-batches of other sizes and padding. Exits with 1 where a
@@ -12,10 +13,12 @@ log-probability of the arm "all" has other bytes, that is, where the divergence 
 """
 import contextlib
 import random
+import resource
 
 import torch
 
 import common
+from detgemm.torch import heads
 from generate import padded
 from training import Trainer
 
@@ -52,6 +55,9 @@ def score(trainer, rows, tokens):
     """Log-probabilities of the sampled tokens by one forward pass over whole sequences."""
     new = tokens.shape[1]
     ids, mask, places = padded([row + drawn.tolist() for row, drawn in zip(rows, tokens)], trainer.model.device)
+    if trainer.fused:
+        return heads.log_probs(trainer.model, tokens, trainer.model.lm_head.policy, input_ids=ids[:, :-1], use_cache=False,
+                               attention_mask=mask[:, :-1], position_ids=places[:, :-1]).logp
     logits = trainer.model(ids[:, :-1], attention_mask=mask[:, :-1], position_ids=places[:, :-1],
                            use_cache=False, logits_to_keep=new).logits
     return trainer.log_probs(logits, tokens)
@@ -60,7 +66,7 @@ def score(trainer, rows, tokens):
 def run(options, arm, watch):
     """Per step: the reward, the largest difference and the divergence k3. watch: audits the first step."""
     model = common.build(options, arm, leaf=options.length)
-    trainer = Trainer(model, options.rate, arm in ("all", "control"))
+    trainer = Trainer(model, options.rate, arm in ("all", "control"), options.head)
     source, results = random.Random(options.seed), []
     vocabulary, count = model.config.vocab_size, options.sequences
     for step in range(options.steps):
@@ -86,7 +92,10 @@ def run(options, arm, watch):
 
 
 def main():
-    options = common.arguments(__doc__, sequences=8, prompt=12, new=8, steps=4, micro=3, rate=1e-3, length=64)
+    options = common.arguments(__doc__, sequences=8, prompt=12, new=8, steps=4, micro=3, rate=1e-3, length=64, head="logits",
+                               vocabulary=0)
+    if options.head not in ("logits", "fused"):
+        raise SystemExit(f'--head is "{options.head}": it must be logits or fused')
     print(common.HONEST)
     print(f"{options.model} on {options.device}: rollouts of {options.sequences} sequences and {options.new} tokens, "
           f"trained in micro-batches of {options.micro}")
@@ -102,6 +111,10 @@ def main():
         if arm in ("all", "control"):
             failed |= any(other for *_, other in results)
             print(watch)
+    # Of the whole process and all arms: name one arm to compare heads.
+    peak = (torch.cuda.max_memory_allocated() / 2 ** 20 if options.device == "cuda" else
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2 ** 10)
+    print(f"most memory: {peak:.0f} MiB")
     common.finish(failed, "the trainer's log-probabilities are the rollout's, so the divergence is exactly 0")
 
 

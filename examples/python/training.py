@@ -9,8 +9,8 @@ import detgemm.torch
 class Trainer:
     """Gradients of detgemm's layers arrive in main_grad; those of PyTorch's layers are added to it."""
 
-    def __init__(self, model, rate, ours):
-        self.model, self.ours = model, ours
+    def __init__(self, model, rate, ours, head="logits"):
+        self.model, self.ours, self.fused = model, ours, ours and head == "fused"
         self.parameters = dict(model.named_parameters())
         if ours:
             detgemm.torch.main_grads(model)
@@ -22,7 +22,9 @@ class Trainer:
         self.adam = torch.optim.Adam(list(self.masters.values()), lr=rate, betas=(0.9, 0.99))
 
     def log_probs(self, logits, tokens):
-        """Log-probabilities of tokens, in fp32."""
+        """Log-probabilities of tokens, in fp32; with a fused head in its order, logsum16."""
+        if self.fused:
+            return detgemm.torch.log_probs_of(logits, tokens)
         if self.ours:
             return detgemm.torch.token_log_probs(logits, tokens)
         return torch.log_softmax(logits.float(), -1).gather(-1, tokens[..., None])[..., 0]

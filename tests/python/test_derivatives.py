@@ -30,6 +30,9 @@ CALLS = {
     "quantize": lambda x: dt.quantize(x)[1], "snap": lambda x: dt.snap(x, 64),
     "rms_norm": lambda x: dt.rms_norm(x, W[0]), "rms_norm, weight": lambda x: dt.rms_norm(W, x[0]),
     "softmax": dt.softmax, "log_softmax": dt.log_softmax, "token_log_probs": lambda x: dt.token_log_probs(x, KEYS),
+    "log_probs_of": lambda x: dt.log_probs_of(x, KEYS),
+    "linear_log_prob": lambda x: dt.linear_log_prob(x, W, KEYS, POLICY).logp,
+    "linear_log_prob, weight": lambda x: dt.linear_log_prob(W, x, KEYS, POLICY).logp,
     "attention": lambda x: dt.attention(x[None, None], W[None, None], W[None, None]),
     "embedding": lambda x: dt.embedding(KEYS, x), "gather_rows": lambda x: dt.gather_rows(x, KEYS, KEYS),
 }
@@ -110,6 +113,7 @@ def test_every_operator_is_in_a_row_here():
     fused = {"add_rms_norm", "inference_rms_norm", "silu_mul"}  # of inference; asked in test_fused.py
     fused.add("paged_attention")  # of inference too, guarded as they are
     backward = {"attention_backward", "rms_norm_backward", "softmax_backward", "log_softmax_backward"}  # seen behind forward passes
+    backward |= {"log_probs_of_backward", "linear_log_prob_backward"}
     asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | fused | {"accumulate_"}  # of sum_rows_
     names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("detgemm::")}
     assert names <= asked, names - asked

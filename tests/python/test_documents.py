@@ -12,7 +12,7 @@ import torch
 import detgemm.torch as dt
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGE, SCALED = ROOT / "docs/python.md", ROOT / "docs/scaled.md"
+PAGE, OTHERS = ROOT / "docs/python.md", (ROOT / "docs/scaled.md", ROOT / "docs/log-prob.md")
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="docs/python.md is not beside these tests")
 
 
@@ -25,8 +25,9 @@ def test_the_first_program():
     assert said == printed
 
 
-def test_the_program_with_block_scales(capsys):
-    text = SCALED.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.stem)
+def test_the_first_program_of_other_pages(page, capsys):
+    text = page.read_text(encoding="utf-8")
     program, printed = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S).groups()
     exec(program, {})  # the page's own lines
     assert capsys.readouterr().out == printed

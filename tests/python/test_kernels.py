@@ -19,10 +19,14 @@ interpreted = pytest.mark.skipif(not INTERPRETED, reason="runs in the process of
 
 if INTERPRETED:
     from detgemm.torch import same_bits
-    from detgemm.torch.kernels import attention, attention_backward, embedding, fused, long_rows, norms, softmax
+    from triton.runtime import interpreter
+
+    from detgemm.torch.kernels import attention, attention_backward, embedding, fused, log_prob, long_rows, norms, softmax
+    from detgemm.torch.plain import arithmetic
     from detgemm.torch.plain import attention as plain_attention
     from detgemm.torch.plain import embedding as plain_embedding
     from detgemm.torch.plain import fused as plain_fused
+    from detgemm.torch.plain import log_prob as plain_log_prob
     from detgemm.torch.plain import norms as plain_norms
     from detgemm.torch.plain import softmax as plain_softmax
 
@@ -34,7 +38,7 @@ def test_in_the_interpreter():
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
                          env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False,
                          timeout=300)
-    assert run.returncode == 0 and "11 passed" in run.stdout, run.stdout + run.stderr
+    assert run.returncode == 0 and "14 passed" in run.stdout, run.stdout + run.stderr
 
 
 def wide(shape, dtype, seed=0):
@@ -106,3 +110,49 @@ def test_the_gradient_of_silu_mul(dtype):
     x, dy = wide((3, 2 * 1100), dtype), wide((3, 1100), dtype, 1)
     x[0, :3] = torch.tensor([float("nan"), -float("inf"), 0.0])
     assert same_bits(fused.silu_mul_backward(dy, x), plain_fused.silu_mul_backward(dy, x))
+
+
+def fma_rounded_once(self, x, y, z):
+    """fma of the interpreter, rounded once: its own rounds twice."""
+    if x.data.dtype != numpy.float32:
+        raise TypeError("the kernels use fma of fp32 alone")
+    a, b, c = (torch.from_numpy(part.copy()) for part in numpy.broadcast_arrays(x.data, y.data, z.data))
+    return interpreter.TensorHandle(arithmetic.fma(a, b.double(), c).numpy(), z.dtype.scalar)
+
+
+def nodes_are_equal(found, wanted):
+    """A NaN may have any payload here, and a sum of -0 the interpreter's +0, neither of which a result shows."""
+    same = [part if part is None or part.dtype == torch.int32 else torch.where(part != part, 7.0, part) + 0.0 for node in (found, wanted)
+            for part in node]
+    half = len(same) // 2
+    return all(a is None and b is None or same_bits(a, b) for a, b in zip(same[:half], same[half:]))
+
+
+@interpreted
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("dtype, columns, scaled", [(torch.bfloat16, 4096 + 100, True), (torch.float32, 70, False)])
+def test_log_prob(dtype, columns, scaled, monkeypatch):
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_fma", fma_rounded_once)
+    z = wide((7, columns + 5), dtype)[:, :columns]  # rows further apart than they are long
+    z[2, 60], z[3, 3], z[4], z[5, 1:], z[6] = float("nan"), float("inf"), -70000, -float("inf"), -0.0
+    scale = torch.linspace(0.5, 1.5, 7) if scaled else None
+    ids = torch.randint(-1, columns, (7, 3), generator=torch.Generator().manual_seed(1))
+    ids[0, 0] = columns
+    nodes = plain_log_prob.nodes(z, scale, True)
+    assert nodes_are_equal(log_prob.nodes(z, scale, True), nodes)
+    assert nodes_are_equal(log_prob.nodes(z, scale, False, 0), plain_log_prob.nodes(z, scale, False, 0))
+    x = plain_log_prob.scaled(z, scale).gather(1, ids.clamp(0, columns - 1))
+    found, wanted = log_prob.finish(nodes, x, ids, columns), plain_log_prob.finish(nodes, x, ids, columns)
+    assert all(map(same_bits, found, wanted))
+    k, r, lse, entropy = wanted[:4]
+    a, b, c = wide((3, 7), torch.float32)
+    for of_entropy, of_lse, result in ((None, None, torch.bfloat16), (b, c, torch.float32)):
+        given = (z, scale, ids[:, 1].contiguous(), 0, a, of_entropy, of_lse, k, r, lse, entropy, result)
+        assert same_bits(log_prob.gradient(*given), plain_log_prob.gradient(*given))
+
+
+@interpreted
+def test_log_prob_needs_the_fused_product():
+    """The control: fma in two roundings has other bits, so that a compiler that splits it would be seen."""
+    z = torch.randn((4, 300), generator=torch.Generator().manual_seed(0)) * 3000
+    assert not nodes_are_equal(log_prob.nodes(z, None, False, 0), plain_log_prob.nodes(z, None, False, 0))

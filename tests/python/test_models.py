@@ -167,6 +167,7 @@ def test_masks_that_are_not_causal_are_refused():
 
 SMALL = {"generate": ["--sequences", "3", "--prompt", "14", "--new", "3", "--some", "1"],
          "rl": ["--sequences", "4", "--new", "4", "--steps", "2"],
+         "rl fused": ["--sequences", "4", "--new", "4", "--steps", "1", "--head", "fused"],
          "train": ["--sequences", "4", "--length", "16", "--steps", "2"]}
 
 
@@ -180,7 +181,7 @@ def uncovered(said):
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("extra, status", [(["--arms", "all"], 0), (["--control"], 1)])
 def test_programs_prove_it_and_their_control_fails(name, extra, status, monkeypatch, capsys):
-    program = importlib.import_module(name)
+    program = importlib.import_module(name.partition(" ")[0])
     monkeypatch.setattr(sys, "argv", [name, "--device", "cpu", *SMALL[name], *extra])
     with pytest.raises(SystemExit) as ended:
         program.main()
@@ -188,6 +189,7 @@ def test_programs_prove_it_and_their_control_fails(name, extra, status, monkeypa
     assert ended.value.code == status, said
     assert ("passed:" if status == 0 else "FAILED:") in said
     assert status or not uncovered(said), said
+    assert ("detgemm.linear_log_prob_backward" in said) == ("fused" in name)
 
 
 def test_experts_generate_the_same(monkeypatch, capsys):

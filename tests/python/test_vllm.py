@@ -149,6 +149,26 @@ def test_functions_are_replaced_while_an_engine_is_ours(monkeypatch):
     assert Sampler.compute() == "theirs"
 
 
+def test_the_order_of_log_probabilities_is_chosen(monkeypatch):
+    """As it was by default; with "logsum16", what a trainer's linear_log_prob returns."""
+    import detgemm.torch
+    from detgemm.vllm import hooks, sampling
+    monkeypatch.setattr(hooks, "_chosen", False)
+    monkeypatch.setattr(hooks, "_order", "lanes")
+    logits = torch.randn(5, 5000, generator=torch.Generator().manual_seed(1)) * 3
+    ids = torch.tensor([[0, 7], [1, 2], [4999, 3], [9, 9], [5, 4]])
+    hooks.choose()
+    lanes = sampling.log_probs(logits)
+    assert detgemm.torch.same_bits(lanes, detgemm.torch.log_softmax(logits))
+    assert detgemm.torch.same_bits(sampling.token_log_probs(logits, ids.int()), lanes.gather(1, ids))
+    hooks.choose("logsum16")
+    found = sampling.log_probs(logits)
+    assert not detgemm.torch.same_bits(found, lanes) and torch.allclose(found, lanes, atol=1e-5)
+    assert detgemm.torch.same_bits(found.gather(1, ids), detgemm.torch.log_probs_of(logits, ids))
+    assert detgemm.torch.same_bits(sampling.token_log_probs(logits.bfloat16(), ids), detgemm.torch.log_probs_of(logits.bfloat16(), ids))
+    hooks.choose()
+
+
 def test_every_number_of_rows_has_one_form_of_masks():
     """vLLM takes another one below eight rows on a GPU."""
     from detgemm.vllm import sampling

@@ -28,5 +28,12 @@ LOG = [float.fromhex(text) for text in (
     "-0x1.243bc6p-3", "0x1.646558p-4")]
 HALF_ROOT = 0x3fb504f3  # the bits of sqrt(2)
 
+# logsum16 (docs/log-prob.md): e^x = f 2^n with n kept as an integer, by fma. CONTRACT 5.2's coefficients, of which one is not
+# EXP's.
+SUM_EXP = [float.fromhex(text) for text in (
+    "0x1.fffffcp-2", "0x1.555492p-3", "0x1.5558bcp-5", "0x1.1239c8p-7", "0x1.6a4154p-10")]
+LARGEST = 65536.0  # beyond it e^x counts as infinite, below its negative a column counts as absent
+SPECIAL = 1 << 20  # the exponent of a NaN or an infinite column; an absent one has its negative
+
 # The canonical NaN of the contracts (core/contract/CONTRACT.md), by size of the type in bytes.
 NAN_BITS = {2: 0x7fff, 4: 0x7fffffff}

@@ -23,20 +23,24 @@ class DetgemmConfig(QuantizationConfig):
     hf_overrides:
 
         "quantization_config": {"quant_method": "detgemm", "contract": "hopper/bf16/fold:1024->bf16",
-                                "row_parallel": "hopper/bf16/tree:512->bf16"}
+                                "row_parallel": "hopper/bf16/tree:512->bf16", "log_probs": "logsum16"}
 
-    `row_parallel` is the contract of layers whose K is spread over ranks; tensor parallelism needs it. With the same one
+    `log_probs` is the order of log-probabilities: "lanes" (the default) or "logsum16", which a trainer has without storing
+    logits. `row_parallel` is the contract of layers whose K is spread over ranks; tensor parallelism needs it. With the same one
     on a single rank, every number of ranks has its bits.
     """
 
-    def __init__(self, contract=None, row_parallel=None):
+    def __init__(self, contract=None, row_parallel=None, log_probs=hooks.ORDERS[0]):
         super().__init__()
+        if log_probs not in hooks.ORDERS:
+            raise ValueError(f'detgemm: log_probs is {log_probs!r}: it must be "lanes" or "logsum16"')
+        self.log_probs = log_probs
         self.contract = contract and parsed(contract).text
         self.row_parallel = parallel.row_parallel_contract(row_parallel)
         settings.check_platform(current_platform._enum.name.lower())
         if hooks.used("attention"):
             settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
-        hooks.choose()
+        hooks.choose(log_probs)
         self.checked = False
 
     @classmethod
@@ -56,11 +60,11 @@ class DetgemmConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config):
-        unknown = set(config) - {"quant_method", "contract", "row_parallel"}
+        unknown = set(config) - {"quant_method", "contract", "row_parallel", "log_probs"}
         if unknown:
-            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method, contract and "
-                             "row_parallel alone")
-        return cls(config.get("contract"), config.get("row_parallel"))
+            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method, contract, "
+                             "row_parallel and log_probs alone")
+        return cls(config.get("contract"), config.get("row_parallel"), config.get("log_probs", hooks.ORDERS[0]))
 
     def contract_for(self, dtype, row_parallel=False):
         """The contract of products of this type; its output has the type too."""
@@ -70,7 +74,7 @@ class DetgemmConfig(QuantizationConfig):
         if not self.checked:
             from vllm.config import get_current_vllm_config
             settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
-            hooks.choose()  # in a process to which this object was sent
+            hooks.choose(self.log_probs)  # in a process to which this object was sent
             attention.choose(current_platform.is_cuda(), hooks.used("attention"))
             self.checked = True
         if isinstance(layer, linear.LinearBase):

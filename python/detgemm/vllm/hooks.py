@@ -14,6 +14,8 @@ NAMES = {
 }
 _left_out = set()
 _chosen = False
+ORDERS = ("lanes", "logsum16")  # of log-probabilities: docs/python-orders.md and docs/log-prob.md
+_order = ORDERS[0]
 
 
 def leave_out(names):
@@ -29,10 +31,15 @@ def used(name):
     return name not in _left_out
 
 
-def choose():
+def choose(order=ORDERS[0]):
     """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to read."""
-    global _chosen
-    _chosen = True
+    global _chosen, _order
+    _chosen, _order = True, order
+
+
+def order():
+    """The order in which log-probabilities are summed."""
+    return _order
 
 
 def active(name):

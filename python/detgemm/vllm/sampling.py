@@ -14,6 +14,7 @@ import importlib
 
 import torch
 
+from detgemm.torch.log_prob import log_probs_of
 from detgemm.torch.rows import log_softmax_op, softmax_op
 from detgemm.vllm import hooks
 
@@ -23,8 +24,18 @@ V2 = "vllm.v1.worker.gpu.sample.logprob"
 V2_MASKS = ("vllm.v1.worker.gpu.sample.states", "vllm.v1.worker.gpu.sample.sampler")
 
 
+def token_log_probs(logits, token_ids):
+    """fp32 log-probabilities of some tokens per row, in the order that the engine's configuration names."""
+    token_ids = token_ids.to(torch.int64)
+    if hooks.order() == "logsum16":
+        return log_probs_of(logits if logits.dtype == torch.bfloat16 else logits.float(), token_ids)
+    return log_softmax_op(logits, torch.float32).gather(-1, token_ids)
+
+
 def log_probs(logits):
-    """fp32 log-softmax of rows."""
+    """fp32 log-probabilities of all tokens."""
+    if hooks.order() == "logsum16":
+        return token_log_probs(logits, torch.arange(logits.shape[-1], device=logits.device).expand(logits.shape))
     return log_softmax_op(logits, torch.float32)
 
 
@@ -76,8 +87,7 @@ def register(on_gpu):
     for name in ("forward_native", "forward_cuda", "forward_cpu"):
         replace(module.TopKTopPSampler, name, "sampling", draw(module, masked))
     if on_gpu:
-        replace(importlib.import_module(V2), "compute_token_logprobs", "logprobs",
-                lambda logits, token_ids: log_probs(logits).gather(-1, token_ids.to(torch.int64)))
+        replace(importlib.import_module(V2), "compute_token_logprobs", "logprobs", token_log_probs)
         for name in V2_MASKS:
             replace(importlib.import_module(name), "apply_top_k_top_p", "sampling", masked)
 

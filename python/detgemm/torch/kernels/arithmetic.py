@@ -27,16 +27,22 @@ def exp(d):
 
 
 @triton.jit
-def log(s):
+def log_scaled(s, power):
+    """Natural logarithm of s 2^power, power in int32."""
     bits = s.to(tl.int32, bitcast=True)
     fraction = bits & 0x7fffff
     above = (fraction | 0x3f800000) > HALF_ROOT
-    n = (((bits >> 23) - 127) + above.to(tl.int32)).to(tl.float32)
+    n = (((bits >> 23) - 127) + above.to(tl.int32) + power).to(tl.float32)
     f = tl.where(above, fraction | 0x3f000000, fraction | 0x3f800000).to(tl.float32, bitcast=True) - 1.0
     q = (((((Q6 * f + Q5) * f + Q4) * f + Q3) * f + Q2) * f + Q1) * f + Q0
     square = f * f
     small = ((f * square) * q - square * 0.5) + f
     return tl.where(s < INFINITY, (n * LN2_LOW + small) + n * LN2_HIGH, s)
+
+
+@triton.jit
+def log(s):
+    return log_scaled(s, 0)
 
 
 @triton.jit
