@@ -9,6 +9,7 @@
 #include "backends/reference/plan.hpp"
 #include "backends/reference/started.hpp"
 #include "detgemm/grouped.hpp"
+#include "detgemm/log_prob.hpp"
 #include "detgemm/reference.hpp"
 
 namespace detgemm {
@@ -43,6 +44,7 @@ class ReferenceBackend final : public Backend {
     reference::quantize_matrix(spec, from, to, scales);
     return {};
   }
+  const LogProbEngine* log_prob() const noexcept override { return &reference::log_prob_engine(); }
   Status supports_grouped(const GroupedSpec&) const override { return {}; }
   std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
     return reference::grouped_variant_names(spec);
