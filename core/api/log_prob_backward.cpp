@@ -67,8 +67,8 @@ Result<Gradients> sizes(const Backend& backend, const LogProbSpec& spec, const P
   sizes.g = product_bytes(sizeof(std::uint16_t) * static_cast<std::size_t>(width), t);
   if (dx) {
     for (const std::int64_t columns : {width, existing % chunk}) {
-      const auto plan = planned(backend, dx_spec(spec, columns, true, true), options, t,
-                                sizes.product);
+      const auto plan =
+          planned(backend, dx_spec(spec, columns, true, true), options, t, sizes.product);
       if (!plan) return plan.status();
     }
     if (existing > chunk && spec.dgrad->output != DType::fp32) {
@@ -141,9 +141,11 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
   const bool dw = spec.wgrad && arrays.dw.data != nullptr;
   const auto forward = state.layout(t);
   if (!forward) return forward.status();
-  const auto more = sizes(*state.backend, spec, state.options, state.existing, state.chunk, t, dx, dw);
+  const auto more =
+      sizes(*state.backend, spec, state.options, state.existing, state.chunk, t, dx, dw);
   if (!more) return more.status();
-  const std::size_t needed = forward->product + forward->logits + more->product + more->g + more->sum;
+  const std::size_t needed =
+      forward->product + forward->logits + more->product + more->g + more->sum;
   if (Status s = named.add_workspace(workspace, needed); !s) return s;
   if (Status s = named.check(); !s) return s;
   if (Status s = state.check_place(stream, operands.rows, t); !s) return s;
@@ -160,10 +162,10 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
       const std::int64_t count = std::min(kLogStripe, t - row);
       const Matrix to = row_major(logits, count, piece.count, spec.contract.output);
       if (Status s = state.logits(stream, operands, row, count, piece, to, scratch); !s) return s;
-      if (Status s = state.engine->gradient(
-              stream, to, spec.begin + piece.first, piece.count, rows_from(operands.rows, row),
-              upstream_from(arrays.upstream, row), spec.alpha, rows_of(g, row, count),
-              state.options.max_workers);
+      if (Status s = state.engine->gradient(stream, to, spec.begin + piece.first, piece.count,
+                                            rows_from(operands.rows, row),
+                                            upstream_from(arrays.upstream, row), spec.alpha,
+                                            rows_of(g, row, count), state.options.max_workers);
           !s) {
         return s;
       }
@@ -183,8 +185,8 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
       const Matrix rows = rows_of(arrays.dw, piece.first, piece.count);
       Operands product{g, operands.x, rows};
       if (spec.continue_dw) product.c = rows;
-      if (Status s = multiply(*state.backend, stream, dw_spec(spec, t), state.options, product,
-                              scratch);
+      if (Status s =
+              multiply(*state.backend, stream, dw_spec(spec, t), state.options, product, scratch);
           !s) {
         return s;
       }

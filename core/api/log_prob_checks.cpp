@@ -68,12 +68,11 @@ const LogProbEngine* Backend::log_prob() const noexcept { return nullptr; }
 
 Status check_borders(std::int64_t begin, std::int64_t end, std::int64_t vocabulary) {
   if (begin < 0 || begin % arithmetic::kLogLeaf != 0) {
-    return invalid("begin is " + number(begin) +
-                   ": a shard begins at a multiple of 16, from 0 on");
+    return invalid("begin is " + number(begin) + ": a shard begins at a multiple of 16, from 0 on");
   }
   if (end < begin || end > kMaxVocabulary) {
-    return invalid("end is " + number(end) + ": it must be from begin = " + number(begin) +
-                   " to " + number(kMaxVocabulary));
+    return invalid("end is " + number(end) + ": it must be from begin = " + number(begin) + " to " +
+                   number(kMaxVocabulary));
   }
   if (end % arithmetic::kLogLeaf == 0 || end >= vocabulary) return {};
   return invalid("end is " + number(end) +
@@ -155,9 +154,10 @@ Status check_outputs(const LogProbOutputs& outputs, const LogProbRows& rows, std
     if (!count) return count.status();
     if (Status s = arrays.add(what, data, *count, sizeof(float), true); !s) return s;
   }
-  for (const auto& [what, data] :
-       {std::pair<const char*, const void*>{"lse", outputs.lse}, {"entropy", outputs.entropy},
-        {"saved_k", outputs.saved_k}, {"saved_r", outputs.saved_r}}) {
+  for (const auto& [what, data] : {std::pair<const char*, const void*>{"lse", outputs.lse},
+                                   {"entropy", outputs.entropy},
+                                   {"saved_k", outputs.saved_k},
+                                   {"saved_r", outputs.saved_r}}) {
     if (Status s = arrays.add_optional(what, data, t, sizeof(float), true); !s) return s;
   }
   return {};
@@ -176,8 +176,7 @@ Status check_upstream(const LogProbUpstream& up, const LogProbRows& rows, std::i
        {std::pair<const char*, const void*>{"saved_k", up.saved_k}, {"saved_r", up.saved_r}}) {
     if (Status s = arrays.add(what, data, t, sizeof(float), false); !s) return s;
   }
-  for (const auto& [what, data] :
-       {std::pair{"lse", up.lse}, std::pair{"entropy", up.entropy}}) {
+  for (const auto& [what, data] : {std::pair{"lse", up.lse}, std::pair{"entropy", up.entropy}}) {
     if (up.d_entropy == nullptr) continue;
     if (data == nullptr && t > 0) {
       return invalid(std::string(what) + " is null: d_entropy needs it, of the forward pass");
@@ -231,11 +230,10 @@ Status check_shard(std::string_view what, const LogShard& shard, const LogProbRo
     return invalid(label + "." + s.message());
   }
   if (shard.end > vocabulary) {
-    return invalid(label + ".end is " + number(shard.end) + ": it must not exceed the vocabulary, " +
-                   number(vocabulary));
+    return invalid(label + ".end is " + number(shard.end) +
+                   ": it must not exceed the vocabulary, " + number(vocabulary));
   }
-  const std::int64_t slots =
-      node_count(shard.begin / arithmetic::kLogLeaf, log_leaves(shard.end));
+  const std::int64_t slots = node_count(shard.begin / arithmetic::kLogLeaf, log_leaves(shard.end));
   const std::int64_t planes = shard.entropy ? 3 : 2;
   std::int64_t words = 0;
   if (__builtin_mul_overflow(slots * planes, t, &words)) {
@@ -308,7 +306,8 @@ LogProbUpstream upstream_from(const LogProbUpstream& upstream, std::int64_t firs
   LogProbUpstream rest = upstream;
   rest.saved_k += first;
   rest.saved_r += first;
-  for (const float** data : {&rest.lse, &rest.entropy, &rest.d_logp, &rest.d_lse, &rest.d_entropy}) {
+  for (const float** data :
+       {&rest.lse, &rest.entropy, &rest.d_logp, &rest.d_lse, &rest.d_entropy}) {
     if (*data != nullptr) *data += first;
   }
   return rest;

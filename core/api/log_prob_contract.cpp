@@ -37,9 +37,9 @@ Status check_chunk(const LogProbSpec& spec) {
   }
   if (spec.chunk == 0 || !spec.dgrad || spec.chunk >= spec.n) return {};
   if (spec.dgrad->reduction.kind == ReductionKind::tree) {
-    return invalid(given + "dgrad is " + spec.dgrad->text() +
-                   ", which cannot continue, so it must be 0 or at least n = " +
-                   std::to_string(spec.n));
+    return invalid(
+        given + "dgrad is " + spec.dgrad->text() +
+        ", which cannot continue, so it must be 0 or at least n = " + std::to_string(spec.n));
   }
   const std::int64_t unit = cut_unit(*spec.dgrad);
   if (spec.chunk % unit == 0) return {};
@@ -110,8 +110,7 @@ std::uint64_t LogProbContract::digest() const {
 Status LogProbContract::validate() const {
   if (Status s = logits.validate(); !s) return s;
   if (logits.output != DType::bf16 && logits.output != DType::fp32) {
-    return invalid("contract output is " + described(logits.output) +
-                   ": logits are bf16 or fp32");
+    return invalid("contract output is " + described(logits.output) + ": logits are bf16 or fp32");
   }
   if (logits.reduction.kind == ReductionKind::scaled) {
     return unsupported("contract is " + logits.text() +

@@ -93,9 +93,9 @@ Status LogProbPlan::State::check_place(Stream stream, const LogProbRows& rows,
   return check_values(rows, t, vocabulary);
 }
 
-Status LogProbPlan::State::logits(Stream stream, const LogProbOperands& operands,
-                                  std::int64_t row, std::int64_t t, const LogPiece& piece,
-                                  const Matrix& to, Workspace workspace) const {
+Status LogProbPlan::State::logits(Stream stream, const LogProbOperands& operands, std::int64_t row,
+                                  std::int64_t t, const LogPiece& piece, const Matrix& to,
+                                  Workspace workspace) const {
   Operands product{rows_of(operands.x, row, t), rows_of(operands.w, piece.first, piece.count), to};
   if (spec.bias) {
     const auto at = static_cast<std::size_t>(piece.first) * size_of(operands.bias.dtype);
@@ -265,8 +265,8 @@ Status LogProbPlan::nodes(Stream stream, const LogProbOperands& operands, const 
         !s) {
       return s;
     }
-    if (Status s = state.engine->merge(stream, count, pieces, row, t, shard,
-                                       state.options.max_workers);
+    if (Status s =
+            state.engine->merge(stream, count, pieces, row, t, shard, state.options.max_workers);
         !s) {
       return s;
     }

@@ -189,13 +189,13 @@ DETGEMM_HD float log_probability(const LogNode& root, float lse, float x) {
 
 /// What the gradient of a row's logits needs.
 struct LogGradient {
-  std::int32_t k = 0;                          ///< the root's
-  float inverse = 0.0F;                        ///< 1 / S
-  float lse = 0.0F, entropy = 0.0F;            ///< read where has_entropy
-  float d_logp = 0.0F;                         ///< upstream gradients
-  float d_lse = 0.0F, d_entropy = 0.0F;        ///< read where the flag is set
+  std::int32_t k = 0;                    ///< the root's
+  float inverse = 0.0F;                  ///< 1 / S
+  float lse = 0.0F, entropy = 0.0F;      ///< read where has_entropy
+  float d_logp = 0.0F;                   ///< upstream gradients
+  float d_lse = 0.0F, d_entropy = 0.0F;  ///< read where the flag is set
   bool has_lse = false, has_entropy = false;
-  float scale = 1.0F, alpha = 1.0F;            ///< x = scale * (alpha * product + bias)
+  float scale = 1.0F, alpha = 1.0F;  ///< x = scale * (alpha * product + bias)
   bool ignored = false;
 };
 

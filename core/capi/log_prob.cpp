@@ -139,7 +139,7 @@ Result<LogProbUpstream> upstream_of(const detgemm_log_prob_upstream_t* given) {
   auto c = read("upstream", given);
   if (!c) return c.status();
   if (Status s = check_reserved("upstream", c->reserved); !s) return s;
-  return LogProbUpstream{c->saved_k, c->saved_r, c->lse, c->entropy,
+  return LogProbUpstream{c->saved_k, c->saved_r, c->lse,      c->entropy,
                          c->d_logp,  c->d_lse,   c->d_entropy};
 }
 
@@ -366,10 +366,12 @@ detgemm_status_t detgemm_log_prob_workspace_size(int64_t t, int64_t vocabulary, 
   return guarded([&] { return give(log_prob_workspace_bytes(t, vocabulary), bytes, "bytes"); });
 }
 
-detgemm_status_t detgemm_log_prob_of_logits(
-    const detgemm_backend_t* backend, const detgemm_stream_t* stream,
-    const detgemm_const_matrix_t* logits, int64_t vocabulary, const detgemm_log_prob_rows_t* rows,
-    const detgemm_log_prob_outputs_t* outputs, void* workspace, size_t workspace_bytes) {
+detgemm_status_t detgemm_log_prob_of_logits(const detgemm_backend_t* backend,
+                                            const detgemm_stream_t* stream,
+                                            const detgemm_const_matrix_t* logits,
+                                            int64_t vocabulary, const detgemm_log_prob_rows_t* rows,
+                                            const detgemm_log_prob_outputs_t* outputs,
+                                            void* workspace, size_t workspace_bytes) {
   return call(backend, stream, logits, rows,
               [&](Stream queue, const ConstMatrix& view, const LogProbRows& with) -> Status {
                 auto to = outputs_of(outputs);
@@ -420,11 +422,12 @@ detgemm_status_t detgemm_log_prob_join(const detgemm_backend_t* backend,
   });
 }
 
-detgemm_status_t detgemm_log_prob_gradient(
-    const detgemm_backend_t* backend, const detgemm_stream_t* stream,
-    const detgemm_const_matrix_t* logits, int64_t begin, int64_t vocabulary,
-    const detgemm_log_prob_rows_t* rows, const detgemm_log_prob_upstream_t* upstream,
-    const detgemm_matrix_t* g) {
+detgemm_status_t detgemm_log_prob_gradient(const detgemm_backend_t* backend,
+                                           const detgemm_stream_t* stream,
+                                           const detgemm_const_matrix_t* logits, int64_t begin,
+                                           int64_t vocabulary, const detgemm_log_prob_rows_t* rows,
+                                           const detgemm_log_prob_upstream_t* upstream,
+                                           const detgemm_matrix_t* g) {
   return call(backend, stream, logits, rows,
               [&](Stream queue, const ConstMatrix& view, const LogProbRows& with) -> Status {
                 auto from = upstream_of(upstream);

@@ -184,8 +184,9 @@ class HostLogProb final : public LogProbEngine {
     const auto count = static_cast<std::int64_t>(planes.slots().size());
     const LogKernels kernels = Loop::kernels();
     const double columns = static_cast<double>(shard.end - shard.begin);
-    Loop::run(logits.rows * count, kLogitCost * columns / static_cast<double>(std::max<std::int64_t>(count, 1)),
-              workers, [&](std::int64_t i) {
+    Loop::run(logits.rows * count,
+              kLogitCost * columns / static_cast<double>(std::max<std::int64_t>(count, 1)), workers,
+              [&](std::int64_t i) {
                 const auto slot = static_cast<std::size_t>(i % count);
                 planes.put(slot, i / count,
                            node_of(kernels, view, rows, shard, planes.slots()[slot], i / count));
@@ -233,18 +234,19 @@ class HostLogProb final : public LogProbEngine {
     const std::int64_t blocks = (g.cols + kLogBlock - 1) / kLogBlock;
     Loop::run(g.rows * blocks, kLogitCost * static_cast<double>(std::min(g.cols, kLogBlock)),
               workers, [&](std::int64_t i) {
-      const std::int64_t row = i / blocks;
-      const std::int64_t first = i % blocks * kLogBlock;
-      const std::int64_t last = std::min(first + kLogBlock, g.cols);
-      auto* const line = static_cast<std::uint16_t*>(g.data) + row * to.row;
-      const std::int64_t stop = std::clamp(existing, first, last);
-      std::int64_t target = -1;
-      if (rows.targets.data != nullptr) target = token(rows.targets, row, 0) - begin - first;
-      kernels.gradient({view.address(row, first), view.type, view.at.col, stop - first,
-                        gradient_row(rows, upstream, alpha, row), target, line + first * to.col,
-                        to.col});
-      for (std::int64_t col = stop; col < last; ++col) line[col * to.col] = 0;
-    });
+                const std::int64_t row = i / blocks;
+                const std::int64_t first = i % blocks * kLogBlock;
+                const std::int64_t last = std::min(first + kLogBlock, g.cols);
+                auto* const line = static_cast<std::uint16_t*>(g.data) + row * to.row;
+                const std::int64_t stop = std::clamp(existing, first, last);
+                std::int64_t target = -1;
+                if (rows.targets.data != nullptr)
+                  target = token(rows.targets, row, 0) - begin - first;
+                kernels.gradient({view.address(row, first), view.type, view.at.col, stop - first,
+                                  gradient_row(rows, upstream, alpha, row), target,
+                                  line + first * to.col, to.col});
+                for (std::int64_t col = stop; col < last; ++col) line[col * to.col] = 0;
+              });
     return {};
   }
 

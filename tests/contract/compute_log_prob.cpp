@@ -9,8 +9,8 @@
 // of the vocabulary, SCALE an fp32 word, A, B and C upstream gradients of logp, H and lse (fp32
 // words, or - for none), BEGIN and END a shard, and Z the logits, word after word, of which those
 // from V on are padding. Words are hexadecimal. The answer is a line: K S A LSE LOGP H XT R G
-// NODES, K decimal, G a bf16 word per logit, NODES the shard's, k:s:a each and commas between (- for
-// none); or ! and the sentence of a refusal.
+// NODES, K decimal, G a bf16 word per logit, NODES the shard's, k:s:a each and commas between (-
+// for none); or ! and the sentence of a refusal.
 
 #include <cstdint>
 #include <cstdio>
@@ -72,8 +72,16 @@ struct Row {
     std::istringstream words(line);
     std::string type, v, scale, target, a, b, c, begin, end, z;
     words >> type >> v >> scale >> target >> a >> b >> c >> begin >> end >> z;
-    Row row{type,      std::stoll(v), std::stoll(begin), std::stoll(end), float_of(word_of(scale)),
-            std::stoll(target), Upstream(a), Upstream(b), Upstream(c), {}};
+    Row row{type,
+            std::stoll(v),
+            std::stoll(begin),
+            std::stoll(end),
+            float_of(word_of(scale)),
+            std::stoll(target),
+            Upstream(a),
+            Upstream(b),
+            Upstream(c),
+            {}};
     const std::size_t digits = type == "fp32" ? 8 : 4;
     for (std::size_t at = 0; at + digits <= z.size(); at += digits) {
       const std::uint32_t word = word_of(z.substr(at, digits));
@@ -181,8 +189,8 @@ std::string answer(const detgemm_backend_t* backend, const std::string& line) {
   text += gradient.empty() ? "- " : " ";
   std::string nodes;
   for (const LogNode& node : nodes_of(backend, row, row.begin, row.end)) {
-    nodes += (nodes.empty() ? "" : ",") + std::to_string(node.k) + ":" + hex(node.s) + ":" +
-             hex(node.a);
+    nodes +=
+        (nodes.empty() ? "" : ",") + std::to_string(node.k) + ":" + hex(node.s) + ":" + hex(node.a);
   }
   return text + (nodes.empty() ? "-" : nodes);
 }

@@ -78,11 +78,11 @@ Gradients by_products(const Problem& p) {
   const auto stored = layer.logits(layer.v);
   std::vector<std::uint16_t> g(static_cast<std::size_t>(layer.t * layer.v));
   const Matrix view = row_major(g.data(), layer.t, layer.v, DType::bf16);
-  const Status status = log_prob_gradient_of_logits(
-      reference_backend(), {},
-      row_major(static_cast<const void*>(stored.data()), layer.t, layer.v,
-                layer.spec.contract.output),
-      0, layer.v, layer.rows(), p.upstream(), view);
+  const Status status =
+      log_prob_gradient_of_logits(reference_backend(), {},
+                                  row_major(static_cast<const void*>(stored.data()), layer.t,
+                                            layer.v, layer.spec.contract.output),
+                                  0, layer.v, layer.rows(), p.upstream(), view);
   EXPECT_TRUE(status) << status.message();
   Gradients out{std::vector<float>(layer.x.size()), std::vector<float>(layer.w.size())};
   GemmOptions options;
@@ -165,17 +165,18 @@ TEST(LogProbGradient, IsRoundedOnceAtTheEnd) {
     Problem part = p;
     const std::int64_t width = std::min<std::int64_t>(32, p.layer.v - v);
     std::vector<std::uint16_t> g(static_cast<std::size_t>(p.layer.t * width));
-    ConstMatrix logits = row_major(static_cast<const void*>(stored.data() + v * 4), p.layer.t, width,
-                                   DType::fp32, p.layer.v);
+    ConstMatrix logits = row_major(static_cast<const void*>(stored.data() + v * 4), p.layer.t,
+                                   width, DType::fp32, p.layer.v);
     EXPECT_TRUE(log_prob_gradient_of_logits(reference_backend(), {}, logits, v, p.layer.v,
                                             p.layer.rows(), p.upstream(),
                                             row_major(g.data(), p.layer.t, width, DType::bf16)));
     std::vector<float> dx(p.layer.x.size());
     GemmOptions options;
     options.backend = "reference";
-    EXPECT_TRUE(gemm({}, row_major(static_cast<const void*>(g.data()), p.layer.t, width, DType::bf16),
-                     row_major(static_cast<const void*>(p.layer.w.data() + v * 24), width, 24, DType::bf16),
-                     row_major(dx.data(), p.layer.t, 24, DType::fp32), *p.layer.spec.dgrad, options));
+    EXPECT_TRUE(
+        gemm({}, row_major(static_cast<const void*>(g.data()), p.layer.t, width, DType::bf16),
+             row_major(static_cast<const void*>(p.layer.w.data() + v * 24), width, 24, DType::bf16),
+             row_major(dx.data(), p.layer.t, 24, DType::fp32), *p.layer.spec.dgrad, options));
     for (std::size_t i = 0; i < sum.size(); ++i) {
       const auto word = arithmetic::to_bf16(sum[i] + dx[i]);
       sum[i] = arithmetic::to_float<DType::bf16>(word);
@@ -211,15 +212,16 @@ TEST(LogProbGradient, IgnoredRowsAndZerosUpstream) {
   const Problem q = problem("hopper/bf16/fold:32->fp32", "hopper/bf16/fold:16->fp32");
   const std::vector<float> zeros(24, 0.0F);
   const auto stored = q.layer.logits(q.layer.v);
-  const ConstMatrix logits = row_major(static_cast<const void*>(stored.data()), 24, 300, DType::fp32);
+  const ConstMatrix logits =
+      row_major(static_cast<const void*>(stored.data()), 24, 300, DType::fp32);
   std::vector<std::uint16_t> given(24 * 300), absent(24 * 300);
   LogProbUpstream up = q.upstream();
   up.d_lse = up.d_entropy = zeros.data();
-  EXPECT_TRUE(log_prob_gradient_of_logits(reference_backend(), {}, logits, 0, 300, q.layer.rows(), up,
-                                          row_major(given.data(), 24, 300, DType::bf16)));
+  EXPECT_TRUE(log_prob_gradient_of_logits(reference_backend(), {}, logits, 0, 300, q.layer.rows(),
+                                          up, row_major(given.data(), 24, 300, DType::bf16)));
   up.d_lse = up.d_entropy = nullptr;
-  EXPECT_TRUE(log_prob_gradient_of_logits(reference_backend(), {}, logits, 0, 300, q.layer.rows(), up,
-                                          row_major(absent.data(), 24, 300, DType::bf16)));
+  EXPECT_TRUE(log_prob_gradient_of_logits(reference_backend(), {}, logits, 0, 300, q.layer.rows(),
+                                          up, row_major(absent.data(), 24, 300, DType::bf16)));
   EXPECT_EQ(given, absent);
 }
 
@@ -249,7 +251,8 @@ TEST(LogProbGradient, IsNearTheTruth) {
       const double truth =
           s * (p.d_logp[at] * ((i == layer.targets[at] ? 1 : 0) - q) + p.d_lse[at] * q -
                p.d_entropy[at] * q * ((x - std::log(sum)) + (std::log(sum) - mean)));
-      const float got = arithmetic::to_float<DType::bf16>(g[static_cast<std::size_t>(row * layer.v + i)]);
+      const float got =
+          arithmetic::to_float<DType::bf16>(g[static_cast<std::size_t>(row * layer.v + i)]);
       EXPECT_NEAR(got, truth, std::fabs(truth) * 0x1.01p-8 + 4e-6 * q + 1e-38) << row << " " << i;
     }
   }

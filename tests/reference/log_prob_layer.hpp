@@ -43,8 +43,8 @@ struct Results {
     saved_k.assign(rows, -7);
   }
   LogProbOutputs outputs() {
-    return {logp.data(), target_logit.data(), lse.data(), entropy.data(), saved_k.data(),
-            saved_r.data()};
+    return {logp.data(),    target_logit.data(), lse.data(),
+            entropy.data(), saved_k.data(),      saved_r.data()};
   }
   /// Results without the entropy.
   LogProbOutputs without_entropy() {

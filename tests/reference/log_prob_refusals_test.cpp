@@ -40,7 +40,11 @@ TEST(LogProbRefusals, Specs) {
       {"bias", "bias is e4m3: it must be bf16, fp16 or fp32",
        [](LogProbSpec& s) { s.bias = DType::e4m3; }},
       {"begin", "begin is 8: a shard begins at a multiple of 16",
-       [](LogProbSpec& s) { s.begin = 8; s.n = 16; s.vocabulary = 100; }},
+       [](LogProbSpec& s) {
+         s.begin = 8;
+         s.n = 16;
+         s.vocabulary = 100;
+       }},
       {"begin < 0", "begin is -16: it must be from 0", [](LogProbSpec& s) { s.begin = -16; }},
       {"end", "end is 40: a shard ends at a multiple of 16 or at the vocabulary's end, 100",
        [](LogProbSpec& s) { s.vocabulary = 100; }},
@@ -55,7 +59,8 @@ TEST(LogProbRefusals, Specs) {
          s.contract = contract_of("ieee_fma/fp32/chain->fp32");
          s.dgrad = contract_of("hopper/bf16/chain->fp32");
        }},
-      {"no dW", "continue_dw is set and wgrad is none", [](LogProbSpec& s) { s.continue_dw = true; }},
+      {"no dW", "continue_dw is set and wgrad is none",
+       [](LogProbSpec& s) { s.continue_dw = true; }},
       {"tree", "continue_dw is set and wgrad is hopper/bf16/tree:64->fp32: a tree cannot continue",
        [](LogProbSpec& s) {
          s.wgrad = contract_of("hopper/bf16/tree:64->fp32");
@@ -68,10 +73,17 @@ TEST(LogProbRefusals, Specs) {
        }},
       {"chunk", "chunk is 24: it must be 0 \\(chosen\\) or a positive multiple of 16",
        [](LogProbSpec& s) { s.chunk = 24; }},
-      {"chunk of a fold", "chunk is 16: dgrad is hopper/bf16/fold:32->fp32, so it must be a multiple of 32",
-       [](LogProbSpec& s) { s.chunk = 16; s.dgrad = contract_of("hopper/bf16/fold:32->fp32"); }},
+      {"chunk of a fold",
+       "chunk is 16: dgrad is hopper/bf16/fold:32->fp32, so it must be a multiple of 32",
+       [](LogProbSpec& s) {
+         s.chunk = 16;
+         s.dgrad = contract_of("hopper/bf16/fold:32->fp32");
+       }},
       {"chunk of a tree", "chunk is 16: dgrad is hopper/bf16/tree:32->fp32, which cannot continue",
-       [](LogProbSpec& s) { s.chunk = 16; s.dgrad = contract_of("hopper/bf16/tree:32->fp32"); }},
+       [](LogProbSpec& s) {
+         s.chunk = 16;
+         s.dgrad = contract_of("hopper/bf16/tree:32->fp32");
+       }},
   };
   for (const BadSpec& one : bad) {
     LogProbSpec spec = Layer(1, 40, 8, "hopper/bf16/chain->fp32").spec;
@@ -80,7 +92,8 @@ TEST(LogProbRefusals, Specs) {
     expect_refusal(validate(spec), one.sentence, one.name);
     expect_refusal(LogProbPlan::create(reference_backend(), spec).status(), one.sentence, one.name);
   }
-  for (const char* text : {"hopper/bf16/chain->fp32", "hopper/bf16/chain->fp32+logsum8", "+logsum16"}) {
+  for (const char* text :
+       {"hopper/bf16/chain->fp32", "hopper/bf16/chain->fp32+logsum8", "+logsum16"}) {
     EXPECT_FALSE(LogProbContract::parse(text)) << text;
   }
   expect_refusal(LogProbContract::parse("hopper/bf16/chain->fp16+logsum16").status(),
@@ -111,7 +124,8 @@ TEST(LogProbRefusals, Runs) {
       {"x's type", "x.dtype is fp16: the plan needs bf16",
        [](Call& c) { c.operands.x.dtype = DType::fp16; }},
       {"w is null", "w.data is null", [](Call& c) { c.operands.w.data = nullptr; }},
-      {"rows", "targets.rows is 2: it must be T = 3", [](Call& c) { c.operands.rows.targets.rows = 2; }},
+      {"rows", "targets.rows is 2: it must be T = 3",
+       [](Call& c) { c.operands.rows.targets.rows = 2; }},
       {"per_row", "targets.per_row is 0: it must be at least 1",
        [](Call& c) { c.operands.rows.targets.per_row = 0; }},
       {"row_stride", "targets.row_stride is 0: it must be at least per_row = 1",
@@ -129,12 +143,13 @@ TEST(LogProbRefusals, Runs) {
       {"scale < 0", "scale\\[0\\] is -1.0*: it must be finite and positive",
        [](Call& c) { c.layer.scale[0] = -1; }},
       {"alignment", "lse is 0x[0-9a-f]*: it must be a multiple of 4",
-       [](Call& c) { c.outputs.lse = reinterpret_cast<float*>(reinterpret_cast<char*>(c.outputs.lse) + 1); }},
+       [](Call& c) {
+         c.outputs.lse = reinterpret_cast<float*>(reinterpret_cast<char*>(c.outputs.lse) + 1);
+       }},
       {"overlap", "lse at .* overlaps logp at .*: they must not share memory",
        [](Call& c) { c.outputs.lse = c.outputs.logp + 1; }},
-      {"overlap with x", "logp at .* overlaps x at", [](Call& c) {
-         c.outputs.logp = reinterpret_cast<float*>(c.layer.x.data());
-       }},
+      {"overlap with x", "logp at .* overlaps x at",
+       [](Call& c) { c.outputs.logp = reinterpret_cast<float*>(c.layer.x.data()); }},
       {"workspace", "workspace.bytes is 0: this T needs at least [0-9]+",
        [](Call& c) { c.workspace.bytes = 0; }},
       {"no workspace", "workspace.data is null", [](Call& c) { c.workspace.data = nullptr; }},
@@ -213,9 +228,11 @@ TEST(LogProbRefusals, StoredLogitsAndShards) {
     return log_prob_nodes_of_logits(backend, {}, logits, 40, rows, one);
   };
   ASSERT_TRUE(shard({0, 32, nodes.data(), x.data(), true}));
-  expect_refusal(shard({8, 32, nodes.data(), nullptr, true}), "begin is 8: a shard begins at", "begin");
+  expect_refusal(shard({8, 32, nodes.data(), nullptr, true}), "begin is 8: a shard begins at",
+                 "begin");
   expect_refusal(shard({0, 33, nodes.data(), nullptr, true}), "end is 33: a shard ends at", "end");
-  expect_refusal(shard({0, 48, nodes.data(), nullptr, true}), "end is 48: it must not exceed the vocabulary, 40", "end");
+  expect_refusal(shard({0, 48, nodes.data(), nullptr, true}),
+                 "end is 48: it must not exceed the vocabulary, 40", "end");
   expect_refusal(shard({0, 32, nullptr, nullptr, true}), "shard.nodes is null", "nodes");
   const auto join = [&](LogShard left, LogShard right) {
     const LogShard both[] = {left, right};
@@ -223,11 +240,14 @@ TEST(LogProbRefusals, StoredLogitsAndShards) {
   };
   const LogShard left{0, 32, nodes.data(), x.data(), true};
   const LogShard right{32, 40, more.data(), y.data(), true};
-  expect_refusal(join(left, left), "shards\\[1\\].begin is 0: it must be where the shard before it ends, 32", "gap");
+  expect_refusal(join(left, left),
+                 "shards\\[1\\].begin is 0: it must be where the shard before it ends, 32", "gap");
   expect_refusal(join(left, {32, 32, more.data(), y.data(), true}),
                  "shards end at column 32: they must hold the whole vocabulary, 40", "end");
-  expect_refusal(join(left, {32, 40, more.data(), nullptr, true}), "shards\\[1\\].target_logit is null", "targets");
-  expect_refusal(join(left, {32, 40, more.data(), y.data(), false}), "shards\\[1\\].entropy is not set", "entropy");
+  expect_refusal(join(left, {32, 40, more.data(), nullptr, true}),
+                 "shards\\[1\\].target_logit is null", "targets");
+  expect_refusal(join(left, {32, 40, more.data(), y.data(), false}),
+                 "shards\\[1\\].entropy is not set", "entropy");
   expect_refusal(log_prob_slots(3, 32).status(), "begin is 3", "slots");
   expect_refusal(log_prob_workspace_bytes(-1, 3).status(), "t is -1", "t");
   std::vector<std::uint16_t> g(3 * 40, 0x5555);
@@ -241,8 +261,10 @@ TEST(LogProbRefusals, StoredLogitsAndShards) {
   const Matrix to = row_major(g.data(), 3, 40, DType::bf16);
   expect_refusal(gradient(up, to), "lse is null: d_entropy needs it", "lse");
   up.d_entropy = nullptr;
-  expect_refusal(gradient(up, row_major(g.data(), 3, 39, DType::bf16)), "g is 3 x 39: it must be 3 x 40", "g");
-  expect_refusal(gradient(up, row_major(g.data(), 3, 20, DType::fp32)), "g.dtype is fp32: the gradient is bf16", "g");
+  expect_refusal(gradient(up, row_major(g.data(), 3, 39, DType::bf16)),
+                 "g is 3 x 39: it must be 3 x 40", "g");
+  expect_refusal(gradient(up, row_major(g.data(), 3, 20, DType::fp32)),
+                 "g.dtype is fp32: the gradient is bf16", "g");
   EXPECT_EQ(g, std::vector<std::uint16_t>(3 * 40, 0x5555));
   ASSERT_TRUE(gradient(up, to));
 }

@@ -4,11 +4,10 @@
 // Log-probabilities of the reference: fused against stored logits, rows alone and in any batch,
 // chunks, shards, padding, layouts and the caller's floating-point mode.
 
-#include "tests/reference/log_prob_layer.hpp"
-
 #include <cmath>
 
 #include "backends/skeleton/skeleton.hpp"
+#include "tests/reference/log_prob_layer.hpp"
 #include "tests/support/floating_point_mode.hpp"
 
 namespace detgemm {
@@ -127,8 +126,8 @@ Results from_shards(const Layer& layer, const std::vector<std::int64_t>& cuts, b
     Status status;
     if (stored) {
       ConstMatrix part = view(logits, layer, layer.v);
-      part.data = static_cast<const std::byte*>(part.data) +
-                  static_cast<std::size_t>(cuts[i]) * element;
+      part.data =
+          static_cast<const std::byte*>(part.data) + static_cast<std::size_t>(cuts[i]) * element;
       part.cols -= cuts[i];
       status = log_prob_nodes_of_logits(reference_backend(), {}, part, layer.v, layer.rows(),
                                         shards.back());
@@ -213,8 +212,10 @@ TEST(LogProb, LayoutsAndIdTypesDoNotMatter) {
   for (std::size_t i = 0; i < 27; ++i) ids[i / 3 * 5 + i % 3] = static_cast<int>(layer.targets[i]);
   LogProbRows rows = layer.rows();
   rows.targets = {ids.data(), 9, 3, 5, OffsetType::i32};
-  expect_same(whole, of_logits(col_major(static_cast<const void*>(turned.data()), 9, 77, DType::bf16), 77, rows),
-              "logits by columns");
+  expect_same(
+      whole,
+      of_logits(col_major(static_cast<const void*>(turned.data()), 9, 77, DType::bf16), 77, rows),
+      "logits by columns");
   LogProbOperands operands = layer.operands();
   operands.w = col_major(static_cast<const void*>(w.data()), 77, 24, DType::bf16);
   operands.rows = rows;
@@ -225,7 +226,8 @@ TEST(LogProb, LayoutsAndIdTypesDoNotMatter) {
 
 TEST(LogProb, TheCallersModeDoesNotMatter) {
   Layer layer(7, 333, 24, kContracts[0], 10);
-  for (std::size_t i = 0; i < 24; ++i) layer.x[24 + i] = static_cast<std::uint16_t>(i);  // subnormal
+  for (std::size_t i = 0; i < 24; ++i)
+    layer.x[24 + i] = static_cast<std::uint16_t>(i);  // subnormal
   const Results whole = layer.run();
   const auto stored = layer.logits(333);
   for (const Mode& mode : kModes) {
@@ -260,11 +262,12 @@ TEST(LogProb, ContractsHaveTextAndDigest) {
   const auto contract = LogProbContract::parse("hopper/bf16/chain->fp32+logsum16");
   ASSERT_TRUE(contract);
   EXPECT_EQ(contract->text(), "hopper/bf16/chain->fp32+logsum16");
-  EXPECT_EQ(contract->canonical(), "detgemm-logprob version=1 logits=" +
-                                       hex(contract->logits.digest()) +
-                                       " block=16 bits=0312 tree=aligned exp=1 log=1");
+  EXPECT_EQ(contract->canonical(),
+            "detgemm-logprob version=1 logits=" + hex(contract->logits.digest()) +
+                " block=16 bits=0312 tree=aligned exp=1 log=1");
   EXPECT_EQ(hex(contract->digest()), "");
-  EXPECT_NE(contract->digest(), LogProbContract::parse("hopper/bf16/chain->bf16+logsum16")->digest());
+  EXPECT_NE(contract->digest(),
+            LogProbContract::parse("hopper/bf16/chain->bf16+logsum16")->digest());
 }
 
 }  // namespace

@@ -109,14 +109,16 @@ Wide plus(Wide a, Wide b) {
 Wide unlimited(const std::vector<float>& x, std::size_t level, std::size_t index) {
   const std::size_t begin = (index << level) * kLogLeaf;
   if (begin >= x.size()) return {};
-  if (level > 0) return plus(unlimited(x, level - 1, 2 * index), unlimited(x, level - 1, 2 * index + 1));
+  if (level > 0)
+    return plus(unlimited(x, level - 1, 2 * index), unlimited(x, level - 1, 2 * index + 1));
   Wide t[kLogLeaf];
   for (std::size_t j = 0; j < kLogLeaf && begin + j < x.size(); ++j) {
     const LogTerm term = log_term(x[begin + j]);
     if (term.n != kLogAbsent) t[j] = {term.f, term.n};
   }
   Wide q[4];
-  for (int i = 0; i < 4; ++i) q[i] = plus(plus(t[2 * i], t[2 * i + 1]), plus(t[2 * i + 8], t[2 * i + 9]));
+  for (int i = 0; i < 4; ++i)
+    q[i] = plus(plus(t[2 * i], t[2 * i + 1]), plus(t[2 * i + 8], t[2 * i + 9]));
   return plus(plus(q[0], q[1]), plus(q[2], q[3]));
 }
 
@@ -190,7 +192,8 @@ float online(const std::vector<float>& x) {
       return mul_rn(e.f, power_below(e.n));
     };
     sum = most == -HUGE_VALF ? 0 : mul_rn(sum, power(most - tile));
-    for (std::size_t j = i; j < std::min(i + 128, x.size()); ++j) sum = add_rn(sum, power(x[j] - tile));
+    for (std::size_t j = i; j < std::min(i + 128, x.size()); ++j)
+      sum = add_rn(sum, power(x[j] - tile));
     most = tile;
   }
   return add_rn(most, log_scaled(sum, 0));
@@ -230,7 +233,8 @@ TEST(LogSum, LogProbabilitiesAreNeverAboveZeroAndNearTheTruth) {
   double worst = 0, plain = 0;
   for (int i = 0; i < 300; ++i) {
     std::vector<float> x = row(random, 1 + random.below(5000), i % 2 == 0 ? 0 : 1);
-    const std::size_t t = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(x.size())));
+    const std::size_t t =
+        static_cast<std::size_t>(random.below(static_cast<std::int64_t>(x.size())));
     if (i % 3 == 0) x[t] = 16.0F;  // p near 1
     const LogNode root = root_of(x);
     const float lse = log_sum_exp(root);
@@ -238,7 +242,8 @@ TEST(LogSum, LogProbabilitiesAreNeverAboveZeroAndNearTheTruth) {
     ASSERT_LE(logp, 0.0F);
     ASSERT_FALSE(std::signbit(logp) && logp == 0);
     double sum = 0;
-    for (std::size_t j = 0; j < x.size(); ++j) sum += j == t ? 0 : std::exp(static_cast<double>(x[j]) - x[t]);
+    for (std::size_t j = 0; j < x.size(); ++j)
+      sum += j == t ? 0 : std::exp(static_cast<double>(x[j]) - x[t]);
     const double truth = -std::log1p(sum);
     // The bound of CONTRACT.md, section 8.8.
     const double d = 4 + std::ceil(std::log2(std::max(1.0, static_cast<double>(x.size()) / 16)));

@@ -18,19 +18,19 @@ extern "C" {
 /* A linear layer and the reduction over its columns, without T. */
 typedef struct detgemm_log_prob_spec_t {
   uint32_t struct_size;
-  detgemm_dtype_t bias;                 /* DETGEMM_NONE by default */
-  const detgemm_contract_t* contract;   /* required: of the logits, output bf16 or fp32 */
-  int64_t n;                            /* rows of W: the vocabulary, or a shard of it */
-  int64_t k;                            /* the hidden size */
-  float alpha;                          /* 1 by default */
-  int32_t entropy;                      /* 1: runs may give entropies */
-  int64_t begin;                        /* the shard's first column, a multiple of 16 */
-  int64_t vocabulary;                   /* columns from here on do not exist; 0: begin + n */
-  const detgemm_contract_t* dgrad;      /* of dX, bf16 input; NULL: no dX */
-  const detgemm_contract_t* wgrad;      /* of dW, bf16 input; NULL: no dW */
-  int32_t continue_dw;                  /* 1: dW starts from what it holds */
-  int32_t reserved;                     /* 0 */
-  int64_t chunk;                        /* columns of logits at a time; 0: chosen. Bit-neutral */
+  detgemm_dtype_t bias;               /* DETGEMM_NONE by default */
+  const detgemm_contract_t* contract; /* required: of the logits, output bf16 or fp32 */
+  int64_t n;                          /* rows of W: the vocabulary, or a shard of it */
+  int64_t k;                          /* the hidden size */
+  float alpha;                        /* 1 by default */
+  int32_t entropy;                    /* 1: runs may give entropies */
+  int64_t begin;                      /* the shard's first column, a multiple of 16 */
+  int64_t vocabulary;                 /* columns from here on do not exist; 0: begin + n */
+  const detgemm_contract_t* dgrad;    /* of dX, bf16 input; NULL: no dX */
+  const detgemm_contract_t* wgrad;    /* of dW, bf16 input; NULL: no dW */
+  int32_t continue_dw;                /* 1: dW starts from what it holds */
+  int32_t reserved;                   /* 0 */
+  int64_t chunk;                      /* columns of logits at a time; 0: chosen. Bit-neutral */
 } detgemm_log_prob_spec_t;
 DETGEMM_API detgemm_status_t detgemm_log_prob_spec_init(detgemm_log_prob_spec_t* spec,
                                                         size_t struct_size);
@@ -74,13 +74,13 @@ typedef struct detgemm_log_prob_outputs_t {
 DETGEMM_API detgemm_status_t detgemm_log_prob_outputs_init(detgemm_log_prob_outputs_t* outputs,
                                                            size_t struct_size);
 
-/* The nodes of columns begin .. end - 1: words of 32 bits, planes K, S and, with entropy, A, each of
- * slots x T. */
+/* The nodes of columns begin .. end - 1: words of 32 bits, planes K, S and, with entropy, A, each
+ * of slots x T. */
 typedef struct detgemm_log_prob_shard_t {
   uint32_t struct_size;
-  int32_t entropy;     /* 1: there is a plane A */
-  int64_t begin;       /* a multiple of 16 */
-  int64_t end;         /* a multiple of 16, or the end of the vocabulary */
+  int32_t entropy; /* 1: there is a plane A */
+  int64_t begin;   /* a multiple of 16 */
+  int64_t end;     /* a multiple of 16, or the end of the vocabulary */
   void* nodes;
   float* target_logit; /* T x per_row: ids of other shards are left alone; or NULL */
 } detgemm_log_prob_shard_t;
@@ -95,9 +95,9 @@ typedef struct detgemm_log_prob_upstream_t {
   uint32_t reserved;      /* 0 */
   const int32_t* saved_k; /* of the forward pass; required, as saved_r is */
   const float* saved_r;
-  const float* lse;       /* of the forward pass; required with d_entropy, as entropy is */
+  const float* lse; /* of the forward pass; required with d_entropy, as entropy is */
   const float* entropy;
-  const float* d_logp;    /* upstream gradients; NULL: none */
+  const float* d_logp; /* upstream gradients; NULL: none */
   const float* d_lse;
   const float* d_entropy;
 } detgemm_log_prob_upstream_t;
@@ -159,16 +159,20 @@ DETGEMM_API detgemm_status_t detgemm_log_prob_nodes(const detgemm_backend_t* bac
                                                     const detgemm_log_prob_rows_t* rows,
                                                     const detgemm_log_prob_shard_t* shard);
 /* Results from the nodes of `count` shards, in ascending order, which hold the whole vocabulary. */
-DETGEMM_API detgemm_status_t detgemm_log_prob_join(
-    const detgemm_backend_t* backend, const detgemm_stream_t* stream, int64_t t,
-    const detgemm_log_prob_shard_t* shards, size_t count, int64_t vocabulary,
-    const detgemm_log_prob_rows_t* rows, const detgemm_log_prob_outputs_t* outputs);
+DETGEMM_API detgemm_status_t detgemm_log_prob_join(const detgemm_backend_t* backend,
+                                                   const detgemm_stream_t* stream, int64_t t,
+                                                   const detgemm_log_prob_shard_t* shards,
+                                                   size_t count, int64_t vocabulary,
+                                                   const detgemm_log_prob_rows_t* rows,
+                                                   const detgemm_log_prob_outputs_t* outputs);
 /* The bf16 gradient of stored logits, whose column 0 is column `begin`; g has their shape. */
-DETGEMM_API detgemm_status_t detgemm_log_prob_gradient(
-    const detgemm_backend_t* backend, const detgemm_stream_t* stream,
-    const detgemm_const_matrix_t* logits, int64_t begin, int64_t vocabulary,
-    const detgemm_log_prob_rows_t* rows, const detgemm_log_prob_upstream_t* upstream,
-    const detgemm_matrix_t* g);
+DETGEMM_API detgemm_status_t detgemm_log_prob_gradient(const detgemm_backend_t* backend,
+                                                       const detgemm_stream_t* stream,
+                                                       const detgemm_const_matrix_t* logits,
+                                                       int64_t begin, int64_t vocabulary,
+                                                       const detgemm_log_prob_rows_t* rows,
+                                                       const detgemm_log_prob_upstream_t* upstream,
+                                                       const detgemm_matrix_t* g);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -63,10 +63,10 @@ struct LogProbRows {
 /// Where results go: fp32, contiguous, in memory of the stream's device. What is null is not
 /// written. Special values are those of CONTRACT.md, section 8.5.
 struct LogProbOutputs {
-  float* logp = nullptr;          ///< T x per_row: ln of the probability of each id, at most 0
-  float* target_logit = nullptr;  ///< T x per_row: the id's logit times the row's scale
-  float* lse = nullptr;           ///< T: ln of the sum of e^x
-  float* entropy = nullptr;       ///< T: in nats
+  float* logp = nullptr;            ///< T x per_row: ln of the probability of each id, at most 0
+  float* target_logit = nullptr;    ///< T x per_row: the id's logit times the row's scale
+  float* lse = nullptr;             ///< T: ln of the sum of e^x
+  float* entropy = nullptr;         ///< T: in nats
   std::int32_t* saved_k = nullptr;  ///< T: with saved_r what the gradient needs
   float* saved_r = nullptr;         ///< T: 1 / S
 };
@@ -103,10 +103,10 @@ struct LogProbSpec {
   std::int64_t k = 0;  ///< the hidden size
   Contract contract;   ///< of the logits: output bf16 or fp32; not `scaled`
   float alpha = 1.0F;
-  std::optional<DType> bias{};   ///< the type of n numbers (bf16, fp16 or fp32), or none
-  std::int64_t begin = 0;        ///< the shard's first column, a multiple of 16
-  std::int64_t vocabulary = 0;   ///< columns from here on do not exist; 0: begin + n
-  bool entropy = false;          ///< whether runs may give entropies
+  std::optional<DType> bias{};      ///< the type of n numbers (bf16, fp16 or fp32), or none
+  std::int64_t begin = 0;           ///< the shard's first column, a multiple of 16
+  std::int64_t vocabulary = 0;      ///< columns from here on do not exist; 0: begin + n
+  bool entropy = false;             ///< whether runs may give entropies
   std::optional<Contract> dgrad{};  ///< of dX = G W, bf16 input; none: no dX
   std::optional<Contract> wgrad{};  ///< of dW = G^T X, bf16 input; none: no dW
   bool continue_dw = false;         ///< dW starts from what it holds: micro-batches
