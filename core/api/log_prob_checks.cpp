@@ -13,9 +13,9 @@
 namespace detgemm {
 namespace {
 
-std::string address(std::uintptr_t at) { return "0x" + hex(at); }
+std::string shown_address(std::uintptr_t at) { return "0x" + hex(at); }
 
-std::string number(std::int64_t value) { return std::to_string(value); }
+std::string in_digits(std::int64_t value) { return std::to_string(value); }
 
 std::int64_t token_at(const TokenIds& ids, std::int64_t t, std::int64_t j) {
   const std::int64_t at = t * ids.row_stride + j;
@@ -29,19 +29,19 @@ Status check_targets(const TokenIds& ids, std::int64_t t, NamedArrays& arrays) {
     return invalid("targets.type is " + described(ids.type) + ": it must be i32 (0) or i64 (1)");
   }
   if (ids.rows != t) {
-    return invalid("targets.rows is " + number(ids.rows) + ": it must be T = " + number(t));
+    return invalid("targets.rows is " + in_digits(ids.rows) + ": it must be T = " + in_digits(t));
   }
   if (ids.per_row < 1) {
-    return invalid("targets.per_row is " + number(ids.per_row) + ": it must be at least 1");
+    return invalid("targets.per_row is " + in_digits(ids.per_row) + ": it must be at least 1");
   }
   if (t > 1 && ids.row_stride < ids.per_row) {
-    return invalid("targets.row_stride is " + number(ids.row_stride) +
-                   ": it must be at least per_row = " + number(ids.per_row));
+    return invalid("targets.row_stride is " + in_digits(ids.row_stride) +
+                   ": it must be at least per_row = " + in_digits(ids.per_row));
   }
   std::int64_t count = 0;
   if (t > 1 && (__builtin_mul_overflow(t - 1, ids.row_stride, &count) ||
                 __builtin_add_overflow(count, ids.per_row, &count))) {
-    return invalid("targets.row_stride is " + number(ids.row_stride) +
+    return invalid("targets.row_stride is " + in_digits(ids.row_stride) +
                    ": the last id's number must fit 2^63");
   }
   return arrays.add("targets.data", ids.data, t > 1 ? count : ids.per_row, size_of(ids.type),
@@ -55,7 +55,7 @@ Result<std::int64_t> id_count(const LogProbRows& rows, std::int64_t t, std::stri
   }
   std::int64_t count = 0;
   if (__builtin_mul_overflow(t, rows.targets.per_row, &count)) {
-    return invalid("targets.per_row is " + number(rows.targets.per_row) +
+    return invalid("targets.per_row is " + in_digits(rows.targets.per_row) +
                    ": T * per_row must fit 2^63");
   }
   return count;
@@ -68,16 +68,17 @@ const LogProbEngine* Backend::log_prob() const noexcept { return nullptr; }
 
 Status check_borders(std::int64_t begin, std::int64_t end, std::int64_t vocabulary) {
   if (begin < 0 || begin % arithmetic::kLogLeaf != 0) {
-    return invalid("begin is " + number(begin) + ": a shard begins at a multiple of 16, from 0 on");
+    return invalid("begin is " + in_digits(begin) +
+                   ": a shard begins at a multiple of 16, from 0 on");
   }
   if (end < begin || end > kMaxVocabulary) {
-    return invalid("end is " + number(end) + ": it must be from begin = " + number(begin) + " to " +
-                   number(kMaxVocabulary));
+    return invalid("end is " + in_digits(end) + ": it must be from begin = " + in_digits(begin) +
+                   " to " + in_digits(kMaxVocabulary));
   }
   if (end % arithmetic::kLogLeaf == 0 || end >= vocabulary) return {};
-  return invalid("end is " + number(end) +
+  return invalid("end is " + in_digits(end) +
                  ": a shard ends at a multiple of 16 or at the vocabulary's end, " +
-                 number(vocabulary));
+                 in_digits(vocabulary));
 }
 
 void NamedArrays::add(std::string what, const Extent& extent, bool written) {
@@ -88,17 +89,17 @@ Status NamedArrays::add(std::string what, const void* data, std::int64_t count, 
                         bool written) {
   if (count == 0) return {};
   if (data == nullptr) {
-    return invalid(what + " is null: it has " + number(count) + " elements");
+    return invalid(what + " is null: it has " + in_digits(count) + " elements");
   }
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   if (at % size != 0) {
-    return invalid(what + " is " + address(at) + ": it must be a multiple of " +
+    return invalid(what + " is " + shown_address(at) + ": it must be a multiple of " +
                    std::to_string(size));
   }
   std::uintptr_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::uintptr_t>(count), size, &bytes) ||
       bytes > std::numeric_limits<std::uintptr_t>::max() - at) {
-    return invalid(what + " is " + address(at) + ": its " + number(count) +
+    return invalid(what + " is " + shown_address(at) + ": its " + in_digits(count) +
                    " elements must end within the address space");
   }
   add(std::move(what), Extent{at, at + bytes}, written);
@@ -122,7 +123,7 @@ Status NamedArrays::add_workspace(const Workspace& workspace, std::size_t needed
   }
   const auto at = reinterpret_cast<std::uintptr_t>(workspace.data);
   if (at % kWorkspaceAlignment == 0) return {};
-  return invalid("workspace.data is " + address(at) + ": it must be a multiple of " +
+  return invalid("workspace.data is " + shown_address(at) + ": it must be a multiple of " +
                  std::to_string(kWorkspaceAlignment));
 }
 
@@ -132,9 +133,10 @@ Status NamedArrays::check() const {
       const Named& x = arrays_[i];
       const Named& y = arrays_[j];
       if (!(x.written || y.written) || !x.extent.overlaps(y.extent)) continue;
-      return invalid(x.what + " at [" + address(x.extent.begin) + ", " + address(x.extent.end) +
-                     ") overlaps " + y.what + " at [" + address(y.extent.begin) + ", " +
-                     address(y.extent.end) + "): they must not share memory");
+      return invalid(x.what + " at [" + shown_address(x.extent.begin) + ", " +
+                     shown_address(x.extent.end) + ") overlaps " + y.what + " at [" +
+                     shown_address(y.extent.begin) + ", " + shown_address(y.extent.end) +
+                     "): they must not share memory");
     }
   }
   return {};
@@ -166,7 +168,7 @@ Status check_outputs(const LogProbOutputs& outputs, const LogProbRows& rows, std
 Status check_upstream(const LogProbUpstream& up, const LogProbRows& rows, std::int64_t t,
                       NamedArrays& arrays) {
   if (rows.targets.data != nullptr && rows.targets.per_row != 1) {
-    return invalid("targets.per_row is " + number(rows.targets.per_row) +
+    return invalid("targets.per_row is " + in_digits(rows.targets.per_row) +
                    ": a gradient has one target per row");
   }
   if (up.d_logp != nullptr) {
@@ -196,8 +198,8 @@ Status check_logits(const ConstMatrix& logits, std::int64_t cols, NamedArrays& a
     return invalid("logits.dtype is " + described(logits.dtype) + ": logits are bf16 or fp32");
   }
   if (logits.cols < cols) {
-    return invalid("logits.cols is " + number(logits.cols) + ": it must be at least " +
-                   number(cols) + ", the columns that exist");
+    return invalid("logits.cols is " + in_digits(logits.cols) + ": it must be at least " +
+                   in_digits(cols) + ", the columns that exist");
   }
   arrays.add("logits", extent_of(logits), false);
   return {};
@@ -230,14 +232,14 @@ Status check_shard(std::string_view what, const LogShard& shard, const LogProbRo
     return invalid(label + "." + s.message());
   }
   if (shard.end > vocabulary) {
-    return invalid(label + ".end is " + number(shard.end) +
-                   ": it must not exceed the vocabulary, " + number(vocabulary));
+    return invalid(label + ".end is " + in_digits(shard.end) +
+                   ": it must not exceed the vocabulary, " + in_digits(vocabulary));
   }
   const std::int64_t slots = node_count(shard.begin / arithmetic::kLogLeaf, log_leaves(shard.end));
   const std::int64_t planes = shard.entropy ? 3 : 2;
   std::int64_t words = 0;
   if (__builtin_mul_overflow(slots * planes, t, &words)) {
-    return invalid("T is " + number(t) + ": the nodes' bytes must fit 2^63");
+    return invalid("T is " + in_digits(t) + ": the nodes' bytes must fit 2^63");
   }
   if (Status s = arrays.add(label + ".nodes", shard.nodes, words, sizeof(std::uint32_t), written);
       !s) {
@@ -253,15 +255,15 @@ Status check_values(const LogProbRows& rows, std::int64_t t, std::int64_t vocabu
   for (std::int64_t i = 0; i < t && rows.scale != nullptr; ++i) {
     const std::uint32_t bits = arithmetic::bits_of(rows.scale[i]);
     if (bits - 1 < arithmetic::kInfBits - 1) continue;
-    return invalid("scale[" + number(i) + "] is " + std::to_string(rows.scale[i]) +
+    return invalid("scale[" + in_digits(i) + "] is " + std::to_string(rows.scale[i]) +
                    ": it must be finite and positive");
   }
   for (std::int64_t i = 0; i < t && rows.targets.data != nullptr; ++i) {
     for (std::int64_t j = 0; j < rows.targets.per_row; ++j) {
       const std::int64_t id = token_at(rows.targets, i, j);
       if (id < vocabulary) continue;
-      return invalid("targets[" + number(i) + "," + number(j) + "] is " + number(id) +
-                     ": it must be below the vocabulary's end, " + number(vocabulary) +
+      return invalid("targets[" + in_digits(i) + "," + in_digits(j) + "] is " + in_digits(id) +
+                     ": it must be below the vocabulary's end, " + in_digits(vocabulary) +
                      ", or negative (ignored)");
     }
   }

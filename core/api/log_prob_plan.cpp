@@ -26,15 +26,15 @@ std::int64_t chosen_chunk(const LogProbSpec& spec) {
   return std::max<std::int64_t>(kLogChunk / unit, 1) * unit;
 }
 
-Status check_shape(std::string_view what, const ConstMatrix& view, std::int64_t rows,
-                   std::int64_t cols, std::string_view rule) {
+Status check_extents(std::string_view what, const ConstMatrix& view, std::int64_t rows,
+                     std::int64_t cols, std::string_view rule) {
   if (view.rows == rows && view.cols == cols) return {};
   return invalid(std::string(what) + " is " + std::to_string(view.rows) + " x " +
                  std::to_string(view.cols) + ": it must be " + std::to_string(rows) + " x " +
                  std::to_string(cols) + " (" + std::string(rule) + ")");
 }
 
-Status check_type(std::string_view what, DType type, DType needed) {
+Status check_element(std::string_view what, DType type, DType needed) {
   if (type == needed) return {};
   return invalid(std::string(what) + ".dtype is " + described(type) + ": the plan needs " +
                  std::string(name(needed)));
@@ -65,11 +65,11 @@ Status LogProbPlan::State::check(const LogProbOperands& operands, NamedArrays& a
   const std::int64_t t = operands.x.rows;
   const DType type = operand_type(spec.contract.input);
   if (Status s = check_view("x", operands.x); !s) return s;
-  if (Status s = check_shape("x", operands.x, t, spec.k, "T x k"); !s) return s;
-  if (Status s = check_type("x", operands.x.dtype, type); !s) return s;
+  if (Status s = check_extents("x", operands.x, t, spec.k, "T x k"); !s) return s;
+  if (Status s = check_element("x", operands.x.dtype, type); !s) return s;
   if (Status s = check_view("w", operands.w); !s) return s;
-  if (Status s = check_shape("w", operands.w, spec.n, spec.k, "n x k"); !s) return s;
-  if (Status s = check_type("w", operands.w.dtype, type); !s) return s;
+  if (Status s = check_extents("w", operands.w, spec.n, spec.k, "n x k"); !s) return s;
+  if (Status s = check_element("w", operands.w.dtype, type); !s) return s;
   arrays.add("x", extent_of(operands.x), false);
   arrays.add("w", extent_of(operands.w), false);
   if (spec.bias) {
@@ -78,7 +78,7 @@ Status LogProbPlan::State::check(const LogProbOperands& operands, NamedArrays& a
       return invalid("bias.size is " + std::to_string(bias.size) +
                      ": it must be n = " + std::to_string(spec.n));
     }
-    if (Status s = check_type("bias", bias.dtype, *spec.bias); !s) return s;
+    if (Status s = check_element("bias", bias.dtype, *spec.bias); !s) return s;
     if (Status s = arrays.add("bias.data", bias.data, bias.size, size_of(bias.dtype), false); !s) {
       return s;
     }
