@@ -123,8 +123,7 @@ TEST(LogProbGradient, IsItsProductsInAnyChunks) {
 }
 
 TEST(LogProbGradient, MicroBatchesContinueInDw) {
-  for (const char* wgrad : {"hopper/bf16/fold:4->fp32", "hopper/bf16/fold:16->fp32"}) {
-    if (!Contract::parse(wgrad)) continue;  // a leaf is a multiple of k_block
+  for (const char* wgrad : {"hopper/bf16/chain->fp32", "hopper/bf16/fold:16->fp32"}) {
     const Problem p = problem("hopper/bf16/fold:64->fp32", wgrad, 64);
     const Gradients whole = by_plan(p, 64, {64});
     for (const auto& batches : {std::vector<std::int64_t>{32, 32}, {16, 16, 16, 16}, {48, 16}}) {
@@ -157,12 +156,10 @@ TEST(LogProbGradient, IsRoundedOnceAtTheEnd) {
   for (const std::int64_t chunk : {32, 96}) EXPECT_EQ(whole, run(chunk)) << chunk;
   // Control: dX rounded to bf16 after each chunk.
   p.layer.spec.dgrad = contract_of("hopper/bf16/fold:32->fp32");
-  const Gradients exact = by_products(p);
   std::size_t different = 0;
   std::vector<float> sum(p.layer.x.size());
   const auto stored = p.layer.logits(p.layer.v);
   for (std::int64_t v = 0; v < p.layer.v; v += 32) {
-    Problem part = p;
     const std::int64_t width = std::min<std::int64_t>(32, p.layer.v - v);
     std::vector<std::uint16_t> g(static_cast<std::size_t>(p.layer.t * width));
     ConstMatrix logits = row_major(static_cast<const void*>(stored.data() + v * 4), p.layer.t,

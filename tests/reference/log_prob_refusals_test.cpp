@@ -239,7 +239,6 @@ TEST(LogProbRefusals, StoredLogitsAndShards) {
     return log_prob_join(backend, {}, 3, both, 40, rows, results.outputs());
   };
   const LogShard left{0, 32, nodes.data(), x.data(), true};
-  const LogShard right{32, 40, more.data(), y.data(), true};
   expect_refusal(join(left, left),
                  "shards\\[1\\].begin is 0: it must be where the shard before it ends, 32", "gap");
   expect_refusal(join(left, {32, 32, more.data(), y.data(), true}),

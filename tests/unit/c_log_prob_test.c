@@ -122,7 +122,7 @@ int main(void) {
   OK(detgemm_linear_log_prob(plan, NULL, &x, &w, NULL, &rows, &outputs, scratch, bytes));
   EXPECT(is_example());
   REFUSED(detgemm_linear_log_prob(plan, NULL, &x, NULL, NULL, &rows, &outputs, scratch, bytes),
-          DETGEMM_INVALID_ARGUMENT, "w is NULL");
+          DETGEMM_INVALID_ARGUMENT, "w is null");
   REFUSED(detgemm_linear_log_prob(NULL, NULL, &x, &w, NULL, &rows, &outputs, scratch, bytes),
           DETGEMM_INVALID_ARGUMENT, "plan");
 
