@@ -10,6 +10,7 @@ folder's reading: the comparison must then end with 1. Exit 1 on the first diffe
 """
 
 import argparse
+import math
 import pathlib
 import random
 import subprocess
@@ -112,10 +113,13 @@ def row_of(line):
     return fmt, int(v), int(scale, 16), int(target), a, b, c, int(begin), int(end), z
 
 
+scaled_logit = mul
+
+
 def expected(row):
     """The answer's line, as this folder reads the page."""
     fmt, v, scale, target, a, b, c, begin, end, z = row
-    x = [mul(epilogue.to_fp32(fmt, word), scale) for word in z[:v]]
+    x = [scaled_logit(epilogue.to_fp32(fmt, word), scale) for word in z[:v]]
     found = log_prob.results(x, target)
     g = log_prob.gradient(x, target, found, 0 if a is None else a, b, c, scale) + [0] * (len(z) - v)
     words = [str(found['k'])] + [f'{found[name]:08x}' for name in ('s', 'a', 'lse', 'logp', 'h', 'x_t', 'r')]
@@ -194,7 +198,40 @@ def online_maximum():
     log_prob.root = root
 
 
-FAULTS = (bit_order, halves_of_the_count, difference_of_logits, split_at_8, subnormals_flushed, online_maximum)
+def overlapping_tile():
+    """The last leaf is moved back to the row's end, and columns count twice."""
+    plain = log_prob.leaves_of
+    log_prob.leaves_of = lambda x: plain(x) if len(x) < 16 or len(x) % 16 == 0 else plain(x[:len(x) // 16 * 16] + x[-16:])
+
+
+def logits_in_fp16():
+    plain = log_prob.column
+
+    def column(x):
+        number = log_prob.decode('fp32', x)
+        if number == 'nan' or number[0] == 'inf' or log_prob.exceeds(x, 65504):
+            return plain(x)
+        half = log_prob.encode('fp16', number[0], number[1], number[2] - number[3])
+        return plain(epilogue.to_fp32('fp16', half))
+    log_prob.column = column
+
+
+def exponential_of_a_library():
+    plain = log_prob.exponential
+
+    def exponential(x):
+        n, _ = plain(x)
+        significand, exponent = log_prob.rational(x)
+        return n, word_of(math.exp(significand * 2.0**exponent - n * math.log(2)))
+    log_prob.exponential = exponential
+
+
+def division_by_the_temperature():
+    global scaled_logit
+    scaled_logit = lambda z, s: log_prob.div(z, log_prob.div(ONE, s))  # noqa: E731
+
+
+FAULTS = (overlapping_tile, logits_in_fp16, exponential_of_a_library, division_by_the_temperature, bit_order, halves_of_the_count, difference_of_logits, split_at_8, subnormals_flushed, online_maximum)
 
 
 class Program:

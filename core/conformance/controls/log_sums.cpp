@@ -165,6 +165,8 @@ const std::array kLogFaults{
                       kNarrowChain, only<BatchSwitch>()},
     PlantedInLogProbs{"shards_in_rank_order", "the sums of shards are added one after the other",
                       "log_prob_shards", kWide, only<RankOrder>()},
+    PlantedInLogProbs{"chunks_in_order", "the sums of chunks are added one after the other",
+                      "log_prob_fused", kWide, only<RankOrder>()},
     PlantedInLogProbs{"leaf_bits_0123", "columns are added in pairs of bits 0, 1, 2, 3",
                       "log_prob_reference", kWide, only<HostLogProb<Rows<ascending_bits>>>()},
     PlantedInLogProbs{"leaf_maximum", "leaves are added behind their own maximum",

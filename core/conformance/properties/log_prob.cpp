@@ -104,10 +104,11 @@ class Call {
   Call(Case& c, const Backend& backend) : c_(c), backend_(backend), arrays_(backend.device()) {}
 
   /// The words of each row; nothing after a refusal, which is noted.
-  std::optional<Elements> results(const Rows& rows, const Cuts& cuts, const Layout& layout) {
+  template <class... What>
+  std::optional<Elements> results(const Rows& rows, const What&... what) {
     auto stream = backend_.device().create_stream();
     if (!stream) return noted(stream.status());
-    const Status status = run(*stream, rows, cuts, layout);
+    const Status status = run(*stream, rows, what...);
     const Status waited = backend_.device().synchronize(*stream);
     backend_.device().destroy_stream(*stream);
     if (!status) return noted(status);
@@ -115,9 +116,9 @@ class Call {
     const auto violation = arrays_.violation();
     if (!violation) return noted(violation.status());
     if (!violation->empty()) c_.fail(*violation);
-    Elements words(DType::fp32, rows.logits.rows, kWords);
+    Elements words(DType::fp32, static_cast<std::int64_t>(rows.targets.size()), kWords);
     for (std::int64_t word = 0; word < kWords; ++word) {
-      const auto read = arrays_.read(outputs_ + static_cast<std::size_t>(word));
+      const auto read = arrays_.read(first_ + static_cast<std::size_t>(word));
       if (!read) return noted(read.status());
       for (std::int64_t i = 0; i < words.rows; ++i) words.set(i, word, read->get(i, 0));
     }
@@ -130,35 +131,68 @@ class Call {
     return std::nullopt;
   }
 
-  Status run(Stream stream, const Rows& rows, const Cuts& cuts, const Layout& layout) {
-    const std::int64_t t = rows.logits.rows;
-    const std::int64_t v = rows.logits.cols;
-    auto logits = arrays_.put(rows.logits, false, layout);
-    if (!logits) return logits.status();
-    const ConstMatrix all = arrays_.view();
+  /// Places targets, scales and results of T rows.
+  Status place(const Rows& rows, std::int64_t t) {
     auto targets = arrays_.put(words_of(rows.targets), false);
     if (!targets) return targets.status();
     auto scales = arrays_.put(rows.scales, false);
     if (!scales) return scales.status();
-    const LogProbRows with{{*targets, t, 1, 1, OffsetType::i32},
-                           static_cast<const float*>(*scales)};
+    with_ = {{*targets, t, 1, 1, OffsetType::i32}, static_cast<const float*>(*scales)};
     void* to[kWords] = {};
     for (auto& word : to) {
       auto memory = arrays_.put(Elements(DType::fp32, t, 1), true);
       if (!memory) return memory.status();
       word = *memory;
     }
-    outputs_ = arrays_.last() + 1 - kWords;
-    const LogProbOutputs outputs{static_cast<float*>(to[0]),        static_cast<float*>(to[1]),
-                                 static_cast<float*>(to[2]),        static_cast<float*>(to[3]),
-                                 static_cast<std::int32_t*>(to[4]), static_cast<float*>(to[5])};
+    first_ = arrays_.last() + 1 - kWords;
+    outputs_ = {static_cast<float*>(to[0]),        static_cast<float*>(to[1]),
+                static_cast<float*>(to[2]),        static_cast<float*>(to[3]),
+                static_cast<std::int32_t*>(to[4]), static_cast<float*>(to[5])};
+    return {};
+  }
+  Result<Workspace> workspace(Result<std::size_t> bytes) {
+    if (!bytes) return bytes.status();
+    if (*bytes == 0) return Workspace{};
+    auto memory = arrays_.put(
+        Elements(DType::fp32, static_cast<std::int64_t>(*bytes / sizeof(float)), 1), true);
+    if (!memory) return memory.status();
+    return Workspace{*memory, *bytes};
+  }
+
+  /// One layer: the logits' contract on these operands, op(B) as W's rows.
+  Status run(Stream stream, const Rows& rows, const Request& layer, std::int64_t chunk) {
+    const std::int64_t t = layer.a.rows;
+    LogProbSpec spec;
+    spec.n = layer.b.cols;
+    spec.k = layer.b.rows;
+    spec.contract = layer.spec.contract;
+    spec.entropy = true;
+    spec.chunk = chunk;
+    const auto plan = LogProbPlan::create(backend_, spec, layer.options);
+    if (!plan) return plan.status();
+    LogProbOperands operands;
+    if (auto x = arrays_.put(layer.a, false, layer.a_layout); !x) return x.status();
+    operands.x = arrays_.view();
+    if (auto w = arrays_.put(transposed(layer.b), false, layer.b_layout); !w) return w.status();
+    operands.w = arrays_.view();
+    if (Status s = place(rows, t); !s) return s;
+    operands.rows = with_;
+    const auto scratch = workspace(plan->workspace_bytes(t));
+    if (!scratch) return scratch.status();
+    return plan->run(stream, operands, outputs_, *scratch);
+  }
+
+  Status run(Stream stream, const Rows& rows, const Cuts& cuts, const Layout& layout) {
+    const std::int64_t t = rows.logits.rows;
+    const std::int64_t v = rows.logits.cols;
+    auto logits = arrays_.put(rows.logits, false, layout);
+    if (!logits) return logits.status();
+    const ConstMatrix all = arrays_.view();
+    if (Status s = place(rows, t); !s) return s;
     if (cuts.size() <= 2) {
-      const auto bytes = log_prob_workspace_bytes(t, v);
-      if (!bytes) return bytes.status();
-      auto workspace = arrays_.put(
-          Elements(DType::fp32, static_cast<std::int64_t>(*bytes / sizeof(float)), 1), true);
-      if (!workspace) return workspace.status();
-      return log_prob_of_logits(backend_, stream, all, v, with, outputs, {*workspace, *bytes});
+      const auto scratch = workspace(log_prob_workspace_bytes(t, v));
+      if (!scratch) return scratch.status();
+      return log_prob_of_logits(backend_, stream, all, v, with_, outputs_, *scratch);
     }
     std::vector<LogShard> shards;
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -176,16 +210,18 @@ class Call {
           static_cast<std::size_t>(cuts[i] * (v > 1 ? all.col_stride : 0)) * size_of(all.dtype);
       part.cols = v - cuts[i];
       const Status status =
-          log_prob_nodes_of_logits(backend_, stream, part, v, with, shards.back());
+          log_prob_nodes_of_logits(backend_, stream, part, v, with_, shards.back());
       if (!status) return status;
     }
-    return log_prob_join(backend_, stream, t, shards, v, with, outputs);
+    return log_prob_join(backend_, stream, t, shards, v, with_, outputs_);
   }
 
   Case& c_;
   const Backend& backend_;
   Arrays arrays_;
-  std::size_t outputs_ = 0;
+  LogProbRows with_;
+  LogProbOutputs outputs_;
+  std::size_t first_ = 0;
 };
 
 /// Whether the property applies to the contract and the engine; otherwise the case says why not.
@@ -266,6 +302,30 @@ void log_prob_shards(Case& c) {
   if (order_shows(rows, *whole)) c.count_discriminating();
 }
 
+/// A layer whose logits are never stored gives the results of its stored logits, in any chunks.
+void log_prob_fused(Case& c) {
+  if (!applies(c)) return;
+  Shape shape = c.draw_shape();
+  shape.n = c.random().between(17, c.full() ? 700 : 150);
+  shape.m = std::min<std::int64_t>(shape.m, 6);
+  shape.k = std::min<std::int64_t>(shape.k, c.full() ? 600 : 200);
+  Request layer = c.draw(shape, Distribution::normal);
+  const auto product = c.run(layer);
+  if (!product) return;
+  Rows rows = draw_rows(c, shape.m, shape.n, c.contract().output);
+  rows.logits = product->d;
+  const auto stored = run(c, c.engine(), rows);
+  if (!stored) return;
+  for (const std::int64_t chunk : {std::int64_t{0}, 16 * c.random().between(1, shape.n / 16)}) {
+    layer.a_layout = draw_layout(c.random());
+    layer.b_layout = draw_layout(c.random());
+    const auto fused = Call(c, c.engine()).results(rows, layer, chunk);
+    if (!fused) return;
+    if (!c.same(*stored, *fused, "fused, chunks of " + std::to_string(chunk))) return;
+  }
+  if (order_shows(rows, *stored)) c.count_discriminating();
+}
+
 /// The oracle's bits, whatever is stored after a row's end.
 void log_prob_reference(Case& c) {
   if (!applies(c)) return;
@@ -274,7 +334,7 @@ void log_prob_reference(Case& c) {
   }
   const Rows rows = draw_rows(c, c.random().between(1, 6), draw_v(c), c.contract().output);
   c.log("T=" + std::to_string(rows.logits.rows) + " V=" + std::to_string(rows.logits.cols));
-  const auto expected = Call(c, c.oracle()).results(rows, {}, {});
+  const auto expected = Call(c, c.oracle()).results(rows, Cuts{}, Layout{});
   if (!expected) return;
   const auto got = run(c, c.engine(), rows);
   if (!got) return;
