@@ -4,9 +4,11 @@
 // Log-probabilities of the reference: fused against stored logits, rows alone and in any batch,
 // chunks, shards, padding, layouts and the caller's floating-point mode.
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/skeleton/skeleton.hpp"
+#include "core/arithmetic/log_sum.hpp"
 #include "tests/reference/log_prob_layer.hpp"
 #include "tests/support/floating_point_mode.hpp"
 
@@ -224,15 +226,25 @@ TEST(LogProb, LayoutsAndIdTypesDoNotMatter) {
   expect_same(whole, by_columns, "W by columns");
 }
 
+/// A leaf in the thread's own mode.
+__attribute__((noinline)) arithmetic::LogNode leaf_here(const float (&x)[16]) {
+  return arithmetic::log_leaf<true>(x);
+}
+
 TEST(LogProb, TheCallersModeDoesNotMatter) {
+  int shows = 0;  // modes in which an unguarded leaf has other bits
   Layer layer(7, 333, 24, kContracts[0], 10);
   for (std::size_t i = 0; i < 24; ++i)
     layer.x[24 + i] = static_cast<std::uint16_t>(i);  // subnormal
   const Results whole = layer.run();
   const auto stored = layer.logits(333);
+  float x[16];
+  for (int i = 0; i < 16; ++i) x[i] = 0.37F * static_cast<float>(i) - (i == 0 ? 87 : 2);
+  const arithmetic::LogNode leaf = leaf_here(x);
   for (const Mode& mode : kModes) {
     set_mode(mode);
     const std::uint64_t before = mode_of_thread();
+    const arithmetic::LogNode unguarded = leaf_here(x);
     const Results fused = layer.run();
     const Results unfused = of_logits(view(stored, layer, 333), 333, layer.rows());
     const std::uint64_t after = mode_of_thread();
@@ -240,7 +252,9 @@ TEST(LogProb, TheCallersModeDoesNotMatter) {
     EXPECT_EQ(before & 0xffffffffffffffc0U, after & 0xffffffffffffffc0U) << mode.name;
     expect_same(whole, fused, mode.name);
     expect_same(whole, unfused, mode.name);
+    if (unguarded.s != leaf.s || unguarded.a != leaf.a) ++shows;
   }
+  EXPECT_GE(shows, 3);
 }
 
 TEST(LogProb, NoRowsAndNoColumns) {
