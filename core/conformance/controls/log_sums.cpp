@@ -30,8 +30,9 @@ struct Rows {
 /// Column `i` of a job times the scale, or -Inf after its end.
 float column(const LogLeavesJob& job, std::int64_t i) {
   if (i >= job.columns) return -HUGE_VALF;
-  const float z = job.type == DType::fp32 ? log_detail::logit<DType::fp32>(job.data, i * job.step)
-                                          : log_detail::logit<DType::bf16>(job.data, i * job.step);
+  const float z = job.type == DType::fp32
+                      ? detgemm::log_detail::logit<DType::fp32>(job.data, i * job.step)
+                      : detgemm::log_detail::logit<DType::bf16>(job.data, i * job.step);
   return mul_rn(z, job.scale);
 }
 
