@@ -155,6 +155,36 @@ TEST(LogSum, AnAbsentNodeChangesNothing) {
   }
 }
 
+TEST(LogSum, AbsentColumnsAtTheEndChangeNothing) {
+  test::Random random(16);
+  for (int i = 0; i < 60; ++i) {
+    std::vector<float> x = row(random, 1 + random.below(600), i);
+    const LogNode root = root_of(x);
+    for (const float absent : {-HUGE_VALF, -65537.0F}) {
+      x.resize(x.size() + 1 + random.below(300), absent);
+      EXPECT_EQ(root_of(x).k, root.k);
+      EXPECT_EQ(bits_of(root_of(x).s), bits_of(root.s));
+      EXPECT_EQ(bits_of(root_of(x).a), bits_of(root.a));
+    }
+  }
+}
+
+/// Leaves from any leaf on become the maximal nodes of their range, and no others.
+TEST(LogSum, LeavesJoinByPosition) {
+  for (std::int64_t begin = 0; begin < 40; ++begin) {
+    for (std::int64_t end = begin + 1; end < 80; ++end) {
+      LogStack stack;
+      for (std::int64_t leaf = begin; leaf < end; ++leaf) stack.push(absent_node(), 0, leaf);
+      ASSERT_EQ(stack.count, node_count(begin, end)) << begin << " " << end;
+      std::int64_t at = begin;
+      for (int i = 0; i < stack.count; ++i) {
+        ASSERT_EQ(stack.levels[i], node_level(at, end)) << begin << " " << end;
+        at += std::int64_t{1} << stack.levels[i];
+      }
+    }
+  }
+}
+
 /// Shards at any multiples of 16 are nodes that join to the same root.
 TEST(LogSum, AnyShardsJoinToTheRoot) {
   test::Random random(13);

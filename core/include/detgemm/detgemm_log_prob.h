@@ -158,7 +158,8 @@ DETGEMM_API detgemm_status_t detgemm_log_prob_nodes(const detgemm_backend_t* bac
                                                     int64_t vocabulary,
                                                     const detgemm_log_prob_rows_t* rows,
                                                     const detgemm_log_prob_shard_t* shard);
-/* Results from the nodes of `count` shards, in ascending order, which hold the whole vocabulary. */
+/* Results from the nodes of `count` shards, in ascending order, which hold the whole vocabulary.
+ * The structs are adjacent: each begins struct_size bytes after the one before. */
 DETGEMM_API detgemm_status_t detgemm_log_prob_join(const detgemm_backend_t* backend,
                                                    const detgemm_stream_t* stream, int64_t t,
                                                    const detgemm_log_prob_shard_t* shards,
