@@ -228,10 +228,11 @@ def exponential_of_a_library():
 
 def division_by_the_temperature():
     global scaled_logit
-    scaled_logit = lambda z, s: log_prob.div(z, log_prob.div(ONE, s))  # noqa: E731
+    scaled_logit = lambda z, s: log_prob.div(z, log_prob.div(ONE, s))
 
 
-FAULTS = (overlapping_tile, logits_in_fp16, exponential_of_a_library, division_by_the_temperature, bit_order, halves_of_the_count, difference_of_logits, split_at_8, subnormals_flushed, online_maximum)
+FAULTS = (overlapping_tile, logits_in_fp16, exponential_of_a_library, division_by_the_temperature, bit_order,
+          halves_of_the_count, difference_of_logits, split_at_8, subnormals_flushed, online_maximum)
 
 
 class Program:

@@ -7,7 +7,6 @@ Rounded operations are those of fp32.py. The tree is built from its root down, b
 
 import functools
 
-import fp32
 from fp32 import add, constant, div, fma, is_nan, mul, neg
 from formats import decode, encode, infinity
 
