@@ -198,6 +198,19 @@ TEST(LogProbGradient, PaddingTakesNoPart) {
   expect_same(expected, got, "padded");
 }
 
+TEST(LogProbGradient, AShardHasItsRowsOfDw) {
+  const Problem p = problem("hopper/bf16/fold:32->fp32", "hopper/bf16/fold:16->fp32");
+  const Gradients whole = by_plan(p, 64, {24});
+  Problem shard = p;
+  shard.layer.spec.begin = 128;
+  shard.layer.spec.n = 172;
+  shard.layer.spec.vocabulary = 300;
+  shard.layer.w.erase(shard.layer.w.begin(), shard.layer.w.begin() + 128 * 24);
+  const Gradients got = by_plan(shard, 64, {24});
+  EXPECT_TRUE(same_bytes(std::vector<float>(whole.dw.begin() + 128 * 24, whole.dw.end()), got.dw));
+  EXPECT_FALSE(same_bytes(whole.dx, got.dx));  // the rest of dX is the other shard's
+}
+
 TEST(LogProbGradient, IgnoredRowsAndZerosUpstream) {
   Problem p = problem("hopper/bf16/fold:32->fp32", "hopper/bf16/fold:16->fp32");
   for (auto& target : p.layer.targets) target = -1;
