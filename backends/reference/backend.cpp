@@ -10,6 +10,7 @@
 #include "backends/reference/started.hpp"
 #include "core/arithmetic/step.hpp"
 #include "detgemm/grouped.hpp"
+#include "detgemm/log_prob.hpp"
 #include "detgemm/reference.hpp"
 
 namespace detgemm {
@@ -48,6 +49,7 @@ class ReferenceBackend final : public Backend {
     reference::quantize_matrix(spec, from, to, scales);
     return {};
   }
+  const LogProbEngine* log_prob() const noexcept override { return &reference::log_prob_engine(); }
   Status supports_grouped(const GroupedSpec&) const override { return {}; }
   std::vector<std::string> grouped_variants(const GroupedSpec&) const override {
     return reference::variant_names();

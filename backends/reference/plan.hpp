@@ -29,6 +29,9 @@ void snap_matrix(const SnapSpec& spec, const ConstMatrix& from, const Matrix& to
 void quantize_matrix(const QuantizeSpec& spec, const ConstMatrix& from, const Matrix& to,
                      const ScalesOut& scales);
 
+/// Log-probabilities on all threads. Needs an initialised Kokkos.
+const LogProbEngine& log_prob_engine();
+
 /// Needs an initialised Kokkos. An empty variant means the first of `variant_names`.
 std::shared_ptr<const PlanImpl> make_reference_plan(const GemmSpec& spec,
                                                     const PlanOptions& options);

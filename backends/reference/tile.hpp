@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/log_leaves.hpp"
 
 namespace detgemm::reference {
 
@@ -45,6 +46,7 @@ struct TileSet {
   const char* name;
   TileKernel (*kernel)(Arithmetic arithmetic, DType input);
   void (*snap)(const SnapJob& job);
+  LogKernels log_prob;
 };
 
 /// The instruction sets this processor can run, the widest first; never empty.

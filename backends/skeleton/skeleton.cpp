@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/contract/compute_element.hpp"
+#include "core/contract/log_rows.hpp"
 #include "core/contract/quantize.hpp"
 
 namespace detgemm {
@@ -61,6 +62,19 @@ class SkeletonPlan final : public PlanImpl {
   GemmSpec spec_;
 };
 
+/// Log-probabilities: one row after the other.
+struct PlainRows {
+  static LogKernels kernels() { return {&compute_leaves_plain, &compute_gradient_plain}; }
+  template <class Body>
+  static void run(std::int64_t total, double, std::int32_t, const Body& body) {
+    for (std::int64_t i = 0; i < total; ++i) body(i);
+  }
+
+ private:
+  static void compute_leaves_plain(const LogLeavesJob& job) { compute_leaves(job); }
+  static void compute_gradient_plain(const LogGradientJob& job) { compute_gradient(job); }
+};
+
 class SkeletonBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "skeleton"; }
@@ -106,6 +120,11 @@ class SkeletonBackend final : public Backend {
       for (std::int64_t leaf = 0; leaf < scales.leaves; ++leaf) quantize_block(q, block, leaf);
     }
     return {};
+  }
+  // Optional: the reduction over a vocabulary.
+  const LogProbEngine* log_prob() const noexcept override {
+    static const HostLogProb<PlainRows> engine;
+    return &engine;
   }
 };
 

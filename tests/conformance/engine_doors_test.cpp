@@ -236,8 +236,14 @@ TEST(EngineDoors, EveryPropertyPassesAndNoneIsUnsupported) {
     const Cell cell = report_of(*engine, property, kScaled).cells.front();
     EXPECT_EQ(name(cell.verdict), "passed") << property << ": " << cell.reason;
   }
-  // The host has no graphs to replay.
-  EXPECT_EQ(passed.size() + 1, properties().size());
+  // The host has no graphs to replay, and log-probabilities have no door yet.
+  EXPECT_EQ(passed.size() + 5, properties().size());
+  for (const char* property :
+       {"log_prob_rows", "log_prob_shards", "log_prob_fused", "log_prob_reference"}) {
+    EXPECT_EQ(passed.count(property), 0U);
+    EXPECT_EQ(report_of(*engine, property, "hopper/bf16/chain->bf16").cells.front().reason,
+              "the engine does not compute log-probabilities");
+  }
   EXPECT_EQ(passed.count("graph_replay"), 0U);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles one kernel for every step in core/arithmetic/step.hpp, and one that cuts groups, for one architecture.
+"""Compiles one kernel for every step in core/arithmetic/step.hpp, one that cuts groups and one of log-probabilities, for one architecture.
 
 Exit status 77: the compiler is absent, with the reason on standard output.
 """
@@ -21,9 +21,22 @@ QUALIFIERS = """
 KERNEL = """
 #include "core/contract/compute_element.hpp"
 #include "core/contract/group_arguments.hpp"
+#include "core/contract/log_leaves.hpp"
+#include "core/contract/log_nodes.hpp"
 
 __global__ void groups(detgemm::GroupedArguments p, detgemm::GemmArguments* cut) {
   for (long long i = 0; i < p.groups; ++i) cut[i] = detgemm::arguments_of_group(p, i);
+}
+
+__global__ void log_prob(detgemm::LogLeavesJob leaves, detgemm::LogGradientJob gradient, float* out) {
+  detgemm::compute_leaves(leaves);
+  detgemm::compute_gradient(gradient);
+  detgemm::LogStack stack;
+  stack.push(leaves.leaves[0], 0, 0);
+  const detgemm::arithmetic::LogNode root = stack.root();
+  const float lse = detgemm::arithmetic::log_sum_exp(root);
+  out[0] = detgemm::arithmetic::log_probability(root, lse, out[1]);
+  out[1] = detgemm::arithmetic::log_entropy(root, lse);
 }
 
 template <detgemm::Arithmetic A, detgemm::DType T>
@@ -76,8 +89,8 @@ def main():
         sys.exit(f"the headers do not compile for {arguments.arch}")
     kernels = len(re.findall(kernel_line, output.read_text(), re.M))
     print(f"{len(steps)} steps, {kernels} kernels for {arguments.arch}")
-    if kernels != len(steps) + 1 or not steps:
-        sys.exit("every step must give one kernel, and the groups one")
+    if kernels != len(steps) + 2 or not steps:
+        sys.exit("every step must give one kernel, the groups one and log-probabilities one")
 
 
 if __name__ == "__main__":

@@ -109,6 +109,11 @@ std::span<const Control> controls() {
       fault.groups = one.change;
       all.push_back({one.name, one.fault, one.property, one.contract, make_backend(fault)});
     }
+    for (const PlantedInLogProbs& one : log_prob_faults()) {
+      Fault fault{one.name, compute_honestly};
+      fault.log_prob = one.engine;
+      all.push_back({one.name, one.fault, one.property, one.contract, make_backend(fault)});
+    }
     return all;
   }();
   return table;

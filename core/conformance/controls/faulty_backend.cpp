@@ -109,6 +109,9 @@ class FaultyBackend final : public Backend {
               const Matrix& to) const override {
     return honest().snap(stream, spec, from, to);
   }
+  const LogProbEngine* log_prob() const noexcept override {
+    return fault_.log_prob != nullptr ? fault_.log_prob : honest().log_prob();
+  }
   Device& device() const noexcept override {
     return fault_.device != nullptr ? *fault_.device : host_device();
   }

@@ -32,9 +32,10 @@ struct Fault {
       nullptr;  ///< joins the roots of one output, for combine
   std::size_t workspace = 0;
   std::vector<std::string> variants{"scalar"};
-  Device* device = nullptr;          ///< the host's if null
-  GroupChange groups = nullptr;      ///< what happens to groups; they are right if null
-  bool groups_share_scales = false;  ///< all groups take the scales of the first one's B
+  Device* device = nullptr;                 ///< the host's if null
+  GroupChange groups = nullptr;             ///< what happens to groups; they are right if null
+  bool groups_share_scales = false;         ///< all groups take the scales of the first one's B
+  const LogProbEngine* log_prob = nullptr;  ///< the honest one if null
 };
 
 /// An engine with the fault; it lives as long as the program.
@@ -132,6 +133,16 @@ struct PlantedInGroups {
   GroupChange change;
 };
 std::span<const PlantedInGroups> group_faults();
+
+/// A fault in log-probabilities alone.
+struct PlantedInLogProbs {
+  std::string_view name;
+  std::string_view fault;
+  std::string_view property;
+  std::string_view contract;
+  const LogProbEngine* engine;
+};
+std::span<const PlantedInLogProbs> log_prob_faults();
 
 // One fault each; control_table.cpp says what they do.
 Fault arrival_order();

@@ -46,6 +46,10 @@ void group_padding(Case& c);
 void group_ranks(Case& c);
 void group_cuts(Case& c);
 void group_empty(Case& c);
+void log_prob_rows(Case& c);
+void log_prob_shards(Case& c);
+void log_prob_fused(Case& c);
+void log_prob_reference(Case& c);
 
 /// The rows of the covering design, and a few more.
 std::int64_t combination_cases(const Contract& contract, Level level);

@@ -143,6 +143,8 @@ struct GroupedSpec;
 class GroupedPlanImpl;
 // Windows in the memory of several devices: detgemm/peers.hpp.
 class PeerEngine;
+// Log-probabilities: detgemm/log_prob.hpp.
+class LogProbEngine;
 
 /// One way to compute contracts: an object found by its name, which accepts a problem or refuses it
 /// with a sentence. To add a backend, implement this class and add a line to
@@ -207,6 +209,9 @@ class DETGEMM_API Backend {
   /// Windows in memory that devices of one host share, and joins through them; null, which is the
   /// default, where the backend has none.
   virtual const PeerEngine* peers() const noexcept;
+
+  /// The reduction over a vocabulary; null, which is the default, where the backend has none.
+  virtual const LogProbEngine* log_prob() const noexcept;
 
   /// Whether there is a backend at this address of readable memory: false where the C interface was
   /// handed garbage.

@@ -17,6 +17,7 @@
 ///   gemm_spec.hpp            GemmSpec, a problem without its M, and Operands, the arrays of a run
 ///   plan.hpp                 Plan and gemm, which compute
 ///   grouped.hpp              GroupedPlan: many products in one call
+///   log_prob.hpp             log-probabilities of tokens, from hidden states or from logits
 ///   workspace.hpp            HostWorkspace: the scratch memory that a plan's run on the host needs
 ///   backend.hpp              Backend, first_backend and find_backend: what they compute with
 ///   snap.hpp                 operands of snap contracts, snapped once
@@ -34,6 +35,7 @@
 #include "detgemm/digest.hpp"
 #include "detgemm/gemm_spec.hpp"
 #include "detgemm/grouped.hpp"
+#include "detgemm/log_prob.hpp"
 #include "detgemm/matrix.hpp"
 #include "detgemm/plan.hpp"
 #include "detgemm/quantize.hpp"
