@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of an inference engine, without gradients: torch.ops.detgemm.{add_rms_norm, silu_mul}.
+"""Operators of an inference engine: torch.ops.detgemm.{add_rms_norm, silu_mul}. silu_mul alone has a gradient.
 
 Their bits are those of the separate operations: an addition rounded to x's type and `rms_norm`; silu rounded to
 x's type and a product rounded again. docs/python-orders.md writes the order down.
@@ -12,7 +12,7 @@ from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
 from detgemm.torch.rows import _check
 
-ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", silu_mul="elements")
+ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", silu_mul="elements", silu_mul_backward="elements")
 
 
 @torch.library.custom_op("detgemm::add_rms_norm", mutates_args=())
@@ -28,13 +28,21 @@ def inference_rms_norm_op(x: torch.Tensor, weight: torch.Tensor, eps: float) -> 
         return chosen(x, "fused").rms_norm(x, None, weight.contiguous(), eps)[0]
 
 
+def _by_rows(x):
+    flat = x.reshape(-1, x.shape[-1])
+    return flat if flat.stride(-1) == 1 else flat.contiguous()
+
+
 @torch.library.custom_op("detgemm::silu_mul", mutates_args=())
 def silu_mul_op(x: torch.Tensor) -> torch.Tensor:
-    flat = x.reshape(-1, x.shape[-1])
-    if flat.stride(-1) != 1:
-        flat = flat.contiguous()
     with on_device(x):
-        return chosen(x, "fused").silu_mul(flat).view(*x.shape[:-1], x.shape[-1] // 2)
+        return chosen(x, "fused").silu_mul(_by_rows(x)).view(*x.shape[:-1], x.shape[-1] // 2)
+
+
+@torch.library.custom_op("detgemm::silu_mul_backward", mutates_args=())
+def silu_mul_backward_op(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    with on_device(x):
+        return chosen(x, "fused").silu_mul_backward(_by_rows(dy).contiguous(), _by_rows(x)).view(x.shape)
 
 
 @add_rms_norm_op.register_fake
@@ -52,7 +60,15 @@ def _(x):
     return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
 
 
-for _operator in (add_rms_norm_op, inference_rms_norm_op, silu_mul_op):
+@silu_mul_backward_op.register_fake
+def _(dy, x):
+    return x.new_empty(x.shape)
+
+
+silu_mul_op.register_autograd(lambda ctx, dy: silu_mul_backward_op(dy, *ctx.saved_tensors),
+                              setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+
+for _operator in (add_rms_norm_op, inference_rms_norm_op, silu_mul_op, silu_mul_backward_op):
     guard(_operator)
 
 
@@ -77,7 +93,7 @@ def add_rms_norm(x, residual, weight, eps=1e-6):
 
 
 def silu_mul(x):
-    """round(round(silu(gate)) * up) where the last dimension of x is gate, then up; no gradient. x: ... x 2n."""
+    """round(round(silu(gate)) * up) where the last dimension of x is gate, then up. x: ... x 2n."""
     _check("x", x)
     refuse(x.shape[-1] % 2 != 0, f"x has rows of {x.shape[-1]} elements: gate and up need an even number")
     return silu_mul_op(x)

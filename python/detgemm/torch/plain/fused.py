@@ -13,10 +13,22 @@ def rms_norm(x, residual, weight, eps):
     return norms.rms_norm(total, weight, eps)[0], total
 
 
+def _sigmoid(gate):
+    power = exp(torch.where(gate < 0, gate, -gate))
+    return torch.div(torch.where(gate < 0, power, torch.ones_like(power)), 1.0 + power)
+
+
 def silu_mul(x):
     """x: rows x 2n; returns round(round(silu(x[:, :n])) * x[:, n:])."""
     gate, up = x.float().chunk(2, dim=-1)
-    power = exp(torch.where(gate < 0, gate, -gate))
-    sigmoid = torch.div(torch.where(gate < 0, power, torch.ones_like(power)), 1.0 + power)
-    silu = rounded(gate * sigmoid, x.dtype).float()
+    silu = rounded(gate * _sigmoid(gate), x.dtype).float()
     return rounded(silu * up, x.dtype)
+
+
+def silu_mul_backward(dy, x):
+    """dy: rows x n; returns the gradients of gate and of up, rows x 2n."""
+    (gate, up), dy = x.float().chunk(2, dim=-1), dy.float()
+    s = _sigmoid(gate)
+    dsilu = rounded(dy * up, x.dtype).float()
+    dgate = dsilu * (s * (gate * (1.0 - s) + 1.0))
+    return torch.cat((rounded(dgate, x.dtype), rounded(dy * rounded(gate * s, x.dtype).float(), x.dtype)), dim=-1)
