@@ -27,7 +27,8 @@ from detgemm.torch.scaled import quantize, scaled_gemm
 from detgemm.torch.snapping import check_snapped, is_snapped, snap, snap_weights
 
 __all__ = ["Embedding", "Linear", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
-           "check_snapped", "clear_plans", "combine_experts", "convert", "digest", "embedding", "gather_quantize", "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm",
-           "grouped_linear", "linear", "log_softmax", "main_grads", "is_snapped", "moe", "quantize", "rms_norm", "run_experts", "same_bits",
-           "scaled_gemm", "segment_offsets", "segments", "silu_mul_quantize", "snap", "snap_weights", "softmax", "stats", "sum_rows_",
-           "token_log_probs", "top_experts"]
+           "check_snapped", "clear_plans", "combine_experts", "convert", "digest", "embedding", "gather_quantize",
+           "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm", "grouped_linear", "linear", "log_softmax",
+           "main_grads", "is_snapped", "moe", "quantize", "rms_norm", "run_experts", "same_bits", "scaled_gemm",
+           "segment_offsets", "segments", "silu_mul_quantize", "snap", "snap_weights", "softmax", "stats",
+           "sum_rows_", "token_log_probs", "top_experts"]
