@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import BF16, bits
+from conftest import BF16
 
 import detgemm
 import detgemm.torch as dt
@@ -20,8 +20,12 @@ def quantized(weight):
     return tuple(map(torch.stack, zip(*(dt.quantize(each, 32, per=128) for each in weight))))
 
 
-X = bits((21, H), torch.bfloat16)
-ROUTER, GATE_UP, DOWN = (bits(shape, torch.bfloat16, seed) / 8 for seed, shape in enumerate(((E, H), (E, 2 * N, H), (E, H, N)), 1))
+def drawn(seed, *shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).bfloat16()
+
+
+X = drawn(0, 21, H)
+ROUTER, GATE_UP, DOWN = (drawn(seed, *shape) / 8 for seed, shape in enumerate(((E, H), (E, 2 * N, H), (E, H, N)), 1))
 FORMS = {"bf16": (GATE_UP, DOWN, None), "e4m3": (quantized(GATE_UP), quantized(DOWN), SCALED)}
 
 
@@ -107,11 +111,11 @@ def test_the_choice_is_stable_and_row_local():
     v = p.gather(1, experts)
     assert dt.same_bits(weights, v / ((v[:, 0] + v[:, 1]) + v[:, 2])[:, None])
     assert dt.top_experts(p, 3, by_number=True)[1].tolist() == [[0, 1, 2], [0, 1, 3], [1, 2, 3]]
-    assert dt.same_bits(dt.top_experts(p, 2, norm=False)[0], p.sort(-1, descending=True, stable=True).values[:, :2].contiguous())
+    assert dt.same_bits(dt.top_experts(p, 2, norm=False)[0], p.sort(dim=-1, descending=True, stable=True).values[:, :2].contiguous())
 
 
 def test_gradients(policy):
-    dy = bits((21, H), torch.bfloat16, 7)
+    dy = drawn(7, 21, H)
 
     def gradients(x, dy):
         leaves = [t.clone().requires_grad_() for t in (x, ROUTER, GATE_UP, DOWN)]
@@ -168,7 +172,7 @@ def test_compiled_graphs_have_the_same_bits(policy):
 
 @pytest.mark.parametrize("change, sentence", [
     ({"policy": None}, "policy is None: it must be a detgemm.torch.Policy"),
-    ({"policy": dt.Policy("hopper/bf16/chain->fp32", BF16, "hopper/bf16/chain->fp32")}, "its output must have the type that it reads"),
+    ({"policy": dt.Policy("hopper/bf16/chain->fp32", BF16, "hopper/bf16/chain->fp32")}, "its output must be bf16, which it reads"),
     ({"top_k": 9}, "top_k is 9: it must be a whole number from 1 to 8"),
     ({"top_k": True}, "top_k is True"),
     ({"norm": 1}, "norm is 1: it must be True or False"),

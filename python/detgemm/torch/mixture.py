@@ -17,9 +17,7 @@ from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, check_truth, refuse
 from detgemm.torch.fused import silu_mul
 from detgemm.torch.grouped import grouped_gemm, grouped_linear
-from detgemm.torch.layers import linear
-from detgemm.torch.operators import output_type
-from detgemm.torch.policy import Policy
+from detgemm.torch.layers import _check_policy, linear
 from detgemm.torch.quantizing import gather_quantize, silu_mul_quantize
 from detgemm.torch.routing import gather_rows, segments
 from detgemm.torch.rows import _check, softmax
@@ -110,16 +108,24 @@ def _check_weights(x, gate_up, down, scaled):
     return gate_up, down
 
 
+@torch.compiler.assume_constant_result  # reading a contract calls the library, which a compiler cannot trace
+def _read(text):
+    read = parsed(text)
+    return read.input, read.output, read.reduction, read.leaf_k
+
+
 def _check_contracts(policy, scaled):
-    refuse(not isinstance(policy, Policy), f"policy is {policy!r}: it must be a detgemm.torch.Policy; there is no default")
+    """LEAF of scaled, or None."""
+    _check_policy(policy)
     if scaled is None:
-        refuse(output_type(policy.forward) != policy.input,
-               f"policy.forward is {policy.forward}: its output must have the type that it reads, {policy.input}, since one product reads "
-               "what another made")
-        return
+        read, written, *_ = _read(policy.forward)
+        refuse(read != written, f"policy.forward is {policy.forward}: its output must be {read}, which it reads, since one product reads what "
+                                "another made")
+        return None
     refuse(not isinstance(scaled, str), f"scaled is {scaled!r}: it must be the text of a contract, such as hopper/e4m3/scaled:128->bf16")
-    refuse(parsed(scaled).reduction != "scaled" or parsed(scaled).input != "e4m3",
-           f"scaled is {scaled}: it must be a contract of e4m3 with the reduction scaled:LEAF")
+    read, _, reduction, leaf = _read(scaled)
+    refuse(reduction != "scaled" or read != "e4m3", f"scaled is {scaled}: it must be a contract of e4m3 with the reduction scaled:LEAF")
+    return leaf
 
 
 def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, first=0, start=None, dtype=None):
@@ -135,7 +141,7 @@ def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, firs
     """
     _check("x", x)
     check_tensors(weights=weights, experts=experts)
-    _check_contracts(policy, scaled)
+    leaf = _check_contracts(policy, scaled)
     groups = len(_check_weights(x, gate_up, down, scaled)[0])
     refuse(x.dim() != 2 or experts.shape != weights.shape or experts.dim() != 2 or len(experts) != len(x),
            f"x has the shape {tuple(x.shape)}, weights {tuple(weights.shape)} and experts {tuple(experts.shape)}: they must be tokens x H "
@@ -146,7 +152,6 @@ def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, firs
         rows = grouped_linear(gather_rows(x, index, places, slots), gate_up, offs, policy)
         rows = grouped_linear(silu_mul(rows), down, offs, policy)
     else:
-        leaf = parsed(scaled).leaf_k
         rows, scales = gather_quantize(x, index, leaf, copies=slots)
         rows = grouped_gemm(rows, gate_up[0].mT, offs, scaled, scale_a=scales, scale_b=gate_up[1].mT)
         rows, scales = silu_mul_quantize(rows, leaf)

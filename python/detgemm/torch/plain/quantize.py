@@ -24,7 +24,7 @@ def quantize(x, leaf):
     values = torch.nn.functional.pad(x.float(), (0, leaves * leaf - n)).view(rows, leaves, leaf)
     finite = torch.where(values.isfinite(), values.abs(), torch.zeros_like(values))
     scales = finite.amax(-1).clamp(min=1e-4) / 448.0
-    codes = e4m3(values * (1.0 / scales)[..., None]).view(rows, -1)[:, :n]
+    codes = e4m3(values * (1.0 / scales)[..., None]).view(rows, leaves * leaf)[:, :n]
     return codes.contiguous().view(torch.float8_e4m3fn), scales
 
 
