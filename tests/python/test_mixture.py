@@ -162,11 +162,10 @@ def test_the_program_of_the_page(capsys):
     assert len(program.split("\n\n")[1].splitlines()) <= 10 and capsys.readouterr().out == printed
 
 
-def test_compiled_graphs_have_the_same_bits(policy):
-    for form in FORMS:
-        run = torch.compile(lambda x, form=form: layer(x, form, policy), backend="aot_eager", fullgraph=True, dynamic=True)
-        with torch.no_grad():
-            assert dt.same_bits(run(X), layer(X, form, policy)) and dt.same_bits(run(X[:9]), layer(X[:9], form, policy))
+def test_a_compiled_graph_has_the_same_bits(policy):
+    run = torch.compile(lambda x: layer(x, "e4m3", policy), backend="aot_eager", fullgraph=True, dynamic=True)
+    with torch.no_grad():
+        assert dt.same_bits(run(X), layer(X, "e4m3", policy)) and dt.same_bits(run(X[:9]), layer(X[:9], "e4m3", policy))
     torch._dynamo.reset()
 
 
