@@ -8,7 +8,7 @@ from torch.autograd import forward_ad
 
 import detgemm
 import detgemm.torch as dt
-from detgemm.torch import ranks, rotary
+from detgemm.torch import fused, ranks, rotary
 
 OPS = torch.ops.detgemm
 FP32 = "ieee_fma/fp32/chain"
@@ -35,6 +35,9 @@ CALLS = {
     "linear_log_prob, weight": lambda x: dt.linear_log_prob(W, x, KEYS, POLICY).logp,
     "attention": lambda x: dt.attention(x[None, None], W[None, None], W[None, None]),
     "embedding": lambda x: dt.embedding(KEYS, x), "gather_rows": lambda x: dt.gather_rows(x, KEYS, KEYS),
+    "combine_experts": lambda x: dt.combine_experts(x, KEYS, Y[:32, :2]), "combine_experts, weights": lambda x: dt.combine_experts(W, KEYS, x[:, :1]),
+    "top_experts": lambda x: dt.top_experts(x.float(), 2)[0], "silu_mul": fused.silu_mul,
+    "silu_mul_quantize": lambda x: dt.silu_mul_quantize(x)[1], "gather_quantize": lambda x: dt.gather_quantize(x, KEYS)[1],
 }
 # And those that write or are of inference, which have no derivative of either mode.
 WRITE = {
@@ -110,10 +113,10 @@ def test_constants_inside_of_transforms_are_fine():
 
 def test_every_operator_is_in_a_row_here():
     """A new operator comes with a row above, or says here why it needs none."""
-    fused = {"add_rms_norm", "inference_rms_norm", "silu_mul"}  # of inference; asked in test_fused.py
-    fused.add("paged_attention")  # of inference too, guarded as they are
-    backward = {"attention_backward", "rms_norm_backward", "softmax_backward", "log_softmax_backward"}  # seen behind forward passes
-    backward |= {"log_probs_of_backward", "linear_log_prob_backward"}
-    asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | fused | {"accumulate_"}  # of sum_rows_
+    inference = {"add_rms_norm", "inference_rms_norm"}  # asked in test_fused.py
+    inference.add("paged_attention")  # guarded as they are
+    backward = {f"{name}_backward" for name in ("attention", "rms_norm", "softmax", "log_softmax", "combine_experts", "top_experts",
+                                                 "silu_mul", "log_probs_of", "linear_log_prob")}  # seen behind forward passes
+    asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | inference | {"accumulate_"}  # of sum_rows_
     names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("detgemm::")}
     assert names <= asked, names - asked

@@ -4,24 +4,18 @@
 
 A token's result depends on the token alone: its experts are the largest probabilities, of equal ones
 the first; its row is multiplied with each under the policy; and their results are added in the order
-of choice. The host reads how many tokens an expert has, so this cannot be captured in a CUDA graph.
+of choice (`combine_experts`). The host reads how many tokens an expert has, so this cannot be captured in a CUDA graph.
 `grouped_experts` is another way, with gradients and no wait: grouped products.
 """
 import torch
 
+from detgemm.torch.combining import combine_experts
 from detgemm.torch.dispatch import refuse
 from detgemm.torch.grouped import grouped_linear
 from detgemm.torch.layers import linear
+from detgemm.torch.mixture import top_experts
 from detgemm.torch.routing import gather_rows, segments
 from detgemm.torch.rows import softmax
-
-
-def _sum_of_slots(x):
-    """Sum over dimension 1, ascending."""
-    total = x[:, 0]
-    for slot in range(1, x.shape[1]):
-        total = total + x[:, slot]
-    return total
 
 
 def grouped_experts(self, hidden_states, top_k_index, top_k_weights):
@@ -33,8 +27,7 @@ def grouped_experts(self, hidden_states, top_k_index, top_k_weights):
     x = grouped_linear(x, turn(self.gate_up_proj if self.has_gate else self.up_proj), offs, self.policy)
     x = self._apply_gate(x) if self.has_gate else self.act_fn(x)
     x = grouped_linear(x, turn(self.down_proj), offs, self.policy)
-    x = gather_rows(x, places, index).view(-1, slots, hidden_states.shape[-1])
-    return _sum_of_slots(x * top_k_weights[..., None]).to(hidden_states.dtype)
+    return combine_experts(x, places, top_k_weights, dtype=hidden_states.dtype)
 
 
 class Router:
@@ -43,10 +36,7 @@ class Router:
     def forward(self, hidden_states):
         x = hidden_states.reshape(-1, self.hidden_dim)
         logits = linear(x, self.weight, None, self.policy)
-        values, places = torch.sort(softmax(logits, dtype=torch.float32), dim=-1, descending=True, stable=True)
-        values, places = values[:, :self.top_k], places[:, :self.top_k]
-        if getattr(self, "norm_topk_prob", True):
-            values = values / _sum_of_slots(values)[:, None]
+        values, places = top_experts(softmax(logits, dtype=torch.float32), self.top_k, norm=getattr(self, "norm_topk_prob", True))
         return logits, values.to(logits.dtype) if hasattr(self, "norm_topk_prob") else values, places
 
 
@@ -66,8 +56,7 @@ class Experts:
                 both = linear(hidden_states[rows // slots], self.gate_up_proj[expert], None, self.policy)
                 gate, up = both.chunk(2, dim=-1)
                 found[rows] = linear(self.act_fn(gate) * up, self.down_proj[expert], None, self.policy)
-        weighted = found.view(count, slots, -1) * top_k_weights[..., None]
-        return _sum_of_slots(weighted).to(hidden_states.dtype)
+        return combine_experts(found, torch.arange(len(found), device=found.device), top_k_weights, dtype=hidden_states.dtype)
 
 
 KINDS = {"MixtralTopKRouter": Router, "Qwen3MoeTopKRouter": Router, "MixtralExperts": Experts,

@@ -28,20 +28,21 @@ def inference_rms_norm_op(x: torch.Tensor, weight: torch.Tensor, eps: float) -> 
         return chosen(x, "fused").rms_norm(x, None, weight.contiguous(), eps)[0]
 
 
+def _by_rows(x):
+    flat = x.reshape(-1, x.shape[-1])
+    return flat if flat.stride(-1) == 1 else flat.contiguous()
+
+
 @torch.library.custom_op("detgemm::silu_mul", mutates_args=())
 def silu_mul_op(x: torch.Tensor) -> torch.Tensor:
-    flat = x.reshape(-1, x.shape[-1])
-    if flat.stride(-1) != 1:
-        flat = flat.contiguous()
     with on_device(x):
-        return chosen(x, "fused").silu_mul(flat).view(*x.shape[:-1], x.shape[-1] // 2)
+        return chosen(x, "fused").silu_mul(_by_rows(x)).view(*x.shape[:-1], x.shape[-1] // 2)
 
 
 @torch.library.custom_op("detgemm::silu_mul_backward", mutates_args=())
 def silu_mul_backward_op(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     with on_device(x):
-        rows = (each.reshape(-1, each.shape[-1]).contiguous() for each in (dy, x))
-        return chosen(x, "fused").silu_mul_backward(*rows).view(x.shape)
+        return chosen(x, "fused").silu_mul_backward(_by_rows(dy).contiguous(), _by_rows(x)).view(x.shape)
 
 
 @add_rms_norm_op.register_fake

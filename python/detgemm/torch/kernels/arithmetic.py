@@ -65,3 +65,12 @@ def rounded(x, TYPE: tl.constexpr):
     else:
         half = x.to(TYPE).to(tl.int16, bitcast=True)
         return tl.where(x != x, 0x7fff, half.to(tl.int32)).to(tl.int16).to(TYPE, bitcast=True)
+
+
+@triton.jit
+def widened(x):
+    """To fp32, exactly. bf16 in integers, since Triton's interpreter misreads its subnormals."""
+    if x.dtype == tl.bfloat16:
+        return (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    else:
+        return x.to(tl.float32)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forward-only row operations of an inference engine: RMSNorm behind an addition, and silu(gate) * up.
+"""Row operations of an inference engine: RMSNorm behind an addition, and silu(gate) * up, which has a gradient.
 
 On compute capability 9.0 they are launched with programmatic dependent launch: each kernel lets the next one start
 at once and waits for the one before it before it touches memory that another kernel writes. A product behind it loads its
@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import exp, rounded, tree
+from detgemm.torch.kernels.arithmetic import exp, rounded, tree, widened
 from detgemm.torch.kernels.launch import TYPES, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
@@ -59,9 +59,15 @@ def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner
 
 
 @triton.jit
-def _sigmoid(gate):
+def sigmoid(gate):
     power = exp(tl.where(gate < 0.0, gate, -gate))
     return tl.math.div_rn(tl.where(gate < 0.0, power, 1.0), 1.0 + power)
+
+
+@triton.jit
+def gated(gate, up, TYPE: tl.constexpr):
+    """round(round(silu(gate)) * up)."""
+    return rounded(widened(rounded(gate * sigmoid(gate), TYPE)) * up, TYPE)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -73,26 +79,26 @@ def _silu_mul(x, y, rows, n, stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BL
     there = column < n
     if EARLY:
         gdc_wait()
-    gate = tl.load(x + row * stride + column, mask=there, other=0.0).to(tl.float32)
-    up = tl.load(x + row * stride + n + column, mask=there, other=0.0).to(tl.float32)
-    silu = rounded(gate * _sigmoid(gate), TYPE).to(tl.float32)
-    tl.store(y + row * n + column, rounded(silu * up, TYPE), mask=there)
+    gate = widened(tl.load(x + row * stride + column, mask=there, other=0.0))
+    up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
+    tl.store(y + row * n + column, gated(gate, up, TYPE), mask=there)
 
 
 @triton.jit(do_not_specialize=["rows"])
-def _silu_mul_backward(dy, x, dx, rows, n, TYPE: tl.constexpr, BLOCK: tl.constexpr):
+def _silu_mul_backward(dy, x, dx, rows, n, stride, TYPE: tl.constexpr, BLOCK: tl.constexpr):
+    """Not run on a GPU yet: tested in Triton's interpreter."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     there = column < n
-    grad = tl.load(dy + row * n + column, mask=there, other=0.0).to(tl.float32)
-    gate = tl.load(x + row * 2 * n + column, mask=there, other=0.0).to(tl.float32)
-    up = tl.load(x + row * 2 * n + n + column, mask=there, other=0.0).to(tl.float32)
-    sigmoid = _sigmoid(gate)
-    silu = rounded(gate * sigmoid, TYPE).to(tl.float32)
-    dsilu = rounded(grad * up, TYPE).to(tl.float32)
-    slope = sigmoid * (1.0 + gate * (1.0 - sigmoid))
-    tl.store(dx + row * 2 * n + column, rounded(dsilu * slope, TYPE), mask=there)
-    tl.store(dx + row * 2 * n + n + column, rounded(grad * silu, TYPE), mask=there)
+    gate = widened(tl.load(x + row * stride + column, mask=there, other=0.0))
+    up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
+    gradient = widened(tl.load(dy + row * n + column, mask=there, other=0.0))
+    s = sigmoid(gate)
+    dsilu = widened(rounded(gradient * up, TYPE))
+    dgate = dsilu * (s * (gate * (1.0 - s) + 1.0))
+    dup = gradient * widened(rounded(gate * s, TYPE))
+    tl.store(dx + row * 2 * n + column, rounded(dgate, TYPE), mask=there)
+    tl.store(dx + row * 2 * n + n + column, rounded(dup, TYPE), mask=there)
 
 
 def rms_norm(x, residual, weight, eps):
@@ -131,10 +137,10 @@ def silu_mul(x):
 
 
 def silu_mul_backward(dy, x):
-    """dy: rows x n, x: rows x 2n, contiguous; returns rows x 2n. Not run on a GPU yet."""
+    """dy: rows x n, contiguous; x: as above; returns rows x 2n."""
     rows, n = dy.shape
-    dx = torch.empty_like(x)
+    dx = torch.empty((rows, 2 * n), dtype=x.dtype, device=x.device)
     if rows and n:
-        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](dy, x, dx, rows, n, TYPE=TYPES[x.dtype], BLOCK=1024, num_warps=4,
-                                                         enable_fp_fusion=False)
+        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](dy, x, dx, rows, n, x.stride(0), TYPE=TYPES[x.dtype], BLOCK=1024,
+                                                         num_warps=4, enable_fp_fusion=False)
     return dx

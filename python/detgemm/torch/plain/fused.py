@@ -26,9 +26,9 @@ def silu_mul(x):
 
 
 def silu_mul_backward(dy, x):
-    """dy: rows x n, x: rows x 2n; returns dx, rows x 2n."""
-    dy, (gate, up) = dy.float(), x.float().chunk(2, dim=-1)
-    sigmoid = _sigmoid(gate)
-    silu, dsilu = (rounded(each, x.dtype).float() for each in (gate * sigmoid, dy * up))
-    slope = sigmoid * (1.0 + gate * (1.0 - sigmoid))
-    return torch.cat((rounded(dsilu * slope, x.dtype), rounded(dy * silu, x.dtype)), -1)
+    """dy: rows x n; returns the gradients of gate and of up, rows x 2n."""
+    (gate, up), dy = x.float().chunk(2, dim=-1), dy.float()
+    s = _sigmoid(gate)
+    dsilu = rounded(dy * up, x.dtype).float()
+    dgate = dsilu * (s * (gate * (1.0 - s) + 1.0))
+    return torch.cat((rounded(dgate, x.dtype), rounded(dy * rounded(gate * s, x.dtype).float(), x.dtype)), dim=-1)

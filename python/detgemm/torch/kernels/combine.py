@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""The weighted sum of a token's experts, one program per token and block of columns, and its gradients, one program per few slots.
+
+    total = -0                                    slots ascending; with `start`, from there
+    total = round(total + round(weight x))        a slot without a place adds nothing
+
+Not run on a GPU yet: tested in Triton's interpreter.
+"""
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from detgemm.torch.kernels.arithmetic import rounded, tree, widened
+from detgemm.torch.kernels.fused import _programmatic
+from detgemm.torch.kernels.launch import TYPES, rows_per_program
+
+
+@triton.jit
+def _combine(x, places, weights, start, y, n, stride, SLOTS: tl.constexpr, TYPE: tl.constexpr, OUT: tl.constexpr,
+             START: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
+    if EARLY:
+        gdc_launch_dependents()
+    token = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    there = column < n
+    if EARLY:
+        gdc_wait()
+    if START:
+        total = widened(tl.load(start + token * n + column, mask=there, other=0.0))
+    else:
+        total = tl.full([BLOCK], -2147483648, tl.int32).to(tl.float32, bitcast=True)  # -0; tl.full takes -0.0 for 0
+    for slot in range(SLOTS):
+        place = tl.load(places + token * SLOTS + slot).to(tl.int64)
+        weight = widened(tl.load(weights + token * SLOTS + slot))
+        value = widened(tl.load(x + place * stride + column, mask=there & (place >= 0), other=0.0))
+        product = widened(rounded(value * weight, TYPE))
+        total = tl.where(place >= 0, widened(rounded(total + product, TYPE)), total)
+    tl.store(y + token * n + column, rounded(total, OUT), mask=there)
+
+
+@triton.jit(do_not_specialize=["slots"])
+def _combine_backward(dy, x, places, weights, dx, dweights, slots, n, stride, SLOTS: tl.constexpr, TYPE: tl.constexpr,
+                      OF_X: tl.constexpr, OF_WEIGHTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    slot = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    lane = tl.arange(0, WIDTH)
+    place = tl.load(places + slot, mask=slot < slots, other=-1).to(tl.int64)
+    weight = widened(tl.load(weights + slot, mask=slot < slots, other=0.0))
+    token = slot // SLOTS
+    lanes = tl.zeros([ROWS, WIDTH], tl.float32)
+    for begin in range(0, n, WIDTH):
+        column = (begin + lane)[None, :]
+        there = (place >= 0)[:, None] & (column < n)
+        gradient = widened(tl.load(dy + token[:, None] * n + column, mask=there, other=0.0))
+        value = widened(tl.load(x + place[:, None] * stride + column, mask=there, other=0.0))
+        product = widened(rounded(weight[:, None] * gradient, TYPE))
+        tl.store(dx + place[:, None] * n + column, rounded(product, OF_X), mask=there)
+        lanes = lanes + gradient * value
+    total = rounded(tree(lanes, ROWS, WIDTH, LEVELS), OF_WEIGHTS)
+    tl.store(dweights + slot, total, mask=place >= 0)
+
+
+def combine(x, places, weights, start, dtype):
+    """As plain/combine.py; the last dimension of x is contiguous, and so are the others."""
+    (tokens, slots), n = weights.shape, x.shape[1]
+    y = torch.empty((tokens, n), dtype=dtype, device=x.device)
+    if tokens:
+        early = _programmatic(x.device)
+        more = {"launch_pdl": True} if early else {}
+        _combine[(tokens, triton.cdiv(n, 1024))](
+            x, places, weights, y if start is None else start, y, n, x.stride(0), SLOTS=slots,
+            TYPE=TYPES[torch.promote_types(x.dtype, weights.dtype)], OUT=TYPES[dtype], START=start is not None, EARLY=early,
+            BLOCK=1024, num_warps=4, enable_fp_fusion=False, **more)
+    return y
+
+
+def combine_backward(dy, x, places, weights):
+    n, slots = x.shape[1], weights.numel()
+    dx, dweights = torch.zeros_like(x, memory_format=torch.contiguous_format), torch.zeros_like(weights)
+    if slots:
+        shape = rows_per_program(slots, n)
+        _combine_backward[(triton.cdiv(slots, shape["ROWS"]),)](
+            dy, x, places, weights, dx, dweights, slots, n, x.stride(0), SLOTS=weights.shape[1],
+            TYPE=TYPES[torch.promote_types(x.dtype, weights.dtype)], OF_X=TYPES[x.dtype], OF_WEIGHTS=TYPES[weights.dtype], **shape)
+    return dx, dweights
