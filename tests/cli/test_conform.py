@@ -133,7 +133,7 @@ class Conform(command.CommandTest):
         self.assertIn("batch", names)
         lines = command.run("conform", "--list").out.splitlines()
         self.assertEqual([line.split()[0] for line in lines], names)
-        self.assertEqual(len(names), 36)
+        self.assertEqual(len(names), 40)
 
     def test_contracts_and_properties_may_be_repeated(self):
         answer = self.ask(*PASSES, "--contract", "ieee_fma/fp32/chain", "--property", "strides")
