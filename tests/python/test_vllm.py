@@ -83,12 +83,47 @@ def test_settings_without_the_promise_are_refused(settings, changes, sentence):
     assert sentence in str(caught.value)
 
 
-@pytest.mark.parametrize("kind, sentence", [("rocm", "skinny kernels by the number of rows"), ("xpu", "nothing has run there")])
-def test_other_platforms_are_refused(settings, kind, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        settings.check_platform(kind)
+def test_other_platforms_are_refused(settings):
+    with pytest.raises(ValueError, match='platform is "xpu".*nothing has run there'):
+        settings.check_platform("xpu")
     settings.check_platform("cuda")
     settings.check_platform("cpu")
+    with pytest.raises(ValueError, match='products_only is True: it is for rocm, and vLLM\'s platform is "cuda"'):
+        settings.check_platform("cuda", products_only=True)
+
+
+ON_ROCM = {"contract": "cdna3/bf16/chain->bf16", "products_only": True}
+
+
+@pytest.mark.parametrize("changes, sentence", [
+    ({"VLLM_ROCM_USE_SKINNY_GEMM": None}, "VLLM_ROCM_USE_SKINNY_GEMM is not set, which is on: on rocm it must be 0"),
+    ({"VLLM_ROCM_USE_SKINNY_GEMM": "True"}, "VLLM_ROCM_USE_SKINNY_GEMM is 'True'"),
+    ({"VLLM_ROCM_USE_AITER_LINEAR": "1"}, "VLLM_ROCM_USE_AITER_LINEAR is '1'"),
+    ({"VLLM_ROCM_USE_AITER_LINEAR": None}, "VLLM_ROCM_USE_AITER_LINEAR is not set"),
+    ({"VLLM_ROCM_USE_AITER_MOE": "true"}, "VLLM_ROCM_USE_AITER_MOE is 'true'"),
+    ({"VLLM_ROCM_USE_AITER_TRITON_GEMM": "1"}, "VLLM_ROCM_USE_AITER_TRITON_GEMM is '1'"),
+    ({"contract": None}, "contract is None: on rocm quantization_config must name one"),
+    ({"row_parallel": "cdna3/bf16/tree:64->bf16"}, "row_parallel is cdna3/bf16/tree:64->bf16"),
+    ({"products_only": False}, "attention, norms and sampling are vLLM's own there"),
+    ({"products_only": 1}, "products_only is 1"),
+])
+def test_what_rocm_is_refused_with(settings, changes, sentence):
+    """Each setting alone; with all of them as they must be, ROCm is taken."""
+    environment = {"VLLM_ROCM_USE_SKINNY_GEMM": "0", "VLLM_ROCM_USE_AITER": "1", "VLLM_ROCM_USE_AITER_LINEAR": "0",
+                   "VLLM_ROCM_USE_AITER_TRITON_GEMM": "False", "VLLM_ROCM_USE_AITER_MOE": "0"}
+    settings.check_platform("rocm", environment, **ON_ROCM)
+    settings.check_platform("rocm", {"VLLM_ROCM_USE_SKINNY_GEMM": "0"}, **ON_ROCM)  # without AITER its parts do nothing
+    given = dict(ON_ROCM)
+    for name, value in changes.items():
+        if not name.startswith("VLLM"):
+            given[name] = value
+        elif value is None:
+            del environment[name]
+        else:
+            environment[name] = value
+    with pytest.raises(ValueError) as caught:
+        settings.check_platform("rocm", environment, **given)
+    assert sentence in str(caught.value) and "; " not in str(caught.value)
 
 
 def test_the_invariant_mode_is_switched_on(settings):
@@ -129,6 +164,17 @@ def test_hooks_are_left_out_by_name():
     assert hooks.used("norm")
     with pytest.raises(ValueError, match='the hook is "norms": it must be of linear'):
         hooks.leave_out(["norms"])
+
+
+def test_products_alone(monkeypatch):
+    from detgemm.vllm import hooks
+    monkeypatch.setattr(hooks, "_chosen", False)
+    monkeypatch.setattr(hooks, "_products_only", False)
+    hooks.choose(products_only=True)
+    assert [name for name in hooks.NAMES if hooks.used(name)] == ["linear", "head"]
+    assert hooks.active("linear") and not hooks.active("sampling")
+    hooks.choose()
+    assert all(hooks.active(name) for name in hooks.NAMES)
 
 
 def test_functions_are_replaced_while_an_engine_is_ours(monkeypatch):

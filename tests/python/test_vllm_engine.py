@@ -125,7 +125,7 @@ def test_two_ranks_have_the_bits_of_one(tmp_path):
 
 
 @pytest.mark.parametrize("name, sentence", [
-    ("an unknown key", "quantization_config has ['leaf']: it may have quant_method, contract, row_parallel and log_probs alone"),
+    ("an unknown key", "quantization_config has ['leaf']: it may have quant_method, contract, row_parallel, log_probs and products_only alone"),
     ("ranks without a tree", "it must be a contract with tree:LEAF"),
     ("experts", "8 experts (num_experts in its config.json): experts are not supported"),
     ("a quantised checkpoint", "does not match the quantization method specified"),  # vLLM's own sentence

@@ -61,6 +61,10 @@ USED = [
     ("vllm/v1/core/block_pool.py", "BlockPool.free_blocks", ["self", "ordered_blocks"]),
     ("vllm/v1/core/sched/scheduler.py", "Scheduler._preempt_request", ["self", "request", "timestamp"]),
     ("vllm/envs.py", "VLLM_BATCH_INVARIANT", None),
+    (LAYERS + "utils.py", "rocm_unquantized_gemm", ("layer", "x", "weight", "bias")),
+    (LAYERS + "utils.py", "dispatch_unquantized_gemm", ()),
+    *(("vllm/envs.py", name, None) for name in ("VLLM_ROCM_USE_SKINNY_GEMM", "VLLM_ROCM_USE_AITER", "VLLM_ROCM_USE_AITER_LINEAR",
+                                                "VLLM_ROCM_USE_AITER_TRITON_GEMM", "VLLM_ROCM_USE_AITER_MOE")),
 ]
 
 

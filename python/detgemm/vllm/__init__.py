@@ -11,9 +11,12 @@ def register():
     """Registers the quantization method, the layers, the sampler and attention; safe to call more than once."""
     from vllm.platforms import current_platform
 
-    from detgemm.vllm import attention, config, layers, sampling
+    from detgemm.vllm import attention, config, layers, rocm, sampling
     on_gpu = current_platform.is_cuda()
     config.register()
     layers.register()
+    if current_platform.is_rocm():  # products alone
+        rocm.register()
+        return
     sampling.register(on_gpu)
     attention.register(on_gpu)

@@ -8,14 +8,14 @@ from vllm.model_executor.layers import linear, quantization, vocab_parallel_embe
 from vllm.model_executor.layers.quantization.base_config import QuantizationConfig
 from vllm.platforms import current_platform
 
-import detgemm.torch  # registers torch.ops.detgemm
+import detgemm.torch
 from detgemm.contract import contract as parsed
-from detgemm.vllm import attention, hooks, parallel, settings
+from detgemm.vllm import attention, hooks, parallel, rocm, settings
+from detgemm.vllm.products import product
 
 NAME = "detgemm"
 CONTRACTS = {torch.bfloat16: "hopper/bf16/chain->bf16", torch.float16: "hopper/fp16/chain->fp16",
              torch.float32: "ieee_fma/fp32/chain->fp32"}
-STABLE_WEIGHTS = 2  # the operator's value for "earlier work on the stream does not write b"
 
 
 class DetgemmConfig(QuantizationConfig):
@@ -28,20 +28,29 @@ class DetgemmConfig(QuantizationConfig):
     `log_probs` is the order of log-probabilities: "lanes" (the default) or "logsum16", which a trainer has without storing
     logits. `row_parallel` is the contract of layers whose K is spread over ranks; tensor parallelism needs it. With the same one
     on a single rank, every number of ranks has its bits.
+
+    `products_only` (true or false) is for ROCm, which has products under a contract and nothing else.
     """
 
-    def __init__(self, contract=None, row_parallel=None, log_probs=hooks.ORDERS[0]):
+    def __init__(self, contract=None, row_parallel=None, log_probs=hooks.ORDERS[0], products_only=False):
         super().__init__()
         if log_probs not in hooks.ORDERS:
             raise ValueError(f'detgemm: log_probs is {log_probs!r}: it must be "lanes" or "logsum16"')
         self.log_probs = log_probs
         self.contract = contract and parsed(contract).text
         self.row_parallel = parallel.row_parallel_contract(row_parallel)
-        settings.check_platform(current_platform._enum.name.lower())
+        self.products_only = products_only
+        kind = current_platform._enum.name.lower()
+        settings.check_platform(kind, os.environ, self.contract, self.row_parallel, products_only)
+        self.choose()
         if hooks.used("attention"):
             settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
-        hooks.choose(log_probs)
         self.checked = False
+
+    def choose(self):
+        """In this process, to which the object may have been sent."""
+        hooks.choose(self.log_probs, self.products_only)
+        rocm.use(self.contract_for)
 
     @classmethod
     def get_name(cls):
@@ -60,11 +69,12 @@ class DetgemmConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config):
-        unknown = set(config) - {"quant_method", "contract", "row_parallel", "log_probs"}
+        unknown = set(config) - {"quant_method", "contract", "row_parallel", "log_probs", "products_only"}
         if unknown:
             raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method, contract, "
-                             "row_parallel and log_probs alone")
-        return cls(config.get("contract"), config.get("row_parallel"), config.get("log_probs", hooks.ORDERS[0]))
+                             "row_parallel, log_probs and products_only alone")
+        return cls(config.get("contract"), config.get("row_parallel"), config.get("log_probs", hooks.ORDERS[0]),
+                   config.get("products_only", False))
 
     def contract_for(self, dtype, row_parallel=False):
         """The contract of products of this type; its output has the type too."""
@@ -74,7 +84,7 @@ class DetgemmConfig(QuantizationConfig):
         if not self.checked:
             from vllm.config import get_current_vllm_config
             settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
-            hooks.choose(self.log_probs)  # in a process to which this object was sent
+            self.choose()
             attention.choose(current_platform.is_cuda(), hooks.used("attention"))
             self.checked = True
         if isinstance(layer, linear.LinearBase):
@@ -83,11 +93,6 @@ class DetgemmConfig(QuantizationConfig):
             return DetgemmEmbeddingMethod(self) if hooks.used("head") else None
         settings.check_layer(layer, prefix)
         return None
-
-
-def product(x, weight, bias, contract):
-    """x.W^T + bias, x: ... x K, weight: N x K. The kernel is chosen inside the operator, so a compiled graph has none in it."""
-    return torch.ops.detgemm.gemm(x, weight.t(), contract, None, bias, stable=STABLE_WEIGHTS)
 
 
 class DetgemmLinearMethod(linear.UnquantizedLinearMethod):

@@ -12,10 +12,12 @@ NAMES = {
     "logprobs": "log-probabilities",
     "sampling": "softmax and masks of sampling",
 }
+PRODUCTS = ("linear", "head")
 _left_out = set()
 _chosen = False
 ORDERS = ("lanes", "logsum16")  # of log-probabilities: docs/python-orders.md and docs/log-prob.md
 _order = ORDERS[0]
+_products_only = False
 
 
 def leave_out(names):
@@ -28,13 +30,14 @@ def leave_out(names):
 
 
 def used(name):
-    return name not in _left_out
+    return name not in _left_out and (name in PRODUCTS or not _products_only)
 
 
-def choose(order=ORDERS[0]):
-    """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to read."""
-    global _chosen, _order
-    _chosen, _order = True, order
+def choose(order=ORDERS[0], products_only=False):
+    """Notes that an engine of this process has quantization="detgemm"; the sampler has no configuration to read.
+    products_only: everything but products is vLLM's own."""
+    global _chosen, _order, _products_only
+    _chosen, _order, _products_only = True, order, products_only
 
 
 def order():

@@ -16,13 +16,45 @@ RECURRENT = ("linear_num_value_heads", "mamba_d_state", "ssm_state_size", "mamba
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
-def check_platform(kind):
-    """kind: "cuda", "cpu" or another of vLLM's platforms, such as "rocm"."""
-    if kind in ("cuda", "cpu"):
+# Variables of vLLM 0.26 (envs.py) that give products on ROCm to kernels chosen by the number of rows: the variable, whether
+# it is on where it is not set, and the variable without which it does nothing.
+AITER = "VLLM_ROCM_USE_AITER"
+ROCM = (("VLLM_ROCM_USE_SKINNY_GEMM", True, None), (AITER + "_LINEAR", True, AITER), (AITER + "_TRITON_GEMM", True, AITER),
+        (AITER + "_MOE", True, AITER))
+
+
+def switched_on(environment, name, otherwise=False):
+    """As vLLM reads a variable."""
+    return environment[name].lower() in ("true", "1") if name in environment else otherwise
+
+
+def of_rocm(environment, contract, row_parallel, products_only):
+    """A sentence for each setting under which products on ROCm could depend on the batch, or that promises more than they."""
+    if products_only is not True:
+        yield (f"products_only is {products_only!r}: on rocm it must be True in quantization_config, since attention, norms and "
+               "sampling are vLLM's own there, and a request's answer may depend on its batch through them")
+    if contract is None:
+        yield "contract is None: on rocm quantization_config must name one, such as cdna3/bf16/chain->bf16 on an MI300X"
+    if row_parallel is not None:
+        yield f"row_parallel is {row_parallel}: on rocm it must be left out, since sums over ranks have no order there"
+    for name, otherwise, needs in ROCM:
+        if switched_on(environment, name, otherwise) and (needs is None or switched_on(environment, needs)):
+            state = f"{name} is {environment[name]!r}" if name in environment else f"{name} is not set, which is on"
+            yield f"{state}: on rocm it must be 0, since its kernels are chosen by the number of rows"
+
+
+def check_platform(kind, environment=(), contract=None, row_parallel=None, products_only=False):
+    """kind: "cuda", "cpu" or another of vLLM's platforms, such as "rocm". Raises ValueError for what is refused there."""
+    if kind == "rocm":
+        found = list(of_rocm(dict(environment), contract, row_parallel, products_only))
+        if found:
+            raise ValueError("detgemm: vLLM cannot keep the promise with these settings: " + "; ".join(found))
         return
-    why = (": its products take skinny kernels by the number of rows, and nothing of detgemm's PyTorch package has run on AMD "
-           "hardware" if kind == "rocm" else ": nothing has run there")
-    raise ValueError(f'detgemm: vLLM\'s platform is "{kind}": quantization="detgemm" is for cuda and cpu{why}')
+    if products_only is not False:
+        raise ValueError(f"detgemm: products_only is {products_only!r}: it is for rocm, and vLLM's platform is \"{kind}\"")
+    if kind not in ("cuda", "cpu"):
+        raise ValueError(f'detgemm: vLLM\'s platform is "{kind}": quantization="detgemm" is for cuda, cpu and rocm: nothing has '
+                         "run there")
 
 
 def choose_invariant_mode(environment, on_gpu):
