@@ -12,7 +12,7 @@
 #   --python     the Python package, with PyTorch and without: 6.5, beside other stages
 #   --vllm       the Python package inside of vLLM for CPUs; only where it is named
 #   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them; only where it is named
-#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8
+#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8; without words half of it
 #   --tsan       what is shared between threads, under ThreadSanitizer: 1
 #   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
 #   --hip        the HIP component, with clang-19: 5.5; an interpreter executes its kernels
@@ -121,13 +121,22 @@ elif [ -n "$python_stages" ]; then
   stage "python" tests/python/run.py --results "$results" --stages "$python_stages" || true
 fi
 
-# What reads and writes memory on its own account, under AddressSanitizer and UBSan.
+# What reads and writes memory on its own account, under AddressSanitizer and UBSan: the library, and what parses
+# text of others. The harness, the command and the benchmark, which double the time, where --asan is named.
 run_asan() {
-  stage "host-asan: configure" configure host-asan "${common_options[@]}" "${with_tests[@]}" || return
-  stage "host-asan: build" cmake --build --preset host-asan --target \
-    tests_unit tests_cluster tests_fuzz test_floating_point_guard test_conformance test_conformance_engine detgemm_cli || return
-  # The pages of digits are computed by the host stage; here that took a minute.
-  test_preset host-asan -L 'unit|fuzz|cli|golden' -E '^cli_vendors$'
+  local bench=OFF labels='unit|fuzz' skip='^(conformance|conformance_engine|fuzz_worker_lines)$' targets=(tests_unit
+    tests_cluster test_floating_point_guard fuzz_{contract,c_api,golden_name,raw_file,options,safetensors,log_line})
+  if [[ " ${wanted[*]} " == *" asan "* ]]; then
+    # The pages of digits are computed by the host stage; here that took a minute.
+    bench=ON labels='unit|fuzz|cli|golden' skip='^cli_vendors$'
+    targets=(tests_unit tests_cluster test_floating_point_guard tests_fuzz test_conformance test_conformance_engine
+      detgemm_cli)
+  fi
+  stage "host-asan: configure" configure host-asan "${common_options[@]}" "${with_tests[@]}" \
+    -DDETGEMM_BUILD_BENCH=$bench || return
+  stage "host-asan: build" cmake --build --preset host-asan --target "${targets[@]}" || return
+  test_preset host-asan -L "$labels" -E "$skip" || true
+  if [ $bench = OFF ]; then left_out "host-asan: harness, command, benchmark" "they run where --asan is named"; fi
 }
 if asked asan; then run_asan || true; fi
 

@@ -24,7 +24,7 @@ def utils(monkeypatch):
 
     def rocm_unquantized_gemm(layer, x, weight, bias=None):
         theirs.append(x.shape)
-        return x.new_empty(*x.shape[:-1], weight.shape[0])
+        return x
 
     made.rocm_unquantized_gemm, made.theirs = rocm_unquantized_gemm, theirs
     made.dispatch_unquantized_gemm = lambda: made.rocm_unquantized_gemm
