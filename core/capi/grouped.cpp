@@ -23,7 +23,7 @@ struct detgemm_grouped_plan_t {
   detgemm_grouped_plan_t& operator=(const detgemm_grouped_plan_t&) = delete;
   ~detgemm_grouped_plan_t() { magic = 0; }
 
-  volatile std::uint64_t magic = kMagic;  // first, and written even where nobody may read it again
+  volatile std::uint64_t magic = kMagic;  // first; volatile, so that its last write stays
   detgemm::GroupedPlan plan;
 };
 

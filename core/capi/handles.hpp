@@ -20,7 +20,7 @@ struct detgemm_plan_t {
   detgemm_plan_t& operator=(const detgemm_plan_t&) = delete;
   ~detgemm_plan_t() { magic = 0; }
 
-  volatile std::uint64_t magic = kMagic;  // first, and written even where nobody may read it again
+  volatile std::uint64_t magic = kMagic;  // first; volatile, so that its last write stays
   detgemm::Plan plan;
   detgemm_contract_t contract;
 };

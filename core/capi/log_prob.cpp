@@ -21,7 +21,7 @@ struct detgemm_log_prob_plan_t {
   detgemm_log_prob_plan_t& operator=(const detgemm_log_prob_plan_t&) = delete;
   ~detgemm_log_prob_plan_t() { magic = 0; }
 
-  volatile std::uint64_t magic = kMagic;  // first, and written even where nobody may read it again
+  volatile std::uint64_t magic = kMagic;  // first; volatile, so that its last write stays
   detgemm::LogProbPlan plan;
 };
 

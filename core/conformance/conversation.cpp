@@ -4,6 +4,7 @@
 #include "core/conformance/conversation.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace detgemm::conformance {
 namespace {
@@ -62,7 +63,8 @@ void Conversation::hear(const Json& said) {
   if (what == "start") {
     if (!started_) {
       report_ = facts_from_json(said.at("report"));
-      if (observer_ != nullptr) observer_->on_start(report_);
+      const bool again = announced_ != nullptr && std::exchange(*announced_, true);
+      if (observer_ != nullptr && !again) observer_->on_start(report_);
     }
     started_ = true;
   } else if (what == "cell") {

@@ -21,8 +21,10 @@ class Conversation {
   /// A worker's longest line is a cell of some hundred failures.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 26;
 
-  Conversation(Report& report, Observer* observer, const Share& share = {})
-      : report_(report), observer_(observer), share_(share) {}
+  /// `announced`, where conversations share the observer: whether it has heard of the start.
+  Conversation(Report& report, Observer* observer, const Share& share = {},
+               bool* announced = nullptr)
+      : report_(report), observer_(observer), share_(share), announced_(announced) {}
 
   /// False if that is nothing that a worker says.
   bool take(const char* bytes, std::size_t count);
@@ -46,6 +48,7 @@ class Conversation {
   Report& report_;
   Observer* observer_;
   Share share_;
+  bool* announced_;
   std::string text_;
   bool started_ = false, in_cell_ = false, ended_ = false;
   std::optional<Status> refusal_;

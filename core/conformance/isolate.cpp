@@ -36,42 +36,11 @@ std::string ending(int status) {
 
 enum class Loss { none, died, time };
 
-/// Several conversations share one observer, which learns of the start of the run once.
-class Audience final : public Observer {
- public:
-  explicit Audience(Observer* observer) : observer_(observer) {}
-
-  void on_start(const Report& report) override {
-    if (observer_ != nullptr && !started_) observer_->on_start(report);
-    started_ = true;
-  }
-  void on_cell(std::size_t index, const Cell& cell, const std::string& repro) override {
-    if (observer_ != nullptr) observer_->on_cell(index, cell, repro);
-  }
-  void on_case(std::int64_t index) override {
-    if (observer_ != nullptr) observer_->on_case(index);
-  }
-  void on_problem(const std::string& text) override {
-    if (observer_ != nullptr) observer_->on_problem(text);
-  }
-  void on_failure(const Cell& cell) override {
-    if (observer_ != nullptr) observer_->on_failure(cell);
-  }
-  void on_finished(std::size_t index, const Cell& cell) override {
-    if (observer_ != nullptr) observer_->on_finished(index, cell);
-  }
-  bool stop() override { return observer_ != nullptr && observer_->stop(); }
-
- private:
-  Observer* observer_;
-  bool started_ = false;
-};
-
 /// A share of the cells, and the worker that tests it; another one follows where it is lost.
 class Lane {
  public:
-  Lane(const Options& options, Audience& audience)
-      : options_(options), talk_(report_, &audience, options.share) {}
+  Lane(const Options& options, bool& announced)
+      : options_(options), talk_(report_, options.observer, options.share, &announced) {}
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
   ~Lane() { close(); }
@@ -159,11 +128,11 @@ class Lanes {
  public:
   Lanes(const Options& options, const Isolation& isolation,
         const std::function<Result<Candidate>()>& load)
-      : isolation_(isolation), load_(load), audience_(options.observer) {
+      : isolation_(isolation), load_(load), observer_(options.observer) {
     Options mine = options;
     for (int i = 0; i < isolation.jobs; ++i) {
       mine.share = {static_cast<std::size_t>(i), static_cast<std::size_t>(isolation.jobs)};
-      lanes_.push_back(std::make_unique<Lane>(mine, audience_));
+      lanes_.push_back(std::make_unique<Lane>(mine, announced_));
     }
   }
 
@@ -184,7 +153,7 @@ class Lanes {
         if (Status s = after(*lane, *loss, how); !s) return s;
         if (over_) break;
       }
-      if (ended || !audience_.stop()) continue;
+      if (ended || observer_ == nullptr || !observer_->stop()) continue;
       if (!has_started()) return Status{Errc::unavailable, "interrupted before the first case"};
       interrupted_ = over_ = true;
     }
@@ -256,7 +225,8 @@ class Lanes {
 
   const Isolation& isolation_;
   const std::function<Result<Candidate>()>& load_;
-  Audience audience_;
+  Observer* observer_;
+  bool announced_ = false;  // the observer has heard of the start
   std::vector<std::unique_ptr<Lane>> lanes_;
   int timeouts_ = 0;
   bool interrupted_ = false, over_ = false;
