@@ -72,7 +72,7 @@ MAY_INCLUDE = {
 # The folders of cuda/ from the lowest to the highest, and which files of the others each may include. A row names
 # folders above it in this list alone (the rule one_way), so no two folders include each other.
 KERNEL = "cuda/kernel.hpp"
-FAMILIES = [KERNEL, "cuda/driver.hpp", "cuda/families.hpp", "cuda/launch.hpp"]
+FAMILIES = [KERNEL, "cuda/device_model.hpp", "cuda/driver.hpp", "cuda/families.hpp", "cuda/launch.hpp"]
 CUDA = {
     "cuda/simt/ptx": [],
     "cuda/peers/ptx": [],
@@ -107,7 +107,8 @@ CUDA = {
 CLUSTER = {
     "cluster/common": [],
     "cluster/peers": ["cluster/common/"],
-    "cluster/api": ["cluster/common/", "cluster/peers/"],
+    "cluster/join": ["cluster/common/", "cluster/peers/"],
+    "cluster/api": ["cluster/common/", "cluster/peers/", "cluster/join/"],
     "cluster/threads": ["cluster/common/"],
     "cluster/nccl": ["cluster/common/"],
     "cluster/capi": [],
