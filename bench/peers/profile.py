@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""profile.py LIBRARY [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
+"""profile.py [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
 
-LIBRARY is libdetgemm.so of a shared build. Without an option, each product of ours and of PyTorch runs by itself for
-a second, and the clock and the power that the driver reports meanwhile are printed with its time: a kernel that is
+Without an option, each product of ours and of PyTorch runs by itself for a second, and the clock and the power that the driver reports meanwhile are printed with its time: a kernel that is
 slower at a lower clock is bound by power. The counters of single launches take two commands:
 
-  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 profile.py LIB --launches > CSV
-  python3 profile.py LIB --table CSV
+  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 profile.py --launches > CSV
+  python3 profile.py --table CSV
 
-METRICS below are the counters of the table; `python3 profile.py LIB --metrics` prints the LIST.
+METRICS below are the counters of the table; `python3 profile.py --metrics` prints the LIST.
 """
-import argparse
 import csv
 import json
 import statistics
@@ -21,7 +19,10 @@ import time
 
 import torch
 
+import detgemm.torch as dt
 import fp8
+from report import options
+from timing import elapsed, graph_of, sets_for
 
 CASES = (  # contract, M, N, K: the rows of docs/bench/targets.md that miss their targets, some problems of each
     ("hopper/bf16/chain->bf16", 6, 4608, 36864), ("hopper/bf16/chain->bf16", 259, 2048, 8192),
@@ -51,11 +52,10 @@ METRICS = {  # counter: heading
 
 
 def operands(contract, m, n, k, seed):
-    """Two functions without arguments, ours and the rival's, and the name of our kernel."""
+    """Two functions without arguments, ours and the rival's."""
     if "/" not in contract:
         x = fp8.Data(m, n, k, seed)
-        run, d, kernel = fp8.ours(LIBRARY, x, contract)
-        return (lambda keep=(x, d): run()), fp8.rival(x, FP8_RIVALS[contract]), kernel
+        return fp8.ours(x, contract), fp8.rival(x, FP8_RIVALS[contract])
     dtype = torch.float32 if "fp32/" in contract else torch.bfloat16
     generator = torch.Generator(device="cuda").manual_seed(seed)
 
@@ -63,9 +63,7 @@ def operands(contract, m, n, k, seed):
         return torch.randn(shape, generator=generator, device="cuda").to(dtype)
     a, w = draw(m, k), draw(n, k)
     d, e = torch.empty(m, n, device="cuda", dtype=dtype), torch.empty(m, n, device="cuda", dtype=dtype)
-    run = LIBRARY.plan(contract, a, w, d, op_b=1)
-    run()
-    return (lambda keep=(a, w, d): run()), (lambda: torch.mm(a, w.t(), out=e)), ""
+    return (lambda: dt.gemm(a, w.t(), contract, out=d)), (lambda: torch.mm(a, w.t(), out=e))
 
 
 class Watch(threading.Thread):
@@ -94,21 +92,15 @@ def sustained(case, handle, seconds=1.0):
     """Microseconds, clock and power of each side, in graphs that rotate through more than L2 holds."""
     contract, m, n, k = case
     size = (m * k + n * k) * (1 if "/" not in contract else 4 if "fp32/" in contract else 2)
-    sets = [operands(*case, seed) for seed in range(max(2, -(-(192 << 20) // size)))]
+    sets = [operands(*case, seed) for seed in range(sets_for(size, 2))]
     row = {"contract": contract, "m": m, "n": n, "k": k}
     for side, name in enumerate(("ours", "rival")):
-        graph, _ = fp8.graph_of([each[side] for each in sets])
+        graph = graph_of([each[side] for each in sets])
         graph.replay()
         torch.cuda.synchronize()
         watch, took, begin = Watch(handle), [], time.monotonic()
         while time.monotonic() - begin < seconds:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            for _ in range(4):
-                graph.replay()
-            end.record()
-            end.synchronize()
-            took.append(start.elapsed_time(end) * 1e3 / 4 / len(sets))
+            took.append(elapsed(graph.replay, 4) / len(sets))
         clock, watts = watch.stop()
         row[name] = {"us": statistics.median(took[len(took) // 2:]), "mhz": clock, "watts": watts}
     print(f"{contract} {m} x {n} x {k}: " + ", ".join(
@@ -121,7 +113,7 @@ def launches(cases):
     """One cold launch of each side under ncu, with an elementwise kernel before each as a mark."""
     sweep, mark = torch.empty(256 << 20, dtype=torch.uint8, device="cuda"), torch.zeros(1, device="cuda")
     for case in cases:
-        both = operands(*case, 1)[:2]
+        both = operands(*case, 1)
         for run in both:
             run()
         for run in both:
@@ -156,13 +148,10 @@ def table(path, cases):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library")
+    parser = options(__doc__, variants=False)
     parser.add_argument("--launches", action="store_true")
     parser.add_argument("--metrics", action="store_true")
     parser.add_argument("--table")
-    parser.add_argument("--json")
-    parser.add_argument("--only", default="")
     asked = parser.parse_args()
     chosen = [case for case in CASES if asked.only in " ".join(map(str, case))]
     if asked.metrics:
@@ -171,7 +160,6 @@ if __name__ == "__main__":
         result = table(asked.table, chosen)
     else:
         torch.backends.cuda.matmul.allow_tf32 = False
-        LIBRARY = fp8.Library(asked.library)
         if asked.launches:
             launches(chosen)
         else:
