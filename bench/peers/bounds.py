@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""profile.py [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
+"""bounds.py [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
 
 Without an option, each product of ours and of PyTorch runs by itself for a second, and the clock and the power that the driver reports meanwhile are printed with its time: a kernel that is
 slower at a lower clock is bound by power. The counters of single launches take two commands:
 
-  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 profile.py --launches > CSV
-  python3 profile.py --table CSV
+  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 bounds.py --launches > CSV
+  python3 bounds.py --table CSV
 
-METRICS below are the counters of the table; `python3 profile.py --metrics` prints the LIST.
+METRICS below are the counters of the table; `python3 bounds.py --metrics` prints the LIST.
 """
 import csv
 import json
