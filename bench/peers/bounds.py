@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """bounds.py [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
 
-Without an option, each product of ours and of PyTorch runs by itself for a second, and the clock and the power that the driver reports meanwhile are printed with its time: a kernel that is
-slower at a lower clock is bound by power. The counters of single launches take two commands:
+Without an option, each product of ours and of PyTorch runs by itself for a second, and the clock and the power that the
+driver reports meanwhile are printed with its time: a kernel that is slower at a lower clock is bound by power. The counters
+of single launches take two commands:
 
   ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 bounds.py --launches > CSV
   python3 bounds.py --table CSV

@@ -3,6 +3,8 @@
 """Ours on torch tensors, through the Python package or through the door of the kernels."""
 import ctypes
 import os
+import pathlib
+import sys
 from ctypes import c_int32, c_int64, c_void_p
 
 import torch
@@ -11,7 +13,8 @@ DTYPES = {torch.bfloat16: (0, "bf16"), torch.float16: (1, "fp16")}
 
 
 def package(path):
-    """The Python package on this library."""
+    """The Python package of this checkout on this library."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
     os.environ["DETGEMM_LIBRARY"] = path
     import detgemm
     return detgemm
