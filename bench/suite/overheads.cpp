@@ -114,14 +114,13 @@ void add_contract(BenchDevice& device, const GemmSpec& spec, const Arrays& array
   }
 }
 
-/// A call of two groups, which takes the host as long however many rows they have. Timed where calls
-/// are enqueued: on the host a call is the product.
+/// A call of two groups, which takes the host as long however many rows they have. Timed where
+/// calls are enqueued: on the host a call is the product.
 void add_groups(BenchDevice& device, const GemmSpec& spec, const Arrays& arrays,
                 std::vector<Timed>& out) {
   constexpr std::int64_t kGroups = 2, kRowsOfAll = 32;
   Queue& queue = device.queue();
-  const auto plan =
-      GroupedPlan::create(device.backend(), {spec, GroupKind::m_grouped, kGroups});
+  const auto plan = GroupedPlan::create(device.backend(), {spec, GroupKind::m_grouped, kGroups});
   if (!plan || plan->waits_for_offsets()) return;
   const std::size_t bytes = *plan->workspace_bytes(kRowsOfAll);
   if (bytes > static_cast<std::size_t>(Arrays::kWorkspace)) return;
@@ -130,10 +129,11 @@ void add_groups(BenchDevice& device, const GemmSpec& spec, const Arrays& arrays,
   o.group.b = kSide * kSide;
   o.group.scale_b = static_cast<std::int64_t>(o.arrays.scale_b.blocks * o.arrays.scale_b.leaves);
   o.offsets = {arrays.zeros.data, kGroups};
-  out.push_back({"call until it is enqueued, " + spec.contract.text() + ", 2 groups, 32 x 256 x 256",
-                 [&queue, plan = *plan, o, bytes, workspace = arrays.workspace.data] {
-                   check(plan.run(queue.stream(), o, {workspace, bytes}), "a run of groups");
-                 }});
+  out.push_back(
+      {"call until it is enqueued, " + spec.contract.text() + ", 2 groups, 32 x 256 x 256",
+       [&queue, plan = *plan, o, bytes, workspace = arrays.workspace.data] {
+         check(plan.run(queue.stream(), o, {workspace, bytes}), "a run of groups");
+       }});
 }
 
 void add_workspaces(const Backend& backend, GemmSpec spec, Overheads& out) {

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Join>> join_in_windows(JoinSpec spec) {
                                         : join_in_host_windows(std::move(spec));
 }
 
-Result<std::unique_ptr<Join>> choose(JoinSpec spec) {
+Result<std::unique_ptr<Join>> chosen(JoinSpec spec) {
   if (spec.communicator.size() == 1 || spec.plan.spec().k == 0) {
     return join_locally(std::move(spec));
   }
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Join>> Join::create(const Communicator& communicator, con
   facts.push_back({"shares", text(shares)});
   facts.push_back({"output", std::string(name(output))});
   facts.push_back({"algorithm", std::string(name(algorithm))});
-  return choose({communicator, *std::move(plan), shares, output, algorithm});
+  return chosen({communicator, *std::move(plan), shares, output, algorithm});
 }
 
 }  // namespace detgemm::cluster

@@ -18,7 +18,7 @@ namespace {
 ///
 /// What is cut where depends on the window alone, so that calls of different plans keep out of each
 /// other's way as those of one plan do.
-struct Layout {
+struct DeviceLayout {
   std::vector<LeafRange> nodes;  ///< of all ranks, in the order of the tree
   std::vector<int> owners;
   std::int64_t one_shot_rows = 0;                 ///< that one call can join, at most
@@ -28,7 +28,7 @@ struct Layout {
   std::size_t roots_at = 0, root_stride = 0, push_stride = 0;
   std::size_t results_at = 0;
 
-  static Layout of(const JoinSpec& spec, std::size_t window_bytes);
+  static DeviceLayout of(const JoinSpec& spec, std::size_t window_bytes);
   /// Rows that a call joins by this algorithm, at most.
   std::int64_t rows(Algorithm algorithm) const {
     return algorithm == Algorithm::one_shot ? one_shot_rows
@@ -41,8 +41,8 @@ std::size_t aligned_down(std::size_t bytes) {
   return bytes / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-Layout Layout::of(const JoinSpec& spec, std::size_t window_bytes) {
-  Layout layout;
+DeviceLayout DeviceLayout::of(const JoinSpec& spec, std::size_t window_bytes) {
+  DeviceLayout layout;
   std::size_t most = 1;  // nodes of a rank
   for (int r = 0; r < spec.shares.ranks(); ++r) {
     for (const LeafRange& node : spec.shares.cover(r)) {
@@ -98,7 +98,7 @@ Algorithm choose(std::int64_t m, std::int64_t n, int ranks, std::size_t nodes) {
 /// are done in pieces.
 class DeviceWindowJoin final : public Join {
  public:
-  DeviceWindowJoin(JoinSpec spec, Layout layout)
+  DeviceWindowJoin(JoinSpec spec, DeviceLayout layout)
       : Join(std::move(spec)), layout_(std::move(layout)) {}
 
   std::size_t workspace_bytes(std::int64_t) const override { return 0; }
@@ -133,7 +133,7 @@ class DeviceWindowJoin final : public Join {
   Status push(const JoinCall& call, Range piece) const;
   Status join_piece(const JoinCall& call, Algorithm algorithm, Range rows) const;
 
-  Layout layout_;
+  DeviceLayout layout_;
 };
 
 Algorithm DeviceWindowJoin::chosen_for(std::int64_t m) const {
@@ -254,7 +254,7 @@ std::string DeviceWindowJoin::way(std::int64_t m) const {
 
 Result<std::unique_ptr<Join>> join_in_device_windows(JoinSpec spec) {
   const PeerWindow& window = *spec.communicator.state().device_window;
-  Layout layout = Layout::of(spec, window.bytes());
+  DeviceLayout layout = DeviceLayout::of(spec, window.bytes());
   const GemmSpec& whole = spec.plan.spec();
   if (Status s = window.supports(whole, layout.nodes); !s) return s;
   const Algorithm way =

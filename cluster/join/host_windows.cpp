@@ -20,7 +20,7 @@ namespace {
 ///
 /// Where results begin depends on the window alone, so that a rank that is still taking results out
 /// is not in the way of roots of the next call, which may be another plan's.
-struct Layout {
+struct HostLayout {
   std::int64_t rows = 0;       ///< of a slot: of D in one piece (one_shot), or of one rank's slice
   std::size_t root_bytes = 0;  ///< of a slot of roots
   std::size_t results_at = 0;  ///< offset
@@ -29,7 +29,7 @@ struct Layout {
   std::vector<std::size_t> first_node;  ///< of each rank, in the order of the tree
 
   /// Refused where not even one row has room, with the bytes that it takes.
-  static Result<Layout> of(const JoinSpec& spec, std::size_t window_bytes);
+  static Result<HostLayout> of(const JoinSpec& spec, std::size_t window_bytes);
 };
 
 /// How many rows have room where `slots` share `bytes`; each slot may be padded.
@@ -39,10 +39,10 @@ std::size_t rows_in(std::size_t bytes, std::size_t slots, std::size_t row) {
   return each < kWorkspaceAlignment ? 0 : (each - kWorkspaceAlignment + 1) / row;
 }
 
-Result<Layout> Layout::of(const JoinSpec& spec, std::size_t window_bytes) {
+Result<HostLayout> HostLayout::of(const JoinSpec& spec, std::size_t window_bytes) {
   const Algorithm algorithm = spec.algorithm;
   const std::int64_t n = spec.plan.spec().n;
-  Layout layout;
+  HostLayout layout;
   std::size_t nodes = 0;
   for (int r = 0; r < spec.shares.ranks(); ++r) {
     layout.first_node.push_back(nodes);
@@ -83,7 +83,7 @@ Status copy(Device& device, Stream stream, void* to, const void* from, std::size
 /// Everything is added by the plan, in the order of the tree; the window moves bytes.
 class HostWindowJoin final : public Join {
  public:
-  HostWindowJoin(JoinSpec spec, Layout layout)
+  HostWindowJoin(JoinSpec spec, HostLayout layout)
       : Join(std::move(spec)), layout_(std::move(layout)) {}
 
   std::size_t workspace_bytes(std::int64_t max_m) const override {
@@ -106,7 +106,7 @@ class HostWindowJoin final : public Join {
   Status spread(const JoinCall& call, const Matrix& mine) const;
   Status collect(const JoinCall& call, std::int64_t piece) const;
 
-  Layout layout_;
+  HostLayout layout_;
 };
 
 std::int64_t HostWindowJoin::pieces(std::int64_t m) const {
@@ -244,7 +244,7 @@ std::string HostWindowJoin::way(std::int64_t m) const {
 }  // namespace
 
 Result<std::unique_ptr<Join>> join_in_host_windows(JoinSpec spec) {
-  auto layout = Layout::of(spec, spec.communicator.state().window->bytes());
+  auto layout = HostLayout::of(spec, spec.communicator.state().window->bytes());
   if (!layout) return layout.status();
   return std::unique_ptr<Join>(
       std::make_unique<HostWindowJoin>(std::move(spec), *std::move(layout)));
