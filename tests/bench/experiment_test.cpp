@@ -203,8 +203,8 @@ TEST(Experiment, ACeilingIsTimedAndComparedWithNobody) {
 TEST(Overheads, AreOfPlansCallsAndWorkspaces) {
   FakeBenchDevice device;
   const Overheads found = measure_overheads(device, Arithmetic::hopper);
-  EXPECT_EQ(found.us.size(), 8U) << "a plan and a call each of three contracts, rules, the clock";
-  EXPECT_EQ(found.us_p90.size(), 8U);
+  EXPECT_EQ(found.us.size(), 10U) << "a plan and a call each of four contracts, rules, the clock";
+  EXPECT_EQ(found.us_p90.size(), 10U);
   for (const auto& [what, us] : found.us) EXPECT_GT(us, 0) << what;
   EXPECT_EQ(found.bytes.size(), 7U);
 }
