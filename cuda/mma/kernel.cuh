@@ -43,6 +43,8 @@ class Pipeline {
         row0_(row0),
         col0_(col0),
         next_(p),
+        a_(p.a, row0),
+        b_(p.b, col0),
         multiply_(p.a.way == Way::across, p.b.way == Way::across) {}
 
   /// Calls end_leaf() after the last block of each leaf.
@@ -67,9 +69,8 @@ class Pipeline {
   __device__ __forceinline__ void load_next() {
     if (!next_.done(p_)) {
       const std::uint32_t to = memory_ + next_stage_;
-      Loader<kTile.m, kTile.k, kTile.threads()>::load(p_.a, row0_, next_, to);
-      Loader<kTile.n, kTile.k, kTile.threads()>::load(p_.b, col0_, next_,
-                                                      to + 2 * kTile.k * kTile.m);
+      a_.load(p_.a, row0_, next_, to);
+      b_.load(p_.b, col0_, next_, to + 2 * kTile.k * kTile.m);
       next_.advance(p_, kTile.k);
       next_stage_ = next_stage_ + kStage == kTile.stages * kStage ? 0 : next_stage_ + kStage;
     }
@@ -81,6 +82,8 @@ class Pipeline {
   const std::int64_t row0_, col0_;
   Cursor next_;
   std::uint32_t next_stage_ = 0;
+  const Loader<kTile.m, kTile.k, kTile.threads()> a_;
+  const Loader<kTile.n, kTile.k, kTile.threads()> b_;
   Multiply multiply_;
 };
 

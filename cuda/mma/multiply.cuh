@@ -96,7 +96,9 @@ struct Multiplier {
   __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc) const {
     Fragments f[kAhead ? 2 : 1];
     if (kAhead) load(stage, 0, f[0]);
-#pragma unroll
+    // Addresses of all steps would be kept in registers that accumulators need.
+    [[maybe_unused]] constexpr int kUnrolled = kAhead ? kSteps : 1;
+#pragma unroll kUnrolled
     for (int step = 0; step < kSteps; ++step) {
       if (!kAhead) load(stage, step, f[0]);
       if (kAhead && step + 1 < kSteps) load(stage, step + 1, f[(step + 1) % 2]);

@@ -40,8 +40,8 @@ struct Tile {
 
 /// Every tile that is compiled. LaunchOptions::forced counts in it.
 inline constexpr std::array<Tile, 7> kTiles{{
-    {128, 128, 2, 4, 32, 4, true},   // many tokens
-    {128, 256, 2, 4, 32, 3, false},  // chains of many tokens
+    {128, 128, 2, 4, 64, 3, true},   // many tokens
+    {128, 256, 2, 4, 32, 4, false},  // chains of many tokens
     {128, 64, 2, 2, 32, 4, true},
     {64, 128, 2, 2, 32, 4, true},
     {64, 64, 2, 2, 64, 3, true},
