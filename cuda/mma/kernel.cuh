@@ -14,11 +14,11 @@
 //   leaf = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded]      (multiply.cuh)
 //   chain: start is +0 or fp32 C.   fold, tree: it is +0, and leaves join        (leaves.cuh)
 //
-// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the stage is
-// there and that the one before it may be written again:
+// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the next
+// stage is there and that this one, whose last fragments are in registers, may be written again:
 //
-//   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
-//               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
+//   stage     0 1 2 | 3         load 3, multiply 0 but for its last step, wait for 1, barrier
+//               1 2 3 | 0       load 4 into 0, multiply 1 but for its last step, wait for 2, barrier
 //
 // The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
@@ -52,14 +52,22 @@ class Pipeline {
   __device__ __forceinline__ void run(Accumulators& acc, EndLeaf&& end_leaf) {
 #pragma unroll 1
     for (int i = 0; i < kTile.stages - 1; ++i) load_next();
-    std::uint32_t stage = 0;
-#pragma unroll 1
-    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+    std::uint32_t stage = memory_;
+    const auto arrived = [&] {
       ptx::cp_async_wait_group<kTile.stages - 2>();
       __syncthreads();
-      load_next();
-      multiply_.run(memory_ + stage, acc);
-      stage = stage + kStage == kTile.stages * kStage ? 0 : stage + kStage;
+    };
+    arrived();
+    multiply_.begin(stage);
+#pragma unroll 1
+    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+      multiply_.run(
+          stage, acc, [&] { load_next(); },
+          [&] {
+            stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
+            arrived();
+            return stage;
+          });
       if (at.ends_leaf(kTile.k)) end_leaf();
     }
   }
