@@ -225,6 +225,17 @@ class DETGEMM_API LogProbEngine {
                           std::int64_t existing, const LogProbRows& rows,
                           const LogProbUpstream& upstream, float alpha, const Matrix& g,
                           Workers workers) const = 0;
+
+  /// Bytes of workspace of `layer` for up to max_t rows; 0 where it takes no operands of the
+  /// problem, which is the default.
+  virtual std::size_t layer_bytes(const LogProbSpec& spec, std::int64_t max_t) const;
+  /// Whether `layer` takes these operands of a whole vocabulary. By default false: logits are then
+  /// computed by a plan, chunk by chunk, and read by `nodes`.
+  virtual bool takes_layer(const LogProbSpec& spec, const LogProbOperands& operands) const;
+  /// Results of a layer whose logits are never stored. By default `unsupported`.
+  virtual Status layer(Stream stream, const LogProbSpec& spec, const PlanOptions& options,
+                       const LogProbOperands& operands, const LogProbOutputs& outputs,
+                       Workspace workspace) const;
 };
 
 }  // namespace detgemm
