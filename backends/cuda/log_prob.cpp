@@ -10,7 +10,7 @@
 #include "backends/cuda/devices.hpp"
 #include "backends/gpu/address_rules.hpp"
 #include "cuda/log_prob/launch.hpp"
-#include "cuda/sm90/log_prob/launch.hpp"
+#include "cuda/sm90/host/log_prob.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -26,10 +26,10 @@ Result<DeviceFacts> device_of(Stream stream, std::initializer_list<Named> arrays
   const auto device = current_device();
   if (!device) return device.status();
   if (device->major < 8) {
-    return Status{Errc::unsupported,
-                  "cuda: device " + std::to_string(device->ordinal) + " (" + device->name +
-                      ") has compute capability " + device->capability() +
-                      ": log-probabilities need 8.0 or above"};
+    return Status{Errc::unsupported, "cuda: device " + std::to_string(device->ordinal) + " (" +
+                                         device->name + ") has compute capability " +
+                                         device->capability() +
+                                         ": log-probabilities need 8.0 or above"};
   }
   const auto on = gpu::handle<Cuda>(stream);
   if (Status s = gpu::check_stream<Cuda>(on, device->ordinal, "the current device is "); !s) {
@@ -114,11 +114,11 @@ class Engine final : public LogProbEngine {
                                            {"saved_r", out.saved_r}});
     if (!device) return device.status();
     for (const LogShard& shard : shards) {
-      for (const void* data : {static_cast<const void*>(shard.nodes),
-                               static_cast<const void*>(shard.target_logit)}) {
+      for (const void* data :
+           {static_cast<const void*>(shard.nodes), static_cast<const void*>(shard.target_logit)}) {
         if (data == nullptr) continue;
-        if (Status s = gpu::check_array<Cuda>("shards", data, device->ordinal,
-                                              "the current device ");
+        if (Status s =
+                gpu::check_array<Cuda>("shards", data, device->ordinal, "the current device ");
             !s) {
           return s;
         }

@@ -47,10 +47,10 @@ struct LogProbPlan::State {
   const LogProbEngine* engine = nullptr;
   LogProbSpec spec;
   PlanOptions options;
-  std::int64_t vocabulary = 0;  ///< its end
-  std::int64_t existing = 0;    ///< columns of the shard before it
-  std::int64_t stripe_rows = 0;  ///< of logits that exist at a time
-  std::int64_t chunk = 0;        ///< columns of them
+  std::int64_t vocabulary = 0;       ///< its end
+  std::int64_t existing = 0;         ///< columns of the shard before it
+  std::int64_t stripe_rows = 0;      ///< of logits that exist at a time
+  std::int64_t chunk = 0;            ///< columns of them
   std::optional<Plan> chunks, tail;  ///< logits of a whole chunk, and of the last one
 
   std::int64_t end() const { return spec.begin + existing; }

@@ -28,7 +28,8 @@ DETGEMM_HD void put_log_results(const arithmetic::LogNode& root, const TokenIds&
   if (out.entropy != nullptr) out.entropy[row] = log_entropy(root, lse);
   if (out.saved_r != nullptr) out.saved_r[row] = log_inverse(root);
   if (out.saved_k != nullptr) {
-    const bool spoiled = ids.data != nullptr && ids.per_row == 1 && token(ids, row, 0) >= vocabulary;
+    const bool spoiled =
+        ids.data != nullptr && ids.per_row == 1 && token(ids, row, 0) >= vocabulary;
     out.saved_k[row] = spoiled ? kLogSpecial : root.k;
   }
   if (out.logp == nullptr && out.target_logit == nullptr) return;

@@ -34,7 +34,8 @@ __device__ __forceinline__ arithmetic::LogGradient gradient_row(const GradientJo
 
 /// A thread has 8 columns of a row: neighbours, or with kSingle those 256 apart, at any strides.
 template <bool k32, bool kSingle>
-__global__ void __launch_bounds__(kThreads) gradient_kernel(const __grid_constant__ GradientJob job) {
+__global__ void __launch_bounds__(kThreads)
+    gradient_kernel(const __grid_constant__ GradientJob job) {
   const std::int64_t row = blockIdx.x;
   const arithmetic::LogGradient g = gradient_row(job, row);
   std::int64_t target = -1;

@@ -10,7 +10,7 @@
 namespace detgemm::cuda::log_prob {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 32;  // as many stacks as shared memory has room for
 
 /// Borders are columns; vocabularies fit int32.
 struct Part {
@@ -61,7 +61,9 @@ __global__ void __launch_bounds__(kThreads)
                 LogProbOutputs out) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= t) return;
-  LogStack stack;
+  __shared__ LogStack stacks[kThreads];  // registers have no index
+  LogStack& stack = stacks[threadIdx.x];
+  stack.count = 0;
   push_all(parts, row, t, stack);
   const std::int64_t vocabulary = parts.count == 0 ? 0 : parts.part[parts.count - 1].end;
   put_log_results(stack.root(), ids, vocabulary, out, row, [&](std::int64_t at, std::int64_t id) {
@@ -76,7 +78,9 @@ __global__ void __launch_bounds__(kThreads)
                  Planes to) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= t) return;
-  LogStack stack;
+  __shared__ LogStack stacks[kThreads];  // registers have no index
+  LogStack& stack = stacks[threadIdx.x];
+  stack.count = 0;
   push_all(parts, row, t, stack);
   for (int slot = 0; slot < stack.count; ++slot) to.put(slot, first + row, stack.nodes[slot]);
 }

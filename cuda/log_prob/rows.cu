@@ -47,8 +47,8 @@ __device__ __forceinline__ void load_leaf(const NodesJob& job, std::int64_t row,
   if (job.vectors && col + kLogLeaf <= job.end) {
     constexpr int kWords = k32 ? 16 : 8;
     std::uint32_t words[kWords];
-    const auto* from = reinterpret_cast<const uint4*>(static_cast<const char*>(z.data) +
-                                                      first * (k32 ? 4 : 2));
+    const auto* from =
+        reinterpret_cast<const uint4*>(static_cast<const char*>(z.data) + first * (k32 ? 4 : 2));
 #pragma unroll
     for (int i = 0; i < kWords / 4; ++i) {
       const uint4 four = __ldg(from + i);
@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(kWarps * 32)
       const std::int64_t id = token(ids, row, j);
       if (id < job.begin || id >= job.end) continue;
       const std::int64_t at = row * job.logits.at.row + (id - job.begin) * job.logits.at.col;
-      job.target_logit[row * ids.per_row + j] = arithmetic::mul_rn(load<k32>(job.logits, at), scale);
+      job.target_logit[row * ids.per_row + j] =
+          arithmetic::mul_rn(load<k32>(job.logits, at), scale);
     }
   }
   const int level = slots.level[slot];
@@ -190,12 +191,13 @@ cudaError_t nodes(const LogitView& logits, const LogProbRows& rows, const LogSha
   if (slots.count == 0 || logits.rows == 0) return cudaSuccess;
   const bool is_32 = logits.type == DType::fp32;
   const std::int64_t size = is_32 ? 4 : 2;
-  NodesJob job{logits,        rows, shard.begin, shard.end, shard.target_logit, {}, false};
+  NodesJob job{logits, rows, shard.begin, shard.end, shard.target_logit, {}, false};
   job.nodes = planes_at(shard.nodes, slots.count, logits.rows, shard.entropy);
   job.vectors = logits.at.col == 1 && logits.at.row * size % 16 == 0 &&
                 reinterpret_cast<std::uintptr_t>(logits.data) % 16 == 0;
-  const auto kernel = is_32 ? (shard.entropy ? &nodes_kernel<true, true> : &nodes_kernel<true, false>)
-                             : (shard.entropy ? &nodes_kernel<false, true> : &nodes_kernel<false, false>);
+  const auto kernel =
+      is_32 ? (shard.entropy ? &nodes_kernel<true, true> : &nodes_kernel<true, false>)
+            : (shard.entropy ? &nodes_kernel<false, true> : &nodes_kernel<false, false>);
   void* arguments[] = {&job, &slots};
   return cudaLaunchKernel(
       reinterpret_cast<const void*>(kernel),

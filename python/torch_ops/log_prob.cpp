@@ -120,8 +120,8 @@ void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
     check_same_place(scale->description().place, "scale", place, "x");
     if (scale->vector().dtype != DETGEMM_FP32 || scale->vector().size != x.rows()) {
       refuse("scale has " + std::to_string(scale->vector().size) +
-             " elements: it must have one of float32 for each of the " +
-             std::to_string(x.rows()) + " rows of x");
+             " elements: it must have one of float32 for each of the " + std::to_string(x.rows()) +
+             " rows of x");
     }
   }
   if (call.bias) {
@@ -146,7 +146,8 @@ void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const std::int64_t t[] = {x.rows()};
   const std::int64_t none[] = {0};
   Tensor results[6];  // logp, lse, entropy, target_logit, K as words, R
-  for (int i = 0; i < 6; ++i) results[i] = empty(i == 2 && !call.entropy ? none : t, DETGEMM_FP32, place);
+  for (int i = 0; i < 6; ++i)
+    results[i] = empty(i == 2 && !call.entropy ? none : t, DETGEMM_FP32, place);
   detgemm_log_prob_rows_t rows{};
   detgemm_log_prob_rows_init(&rows, sizeof rows);
   rows.targets = targets.data();

@@ -5,8 +5,6 @@
 // them with DETGEMM_FLOAT_STRIDE=1 in the environment), the logarithm, the lemma about references,
 // and the neutral node.
 
-#include "core/arithmetic/log_near.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/arithmetic/log_near.hpp"
 #include "core/contract/log_nodes.hpp"
 #include "tests/support/random_bits.hpp"
 

@@ -17,9 +17,7 @@ struct OwnWords {
   static constexpr int kCount = 32;
   std::uint32_t at;
   __device__ __forceinline__ float get(int i) const { return ptx::ld_shared_f32(at + i * 128); }
-  __device__ __forceinline__ void put(int i, float v) const {
-    ptx::st_shared_f32(at + i * 128, v);
-  }
+  __device__ __forceinline__ void put(int i, float v) const { ptx::st_shared_f32(at + i * 128, v); }
 };
 
 /// The node of a leaf of one row, of which this thread has columns `at` + 2 q + {0, 1, 8, 9}.
@@ -47,20 +45,20 @@ __device__ __forceinline__ arithmetic::LogNode far_leaf(const OwnWords& words, i
     sum = add_rn(sum, __shfl_xor_sync(kAll, sum, 1));
     return canonical(add_rn(sum, __shfl_xor_sync(kAll, sum, 2)));
   };
-  const float s = add(mul_rn(t[0].f, power[0]), mul_rn(t[1].f, power[1]),
-                      mul_rn(t[2].f, power[2]), mul_rn(t[3].f, power[3]));
+  const float s = add(mul_rn(t[0].f, power[0]), mul_rn(t[1].f, power[1]), mul_rn(t[2].f, power[2]),
+                      mul_rn(t[3].f, power[3]));
   if constexpr (!kEntropy) return {k, s, -0.0F};
-  return {k, s, add(mul_rn(t[0].g, power[0]), mul_rn(t[1].g, power[1]), mul_rn(t[2].g, power[2]),
-                    mul_rn(t[3].g, power[3]))};
+  return {k, s,
+          add(mul_rn(t[0].g, power[0]), mul_rn(t[1].g, power[1]), mul_rn(t[2].g, power[2]),
+              mul_rn(t[3].g, power[3]))};
 }
 
 /// The node of the kN columns of a block, each lane that of row h = lane % 2. `y0`: the first
 /// column; those from `end` on do not exist.
 ///
 ///   words 0..15   logits of 2 leaves x 2 rows      words 16..30   nodes that wait, one per level
-template <bool kEntropy, int kN, bool k16>
-__device__ __forceinline__ arithmetic::LogNode far_node(const Logits<kN, k16>& z,
-                                                        const OwnWords& words,
+template <bool kEntropy, int kN>
+__device__ __forceinline__ arithmetic::LogNode far_node(const Logits<kN>& z, const OwnWords& words,
                                                         const float (&scale)[2], int lane, int y0,
                                                         int end) {
   constexpr int kSlot = 16;
@@ -74,7 +72,7 @@ __device__ __forceinline__ arithmetic::LogNode far_node(const Logits<kN, k16>& z
 #pragma unroll
         for (int i = 0; i < 16; ++i) {  // leaf i / 8, row i / 4 % 2, 8 columns i / 2 % 2
           const int j = c * 4 + i / 8 * 2 + i / 2 % 2;
-          words.put(i, z.get(2 * j + i / 4 % 2, i % 2));
+          words.put(i, z[2 * (2 * j + i / 4 % 2) + i % 2]);
         }
       }
     }

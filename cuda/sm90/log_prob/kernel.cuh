@@ -48,17 +48,10 @@ __device__ __forceinline__ void run_log_consumer(const SharedLayout<T>& shared,
         bias.add_to(shared, g, shape, group, acc);
       }
     }
-    const bool entropy = tiles.nodes.a != nullptr;
-    if (shape.output == DType::bf16) {
-      if (entropy) {
-        store_nodes<T, true, true>(shared, shape, tiles, group, x0, y0, rows, acc);
-      } else {
-        store_nodes<T, true, false>(shared, shape, tiles, group, x0, y0, rows, acc);
-      }
-    } else if (entropy) {
-      store_nodes<T, false, true>(shared, shape, tiles, group, x0, y0, rows, acc);
+    if (tiles.nodes.a != nullptr) {
+      store_nodes<T, true>(shared, shape, tiles, group, x0, y0, rows, acc);
     } else {
-      store_nodes<T, false, false>(shared, shape, tiles, group, x0, y0, rows, acc);
+      store_nodes<T, false>(shared, shape, tiles, group, x0, y0, rows, acc);
     }
   }
 }
@@ -66,7 +59,8 @@ __device__ __forceinline__ void run_log_consumer(const SharedLayout<T>& shared,
 /// The chain kernel with logits that are never stored: each tile of T x kN of them becomes one node
 /// of logsum16 per row.
 ///
-///   TMA -> ring of stages -> wgmma -> registers: one node per row and kN columns -> planes of nodes
+///   TMA -> ring of stages -> wgmma -> registers: one node per row and kN columns -> planes of
+///   nodes
 ///                                                the logits of targets -> target_logit
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, T::kCtas)
@@ -89,8 +83,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   __syncthreads();
   if (warp < 4) {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
-    run_producer<T>(shared, maps, shape, false, warp, TileWalk<T>{},
-                    BlockRange{0, shape.k_blocks});
+    run_producer<T>(shared, maps, shape, false, warp, TileWalk<T>{}, BlockRange{0, shape.k_blocks});
   } else {
     if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
     run_log_consumer<T>(shared, shape, g, tiles, warp / 4 - 1);

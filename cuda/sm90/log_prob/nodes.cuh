@@ -36,8 +36,8 @@ struct TileRows {
 };
 
 /// Stores the logit of column `target` of row h if this thread has it.
-template <int kN, bool k16>
-__device__ __forceinline__ void store_target(const Logits<kN, k16>& z, int target, int h, int lane,
+template <int kN>
+__device__ __forceinline__ void store_target(const Logits<kN>& z, int target, int h, int lane,
                                              float scale, float* to) {
   const int mine = target - lane % 4 * 2;
   float x = 0.0F;
@@ -45,7 +45,7 @@ __device__ __forceinline__ void store_target(const Logits<kN, k16>& z, int targe
   for (int j = 0; j < kN / 8; ++j) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      if (mine == j * 8 + i) x = z.get(2 * j + h, i);
+      if (mine == j * 8 + i) x = z[2 * (2 * j + h) + i];
     }
   }
   if (target >= 0 && mine >= 0 && mine % 8 < 2) *to = arithmetic::mul_rn(x, scale);
@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_target(const Logits<kN, k16>& z, int targe
 ///
 ///   accumulators -> [alpha, bias] -> [bf16] -> x = z scale -> near: e^x, plain sums along the tree
 ///                                                          `> far: the contract's steps, slowly
-template <class T, bool k16, bool kEntropy>
+template <class T, bool kEntropy>
 __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const LaunchShape& shape,
                                             const LogTiles& tiles, int group, int x0, int y0,
                                             const TileRows<T>& rows, Accumulators<T>& acc) {
@@ -69,18 +69,23 @@ __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const
   const std::int64_t slot = y0 / T::kN;
 #pragma unroll
   for (int i = 0; i < T::kBlocks; ++i) {
-    const Logits<T::kN, k16> z{acc[i]};
-    z.round();
+    Logits<T::kN>& z = acc[i];
+    Extremes extremes[2];
+    if (shape.output == DType::bf16) {
+      round_to_bf16(z, extremes);
+    } else {
+      find_extremes(z, extremes);
+    }
     const int first = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + lane / 4;
     bool near = y0 + T::kN <= shape.y_rows;
     float highest[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const Extremes e = extremes_of<kEntropy>(z, h);
+      const Extremes& e = extremes[h];
       const float scale = rows.scale[i][h];
       highest[h] = arithmetic::mul_rn(e.highest, scale);
-      const bool all = arithmetic::is_near<kEntropy>(arithmetic::mul_rn(e.lowest, scale), highest[h],
-                                                     arithmetic::mul_rn(e.least, scale));
+      const bool all = arithmetic::is_near<kEntropy>(
+          arithmetic::mul_rn(e.lowest, scale), highest[h], arithmetic::mul_rn(e.least, scale));
       near = near && (all || first + h * 8 >= shape.x_rows);
     }
     arithmetic::LogNode node;
@@ -89,10 +94,10 @@ __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const
       top = fmaxf(top, __shfl_xor_sync(0xffffffffU, lane % 2 != 0 ? highest[0] : highest[1], 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
       float sum, weighted;
-      add_near<kEntropy>(z, rows.scale[i], lane, sum, weighted);
+      add_near<kEntropy, T::kN>(z, rows.scale[i], lane, sum, weighted);
       node = arithmetic::near_node(top, sum, weighted);
     } else {
-      node = far_node<kEntropy>(z, words, rows.scale[i], lane, y0, shape.y_rows);
+      node = far_node<kEntropy, T::kN>(z, words, rows.scale[i], lane, y0, shape.y_rows);
     }
     const int row = first + lane % 2 * 8;
     if (lane % 4 < 2 && row < shape.x_rows) tiles.nodes.put(slot, row, node);
@@ -102,11 +107,11 @@ __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int line = first + h * 8;
-        const int target = j == 0 ? rows.target[i][h]
-                                  : TileRows<T>::column_of(tiles, shape.x_rows, line, j, y0);
+        const int target =
+            j == 0 ? rows.target[i][h] : TileRows<T>::column_of(tiles, shape.x_rows, line, j, y0);
         if (!__any_sync(0xffffffffU, target >= 0)) continue;
-        store_target(z, target, h, lane, rows.scale[i][h],
-                     tiles.target_logit + line * tiles.targets.per_row + j);
+        store_target<T::kN>(z, target, h, lane, rows.scale[i][h],
+                            tiles.target_logit + line * tiles.targets.per_row + j);
       }
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/sm90/log_prob/launch.hpp"
+#include "cuda/sm90/host/log_prob.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -107,12 +107,11 @@ cudaError_t run_log(const LogLayer& layer, void* workspace, const LogLaunch& how
     tiles.target_logit =
         layer.out.target_logit != nullptr ? layer.out.target_logit : layer.out.logp;
   }
-  tiles.nodes =
-      log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
+  tiles.nodes = log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
   GemmArguments copy = g;
   void* arguments[] = {&maps, &shape, &copy, &tiles};
-  auto error = cudaFuncSetAttribute(
-      kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+  auto error = cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    kernel.shared_bytes);
   if (error != cudaSuccess) return error;
   const int grid = std::min(shape.raster.tiles(), how.sms);
   error = launch(kernel, grid, {how.stream, how.overlap}, arguments);
