@@ -46,7 +46,7 @@ Result<LogProbPlan::State::Layout> LogProbPlan::State::layout(std::int64_t t) co
   Layout layout;
   const std::int64_t rows = std::min(t, stripe_rows);
   if (rows == 0) return layout;
-  if (is_whole()) layout.layer = aligned(engine->layer_bytes(spec, t));
+  if (may_be_layer()) layout.layer = aligned(engine->layer_bytes(spec, t));
   for (const auto* plan : {&chunks, &tail}) {
     if (!*plan) continue;
     const auto bytes = (*plan)->workspace_bytes(rows);
@@ -212,7 +212,7 @@ Status LogProbPlan::run(Stream stream, const LogProbOperands& operands,
   if (Status s = arrays.add_workspace(workspace, needed->all()); !s) return s;
   if (Status s = arrays.check(); !s) return s;
   if (Status s = state.check_place(stream, operands.rows, t); !s) return s;
-  if (t > 0 && state.engine->takes_layer(state.spec, operands)) {
+  if (t > 0 && state.may_be_layer() && state.engine->takes_layer(state.spec, operands)) {
     return state.engine->layer(stream, state.spec, state.options, operands, outputs, workspace);
   }
   std::vector<LogShard> shards;

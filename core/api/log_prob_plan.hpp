@@ -71,6 +71,9 @@ struct LogProbPlan::State {
   };
   Result<Layout> layout(std::int64_t t) const;
   bool is_whole() const { return spec.begin == 0 && end() == vocabulary; }
+  /// Whether an engine's kernel of a whole layer may run: not where the caller chose how products
+  /// are computed.
+  bool may_be_layer() const { return is_whole() && spec.chunk == 0 && options.variant.empty(); }
   /// Logits of a stripe of rows and a piece of columns.
   Status logits(Stream stream, const LogProbOperands& operands, std::int64_t row, std::int64_t t,
                 const LogPiece& piece, const Matrix& to, Workspace workspace) const;

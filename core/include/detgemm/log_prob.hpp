@@ -110,9 +110,10 @@ struct LogProbSpec {
   std::optional<Contract> dgrad{};  ///< of dX = G W, bf16 input; none: no dX
   std::optional<Contract> wgrad{};  ///< of dW = G^T X, bf16 input; none: no dW
   bool continue_dw = false;         ///< dW starts from what it holds: micro-batches
-  /// Columns of logits that exist at a time, a multiple of 16; 0: chosen. No bit depends on it. For
-  /// the gradient also a multiple of dgrad's leaf (fold) or step (chain), and under a tree it must
-  /// be 0 or at least n.
+  /// Columns of logits that exist at a time, a multiple of 16; 0: chosen, and none exist where the
+  /// backend has a kernel of a whole layer (backend cuda, chains of hopper). No bit depends on it.
+  /// For the gradient also a multiple of dgrad's leaf (fold) or step (chain), and under a tree it
+  /// must be 0 or at least n.
   std::int64_t chunk = 0;
 };
 

@@ -15,6 +15,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
+constexpr std::int64_t kStripe = 8192;                    // rows whose nodes exist at a time
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
 bool suits(const Operand& o) {
@@ -54,6 +55,62 @@ LaunchShape shape_of(const Geometry& t, const Sides& p, const GemmArguments& g, 
   return s;
 }
 
+/// Rows first .. first + count - 1 of a layer.
+LogLayer stripe_of(const LogLayer& layer, std::int64_t first, std::int64_t count) {
+  LogLayer part = layer;
+  const auto behind = [](auto* data, std::int64_t elements) {
+    return data == nullptr ? nullptr : data + elements;
+  };
+  part.g.m = count;
+  part.g.a = static_cast<const std::uint16_t*>(layer.g.a) + first * layer.g.as.row;
+  if (count == 1) part.g.as.row = 0;
+  TokenIds& ids = part.rows.targets;
+  ids.rows = count;
+  ids.data = behind(static_cast<const std::byte*>(ids.data),
+                    first * ids.row_stride * (ids.type == OffsetType::i32 ? 4 : 8));
+  part.rows.scale = behind(layer.rows.scale, first);
+  part.out.logp = behind(layer.out.logp, first * ids.per_row);
+  part.out.target_logit = behind(layer.out.target_logit, first * ids.per_row);
+  part.out.lse = behind(layer.out.lse, first);
+  part.out.entropy = behind(layer.out.entropy, first);
+  part.out.saved_k = behind(layer.out.saved_k, first);
+  part.out.saved_r = behind(layer.out.saved_r, first);
+  return part;
+}
+
+/// The tiles of some rows, then their roots.
+cudaError_t run_stripe(const LogLayer& layer, void* workspace, const LogLaunch& how) {
+  const GemmArguments& g = layer.g;
+  const int geometry = how.geometry >= 0 ? how.geometry : choose_log(g.m, g.n, g.k, how.sms);
+  const Geometry& t = kLogGeometries[static_cast<std::size_t>(geometry)];
+  const Kernel kernel = kernel_of(layer.input, geometry);
+  if (kernel.function == nullptr) return cudaErrorInvalidDeviceFunction;
+  const Sides p = make_sides(g, false, false, layer.w_is_stable);
+  LaunchShape shape = shape_of(t, p, g, how.sms);
+  LaunchMaps maps{};
+  const auto map = [&](const Operand& o, const Boxes& boxes, CUtensorMap* to) {
+    return make_map(o, layer.input, g.k, boxes.rows, 1, to);
+  };
+  if (const auto e = map(p.x, x_boxes(t, p), &maps.x); e != cudaSuccess) return e;
+  if (const auto e = map(p.y, y_boxes(t, p), &maps.y); e != cudaSuccess) return e;
+  LogTiles tiles;
+  tiles.targets = layer.rows.targets;
+  tiles.scale = layer.rows.scale;
+  tiles.target_logit = layer.out.target_logit != nullptr ? layer.out.target_logit : layer.out.logp;
+  tiles.nodes = log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
+  GemmArguments copy = g;
+  void* arguments[] = {&maps, &shape, &copy, &tiles};
+  if (const auto e = cudaFuncSetAttribute(
+          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+      e != cudaSuccess) {
+    return e;
+  }
+  const int grid = std::min(shape.raster.tiles(), how.sms);
+  const auto error = launch(kernel, grid, {how.stream, how.overlap}, arguments);
+  if (error != cudaSuccess) return error;
+  return log_prob::root(tiles.nodes, g.n, layer.rows, tiles.target_logit, layer.out, how.stream);
+}
+
 }  // namespace
 
 bool takes_log(const GemmArguments& g) {
@@ -81,42 +138,17 @@ int choose_log(std::int64_t t, std::int64_t columns, std::int64_t k, int sms) {
 }
 
 std::size_t log_workspace(std::int64_t t, std::int64_t columns, bool entropy) {
-  return log_prob::planes_bytes(ceil_div(columns, std::int64_t{128}), t, entropy);
+  return log_prob::planes_bytes(ceil_div(columns, std::int64_t{128}), std::min(t, kStripe),
+                                entropy);
 }
 
 cudaError_t run_log(const LogLayer& layer, void* workspace, const LogLaunch& how) {
-  const GemmArguments& g = layer.g;
-  if (g.m == 0) return cudaSuccess;
-  const int geometry = how.geometry >= 0 ? how.geometry : choose_log(g.m, g.n, g.k, how.sms);
-  const Geometry& t = kLogGeometries[static_cast<std::size_t>(geometry)];
-  const Kernel kernel = kernel_of(layer.input, geometry);
-  if (kernel.function == nullptr) return cudaErrorInvalidDeviceFunction;
-  const Sides p = make_sides(g, false, false, layer.w_is_stable);
-  LaunchShape shape = shape_of(t, p, g, how.sms);
-  LaunchMaps maps{};
-  const auto map = [&](const Operand& o, const Boxes& boxes, CUtensorMap* to) {
-    return make_map(o, layer.input, g.k, boxes.rows, 1, to);
-  };
-  if (const auto e = map(p.x, x_boxes(t, p), &maps.x); e != cudaSuccess) return e;
-  if (const auto e = map(p.y, y_boxes(t, p), &maps.y); e != cudaSuccess) return e;
-  const bool targets = layer.out.logp != nullptr || layer.out.target_logit != nullptr;
-  LogTiles tiles;
-  tiles.targets = layer.rows.targets;
-  tiles.scale = layer.rows.scale;
-  if (targets) {
-    tiles.target_logit =
-        layer.out.target_logit != nullptr ? layer.out.target_logit : layer.out.logp;
+  for (std::int64_t row = 0; row < layer.g.m; row += kStripe) {
+    const auto error =
+        run_stripe(stripe_of(layer, row, std::min(kStripe, layer.g.m - row)), workspace, how);
+    if (error != cudaSuccess) return error;
   }
-  tiles.nodes = log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
-  GemmArguments copy = g;
-  void* arguments[] = {&maps, &shape, &copy, &tiles};
-  auto error = cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    kernel.shared_bytes);
-  if (error != cudaSuccess) return error;
-  const int grid = std::min(shape.raster.tiles(), how.sms);
-  error = launch(kernel, grid, {how.stream, how.overlap}, arguments);
-  if (error != cudaSuccess) return error;
-  return log_prob::root(tiles.nodes, g.n, layer.rows, tiles.target_logit, layer.out, how.stream);
+  return cudaSuccess;
 }
 
 }  // namespace detgemm::cuda::sm90
