@@ -15,6 +15,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
+constexpr int kLag = 1;  // stages: sums of one group run under the steps of the other
 constexpr std::int64_t kStripe = 8192;                    // rows whose nodes exist at a time
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
@@ -98,6 +99,7 @@ cudaError_t run_stripe(const LogLayer& layer, void* workspace, const LogLaunch& 
   tiles.scale = layer.rows.scale;
   tiles.target_logit = layer.out.target_logit != nullptr ? layer.out.target_logit : layer.out.logp;
   tiles.nodes = log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
+  tiles.lag = how.lag >= 0 ? how.lag : kLag;
   GemmArguments copy = g;
   void* arguments[] = {&maps, &shape, &copy, &tiles};
   if (const auto e = cudaFuncSetAttribute(
