@@ -25,10 +25,8 @@ int cheapest_group(int max, const F& bytes_per_tile) {
   return best;
 }
 
-/// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide. In
-/// one wave all tiles run together, whatever the stripes. What counts then are the 16 consecutive
-/// CTAs that the hardware puts on the same cluster of multiprocessors (GPC), because L2 answers
-/// their reads of one line once. CTAs of clusters are distributed one by one.
+}  // namespace
+
 int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
   constexpr int kNeighbours = 16;
   const double x = t.x() * t.cluster_x();
@@ -45,8 +43,6 @@ int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
     return (x * group + y * high) / (static_cast<double>(group) * high);
   });
 }
-
-}  // namespace
 
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
   // For a kernel in clusters, a tile of the raster is that of the whole cluster. Paths take
