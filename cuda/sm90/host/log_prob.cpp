@@ -15,7 +15,6 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr int kLag = 1;  // stages: sums of one group run under the steps of the other
 constexpr std::int64_t kStripe = 8192;                    // rows whose nodes exist at a time
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // TMA coordinates are 32-bit, signed
 
@@ -99,7 +98,6 @@ cudaError_t run_stripe(const LogLayer& layer, void* workspace, const LogLaunch& 
   tiles.scale = layer.rows.scale;
   tiles.target_logit = layer.out.target_logit != nullptr ? layer.out.target_logit : layer.out.logp;
   tiles.nodes = log_prob::planes_at(workspace, shape.raster.tiles_y, g.m, layer.entropy());
-  tiles.lag = how.lag >= 0 ? how.lag : kLag;
   GemmArguments copy = g;
   void* arguments[] = {&maps, &shape, &copy, &tiles};
   if (const auto e = cudaFuncSetAttribute(
@@ -123,6 +121,8 @@ bool takes_log(const GemmArguments& g) {
 }
 
 int choose_log(std::int64_t t, std::int64_t columns, std::int64_t k, int sms) {
+  // Weights stream from memory then, and the smallest tiles end most evenly (docs/log/log-prob.md).
+  if (t <= 64) return kLogSmallest;
   int best = 0;
   double least = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < kLogGeometries.size(); ++i) {

@@ -37,7 +37,6 @@ struct LogLaunch {
   int sms = 1;
   bool overlap = true;
   int geometry = -1;  ///< -1: chosen
-  int lag = -1;       ///< stages by which groups are apart; -1: chosen
 };
 
 /// Enqueues it. Precondition: takes_log. Where targets are read, out.target_logit or out.logp holds

@@ -15,7 +15,6 @@ struct LogTiles {
   float* target_logit = nullptr;  ///< T x per_row; of the ids whose columns are here. Or null
   std::int64_t begin = 0;         ///< the vocabulary's column that is the first one here
   log_prob::Planes nodes;
-  int lag = 0;  ///< stages by which the second group runs behind the first; see Stagger
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -15,7 +15,7 @@ __device__ __forceinline__ void run_log_consumer(const SharedLayout<T>& shared,
   RingCursor<T::kStages> cursor;
   ptx::griddepcontrol_wait();
   const bool lags = shape.raster.tiles() > static_cast<int>(gridDim.x);
-  Stagger stagger = Stagger::start<T>(group, lags ? tiles.lag : 0, shape.k_blocks);
+  Stagger stagger = Stagger::start<T>(group, lags ? T::kLag : 0, shape.k_blocks);
   TileWalk<T> walk;
   int tile_x, tile_y;
   while (walk.next(shape.raster, tile_x, tile_y)) {

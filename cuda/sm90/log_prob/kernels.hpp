@@ -15,7 +15,7 @@ namespace detgemm::cuda::sm90 {
 inline constexpr std::array kLogGeometries = {geometry::tile(2, 1, 256), geometry::tile(2, 2, 128),
                                               geometry::tile(2, 1, 128), geometry::tile(1, 1, 256),
                                               geometry::tile(1, 1, 128)};
-inline constexpr int kMostLogColumns = 256;
+inline constexpr int kLogSmallest = 4;  ///< the geometry of 64 tokens by 128 columns
 
 /// The kernel of a geometry for K-major operands.
 template <DType T>

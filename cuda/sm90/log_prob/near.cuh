@@ -16,11 +16,10 @@ using Logits = float[kN / 2];
 
 /// The extremes of this thread's logits of one row; NaN where one of them is.
 struct Extremes {
-  float lowest, highest;
-  float least;  ///< of absolute values; of use with kEntropy alone
+  float lowest, highest, least;  ///< the last one of absolute values
 };
 
-template <bool kEntropy, int kN>
+template <int kN>
 __device__ __forceinline__ void find_extremes(const float (&z)[kN], Extremes (&rows)[2]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -31,7 +30,7 @@ __device__ __forceinline__ void find_extremes(const float (&z)[kN], Extremes (&r
       for (int i = 0; i < 2; ++i) {
         e.lowest = ptx::min_nan_f32(e.lowest, z[2 * p + i]);
         e.highest = ptx::max_nan_f32(e.highest, z[2 * p + i]);
-        if constexpr (kEntropy) e.least = ptx::min_nan_f32(e.least, fabsf(z[2 * p + i]));
+        e.least = ptx::min_nan_f32(e.least, fabsf(z[2 * p + i]));
       }
     }
     rows[h] = e;
@@ -39,7 +38,7 @@ __device__ __forceinline__ void find_extremes(const float (&z)[kN], Extremes (&r
 }
 
 /// The same behind rounding to bf16, two numbers at a time.
-template <bool kEntropy, int kN>
+template <int kN>
 __device__ __forceinline__ void round_to_bf16(float (&z)[kN], Extremes (&rows)[2]) {
   const auto first = [](std::uint32_t pair) { return __uint_as_float(pair << 16); };
   const auto second = [](std::uint32_t pair) { return __uint_as_float(pair & 0xffff0000U); };
@@ -51,8 +50,7 @@ __device__ __forceinline__ void round_to_bf16(float (&z)[kN], Extremes (&rows)[2
     const std::uint32_t absolute = pair & 0x7fff7fffU;
     low[h] = p < 2 ? pair : ptx::min_nan_bf16x2(low[h], pair);
     high[h] = p < 2 ? pair : ptx::max_nan_bf16x2(high[h], pair);
-    if (p < 2) least[h] = absolute;
-    if constexpr (kEntropy) least[h] = ptx::min_nan_bf16x2(least[h], absolute);
+    least[h] = p < 2 ? absolute : ptx::min_nan_bf16x2(least[h], absolute);
     z[2 * p] = first(pair);
     z[2 * p + 1] = second(pair);
   }

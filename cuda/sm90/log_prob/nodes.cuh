@@ -72,9 +72,9 @@ __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const
     Logits<T::kN>& z = acc[i];
     Extremes extremes[2];
     if (shape.output == DType::bf16) {
-      round_to_bf16<kEntropy>(z, extremes);
+      round_to_bf16(z, extremes);
     } else {
-      find_extremes<kEntropy>(z, extremes);
+      find_extremes(z, extremes);
     }
     const int first = x0 + (group * T::kBlocks + i) * 64 + warp * 16 + lane / 4;
     bool near = y0 + T::kN <= shape.y_rows;
