@@ -6,7 +6,7 @@
     _finish    a program per row: the tree over nodes, then what a row returns
     _gradient  a program per row and 1024 columns
 
-Not run on a GPU yet: compared with the plain form in Triton's interpreter.
+Compared with the plain form in Triton's interpreter, and the gradient byte for byte on an H200 (docs/log/log-prob.md).
 """
 import torch
 import triton
