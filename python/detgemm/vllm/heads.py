@@ -15,9 +15,9 @@ KNOWN = ("qkv_proj", "split", "q_size", "kv_size", "view", "shape", "head_dim", 
 
 def ours(layer):
     """Whether both norms and the rotary embedding of a layer are detgemm's, and one kernel has them."""
-    norms = layer.q_norm, layer.k_norm
-    return all(getattr(each, "detgemm", False) for each in (*norms, layer.rotary_emb)) and \
-        norms[0].variance_epsilon == norms[1].variance_epsilon and layer.rotary_emb.head_size == layer.head_dim
+    of_q, of_k, rotary = layer.q_norm, layer.k_norm, layer.rotary_emb
+    return getattr(of_q, "detgemm", False) and getattr(of_k, "detgemm", False) and getattr(rotary, "detgemm", False) and \
+        of_q.variance_epsilon == of_k.variance_epsilon and rotary.head_size == layer.head_dim
 
 
 def replace(owner):
