@@ -56,8 +56,8 @@ Arm after_small(Arm arm, const Problem& problem, const Buffers& buffers) {
   both.enqueue = [product = std::move(arm.enqueue), problem, &buffers](Stream stream, int call) {
     // Pools are this program's own memory; Call::a is const for arms that compute.
     auto* const a = static_cast<unsigned char*>(const_cast<void*>(buffers.at(problem, call).a));
-    const Status small = launch(cuda_stream(stream), problem.before == Before::own, a,
-                                gemm_of(problem).a_bytes());
+    const Status small =
+        launch(cuda_stream(stream), problem.before == Before::own, a, gemm_of(problem).a_bytes());
     return small ? product(stream, call) : small;
   };
   return both;
