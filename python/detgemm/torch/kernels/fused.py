@@ -14,7 +14,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree, widened
-from detgemm.torch.kernels.launch import TYPES, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
 
@@ -26,6 +26,10 @@ NORM_STARTS = SILU_STARTS = 1  # when the next kernel may start: 1 at once, 2 wh
 def _programmatic(device):
     """Whether kernels on this device may start early; Triton's interpreter runs on CPU tensors."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+
+
+def _options(early):
+    return {"launch_pdl": True} if early else {}
 
 
 @triton.jit
@@ -155,13 +159,11 @@ def rms_norm(x, residual, weight, eps):
     total = y if residual is None else torch.empty_like(y)
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
-        chunks = triton.cdiv(n, shape["WIDTH"])
-        shape["HELD"] = chunks if chunks <= MOST_HELD else 0
-        if early:
-            shape["launch_pdl"] = True
-        _rms_norm[(triton.cdiv(rows, shape["ROWS"]),)](
-            x, x if residual is None else residual, weight, y, total, rows, n, inner, outer_stride, inner_stride, eps,
-            inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None, EARLY=NORM_STARTS if early else 0, **shape)
+        width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
+        launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
+               outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
+               EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=shape["num_warps"], enable_fp_fusion=False, **_options(early))
     return y, total
 
 
@@ -171,9 +173,8 @@ def silu_mul(x):
     y = torch.empty((rows, n), dtype=x.dtype, device=x.device)
     if rows and n:
         early = _programmatic(x.device)
-        more = {"launch_pdl": True} if early else {}
-        _silu_mul[(rows, triton.cdiv(n, 1024))](x, y, rows, n, x.stride(0), TYPE=TYPES[x.dtype], EARLY=SILU_STARTS if early else 0,
-                                                BLOCK=1024, num_warps=4, enable_fp_fusion=False, **more)
+        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), x, y, rows, n, x.stride(0), TYPE=TYPES[x.dtype],
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=4, enable_fp_fusion=False, **_options(early))
     return y
 
 

@@ -12,8 +12,8 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import rounded, tree
-from detgemm.torch.kernels.fused import _programmatic
-from detgemm.torch.kernels.launch import TYPES
+from detgemm.torch.kernels.fused import _options, _programmatic
+from detgemm.torch.kernels.launch import TYPES, launch
 from detgemm.torch.plain.norms import inverse
 
 TOGETHER = 8  # heads per program
@@ -100,16 +100,15 @@ def rotary_pair(q, k, positions, cache, interleaved, q_weight=None, k_weight=Non
     half, norm = cache.shape[1] // 2, q_weight is not None
     if tokens and q_heads + k_heads and dim:
         early = _programmatic(q.device)
-        more = {"launch_pdl": True} if early else {}
         together = min(TOGETHER, triton.next_power_of_2(max(1, min(q_heads, k_heads) or max(q_heads, k_heads))))
         rest, lanes = dim - 2 * half, triton.next_power_of_2(dim)
         q_blocks = triton.cdiv(q_heads, together)
-        _rotary[(tokens, q_blocks + triton.cdiv(k_heads, together))](
-            q, k, positions, cache, q_weight if norm else q, k_weight if norm else k, q_out, k_out, q_heads, k_heads, q_blocks,
-            q.stride(0), q.stride(1), k.stride(0), k.stride(1), cache.stride(0), eps, inverse(dim), TYPE=TYPES[q.dtype], DIM=dim,
-            HALF=half, WIDTH=triton.next_power_of_2(half), REST=triton.next_power_of_2(rest) if rest else 0, HEADS=together,
-            PAIRED=interleaved, NORM=norm, LANES=lanes, LEVELS=lanes.bit_length() - 1, EARLY=early, num_warps=4,
-            enable_fp_fusion=False, **more)
+        launch(
+            _rotary, (tokens, q_blocks + triton.cdiv(k_heads, together)), q, k, positions, cache, q_weight if norm else q,
+            k_weight if norm else k, q_out, k_out, q_heads, k_heads, q_blocks, q.stride(0), q.stride(1), k.stride(0), k.stride(1),
+            cache.stride(0), eps, inverse(dim), TYPE=TYPES[q.dtype], DIM=dim, HALF=half, WIDTH=triton.next_power_of_2(half),
+            REST=triton.next_power_of_2(rest) if rest else 0, HEADS=together, PAIRED=interleaved, NORM=norm, LANES=lanes,
+            LEVELS=lanes.bit_length() - 1, EARLY=early, num_warps=4, enable_fp_fusion=False, **_options(early))
     return q_out, k_out
 
 
