@@ -99,24 +99,14 @@ TEST(Experiment, AnArmThatCannotRunIsLeftOutWithItsSentence) {
   EXPECT_EQ(result.notes[0], "broken: left out: no such type");
 }
 
-/// A device whose small kernel is a count.
-class WithSmallKernels : public FakeBenchDevice {
- public:
-  int small = 0;
-
-  Arm after_small_kernel(Arm arm, const Problem& p, const Buffers&) override {
-    EXPECT_EQ(p.before, Before::own);
-    arm.enqueue = [this, product = arm.enqueue](Stream stream, int call) {
-      ++small;
-      return product(stream, call);
-    };
-    return arm;
-  }
-};
-
 TEST(Experiment, ASmallKernelRunsBeforeEveryCallOfEveryArm) {
-  WithSmallKernels device;
+  FakeBenchDevice device;
+  int small = 0;
   int vendor = 0;
+  device.small_kernel = [&](Before before) {
+    EXPECT_EQ(before, Before::own);
+    ++small;
+  };
   device.others = {fake_baseline("vendor", [&](auto) { return ++vendor, 1; })};
   Case c = small_case();
   c.problem.before = Before::own;
@@ -124,7 +114,7 @@ TEST(Experiment, ASmallKernelRunsBeforeEveryCallOfEveryArm) {
   settings.batch_property = false;
   EXPECT_EQ(run(device, c, {}, settings).arms.size(), 2U);
   EXPECT_GT(vendor, 0);
-  EXPECT_EQ(device.small, 2 * vendor) << "one before every call of both arms";
+  EXPECT_EQ(small, 2 * vendor) << "one before every call of both arms";
 }
 
 TEST(Experiment, WithoutSmallKernelsSuchACaseFailsWithASentence) {
