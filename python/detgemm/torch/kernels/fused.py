@@ -19,7 +19,8 @@ from detgemm.torch.plain.norms import inverse
 
 
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
-NORM_STARTS = SILU_STARTS = 1  # when the next kernel may start: 1 at once, 2 when its operands have been read
+NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
+NORM_WARPS, SILU_WARPS = 8, 4    # docs/log/vllm.md: behind a product whose weights stream, more warps wait less
 
 
 @functools.cache
@@ -160,10 +161,11 @@ def rms_norm(x, residual, weight, eps):
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
         width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
+        warps = max(1, min(NORM_WARPS, width * together // 64))
         launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
-               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=shape["num_warps"], enable_fp_fusion=False, **_options(early))
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps, enable_fp_fusion=False, **_options(early))
     return y, total
 
 
@@ -174,7 +176,8 @@ def silu_mul(x):
     if rows and n:
         early = _programmatic(x.device)
         launch(_silu_mul, (rows, triton.cdiv(n, 1024)), x, y, rows, n, x.stride(0), TYPE=TYPES[x.dtype],
-               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=4, enable_fp_fusion=False, **_options(early))
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=SILU_WARPS, enable_fp_fusion=False,
+               **_options(early))
     return y
 
 
