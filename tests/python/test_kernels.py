@@ -38,7 +38,7 @@ def test_in_the_interpreter():
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
                          env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False,
                          timeout=300)
-    assert run.returncode == 0 and "15 passed" in run.stdout, run.stdout + run.stderr
+    assert run.returncode == 0 and "19 passed" in run.stdout, run.stdout + run.stderr
 
 
 def wide(shape, dtype, seed=0):
@@ -102,6 +102,18 @@ def test_attention():
     gradients = attention_backward.attention_backward(out, q, k, v, out, stats, table, 0.25, 0, 0)
     for a, b in zip(gradients, plain_attention.attention_backward(wanted, q, k, v, wanted, wanted_stats, table, 0.25)):
         assert (a.float() - b.float()).abs().max() < 1e-2 * max(1.0, b.abs().max())
+
+
+@interpreted
+@pytest.mark.parametrize("dtype, rows, n", [(torch.bfloat16, 3, 64), (torch.float16, 2, 2048), (torch.float32, 4, 3500), (torch.float32, 1, 9000)])
+def test_rows_of_an_engine(dtype, rows, n):
+    """Rows of one chunk, of several that stay in registers, and of more, which are read twice."""
+    x, residual, weight = wide((rows, n), dtype), wide((rows, n), dtype, 1), wide((n,), dtype, 2)
+    x[0, 3] = float("nan") if rows > 1 else 1.0
+    for added in (None, residual):
+        assert all(same_bits(*pair) for pair in zip(fused.rms_norm(x, added, weight, 1e-6), plain_fused.rms_norm(x, added, weight, 1e-6))
+                   if added is not None or pair[1] is not x)
+    assert same_bits(fused.silu_mul(torch.cat((x, residual), dim=1)), plain_fused.silu_mul(torch.cat((x, residual), dim=1)))
 
 
 @interpreted
