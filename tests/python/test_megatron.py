@@ -28,8 +28,8 @@ def run(folder, ranks, *runs):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "loss:ours",
-               "loss:stock", "refused", "audit")[0]
+    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "moe:8",
+               "moe:4", "moe:1", "mixed:8", "mixed:1", "loss:ours", "loss:stock", "refused", "outer", "audit")[0]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,21 @@ def test_weights_do_not_depend_on_the_cut(alone, micro):
     stock = other(alone["stock:8"], alone[f"stock:{micro}"])
     assert len([name for name in stock if name.endswith("grad")]) >= 8 and len([name for name in stock if name.endswith("weight")]) >= 8
     assert (ours["losses"] - alone["stock:8"]["losses"]).abs().max() < 0.02
+
+
+def test_experts_do_not_depend_on_the_cut(alone):
+    """Routers and experts of two layers; sequences in another order within a micro-batch end in other weights."""
+    moe = alone["moe:8"]
+    assert {"decoder.layers.0.mlp.router", "decoder.layers.1.mlp.gate_up", "decoder.layers.1.mlp.down.main_grad"} <= set(moe)
+    assert all(moe[f"decoder.layers.{layer}.mlp.{name}.main_grad"].any() for layer in (0, 1) for name in ("router", "gate_up", "down"))
+    assert other(moe, alone["moe:4"]) == [] and other(moe, alone["moe:1"]) == []
+    assert "decoder.layers.0.mlp.down" in other(alone["mixed:8"], alone["mixed:1"])
+
+
+def test_gradients_of_whole_steps_are_one_product(alone):
+    """With the bits of one sequence after the other; a leaf of more than a sequence is another contract."""
+    found = alone["outer"]
+    assert same(found["whole"], found["parts"]) and not same(found["whole"], found["other"])
 
 
 def test_megatrons_own_buffers_are_continued(alone):
@@ -105,7 +120,8 @@ def test_nothing_is_outside(alone):
     ("dropout", "hidden_dropout is 0.1 and must be 0.0, since what is dropped depends on the cut"),
     ("fusion", "bias_dropout_fusion is True and must be False"), ("no tree", "it must be a contract with tree:LEAF"),
     ("leaves", "so it must be a multiple of 96"), ("type", "it must read bf16 and give bf16"),
-    ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
+    ("no experts", r"num_moe_experts is 4 and the model has no experts of detgemm"), ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
+    ("gelu", "activation_func is gelu: experts have silu"), ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):
     assert sentence in alone["refused"][name]
