@@ -4,7 +4,7 @@
 """GRPO on a toy reward: vLLM samples, transformers trains. Do the trainer's log-probabilities equal the engine's?
 
     examples/python/rl_vllm.py --model tiny --device cpu
-    examples/python/rl_vllm.py --model qwen3-1.7b --steps 20 --prompts 8 --group 8 --prompt 400 --new 128 --micro 8 --budget 2048
+    examples/python/rl_vllm.py --model qwen3-1.7b --steps 20 --prompts 8 --group 8 --prompt 400 --new 128 --micro 4 --budget 2048
     examples/python/rl_vllm.py --control            # without the norm's hook in vLLM: it must end with 1
 
 vLLM samples a group of completions per prompt at temperature 1, each with a seed, with a prefix cache and prompts in chunks.
@@ -86,7 +86,7 @@ class Engine:
             more["num_gpu_blocks_override"] = 256
         self.llm = LLM(model=str(folder), skip_tokenizer_init=True, seed=options.seed, max_model_len=options.prompt + options.new + 1,
                        enforce_eager=options.eager or options.device == "cpu", enable_prefix_caching=True, generation_config="vllm",
-                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, 256), block_size=16, disable_log_stats=True,
+                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, options.prompts * options.group), block_size=16, disable_log_stats=True,
                        **more)
 
     def update(self, model):
