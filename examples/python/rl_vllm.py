@@ -150,6 +150,13 @@ def wait(options):
         torch.cuda.synchronize()
 
 
+def memory(options):
+    """What engine and trainer have of the device, in GiB."""
+    import torch
+    free, total = torch.cuda.mem_get_info() if options.device == "cuda" else (0, 0)
+    return (total - free) / 2**30
+
+
 def learn(options, trainer, prompts, tokens, sampled, watch):
     """One step in micro-batches; returns the reward and the trainer's log-probabilities."""
     import torch
@@ -200,7 +207,7 @@ def run(options, arm):
             rows.append({"reward": reward, "largest": difference.abs().max().item(), "k3": (ratio - 1 - difference).mean().item(),
                          "ratio": [ratio.min().item(), ratio.max().item()], "other": common.differing(scored, sampled),
                          "of": sampled.numel(), "cached": cached, "seconds": end - start,
-                         "split": [drawn - start, learned - drawn, end - learned]})
+                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options)})
             print(json.dumps(rows[-1]), flush=True)
     if arm in OURS:
         print(watch)
@@ -256,7 +263,8 @@ def main():
     for arm, rows in found.items():
         print(f"{arm}: {sum(row['other'] for row in rows)} of {sum(row['of'] for row in rows)} log-probabilities with other bytes, largest "
               f"difference {max(row['largest'] for row in rows):.3e}, {sum(row['cached'] for row in rows)} prompt tokens from the cache, "
-              f"{sorted(row['seconds'] for row in rows[1:] or rows)[len(rows[1:] or rows) // 2]:.2f} s per step after the first")
+              f"{sorted(row['seconds'] for row in rows[1:] or rows)[len(rows[1:] or rows) // 2]:.2f} s per step after the first"
+              + (f", {max(row['GiB'] for row in rows):.1f} GiB" if options.device == "cuda" else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found))
     print(f"{'FAILED' if failed else 'passed'}: the trainer's log-probabilities are the engine's, so the divergence is exactly 0")
