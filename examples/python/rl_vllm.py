@@ -86,8 +86,8 @@ class Engine:
             more["num_gpu_blocks_override"] = 256
         self.llm = LLM(model=str(folder), skip_tokenizer_init=True, seed=options.seed, max_model_len=options.prompt + options.new + 1,
                        enforce_eager=options.eager or options.device == "cpu", enable_prefix_caching=True, generation_config="vllm",
-                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, options.prompts * options.group), block_size=16, disable_log_stats=True,
-                       **more)
+                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, options.prompts * options.group),
+                       block_size=16, disable_log_stats=True, **more)
 
     def update(self, model):
         """The trainer's weights, and no keys of older ones."""

@@ -28,8 +28,8 @@ def run(folder, ranks, *runs):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "moe:8",
-               "moe:4", "moe:1", "mixed:8", "mixed:1", "loss:ours", "loss:stock", "refused", "outer", "audit")[0]
+    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4",
+               "stock:1", "moe:8", "moe:4", "moe:1", "mixed:8", "mixed:1", "loss:ours", "loss:stock", "refused", "outer", "audit")[0]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,8 @@ def test_nothing_is_outside(alone):
     ("dropout", "hidden_dropout is 0.1 and must be 0.0, since what is dropped depends on the cut"),
     ("fusion", "bias_dropout_fusion is True and must be False"), ("no tree", "it must be a contract with tree:LEAF"),
     ("leaves", "so it must be a multiple of 96"), ("type", "it must read bf16 and give bf16"),
-    ("no experts", r"num_moe_experts is 4 and the model has no experts of detgemm"), ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
+    ("no experts", "num_moe_experts is 4 and the model has no experts of detgemm"),
+    ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
     ("gelu", "activation_func is gelu: experts have silu"), ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):
