@@ -122,7 +122,8 @@ def test_nothing_is_outside(alone):
     ("leaves", "so it must be a multiple of 96"), ("type", "it must read bf16 and give bf16"),
     ("no experts", "num_moe_experts is 4 and the model has no experts of detgemm"),
     ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
-    ("gelu", "activation_func is gelu: experts have silu"), ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
+    ("gelu", "activation_func is gelu: experts have silu"),
+    ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):
     assert sentence in alone["refused"][name]
