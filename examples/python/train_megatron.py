@@ -6,12 +6,13 @@
     examples/python/train_megatron.py --model tiny --device cpu
     torchrun --nproc-per-node 1 examples/python/train_megatron.py --model 1b --record one.json
     torchrun --nproc-per-node 2 examples/python/train_megatron.py --model 1b --cuts 1x8 --same-as one.json     # tensor parallel
-    torchrun --nproc-per-node 2 examples/python/train_megatron.py --model 1b --cuts 4x2 --data 2               # data parallel
+    torchrun --nproc-per-node 2 examples/python/train_megatron.py --model 1b --cuts 1x4 --data 2 --slices 4    # data parallel
 
 Arms: "ours" is detgemm with sums over ranks under --tree, "chain" detgemm for one rank, "stock" Megatron's local specification.
 Each trains the same weights on the same tokens for every cut, MICRO-BATCHES x SEQUENCES on a rank, in Megatron's own
-DistributedDataParallel with fp32 gradients, with Adam on fp32 masters. Prints the digest of all weights and seconds per step.
-Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
+DistributedDataParallel with fp32 gradients, with Adam on fp32 masters. With --slices the batch is that many slices, which detgemm
+joins by halves (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the digest of all masters and seconds
+per step. Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
 """
 import argparse
 import hashlib
@@ -35,6 +36,7 @@ def arguments():
     parser.add_argument("--arms", default="ours,stock", help="of ours, chain, stock")
     parser.add_argument("--cuts", default="1x8,2x4,8x1", help="micro-batches x sequences, on each data-parallel rank")
     parser.add_argument("--data", type=int, default=1, help="data-parallel ranks; the others are tensor-parallel")
+    parser.add_argument("--slices", type=int, default=0, help="of the global batch, for arms of detgemm")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--layers", type=int, default=0, help="in place of the model's")
     parser.add_argument("--leaf", type=int, default=0, help="rows of a leaf of the weights' gradients: 1024, tiny 16")
@@ -126,18 +128,16 @@ def fill(model):
                           dimension(name)))
 
 
-@torch.no_grad()
-def digest(model):
-    """Of all weights, joined over ranks."""
+def digest(masters):
+    """Of all weights in fp32, by name, joined over ranks."""
     group, total = tensor_group(), hashlib.sha256()
-    for name, p in sorted(model.named_parameters()):
-        whole = p.detach()
+    for name, whole in sorted(masters.items()):
         if dimension(name) is not None and group.size() > 1:
             shards = [torch.empty_like(whole) for _ in range(group.size())]
             torch.distributed.all_gather(shards, whole.contiguous(), group=group)
             pieces = [shard.chunk(parts(name), dimension(name)) for shard in shards]
             whole = torch.cat([torch.cat(each, dimension(name)) for each in zip(*pieces)], dimension(name))
-        total.update(name.encode() + whole.contiguous().view(torch.int16).cpu().numpy().tobytes())
+        total.update(name.encode() + whole.contiguous().cpu().numpy().tobytes())
     return total.hexdigest()[:16]
 
 
@@ -149,7 +149,8 @@ def wait(device):
 def train(options, arm, micro, sequences, device):
     """Losses of the first step and of the last, the digest of the weights, and seconds per step."""
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
-    from megatron.core.parallel_state import get_data_parallel_rank
+    from detgemm.megatron import GradientTree
+    from megatron.core.parallel_state import get_data_parallel_group, get_data_parallel_rank
     given = MODELS[options.model]
     length, vocabulary = given["length"], given["vocabulary"]
     module = build(options, arm, device)
@@ -164,20 +165,31 @@ def train(options, arm, micro, sequences, device):
     source = torch.Generator().manual_seed(1)
     places = torch.arange(length, device=device).expand(sequences, length)
     later = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).triu(1)
-    losses, seconds = [], []
+    ours = options.slices and arm != "stock"
+    tree = GradientTree([buffer.grad_data for buffer in model.buffers], get_data_parallel_group()) if ours else None
+    rows = options.slices and count // options.slices  # of a slice
+    if ours and (count % options.slices or rows % sequences or options.slices % options.data):
+        raise SystemExit(f"--slices is {options.slices}: {options.data} ranks must have the same number of slices, of whole micro-batches")
+    # Megatron divides by the number of ranks where it adds over them.
+    losses, seconds, share = [], [], count * length if ours else count // options.data * length
     for _ in range(options.steps):
         tokens = torch.randint(0, vocabulary, (count, length + 1), generator=source).chunk(options.data)[get_data_parallel_rank()].to(device)
         wait(device)
         begin = time.perf_counter()
         model.zero_grad_buffer()
         found = 0.0
-        for part in tokens.split(sequences):
+        for at, part in enumerate(tokens.split(sequences)):
             with model.no_sync():
-                loss = model(part[:, :-1], places, later, labels=part[:, 1:].contiguous()).sum() / (count // options.data * length)
+                loss = model(part[:, :-1], places, later, labels=part[:, 1:].contiguous()).sum() / share
                 loss.backward()
             found = found + loss.detach()
-        model.start_grad_sync()
-        model.finish_grad_sync()
+            if ours and (at + 1) * sequences % rows == 0:
+                tree.close_slice()
+        if ours:
+            tree.finish()
+        else:
+            model.start_grad_sync()
+            model.finish_grad_sync()
         adam.step()
         with torch.no_grad():
             torch._foreach_copy_(parameters, masters)
@@ -185,7 +197,8 @@ def train(options, arm, micro, sequences, device):
         seconds.append(time.perf_counter() - begin)
         losses.append(float(found))
     peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
-    return {"digest": digest(module), "losses": [losses[0], losses[-1]], "seconds": sorted(seconds[1:])[len(seconds[1:]) // 2], "GiB": peak,
+    names = [name for name, _ in module.named_parameters()]
+    return {"digest": digest(dict(zip(names, masters))), "losses": [losses[0], losses[-1]], "seconds": sorted(seconds[1:])[len(seconds[1:]) // 2], "GiB": peak,
             "all": seconds}
 
 
@@ -213,7 +226,7 @@ def main():
     for arm, rows in found.items():
         digests = {row["digest"] for row in rows.values()}
         if options.same_as:
-            digests |= {row["digest"] for row in json.loads(options.same_as.read_text())[arm].values()}
+            digests |= {row["digest"] for row in json.loads(options.same_as.read_text()).get(arm, {}).values()}
         failed |= arm != "stock" and len(digests) != 1
         say(f"{arm}: {len(digests)} different digests of {len(rows)} cuts" + (f" and {options.same_as}" if options.same_as else ""))
     say("FAILED" if failed else "passed: the weights of detgemm are equal byte for byte")
