@@ -11,8 +11,8 @@
 Arms: "ours" is detgemm with sums over ranks under --tree, "chain" detgemm for one rank, "stock" Megatron's local specification.
 Each trains the same weights on the same tokens for every cut, MICRO-BATCHES x SEQUENCES on a rank, in Megatron's own
 DistributedDataParallel with fp32 gradients, with Adam on fp32 masters. With --slices the batch is that many slices, which detgemm
-joins by halves (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the digest of all masters and seconds
-per step. Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
+joins by halves (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the
+digest of all masters and seconds per step. Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
 """
 import argparse
 import hashlib

@@ -157,6 +157,16 @@ def refused():
             said[name] = "it was built"
         except Exception as raised:
             said[name] = str(raised)
+    group = torch.distributed.group.WORLD
+    for name, buffer, slices in (("buffers", torch.zeros(4, 4).t()[1:], 1), ("slices", torch.zeros(4), 3), ("no slice", torch.zeros(4), 0)):
+        try:
+            tree = detgemm.megatron.GradientTree([buffer], group)
+            for _ in range(slices):
+                tree.close_slice()
+            tree.finish()
+            said[name] = "it was joined"
+        except Exception as raised:
+            said[name] = str(raised)
     model = build("ours")
     places, tokens = torch.arange(LENGTH).expand(1, LENGTH), torch.zeros(1, LENGTH, dtype=torch.int64)
     for name, mask in (("mask", torch.zeros(1, 1, LENGTH, LENGTH, dtype=torch.bool)), ("shape", torch.zeros(1, 1, LENGTH, 1, dtype=torch.bool))):

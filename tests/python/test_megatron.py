@@ -107,6 +107,25 @@ def test_the_loss_of_shards_has_the_bits_of_one(alone, two):
     assert not same(alone["loss:stock"]["losses"], two[0]["loss:stock"]["losses"])
 
 
+EXAMPLE = PROGRAM.parents[2] / "examples/python/train_megatron.py"
+
+
+def test_data_parallel_ranks_have_the_bits_of_one(tmp_path):
+    """Four slices on one rank and on two; two slices are another sum. Masters are compared, in fp32."""
+    def train(ranks, *options):
+        return subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--rdzv-backend", "c10d",
+                               "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", EXAMPLE, "--device", "cpu", "--data", str(ranks),
+                               "--layers", "1", "--steps", "2", "--arms", "ours", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=200)
+    one = tmp_path / "one.json"
+    done = train(1, "--slices", "4", "--cuts", "4x2,8x1", "--record", one)
+    assert done.returncode == 0 and "ours: 1 different digests of 2 cuts" in done.stdout, done.stdout[-3000:]
+    done = train(2, "--slices", "4", "--cuts", "2x2,4x1", "--same-as", one)
+    assert done.returncode == 0 and "ours: 1 different digests of 2 cuts and" in done.stdout, done.stdout[-3000:]
+    done = train(2, "--slices", "2", "--cuts", "1x4", "--same-as", one)
+    assert done.returncode != 0 and "ours: 2 different digests of 1 cuts and" in done.stdout and "FAILED" in done.stdout, done.stdout[-3000:]
+
+
 def test_nothing_is_outside(alone):
     rows = alone["audit"]
     # Positions times frequencies: K is 1, so nothing is added.
@@ -122,7 +141,8 @@ def test_nothing_is_outside(alone):
     ("leaves", "so it must be a multiple of 96"), ("type", "it must read bf16 and give bf16"),
     ("no experts", "num_moe_experts is 4 and the model has no experts of detgemm"),
     ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
-    ("gelu", "activation_func is gelu: experts have silu"),
+    ("buffers", "it must be contiguous torch.float32"), ("slices", "slices of this rank are joined into 2 parts"),
+    ("no slice", "slices of this rank are joined into 0 parts"), ("gelu", "activation_func is gelu: experts have silu"),
     ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):
