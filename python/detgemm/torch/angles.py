@@ -7,6 +7,8 @@ whoever replaces that product: a mode of an engine in the same process may round
 Frequencies are computed on the device that uses them, as vLLM computes them, since pow of a CPU and of a GPU may differ in a
 last bit.
 """
+import copy
+
 import torch
 
 STATIC = ("default", "linear", "llama3", "yarn")  # frequencies that do not depend on the length of a call
@@ -43,16 +45,15 @@ class Angles(torch.nn.Module):
 
 
 def find_angles(model):
-    """Names and modules of the rotary embeddings that `Angles` can replace: it is tested on a few positions."""
-    found = []
+    """Names and modules of the rotary embeddings that `Angles` can replace: it is tested on a few positions, on a CPU."""
+    found, x, positions = [], torch.empty(1, 3, 1), torch.tensor([[0, 1, 1000]])
     for name, module in model.named_modules():
-        if getattr(module, "rope_type", None) in STATIC and isinstance(getattr(module, "inv_freq", None), torch.Tensor) and not isinstance(
-                module, Angles):
-            device = module.inv_freq.device
-            if device.type == "meta":
-                continue
-            x, positions = torch.empty(1, 3, 1, device=device), torch.tensor([[0, 1, 1000]], device=device)
-            ours, theirs = Angles(module)(x, positions), module(x, positions)
-            if isinstance(theirs, tuple) and all(a.shape == b.shape and torch.allclose(a, b, atol=1e-3) for a, b in zip(ours, theirs)):
-                found.append((name, module))
+        frequencies = getattr(module, "inv_freq", None)
+        if (isinstance(module, Angles) or getattr(module, "rope_type", None) not in STATIC or not isinstance(frequencies, torch.Tensor)
+                or frequencies.device.type == "meta"):
+            continue
+        twin = copy.deepcopy(module).cpu()
+        ours, theirs = Angles(twin)(x, positions), twin(x, positions)
+        if isinstance(theirs, tuple) and all(a.shape == b.shape and torch.allclose(a, b, atol=1e-3) for a, b in zip(ours, theirs)):
+            found.append((name, module))
     return found
