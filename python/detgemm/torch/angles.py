@@ -46,7 +46,8 @@ class Angles(torch.nn.Module):
 
 def find_angles(model):
     """Names and modules of the rotary embeddings that `Angles` can replace: it is tested on a few positions, on a CPU."""
-    found, x, positions = [], torch.empty(1, 3, 1), torch.tensor([[0, 1, 1000]])
+    x, positions = torch.empty(1, 3, 1, device="cpu"), torch.tensor([[0, 1, 1000]], device="cpu")
+    found = []
     for name, module in model.named_modules():
         frequencies = getattr(module, "inv_freq", None)
         if (isinstance(module, Angles) or getattr(module, "rope_type", None) not in STATIC or not isinstance(frequencies, torch.Tensor)
