@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--control", action="store_true", help="the arm control alone")
     parser.add_argument("--json", help="writes the rows of every arm there")
     for name, value in {"steps": 3, "prompts": 2, "group": 3, "prompt": 40, "new": 12, "micro": 2, "budget": 32, "seed": 0, "rate": 1e-3,
-                        "memory": 0.15}.items():
+                        "memory": 0.15, "cache": 0}.items():
         parser.add_argument("--" + name, type=type(value), default=value)
     parser.add_argument("--eager", action="store_true", help="without torch.compile and CUDA graphs in vLLM")
     parser.add_argument("--attention", default="CUSTOM", help="vLLM's backend in the arm ours on a GPU: detgemm's own, as in the trainer")
@@ -81,6 +81,8 @@ class Engine:
             from detgemm.vllm import hooks
             hooks.leave_out(["norm"])
         if options.device == "cuda":
+            if options.cache:
+                more["kv_cache_memory_bytes"] = options.cache << 30
             more.update({"gpu_memory_utilization": options.memory, **({"attention_backend": options.attention} if ours else {})})
         else:
             more["num_gpu_blocks_override"] = 256

@@ -41,6 +41,7 @@ def arguments():
     parser.add_argument("--layers", type=int, default=0, help="in place of the model's")
     parser.add_argument("--leaf", type=int, default=0, help="rows of a leaf of the weights' gradients: 1024, tiny 16")
     parser.add_argument("--tree", type=int, default=0, help="leaf of sums over ranks: 512, tiny 32")
+    parser.add_argument("--share", action="store_true", help="all ranks share one GPU and exchange bytes by gloo, which is slow: for bits")
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--same-as", type=pathlib.Path, help="a record of other ranks")
     return parser.parse_args()
@@ -54,9 +55,9 @@ def start(options):
     from megatron.core import parallel_state, tensor_parallel
     device = torch.device("cpu")
     if options.device == "cuda":
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        device = torch.device("cuda", 0 if options.share else int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
-    torch.distributed.init_process_group("gloo" if options.device == "cpu" else "nccl")
+    torch.distributed.init_process_group("gloo" if options.device == "cpu" or options.share else "nccl")
     ranks = torch.distributed.get_world_size()
     parallel_state.initialize_model_parallel(tensor_model_parallel_size=ranks // options.data)
     if options.device == "cpu":  # Megatron Core names a CUDA device in places

@@ -88,7 +88,9 @@ def vllm(path, arm):
         from detgemm.vllm import hooks
         hooks.leave_out(["norm"])
     # TRL has no argument for it, and compiling for a CPU takes minutes.
-    more = {"enforce_eager": True, "num_gpu_blocks_override": 64} if not GPU else {} if arm == "stock" else {"attention_backend": "CUSTOM"}
+    more = {"enforce_eager": True, **({"kv_cache_memory_bytes": 2 << 30} if GPU else {"num_gpu_blocks_override": 64})}
+    if GPU and arm != "stock":
+        more["attention_backend"] = "CUSTOM"
     vllm_generation.LLM = functools.partial(vllm_generation.LLM, **more)
     return grpo(path, arm, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.2 if GPU else 0.1, vllm_max_model_length=8 * NEW)
 
