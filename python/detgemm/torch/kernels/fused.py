@@ -113,7 +113,7 @@ def gated(gate, up, TYPE: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["rows"])
-def _silu_mul(x, y, rows, n, stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
+def _silu_mul(gates, ups, y, rows, n, gate_stride, up_stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
     if EARLY == 1:
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
@@ -121,22 +121,22 @@ def _silu_mul(x, y, rows, n, stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BL
     there = column < n
     if EARLY:
         gdc_wait()
-    gate = widened(tl.load(x + row * stride + column, mask=there, other=0.0))
-    up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
+    gate = widened(tl.load(gates + row * gate_stride + column, mask=there, other=0.0))
+    up = widened(tl.load(ups + row * up_stride + column, mask=there, other=0.0))
     if EARLY == 2:
         gdc_launch_dependents()
     tl.store(y + row * n + column, gated(gate, up, TYPE), mask=there)
 
 
 @triton.jit(do_not_specialize=["rows"])
-def _silu_mul_backward(dy, x, dx, rows, n, stride, TYPE: tl.constexpr, BLOCK: tl.constexpr):
+def _silu_mul_backward(dy, gates, ups, dx, rows, n, dy_stride, gate_stride, up_stride, TYPE: tl.constexpr, BLOCK: tl.constexpr):
     """Not run on a GPU yet: tested in Triton's interpreter."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     there = column < n
-    gate = widened(tl.load(x + row * stride + column, mask=there, other=0.0))
-    up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
-    gradient = widened(tl.load(dy + row * n + column, mask=there, other=0.0))
+    gate = widened(tl.load(gates + row * gate_stride + column, mask=there, other=0.0))
+    up = widened(tl.load(ups + row * up_stride + column, mask=there, other=0.0))
+    gradient = widened(tl.load(dy + row * dy_stride + column, mask=there, other=0.0))
     s = sigmoid(gate)
     dsilu = widened(rounded(gradient * up, TYPE))
     dgate = dsilu * (s * (gate * (1.0 - s) + 1.0))
@@ -169,23 +169,24 @@ def rms_norm(x, residual, weight, eps):
     return y, total
 
 
-def silu_mul(x):
-    """x: rows x 2n, its last dimension contiguous; returns rows x n."""
-    rows, n = x.shape[0], x.shape[1] // 2
-    y = torch.empty((rows, n), dtype=x.dtype, device=x.device)
+def silu_mul(gate, up):
+    """gate, up: rows x n, their last dimensions contiguous; returns rows x n."""
+    rows, n = gate.shape
+    y = torch.empty((rows, n), dtype=gate.dtype, device=gate.device)
     if rows and n:
-        early = _programmatic(x.device)
-        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), x, y, rows, n, x.stride(0), TYPE=TYPES[x.dtype],
+        early = _programmatic(gate.device)
+        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
                EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=SILU_WARPS, enable_fp_fusion=False,
                **_options(early))
     return y
 
 
-def silu_mul_backward(dy, x):
-    """dy: rows x n, contiguous; x: as above; returns rows x 2n."""
+def silu_mul_backward(dy, gate, up):
+    """dy: rows x n, its last dimension contiguous; gate, up: as above; returns rows x 2n."""
     rows, n = dy.shape
-    dx = torch.empty((rows, 2 * n), dtype=x.dtype, device=x.device)
+    dx = torch.empty((rows, 2 * n), dtype=gate.dtype, device=gate.device)
     if rows and n:
-        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](dy, x, dx, rows, n, x.stride(0), TYPE=TYPES[x.dtype], BLOCK=1024,
-                                                         num_warps=4, enable_fp_fusion=False)
+        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](
+            dy, gate, up, dx, rows, n, dy.stride(0), gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype], BLOCK=1024, num_warps=4,
+            enable_fp_fusion=False)
     return dx
