@@ -4,7 +4,7 @@
 """GRPO on a toy reward: vLLM samples, transformers trains. Do the trainer's log-probabilities equal the engine's?
 
     examples/python/rl_vllm.py --model tiny --device cpu
-    examples/python/rl_vllm.py --model qwen3-1.7b --steps 20 --prompts 8 --group 8 --prompt 400 --new 128 --budget 512
+    examples/python/rl_vllm.py --model qwen3-1.7b --steps 20 --prompts 8 --group 8 --prompt 400 --new 128 --micro 4 --budget 2048
     examples/python/rl_vllm.py --control            # without the norm's hook in vLLM: it must end with 1
 
 vLLM samples a group of completions per prompt at temperature 1, each with a seed, with a prefix cache and prompts in chunks.
@@ -14,6 +14,7 @@ log-probabilities have other bytes. Arms, each in a process of its own: "stock" 
 vLLM's own mode (on a GPU) and PyTorch, "ours" detgemm in both. Ends with 1 where a byte of "ours" differs.
 """
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -33,8 +34,8 @@ MODELS = {  # Qwen3 with random weights; the embedding is not tied to the head
 ARMS = {"stock": "vLLM and PyTorch as they are", "invariant": "vLLM's invariant mode, PyTorch as it is", "ours": "detgemm in both",
         "control": "ours, without the norm's hook in vLLM", "stale": "ours, whose engine keeps its first weights"}
 OURS = ("ours", "control", "stale")
-COLUMNS = (5, 8, 22, 14, 24, 24, 8)
-HEAD = ("step", "reward", "max |logp difference|", "k3 divergence", "ratio", "logps with other bytes", "seconds")
+COLUMNS = (5, 8, 22, 14, 24, 24, 8, 26)
+HEAD = ("step", "reward", "max |logp difference|", "k3 divergence", "ratio", "logps with other bytes", "seconds", "sample + learn + load")
 
 
 def arguments():
@@ -45,7 +46,7 @@ def arguments():
     parser.add_argument("--control", action="store_true", help="the arm control alone")
     parser.add_argument("--json", help="writes the rows of every arm there")
     for name, value in {"steps": 3, "prompts": 2, "group": 3, "prompt": 40, "new": 12, "micro": 2, "budget": 32, "seed": 0, "rate": 1e-3,
-                        "memory": 0.4}.items():
+                        "memory": 0.15, "cache": 0}.items():
         parser.add_argument("--" + name, type=type(value), default=value)
     parser.add_argument("--eager", action="store_true", help="without torch.compile and CUDA graphs in vLLM")
     parser.add_argument("--attention", default="CUSTOM", help="vLLM's backend in the arm ours on a GPU: detgemm's own, as in the trainer")
@@ -80,13 +81,15 @@ class Engine:
             from detgemm.vllm import hooks
             hooks.leave_out(["norm"])
         if options.device == "cuda":
+            if options.cache:
+                more["kv_cache_memory_bytes"] = options.cache << 30
             more.update({"gpu_memory_utilization": options.memory, **({"attention_backend": options.attention} if ours else {})})
         else:
             more["num_gpu_blocks_override"] = 256
         self.llm = LLM(model=str(folder), skip_tokenizer_init=True, seed=options.seed, max_model_len=options.prompt + options.new + 1,
                        enforce_eager=options.eager or options.device == "cpu", enable_prefix_caching=True, generation_config="vllm",
-                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, 256), block_size=16, disable_log_stats=True,
-                       **more)
+                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, options.prompts * options.group),
+                       block_size=16, disable_log_stats=True, **more)
 
     def update(self, model):
         """The trainer's weights, and no keys of older ones."""
@@ -143,6 +146,19 @@ def save(model, folder):
               metadata={"format": "pt"})
 
 
+def wait(options):
+    import torch
+    if options.device == "cuda":
+        torch.cuda.synchronize()
+
+
+def memory(options):
+    """What engine and trainer have of the device, in GiB."""
+    import torch
+    free, total = torch.cuda.mem_get_info() if options.device == "cuda" else (0, 0)
+    return (total - free) / 2**30
+
+
 def learn(options, trainer, prompts, tokens, sampled, watch):
     """One step in micro-batches; returns the reward and the trainer's log-probabilities."""
     import torch
@@ -181,15 +197,20 @@ def run(options, arm):
                      for _ in range(options.prompts)]
             prompts = [prompt for prompt in asked for _ in range(options.group)]
             tokens, sampled, cached = engine.sample(prompts, step)
-            reward, scored = learn(options, learner, prompts, tokens, sampled, watch)
+            drawn = time.perf_counter()
+            reward, scored = learn(options, learner, prompts, tokens, sampled, watch if step == 0 else contextlib.nullcontext())
+            learned = time.perf_counter()
+            if arm != "stale":
+                engine.update(learner.model)
+            wait(options)
+            end = time.perf_counter()
             difference = scored.double() - sampled.double()
             ratio = difference.exp()
             rows.append({"reward": reward, "largest": difference.abs().max().item(), "k3": (ratio - 1 - difference).mean().item(),
                          "ratio": [ratio.min().item(), ratio.max().item()], "other": common.differing(scored, sampled),
-                         "of": sampled.numel(), "cached": cached, "seconds": time.perf_counter() - start})
+                         "of": sampled.numel(), "cached": cached, "seconds": end - start,
+                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options)})
             print(json.dumps(rows[-1]), flush=True)
-            if arm != "stale":
-                engine.update(learner.model)
     if arm in OURS:
         print(watch)
     sys.stdout.flush()
@@ -202,8 +223,8 @@ def environment(options, arm):
     if options.device == "cpu":
         more.update({"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "TORCHDYNAMO_DISABLE": "1",
                      "VLLM_CPU_OMP_THREADS_BIND": "nobind"})
-    if arm == "invariant":
-        more["VLLM_BATCH_INVARIANT"] = "1"
+    if arm == "invariant" or arm in OURS and options.device == "cuda":
+        more["VLLM_BATCH_INVARIANT"] = "1"  # ours selects it too; vLLM reads it when it is imported
     return {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, **more}
 
 
@@ -230,7 +251,8 @@ def main():
                 rows.append(json.loads(line))
                 row = rows[-1]
                 say((len(rows) - 1, f"{row['reward']:.3f}", f"{row['largest']:.3e}", f"{row['k3']:.3e}",
-                     f"{row['ratio'][0]:.6f} to {row['ratio'][1]:.6f}", f"{row['other']} of {row['of']}", f"{row['seconds']:.2f}"))
+                     f"{row['ratio'][0]:.6f} to {row['ratio'][1]:.6f}", f"{row['other']} of {row['of']}", f"{row['seconds']:.2f}",
+                     " + ".join(f"{part:.2f}" for part in row["split"])))
             else:
                 other.append(line)
         if done.wait() or len(rows) != options.steps:
@@ -243,7 +265,8 @@ def main():
     for arm, rows in found.items():
         print(f"{arm}: {sum(row['other'] for row in rows)} of {sum(row['of'] for row in rows)} log-probabilities with other bytes, largest "
               f"difference {max(row['largest'] for row in rows):.3e}, {sum(row['cached'] for row in rows)} prompt tokens from the cache, "
-              f"{sorted(row['seconds'] for row in rows)[len(rows) // 2]:.2f} s per step")
+              f"{sorted(row['seconds'] for row in rows[1:] or rows)[len(rows[1:] or rows) // 2]:.2f} s per step after the first"
+              + (f", {max(row['GiB'] for row in rows):.1f} GiB" if options.device == "cuda" else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found))
     print(f"{'FAILED' if failed else 'passed'}: the trainer's log-probabilities are the engine's, so the divergence is exactly 0")

@@ -3,8 +3,9 @@
 """megatron_gpt.py RESULT RANKS RUN...: trains a tiny GPT of Megatron Core on a CPU, and writes the weights of every run.
 
 RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "ddp", ours with main_grad from Megatron's DistributedDataParallel;
-"stock", Megatron's local one; "faulty", ours whose gradients of weights take all sequences of a micro-batch as one. MICRO:
-sequences per micro-batch, of SEQUENCES. Or RUN is "loss:ours", "loss:stock", "refused" or "audit". Ranks are processes,
+"stock", Megatron's local one; "faulty", ours whose gradients of weights take all sequences of a micro-batch as one; "moe", ours
+with experts; "mixed", whose experts take a micro-batch's sequences from the last to the first. MICRO: sequences per micro-batch, of
+SEQUENCES. Or RUN is "loss:ours", "loss:stock", "refused", "outer" or "audit". Ranks are processes,
 connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
 """
 import contextlib
@@ -15,6 +16,7 @@ import torch
 
 SEQUENCES, LENGTH, STEPS, VOCABULARY, HIDDEN, FEATURES, LAYERS = 8, 24, 3, 512, 128, 256, 2
 TREE = "hopper/bf16/tree:64->bf16"
+MOE = dict(num_moe_experts=4, moe_ffn_hidden_size=64, moe_router_topk=2)
 
 
 def initialise(rank, ranks, meeting):
@@ -48,7 +50,9 @@ def build(arm, across_ranks=TREE, **changes):
     from megatron.core.models.gpt.gpt_model import GPTModel
     torch.manual_seed(0)
     if arm != "stock":
-        spec = detgemm.megatron.get_gpt_layer_spec(policy(), across_ranks=across_ranks)
+        experts = arm in ("moe", "mixed")
+        changes.update(MOE if experts else {})
+        spec = detgemm.megatron.get_gpt_layer_spec(policy(), across_ranks=across_ranks, experts=experts)
     else:
         spec = get_gpt_layer_local_spec(normalization="RMSNorm")
     model = GPTModel(config=config(**changes), transformer_layer_spec=spec, vocab_size=VOCABULARY, max_sequence_length=LENGTH,
@@ -138,7 +142,8 @@ def loss(arm):
 
 REFUSED = {"LayerNorm": dict(normalization="LayerNorm"), "biases": dict(add_bias_linear=True), "dropout": dict(hidden_dropout=0.1),
            "fusion": dict(bias_dropout_fusion=True), "no tree": dict(across_ranks="hopper/bf16/chain->bf16"),
-           "leaves": dict(across_ranks="hopper/bf16/tree:96->bf16"), "stock": dict(arm="stock"), "type": dict(across_ranks="hopper/fp16/tree:64->fp16")}
+           "leaves": dict(across_ranks="hopper/bf16/tree:96->bf16"), "stock": dict(arm="stock"), "type": dict(across_ranks="hopper/fp16/tree:64->fp16"),
+           "no experts": MOE, "auxiliary loss": dict(arm="moe", moe_aux_loss_coeff=0.01), "gelu": dict(arm="moe", activation_func=torch.nn.functional.gelu)}
 
 
 def refused():
@@ -150,6 +155,16 @@ def refused():
             model = build(**{"arm": "ours", **changes})
             detgemm.megatron.use(model, policy())
             said[name] = "it was built"
+        except Exception as raised:
+            said[name] = str(raised)
+    group = torch.distributed.group.WORLD
+    for name, buffer, slices in (("buffers", torch.zeros(4, 4).t()[1:], 1), ("slices", torch.zeros(4), 3), ("no slice", torch.zeros(4), 0)):
+        try:
+            tree = detgemm.megatron.GradientTree([buffer], group)
+            for _ in range(slices):
+                tree.close_slice()
+            tree.finish()
+            said[name] = "it was joined"
         except Exception as raised:
             said[name] = str(raised)
     model = build("ours")
@@ -181,20 +196,37 @@ def one_after_all(acc, dy, x, contract):
     torch.ops.detgemm.accumulate_(acc, dy.flatten(0, -2).t(), x.flatten(0, -2), contract)
 
 
-def one(run):
+def outer():
+    """dW of whole steps, which is one product, and of one sequence after the other; three sequences of 32."""
+    from conftest import bits
+
     from detgemm.megatron import linear
+    dy, x = bits((32, 3, 40), torch.bfloat16), bits((32, 3, 24), torch.bfloat16, 1)
+    found = {}
+    for name, contract in (("whole", "hopper/bf16/fold:16->fp32"), ("parts", "hopper/bf16/fold:16->fp32"), ("other", "hopper/bf16/fold:64->fp32")):
+        found[name] = bits((40, 24), torch.float32, 2)
+        pieces = [(dy, x)] if name != "parts" else [(dy[:, at:at + 1], x[:, at:at + 1]) for at in range(3)]
+        for rows, columns in pieces:
+            linear.add_outer(found[name], rows, columns, contract)
+    return found
+
+
+def one(run):
+    from detgemm.megatron import experts, linear
     kind, _, which = run.partition(":")
-    if kind in ("refused", "audit"):
+    if kind in ("refused", "audit", "outer"):
         return globals()[kind]()
     if kind == "loss":
         return loss(which)
-    right = linear.add_outer
+    right = linear.add_outer, experts.sequences_of
     if kind == "faulty":
         linear.add_outer = one_after_all
+    if kind == "mixed":
+        experts.sequences_of = range
     try:
         return train(kind, int(which))
     finally:
-        linear.add_outer = right
+        linear.add_outer, experts.sequences_of = right
 
 
 def work(rank, result, ranks, runs, meeting):

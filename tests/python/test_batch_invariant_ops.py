@@ -72,6 +72,20 @@ def test_the_mode_is_the_switch():
     assert ops.get_batch_invariant_attention_block_size() == (16, 16)
 
 
+def test_a_program_may_put_its_own_kernel_over_bmm():
+    """As torchtitan's generator does with vLLM's. The mode's own is there again behind it, and mm stays the mode's."""
+    a, b = bits((2, 5, 64), torch.float32), bits((2, 64, 7), torch.float32, 1)
+    ops.enable_batch_invariant_mode()
+    wanted = torch.bmm(a, b)
+    theirs = torch.library.Library("aten", "IMPL")
+    theirs.impl("bmm", lambda a, b: torch.zeros(a.shape[0], a.shape[1], b.shape[2]), "CPU")
+    assert not torch.bmm(a, b).any() and dt.same_bits(torch.mm(a[0], b[0]), wanted[0])
+    with pytest.raises(RuntimeError, match="already"):
+        theirs.impl("mm", torch.mul, "CPU")
+    theirs._destroy()
+    assert dt.same_bits(torch.bmm(a, b), wanted)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("dim", [-1, 0])
 def test_log_softmax_and_its_gradient(dtype, dim):

@@ -47,8 +47,10 @@ def test_a_view_of_heads_is_not_copied_wrongly():
 def test_silu_mul(patterns):
     x = drawn(6, 33, 2 * 700, patterns=patterns)
     y = fused.silu_mul(x.to(DEVICE))
-    assert torch.equal(bits(y), bits(plain.silu_mul(x)))
+    gate, up = x.chunk(2, dim=-1)
+    assert torch.equal(bits(y), bits(plain.silu_mul(gate, up)))
     assert torch.equal(bits(fused.silu_mul(x[7:8].to(DEVICE))), bits(y[7:8]))
+    assert torch.equal(bits(fused.silu_mul(gate.to(DEVICE), up.contiguous().to(DEVICE))), bits(y)), "two tensors, of other strides"
     if not patterns:
         gate, up = x.float().chunk(2, dim=-1)
         assert torch.allclose(y.cpu().float(), torch.nn.functional.silu(gate) * up, rtol=2e-2, atol=1e-3)
@@ -60,8 +62,10 @@ def test_the_gradient_of_silu_mul(dtype):
     x, dy = drawn(6, 33, 2 * 70, dtype=dtype), drawn(7, 33, 70, dtype=dtype)
     x, dy = x.to(DEVICE).requires_grad_(), dy.to(DEVICE)
     dx, = torch.autograd.grad(fused.silu_mul(x), x, dy)
+    apart = [part.contiguous().requires_grad_() for part in x.detach().chunk(2, dim=-1)]
+    assert torch.equal(bits(torch.cat(torch.autograd.grad(fused.silu_mul(*apart), apart, dy), -1)), bits(dx))
     alone, = torch.autograd.grad(fused.silu_mul(x[7:8]), x, dy[7:8])
-    assert torch.equal(bits(dx), bits(plain.silu_mul_backward(dy.cpu(), x.detach().cpu()))) and torch.equal(bits(alone[7]), bits(dx[7]))
+    assert torch.equal(bits(dx), bits(plain.silu_mul_backward(dy.cpu(), *x.detach().cpu().chunk(2, dim=-1)))) and torch.equal(bits(alone[7]), bits(dx[7]))
     wide = x.detach().double().requires_grad_()
     gate, up = wide.chunk(2, dim=-1)
     wanted, = torch.autograd.grad(torch.nn.functional.silu(gate) * up, wide, dy.double())

@@ -28,8 +28,8 @@ def run(folder, ranks, *runs):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4", "stock:1", "loss:ours",
-               "loss:stock", "refused", "audit")[0]
+    return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4",
+               "stock:1", "moe:8", "moe:4", "moe:1", "mixed:8", "mixed:1", "loss:ours", "loss:stock", "refused", "outer", "audit")[0]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,21 @@ def test_weights_do_not_depend_on_the_cut(alone, micro):
     stock = other(alone["stock:8"], alone[f"stock:{micro}"])
     assert len([name for name in stock if name.endswith("grad")]) >= 8 and len([name for name in stock if name.endswith("weight")]) >= 8
     assert (ours["losses"] - alone["stock:8"]["losses"]).abs().max() < 0.02
+
+
+def test_experts_do_not_depend_on_the_cut(alone):
+    """Routers and experts of two layers; sequences in another order within a micro-batch end in other weights."""
+    moe = alone["moe:8"]
+    assert {"decoder.layers.0.mlp.router", "decoder.layers.1.mlp.gate_up", "decoder.layers.1.mlp.down.main_grad"} <= set(moe)
+    assert all(moe[f"decoder.layers.{layer}.mlp.{name}.main_grad"].any() for layer in (0, 1) for name in ("router", "gate_up", "down"))
+    assert other(moe, alone["moe:4"]) == [] and other(moe, alone["moe:1"]) == []
+    assert "decoder.layers.0.mlp.down" in other(alone["mixed:8"], alone["mixed:1"])
+
+
+def test_gradients_of_whole_steps_are_one_product(alone):
+    """With the bits of one sequence after the other; a leaf of more than a sequence is another contract."""
+    found = alone["outer"]
+    assert same(found["whole"], found["parts"]) and not same(found["whole"], found["other"])
 
 
 def test_megatrons_own_buffers_are_continued(alone):
@@ -92,6 +107,25 @@ def test_the_loss_of_shards_has_the_bits_of_one(alone, two):
     assert not same(alone["loss:stock"]["losses"], two[0]["loss:stock"]["losses"])
 
 
+EXAMPLE = PROGRAM.parents[2] / "examples/python/train_megatron.py"
+
+
+def test_data_parallel_ranks_have_the_bits_of_one(tmp_path):
+    """Four slices on one rank and on two; two slices are another sum. Masters are compared, in fp32."""
+    def train(ranks, *options):
+        return subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--rdzv-backend", "c10d",
+                               "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", EXAMPLE, "--device", "cpu", "--data", str(ranks),
+                               "--layers", "1", "--steps", "2", "--arms", "ours", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=200)
+    one = tmp_path / "one.json"
+    done = train(1, "--slices", "4", "--cuts", "4x2,8x1", "--record", one)
+    assert done.returncode == 0 and "ours: 1 different digests of 2 cuts" in done.stdout, done.stdout[-3000:]
+    done = train(2, "--slices", "4", "--cuts", "2x2,4x1", "--same-as", one)
+    assert done.returncode == 0 and "ours: 1 different digests of 2 cuts and" in done.stdout, done.stdout[-3000:]
+    done = train(2, "--slices", "2", "--cuts", "1x4", "--same-as", one)
+    assert done.returncode != 0 and "ours: 2 different digests of 1 cuts and" in done.stdout and "FAILED" in done.stdout, done.stdout[-3000:]
+
+
 def test_nothing_is_outside(alone):
     rows = alone["audit"]
     # Positions times frequencies: K is 1, so nothing is added.
@@ -105,6 +139,10 @@ def test_nothing_is_outside(alone):
     ("dropout", "hidden_dropout is 0.1 and must be 0.0, since what is dropped depends on the cut"),
     ("fusion", "bias_dropout_fusion is True and must be False"), ("no tree", "it must be a contract with tree:LEAF"),
     ("leaves", "so it must be a multiple of 96"), ("type", "it must read bf16 and give bf16"),
+    ("no experts", "num_moe_experts is 4 and the model has no experts of detgemm"),
+    ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
+    ("buffers", "it must be contiguous torch.float32"), ("slices", "slices of this rank are joined into 2 parts"),
+    ("no slice", "slices of this rank are joined into 0 parts"), ("gelu", "activation_func is gelu: experts have silu"),
     ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):

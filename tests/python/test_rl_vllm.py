@@ -33,7 +33,7 @@ def test_the_divergence_is_zero(tmp_path):
     assert all(row["other"] == 0 and row["largest"] == 0 and row["k3"] == 0 and row["ratio"] == [1, 1] for row in ours)
     assert all(row["other"] > row["of"] // 2 and row["k3"] > 0 for row in stock)
     left = [line for line in done.stdout.splitlines() if " outside " in line or " unknown " in line]
-    assert all("aten.bmm" in line for line in left), left  # positions times frequencies: K is 1, so nothing is added
+    assert not left, left
 
 
 @pytest.mark.parametrize("arm", ["control", "stale"])

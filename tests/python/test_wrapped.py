@@ -17,6 +17,8 @@ if importlib.util.find_spec("accelerate") is None:
 
 import transformers
 
+GPU = torch.cuda.is_available()
+DEVICE = "cuda" if GPU else "cpu"
 PROGRAM = pathlib.Path(__file__).with_name("wrapped_ranks.py")
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:32->fp32")
 SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
@@ -58,11 +60,11 @@ ROWS = [{"input_ids": row, "labels": row} for row in torch.randint(0, 128, (8, 3
 def train(folder, made, steps=2, resume=None, callbacks=(), **more):
     arguments = transformers.TrainingArguments(
         output_dir=str(folder), max_steps=steps, learning_rate=1e-3, logging_steps=1, save_steps=1, report_to=[],
-        use_cpu=True, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, "per_device_train_batch_size": 4, **more})
+        use_cpu=not GPU, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, "per_device_train_batch_size": 4, **more})
     trainer = transformers.Trainer(model=made, args=arguments, train_dataset=ROWS, callbacks=list(callbacks))
     trainer.train(resume_from_checkpoint=resume)
     assert all(isinstance(trainer.model.get_submodule(name), dt.Linear) for name in ("lm_head", "model.layers.1.mlp.down_proj"))
-    return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+    return {name: p.detach().cpu() for name, p in trainer.model.named_parameters()}
 
 
 def test_the_trainer_of_transformers(tmp_path):
@@ -111,9 +113,9 @@ def stock_with_a_converted_head():
 
 def test_accelerate(tmp_path):
     from accelerate import Accelerator
-    made, accelerator = ours(), Accelerator(cpu=True, mixed_precision="bf16")
-    ids = torch.tensor([ROWS[0]["input_ids"]])
-    with torch.autocast("cpu", torch.bfloat16):
+    made, accelerator = ours().to(DEVICE), Accelerator(cpu=not GPU, mixed_precision="bf16")
+    ids = torch.tensor([ROWS[0]["input_ids"]], device=DEVICE)
+    with torch.autocast(DEVICE, torch.bfloat16):
         wanted = made(ids).logits
     prepared, optimizer = accelerator.prepare(made, torch.optim.AdamW(made.parameters(), lr=1e-3))
     assert dt.same_bits(prepared(ids).logits.bfloat16(), wanted)
@@ -128,9 +130,10 @@ def test_accelerate(tmp_path):
 
 def test_compiled(tmp_path):
     """One graph of a converted bf16 model has the eager bits."""
-    made = ours(torch.bfloat16)
-    ids = torch.tensor([ROWS[0]["input_ids"]])
-    mask = hooks.table([[0, 0, 32, 0, 0, 32]], "cpu")
-    run = lambda each: each(ids, attention_mask=mask, position_ids=torch.arange(32)[None], use_cache=False).logits
+    made = ours(torch.bfloat16).to(DEVICE)
+    ids = torch.tensor([ROWS[0]["input_ids"]], device=DEVICE)
+    mask = hooks.table([[0, 0, 32, 0, 0, 32]], DEVICE)
+    places = torch.arange(32, device=DEVICE)[None]
+    run = lambda each: each(ids, attention_mask=mask, position_ids=places, use_cache=False).logits
     wanted, compiled = run(made), torch.compile(made, backend="aot_eager")
     assert dt.same_bits(run(compiled), wanted)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""trl_steps.py RESULT RUN...: two steps of TRL's trainers on a CPU, with a tiny Qwen3 of random weights.
+"""trl_steps.py RESULT RUN...: two steps of TRL's trainers with a tiny Qwen3 of random weights; on a GPU six, wider ones.
 
-RUN: "sft:ours", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours" and
-"vllm:control", whose engine computes norms as vLLM does. (Stock vLLM packs weights on a CPU, and takes no others from TRL.)
-RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
+RUN: "sft:ours", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours",
+"vllm:control", whose engine computes norms as vLLM does, and on a GPU "vllm:stock". (Stock vLLM packs weights on a CPU, and takes
+no others from TRL.) RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
 """
 import hashlib
 import json
@@ -14,8 +14,12 @@ import tempfile
 
 import torch
 
-VOCABULARY = 200
-STEPS = 2
+GPU = torch.cuda.is_available()
+VOCABULARY, STEPS, NEW = (4000, 6, 64) if GPU else (200, 2, 8)
+SIZES = dict(hidden_size=2048, intermediate_size=6144, num_hidden_layers=4, num_attention_heads=16, num_key_value_heads=8, head_dim=128,
+             max_position_embeddings=1024, initializer_range=0.05) if GPU else \
+    dict(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+         max_position_embeddings=256, initializer_range=0.2)
 
 
 def folder():
@@ -27,9 +31,7 @@ def folder():
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", eos_token="<eos>").save_pretrained(path)
     torch.manual_seed(0)
-    config = transformers.Qwen3Config(
-        vocab_size=VOCABULARY, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=32, max_position_embeddings=256, tie_word_embeddings=False, initializer_range=0.2, bos_token_id=None, eos_token_id=2, pad_token_id=1)
+    config = transformers.Qwen3Config(vocab_size=VOCABULARY, tie_word_embeddings=False, bos_token_id=None, eos_token_id=2, pad_token_id=1, **SIZES)
     transformers.Qwen3ForCausalLM(config).bfloat16().save_pretrained(path)
     return path
 
@@ -47,7 +49,7 @@ def model(path, arm):
 
 def common(**more):
     return {"output_dir": tempfile.mkdtemp(), "max_steps": STEPS, "learning_rate": 1e-3, "bf16": False, "logging_steps": 1, "save_strategy": "no",
-            "report_to": [], "use_cpu": True, "seed": 0, "data_seed": 0, "gradient_checkpointing": False, "disable_tqdm": True, **more}
+            "report_to": [], "use_cpu": not GPU, "seed": 0, "data_seed": 0, "gradient_checkpointing": False, "disable_tqdm": True, **more}
 
 
 def sft(path, arm):
@@ -74,7 +76,7 @@ def grpo(path, arm, **more):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
     rows = [{"prompt": " ".join(f"w{(7 * at + 3 * each) % 190 + 5}" for each in range(4 + 3 * at))} for at in range(4)]
-    config = GRPOConfig(**common(per_device_train_batch_size=4, num_generations=4, max_completion_length=8, temperature=1.0, beta=0.0, **more))
+    config = GRPOConfig(**common(per_device_train_batch_size=4, num_generations=4, max_completion_length=NEW, temperature=1.0, beta=0.0, **more))
     return GRPOTrainer(model=model(path, arm), reward_funcs=reward, args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer(path))
 
 
@@ -86,8 +88,11 @@ def vllm(path, arm):
         from detgemm.vllm import hooks
         hooks.leave_out(["norm"])
     # TRL has no argument for it, and compiling for a CPU takes minutes.
-    vllm_generation.LLM = functools.partial(vllm_generation.LLM, enforce_eager=True, num_gpu_blocks_override=64)
-    return grpo(path, arm, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.1, vllm_max_model_length=64)
+    more = {"enforce_eager": True, **({"kv_cache_memory_bytes": 2 << 30} if GPU else {"num_gpu_blocks_override": 64})}
+    if GPU and arm != "stock":
+        more["attention_backend"] = "CUSTOM"
+    vllm_generation.LLM = functools.partial(vllm_generation.LLM, **more)
+    return grpo(path, arm, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.2 if GPU else 0.1, vllm_max_model_length=8 * NEW)
 
 
 def run(text):
@@ -95,6 +100,8 @@ def run(text):
 
     import detgemm.torch as dt
     kind, arm = text.split(":")
+    if kind == "vllm" and GPU and arm != "stock":
+        os.environ["VLLM_BATCH_INVARIANT"] = "1"  # the plugin selects it too; vLLM reads it when it is imported
     trainer = globals()[kind](folder(), arm)
     if arm != "stock":
         from detgemm.torch import trl as ours
@@ -102,7 +109,7 @@ def run(text):
     # Kernels of vLLM and of generation with dropout masks and counts are no part of the trainer's steps.
     with dt.audit() if kind == "sft" else contextlib.nullcontext() as report:
         trainer.train()
-    weights = hashlib.sha256(b"".join(p.detach().contiguous().view(torch.uint8).numpy().tobytes() for p in trainer.model.parameters()))
+    weights = hashlib.sha256(b"".join(p.detach().contiguous().view(torch.uint8).cpu().numpy().tobytes() for p in trainer.model.parameters()))
     return {"log": trainer.state.log_history, "digest": weights.hexdigest(), "audit": [list(row) for row in report.rows] if report else []}
 
 

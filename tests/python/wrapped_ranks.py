@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""wrapped_ranks.py RESULT: a converted model under DistributedDataParallel and fully_shard, on two processes over gloo.
+"""wrapped_ranks.py RESULT: a converted model under DistributedDataParallel and fully_shard, on two processes: over gloo, or over
+NCCL where there are two GPUs.
 
 RESULT gets the output, the gradients of the first rank's whole parameters and the layers' classes, for each way of wrapping.
 """
@@ -11,6 +12,9 @@ import torch
 import detgemm.torch as dt
 
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:64->fp32")
+
+
+KIND = "cuda" if torch.cuda.device_count() > 1 else "cpu"
 
 
 class Net(torch.nn.Module):
@@ -34,7 +38,7 @@ def distributed(model):
 def fully_shard(model):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard as shard
-    mesh = init_device_mesh("cpu", (2,))
+    mesh = init_device_mesh(KIND, (2,))
     for layer in (model.up, model.down):
         shard(layer, mesh=mesh)
     return shard(model, mesh=mesh)
@@ -45,7 +49,7 @@ def mixed(model):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy
     from torch.distributed.fsdp import fully_shard as shard
-    return shard(model.float(), mesh=init_device_mesh("cpu", (2,)), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+    return shard(model.float(), mesh=init_device_mesh(KIND, (2,)), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
 
 
 WAYS = [unwrapped, distributed, fully_shard, mixed]
@@ -56,21 +60,23 @@ def whole(tensor):
 
 
 def one(way):
-    model = Net().bfloat16()
+    model = Net().bfloat16().to(KIND)
     dt.convert(model, POLICY)
     wrapped = way(model)
-    x = torch.randn(96, 64, generator=torch.Generator().manual_seed(1)).bfloat16()
+    x = torch.randn(96, 64, generator=torch.Generator().manual_seed(1)).bfloat16().to(KIND)
     y = wrapped(x)
-    (y.float() * torch.randn(96, 64, generator=torch.Generator().manual_seed(2))).sum().backward()
+    (y.float() * torch.randn(96, 64, generator=torch.Generator().manual_seed(2)).to(KIND)).sum().backward()
     # Both ranks have the same rows, so that the mean of their gradients is exact.
-    return {"output": y.detach(), "layers": [isinstance(layer, dt.Linear) for layer in (model.up, model.down)],
-            "grads": {name.removeprefix("module."): whole(p.grad).bfloat16() for name, p in wrapped.named_parameters()},
-            "state": {name.removeprefix("module."): whole(p).bfloat16() for name, p in wrapped.state_dict().items()}}
+    return {"output": y.detach().cpu(), "layers": [isinstance(layer, dt.Linear) for layer in (model.up, model.down)],
+            "grads": {name.removeprefix("module."): whole(p.grad).bfloat16().cpu() for name, p in wrapped.named_parameters()},
+            "state": {name.removeprefix("module."): whole(p).bfloat16().cpu() for name, p in wrapped.state_dict().items()}}
 
 
 def work(rank, result):
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{result}.meeting", rank=rank, world_size=2)
+    if KIND == "cuda":
+        torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("gloo" if KIND == "cpu" else "nccl", init_method=f"file://{result}.meeting", rank=rank, world_size=2)
     found = {way.__name__: one(way) for way in WAYS}
     if rank == 0:
         torch.save(found, result)

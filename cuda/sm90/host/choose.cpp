@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -19,59 +18,6 @@
 #include "cuda/sm90/leaves/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
-namespace {
-
-/// The group from 1 to `max` with the smallest `bytes_per_tile(group)`; the narrower one of equals.
-template <class F>
-int cheapest_group(int max, const F& bytes_per_tile) {
-  int best = 1;
-  double min = bytes_per_tile(1);
-  for (int group = 2; group <= max; ++group) {
-    const double bytes = bytes_per_tile(group);
-    if (bytes < min) {
-      min = bytes;
-      best = group;
-    }
-  }
-  return best;
-}
-
-/// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide. In
-/// one wave all tiles run together, whatever the stripes. What counts then are the 16 consecutive
-/// CTAs that the hardware puts on the same cluster of multiprocessors (GPC), because L2 answers
-/// their reads of one line once. CTAs of clusters are distributed one by one.
-int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
-  constexpr int kNeighbours = 16;
-  const double x = t.x() * t.cluster_x();
-  const double y = t.n * t.cluster_y();
-  if (t.cluster == 1 && tiles_x * tiles_y <= ctas) {
-    return cheapest_group(std::min(tiles_x, kNeighbours), [&](int group) {
-      const int wide = std::max(group, std::min(tiles_x, kNeighbours / tiles_y));
-      const int high = std::min(tiles_y, (kNeighbours + group - 1) / group);
-      return x * wide + y * high;
-    });
-  }
-  return cheapest_group(std::min(tiles_x, ctas), [&](int group) {
-    const int high = std::min(tiles_y, std::max(1, ctas / group));
-    return (x * group + y * high) / (static_cast<double>(group) * high);
-  });
-}
-
-}  // namespace
-
-Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
-  // For a kernel in clusters, a tile of the raster is that of the whole cluster. Paths take
-  // problems of fewer than 2^30 of the smallest tiles either way round, so that counts fit.
-  assert(ceil_div(x_rows, std::int64_t{t.x()}) * ceil_div(y_rows, std::int64_t{t.n}) <
-         std::numeric_limits<int>::max());
-  Raster r;
-  r.tiles_x = static_cast<int>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
-  r.tiles_y = static_cast<int>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
-  r.group =
-      stripe(t, r.tiles_x, r.tiles_y, static_cast<int>(std::min<std::int64_t>(r.tiles(), ctas)));
-  return r;
-}
-
 namespace {
 
 constexpr const DeviceModel::Chain& model = kH200.chain;

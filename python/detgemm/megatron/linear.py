@@ -13,6 +13,7 @@ Activations are sequence x batch x features. Gradients of weights add one sequen
 depend on how sequences are cut into micro-batches.
 """
 import dataclasses
+import functools
 
 import torch
 from megatron.core.tensor_parallel import layers as theirs
@@ -76,13 +77,26 @@ def _joined(roots, group, dtype):
     return join_op(every.flatten(0, 1), None, dtype)
 
 
+@functools.cache
+def step_of(contract):
+    """Rows after which a gradient may be cut: of a leaf under fold, of the k block under chain."""
+    read = parsed(contract)
+    return read.leaf_k or read.k_block
+
+
 def sequences(x):
     """Views of the sequences of a batch: one of `x`, T x n, or those of S x B x n."""
     return [x] if x.dim() < 3 else [part.flatten(0, -2) for part in x.unbind(1)]
 
 
 def add_outer(acc, dy, x, contract):
-    """acc += dY^T.X, one sequence after the other. acc: N x K in fp32."""
+    """acc += dY^T.X, one sequence after the other. acc: N x K in fp32.
+
+    Sequences of whole steps of the contract are one product, with the same bits: acc is read and written once, for a copy of
+    the smaller operands.
+    """
+    if dy.dim() == 3 and dy.shape[1] > 1 and dy.shape[0] % step_of(contract) == 0:
+        dy, x = (each.transpose(0, 1).flatten(0, 1) for each in (dy, x))
     for rows, columns in zip(sequences(dy), sequences(x), strict=True):
         OPS.accumulate_(acc, rows.t(), columns, contract)
 

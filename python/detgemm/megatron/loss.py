@@ -10,9 +10,9 @@ joined in the tree's order. A maximum has no order, and all else is by element. 
 import torch
 
 from detgemm.megatron.ranks import gather, only_one
-from detgemm.torch.dispatch import check_tensors, refuse
+from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
 from detgemm.torch.operators import OPS
-from detgemm.torch.plain.arithmetic import exp, log
+from detgemm.torch.plain.arithmetic import log
 from detgemm.torch.ranks import check_ranks, join_op
 
 # Megatron pads a vocabulary to a multiple of 128 per rank, so every rank has whole leaves.
@@ -22,32 +22,32 @@ SUMS = "ieee_fma/fp32/tree:128->fp32"
 class CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, logits, labels, group):
-        ranks, size = group.size(), logits.shape[-1]
-        x = logits.float()
-        top = x.amax(-1)
+        ranks, (*shape, size) = group.size(), logits.shape
+        x = logits.reshape(-1, size).contiguous()
+        top = x.amax(-1).float()
         if ranks > 1:
             torch.distributed.all_reduce(top, op=torch.distributed.ReduceOp.MAX, group=group)
-        x = x - top[..., None]
-        at = labels - group.rank() * size
+        at = labels.reshape(-1) - group.rank() * size
         here = (at >= 0) & (at < size)
-        at = at.clamp(0, size - 1)
-        label = torch.where(here, x.gather(-1, at[..., None])[..., 0], 0.0)
-        e = exp(x)
+        label = torch.where(here, x.gather(-1, at.clamp(0, size - 1)[:, None])[:, 0].float() - top, 0.0)
+        with on_device(x):
+            e = chosen(x, "cross_entropy").powers(x, top)
         total = OPS.gemm(e, e.new_ones((size, 1)), SUMS)
         if ranks > 1:
             label = only_one(label, group)
             total = join_op(gather(total, group), None, torch.float32)
-        total = total[..., 0]
-        ctx.save_for_backward(e, total, at, here)
-        ctx.dtype = logits.dtype
-        return log(total) - label
+        total = total[:, 0]
+        ctx.save_for_backward(e, total, torch.where(here, at, -1))
+        ctx.dtype, ctx.shape = logits.dtype, logits.shape
+        return (log(total) - label).view(shape)
 
     @staticmethod
     def backward(ctx, g):
-        e, total, at, here = ctx.saved_tensors
-        p = e * torch.div(torch.ones_like(total), total)[..., None]
-        p = p.scatter(-1, at[..., None], p.gather(-1, at[..., None]) - here[..., None].to(p.dtype))
-        return (p * g[..., None]).to(ctx.dtype), None, None
+        e, total, at = ctx.saved_tensors
+        inverse = torch.div(torch.ones_like(total), total)
+        with on_device(e):
+            dx = chosen(e, "cross_entropy").gradient(e, inverse, at, g.reshape(-1).contiguous(), ctx.dtype)
+        return dx.view(ctx.shape), None, None
 
 
 def vocab_parallel_cross_entropy(logits, labels, group):

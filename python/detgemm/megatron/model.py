@@ -6,6 +6,7 @@ from megatron.core.models.gpt.gpt_model import GPTModel
 from megatron.core.transformer import TransformerLayer
 from megatron.core.transformer.dot_product_attention import DotProductAttention
 
+from detgemm.megatron.experts import Experts
 from detgemm.megatron.layers import RMSNorm, VocabParallelEmbedding
 from detgemm.megatron.linear import ColumnParallelLinear, Contracts, RowParallelLinear
 from detgemm.megatron.loss import vocab_parallel_cross_entropy
@@ -43,6 +44,8 @@ def use(model, policy, *, across_ranks=None):
            f'position_embedding_type is "{model.position_embedding_type}": it must be rope or none')
     ranks = model.tp_group.size()
     head = {id(model.output_layer)}
+    refuse(config.num_moe_experts is not None and not any(isinstance(module, Experts) for module in model.modules()),
+           f"num_moe_experts is {config.num_moe_experts} and the model has no experts of detgemm: call get_gpt_layer_spec(..., experts=True)")
     left = [name for name in _foreign(model) if id(model.get_submodule(name)) not in head]
     refuse(left, f"{', '.join(left[:4])} are Megatron's own: build the model with detgemm.megatron.get_gpt_layer_spec(policy)")
     norms = [name for name, module in model.named_modules() if isinstance(module, TransformerLayer)

@@ -10,6 +10,7 @@ from megatron.core.transformer.identity_op import IdentityOp
 from megatron.core.transformer.spec_utils import ModuleSpec
 from megatron.core.transformer.transformer_layer import TransformerLayer, TransformerLayerSubmodules
 
+from detgemm.megatron.experts import Experts
 from detgemm.megatron.layers import DotProductAttention, RMSNorm
 from detgemm.megatron.linear import ColumnParallelLinear, Contracts, RowParallelLinear
 from detgemm.torch.dispatch import refuse
@@ -47,17 +48,18 @@ class SpecProvider(BackendSpecProvider):
         return DotProductAttention
 
     def grouped_mlp_modules(self, moe_use_grouped_gemm, moe_use_legacy_grouped_gemm):
-        refuse(True, "the model has experts: they are not supported")
+        refuse(True, "Megatron's MoELayer adds results of experts in no fixed order: call get_gpt_layer_spec(..., experts=True)")
 
     def activation_func(self):
         return None
 
 
-def get_gpt_layer_spec(policy, *, across_ranks=None, qk_layernorm=False):
+def get_gpt_layer_spec(policy, *, across_ranks=None, qk_layernorm=False, experts=False):
     """The layer of a GPT with RMSNorm on detgemm's modules, for `GPTModel(transformer_layer_spec=...)`.
 
-    policy, across_ranks: as for `SpecProvider`. qk_layernorm: RMSNorm of queries and keys, as Qwen3 has. Call `use` on the model
-    afterwards: the embedding, the last norm, the head and the loss are not in a layer's specification.
+    policy, across_ranks: as for `SpecProvider`. qk_layernorm: RMSNorm of queries and keys, as Qwen3 has. experts: config's
+    num_moe_experts in every layer, by `Experts`. Call `use` on the model afterwards: the embedding, the last norm, the head and the
+    loss are not in a layer's specification.
     """
     backend = SpecProvider(policy, across_ranks)
     norm = backend.layer_norm(rms_norm=True)
@@ -65,7 +67,8 @@ def get_gpt_layer_spec(policy, *, across_ranks=None, qk_layernorm=False):
     attention = SelfAttentionSubmodules(
         linear_qkv=backend.column_parallel_linear(), core_attention=backend.core_attention(), linear_proj=backend.row_parallel_linear(),
         q_layernorm=of_heads, k_layernorm=of_heads)
+    mlp = ModuleSpec(module=Experts, params={"contracts": backend.contracts}) if experts else get_mlp_module_spec_for_backend(backend=backend)
     return ModuleSpec(module=TransformerLayer, submodules=TransformerLayerSubmodules(
         input_layernorm=norm, pre_mlp_layernorm=norm,
         self_attention=ModuleSpec(module=SelfAttention, params={"attn_mask_type": AttnMaskType.causal}, submodules=attention),
-        self_attn_bda=get_bias_dropout_add, mlp_bda=get_bias_dropout_add, mlp=get_mlp_module_spec_for_backend(backend=backend)))
+        self_attn_bda=get_bias_dropout_add, mlp_bda=get_bias_dropout_add, mlp=mlp))

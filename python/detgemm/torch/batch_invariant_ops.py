@@ -23,7 +23,7 @@ from detgemm.torch.operators import NAMES, OPS
 from detgemm.torch.rows import FLOATS
 from detgemm.torch.rows import log_softmax as rows_log_softmax
 from detgemm.torch.sums import SUMS
-from detgemm.torch.switch import aten
+from detgemm.torch.switch import aten, covered
 
 NAME = "batch_invariant_ops"
 # What a product of a type is computed under; `register` takes others. The functions of that name have no argument for it.
@@ -94,6 +94,13 @@ def _overrides():
     return library
 
 
+def _leave_open():
+    """Lets a program put a kernel of its own over an operator that the package of this name leaves to PyTorch, such as bmm in
+    torchtitan's generator; PyTorch refuses a second one for a name that it has noted."""
+    noted = getattr(torch.library, "_impls", set())
+    noted.difference_update(f"aten/{name}/{device().upper()}" for name in covered() if name not in ("mm", "addmm"))
+
+
 def is_batch_invariant_mode_enabled():
     return _now is not None
 
@@ -105,6 +112,7 @@ def enable_batch_invariant_mode():
         switch = aten(CONTRACTS, devices=device())
         used = switch.__enter__()
         _now = switch, _overrides(), used
+        _leave_open()
 
 
 def disable_batch_invariant_mode():

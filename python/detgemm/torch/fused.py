@@ -9,7 +9,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 from detgemm.torch.rows import _check
 
 ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", silu_mul="elements", silu_mul_backward="elements")
@@ -33,16 +33,22 @@ def _by_rows(x):
     return flat if flat.stride(-1) == 1 else flat.contiguous()
 
 
+def _gate_and_up(x, up):
+    return _by_rows(x).chunk(2, dim=-1) if up is None else (_by_rows(x), _by_rows(up))
+
+
 @torch.library.custom_op("detgemm::silu_mul", mutates_args=())
-def silu_mul_op(x: torch.Tensor) -> torch.Tensor:
+def silu_mul_op(x: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
     with on_device(x):
-        return chosen(x, "fused").silu_mul(_by_rows(x)).view(*x.shape[:-1], x.shape[-1] // 2)
+        y = chosen(x, "fused").silu_mul(*_gate_and_up(x, up))
+        return y.view(*x.shape[:-1], y.shape[-1])
 
 
 @torch.library.custom_op("detgemm::silu_mul_backward", mutates_args=())
-def silu_mul_backward_op(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def silu_mul_backward_op(dy: torch.Tensor, x: torch.Tensor, up: torch.Tensor | None = None) -> torch.Tensor:
+    """The gradient of gate, then of up, in one tensor: ... x 2n."""
     with on_device(x):
-        return chosen(x, "fused").silu_mul_backward(_by_rows(dy).contiguous(), _by_rows(x)).view(x.shape)
+        return chosen(x, "fused").silu_mul_backward(_by_rows(dy), *_gate_and_up(x, up)).view(*dy.shape[:-1], 2 * dy.shape[-1])
 
 
 @add_rms_norm_op.register_fake
@@ -56,17 +62,22 @@ def _(x, weight, eps):
 
 
 @silu_mul_op.register_fake
-def _(x):
-    return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
+def _(x, up=None):
+    return x.new_empty((*x.shape[:-1], x.shape[-1] // 2) if up is None else x.shape)
 
 
 @silu_mul_backward_op.register_fake
-def _(dy, x):
-    return x.new_empty(x.shape)
+def _(dy, x, up=None):
+    return x.new_empty((*dy.shape[:-1], 2 * dy.shape[-1]))
 
 
-silu_mul_op.register_autograd(lambda ctx, dy: silu_mul_backward_op(dy, *ctx.saved_tensors),
-                              setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+def _silu_mul_backward(ctx, dy):
+    x, up = ctx.saved_tensors
+    both = silu_mul_backward_op(dy, x, up)
+    return (both, None) if up is None else both.chunk(2, dim=-1)  # views: a product reads rows of any stride
+
+
+silu_mul_op.register_autograd(_silu_mul_backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
 for _operator in (add_rms_norm_op, inference_rms_norm_op, silu_mul_op, silu_mul_backward_op):
     guard(_operator)
 
@@ -91,8 +102,13 @@ def add_rms_norm(x, residual, weight, eps=1e-6):
     return add_rms_norm_op(x, residual, weight, eps)
 
 
-def silu_mul(x):
-    """round(round(silu(gate)) * up) where the last dimension of x is gate, then up. x: ... x 2n in bf16, fp16 or fp32."""
+def silu_mul(x, up=None):
+    """round(round(silu(gate)) * up). x: gate, then up, ... x 2n in bf16, fp16 or fp32; with `up`, ... x n each. Returns ... x n."""
     _check("x", x)
-    refuse(x.shape[-1] % 2 != 0, f"x has rows of {x.shape[-1]} elements: gate and up need an even number")
-    return silu_mul_op(x)
+    if up is None:
+        refuse(x.shape[-1] % 2 != 0, f"x has rows of {x.shape[-1]} elements: gate and up need an even number")
+        return silu_mul_op(x)
+    check_tensor("up", up)
+    refuse(up.shape != x.shape or up.dtype != x.dtype or up.device != x.device,
+           f"up has the shape {tuple(up.shape)} of {up.dtype} on {up.device}: it must have x's, {tuple(x.shape)} of {x.dtype} on {x.device}")
+    return silu_mul_op(x, up)

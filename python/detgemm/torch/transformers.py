@@ -4,13 +4,14 @@
 
     detgemm.torch.transformers.use(model, policy)
 
-replaces linear layers, RMSNorm, the embedding and SiLU of gated layers and sets the attention; what it cannot cover it
-refuses in a sentence, before anything is changed.
+replaces linear layers, RMSNorm, the embedding, SiLU of gated layers and rotary angles, and sets the attention; what it cannot
+cover it refuses in a sentence, before anything is changed.
 """
 import copy
 
 import torch
 
+from detgemm.torch.angles import Angles, find_angles
 from detgemm.torch.attend import attention, dense
 from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
@@ -113,7 +114,7 @@ class GatedMLP(torch.nn.Module):
         self.gate_proj, self.up_proj, self.down_proj = module.gate_proj, module.up_proj, module.down_proj
 
     def forward(self, x):
-        return self.down_proj(silu_mul(torch.cat((self.gate_proj(x), self.up_proj(x)), -1)))
+        return self.down_proj(silu_mul(self.gate_proj(x), self.up_proj(x)))
 
 
 def _is_gated(module):
@@ -159,7 +160,8 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
         _check_norm(name, module)
     tables = [(name, module) for name, module in model.named_modules() if type(module) is torch.nn.Embedding]
     gated = [(name, module) for name, module in model.named_modules() if _is_gated(module)]
-    done = {"norms": [], "embeddings": [], "linear": [], "experts": [], "mlps": []}
+    turned = find_angles(model)
+    done = {"norms": [], "embeddings": [], "linear": [], "experts": [], "mlps": [], "angles": []}
     if policy is not None:
         done["linear"], _ = convert(model, policy, skip, weights_are_stable=weights_are_stable,
                                     snap_weights=snap_weights)
@@ -173,6 +175,9 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
     for name, module in gated:
         model.set_submodule(name, GatedMLP(module))
         done["mlps"].append(name)
+    for name, module in turned:
+        model.set_submodule(name, Angles(module))
+        done["angles"].append(name)
     register()
     model.set_attn_implementation(NAME)
     return done

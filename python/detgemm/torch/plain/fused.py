@@ -18,17 +18,17 @@ def _sigmoid(gate):
     return torch.div(torch.where(gate < 0, power, torch.ones_like(power)), 1.0 + power)
 
 
-def silu_mul(x):
-    """x: rows x 2n; returns round(round(silu(x[:, :n])) * x[:, n:])."""
-    gate, up = x.float().chunk(2, dim=-1)
-    silu = rounded(gate * _sigmoid(gate), x.dtype).float()
-    return rounded(silu * up, x.dtype)
+def silu_mul(gate, up):
+    """gate, up: rows x n; returns round(round(silu(gate)) * up)."""
+    gate, up, dtype = gate.float(), up.float(), gate.dtype
+    silu = rounded(gate * _sigmoid(gate), dtype).float()
+    return rounded(silu * up, dtype)
 
 
-def silu_mul_backward(dy, x):
+def silu_mul_backward(dy, gate, up):
     """dy: rows x n; returns the gradients of gate and of up, rows x 2n."""
-    (gate, up), dy = x.float().chunk(2, dim=-1), dy.float()
+    gate, up, dy, dtype = gate.float(), up.float(), dy.float(), gate.dtype
     s = _sigmoid(gate)
-    dsilu = rounded(dy * up, x.dtype).float()
+    dsilu = rounded(dy * up, dtype).float()
     dgate = dsilu * (s * (gate * (1.0 - s) + 1.0))
-    return torch.cat((rounded(dgate, x.dtype), rounded(dy * rounded(gate * s, x.dtype).float(), x.dtype)), dim=-1)
+    return torch.cat((rounded(dgate, dtype), rounded(dy * rounded(gate * s, dtype).float(), dtype)), dim=-1)

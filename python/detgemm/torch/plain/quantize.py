@@ -29,7 +29,7 @@ def quantize(x, leaf):
 
 
 def silu_mul_quantize(x, leaf):
-    return quantize(fused.silu_mul(x), leaf)
+    return quantize(fused.silu_mul(*x.chunk(2, dim=-1)), leaf)
 
 
 def gather_quantize(x, index, copies, leaf):

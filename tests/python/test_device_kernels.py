@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of rotary, silu_mul, experts, quantisers, log-probabilities and pages on a CUDA device: the CPU's bytes."""
+import pytest
+import torch
+from conftest import bits
+from test_paged import paged, sequences, step
+
+import detgemm.torch as dt
+from detgemm.torch import fused
+from detgemm.torch.paged import paged_attention
+from detgemm.torch.rotary import rotary
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
+
+
+def patterns(seed, *shape, dtype=BF16):
+    """Any bits: NaN, Inf, subnormals, both zeros."""
+    integer, high = (torch.int32, 2 ** 31) if dtype == FP32 else (torch.int16, 2 ** 15)
+    return torch.randint(-high, high, shape, generator=torch.Generator().manual_seed(seed), dtype=torch.int64).to(integer).view(dtype)
+
+
+def both(function, *inputs):
+    """The results of one function on the CPU and on the device; gradients of floating inputs that require them are among them."""
+    found = []
+    for device in ("cpu", "cuda"):
+        here = [x.detach().to(device).requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs]
+        results = function(*here)
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        found.append([r.detach().cpu() for r in results if r is not None] + [x.grad.cpu() for x in here if isinstance(x, torch.Tensor) and x.grad is not None])
+    assert len(found[0]) == len(found[1])
+    return zip(*found)
+
+
+def equal(function, *inputs):
+    for number, (cpu, device) in enumerate(both(function, *inputs)):
+        assert dt.same_bits(cpu, device), f"result {number}: {int((cpu != device).sum())} of {cpu.numel()} differ"
+
+
+def backward(function):
+    """A function whose first result is differentiated by its last argument."""
+    def run(*inputs):
+        results = function(*inputs[:-1])
+        first = results if isinstance(results, torch.Tensor) else results[0]
+        first.backward(inputs[-1])
+        return results
+    return run
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16, FP32])
+@pytest.mark.parametrize("n", [7, 150, 6144])
+def test_silu_mul_and_quantisers(n, dtype):
+    for x in (patterns(n, 65, 2 * n, dtype=dtype), bits((65, 2 * n), dtype), bits((65, 2 * n), dtype, 3) * 2.0 ** -120):
+        dy = bits((65, n), dtype, 1)
+        equal(backward(fused.silu_mul), x.requires_grad_(), dy)
+        x = x.detach()
+        for leaf in (128, 7):
+            equal(lambda x, leaf=leaf: dt.silu_mul_quantize(x, leaf), x)
+            equal(lambda x, index, leaf=leaf: dt.gather_quantize(x, index, leaf, copies=2), x, torch.tensor([17, -1, 0, 64, 129, 3, 3]))
+
+
+@pytest.mark.parametrize("of_x, of_weights", [(BF16, BF16), (BF16, FP32), (FP16, FP16), (FP32, FP32)])
+def test_experts_are_combined_in_the_written_order(of_x, of_weights):
+    draw = torch.Generator().manual_seed(2)
+    places = torch.randperm(600, generator=draw).view(100, 6)
+    places[torch.rand(100, 6, generator=draw) < 0.2] = -1
+    places[7] = -1
+    dy, weights = bits((100, 333), of_x, 1), bits((100, 6), of_weights, 3)
+    equal(dt.combine_experts, patterns(4, 600, 333, dtype=of_x), places, weights)
+    equal(backward(dt.combine_experts), bits((600, 333), of_x).requires_grad_(), places, weights.requires_grad_(), dy)
+    equal(lambda p: dt.top_experts(p, 6), torch.rand(500, 64, generator=draw).mul(16).round().div(16))  # ties
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("dtype", [BF16, FP16, FP32])
+def test_rotary(dtype, interleaved):
+    for heads, d, r in ((3, 64, 64), (9, 48, 32), (40, 128, 128)):
+        x, table = patterns(heads, 77, heads, d, dtype=dtype), bits((91, r), dtype, 1)
+        positions = torch.randint(0, 91, (77,), generator=torch.Generator().manual_seed(d))
+        equal(lambda *given: rotary(*given, interleaved=interleaved), x, positions, table)
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP32])
+@pytest.mark.parametrize("columns", [17, 5000, 151936])
+def test_log_probabilities(columns, dtype):
+    rows = 12 if columns > 10 ** 5 else 33
+    draw = torch.Generator().manual_seed(columns)
+    z, ids = bits((rows, columns), dtype, 1), torch.randint(0, columns, (rows,), generator=draw)
+    z[4, 7], z[5, 8], z[6] = float("nan"), float("inf"), float("-inf")
+    z[7, : columns // 2] = float("-inf")
+    scale, dy = torch.linspace(0.5, 2, rows), torch.randn(rows, generator=draw)
+    equal(backward(lambda z, ids, scale: dt.log_probs_of(z, ids, scale=scale)), z.requires_grad_(), ids, scale, dy)
+    equal(lambda z, ids: dt.log_probs_of(z, ids), patterns(9, rows, columns, dtype=dtype), ids)
+
+
+def test_log_probabilities_of_a_head(policy):
+    draw = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(shape, generator=draw).bfloat16().requires_grad_() for shape in ((40, 64), (1000, 64)))
+    ids, dy = torch.randint(0, 1000, (40,), generator=draw), torch.randn(40, generator=draw)
+    ids[3] = -100
+    equal(backward(lambda x, weight, ids: dt.linear_log_prob(x, weight, ids, policy=policy)), x, weight, ids, dy)
+
+
+def test_pages_do_not_depend_on_the_cut():
+    """Products are the tensor core's, so the device is compared with itself: decode and chunks with the prompt."""
+    parts = [[x.cuda() for x in part] for part in sequences(150, 40, 700)]
+    for page in (16, 48, 128):
+        caches = [x.cuda() for x in paged([[x.cpu() for x in part] for part in parts], page, page)]
+        whole = step(parts, caches, [150, 40, 700], on_device)
+        for queries in ([1, 1, 1], [7, 1, 130], [150, 0, 1]):
+            for found, prompt in zip(step(parts, caches, queries, on_device), whole):
+                assert dt.same_bits(found.contiguous(), prompt[len(prompt) - len(found):].contiguous())
+
+
+def on_device(q, k_cache, v_cache, table, segments, **sizes):
+    return paged_attention(q, k_cache, v_cache, table, segments.cuda(), **sizes)
