@@ -15,10 +15,13 @@
 //   chain: start is +0 or fp32 C.   fold, tree: it is +0, and leaves join        (leaves.cuh)
 //
 // A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the next
-// stage is there and that this one, whose last fragments are in registers, may be written again:
+// stage is there and that the one before it may be written again:
 //
-//   stage     0 1 2 | 3         load 3, multiply 0 but for its last step, wait for 1, barrier
-//               1 2 3 | 0       load 4 into 0, multiply 1 but for its last step, wait for 2, barrier
+//   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
+//               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
+//
+// With registers for two sets of fragments, the barrier is before the last step of a stage, whose
+// fragments are in registers then.
 //
 // The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
@@ -33,7 +36,8 @@ class Pipeline {
 
  public:
   static constexpr int kSums = kTile.accumulators() * (kLeaves ? 2 : 1);
-  using Multiply = Multiplier<T, Shape, (kSums <= 64)>;
+  static constexpr bool kAhead = kSums <= 64;  // registers for two sets of fragments
+  using Multiply = Multiplier<T, Shape, kAhead>;
   using Accumulators = typename Multiply::Accumulators;
 
   __device__ __forceinline__ Pipeline(const Params& p, std::uint32_t memory, std::int64_t row0,
@@ -53,21 +57,33 @@ class Pipeline {
 #pragma unroll 1
     for (int i = 0; i < kTile.stages - 1; ++i) load_next();
     std::uint32_t stage = memory_;
-    const auto arrived = [&] {
+    const auto arrive = [] {
       ptx::cp_async_wait_group<kTile.stages - 2>();
       __syncthreads();
     };
-    arrived();
-    multiply_.begin(stage);
+    const auto advance = [&] {
+      stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
+    };
+    if constexpr (kAhead) {
+      arrive();
+      multiply_.begin(stage);
+    }
 #pragma unroll 1
     for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
-      multiply_.run(
-          stage, acc, [&] { load_next(); },
-          [&] {
-            stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
-            arrived();
-            return stage;
-          });
+      if constexpr (kAhead) {
+        multiply_.run_behind(
+            stage, acc, [&] { load_next(); },
+            [&] {
+              advance();
+              arrive();
+              return stage;
+            });
+      } else {
+        arrive();
+        load_next();
+        multiply_.run(stage, acc);
+        advance();
+      }
       if (at.ends_leaf(kTile.k)) end_leaf();
     }
   }

@@ -47,7 +47,8 @@ class Loader {
   static constexpr int kEach = kChunks / kThreads;
   static constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
   static constexpr int kAlong = kThreads / kPerLine, kAcross = kThreads / kPerK;  // rows of a step
-  static_assert(kChunks % kThreads == 0 && kAlong % 8 == 0 && kAcross % 8 == 0);
+  static_assert(kChunks % kThreads == 0 && kAlong % 8 == 0 && kAcross % 8 == 0,
+                "A thread's chunks are whole steps of a multiple of 8 rows.");
 
  public:
   __device__ __forceinline__ Loader(const Operand& o, std::int64_t line0) {

@@ -94,39 +94,37 @@ struct Multiplier {
     }
   }
 
-  /// Multiplies a stage. `first()` is called once the first fragments are on their way, and `next()`
-  /// once all of the stage are: it returns the stage behind this one, which is there then.
+  /// Multiplies a stage that is there.
   ///
-  ///   kAhead   in: fragments of step 0 | load 1, multiply 0 | .. | next, load its 0, multiply last
-  ///   else     load 0, multiply 0 | load 1, multiply 1 | .. | next
-  template <class First, class Next>
-  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, First&& first,
-                                      Next&& next) {
-    // Addresses of all steps would be kept in registers that accumulators need.
-    [[maybe_unused]] constexpr int kUnrolled = kAhead ? kSteps : 1;
-#pragma unroll kUnrolled
+  ///   load 0, multiply 0 | load 1, multiply 1 | ...
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc) {
+#pragma unroll 1  // addresses of all steps would be kept in registers that accumulators need
     for (int step = 0; step < kSteps; ++step) {
-      const bool last = step + 1 == kSteps;
-      if constexpr (kAhead) {
-        if (last) {
-          load(next(), 0, f_[0]);
-        } else {
-          load(stage, step + 1, f_[(step + 1) % 2]);
-        }
-        if (step == 0) first();
-        multiply(f_[step % 2], acc);
-      } else {
-        load(stage, step, f_[0]);
-        if (step == 0) first();
-        multiply(f_[0], acc);
-        if (last) next();
-      }
+      load(stage, step, f_[0]);
+      multiply(f_[0], acc);
     }
   }
-  /// The fragments with which run() begins.
-  __device__ __forceinline__ void begin(std::uint32_t stage) {
-    if constexpr (kAhead) load(stage, 0, f_[0]);
+  /// The same one step behind the fragments, over the ends of stages too. `first()` is called once
+  /// the first fragments are on their way, and `next()` once all of the stage are: it returns the
+  /// stage behind this one, which is there then.
+  ///
+  ///   load 1, multiply 0 | load 2, multiply 1 | .. | next, load its 0, multiply the last
+  template <class First, class Next>
+  __device__ __forceinline__ void run_behind(std::uint32_t stage, Accumulators& acc, First&& first,
+                                             Next&& next) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      if (step + 1 == kSteps) {
+        load(next(), 0, f_[0]);
+      } else {
+        load(stage, step + 1, f_[(step + 1) % 2]);
+      }
+      if (step == 0) first();
+      multiply(f_[step % 2], acc);
+    }
   }
+  /// The fragments with which run_behind() begins.
+  __device__ __forceinline__ void begin(std::uint32_t stage) { load(stage, 0, f_[0]); }
 
  private:
   Fragments f_[kAhead ? 2 : 1];
