@@ -181,7 +181,6 @@ class Engine final : public LogProbEngine {
     if (!device) return device.status();
     sm90::LogLayer layer;
     layer.g = product_of(spec, operands);
-    layer.input = spec.contract.input;
     layer.w_is_stable = options.stable == Stable::b && !options.serial_launch;
     layer.rows = operands.rows;
     layer.out = out;
@@ -198,7 +197,7 @@ class Engine final : public LogProbEngine {
   static bool chains(const LogProbSpec& spec) {
     const Contract& c = spec.contract;
     if (c.arithmetic != Arithmetic::hopper || c.reduction.kind != ReductionKind::chain ||
-        (c.input != DType::bf16 && c.input != DType::fp16)) {
+        c.input != DType::bf16) {
       return false;
     }
     const auto device = current_device();

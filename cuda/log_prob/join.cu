@@ -56,14 +56,20 @@ __device__ void push_all(const Parts& parts, std::int64_t row, std::int64_t rows
   }
 }
 
+/// An empty stack for each thread, in shared memory: registers have no index.
+__device__ __forceinline__ LogStack& own_stack() {
+  __shared__ alignas(LogStack) unsigned char memory[kThreads][sizeof(LogStack)];
+  auto& stack = *reinterpret_cast<LogStack*>(memory[threadIdx.x]);
+  stack.count = 0;
+  return stack;
+}
+
 __global__ void __launch_bounds__(kThreads)
     join_kernel(const __grid_constant__ Parts parts, std::int64_t t, TokenIds ids,
                 LogProbOutputs out) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= t) return;
-  __shared__ LogStack stacks[kThreads];  // registers have no index
-  LogStack& stack = stacks[threadIdx.x];
-  stack.count = 0;
+  LogStack& stack = own_stack();
   push_all(parts, row, t, stack);
   const std::int64_t vocabulary = parts.count == 0 ? 0 : parts.part[parts.count - 1].end;
   put_log_results(stack.root(), ids, vocabulary, out, row, [&](std::int64_t at, std::int64_t id) {
@@ -78,9 +84,7 @@ __global__ void __launch_bounds__(kThreads)
                  Planes to) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= t) return;
-  __shared__ LogStack stacks[kThreads];  // registers have no index
-  LogStack& stack = stacks[threadIdx.x];
-  stack.count = 0;
+  LogStack& stack = own_stack();
   push_all(parts, row, t, stack);
   for (int slot = 0; slot < stack.count; ++slot) to.put(slot, first + row, stack.nodes[slot]);
 }

@@ -122,7 +122,7 @@ __device__ __forceinline__ LogNode warp_node(const float (&x)[kLogLeaf], int lea
 ///   leaves of a slot   | warp 0: 32, 32, 32, .. | warp 1 | ... | warp 15 |
 ///                             \__/   \__/                 each pair as soon as it is there
 template <bool k32, bool kEntropy>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kWarps * 32, kEntropy ? 1 : 2)
     nodes_kernel(const __grid_constant__ NodesJob job, const __grid_constant__ Slots slots) {
   __shared__ LogNode waiting[kWarps][kMaxLevels];
   const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -31,11 +31,6 @@ double tile_clocks(const Geometry& t, std::int64_t k) {
   return std::max(2 * products, fill) + t.x() * t.n * 18 / 128.0 + 700;
 }
 
-Kernel kernel_of(DType input, int geometry) {
-  return input == DType::bf16 ? log_kernel_of<DType::bf16>(geometry)
-                              : log_kernel_of<DType::fp16>(geometry);
-}
-
 LaunchShape shape_of(const Geometry& t, const Sides& p, const GemmArguments& g, int sms) {
   LaunchShape s;
   s.raster = raster_of(t, p.x.rows, p.y.rows, sms);
@@ -83,13 +78,13 @@ cudaError_t run_stripe(const LogLayer& layer, void* workspace, const LogLaunch& 
   const GemmArguments& g = layer.g;
   const int geometry = how.geometry >= 0 ? how.geometry : choose_log(g.m, g.n, g.k, how.sms);
   const Geometry& t = kLogGeometries[static_cast<std::size_t>(geometry)];
-  const Kernel kernel = kernel_of(layer.input, geometry);
+  const Kernel kernel = log_kernel_of<DType::bf16>(geometry);
   if (kernel.function == nullptr) return cudaErrorInvalidDeviceFunction;
   const Sides p = make_sides(g, false, false, layer.w_is_stable);
   LaunchShape shape = shape_of(t, p, g, how.sms);
   LaunchMaps maps{};
   const auto map = [&](const Operand& o, const Boxes& boxes, CUtensorMap* to) {
-    return make_map(o, layer.input, g.k, boxes.rows, 1, to);
+    return make_map(o, DType::bf16, g.k, boxes.rows, 1, to);
   };
   if (const auto e = map(p.x, x_boxes(t, p), &maps.x); e != cudaSuccess) return e;
   if (const auto e = map(p.y, y_boxes(t, p), &maps.y); e != cudaSuccess) return e;

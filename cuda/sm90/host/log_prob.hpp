@@ -9,11 +9,10 @@
 /// tokens by vocabulary, each of which becomes one node per row, then the join of these.
 namespace detgemm::cuda::sm90 {
 
-/// A layer. `g`: op(A) is X, T x k, and op(B) is W^T, k x V; both of the columns that exist. Of the
-/// epilogue alpha and a bias count, and D is not looked at.
+/// A layer of bf16. `g`: op(A) is X, T x k, and op(B) is W^T, k x V; both of the columns that
+/// exist. Of the epilogue alpha and a bias count, and D is not looked at.
 struct LogLayer {
   GemmArguments g;
-  DType input = DType::bf16;  ///< bf16 or fp16
   bool w_is_stable = false;
   LogProbRows rows;
   LogProbOutputs out;
