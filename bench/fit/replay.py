@@ -43,6 +43,15 @@ def kernel_of(arm):
     return "/".join(p for p in parts if not p.startswith("leaves-"))
 
 
+def was_replaced(problem, kernel, path):
+    """Whether another kernel has taken the place of the recorded one, under the same name: trees of two leaves run
+    as folds since 28 November 2026 (docs/log/sm90.md), unless their leaves are parts."""
+    reduction, _, leaf = problem.reduction.partition(":")
+    if pathlib.Path(path).name >= "2026-11-28" or reduction != "tree" or problem.k > 2 * int(leaf):
+        return False
+    return not re.search(r"-(cluster|grid)\d|-load\d|-depth\d", kernel)
+
+
 def problem_of(result, arm):
     arithmetic, kind, rest = arm["contract"].split("/")
     reduction, output = rest.split("->")
@@ -70,7 +79,7 @@ def recorded(paths):
                 if arm.get("epilogue", "none") != "none" or "@snap" in arm["arm"]:
                     continue
                 problem, kernel = problem_of(result, arm), kernel_of(arm)
-                if problem and kernel:
+                if problem and kernel and not was_replaced(problem, kernel, path):
                     where = (run["file"], result.get("run", ""))
                     times[where, problem, arm["stable"], result["mode"]][kernel].append(arm["us"])
     return {key: {name: sorted(us)[len(us) // 2] for name, us in by.items()} for key, by in times.items()}

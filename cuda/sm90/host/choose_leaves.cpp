@@ -40,7 +40,8 @@ double large_tile(const Geometry& t, bool tree, bool from_c) {
 }  // namespace
 
 bool folds(const Question& q, const Geometry& t, const Sharing& s) {
-  return q.reduction.kind == ReductionKind::fold && s.parts == 1 && !q.from_c && has_fold(t);
+  const bool is_fold = q.reduction.kind == ReductionKind::fold || leaves_of(q.reduction, q.k) == 2;
+  return is_fold && s.parts == 1 && !q.from_c && has_fold(t);
 }
 
 int slots_for(const Sharing& s, int sms) {

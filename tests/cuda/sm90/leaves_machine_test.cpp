@@ -202,6 +202,21 @@ TEST(Sm90LeafOrder, FoldsHaveTheBitsOfTheContract) {
   check_folds<pair(2, 1, 128, true)>();
 }
 
+/// A tree of two leaves runs as a fold, which begins with +0: no leaf is -0.
+TEST(Sm90LeafOrder, ATreeOfTwoLeavesIsAFold) {
+  for (std::int64_t steps = 2; steps < 400; ++steps) {
+    const std::int64_t leaf = (steps + 1) / 2;
+    const auto chain = [](std::int64_t begin, std::int64_t end, float start) {
+      for (std::int64_t step = begin; step < end; ++step) {
+        start = arithmetic::add_rn(start, test::product(static_cast<int>(step), 3));
+      }
+      return start;
+    };
+    EXPECT_EQ(bits_of(reduce_leaves({ReductionKind::tree, leaf}, steps, 0.0F, chain)),
+              bits_of(reduce_leaves({ReductionKind::fold, leaf}, steps, 0.0F, chain)));
+  }
+}
+
 /// Every part of every tile is some CTA's, once, and the producers bring as much as it has.
 TEST(Sm90LeafOrder, CtasTakeAllPartsInRounds) {
   using T = LeafTile<DType::bf16, geometry::tile(2, 1, 128), false, false, true>;

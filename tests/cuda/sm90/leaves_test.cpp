@@ -319,6 +319,27 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
   EXPECT_GE(differ, 1) << "else nothing was shown";
 }
 
+/// A tree of two leaves runs in the kernel of folds, a longer one and one in parts do not.
+TEST(Sm90Leaves, ATreeOfTwoLeavesRunsAsAFold) {
+  const auto names = list();
+  for (const char* kernel : {"64x128", "128x128", "128x192", "128x128-pair-x", "64x64-cluster2"}) {
+    for (const std::int64_t leaves : {2, 3}) {
+      Layout l{512, 512, 1024 * leaves - 64};
+      GemmArguments g = arguments(l);
+      g.reduction = {ReductionKind::tree, 1024};
+      LaunchOptions o;
+      o.sms = 132;
+      const auto at = std::find_if(names.begin(), names.end(),
+                                   [&](const KernelInfo& one) { return one.name == kernel; });
+      o.forced = static_cast<int>(at - names.begin());
+      Recorded& r = record();
+      ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok()) << kernel;
+      const bool in_parts = std::string(kernel).ends_with("cluster2");
+      EXPECT_EQ(r.kernel.folds, leaves == 2 && !in_parts) << kernel << ", " << leaves;
+    }
+  }
+}
+
 TEST(Sm90Leaves, CComesThroughTmaWhereItLiesLikeD) {
   struct Case {
     const char* what;
