@@ -55,6 +55,42 @@ struct Choice {
   double us = 0;                  ///< what the model of time expects, where it is compared
 };
 
+/// A kernel with its operands on chosen sides, as a chooser judges it.
+struct Candidate {
+  int kernel = 0;
+  bool swapped = false;
+  const char* why_not = nullptr;  ///< the rule by which it does not take the problem, or null
+  bool preferred = false;         ///< to those that are not, whatever they take
+  double time = 0;                ///< by the model of its kind
+};
+
+/// Kernels [begin, end) of a family.
+struct KernelRange {
+  int begin, end;
+};
+
+/// The kernels that may answer a Question: all of them, or the forced one.
+inline KernelRange kernels_for(const Question& q, int all) {
+  return q.forced < 0 ? KernelRange{0, all} : KernelRange{q.forced, q.forced + 1};
+}
+
+/// The walk of every chooser: the best of these kernels with either role, and of equals the first.
+/// `judge` completes a candidate. Where no kernel takes the problem, the last rule.
+template <class Judge>
+Candidate best_of(KernelRange kernels, const Judge& judge) {
+  Candidate best;
+  best.why_not = "no such kernel is compiled";
+  for (int kernel = kernels.begin; kernel < kernels.end; ++kernel) {
+    for (const bool swapped : {false, true}) {
+      Candidate c{kernel, swapped};
+      judge(c);
+      const bool wins = c.preferred != best.preferred ? c.preferred : c.time < best.time;
+      if (best.why_not != nullptr || (c.why_not == nullptr && wins)) best = c;
+    }
+  }
+  return best;
+}
+
 /// The rest of what a launch needs. Steps move it to the copies that they have made.
 struct Call {
   Problem problem;

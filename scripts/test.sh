@@ -2,20 +2,20 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 
-# test.sh [--quick] [--host] [--python] [--vllm] [--trainers] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds and runs every test;
-# then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
-# machine without a GPU can. Words choose stages; without any, all but --quick, --vllm and
-# --trainers run for which this machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
-# Minutes on two cores with an empty compiler cache, on a virtual machine whose cores others share: 31 in
-# all there, where --cuda alone took 3 an hour earlier and 6 in this run. A full cache halves it:
-#   --host       the host alone: 10
-#   --python     the Python package, with PyTorch and without: 6.5, beside other stages
+# test.sh [--quick] [--host] [--python] [--vllm] [--trainers] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds
+# and runs every test; then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
+# machine without a GPU can. Words choose stages; without any, all but --quick, --vllm and --trainers run for which this
+# machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
+# Minutes on two cores on 27 November 2026: 25 in all with an empty compiler cache, 15 with a full one, which is what the
+# stages below say:
+#   --host       the host alone: 6
+#   --python     the Python package, with PyTorch and without: 6, beside other stages
 #   --vllm       the Python package inside of vLLM for CPUs; only where it is named
-#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them; only where it is named
-#   --asan       what reads and writes memory, under AddressSanitizer and UBSan: 8; without words half of it
-#   --tsan       what is shared between threads, under ThreadSanitizer: 1
-#   --cuda       the CUDA component, with nvcc: 3 to 6; what needs a device is skipped with a reason
-#   --hip        the HIP component, with clang-19: 5.5; an interpreter executes its kernels
+#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them: 2, and the time to install them; only where it is named
+#   --asan       what reads and writes memory, under AddressSanitizer and UBSan; without words half of it: 1
+#   --tsan       what is shared between threads, under ThreadSanitizer: 0.3
+#   --cuda       the CUDA component, with nvcc: 7 together with --hip; what needs a device is skipped with a reason
+#   --hip        the HIP component, with clang-19, in the same folder; an interpreter executes its kernels
 #   --quick      what a change of a few lines needs, a part of --host and in its build folder: 1.6; 0.3 with a full cache
 #   --no-setup   install nothing
 set -euo pipefail

@@ -4,7 +4,7 @@
 
 # wheels.sh [sdist] [host] [cuda]: makes what a release of this commit carries, under dist/: a source archive, a wheel for
 # hosts alone, and one with the CUDA kernels too; without a word, all three. Both wheels are compiled from the archive, so the
-# archive builds. Run scripts/setup.sh first. Minutes of two idle cores: host 4, cuda 14 more, with nvcc of CUDA 12.8 or newer.
+# archive builds. Run scripts/setup.sh first. Minutes of two idle cores: host 4, cuda 25 more, with nvcc of CUDA 12.8 or newer.
 # The two wheels differ in their build tag (0host, 1cuda), and pip prefers the second where it sees both.
 # auditwheel refuses a wheel that asks for more than manylinux_2_34 has (RHEL 9, Ubuntu 22.04, Debian 12), and puts the
 # OpenMP runtime into it. Compile on Debian 12 or Ubuntu 22.04: a newer system's C library has newer symbols.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/cuda/device.hpp"
+#include "backends/cuda/log_prob.hpp"
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/verify.hpp"
@@ -160,6 +161,7 @@ class CudaBackend final : public Backend {
 
   Device& device() const noexcept override { return cuda::cuda_device(); }
   const PeerEngine* peers() const noexcept override { return &cuda::peer_engine(); }
+  const LogProbEngine* log_prob() const noexcept override { return &cuda::log_prob_engine(); }
 
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {

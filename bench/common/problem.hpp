@@ -34,6 +34,18 @@ inline const char* name(Extra extra) {
 
 inline bool has_bias(Extra extra) { return extra != Extra::none && extra != Extra::beta; }
 
+/// What runs before every call of an arm and is timed with it, as in an engine, where norms and
+/// activations stand between products: a small kernel that reads A and writes it unchanged.
+enum class Before {
+  nothing,
+  foreign,  ///< launched as any kernel is: the product starts when it has ended
+  own,      ///< lets the product start at once, and waits for the product before it reads
+};
+
+inline const char* name(Before before) {
+  return before == Before::nothing ? "nothing" : before == Before::foreign ? "foreign" : "own";
+}
+
 struct Problem {
   Kind kind = Kind::forward;
   std::int64_t tokens = 0, n = 0, k = 0;
@@ -42,6 +54,7 @@ struct Problem {
   std::optional<DType> output{};  ///< of D, where it is not the type's own
   Extra extra = Extra::none;
   bool hot = false;  ///< every call on the same operands, so that caches hold what they can
+  Before before = Before::nothing;
 };
 
 /// A problem as D (m x n) = A (m x k) * B (k x n), all packed, D row-major.

@@ -11,6 +11,7 @@
 #include "bench/cuda/memory.hpp"
 #include "bench/cuda/nvml.hpp"
 #include "bench/cuda/queue.hpp"
+#include "bench/cuda/small.hpp"
 #include "bench/cuda/weight_read.hpp"
 #include "bench/suite/devices.hpp"
 
@@ -106,6 +107,10 @@ class CudaBenchDevice final : public BenchDevice {
       };
     }
     return all;
+  }
+
+  Arm after_small_kernel(Arm arm, const Problem& p, const Buffers& buffers) override {
+    return after_small(std::move(arm), p, buffers);
   }
 
   std::optional<BitsCheck> check_bits(const Problem& p, const Contract& contract,

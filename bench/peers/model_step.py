@@ -13,10 +13,7 @@ Arms, all with the same cache and the same graph:
     all     every reduction by detgemm
 Medians of alternating blocks.
 """
-import argparse
-import json
 import pathlib
-import statistics
 import sys
 
 import torch
@@ -28,6 +25,8 @@ import common  # noqa: E402
 import detgemm.torch  # noqa: E402
 import triton_kernel  # noqa: E402
 from detgemm.torch import transformers as hooks  # noqa: E402
+from report import begun, options, save  # noqa: E402
+from timing import graph_of, medians  # noqa: E402
 
 ONE_FOR_ALL = (128, 128, 64, 8, 3)
 
@@ -49,10 +48,10 @@ def sdpa_of_slots(module, query, key, value, attention_mask, scaling=None, dropo
     return out.transpose(1, 2), None
 
 
-def build(options, arm):
+def build(given, arm):
     from transformers import AttentionInterface
     AttentionInterface.register("sdpa_of_slots", sdpa_of_slots)
-    model = common.build(options, "stock")
+    model = common.build(given, "stock")
     if arm == "all":
         hooks.use(model, common.policy(1024), weights_are_stable=True)
     else:
@@ -66,60 +65,33 @@ def build(options, arm):
     return model
 
 
-def graph_of(run):
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(2):
-            run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph
-
-
-def block(replay, times):
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    replay()
-    begin.record()
-    for _ in range(times):
-        replay()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / times
-
-
-def alternate(replays, blocks, times):
-    """Milliseconds per arm."""
-    samples = {name: [] for name in replays}
-    for turn in range(blocks):
-        for name in list(replays)[::1 if turn % 2 == 0 else -1]:
-            samples[name].append(block(replays[name], times))
-    return {name: statistics.median(values) for name, values in samples.items()}
+def milliseconds(graphs, blocks):
+    took = medians({arm: graph.replay for arm, graph in graphs.items()}, blocks, block_us=50_000)
+    return {arm: us / 1000 for arm, us in took.items()}
 
 
 @torch.no_grad()
-def measure(options):
-    models = {arm: build(options, arm) for arm in options.arms}
+def measure(given):
+    models = {arm: build(given, arm) for arm in given.arms}
     config = next(iter(models.values())).config
-    for batch in options.batches:
-        cache = hooks.Slots(config, batch, options.context, torch.bfloat16, options.device)
+    for batch in given.batches:
+        cache = hooks.Slots(config, batch, given.context, torch.bfloat16, given.device)
         for tensor in (*cache.keys, *cache.values):
             tensor.normal_()
-        cache.lengths = [options.context - 1] * batch
+        cache.lengths = [given.context - 1] * batch
         cache.load([(slot, [slot + 1]) for slot in range(batch)])
-        graphs = {arm: graph_of(lambda model=model, cache=cache: cache.run(model)) for arm, model in models.items()}
-        times = alternate({arm: graph.replay for arm, graph in graphs.items()}, options.blocks, options.times)
-        yield {"what": "decode", "batch": batch, "context": options.context, "ms": times}
+        graphs = {arm: graph_of([lambda model=model, cache=cache: cache.run(model)]) for arm, model in models.items()}
+        times = milliseconds(graphs, given.blocks)
+        yield {"what": "decode", "batch": batch, "context": given.context, "ms": times}
         del graphs, cache
-    if options.prompt:
-        cache = hooks.Slots(config, 2, options.prompt, torch.bfloat16, options.device)
-        cache.load([(0, [i % 1000 for i in range(options.prompt)])])
-        last = torch.tensor([options.prompt - 1], device=options.device)
-        graphs = {arm: graph_of(lambda model=model: cache.run(model, logits_to_keep=last))
+    if given.prompt:
+        cache = hooks.Slots(config, 2, given.prompt, torch.bfloat16, given.device)
+        cache.load([(0, [i % 1000 for i in range(given.prompt)])])
+        last = torch.tensor([given.prompt - 1], device=given.device)
+        graphs = {arm: graph_of([lambda model=model: cache.run(model, logits_to_keep=last)])
                   for arm, model in models.items()}
-        times = alternate({arm: graph.replay for arm, graph in graphs.items()}, options.blocks, 2)
-        yield {"what": "prompt", "tokens": options.prompt, "ms": times}
+        times = milliseconds(graphs, given.blocks)
+        yield {"what": "prompt", "tokens": given.prompt, "ms": times}
 
 
 def show(result):
@@ -134,7 +106,7 @@ def show(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__, only=False, variants=False)
     parser.add_argument("--model", choices=common.MODELS, default="qwen3-8b")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seed", type=int, default=0)
@@ -143,18 +115,14 @@ def main():
     parser.add_argument("--prompt", type=int, default=4096)
     parser.add_argument("--arms", default="stock,triton,linear,all")
     parser.add_argument("--blocks", type=int, default=7)
-    parser.add_argument("--times", type=int, default=8)
-    parser.add_argument("--json")
-    options = parser.parse_args()
-    options.batches = [int(batch) for batch in options.batches.split(",") if batch]
-    options.arms = options.arms.split(",")
-    document = {"tool": "model_step.py", "command": " ".join(sys.argv), "model": options.model,
-                "device": torch.cuda.get_device_name(), "torch": torch.__version__, "results": []}
-    for result in measure(options):
+    given = parser.parse_args()
+    given.batches = [int(batch) for batch in given.batches.split(",") if batch]
+    given.arms = given.arms.split(",")
+    document = begun(tool="model_step.py", command=" ".join(sys.argv), model=given.model, results=[])
+    for result in measure(given):
         show(result)
         document["results"].append(result)
-        if options.json:
-            pathlib.Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        save(document, given.json)
 
 
 if __name__ == "__main__":

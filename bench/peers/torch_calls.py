@@ -7,7 +7,6 @@ Host time is that of a block of calls that the device's queue can hold, the best
 arms alternate. Kernel time is that of graphs of calls on different weights, through the operator and through
 the C interface.
 """
-import argparse
 import statistics
 import time
 
@@ -15,7 +14,8 @@ import torch
 
 import detgemm
 import detgemm.torch as dt
-from report import begun, save
+from report import begun, options, save
+from timing import graph_of, medians
 
 CONTRACT = "hopper/bf16/chain->bf16"
 
@@ -36,35 +36,8 @@ def host_times(arms, calls=200, blocks=15):
     return {name: statistics.median(list_) for name, list_ in times.items()}
 
 
-def graph_of(run):
-    run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph
-
-
-def graph_times(graphs, calls, blocks=9, replays=10):
-    """Microseconds per call: the median over alternated blocks."""
-    times = {name: [] for name in graphs}
-    for _ in range(blocks):
-        for name, graph in graphs.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            graph.replay()
-            start.record()
-            for _ in range(replays):
-                graph.replay()
-            end.record()
-            end.synchronize()
-            times[name].append(start.elapsed_time(end) * 1e3 / replays / calls)
-    return {name: statistics.median(list_) for name, list_ in times.items()}
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json")
-    options = parser.parse_args()
+    given = options(__doc__, only=False, variants=False).parse_args()
     report = begun()
 
     a = torch.randn(1, 4096, device="cuda").bfloat16()
@@ -106,13 +79,15 @@ def main():
         for weight in weights:
             detgemm.gemm(a, weight, CONTRACT, out=out, stream=stream)
 
-    report["graph_us"] = graph_times({"operator": graph_of(through_operator), "C interface": graph_of(through_c)}, 20)
+    graphs = {"operator": graph_of([through_operator]), "C interface": graph_of([through_c])}
+    took = medians({name: graph.replay for name, graph in graphs.items()}, blocks=9)
+    report["graph_us"] = {name: us / len(weights) for name, us in took.items()}
     for part in ("host_us", "graph_us"):
         for name, value in report[part].items():
             print(f"{value:9.2f} us  {name}")
     ratio = report["graph_us"]["operator"] / report["graph_us"]["C interface"]
     print(f"in a graph, operator / C interface: {ratio:.3f}")
-    save(report, options.json)
+    save(report, given.json)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ Only the linear layers change: PyTorch's own, detgemm's, and detgemm's with the 
 weights are random. Reported per batch: milliseconds per step, the median over alternated blocks, and whether
 sequence 0 has the same logits as in the batch of 1.
 """
-import argparse
 import statistics
 
 import torch
 from torch.nn import functional
 
 import detgemm.torch as dt
-from report import begun, save
+from report import begun, options, save
+from timing import graph_of, medians
 
 BF16 = "hopper/bf16/chain->bf16"
 POLICY = dt.Policy(BF16, BF16, "hopper/bf16/fold:1024->fp32")
@@ -56,47 +56,18 @@ class Model(torch.nn.Module):
         return self.head(self.norm(x))
 
 
-def captured(model, x):
-    with torch.no_grad():
-        model(x)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            logits = model(x)
-    return graph, logits
-
-
-def milliseconds(graphs, blocks, replays):
-    times = {name: [] for name in graphs}
-    for block in range(blocks + 1):
-        order = list(graphs.items())
-        for name, (graph, _) in order[block % len(order):] + order[:block % len(order)]:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            graph.replay()
-            start.record()
-            for _ in range(replays):
-                graph.replay()
-            end.record()
-            end.synchronize()
-            if block:
-                times[name].append(start.elapsed_time(end) / replays)
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, only=False, variants=False)
     parser.add_argument("--batches", default="1,7,8,33,64,100")
     parser.add_argument("--layers", type=int, default=36)
     parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--blocks", type=int, default=9)
-    parser.add_argument("--replays", type=int, default=8)
-    parser.add_argument("--json")
-    options = parser.parse_args()
-    batches = [int(b) for b in options.batches.split(",")]
+    given = parser.parse_args()
+    batches = [int(b) for b in given.batches.split(",")]
     torch.manual_seed(0)
     with torch.device("cuda"):
         torch.set_default_dtype(torch.bfloat16)
-        model = Model(options.layers, max(batches), options.context)
+        model = Model(given.layers, max(batches), given.context)
         inputs = torch.randn(max(batches), WIDTH)
     names, _ = dt.convert(model, POLICY)
     linears = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
@@ -107,17 +78,19 @@ def main():
             module.__class__ = torch.nn.Linear if arm == "stock" else dt.Linear
             module.weights_are_stable = arm == "stable"
 
-    report = begun(layers=options.layers, context=options.context, rows=[])
+    report = begun(layers=given.layers, context=given.context, rows=[])
     alone = {}
     for batch in batches:
-        graphs = {}
+        graphs, x = {}, inputs[:batch].contiguous()
         for arm in ("stock", "detgemm", "stable"):
             use(arm)
-            graphs[arm] = captured(model, inputs[:batch].contiguous())
-        times = milliseconds(graphs, options.blocks, options.replays)
+            with torch.no_grad():
+                graphs[arm] = graph_of([lambda x=x: model(x)])
+        took = medians({arm: graph.replay for arm, graph in graphs.items()}, given.blocks, block_us=50_000)
+        times = {arm: us / 1000 for arm, us in took.items()}
         row = {"batch": batch, **{arm: times[arm] for arm in graphs}}
-        for arm, (_, logits) in graphs.items():
-            first = logits[:1].clone()
+        for arm, graph in graphs.items():
+            first = graph.results[0][:1].clone()
             alone.setdefault(arm, first)
             row[f"{arm}_same_bits"] = dt.same_bits(first, alone[arm])
         row["ratio"], row["ratio_stable"] = times["stock"] / times["detgemm"], times["stock"] / times["stable"]
@@ -129,7 +102,7 @@ def main():
     for key in ("ratio", "ratio_stable"):
         ratios = [row[key] for row in report["rows"]]
         print(f"{key}: geometric mean {statistics.geometric_mean(ratios):.3f}, worst {min(ratios):.3f}")
-    save(report, options.json)
+    save(report, given.json)
 
 
 if __name__ == "__main__":

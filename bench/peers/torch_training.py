@@ -6,14 +6,12 @@
 PyTorch's own linear layers with bf16 gradients that are then added to fp32 ones, against detgemm's, which add
 to fp32 `main_grad` inside the product. Milliseconds per step, the median over alternated blocks.
 """
-import argparse
-import statistics
-
 import torch
 from torch.nn import functional
 
 import detgemm.torch as dt
-from report import begun, save
+from report import begun, options, save
+from timing import medians
 
 BF16 = "hopper/bf16/chain->bf16"
 WIDTH, INNER, HEADS, KV_HEADS, HEAD, VOCABULARY = 2048, 8192, 32, 8, 64, 128256
@@ -53,18 +51,17 @@ class Model(torch.nn.Module):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__, only=False, variants=False)
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--sequences", type=int, default=4)
     parser.add_argument("--length", type=int, default=2048)
     parser.add_argument("--blocks", type=int, default=5)
-    parser.add_argument("--json")
-    options = parser.parse_args()
+    given = parser.parse_args()
     torch.manual_seed(0)
     with torch.device("cuda"):
         torch.set_default_dtype(torch.bfloat16)
-        model = Model(options.layers)
-        tokens = torch.randint(0, VOCABULARY, (options.sequences, options.length))
+        model = Model(given.layers)
+        tokens = torch.randint(0, VOCABULARY, (given.sequences, given.length))
     policies = {"fold:1024": dt.Policy(BF16, BF16, "hopper/bf16/fold:1024->fp32"),
                 "chain": dt.Policy(BF16, BF16, "hopper/bf16/chain->fp32")}
     dt.convert(model, policies["chain"])
@@ -80,30 +77,20 @@ def main():
                 if arm != "stock":
                     module.policy, parameter.main_grad = policies[arm], sums[parameter]
 
-    def step():
+    def step(arm):
+        use(arm)
         model(tokens).backward()
         for parameter, total in sums.items():
             if parameter.grad is not None:  # what has no main_grad is added here
                 total += parameter.grad
                 parameter.grad = None
 
-    times = {arm: [] for arm in ("stock", *policies)}
-    for block in range(options.blocks + 1):
-        for arm in times:
-            use(arm)
-            step()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            step()
-            end.record()
-            end.synchronize()
-            if block:
-                times[arm].append(start.elapsed_time(end))
-    medians = {arm: statistics.median(values) for arm, values in times.items()}
-    report = begun(tokens=tokens.numel(), layers=options.layers, accumulated_by_products=len(of_linears), ms=medians)
-    for arm, value in medians.items():
-        print(f"{arm:10s} {value:8.2f} ms per step, stock / this {medians['stock'] / value:.3f}")
-    save(report, options.json)
+    arms = {arm: lambda arm=arm: step(arm) for arm in ("stock", *policies)}
+    took = {arm: us / 1000 for arm, us in medians(arms, given.blocks, block_us=1).items()}
+    report = begun(tokens=tokens.numel(), layers=given.layers, accumulated_by_products=len(of_linears), ms=took)
+    for arm, value in took.items():
+        print(f"{arm:10s} {value:8.2f} ms per step, stock / this {took['stock'] / value:.3f}")
+    save(report, given.json)
 
 
 if __name__ == "__main__":

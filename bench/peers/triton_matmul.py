@@ -22,6 +22,7 @@ import triton
 
 import cases
 import triton_kernel
+from timing import graph_of
 
 POOL = {"a": 512 << 20, "b": 3 << 30, "d": 512 << 20}  # bytes; more where two copies need it
 
@@ -52,12 +53,8 @@ class Pools:
         return a, b, self.take("d", number, a.shape[0], b.shape[1], 4 if warm else 1 << 20)
 
 
-def graph_of(enqueue, calls):
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for call in range(calls):
-            enqueue(call)
-    return graph
+def calls_of(enqueue, count):
+    return [lambda call=call: enqueue(call) for call in range(count)]
 
 
 def sample(graph, calls, idle_s):
@@ -110,7 +107,7 @@ def best_triton(pools, point):
             try:
                 enqueue(0)
                 torch.cuda.synchronize()
-                graph = graph_of(enqueue, 4)
+                graph = graph_of(calls_of(enqueue, 4))
             except Exception as error:  # a configuration that does not fit the machine
                 print(f"  {label} {config}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
                 continue
@@ -161,11 +158,11 @@ def measure(pools, mode, point, quick):
     arms["torch"] = ("torch.matmul", vendor_of(pools, point))
     arms["torch"][1](0)
     torch.cuda.synchronize()
-    graph = graph_of(arms["torch"][1], 4)
+    graph = graph_of(calls_of(arms["torch"][1], 4))
     rough = max(1.0, min([sample(graph, 4, 0) for _ in range(3)] + ([best[0]] if best else [])))
     least = 20 if mode == "stream" else 2
     calls = min(256, max(least, math.ceil((3000 if mode == "settled" else 1000) / rough)))
-    graphs = {name: graph_of(enqueue, calls) for name, (_, enqueue) in arms.items()}
+    graphs = {name: graph_of(calls_of(enqueue, calls)) for name, (_, enqueue) in arms.items()}
     us = {name: sample(graph, calls, 0) for name, graph in graphs.items()}
     samples = samples_of(graphs, calls, us, mode, m, quick)
     single = (kind, 1, n, k)

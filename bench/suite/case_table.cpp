@@ -64,6 +64,13 @@ Extra parse_extra(const std::string& text) {
              "\": it must be none, bias, beta, bias+relu or bias+gelu_tanh");
 }
 
+Before parse_before(const std::string& text) {
+  for (const Before before : {Before::nothing, Before::foreign, Before::own}) {
+    if (text == name(before)) return before;
+  }
+  wrong_case("before is \"" + text + "\": it must be nothing, foreign or own");
+}
+
 CaseTable::CaseTable(std::string_view text, Arithmetic native) : native_(native) {
   table_ = Json::parse(built_in_cases());
   const Json own = Json::parse(text);
@@ -166,6 +173,7 @@ Case CaseTable::make_case(const std::string& layer, const Problem& problem,
   if (problem.accumulate) c.id += "/accumulate";
   if (problem.extra != Extra::none) c.id += std::string("/") + name(problem.extra);
   if (problem.hot) c.id += "/hot";
+  if (problem.before != Before::nothing) c.id += std::string("/") + name(problem.before);
   return c;
 }
 

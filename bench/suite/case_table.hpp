@@ -46,6 +46,7 @@ class CaseTable {
 /// forward, dA or dB.
 Kind parse_kind(const std::string& text);
 /// none, bias, beta, bias+relu or bias+gelu_tanh.
+Before parse_before(const std::string& text);
 Extra parse_extra(const std::string& text);
 
 /// Appends what `query.own` asks for. `tokens` is not empty unless pairs are drawn.

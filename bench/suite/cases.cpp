@@ -80,12 +80,16 @@ class SuiteReader {
     p.accumulate = suite.value("accumulate", false);
     p.hot = suite.value("hot", false);
     const auto extras = suite.value("epilogues", std::vector<std::string>{"none"});
+    const auto kinds_before = suite.value("before", std::vector<std::string>{"nothing"});
     for (const std::int64_t m : tokens_of(suite, p)) {
       if (m < 1) wrong_case(layer + ": sizes must be positive");
       p.tokens = m;
       for (const std::string& extra : extras) {
         p.extra = parse_extra(extra);
-        add_case(suite, layer, p);
+        for (const std::string& before : kinds_before) {
+          p.before = parse_before(before);
+          add_case(suite, layer, p);
+        }
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +110,10 @@ class BenchDevice {
   /// Microseconds that a call may take, for the estimate of a run.
   virtual double guess_us(const Case& c, const ContractArm& spec) const = 0;
   virtual Ceilings measure_ceilings(bool quick) = 0;
+  /// The arm with the problem's small kernel before every call. Throws where the device has none.
+  virtual Arm after_small_kernel(Arm, const Problem&, const Buffers&) {
+    throw std::runtime_error("this device has no small kernels that run before a call");
+  }
   /// Recomputes a part of the D that call number `call` wrote, by the plainest means the device
   /// has, and counts the outputs whose bits differ. Returns nothing where it has no means for this
   /// contract.

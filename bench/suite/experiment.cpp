@@ -101,6 +101,9 @@ class Experiment {
     r.make = make;
     try {
       r.arm = make(case_.problem);
+      if (case_.problem.before != Before::nothing) {
+        r.arm = device_.after_small_kernel(std::move(r.arm), case_.problem, buffers_);
+      }
       r.arm.name = name;
       // Outside a capture first: libraries load their kernels lazily.
       const Status status = r.arm.enqueue(device_.queue().stream(), 0);

@@ -25,7 +25,8 @@ bool differs_in_m_alone(const Case& x, const Case& y) {
   return x.model == y.model && x.layer == y.layer && x.problem.kind == y.problem.kind &&
          x.problem.type == y.problem.type && output_of(x.problem) == output_of(y.problem) &&
          x.problem.accumulate == y.problem.accumulate && x.problem.extra == y.problem.extra &&
-         x.problem.hot == y.problem.hot && x.mode == y.mode && x.threads == y.threads;
+         x.problem.hot == y.problem.hot && x.problem.before == y.problem.before &&
+         x.mode == y.mode && x.threads == y.threads;
 }
 
 Fall worst_of(const Curve& curve) {

@@ -100,6 +100,7 @@ Json json_of(const RunResult& run, const CaseResult& r) {
            {"flops", g.flops()},
            {"bytes", g.bytes()}};
   if (p.extra != Extra::none) out["epilogue"] = name(p.extra);
+  if (p.before != Before::nothing) out["before"] = name(p.before);
   if (r.limit_us > 0) {
     out["limit_us"] = rounded(r.limit_us);
     out["limited_by"] = r.limited_by;

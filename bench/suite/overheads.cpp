@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "detgemm/grouped.hpp"
 #include "detgemm/plan.hpp"
 
 namespace detgemm::bench {
@@ -54,15 +55,27 @@ void time_in_turn(Queue& queue, std::vector<Timed>& all, int rounds, int calls) 
 /// What the calls of all contracts read and write.
 struct Arrays {
   explicit Arrays(Memory& memory)
-      : a(memory, kBytes), b(memory, kBytes), d(memory, kBytes), workspace(memory, kWorkspace) {}
+      : a(memory, kBytes),
+        b(memory, kBytes),
+        d(memory, kBytes),
+        zeros(memory, kBytes),
+        workspace(memory, kWorkspace) {}
   static constexpr std::int64_t kBytes = kSide * kSide * 4;
   static constexpr std::int64_t kWorkspace = std::int64_t{16} << 20;
-  Block a, b, d, workspace;
+  Block a, b, d;
+  Block zeros;  ///< scales, and offsets of groups without rows
+  Block workspace;
 
   Operands operands(std::int64_t m, const Contract& c) const {
-    return {row_major(static_cast<const void*>(a.data), m, kSide, c.input),
-            row_major(static_cast<const void*>(b.data), kSide, kSide, c.input),
-            row_major(d.data, m, kSide, c.output)};
+    Operands o{row_major(static_cast<const void*>(a.data), m, kSide, c.input),
+               row_major(static_cast<const void*>(b.data), kSide, kSide, c.input),
+               row_major(d.data, m, kSide, c.output)};
+    if (c.reduction.kind == ReductionKind::scaled) {
+      const std::int64_t leaves = kSide / c.reduction.leaf_k;
+      o.scale_a = {zeros.data, ScaleType::fp32, 1, m, leaves, leaves};
+      o.scale_b = {zeros.data, ScaleType::fp32, 128, kSide / 128, leaves, leaves};
+    }
+    return o;
   }
 };
 
@@ -101,6 +114,29 @@ void add_contract(BenchDevice& device, const GemmSpec& spec, const Arrays& array
   }
 }
 
+/// A call over two groups, which are empty here: the host does not see how many rows they have. Not
+/// of backends that wait to read it.
+void add_groups(BenchDevice& device, const GemmSpec& spec, const Arrays& arrays,
+                std::vector<Timed>& out) {
+  constexpr std::int64_t kGroups = 2, kRowsOfAll = 32;
+  Queue& queue = device.queue();
+  const auto plan = GroupedPlan::create(device.backend(), {spec, GroupKind::m_grouped, kGroups});
+  if (!plan || plan->waits_for_offsets()) return;
+  const std::size_t bytes = *plan->workspace_bytes(kRowsOfAll);
+  if (bytes > static_cast<std::size_t>(Arrays::kWorkspace)) return;
+  GroupedOperands o;
+  o.arrays = arrays.operands(kRowsOfAll, spec.contract);
+  o.group.b = kSide * kSide;
+  o.group.scale_b = static_cast<std::int64_t>(o.arrays.scale_b.blocks * o.arrays.scale_b.leaves);
+  o.offsets = {arrays.zeros.data, kGroups};
+  const bool host = queue.stream().kind == DeviceKind::host;
+  out.push_back({std::string(host ? "whole call, " : "call until it is enqueued, ") +
+                     spec.contract.text() + ", 2 groups, 32 x 256 x 256",
+                 [&queue, plan = *plan, o, bytes, workspace = arrays.workspace.data] {
+                   check(plan.run(queue.stream(), o, {workspace, bytes}), "a run of groups");
+                 }});
+}
+
 void add_workspaces(const Backend& backend, GemmSpec spec, Overheads& out) {
   spec.n = spec.k = 4096;
   const auto plan = Plan::create(backend, spec);
@@ -118,22 +154,29 @@ Overheads measure_overheads(BenchDevice& device, Arithmetic native) {
   Overheads out;
   const Arrays arrays(device.memory());
   std::vector<Timed> all;
-  for (const Reduction reduction :
-       {Reduction{}, Reduction{ReductionKind::fold, 128}, Reduction{ReductionKind::tree, 128}}) {
+  const bool host = device.queue().stream().kind == DeviceKind::host;
+  struct Measured {
+    DType input;
+    Reduction reduction;
+  };
+  for (const Measured& each : {Measured{DType::bf16, {}},
+                               {DType::bf16, {ReductionKind::fold, 128}},
+                               {DType::bf16, {ReductionKind::tree, 128}},
+                               {DType::e4m3, {ReductionKind::scaled, 128}}}) {
     GemmSpec spec;
     spec.n = kSide;
     spec.k = kSide;
-    const auto contract = Contract::make(native, DType::bf16, reduction, DType::bf16);
+    const auto contract = Contract::make(native, each.input, each.reduction, DType::bf16);
     if (!contract) continue;
     spec.contract = *contract;
     spec.op_b = Op::transpose;
     if (!device.backend().supports(spec)) continue;
     add_contract(device, spec, arrays, all);
-    add_workspaces(device.backend(), spec, out);
+    add_groups(device, spec, arrays, all);
+    if (each.input == DType::bf16) add_workspaces(device.backend(), spec, out);
   }
   for (auto& [what, part] : device.host_parts()) all.push_back({what, part});
   all.push_back({"part: the clock itself", [] {}});
-  const bool host = device.queue().stream().kind == DeviceKind::host;
   time_in_turn(device.queue(), all, host ? 5 : 60, host ? 8 : 32);
   for (Timed& timed : all) {
     const Stats us = summarise(std::move(timed.us));

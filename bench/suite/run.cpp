@@ -200,6 +200,10 @@ void measure(Session& session, double estimate) {
   beside("overheads", [&] {
     run.overheads = measure_overheads(session.device, native_arithmetic(session.device));
   });
+  for (const auto& [what, us] : run.overheads.us) {
+    if (what.find("call") != std::string::npos)
+      std::printf("host %7.2f us  %s\n", us, what.c_str());
+  }
   std::size_t arms = 0;
   for (const Case& c : session.cases) {
     arms += arms_of(c, run.baselines, session.settings).size();

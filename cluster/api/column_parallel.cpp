@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "cluster/api/join.hpp"
 #include "cluster/api/overlap.hpp"
-#include "cluster/common/gather.hpp"
+#include "cluster/join/join.hpp"
 
 namespace detgemm::cluster {
 

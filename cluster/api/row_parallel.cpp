@@ -3,29 +3,22 @@
 
 #include <algorithm>
 
-#include "cluster/api/join.hpp"
 #include "cluster/api/overlap.hpp"
-#include "cluster/common/gather.hpp"
+#include "cluster/join/join.hpp"
 
 namespace detgemm::cluster {
 
 /// This rank's plan for each node of its cover: fp32 roots without an epilogue.
 struct RowParallelPlan::State {
-  Join join;
+  std::unique_ptr<Join> join;
   std::vector<Plan> nodes;
   std::vector<KRange> products;  ///< of each node, in the products of this rank's share
   KRange share;
   Device* device;
   std::int32_t chunks;
 
-  /// Of a call of m rows. The rows of a D in rows are those of their rank, and no chunk of all.
-  /// Kernels that join take multiprocessors from the product beside them: on two H200s more chunks
-  /// than one cost up to 57 % and won at most 2.4 % (docs/log/cluster.md), so they are for who
-  /// asks.
   int chunk_count_of(std::int64_t m) const {
-    if (join.output() == Placement::rows || (chunks == 0 && join.joins_on_devices())) return 1;
-    if (join.pushes(m)) return 1;  // it sends while it multiplies as it is
-    return chunk_count(m, join.ranks(), chunks);
+    return chunk_count(m, join->ranks(), join->chunks(m, chunks));
   }
   std::size_t product_bytes(std::int64_t max_m) const {
     std::size_t bytes = 0;
@@ -114,21 +107,21 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
-  state->join.be_plan(++communicator.state().plans);
+  state->join->be_plan(++communicator.state().plans);
   return RowParallelPlan(std::make_shared<const State>(*std::move(state)));
 }
 
 KRange RowParallelPlan::k_range() const noexcept { return state_->share; }
-const Shares& RowParallelPlan::shares() const noexcept { return state_->join.shares(); }
+const Shares& RowParallelPlan::shares() const noexcept { return state_->join->shares(); }
 
 Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
-  if (Status s = check_max_m(max_m, state_->join.spec().n); !s) return s;
-  const auto n = static_cast<std::size_t>(state_->join.spec().n);
-  const std::size_t of_join = state_->join.workspace_bytes(max_m);
+  if (Status s = check_max_m(max_m, state_->join->spec().n); !s) return s;
+  const auto n = static_cast<std::size_t>(state_->join->spec().n);
+  const std::size_t of_join = state_->join->workspace_bytes(max_m);
   const std::size_t of_products = state_->product_bytes(max_m);
   // The products of one chunk run beside the join of another.
   const bool apart = state_->chunk_count_of(max_m) > 1;
-  const auto rows = static_cast<std::size_t>(state_->join.rows_in_workspace(max_m));
+  const auto rows = static_cast<std::size_t>(state_->join->rows_in_workspace(max_m));
   const std::size_t root = padded(rows * n * sizeof(float));
   return state_->nodes.size() * root +
          (apart ? of_join + of_products : std::max(of_join, of_products));
@@ -136,18 +129,18 @@ Result<std::size_t> RowParallelPlan::workspace_bytes(std::int64_t max_m) const {
 
 Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local,
                             Workspace workspace, RunInfo* info) const {
-  const Join& join = state_->join;
+  const Join& join = *state_->join;
   const GemmSpec& whole = join.spec();
   // A job that is broken refuses before it multiplies, and before it waits for anybody.
   if (Status broken = join.state().health(); !broken) return broken;
-  const bool in_window = join.roots_in_window(m);
-  const bool pushes = join.pushes(m);
+  const RootPlace place = join.root_place(m);
+  const bool in_window = place == RootPlace::window;
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
     const auto needed = workspace_bytes(m);
     if (!needed) return needed.status();
     if (Status s = check_workspace(workspace, *needed); !s) return s;
-    void* const root = in_window || pushes ? join.root_in_window(0) : workspace.data;
+    void* const root = place == RootPlace::workspace ? workspace.data : join.root_in_window(0);
     return check_inputs(whole, state_->share, m, local, root);
   };
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
@@ -162,11 +155,11 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
                             row_major(root, rows.size(), whole.n, DType::fp32)};
     return state_->nodes[node].run(on, operands, scratch);
   };
-  if (pushes) {
+  if (place == RootPlace::other_windows) {
     const Produce produce = [&](std::size_t node, Range rows, void* root) {
       return product(node, rows, root, stream, workspace);
     };
-    return join.or_nan(join.run(stream, m, {}, local, {}, info, -1, &produce), local.d);
+    return join.or_nan(join.run({stream, m, {}, local, {}, info, -1, &produce}), local.d);
   }
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
@@ -200,18 +193,18 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
     }
     std::vector<const void*> of_rows;
     for (std::size_t i = 0; i < roots.size(); ++i) of_rows.push_back(root_of(i, rows));
-    return join.run(on, rows.size(), of_rows, part, workspace, info, in_window ? rows.begin : -1);
+    return join.run({on, rows.size(), of_rows, part, workspace, info, in_window ? rows.begin : -1});
   };
   return join.or_nan(run_chunks(chunks, stream, *state_->device, join.state()), local.d);
 }
 
 std::string RowParallelPlan::describe(std::int64_t m) const {
   const KRange share = state_->share;
-  return "contract   " + state_->join.spec().contract.text() + "\nshare      products [" +
+  return "contract   " + state_->join->spec().contract.text() + "\nshare      products [" +
          std::to_string(share.begin) + ", " + std::to_string(share.end) + ") of " +
-         std::to_string(state_->join.spec().k) + "\nchunks     " +
+         std::to_string(state_->join->spec().k) + "\nchunks     " +
          std::to_string(state_->chunk_count_of(std::max<std::int64_t>(m, 0))) + "\n" +
-         state_->join.describe(m);
+         state_->join->describe(m);
 }
 
 }  // namespace detgemm::cluster

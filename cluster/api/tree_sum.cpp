@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cluster/api/join.hpp"
+#include "cluster/join/join.hpp"
 
 namespace detgemm::cluster {
 
 struct TreeSum::State {
-  Join join;
+  std::unique_ptr<Join> join;
 };
 
 namespace {
@@ -46,18 +46,18 @@ Result<TreeSum> TreeSum::create(const Communicator& communicator, const Backend&
   Facts facts{{"plan", "tree sum"}};
   auto join = Join::create(communicator, backend, whole, shares, output, algorithm, facts);
   if (Status s = agree(communicator.state(), join.status(), facts); !s) return s;
-  join->be_plan(++communicator.state().plans);
+  (*join)->be_plan(++communicator.state().plans);
   return TreeSum(std::make_shared<const State>(State{*std::move(join)}));
 }
 
 Result<std::size_t> TreeSum::workspace_bytes(std::int64_t max_m) const {
-  if (Status s = check_max_m(max_m, state_->join.spec().n); !s) return s;
-  return state_->join.workspace_bytes(max_m);
+  if (Status s = check_max_m(max_m, state_->join->spec().n); !s) return s;
+  return state_->join->workspace_bytes(max_m);
 }
 
 Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,
                     const Operands& local, Workspace workspace, RunInfo* info) const {
-  const Join& join = state_->join;
+  const Join& join = *state_->join;
   if (Status broken = join.state().health(); !broken) return broken;  // before it waits for anybody
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
@@ -67,9 +67,9 @@ Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> 
   if (Status s = join.agree_on_call(m, checked()); !s) return s;
   std::vector<const void*> data;
   for (const ConstMatrix& root : roots) data.push_back(root.data);
-  return join.or_nan(join.run(stream, m, data, local, workspace, info), local.d);
+  return join.or_nan(join.run({stream, m, data, local, workspace, info}), local.d);
 }
 
-std::string TreeSum::describe(std::int64_t m) const { return state_->join.describe(m); }
+std::string TreeSum::describe(std::int64_t m) const { return state_->join->describe(m); }
 
 }  // namespace detgemm::cluster

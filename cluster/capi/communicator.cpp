@@ -17,19 +17,10 @@ template <>
 struct Descriptor<detgemm_communicator_options_t> {
   static constexpr std::size_t min_size = offsetof(detgemm_communicator_options_t, window_bytes);
 };
-template <>
-detgemm_communicator_options_t defaults() {
-  detgemm_communicator_options_t ours{};
-  ours.struct_size = sizeof ours;
-  ours.patience_ms = cluster::Options{}.patience.count();
-  return ours;
-}
 }  // namespace detgemm::capi
 
-detgemm_status_t detgemm_communicator_options_init(detgemm_communicator_options_t* options,
-                                                   size_t struct_size) {
-  return init("options", options, struct_size);
-}
+DETGEMM_STRUCT(communicator_options, options,
+               ours.patience_ms = cluster::Options{}.patience.count())
 
 detgemm_status_t detgemm_communicator_create(const detgemm_transport_t* transport,
                                              const detgemm_communicator_options_t* options,

@@ -21,13 +21,9 @@ template <>
 struct Descriptor<detgemm_cluster_options_t> {
   static constexpr std::size_t min_size = offsetof(detgemm_cluster_options_t, chunks);
 };
-template <>
-detgemm_cluster_options_t defaults() {
-  detgemm_cluster_options_t ours{};
-  ours.struct_size = sizeof ours;
-  return ours;
-}
 }  // namespace detgemm::capi
+
+DETGEMM_STRUCT(cluster_options, options)
 
 namespace {
 
@@ -101,11 +97,6 @@ detgemm_status_t launch(const detgemm_cluster_plan_t* plan, const detgemm_stream
 Status no_nodes() { return invalid("plan spreads N: only a plan that spreads K has nodes"); }
 
 }  // namespace
-
-detgemm_status_t detgemm_cluster_options_init(detgemm_cluster_options_t* options,
-                                              size_t struct_size) {
-  return init("options", options, struct_size);
-}
 
 detgemm_status_t detgemm_rows_of(int64_t extent, int32_t rank, int32_t ranks, int64_t* begin,
                                  int64_t* end) {

@@ -78,20 +78,7 @@ class CallbackTransport final : public cluster::Transport {
 
 }  // namespace
 
-namespace detgemm::capi {
-template <>
-detgemm_transport_callbacks_t defaults() {
-  detgemm_transport_callbacks_t ours{};
-  ours.struct_size = sizeof ours;
-  ours.size = 1;
-  return ours;
-}
-}  // namespace detgemm::capi
-
-detgemm_status_t detgemm_transport_callbacks_init(detgemm_transport_callbacks_t* callbacks,
-                                                  size_t struct_size) {
-  return init("callbacks", callbacks, struct_size);
-}
+DETGEMM_STRUCT(transport_callbacks, callbacks, ours.size = 1)
 
 detgemm_status_t detgemm_transport_create(const detgemm_transport_callbacks_t* callbacks,
                                           detgemm_transport_t** transport) {

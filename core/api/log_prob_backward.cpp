@@ -158,8 +158,8 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
   for (std::int64_t i = 0; i < state.pieces(); ++i) {
     const LogPiece piece = state.piece(i);
     const Matrix g = row_major(gradient, t, piece.count, DType::bf16);
-    for (std::int64_t row = 0; row < t; row += kLogStripe) {
-      const std::int64_t count = std::min(kLogStripe, t - row);
+    for (std::int64_t row = 0; row < t; row += state.stripe_rows) {
+      const std::int64_t count = std::min(state.stripe_rows, t - row);
       const Matrix to = row_major(logits, count, piece.count, spec.contract.output);
       if (Status s = state.logits(stream, operands, row, count, piece, to, scratch); !s) return s;
       if (Status s = state.engine->gradient(stream, to, spec.begin + piece.first, piece.count,

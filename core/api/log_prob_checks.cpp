@@ -64,6 +64,12 @@ Result<std::int64_t> id_count(const LogProbRows& rows, std::int64_t t, std::stri
 }  // namespace
 
 LogProbEngine::~LogProbEngine() = default;
+std::size_t LogProbEngine::layer_bytes(const LogProbSpec&, std::int64_t) const { return 0; }
+bool LogProbEngine::takes_layer(const LogProbSpec&, const LogProbOperands&) const { return false; }
+Status LogProbEngine::layer(Stream, const LogProbSpec&, const PlanOptions&, const LogProbOperands&,
+                            const LogProbOutputs&, Workspace) const {
+  return {Errc::unsupported, "the backend has no kernel of a whole layer"};
+}
 const LogProbEngine* Backend::log_prob() const noexcept { return nullptr; }
 
 Status check_borders(std::int64_t begin, std::int64_t end, std::int64_t vocabulary) {

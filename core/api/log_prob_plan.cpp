@@ -19,11 +19,11 @@ namespace detgemm {
 namespace {
 
 /// Columns at a time where the caller does not choose: gradients cut K of dgrad there.
-std::int64_t chosen_chunk(const LogProbSpec& spec) {
-  if (!spec.dgrad) return kLogChunk;
+std::int64_t chosen_chunk(const LogProbSpec& spec, std::int64_t most) {
+  if (!spec.dgrad) return most;
   if (spec.dgrad->reduction.kind == ReductionKind::tree) return std::max<std::int64_t>(spec.n, 16);
   const std::int64_t unit = std::lcm(cut_unit(*spec.dgrad), std::int64_t{arithmetic::kLogLeaf});
-  return std::max<std::int64_t>(kLogChunk / unit, 1) * unit;
+  return std::max<std::int64_t>(most / unit, 1) * unit;
 }
 
 Status check_extents(std::string_view what, const ConstMatrix& view, std::int64_t rows,
@@ -44,8 +44,9 @@ Status check_element(std::string_view what, DType type, DType needed) {
 
 Result<LogProbPlan::State::Layout> LogProbPlan::State::layout(std::int64_t t) const {
   Layout layout;
-  const std::int64_t rows = std::min(t, kLogStripe);
+  const std::int64_t rows = std::min(t, stripe_rows);
   if (rows == 0) return layout;
+  if (may_be_layer()) layout.layer = aligned(engine->layer_bytes(spec, t));
   for (const auto* plan : {&chunks, &tail}) {
     if (!*plan) continue;
     const auto bytes = (*plan)->workspace_bytes(rows);
@@ -146,7 +147,9 @@ Result<LogProbPlan> LogProbPlan::create(const Backend& backend, const LogProbSpe
   const std::int64_t end = spec.begin + spec.n;
   state->vocabulary = spec.vocabulary == 0 ? end : spec.vocabulary;
   state->existing = std::clamp<std::int64_t>(state->vocabulary - spec.begin, 0, spec.n);
-  state->chunk = spec.chunk != 0 ? spec.chunk : chosen_chunk(spec);
+  const LogBlock block = log_block(backend);
+  state->stripe_rows = block.rows;
+  state->chunk = spec.chunk != 0 ? spec.chunk : chosen_chunk(spec, block.columns);
   GemmSpec product;
   product.k = spec.k;
   product.contract = spec.contract;
@@ -196,7 +199,7 @@ Status LogProbPlan::run(Stream stream, const LogProbOperands& operands,
   NamedArrays arrays;
   if (Status s = state.check(operands, arrays); !s) return s;
   if (Status s = check_outputs(outputs, operands.rows, t, arrays); !s) return s;
-  if (state.spec.begin != 0 || state.end() != state.vocabulary) {
+  if (!state.is_whole()) {
     return invalid("the plan has columns " + std::to_string(state.spec.begin) + " to " +
                    std::to_string(state.spec.begin + state.spec.n) + " of a vocabulary of " +
                    std::to_string(state.vocabulary) + ": use nodes, and join them");
@@ -209,9 +212,12 @@ Status LogProbPlan::run(Stream stream, const LogProbOperands& operands,
   if (Status s = arrays.add_workspace(workspace, needed->all()); !s) return s;
   if (Status s = arrays.check(); !s) return s;
   if (Status s = state.check_place(stream, operands.rows, t); !s) return s;
+  if (t > 0 && state.may_be_layer() && state.engine->takes_layer(state.spec, operands)) {
+    return state.engine->layer(stream, state.spec, state.options, operands, outputs, workspace);
+  }
   std::vector<LogShard> shards;
-  for (std::int64_t row = 0; row < t; row += kLogStripe) {
-    const std::int64_t count = std::min(kLogStripe, t - row);
+  for (std::int64_t row = 0; row < t; row += state.stripe_rows) {
+    const std::int64_t count = std::min(state.stripe_rows, t - row);
     const LogProbOutputs to = outputs_from(outputs, operands.rows, row);
     float* const target = to.target_logit != nullptr ? to.target_logit : to.logp;
     if (Status s = state.stripe(stream, operands, row, count, target, outputs.entropy != nullptr,
@@ -255,8 +261,8 @@ Status LogProbPlan::nodes(Stream stream, const LogProbOperands& operands, const 
   if (Status s = arrays.check(); !s) return s;
   if (Status s = state.check_place(stream, operands.rows, t); !s) return s;
   std::vector<LogShard> pieces;
-  for (std::int64_t row = 0; row < t; row += kLogStripe) {
-    const std::int64_t count = std::min(kLogStripe, t - row);
+  for (std::int64_t row = 0; row < t; row += state.stripe_rows) {
+    const std::int64_t count = std::min(state.stripe_rows, t - row);
     float* const target = shard.target_logit == nullptr
                               ? nullptr
                               : shard.target_logit + row * operands.rows.targets.per_row;

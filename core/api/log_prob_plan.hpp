@@ -11,10 +11,16 @@
 
 namespace detgemm {
 
-/// Rows of logits that exist at a time: what a chunk of W is multiplied with.
-inline constexpr std::int64_t kLogStripe = 256;
-/// Columns that exist at a time where the caller does not choose.
-inline constexpr std::int64_t kLogChunk = 4096;
+/// A block of logits that exists at a time: rows, and columns where the caller does not choose.
+struct LogBlock {
+  std::int64_t rows, columns;
+};
+/// On a host a block stays near its core; on a device it fills the machine, and 16-bit logits stay
+/// in a level-2 cache.
+inline LogBlock log_block(const Backend& backend) {
+  if (backend.device().kind() == DeviceKind::host) return {256, 4096};
+  return {2048, 8192};
+}
 
 /// Rows first .. first + count - 1 of a view.
 template <class View>
@@ -41,9 +47,10 @@ struct LogProbPlan::State {
   const LogProbEngine* engine = nullptr;
   LogProbSpec spec;
   PlanOptions options;
-  std::int64_t vocabulary = 0;  ///< its end
-  std::int64_t existing = 0;    ///< columns of the shard before it
-  std::int64_t chunk = 0;
+  std::int64_t vocabulary = 0;       ///< its end
+  std::int64_t existing = 0;         ///< columns of the shard before it
+  std::int64_t stripe_rows = 0;      ///< of logits that exist at a time
+  std::int64_t chunk = 0;            ///< columns of them
   std::optional<Plan> chunks, tail;  ///< logits of a whole chunk, and of the last one
 
   std::int64_t end() const { return spec.begin + existing; }
@@ -59,9 +66,14 @@ struct LogProbPlan::State {
   /// The parts of a forward workspace for `t` rows at a time.
   struct Layout {
     std::size_t product = 0, logits = 0, nodes = 0;
-    std::size_t all() const { return product + logits + nodes; }
+    std::size_t layer = 0;  ///< what the engine's own kernel of a layer needs instead
+    std::size_t all() const { return std::max(product + logits + nodes, layer); }
   };
   Result<Layout> layout(std::int64_t t) const;
+  bool is_whole() const { return spec.begin == 0 && end() == vocabulary; }
+  /// Whether an engine's kernel of a whole layer may run: not where the caller chose how products
+  /// are computed.
+  bool may_be_layer() const { return is_whole() && spec.chunk == 0 && options.variant.empty(); }
   /// Logits of a stripe of rows and a piece of columns.
   Status logits(Stream stream, const LogProbOperands& operands, std::int64_t row, std::int64_t t,
                 const LogPiece& piece, const Matrix& to, Workspace workspace) const;

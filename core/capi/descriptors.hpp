@@ -91,3 +91,18 @@ detgemm_status_t init(const char* what, T* to, std::size_t given) {
 }
 
 }  // namespace detgemm::capi
+
+/// Defines detgemm_NAME_init(ARGUMENT, struct_size) and the defaults behind it: zeros, and what the
+/// statements that follow ARGUMENT set in `ours`. Used outside of namespaces, before the struct is
+/// read.
+#define DETGEMM_STRUCT(NAME, ARGUMENT, ...)                                                  \
+  template <>                                                                                \
+  detgemm_##NAME##_t detgemm::capi::defaults() {                                             \
+    detgemm_##NAME##_t ours{};                                                               \
+    ours.struct_size = sizeof ours;                                                          \
+    __VA_ARGS__;                                                                             \
+    return ours;                                                                             \
+  }                                                                                          \
+  detgemm_status_t detgemm_##NAME##_init(detgemm_##NAME##_t* ARGUMENT, size_t struct_size) { \
+    return detgemm::capi::init(#ARGUMENT, ARGUMENT, struct_size);                            \
+  }

@@ -33,20 +33,12 @@ template <>
 struct Descriptor<detgemm_grouped_operands_t> {
   static constexpr std::size_t min_size = offsetof(detgemm_grouped_operands_t, c_group);
 };
-template <>
-detgemm_grouped_spec_t defaults() {
-  detgemm_grouped_spec_t ours{};
-  ours.struct_size = sizeof ours;
-  ours.groups = 1;
-  return ours;
-}
-template <>
-detgemm_grouped_operands_t defaults() {
-  detgemm_grouped_operands_t ours{};
-  ours.struct_size = sizeof ours;
-  return ours;
-}
+}  // namespace detgemm::capi
 
+DETGEMM_STRUCT(grouped_spec, spec, ours.groups = 1)
+DETGEMM_STRUCT(grouped_operands, operands)
+
+namespace detgemm::capi {
 namespace {
 
 Status check_plan(const detgemm_grouped_plan_t* handle) {
@@ -89,15 +81,6 @@ using namespace detgemm::capi;
 
 const char* detgemm_group_kind_name(detgemm_group_kind_t kind) {
   return interned(name(static_cast<GroupKind>(kind)));
-}
-
-detgemm_status_t detgemm_grouped_spec_init(detgemm_grouped_spec_t* spec, size_t struct_size) {
-  return init("spec", spec, struct_size);
-}
-
-detgemm_status_t detgemm_grouped_operands_init(detgemm_grouped_operands_t* operands,
-                                               size_t struct_size) {
-  return init("operands", operands, struct_size);
 }
 
 detgemm_status_t detgemm_grouped_spec_validate(const detgemm_grouped_spec_t* spec) {

@@ -25,44 +25,14 @@ struct detgemm_log_prob_plan_t {
   detgemm::LogProbPlan plan;
 };
 
+DETGEMM_STRUCT(log_prob_spec, spec, ours.bias = DETGEMM_NONE; ours.alpha = 1)
+DETGEMM_STRUCT(log_prob_rows, rows, ours.target_type = DETGEMM_I64;
+               ours.per_row = ours.target_stride = 1)
+DETGEMM_STRUCT(log_prob_outputs, outputs)
+DETGEMM_STRUCT(log_prob_shard, shard)
+DETGEMM_STRUCT(log_prob_upstream, upstream)
+
 namespace detgemm::capi {
-
-template <>
-detgemm_log_prob_spec_t defaults() {
-  detgemm_log_prob_spec_t ours{};
-  ours.struct_size = sizeof ours;
-  ours.bias = DETGEMM_NONE;
-  ours.alpha = 1.0F;
-  return ours;
-}
-template <>
-detgemm_log_prob_rows_t defaults() {
-  detgemm_log_prob_rows_t ours{};
-  ours.struct_size = sizeof ours;
-  ours.target_type = DETGEMM_I64;
-  ours.per_row = 1;
-  ours.target_stride = 1;
-  return ours;
-}
-template <>
-detgemm_log_prob_outputs_t defaults() {
-  detgemm_log_prob_outputs_t ours{};
-  ours.struct_size = sizeof ours;
-  return ours;
-}
-template <>
-detgemm_log_prob_shard_t defaults() {
-  detgemm_log_prob_shard_t ours{};
-  ours.struct_size = sizeof ours;
-  return ours;
-}
-template <>
-detgemm_log_prob_upstream_t defaults() {
-  detgemm_log_prob_upstream_t ours{};
-  ours.struct_size = sizeof ours;
-  return ours;
-}
-
 namespace {
 
 Status check_plan(const detgemm_log_prob_plan_t* handle) {
@@ -211,24 +181,6 @@ Status give(const Result<T>& from, T* to, std::string_view what) {
 
 using namespace detgemm;
 using namespace detgemm::capi;
-
-detgemm_status_t detgemm_log_prob_spec_init(detgemm_log_prob_spec_t* spec, size_t struct_size) {
-  return init("spec", spec, struct_size);
-}
-detgemm_status_t detgemm_log_prob_rows_init(detgemm_log_prob_rows_t* rows, size_t struct_size) {
-  return init("rows", rows, struct_size);
-}
-detgemm_status_t detgemm_log_prob_outputs_init(detgemm_log_prob_outputs_t* outputs,
-                                               size_t struct_size) {
-  return init("outputs", outputs, struct_size);
-}
-detgemm_status_t detgemm_log_prob_shard_init(detgemm_log_prob_shard_t* shard, size_t struct_size) {
-  return init("shard", shard, struct_size);
-}
-detgemm_status_t detgemm_log_prob_upstream_init(detgemm_log_prob_upstream_t* upstream,
-                                                size_t struct_size) {
-  return init("upstream", upstream, struct_size);
-}
 
 detgemm_status_t detgemm_log_prob_spec_validate(const detgemm_log_prob_spec_t* spec) {
   return guarded([&] { return log_prob_spec_of(spec).status(); });

@@ -9,6 +9,7 @@
 #include "core/contract/gemm_arguments.hpp"
 #include "core/contract/log_leaves.hpp"
 #include "core/contract/log_nodes.hpp"
+#include "core/contract/log_results.hpp"
 #include "detgemm/log_prob.hpp"
 
 // LogProbEngine for host memory, row by row: all of it but the loop over rows and the kernels.
@@ -70,13 +71,6 @@ class LogPlanes {
   bool entropy_;
 };
 
-/// Id j of row t.
-inline std::int64_t token(const TokenIds& ids, std::int64_t t, std::int64_t j) {
-  const std::int64_t at = t * ids.row_stride + j;
-  return ids.type == OffsetType::i32 ? static_cast<const std::int32_t*>(ids.data)[at]
-                                     : static_cast<const std::int64_t*>(ids.data)[at];
-}
-
 inline float scale_of(const LogProbRows& rows, std::int64_t t) {
   return rows.scale == nullptr ? 1.0F : rows.scale[t];
 }
@@ -129,26 +123,20 @@ inline arithmetic::LogNode node_of(const LogKernels& kernels, const LogitRows& l
 /// The results of one row, from the nodes of all shards.
 inline void join_row(std::span<const LogShard> shards, std::span<const LogPlanes> planes,
                      const LogProbRows& rows, const LogProbOutputs& out, std::int64_t row) {
-  using namespace arithmetic;
   LogStack stack;
   for (const LogPlanes& part : planes) part.push(stack, row);
-  const LogNode root = stack.root();
-  const float lse = log_sum_exp(root);
-  if (out.lse != nullptr) out.lse[row] = lse;
-  if (out.entropy != nullptr) out.entropy[row] = log_entropy(root, lse);
-  if (out.saved_k != nullptr) out.saved_k[row] = root.k;
-  if (out.saved_r != nullptr) out.saved_r[row] = log_inverse(root);
-  if (out.logp == nullptr && out.target_logit == nullptr) return;
-  for (std::int64_t j = 0; j < rows.targets.per_row; ++j) {
-    const std::int64_t id = token(rows.targets, row, j);
-    const std::int64_t at = row * rows.targets.per_row + j;
-    float x = 0.0F;
-    for (const LogShard& shard : shards) {
-      if (id >= shard.begin && id < shard.end) x = shard.target_logit[at];
-    }
-    if (out.logp != nullptr) out.logp[at] = id < 0 ? 0.0F : log_probability(root, lse, x);
-    if (out.target_logit != nullptr) out.target_logit[at] = x;
+  std::int64_t vocabulary = 0;
+  for (const LogShard& shard : shards) {
+    if (shard.begin < shard.end) vocabulary = shard.end;
   }
+  put_log_results(stack.root(), rows.targets, vocabulary, out, row,
+                  [&](std::int64_t at, std::int64_t id) {
+                    float x = 0.0F;
+                    for (const LogShard& shard : shards) {
+                      if (id >= shard.begin && id < shard.end) x = shard.target_logit[at];
+                    }
+                    return x;
+                  });
 }
 
 /// What the gradient of one row starts from.

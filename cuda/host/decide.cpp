@@ -22,7 +22,9 @@ Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) 
   }
   const Question q = question_of(p, options);
   const Choice choice = row_of(q.family).choose(q);
-  if (choice.why_not != nullptr) return refusal(*forced, choice.why_not);
+  if (choice.why_not != nullptr) {
+    return forced != nullptr ? refusal(*forced, choice.why_not) : unsupported(choice.why_not);
+  }
   Decision d = choice.decision;
   d.us = choice.us;
   return d;

@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/device_model.hpp"
+
 namespace detgemm::cuda::mma {
 namespace {
 
-// A model of one multiprocessor of an A100, from its published figures: nothing was measured yet.
-constexpr double kProductsPerClock = 1024;
-constexpr double kFillPerClock = 40;  ///< bytes from L2
-constexpr double kReadPerClock = 10;  ///< bytes from memory while all of them read
-constexpr double kStepClocks = 35;    ///< of a dependent chain of instructions
-constexpr double kTileClocks = 2000;  ///< the first loads and the epilogue
+constexpr const DeviceModel::Mma& model = kH200.mma;
 constexpr int kRegisters = 64 * 1024;
 constexpr int kOtherRegisters = 72;  ///< of a thread, besides its accumulators
 
@@ -97,39 +94,35 @@ double expected_clocks(const Question& q, int index) {
   const double k = static_cast<double>(q.k);
   const auto time = [&](std::int64_t ctas) {
     const double each = static_cast<double>(ctas) * k;
-    return std::max({each * t.m * t.n / kProductsPerClock, each * 2 * (t.m + t.n) / kFillPerClock,
-                     k / 16 * kStepClocks}) +
-           kTileClocks;
+    return std::max({each * t.m * t.n / model.products_per_clock,
+                     each * 2 * (t.m + t.n) / model.fill_per_clock, k / 16 * model.step_clocks}) +
+           model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const double multiply = static_cast<double>(tiles / round) * time(together) +
                           (rest != 0 ? time(ceil_div(rest, q.sms)) : 0);
   const double bytes = 2 * k * (static_cast<double>(q.m) + static_cast<double>(q.n));
   // Among equals, the one with less outside D.
-  return std::max(multiply, bytes / (kReadPerClock * q.sms)) + 1e-3 * multiply;
+  return std::max(multiply, bytes / (model.read_per_clock * q.sms)) + 1e-3 * multiply;
 }
 
 Choice choose(const Question& q) {
-  Choice best;
-  double min = 0;
-  for (int i = 0; i < kTileCount; ++i) {
-    if (q.forced >= 0 && i != q.forced) continue;
-    if (const char* rule = why_not(q, i); rule != nullptr) {
-      if (q.forced >= 0) best.why_not = rule;
-      continue;
-    }
-    const double clocks = expected_clocks(q, i);
-    Decision& d = best.decision;
-    if (d.family != Family::none && clocks >= min) continue;
-    min = clocks;
-    d.family = Family::mma;
-    d.input = q.input;
-    d.kernel = i;
-    d.leaves = q.leaves();
-    d.levels = levels_needed(q.reduction, q.k);
-    d.grid = grid_of(q.m, q.n, tile_of(i), q.leaves(), q.sms);
-  }
-  return best;
+  const Candidate best = best_of(kernels_for(q, kTileCount), [&](Candidate& c) {
+    c.why_not = why_not(q, c.kernel);
+    if (c.why_not == nullptr && c.swapped) c.why_not = "it takes M as its rows";
+    if (c.why_not == nullptr) c.time = expected_clocks(q, c.kernel);
+  });
+  Choice choice;
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  Decision& d = choice.decision;
+  d.family = Family::mma;
+  d.input = q.input;
+  d.kernel = best.kernel;
+  d.leaves = q.leaves();
+  d.levels = levels_needed(q.reduction, q.k);
+  d.grid = grid_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms);
+  return choice;
 }
 
 std::size_t workspace_bytes(const Reduction& reduction, std::int64_t max_m, std::int64_t n,

@@ -14,11 +14,11 @@
 //   leaf = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded]      (multiply.cuh)
 //   chain: start is +0 or fp32 C.   fold, tree: it is +0, and leaves join        (leaves.cuh)
 //
-// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the stage is
-// there and that the one before it may be written again:
+// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the next
+// stage is there and that this one, whose last fragments are in registers, may be written again:
 //
-//   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
-//               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
+//   stage     0 1 2 | 3         load 3, multiply 0 but for its last step, wait for 1, barrier
+//               1 2 3 | 0       load 4 into 0, multiply 1 but for its last step, wait for 2, barrier
 //
 // The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
@@ -43,6 +43,8 @@ class Pipeline {
         row0_(row0),
         col0_(col0),
         next_(p),
+        a_(p.a, row0),
+        b_(p.b, col0),
         multiply_(p.a.way == Way::across, p.b.way == Way::across) {}
 
   /// Calls end_leaf() after the last block of each leaf.
@@ -50,14 +52,22 @@ class Pipeline {
   __device__ __forceinline__ void run(Accumulators& acc, EndLeaf&& end_leaf) {
 #pragma unroll 1
     for (int i = 0; i < kTile.stages - 1; ++i) load_next();
-    std::uint32_t stage = 0;
-#pragma unroll 1
-    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+    std::uint32_t stage = memory_;
+    const auto arrived = [&] {
       ptx::cp_async_wait_group<kTile.stages - 2>();
       __syncthreads();
-      load_next();
-      multiply_.run(memory_ + stage, acc);
-      stage = stage + kStage == kTile.stages * kStage ? 0 : stage + kStage;
+    };
+    arrived();
+    multiply_.begin(stage);
+#pragma unroll 1
+    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+      multiply_.run(
+          stage, acc, [&] { load_next(); },
+          [&] {
+            stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
+            arrived();
+            return stage;
+          });
       if (at.ends_leaf(kTile.k)) end_leaf();
     }
   }
@@ -67,9 +77,8 @@ class Pipeline {
   __device__ __forceinline__ void load_next() {
     if (!next_.done(p_)) {
       const std::uint32_t to = memory_ + next_stage_;
-      Loader<kTile.m, kTile.k, kTile.threads()>::load(p_.a, row0_, next_, to);
-      Loader<kTile.n, kTile.k, kTile.threads()>::load(p_.b, col0_, next_,
-                                                      to + 2 * kTile.k * kTile.m);
+      a_.load(p_.a, row0_, next_, to);
+      b_.load(p_.b, col0_, next_, to + 2 * kTile.k * kTile.m);
       next_.advance(p_, kTile.k);
       next_stage_ = next_stage_ + kStage == kTile.stages * kStage ? 0 : next_stage_ + kStage;
     }
@@ -81,6 +90,8 @@ class Pipeline {
   const std::int64_t row0_, col0_;
   Cursor next_;
   std::uint32_t next_stage_ = 0;
+  const Loader<kTile.m, kTile.k, kTile.threads()> a_;
+  const Loader<kTile.n, kTile.k, kTile.threads()> b_;
   Multiply multiply_;
 };
 

@@ -37,31 +37,64 @@ struct Cursor {
 
 /// Brings one operand's share of a stage to shared memory: kLines lines of kK products. What is
 /// outside of the operand or after the leaf is zero, in both operands.
+///
+/// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
+/// (k, chunks of lines) across it. Chunks of a thread are a multiple of 8 rows apart, so the
+/// swizzle moves them alike, and one address and one step reach all of them.
 template <int kLines, int kK, int kThreads>
-struct Loader {
+class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
-  static constexpr int kEach = (kChunks + kThreads - 1) / kThreads;
+  static constexpr int kEach = kChunks / kThreads;
+  static constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
+  static constexpr int kAlong = kThreads / kPerLine, kAcross = kThreads / kPerK;  // rows of a step
+  static_assert(kChunks % kThreads == 0 && kAlong % 8 == 0 && kAcross % 8 == 0);
 
+ public:
+  __device__ __forceinline__ Loader(const Operand& o, std::int64_t line0) {
+    const bool along = o.way == Way::along;
+    const int thread = static_cast<int>(threadIdx.x);
+    const int row = along ? thread / kPerLine : thread / kPerK;
+    const int column = along ? thread % kPerLine : thread % kPerK;
+    const std::int64_t line = line0 + (along ? row : column * 8);
+    from_ = o.data + line * o.line_stride + (along ? column * 8 : row) * o.k_stride;
+    step_ = along ? kAlong * o.line_stride : kAcross * o.k_stride;
+    const std::int64_t left = o.lines - line;
+    left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
+    const int place = along ? swizzled(row, column, kPerLine) : swizzled(row, column, kPerK);
+    place_ = static_cast<std::uint32_t>(place) * 16;
+  }
+
+  __device__ __forceinline__ void load(const Operand& o, std::int64_t line0, const Cursor& at,
+                                       std::uint32_t to) const {
+    if (o.way == Way::any) {
+      load_any(o, line0, at, to);
+    } else if (at.end - at.k < kK) {
+      load_tail(o, line0, at, to);
+    } else {
+      const bool along = o.way == Way::along;
+      const std::uint16_t* from = from_ + at.k * o.k_stride;
+      const int across = left_ >= 8 ? 16 : 2 * left_;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i, from += step_) {
+        const int bytes = !along ? across : i * kAlong < left_ ? 16 : 0;
+        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, bytes == 0 ? o.data : from, bytes);
+      }
+    }
+  }
+
+ private:
   /// The elements of a run of 8 from `first` on that are before `end`.
   static __device__ __forceinline__ int inside(std::int64_t first, std::int64_t end) {
     const std::int64_t left = end - first;
     return left <= 0 ? 0 : left >= 8 ? 8 : static_cast<int>(left);
   }
 
-  static __device__ __forceinline__ void load(const Operand& o, std::int64_t line0,
-                                              const Cursor& at, std::uint32_t to) {
-    if (o.way == Way::any) {
-      load_any(o, line0, at, to);
-      return;
-    }
+  /// The short block at the end of a leaf.
+  static __device__ __forceinline__ void load_tail(const Operand& o, std::int64_t line0,
+                                                   const Cursor& at, std::uint32_t to) {
     const bool along = o.way == Way::along;
-    // A stage is (lines, chunks of k) along k, and (k, chunks of lines) across it.
-    constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
-    // Unrolled, the addresses of both ways would be kept in registers that accumulators need.
 #pragma unroll 1
-    for (int i = 0; i < kEach; ++i) {
-      const int chunk = i * kThreads + static_cast<int>(threadIdx.x);
-      if (kChunks % kThreads != 0 && chunk >= kChunks) break;
+    for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
       const int row = along ? chunk / kPerLine : chunk / kPerK;
       const int column = along ? chunk % kPerLine : chunk % kPerK;
       const std::int64_t line = line0 + (along ? row : column * 8);
@@ -75,11 +108,9 @@ struct Loader {
     }
   }
 
- private:
   /// The same for any address, as a stage along k.
   static __device__ __forceinline__ void load_any(const Operand& o, std::int64_t line0,
                                                   const Cursor& at, std::uint32_t to) {
-    constexpr int kPerLine = kK / 8;
 #pragma unroll 1
     for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
       const int row = chunk / kPerLine;
@@ -98,6 +129,11 @@ struct Loader {
                             make_uint4(pair[0], pair[1], pair[2], pair[3]));
     }
   }
+
+  const std::uint16_t* from_;  ///< of the thread's first chunk of k block 0
+  std::int64_t step_;          ///< elements from one chunk of the thread to the next
+  int left_;                   ///< lines of the operand from the chunk's on, at most kLines
+  std::uint32_t place_;        ///< of the first chunk in a stage
 };
 
 }  // namespace detgemm::cuda::mma

@@ -18,7 +18,8 @@ namespace ptx = sm90::ptx;
 ///
 /// The instruction is the same, mma.sync.m16n8k16; the device decides which function it computes,
 /// and so which contract a device can have. The fragments of the next 16 are on their way to
-/// registers while these are multiplied, if `kAhead`: there are registers for two sets.
+/// registers while these are multiplied, over the ends of stages too, if `kAhead`: there are
+/// registers for two sets.
 template <DType T, class Shape, bool kAhead>
 struct Multiplier {
   static constexpr Tile kTile = Shape::tile;
@@ -93,16 +94,42 @@ struct Multiplier {
     }
   }
 
-  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc) const {
-    Fragments f[kAhead ? 2 : 1];
-    if (kAhead) load(stage, 0, f[0]);
-#pragma unroll
+  /// Multiplies a stage. `first()` is called once the first fragments are on their way, and `next()`
+  /// once all of the stage are: it returns the stage behind this one, which is there then.
+  ///
+  ///   kAhead   in: fragments of step 0 | load 1, multiply 0 | .. | next, load its 0, multiply last
+  ///   else     load 0, multiply 0 | load 1, multiply 1 | .. | next
+  template <class First, class Next>
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, First&& first,
+                                      Next&& next) {
+    // Addresses of all steps would be kept in registers that accumulators need.
+    [[maybe_unused]] constexpr int kUnrolled = kAhead ? kSteps : 1;
+#pragma unroll kUnrolled
     for (int step = 0; step < kSteps; ++step) {
-      if (!kAhead) load(stage, step, f[0]);
-      if (kAhead && step + 1 < kSteps) load(stage, step + 1, f[(step + 1) % 2]);
-      multiply(f[kAhead ? step % 2 : 0], acc);
+      const bool last = step + 1 == kSteps;
+      if constexpr (kAhead) {
+        if (last) {
+          load(next(), 0, f_[0]);
+        } else {
+          load(stage, step + 1, f_[(step + 1) % 2]);
+        }
+        if (step == 0) first();
+        multiply(f_[step % 2], acc);
+      } else {
+        load(stage, step, f_[0]);
+        if (step == 0) first();
+        multiply(f_[0], acc);
+        if (last) next();
+      }
     }
   }
+  /// The fragments with which run() begins.
+  __device__ __forceinline__ void begin(std::uint32_t stage) {
+    if constexpr (kAhead) load(stage, 0, f_[0]);
+  }
+
+ private:
+  Fragments f_[kAhead ? 2 : 1];
 };
 
 }  // namespace detgemm::cuda::mma

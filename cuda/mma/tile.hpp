@@ -39,14 +39,15 @@ struct Tile {
 };
 
 /// Every tile that is compiled. LaunchOptions::forced counts in it.
-inline constexpr std::array<Tile, 7> kTiles{{
-    {128, 128, 2, 4, 32, 4, true},   // many tokens
-    {128, 256, 2, 4, 32, 3, false},  // chains of many tokens
+inline constexpr std::array<Tile, 8> kTiles{{
+    {128, 128, 2, 4, 64, 3, true},   // many tokens
+    {128, 256, 2, 4, 32, 4, false},  // chains of many tokens
     {128, 64, 2, 2, 32, 4, true},
     {64, 128, 2, 2, 32, 4, true},
     {64, 64, 2, 2, 64, 3, true},
     {32, 64, 1, 4, 64, 4, true},
-    {16, 64, 1, 4, 64, 5, true},  // few tokens
+    {16, 64, 1, 4, 64, 5, true},
+    {16, 32, 1, 2, 64, 8, true},  // few tokens
 }};
 inline constexpr int kTileCount = static_cast<int>(kTiles.size());
 

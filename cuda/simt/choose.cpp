@@ -6,37 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/device_model.hpp"
+
 namespace detgemm::cuda::simt {
 namespace {
 
-/// Multiply-adds per clock on one multiprocessor, measured on an H200 (docs/simt.md): full of CTAs,
-/// and with a single one.
-struct Rate {
-  double full, alone;
-};
-constexpr std::array<Rate, kTiles.size()> kRates{{
-    {91.5, 51},  // in the order of kTiles
-    {92, 72},
-    {88, 36},
-    {79, 49},
-    {73, 39},
-    {50, 12},
-    {18.4, 4.2},
-    {18.4, 4.2},
-    {24, 14},
-    {33, 30},
-    {36, 33},
-    {58, 52},
-    {46, 44},
-    {62, 60},
-    {72, 64},
-    {80, 70},
-    {81, 54},
-}};
-/// Bytes that memory gives one multiprocessor per clock while all of them read.
-constexpr double kBytesPerClock = 16.5;
-/// What a CTA costs besides its products: the first loads and the epilogue, in clocks.
-constexpr double kTileClocks = 2500;
+constexpr const DeviceModel::Simt& model = kH200.simt;
+static_assert(model.rates.size() == kTiles.size(), "every tile has a rate, in the order of kTiles");
 
 std::int64_t tiles_of(const Question& q, const Tile& t, bool swapped) {
   return ceil_div(swapped ? q.n : q.m, t.rows()) * ceil_div(swapped ? q.m : q.n, t.cols());
@@ -52,30 +28,29 @@ int resident(const Tile& t, int shared_bytes) {
 /// is one for each. A launch spreads its CTAs evenly, but those that have a last tile are where
 /// they happen to be: 96 to 132 of them took nearly as long as twice as many, 56 and fewer did not.
 bool some_meet(std::int64_t rest, int sms) { return rest <= sms && 3 * rest > 2 * sms; }
-constexpr double kMeet = 0.7;  // of the difference
 
 /// Clocks of the busiest multiprocessor: whole rounds of resident CTAs, and what is left over.
 double clocks(const Question& q, int tile, bool swapped, int shared_bytes) {
   const Tile& t = kTiles[static_cast<std::size_t>(tile)];
-  const Rate& rate = kRates[static_cast<std::size_t>(tile)];
+  const DeviceModel::Rate& rate = model.rates[static_cast<std::size_t>(tile)];
   const int together = resident(t, shared_bytes);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const std::int64_t tiles = tiles_of(q, t, swapped);
   const auto time = [&](std::int64_t ctas) {
     const double per_clock = std::min(rate.full, rate.alone * static_cast<double>(ctas));
     return static_cast<double>(ctas) * t.outputs() * static_cast<double>(q.k) / per_clock +
-           kTileClocks;
+           model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const std::int64_t rounds = tiles / round;
   double last = rest != 0 ? time(ceil_div(rest, q.sms)) : 0;
   if (rounds != 0 && together > 1 && some_meet(rest, q.sms)) {
-    last += kMeet * (time(2) - last);
+    last += model.meet * (time(2) - last);
   }
   const double multiply = static_cast<double>(rounds) * time(together) + last;
   const double bytes = (q.input == DType::fp32 ? 4.0 : 2.0) * static_cast<double>(q.k) *
                        (static_cast<double>(q.m) + static_cast<double>(q.n));
-  const double read = bytes / (kBytesPerClock * q.sms) + kTileClocks;
+  const double read = bytes / (model.bytes_per_clock * q.sms) + model.tile_clocks;
   // Among equals, the one with less outside D.
   return std::max(multiply, read) + 1e-3 * multiply + 0.01 * static_cast<double>(tiles);
 }
@@ -148,35 +123,33 @@ const char* why_not(const Question& q, int tile) {
 const char* why_not(const Question& q) { return why_not(q, q.forced); }
 
 Choice choose(const Question& q) {
-  Choice best;
-  double min = 0;
-  for (int i = 0; i < kTileCount; ++i) {
-    if (q.forced >= 0 && i != q.forced) continue;
-    if (const char* rule = why_not(q, i); rule != nullptr) {
-      if (q.forced >= 0) best.why_not = rule;
-      continue;
+  const auto shared_of = [&](int kernel) {
+    const Tile& t = kTiles[static_cast<std::size_t>(kernel)];
+    return ring_bytes(t) + levels_needed(q.reduction, q.k) * waiting_bytes(t);
+  };
+  const Candidate best = best_of(kernels_for(q, kTileCount), [&](Candidate& c) {
+    c.why_not = why_not(q, c.kernel);
+    if (c.why_not == nullptr && c.swapped && !kTiles[static_cast<std::size_t>(c.kernel)].lines) {
+      c.why_not = "it takes M as its rows";
     }
-    const Tile& t = kTiles[static_cast<std::size_t>(i)];
-    const int shared = ring_bytes(t) + levels_needed(q.reduction, q.k) * waiting_bytes(t);
-    for (const bool swapped : {false, true}) {
-      if (swapped && !t.lines) continue;
-      const double time = clocks(q, i, swapped, shared);
-      Decision& d = best.decision;
-      if (d.family != Family::none && time >= min) continue;
-      min = time;
-      d.family = Family::simt;
-      d.input = q.input;
-      d.kernel = i;
-      d.swapped = swapped;
-      d.x_mn = q.a_mn;
-      d.y_mn = q.b_mn;
-      d.leaves = q.leaves();
-      d.shared_bytes = shared;
-      d.grid = static_cast<int>(std::min<std::int64_t>(tiles_of(q, t, swapped),
-                                                       std::int64_t{q.sms} * resident(t, shared)));
-    }
-  }
-  return best;
+    if (c.why_not == nullptr) c.time = clocks(q, c.kernel, c.swapped, shared_of(c.kernel));
+  });
+  Choice choice;
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  const Tile& t = kTiles[static_cast<std::size_t>(best.kernel)];
+  Decision& d = choice.decision;
+  d.family = Family::simt;
+  d.input = q.input;
+  d.kernel = best.kernel;
+  d.swapped = best.swapped;
+  d.x_mn = q.a_mn;
+  d.y_mn = q.b_mn;
+  d.leaves = q.leaves();
+  d.shared_bytes = shared_of(best.kernel);
+  d.grid = static_cast<int>(std::min<std::int64_t>(
+      tiles_of(q, t, best.swapped), std::int64_t{q.sms} * resident(t, d.shared_bytes)));
+  return choice;
 }
 
 Params make_params(const GemmArguments& g, const Decision& d) {

@@ -75,7 +75,7 @@ class OptionsStruct(Struct):
     _fields_ = [("struct_size", ctypes.c_uint32), ("op_a", ctypes.c_int32),
                 ("op_b", ctypes.c_int32), ("activation", ctypes.c_int32),
                 ("alpha", ctypes.c_float), ("beta", ctypes.c_float),
-                ("continue_from_c", ctypes.c_int32), ("reserved", ctypes.c_uint32),
+                ("continue_from_c", ctypes.c_int32), ("serial_launch", ctypes.c_int32),
                 ("c", ctypes.POINTER(MatrixStruct)), ("bias", ctypes.POINTER(VectorStruct)),
                 ("backend", ctypes.c_char_p), ("variant", ctypes.c_char_p),
                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_size_t),

@@ -27,5 +27,6 @@ Boxed snap;
 Boxed scaled_gemm;
 Boxed scaled_gemm_out;
 Boxed quantize;
+Boxed layer_log_probs;
 
 }  // namespace detgemm::torch_ops

@@ -88,6 +88,11 @@ constexpr Operator kOperators[] = {
      "quantize(Tensor x, int leaf=128, *, int per=1, str k=\"cols\", str scale_type=\"fp32\", "
      "str? backend=None) -> (Tensor, Tensor)",
      quantize},
+    {"layer_log_probs",
+     "layer_log_probs(Tensor x, Tensor weight, Tensor targets, Tensor? scale, Tensor? bias, "
+     "str contract, int valid, bool entropy, *, float alpha=1.0) -> "
+     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+     layer_log_probs},
 };
 
 /// The handles of torch's libraries live as long as the process.

@@ -50,6 +50,20 @@ TEST(Cases, ACaseOfTwoSuitesComesOnceWithTheArmsOfBoth) {
   EXPECT_EQ(cases[1].mode, Mode::burst) << "600 tokens";
 }
 
+TEST(Cases, ASmallKernelBeforeACallMakesAnotherCase) {
+  constexpr const char* step = R"({"schema": 1, "models": {"m": {"a": [64, 512]}}, "suites": [
+    {"name": "step", "layers": ["m/a"], "tokens": [1], "arms": ["chain"],
+     "before": ["nothing", "own", "foreign"]}]})";
+  const auto cases = read_cases(step, {"cpu"});
+  ASSERT_EQ(cases.size(), 3U);
+  EXPECT_EQ(cases[0].id, "m/a/forward/m1/bf16");
+  EXPECT_EQ(cases[1].id, "m/a/forward/m1/bf16/own");
+  EXPECT_EQ(cases[2].problem.before, Before::foreign);
+  constexpr const char* wrong = R"({"schema": 1, "models": {"m": {"a": [64, 512]}}, "suites": [
+    {"name": "step", "layers": ["m/a"], "tokens": [1], "arms": ["chain"], "before": ["ours"]}]})";
+  EXPECT_EQ(complaint(wrong), "cases: before is \"ours\": it must be nothing, foreign or own");
+}
+
 TEST(Cases, ARefusalListsEachSuiteOnce) {
   constexpr const char* twice = R"({"schema": 1, "suites": [
     {"name": "both", "on": ["cuda"]}, {"name": "both", "on": ["cpu"]}, {"name": "one"}]})";

@@ -99,6 +99,35 @@ TEST(Experiment, AnArmThatCannotRunIsLeftOutWithItsSentence) {
   EXPECT_EQ(result.notes[0], "broken: left out: no such type");
 }
 
+TEST(Experiment, ASmallKernelRunsBeforeEveryCallOfEveryArm) {
+  FakeBenchDevice device;
+  int small = 0;
+  int vendor = 0;
+  device.small_kernel = [&](Before before) {
+    EXPECT_EQ(before, Before::own);
+    ++small;
+  };
+  device.others = {fake_baseline("vendor", [&](auto) { return ++vendor, 1; })};
+  Case c = small_case();
+  c.problem.before = Before::own;
+  Settings settings;
+  settings.batch_property = false;
+  EXPECT_EQ(run(device, c, {}, settings).arms.size(), 2U);
+  EXPECT_GT(vendor, 0);
+  EXPECT_EQ(small, 2 * vendor) << "one before every call of both arms";
+}
+
+TEST(Experiment, WithoutSmallKernelsSuchACaseFailsWithASentence) {
+  FakeBenchDevice device;
+  Case c = small_case();
+  c.problem.before = Before::foreign;
+  const CaseResult result = run(device, c);
+  EXPECT_TRUE(result.arm_failed);
+  ASSERT_EQ(result.notes.size(), 1U);
+  EXPECT_EQ(result.notes[0],
+            "chain: left out: this device has no small kernels that run before a call");
+}
+
 /// What the backend computes must run. What it does not compute is left out, as a baseline is.
 TEST(Experiment, AnArmOfDetgemmThatEndsInAnErrorFailsTheCase) {
   FakeBenchDevice device;
@@ -203,8 +232,8 @@ TEST(Experiment, ACeilingIsTimedAndComparedWithNobody) {
 TEST(Overheads, AreOfPlansCallsAndWorkspaces) {
   FakeBenchDevice device;
   const Overheads found = measure_overheads(device, Arithmetic::hopper);
-  EXPECT_EQ(found.us.size(), 8U) << "a plan and a call each of three contracts, rules, the clock";
-  EXPECT_EQ(found.us_p90.size(), 8U);
+  EXPECT_EQ(found.us.size(), 10U) << "a plan and a call each of four contracts, rules, the clock";
+  EXPECT_EQ(found.us_p90.size(), 10U);
   for (const auto& [what, us] : found.us) EXPECT_GT(us, 0) << what;
   EXPECT_EQ(found.bytes.size(), 7U);
 }

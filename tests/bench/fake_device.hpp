@@ -72,6 +72,9 @@ class FakeBenchDevice final : public BenchDevice {
   /// What the device's own check of bits says; nothing where it has none.
   std::function<std::optional<BitsCheck>(const Buffers::Call&, const Gemm&)> own_check;
 
+  /// What runs before a call where a case asks for a small kernel; nothing where it has none.
+  std::function<void(Before)> small_kernel;
+
   std::string name() const override { return "cpu"; }
   const Backend& backend() const override { return skeleton_backend(); }
   Queue& queue() override { return fake; }
@@ -83,6 +86,14 @@ class FakeBenchDevice final : public BenchDevice {
   Protocol protocol(const Case&, bool) const override { return {9, 1, 100, 2, 0.01, 1}; }
   double guess_us(const Case&, const ContractArm&) const override { return 10; }
   Ceilings measure_ceilings(bool) override { return {}; }
+  Arm after_small_kernel(Arm arm, const Problem& p, const Buffers& buffers) override {
+    if (!small_kernel) return BenchDevice::after_small_kernel(std::move(arm), p, buffers);
+    arm.enqueue = [this, p, product = std::move(arm.enqueue)](Stream stream, int call) {
+      small_kernel(p.before);
+      return product(stream, call);
+    };
+    return arm;
+  }
   std::optional<BitsCheck> check_bits(const Problem& p, const Contract&, const Buffers& buffers,
                                       int call) override {
     return own_check ? own_check(buffers.at(p, call), gemm_of(p)) : std::nullopt;

@@ -15,27 +15,20 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/contract/log_nodes.hpp"
 #include "detgemm/detgemm_log_prob.h"
+#include "tests/contract/answers.hpp"
 
 namespace {
 
 using detgemm::arithmetic::float_of;
 using detgemm::arithmetic::LogNode;
-
-struct Refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-void ok(detgemm_status_t code) {
-  if (code != DETGEMM_OK) throw Refused(detgemm_last_error());
-}
+using detgemm::tests::ok;
+using detgemm::tests::Refused;
 
 std::uint32_t word_of(const std::string& text) {
   return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16));
@@ -197,22 +190,4 @@ std::string answer(const detgemm_backend_t* backend, const std::string& line) {
 
 }  // namespace
 
-int main() {
-  detgemm_runtime_options_t one;
-  const detgemm_backend_t* backend = nullptr;
-  if (detgemm_runtime_options_init(&one, sizeof one) != DETGEMM_OK) return 1;
-  one.threads = 1;
-  if (detgemm_runtime_start(&one) != DETGEMM_OK ||
-      detgemm_backend_find("reference", &backend) != DETGEMM_OK) {
-    std::cerr << detgemm_last_error() << '\n';
-    return 1;
-  }
-  for (std::string line; std::getline(std::cin, line);) {
-    try {
-      std::cout << answer(backend, line) << std::endl;
-    } catch (const Refused& refused) {
-      std::cout << "! " << refused.what() << std::endl;
-    }
-  }
-  return detgemm_runtime_stop() == DETGEMM_OK ? 0 : 1;
-}
+int main() { return detgemm::tests::answer_lines(answer); }

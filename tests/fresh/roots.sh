@@ -30,7 +30,7 @@ make_root() {
 # in_root FOLDER SCRIPT [NAME=VALUE]...: bash's exit status. Of the variables here only those that are named are set there.
 in_root() {
   chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-    PIP_CERT=/srv/outside.crt ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE} "${@:3}" \
+    PIP_CERT=/srv/outside.crt SSL_CERT_FILE=/srv/outside.crt ${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE=$OPENBLAS_CORETYPE} "${@:3}" \
     bash -c "$2" </dev/null
 }
 

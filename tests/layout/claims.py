@@ -4,8 +4,8 @@
 """claims.py ROOT: counts the documents' figures again from the committed results, and refuses other ones.
 
 Row 0 and speed in README.md are counted from the benchmarks' result files, the targets in docs/limits.md and the speed in
-docs/contracts.md from docs/bench/targets.md. Tables and plot of docs/snap-accuracy.md are made again from the study's
-result files. Prints what it counted.
+docs/contracts.md from docs/bench/targets.md, the comparisons in docs/vllm.md from their record. Tables and plot of
+docs/snap-accuracy.md are made again from the study's result files. Prints what it counted.
 """
 import gzip
 import json
@@ -19,7 +19,7 @@ import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
 TRITON_RESULTS = "bench/results/2026-11-21-h200-bench-triton.json"
-VLLM_RESULTS = "tests/results/2026-11-24-h100-vllm-rows.json"
+VLLM_RESULTS = "tests/results/2026-11-28-h200-vllm-rows.json"
 PROPERTIES = "core/conformance/properties.cpp"
 SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json",
         "bench/results/2026-11-23-snap-masked-model.json")
@@ -162,6 +162,15 @@ def counted(readme, vllm, properties):
             yield f'README does not say "{sentence}"'
 
 
+def served(page, vllm):
+    """What docs/vllm.md says otherwise of the runs that were not cut off."""
+    complete = max(run["compared"] for run in vllm["runs"])
+    said = set(re.findall(rf"\b\d+ of {complete}\b", page))
+    real = {f"{run['equal']} of {run['compared']}" for run in vllm["runs"] if run["compared"] == complete}
+    for figure in sorted(said ^ real):
+        yield f'docs/vllm.md {"says" if figure in said else "does not say"} "{figure}"; the results have {", ".join(sorted(real))}'
+
+
 def foreign(contracts, speed):
     """Figures of the speed table of contracts.md that the generated table does not have."""
     found = {figure for figure, *_ in speed.values()}
@@ -198,6 +207,7 @@ def main():
     readme = page("README.md")
     wrong = list(check(readme, results, triton)) + list(limits(page("docs/limits.md"), results, speed))
     wrong += counted(readme, document(root, VLLM_RESULTS), page(PROPERTIES).count('Property{"'))
+    wrong += served(page("docs/vllm.md"), document(root, VLLM_RESULTS))
     wrong += snap_accuracy(root, *map(page, SNAP_PAGES))
     wrong += foreign(page("docs/contracts.md"), speed)
     for name, (yes, asked) in kept([*results, *triton]).items():

@@ -234,7 +234,7 @@ def options(root, path, text):
 
 def is_page(path):
     """Whether people read and change it as a page; logs, results and generated pages have their own folders."""
-    return str(path) in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md") or str(path.parent) == "docs"
+    return str(path) in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md") or str(path.parent) == "docs"
 
 
 def lines(_root, path, text):

@@ -38,7 +38,7 @@ class Backend(unittest.TestCase):
     def test_with_nvcc_the_cuda_kernels_are_compiled(self):
         said = self.plan(nvcc="Cuda compilation tools, release 13.0, V13.0.88")
         self.assertIn(f"the CUDA kernels with {self.folder}/nvcc (13.0)", said)
-        self.assertIn("takes about 18 min on 2 idle cores", said)
+        self.assertIn("takes about 29 min on 2 idle cores", said)
         self.assertIn("the host alone takes about 4 min on 2 idle cores: --config-settings=cmake.define.DETGEMM_ENABLE_CUDA=OFF", said)
 
     def test_without_nvcc_or_with_an_old_one_the_host_alone_is(self):

@@ -38,7 +38,7 @@ MAY_INCLUDE = {
                      "detgemm/contract.hpp", "detgemm/device.hpp", "detgemm/gemm_spec.hpp",
                      "detgemm/status.hpp"],
     "backends/cuda": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
-                      "cuda/launch.hpp", "cuda/quantize/"],
+                      "cuda/launch.hpp", "cuda/log_prob/", "cuda/quantize/", "cuda/sm90/host/log_prob.hpp"],
     "backends/cuda/peer_memory.hpp": ["backends/", "detgemm/", "cuda/peers/launch.hpp"],
     "backends/hip": ["backends/", "core/api/", "core/contract/", "core/arithmetic/", "detgemm/",
                      "hip/launch.hpp"],
@@ -56,7 +56,8 @@ MAY_INCLUDE = {
     # Stand-ins are programs on the public interface; alpha may be fp16, which is decoded.
     "dropin": ["dropin/", "detgemm/", "core/arithmetic/formats.hpp", "core/arithmetic/floating_point_mode.hpp"],
     # PyTorch's operators stand on the C interface, as any program would.
-    "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/detgemm_grouped.h", "detgemm/export.hpp"],
+    "python/torch_ops": ["python/torch_ops/", "detgemm/detgemm.h", "detgemm/detgemm_grouped.h", "detgemm/detgemm_log_prob.h",
+                         "detgemm/export.hpp"],
     # The experiment knows no device; a device's folder knows the experiment.
     "bench/common": ["bench/common/", "detgemm/"],
     "bench/suite": ["bench/common/", "bench/suite/", "detgemm/"],
@@ -72,7 +73,7 @@ MAY_INCLUDE = {
 # The folders of cuda/ from the lowest to the highest, and which files of the others each may include. A row names
 # folders above it in this list alone (the rule one_way), so no two folders include each other.
 KERNEL = "cuda/kernel.hpp"
-FAMILIES = [KERNEL, "cuda/driver.hpp", "cuda/families.hpp", "cuda/launch.hpp"]
+FAMILIES = [KERNEL, "cuda/device_model.hpp", "cuda/driver.hpp", "cuda/families.hpp", "cuda/launch.hpp"]
 CUDA = {
     "cuda/simt/ptx": [],
     "cuda/peers/ptx": [],
@@ -83,6 +84,9 @@ CUDA = {
     "cuda/sm90/epilogue": ["cuda/sm90/pipeline/", "cuda/sm90/ptx/", "cuda/sm90/tile/"],
     "cuda/sm90/pack": [KERNEL, "cuda/sm90/ptx/"],
     "cuda/sm90/chain": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/tile/"],
+    "cuda/log_prob": [KERNEL],
+    "cuda/sm90/log_prob": [KERNEL, "cuda/sample.hpp", "cuda/log_prob/", "cuda/sm90/epilogue/", "cuda/sm90/ptx/",
+                           "cuda/sm90/tile/"],
     "cuda/sm90/leaves": ["cuda/sample.hpp", "cuda/sm90/chain/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",
                          "cuda/sm90/ptx/", "cuda/sm90/tile/"],
     "cuda/sm90/realign": ["cuda/sample.hpp", "cuda/sm90/chain/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",
@@ -98,7 +102,7 @@ CUDA = {
     "cuda/quantize": [KERNEL, "cuda/snap/"],
     "cuda/peers": [KERNEL, "cuda/peers/ptx/", "cuda/sm90/ptx/"],
     "cuda/sm90/host": [*FAMILIES, "cuda/group_grid.hpp", "cuda/sm90/chain/", "cuda/sm90/fp8/", "cuda/sm90/gather/",
-                       "cuda/sm90/grouped/", "cuda/sm90/leaves/", "cuda/sm90/pack/", "cuda/sm90/realign/",
+                       "cuda/sm90/grouped/", "cuda/sm90/leaves/", "cuda/log_prob/", "cuda/sm90/log_prob/", "cuda/sm90/pack/", "cuda/sm90/realign/",
                        "cuda/sm90/tile/"],
     "cuda/host": [*FAMILIES, "cuda/sample.hpp", "cuda/mma/", "cuda/simt/", "cuda/snap/", "cuda/sm90/host/",
                   "cuda/sm90/tile/"],
@@ -107,7 +111,8 @@ CUDA = {
 CLUSTER = {
     "cluster/common": [],
     "cluster/peers": ["cluster/common/"],
-    "cluster/api": ["cluster/common/", "cluster/peers/"],
+    "cluster/join": ["cluster/common/", "cluster/peers/"],
+    "cluster/api": ["cluster/common/", "cluster/peers/", "cluster/join/"],
     "cluster/threads": ["cluster/common/"],
     "cluster/nccl": ["cluster/common/"],
     "cluster/capi": [],

@@ -13,82 +13,32 @@ A peer that differs is a finding. Exit 1 where the control does not show: leaves
 or where nothing was compared. NaN payloads are not compared; NaN are counted.
 """
 import argparse
-import ctypes
 import json
 import sys
 import time
-from ctypes import byref, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint32, c_void_p, sizeof
 
 import torch
 
-from ours import Contract, Matrix as ViewOfTorch
+from ours import package
 
 LEAF = 128
 SIZES = (1, 64, 100, 128, 4096)
 SHAPES = ((4096, 576), (2112, 7168), (7168, 2048), (576, 7168), (4096, 7168), (24576, 1536))
 KINDS = ("normal", "cancel", "bits")
-E4M3, BF16 = 4, 0
-
-
-class View(ctypes.Structure):
-    _fields_ = ViewOfTorch._fields_
-
-
-class Scales(ctypes.Structure):
-    _fields_ = [("struct_size", c_uint32), ("type", c_int32), ("data", c_void_p), ("per", c_int64),
-                ("blocks", c_int64), ("leaves", c_int64), ("stride", c_int64),
-                ("leaf_stride", c_int64)]
-
-
-class Options(ctypes.Structure):
-    _fields_ = [("struct_size", c_uint32), ("op_a", c_int32), ("op_b", c_int32),
-                ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
-                ("continue_from_c", c_int32), ("serial_launch", c_int32), ("c", c_void_p),
-                ("bias", c_void_p), ("backend", c_char_p), ("variant", c_char_p),
-                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("max_workers", c_int32),
-                ("stable", c_int32), ("a_snapped", c_int32), ("b_snapped", c_int32),
-                ("scale_a", c_void_p), ("scale_b", c_void_p)]
 
 
 class Reference:
-    """The reference backend of libdetgemm, through the C interface."""
+    """The reference backend."""
 
     def __init__(self, path):
-        self.library = ctypes.CDLL(path)
-        self.library.detgemm_last_error.restype = c_char_p
-        self.library.detgemm_version.restype = c_char_p
-        self.check(self.library.detgemm_runtime_start(None))
+        self.detgemm = package(path)
+        self.detgemm.start(0)
 
-    def check(self, status):
-        if status != 0:
-            raise RuntimeError(self.library.detgemm_last_error().decode())
-
-    @staticmethod
-    def view(tensor, dtype, transposed=False):
-        rows, cols = tensor.shape
-        row, col = tensor.stride()
-        if transposed:
-            rows, cols, row, col = cols, rows, col, row
-        return View(sizeof(View), dtype, tensor.data_ptr(), rows, cols, row, col)
-
-    def __call__(self, a, sa, b, sb, leaf=LEAF, per_b=128):
+    def __call__(self, a, sa, b, sb, leaf=LEAF):
         """a (m x k, e4m3) times b (n x k, e4m3) transposed; sa (m x leaves), sb (blocks x leaves)."""
-        d = torch.empty((a.shape[0], b.shape[0]), dtype=torch.int16)
-        contract, options = Contract(), Options()
-        self.check(self.library.detgemm_contract_init(byref(contract), c_size_t(sizeof(contract))))
-        self.check(self.library.detgemm_gemm_options_init(byref(options),
-                                                          c_size_t(sizeof(options))))
-        text = f"hopper/e4m3/scaled:{leaf}->bf16".encode()
-        self.check(self.library.detgemm_contract_parse(text, byref(contract)))
-        options.backend = b"reference"
-        scales = [Scales(sizeof(Scales), 0, s.data_ptr(), per, s.shape[0], s.shape[1], *s.stride())
-                  for s, per in ((sa, 1), (sb, per_b))]
-        options.scale_a = ctypes.cast(byref(scales[0]), c_void_p)
-        options.scale_b = ctypes.cast(byref(scales[1]), c_void_p)
-        self.check(self.library.detgemm_gemm(
-            None, byref(self.view(a, E4M3)), byref(self.view(b, E4M3, True)),
-            byref(self.view(d, BF16)), byref(contract), byref(options)))
-        return d
+        d = torch.empty((a.shape[0], b.shape[0]), dtype=torch.bfloat16)
+        self.detgemm.scaled_gemm(a, sa, b.t(), sb.t(), f"hopper/e4m3/scaled:{leaf}->bf16", out=d, backend="reference")
+        return d.view(torch.int16)
 
 
 def draw(kind, rows, cols, generator):
@@ -231,7 +181,7 @@ def main():
     parser.add_argument("-o", "--output", help="a JSON file")
     options = parser.parse_args()
     reference = Reference(options.library)
-    report = {"library": reference.library.detgemm_version().decode(), "torch": torch.__version__}
+    report = {"library": reference.detgemm.version(), "torch": torch.__version__}
     begin = time.time()
     if options.self_test:
         report["rows"] = self_test(reference)

@@ -33,6 +33,25 @@ def test_the_device_has_the_hosts_bits(contract):
         assert dt.same_bits(OPS.gemm(a[:rows], b, contract), whole[:rows])
 
 
+@pytest.mark.parametrize("logits", ["bf16", "fp32"])
+def test_log_probabilities_have_the_hosts_bits(logits):
+    policy = dt.Policy(f"hopper/bf16/chain->{logits}", "hopper/bf16/fold:64->bf16", "hopper/bf16/fold:16->fp32")
+    x, weight = bits((40, 64), torch.bfloat16, 0) / 4, bits((3000, 64), torch.bfloat16, 1) / 4
+    targets, scale = torch.arange(40) * 70 - 100, torch.linspace(0.5, 2, 40)
+
+    def run(device):
+        operands = [each.to(device).requires_grad_() for each in (x, weight)]
+        out = dt.linear_log_prob(*operands, targets.to(device), policy, scale=scale.to(device), entropy=True)
+        (out.logp + 0.5 * out.entropy - 0.25 * out.lse).sum().backward()
+        z = dt.gemm(operands[0].detach(), operands[1].detach().t(), policy.forward)
+        stored = dt.log_probs_of(z, targets.to(device), scale=scale.to(device))
+        return [each.detach().cpu() for each in (*out, stored, *(operand.grad for operand in operands))]
+
+    host = run("cpu")
+    for _ in range(2):  # a kernel may be refused at its second launch alone
+        assert all(map(dt.same_bits, run("cuda"), host))
+
+
 def test_the_current_stream_is_used():
     a, b = problem(4096, 4096, 4096)
     expected = OPS.gemm(a, b, BF16)

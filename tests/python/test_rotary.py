@@ -8,7 +8,8 @@ import torch
 
 import detgemm
 from detgemm.torch import same_bits
-from detgemm.torch.rotary import rotary, rotary_op
+from detgemm.torch.fused import inference_rms_norm_op
+from detgemm.torch.rotary import rotary, rotary_op, rotary_pair_op
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -78,8 +79,49 @@ def test_the_kernel_has_the_bits_of_the_definition(heads, d, r, dtype, interleav
     assert same_bits(kernels.rotary(x, positions, table, interleaved), plain.rotary(x, positions, table, interleaved))
 
 
-def test_operator_follows_pytorchs_rules():
+def packed_heads(seed, tokens, q_heads, k_heads, d, dtype=torch.bfloat16):
+    """q and k as views of one product, and weights of norms."""
+    packed = drawn(seed, tokens, (q_heads + 2 * k_heads) * d, dtype=dtype)
+    q, k, _ = packed.split([q_heads * d, k_heads * d, k_heads * d], dim=-1)
+    return q.view(tokens, -1, d), k.view(tokens, -1, d), drawn(seed + 1, d, dtype=dtype), drawn(seed + 2, d, dtype=dtype)
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_q_and_k_together_are_the_operations_apart(normed):
+    q, k, q_weight, k_weight = packed_heads(7, 5, 6, 2, 48)
+    positions, table = torch.tensor([3, 0, 7, 7, 1]), cache(8, 32)
+    weights = (q_weight, k_weight) if normed else (None, None)
+    pair = rotary_pair_op(q, k, positions, table, False, *weights, 1e-6)
+    for found, x, weight in zip(pair, (q, k), weights, strict=True):
+        first = inference_rms_norm_op(x.contiguous(), weight, 1e-6) if normed else x
+        assert same_bits(found, rotary(first, positions, table))
+    # A norm whose result is not rounded before it is turned has other bits: the test can fail.
+    if normed:
+        wide = rotary(inference_rms_norm_op(q.float().contiguous(), q_weight.float(), 1e-6), positions, table.float()).bfloat16()
+        assert not same_bits(pair[0], wide)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("q_heads, k_heads, d, r", [(6, 2, 64, 64), (9, 3, 48, 32)])
+def test_the_kernel_of_q_and_k_has_the_bits_of_the_definition(q_heads, k_heads, d, r, dtype, interleaved):
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import rotary as kernels
+    from detgemm.torch.plain import rotary as plain
+    q, k, q_weight, k_weight = packed_heads(8, 4, q_heads, k_heads, d, dtype)
+    q[0, 1, 3] = float("nan")
+    positions, table = torch.tensor([5, 0, 90, 5]), cache(91, r, dtype)
+    for more in ((), (q_weight, k_weight, 1e-5)):
+        pairs = zip(kernels.rotary_pair(q, k, positions, table, interleaved, *more),
+                    plain.rotary_pair(q, k, positions, table, interleaved, *more), strict=True)
+        assert all(same_bits(*pair) for pair in pairs)
+
+
+def test_operators_follow_pytorchs_rules():
     torch.library.opcheck(rotary_op, (drawn(6, 4, 2, 16), torch.arange(4), cache(4, 16), False))
+    q, k, q_weight, k_weight = packed_heads(9, 4, 2, 1, 16)
+    torch.library.opcheck(rotary_pair_op, (q, k, torch.arange(4), cache(4, 16), False, q_weight, k_weight, 1e-6))
 
 
 @pytest.mark.parametrize("change, sentence", [

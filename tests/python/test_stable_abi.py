@@ -44,7 +44,9 @@ def test_declarations_are_pytorchs(tmp_path):
     known = "".join((include / path).read_text() for path in ("torch/csrc/stable/c/shim.h",
                                                               "torch/csrc/inductor/aoti_torch/c/shim.h"))
     assert declared(text) - declared(known) == set(), "functions that PyTorch's headers do not declare"
-    assert LOOKED_UP <= declared(known)
+    # What is looked up when it is needed may be absent from a release before 2.11, which is refused then.
+    old = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11)
+    assert LOOKED_UP - declared(known) <= ({"torch_dtype_float8_e8m0fnu"} if old else set())
 
 
 def test_only_the_declared_functions_are_used():

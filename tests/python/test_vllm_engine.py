@@ -85,6 +85,10 @@ def test_nothing_is_foreign_with_all_hooks(controls):
     assert complete["foreign"] == {} and complete["answers"][0] == complete["answers"][1] and complete["seeded"][0] == complete["seeded"][1]
 
 
+def test_norms_and_rotary_in_one_kernel_have_the_bits_of_layers_apart(controls):
+    assert controls["together"] and controls["apart"]["answers"] == controls["nothing"]["answers"]
+
+
 @pytest.mark.parametrize("hook", hooks.NAMES)
 def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     """The census names it, and it alone."""

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others.
+"""vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others,
+and one whose norms of queries and keys and rotary embedding are layers apart.
 
-RESULT gets, per hook, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
+RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
 that must not start. FOLDER: a model's config.json.
 """
 import gc
@@ -11,7 +12,7 @@ import os
 import pathlib
 import sys
 
-from detgemm.vllm import census, hooks, probe
+from detgemm.vllm import census, heads, hooks, probe
 
 OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "eager": True, "speed": "", "longest": 200,
            "set": {"block_size": "16", "max_num_batched_tokens": "512", "max_model_len": "512", "num_gpu_blocks_override": "64"}}
@@ -70,6 +71,11 @@ def main():
     for without in ([], *([name] for name in hooks.NAMES)):
         found[",".join(without) or "nothing"] = engine(folder, without)
         forget()
+    attention = sys.modules["vllm.model_executor.models.qwen3"].Qwen3Attention
+    found["together"] = hasattr(attention.forward, "detgemm")
+    attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), ()
+    found["apart"] = engine(folder, [])
+    forget()
     found["refused"] = {}
     for name, changes in REFUSED.items():
         found["refused"][name] = refused(folder, changes)

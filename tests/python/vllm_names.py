@@ -34,6 +34,7 @@ USED = [
     *((LAYERS + "activation.py", f"SiluAndMul.{name}", None) for name in FORWARD),
     *((LAYERS + "rotary_embedding/base.py", f"RotaryEmbedding.{name}", ("self", "positions", "query", "key"))
       for name in (*FORWARD, "forward_cpu")),
+    ("vllm/model_executor/models/qwen3.py", "Qwen3Attention.forward", ("self", "positions", "hidden_states")),
     ("vllm/v1/sample/sampler.py", "Sampler.compute_logprobs", ("logits",)),
     *(("vllm/v1/sample/ops/topk_topp_sampler.py", f"TopKTopPSampler.{name}", ("self", "logits", "generators", "k", "p"))
       for name in (*FORWARD, "forward_cpu")),

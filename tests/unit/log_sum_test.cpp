@@ -5,8 +5,6 @@
 // them with DETGEMM_FLOAT_STRIDE=1 in the environment), the logarithm, the lemma about references,
 // and the neutral node.
 
-#include "core/arithmetic/log_sum.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/arithmetic/log_near.hpp"
 #include "core/contract/log_nodes.hpp"
 #include "tests/support/random_bits.hpp"
 
@@ -248,6 +247,69 @@ float halves(const std::vector<float>& x) {
     return log_join(self(self, begin, middle), self(self, middle, end));
   };
   return log_sum_exp(over(over, 0, x.size()));
+}
+
+/// The node of columns by plain sums, whether near or not.
+template <bool kEntropy>
+LogNode plain_node(const std::vector<float>& x) {
+  std::vector<float> sums, weighted;
+  for (std::size_t i = 0; i < x.size(); i += kLogLeaf) {
+    float e[kLogLeaf], w[kLogLeaf];
+    for (std::size_t j = 0; j < kLogLeaf; ++j) {
+      e[j] = near_exponential(x[i + j]);
+      w[j] = mul_rn(e[j], x[i + j]);
+    }
+    sums.push_back(add_leaf(e));
+    weighted.push_back(add_leaf(w));
+  }
+  for (std::size_t step = 1; step < sums.size(); step *= 2) {
+    for (std::size_t i = 0; i < sums.size(); i += 2 * step) {
+      sums[i] = add_rn(sums[i], sums[i + step]);
+      weighted[i] = add_rn(weighted[i], weighted[i + step]);
+    }
+  }
+  return near_node(*std::max_element(x.begin(), x.end()), sums[0], kEntropy ? weighted[0] : -0.0F);
+}
+
+/// Numbers of all sizes up to a limit, of both signs, with values that cancel and the limit itself.
+std::vector<float> near_row(test::Random& random, float limit) {
+  std::vector<float> x(kLogLeaf << random.below(7));
+  const std::uint32_t least = bits_of(kLogNearLeast), most = bits_of(limit);
+  const std::uint64_t kind = random.below(4);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    float value = float_of(least + static_cast<std::uint32_t>(random.below(most - least + 1)));
+    if (kind == 1) value = limit;
+    if (kind == 2) value = static_cast<float>(random.below(1U << 20)) * 0x1p-20F * limit;
+    if (kind == 2 && value < kLogNearLeast) value = kLogNearLeast;
+    x[i] = kind == 3 && i % 2 == 1 ? -x[i - 1] : random.below(2) == 0 ? value : -value;
+  }
+  return x;
+}
+
+TEST(LogSum, NearColumnsNeedNoReference) {
+  test::Random random(17);
+  int far = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const std::vector<float> weighted = near_row(random, kLogNearWeighted);
+    const LogNode root = root_of(weighted), found = plain_node<true>(weighted);
+    ASSERT_EQ(found.k, root.k) << i;
+    ASSERT_EQ(bits_of(found.s), bits_of(root.s)) << i;
+    ASSERT_EQ(bits_of(found.a), bits_of(root.a)) << i;
+    const std::vector<float> x = near_row(random, kLogNear);
+    const LogNode sum = plain_node<false>(x);
+    ASSERT_EQ(sum.k, root_of(x).k) << i;
+    ASSERT_EQ(bits_of(sum.s), bits_of(root_of(x).s)) << i;
+    // The limits are there for a reason.
+    const std::vector<float> beyond = near_row(random, 2 * kLogNear);
+    const LogNode plain = plain_node<true>(beyond), right = root_of(beyond);
+    far += bits_of(plain.s) != bits_of(right.s) || bits_of(plain.a) != bits_of(right.a) ? 1 : 0;
+  }
+  EXPECT_GT(far, 100);
+  EXPECT_FALSE(is_near<false>(-1.0F, float_of(kNaNBits), 1.0F));
+  EXPECT_FALSE(is_near<false>(float_of(kNaNBits), 1.0F, 1.0F));
+  EXPECT_FALSE(is_near<true>(-1.0F, 1.0F, 0.0F));
+  EXPECT_TRUE(is_near<false>(-kLogNear, kLogNear, 0.0F));
+  EXPECT_FALSE(is_near<false>(-65.0F, 1.0F, 0.0F));
 }
 
 TEST(LogSum, OtherOrdersDiffer) {

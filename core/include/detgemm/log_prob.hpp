@@ -110,9 +110,10 @@ struct LogProbSpec {
   std::optional<Contract> dgrad{};  ///< of dX = G W, bf16 input; none: no dX
   std::optional<Contract> wgrad{};  ///< of dW = G^T X, bf16 input; none: no dW
   bool continue_dw = false;         ///< dW starts from what it holds: micro-batches
-  /// Columns of logits that exist at a time, a multiple of 16; 0: chosen. No bit depends on it. For
-  /// the gradient also a multiple of dgrad's leaf (fold) or step (chain), and under a tree it must
-  /// be 0 or at least n.
+  /// Columns of logits that exist at a time, a multiple of 16; 0: chosen, and none exist where the
+  /// backend has a kernel of a whole layer (backend cuda, chains of hopper). No bit depends on it.
+  /// For the gradient also a multiple of dgrad's leaf (fold) or step (chain), and under a tree it
+  /// must be 0 or at least n.
   std::int64_t chunk = 0;
 };
 
@@ -225,6 +226,17 @@ class DETGEMM_API LogProbEngine {
                           std::int64_t existing, const LogProbRows& rows,
                           const LogProbUpstream& upstream, float alpha, const Matrix& g,
                           Workers workers) const = 0;
+
+  /// Bytes of workspace of `layer` for up to max_t rows; 0 where it takes no operands of the
+  /// problem, which is the default.
+  virtual std::size_t layer_bytes(const LogProbSpec& spec, std::int64_t max_t) const;
+  /// Whether `layer` takes these operands of a whole vocabulary. By default false: logits are then
+  /// computed by a plan, chunk by chunk, and read by `nodes`.
+  virtual bool takes_layer(const LogProbSpec& spec, const LogProbOperands& operands) const;
+  /// Results of a layer whose logits are never stored. By default `unsupported`.
+  virtual Status layer(Stream stream, const LogProbSpec& spec, const PlanOptions& options,
+                       const LogProbOperands& operands, const LogProbOutputs& outputs,
+                       Workspace workspace) const;
 };
 
 }  // namespace detgemm

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/pipeline/mainloop.cuh"
+#include "cuda/sm90/ptx/arithmetic.cuh"
 #include "cuda/sm90/ptx/memory.cuh"
 #include "cuda/sm90/ptx/mma.cuh"
 #include "cuda/sm90/tile/c_slabs.hpp"

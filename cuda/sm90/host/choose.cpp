@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
+#include "cuda/device_model.hpp"
 #include "cuda/sm90/fp8/tile.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/grouped/tile.hpp"
@@ -20,109 +20,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-/// The group from 1 to `max` with the smallest `bytes_per_tile(group)`; the narrower one of equals.
-template <class F>
-int cheapest_group(int max, const F& bytes_per_tile) {
-  int best = 1;
-  double min = bytes_per_tile(1);
-  for (int group = 2; group <= max; ++group) {
-    const double bytes = bytes_per_tile(group);
-    if (bytes < min) {
-      min = bytes;
-      best = group;
-    }
-  }
-  return best;
-}
-
-/// Stripes along x, so wide that a stripe's share of the CTAs is about as high as it is wide. In
-/// one wave all tiles run together, whatever the stripes. What counts then are the 16 consecutive
-/// CTAs that the hardware puts on the same cluster of multiprocessors (GPC), because L2 answers
-/// their reads of one line once. CTAs of clusters are distributed one by one.
-int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas) {
-  constexpr int kNeighbours = 16;
-  const double x = t.x() * t.cluster_x();
-  const double y = t.n * t.cluster_y();
-  if (t.cluster == 1 && tiles_x * tiles_y <= ctas) {
-    return cheapest_group(std::min(tiles_x, kNeighbours), [&](int group) {
-      const int wide = std::max(group, std::min(tiles_x, kNeighbours / tiles_y));
-      const int high = std::min(tiles_y, (kNeighbours + group - 1) / group);
-      return x * wide + y * high;
-    });
-  }
-  return cheapest_group(std::min(tiles_x, ctas), [&](int group) {
-    const int high = std::min(tiles_y, std::max(1, ctas / group));
-    return (x * group + y * high) / (static_cast<double>(group) * high);
-  });
-}
-
-}  // namespace
-
-Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas) {
-  // For a kernel in clusters, a tile of the raster is that of the whole cluster. Paths take
-  // problems of fewer than 2^30 of the smallest tiles either way round, so that counts fit.
-  assert(ceil_div(x_rows, std::int64_t{t.x()}) * ceil_div(y_rows, std::int64_t{t.n}) <
-         std::numeric_limits<int>::max());
-  Raster r;
-  r.tiles_x = static_cast<int>(ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x()));
-  r.tiles_y = static_cast<int>(ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y()));
-  r.group =
-      stripe(t, r.tiles_x, r.tiles_y, static_cast<int>(std::min<std::int64_t>(r.tiles(), ctas)));
-  return r;
-}
-
-namespace {
-
-// Constants of the model below, for an H200 (docs/sm90.md). Most were fitted to measured times of
-// every geometry; `bench/fit/replay.py` says what the choices cost over all recorded times.
-namespace model {
-constexpr double kClock = 1712;       // MHz
-constexpr double kSharp = 5.77;       // how sharply the slowest resource dominates
-constexpr double kFloorOne = 17.9;    // clocks of a k16 step in the chain of one group, at least
-constexpr double kFloorTwo = 28.1;    // in those of more groups
-constexpr double kFillBytes = 74.4;   // per clock into one multiprocessor's shared memory
-constexpr double kMissing = 6;        // a row past an array's end takes the time of so many
-constexpr double kNarrow = 12;        // clocks of a k16 step more where two groups share 32 columns
-constexpr double kBehind = 0.25;      // of a step, for one of a stage behind a short K
-constexpr double kTileClocks = 260;   // per tile, whatever it holds
-constexpr double kBoxClocks = 400;    // per epilogue box
-constexpr double kStart = 0.73;       // us per launch
-constexpr double kPairStart = 0.31;   // us more for clusters
-constexpr double kQuadStart = 1.3;    // and for clusters of four
-constexpr double kPairOnce = 0.97;    // fill where a pair alone reads what memory streams to it
-constexpr double kPairAgain = 1.15;   // fill of other pairs of 64 rows, in small boxes
-constexpr double kPairLarge = 1.051;  // and of more rows
-constexpr double kPairSteps = 1.014;  // and each of their CTAs waits for its neighbour
-constexpr double kQuadFill = 84.7;  // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
-constexpr double kQuadRequests = 53.7;  // of these, that it asks L2 for: 92 GB/s
-constexpr double kQuadStreamed = 0.65;  // longer for its own rows where memory streams them
-constexpr double kSwapped = 0.01;       // between equals, M is on the x side from 512 tokens on
-constexpr double kThree = 1.03;         // three groups that wait for each other's stages
-constexpr double kWideStream = 0.0086;  // few tokens against more than 112 weights, per 128 more
-constexpr double kApart = 1.6;          // clocks per output that is stored by itself
-constexpr double kGeneralTile = 4200;   // clocks of the general epilogue per tile, and per output
-constexpr double kGeneral = 0.21;       // where the lines of D run along y
-constexpr double kNarrowStripe = 0.1;   // see narrow_stripe
-constexpr double kMemoryRate = 4.68e6;  // bytes per us from device memory, and its start in us
-constexpr double kMemoryStart = 2.7;
-constexpr double kSharedStart = 0.8;  // less of that start where a chain is cut into many parts
-constexpr double kOutputRate = 4e6;
-constexpr double kCache = 50e6;         // bytes that L2 holds
-constexpr double kAgain = 0.35;         // see read_again
-constexpr double kStreamedAgain = 0.1;  // see streamed_again
-constexpr double kIdleInOne = 0.59;     // see idle_readers
-constexpr double kIdleInMore = 0.3;
-constexpr double kNotNoticed = 0.05;
-constexpr double kRingBytes = 190e3;    // that a CTA asks for before it waits
-constexpr double kStreamRate = 14.8e6;  // bytes per us out of L2 for an operand above kResident
-constexpr double kReuseRate =
-    19.3e6;  // for a smaller one, which many CTAs read at about the same time
-constexpr double kResident = 25.6e6;
-constexpr double kCacheStart = 1.72;
-constexpr double kPower = 914e6;        // FLOP per us at the clock that power allows
-constexpr double kGatherBlock = 3;      // us of a gather tile per block of 32 k
-constexpr double kPowerPerEdge = 5.16;  // small tiles move more bytes per FLOP, which costs power
-}  // namespace model
+constexpr const DeviceModel::Chain& model = kH200.chain;
 
 /// 0 for an operand far below `limit`, 1 for one far above.
 double above(double bytes, double limit, double width) {
@@ -131,13 +29,13 @@ double above(double bytes, double limit, double width) {
 /// Clusters of four: of 132 multiprocessors, 120 hold them, as cudaOccupancyMaxActiveClusters says.
 int quads_at_once(int ctas) { return std::max(1, ctas * 120 / 132 / 4); }
 
-double is_streamed(double bytes) { return above(bytes, model::kResident, 3e6); }
+double is_streamed(double bytes) { return above(bytes, model.resident, 3e6); }
 
 /// The time that L2 needs for one operand, which each of `readers` tiles (or clusters) on the other
 /// side reads once.
 double cache_time(double bytes, double readers) {
   const double streamed = is_streamed(bytes);
-  return bytes * readers * (streamed / model::kStreamRate + (1 - streamed) / model::kReuseRate);
+  return bytes * readers * (streamed / model.stream_rate + (1 - streamed) / model.reuse_rate);
 }
 
 /// How much longer the fill of shared memory takes where tiles of one wave end in a stripe narrower
@@ -150,8 +48,7 @@ double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
   const int last = tiles_x % width;
   if (last == 0) return 1;
   const auto rows = [&](int w) { return t.x() * w + t.n * std::min(tiles_y, (15 + w) / w); };
-  return 1 +
-         model::kNarrowStripe * std::max(0.0, static_cast<double>(rows(last)) / rows(width) - 1);
+  return 1 + model.narrow_stripe * std::max(0.0, static_cast<double>(rows(last)) / rows(width) - 1);
 }
 
 /// Bytes that device memory gives a second time. Several tiles read the same part of an operand
@@ -160,14 +57,13 @@ double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
 /// that share rows of Y are neighbours in the raster.)
 double read_again(double x_bytes, double tiles_y, double waves) {
   if (waves <= 1) return 0;
-  return model::kAgain * x_bytes * above(x_bytes, model::kCache, 5e6) *
-         (std::min(tiles_y, 4.0) - 1);
+  return model.again * x_bytes * above(x_bytes, model.cache, 5e6) * (std::min(tiles_y, 4.0) - 1);
 }
 
 /// Bytes that device memory gives a second time because several tiles stream the same large
 /// operand, each at its own pace.
 double streamed_again(double bytes, double readers) {
-  return readers > 1 ? model::kStreamedAgain * is_streamed(bytes) * bytes : 0;
+  return readers > 1 ? model.streamed_again * is_streamed(bytes) * bytes : 0;
 }
 
 /// How much longer memory takes because some multiprocessors have nothing to read. Each draws its
@@ -181,16 +77,15 @@ double idle_readers(double ctas, double at_once, double waves, double bytes) {
                      : ctas <= at_once / 2 ? at_once / 2
                                            : at_once;
   const double slots = waves > 1 ? waves * at_once : one;
-  const double late = std::max(0.0, slots / ctas - 1 - model::kNotNoticed);
-  const double rest = std::max(0.0, 1 - std::min(ctas, at_once) * model::kRingBytes / bytes);
-  return 1 + (waves > 1 ? model::kIdleInMore : model::kIdleInOne) * late * rest;
+  const double late = std::max(0.0, slots / ctas - 1 - model.not_noticed);
+  const double rest = std::max(0.0, 1 - std::min(ctas, at_once) * model.ring_bytes / bytes);
+  return 1 + (waves > 1 ? model.idle_in_more : model.idle_in_one) * late * rest;
 }
 
 }  // namespace
 
 double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t k,
                       int sms, bool swapped, int parts, const Many& many) {
-  using namespace model;
   const double groups = many.groups;
   const std::int64_t whole_x = ceil_div(x_rows, std::int64_t{t.x()} * t.cluster_x());
   const std::int64_t whole_y = ceil_div(y_rows, std::int64_t{t.n} * t.cluster_y());
@@ -203,45 +98,50 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double x_bytes = static_cast<double>(x_rows) * k * 2;
   const double y_bytes = static_cast<double>(y_rows) * k * 2;
   const auto together = [](double a, double b) {
-    return std::pow(std::pow(a, kSharp) + std::pow(b, kSharp), 1 / kSharp);
+    return std::pow(std::pow(a, model.sharp) + std::pow(b, model.sharp), 1 / model.sharp);
   };
   // One multiprocessor: tensor core, filling of shared memory, epilogue.
   const bool pair = t.cluster == 2;
   const bool quad = t.cluster > 2;
   const double tensor =
-      std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? kFloorTwo : kFloorOne);
+      std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? model.floor_two : model.floor_one);
   // Boxes of an operand that a cluster shares do not shrink with it (boxes.hpp).
   const std::int64_t beyond =
       !pair ? 0 : std::max<std::int64_t>(t.shares_x ? t.x() - x_rows : t.n - y_rows, 0);
   const double own_x = static_cast<double>(std::min<std::int64_t>(t.load, x_rows));
-  const double rows = own_x + t.n + kMissing * (many.missing + static_cast<double>(beyond));
-  double fill = rows * 32 / kFillBytes;
-  if (t.groups > 1 && t.n < 64) fill += kNarrow * (64 - t.n) / 32;
+  const double rows = own_x + t.n + model.missing * (many.missing + static_cast<double>(beyond));
+  double fill = rows * 32 / model.fill_bytes;
+  if (t.groups > 1 && t.n < 64) fill += model.narrow * (64 - t.n) / 32;
   // A stage has all of its blocks, and those behind a short K lie behind the end of both operands.
   const auto staged = static_cast<double>(ceil_div(ceil_div(k, kBlockK), t.depth) * t.depth) * 4;
   const double behind = groups > 1 ? staged - steps : 0;
   double steps_of_pair = 1;
   if (quad) {  // what arrives, or what it asks for: its own rows and its share of the others
     const double shared = std::min<double>(t.n, static_cast<double>(y_rows));
-    const double asked = own_x * (1 + kQuadStreamed * is_streamed(x_bytes) / tiles_y);
-    fill = std::max((own_x + shared) * 32 / kQuadFill,
-                    (asked + shared / t.cluster) * 32 / kQuadRequests);
-    steps_of_pair = kPairSteps;
+    const double asked = own_x * (1 + model.quad_streamed * is_streamed(x_bytes) / tiles_y);
+    fill = std::max((own_x + shared) * 32 / model.quad_fill,
+                    (asked + shared / t.cluster) * 32 / model.quad_requests);
+    steps_of_pair = model.pair_steps;
   } else if (pair) {
     const bool alone = (t.shares_x ? tiles_y : tiles_x) <= 1;
     const double once = alone ? is_streamed(t.shares_x ? x_bytes : y_bytes) : 0;
-    steps_of_pair += (1 - once) * (kPairSteps - 1);
-    fill *= once * kPairOnce + (1 - once) * (t.x() == 64 ? kPairAgain : kPairLarge);
+    steps_of_pair += (1 - once) * (model.pair_steps - 1);
+    fill *=
+        once * model.pair_once + (1 - once) * (t.x() == 64 ? model.pair_again : model.pair_large);
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
   const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
-  const double tile = steps * together(tensor, fill) * steps_of_pair +
-                      kBehind * behind * together(tensor, fill) + kTileClocks +
-                      kBoxClocks * t.blocks * boxes +
-                      (swapped || many.on_x ? kApart * many.apart * (swapped ? t.x() : t.n) : 0) +
-                      (many.general ? t.blocks * kGeneralTile + kGeneral * t.x() * t.n : 0);
-  const double work = waves * tile / kClock + kStart + (quad ? kQuadStart : pair ? kPairStart : 0);
+  const double tile =
+      steps * together(tensor, fill) * steps_of_pair +
+      model.behind * behind * together(tensor, fill) + model.tile_clocks +
+      model.box_clocks * t.blocks * boxes +
+      (swapped || many.on_x ? model.apart * many.apart * (swapped ? t.x() : t.n) : 0) +
+      (many.general ? t.blocks * model.general_tile + model.general * t.x() * t.n : 0);
+  const double work = waves * tile / model.clock + model.start +
+                      (quad   ? model.quad_start
+                       : pair ? model.pair_start
+                              : 0);
   // What they share: device memory, L2, power.
   const double bytes =
       groups * (x_bytes + y_bytes + (swapped ? read_again(x_bytes, tiles_y, waves) : 0) +
@@ -251,42 +151,40 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
                   : streamed_again(y_bytes, tiles_x));
   const double idle =  // parts of a tile are many, and each is short
       parts > 1 ? 1 : idle_readers(std::max(1.0, clusters * t.cluster), sms * t.ctas, waves, bytes);
-  const double memory = bytes / kMemoryRate * idle + kMemoryStart -
-                        kSharedStart * (1 - 1.0 / parts) +
-                        groups * static_cast<double>(x_rows) * y_rows * 2 / kOutputRate;
+  const double memory = bytes / model.memory_rate * idle + model.memory_start -
+                        model.shared_start * (1 - 1.0 / parts) +
+                        groups * static_cast<double>(x_rows) * y_rows * 2 / model.output_rate;
   const double cache =
-      groups * (cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x)) + kCacheStart;
+      groups * (cache_time(x_bytes, tiles_y) + cache_time(y_bytes, tiles_x)) + model.cache_start;
   const double flops =
       groups * 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
-  const double power = flops / kPower * (1 + kPowerPerEdge * (1.0 / t.x() + 1.0 / t.n));
-  const double wide = x_rows <= 64 && t.n > 112 ? kWideStream * (t.n - 112) / 128 : 0;
+  const double power = flops / model.power * (1 + model.power_per_edge * (1.0 / t.x() + 1.0 / t.n));
+  const double wide = x_rows <= 64 && t.n > 112 ? model.wide_stream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *
-         (swapped ? 1 + kSwapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
-         (t.groups == 3 ? kThree : 1);
+         (swapped ? 1 + model.swapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
+         (t.groups == 3 ? model.three : 1);
 }
 
 /// Waves of tiles, each with a block of 32 k at a time.
 double predicted_gather_time(double tiles, std::int64_t k, int sms) {
   const double waves = std::ceil(tiles / sms);  // two CTAs of a multiprocessor take turns
-  return 3.0 + waves * static_cast<double>(ceil_div(k, 32)) * model::kGatherBlock;
+  return 3.0 + waves * static_cast<double>(ceil_div(k, 32)) * model.gather_block;
 }
 
 namespace {
 
-/// Kernels of a family.
-struct Range {
-  int begin, end;
-};
+int kernel_count(Family family) {
+  if (family == Family::leaves) return static_cast<int>(kLeafKernels);
+  return static_cast<int>(geometries_of(family).size());
+}
 
-/// The kernels that may answer a Question: all, or the forced one. Those of a chain are forced by
-/// the name of their geometry, which the realigning kernels may lack, so the range may be empty.
-Range kernels_for(const Question& q) {
-  const auto geometries = geometries_of(q.family);
-  if (q.forced < 0) {
-    const std::size_t all = q.family == Family::leaves ? kLeafKernels : geometries.size();
-    return {0, static_cast<int>(all)};
+/// Kernels of a chain are forced by the name of their geometry, which the realigning kernels may
+/// lack, so the range may be empty.
+KernelRange kernels_for(const Question& q) {
+  if (q.forced < 0 || q.family != Family::realign) {
+    return cuda::kernels_for(q, kernel_count(q.family));
   }
-  if (q.family != Family::realign) return {q.forced, q.forced + 1};
+  const auto geometries = geometries_of(q.family);
   const std::string wanted = name(kPlainGeometries[static_cast<std::size_t>(q.forced)]);
   const auto at = std::find_if(geometries.begin(), geometries.end(),
                                [&](const Geometry& t) { return name(t) == wanted; });
@@ -305,7 +203,7 @@ Decision candidate(const Question& q, int kernel, bool swapped) {
 }
 
 /// A kernel with the operands on chosen sides.
-struct Candidate {
+struct Tiling {
   const Question& q;
   Decision d;
   const Geometry& t = geometry_of(d);
@@ -316,7 +214,7 @@ struct Candidate {
   int at_once =
       std::max(1, slots* t.ctas / (s.parts * t.cluster));  ///< tiles, or tiles of clusters
 
-  Candidate(const Question& question, int kernel, bool swapped)
+  Tiling(const Question& question, int kernel, bool swapped)
       : q(question), d(candidate(question, kernel, swapped)) {}
 
   bool is_deep() const {
@@ -416,47 +314,42 @@ Sharing sharing_of(const Decision& d) {
 }
 
 const char* why_not(const Question& q) {
-  const char* rule = kNeedsAlignment;  // where it is not compiled
-  if (q.family == Family::gather) return rule;
-  const Range range = kernels_for(q);
-  for (int i = range.begin; i < range.end; ++i) {
-    for (const bool swapped : {false, true}) {
-      rule = Candidate(q, i, swapped).why_not();
-      if (rule == nullptr) return nullptr;
-    }
-  }
-  return rule;
+  const KernelRange kernels = kernels_for(q);
+  // Where it is not compiled. Gather is one kernel, which cannot be forced.
+  if (q.family == Family::gather || kernels.begin == kernels.end) return kNeedsAlignment;
+  const auto judge = [&](Candidate& c) { c.why_not = Tiling(q, c.kernel, c.swapped).why_not(); };
+  return best_of(kernels, judge).why_not;
 }
 
 namespace {
 
-/// The cheapest kernel for the operands as they lie.
-Choice choose_as_they_lie(const Question& q) {
-  Choice best;
-  if (q.forced >= 0) best.why_not = why_not(q);
-  if (best.why_not != nullptr) return best;
+/// The cheapest kernel for the operands as they are.
+Choice choose_in_place(const Question& q) {
+  Choice choice;
+  if (q.forced >= 0) choice.why_not = why_not(q);
+  if (choice.why_not != nullptr) return choice;
   if (q.family == Family::gather) return choose_gather(q);
-  const Range range = kernels_for(q);
-  for (int i = range.begin; i < range.end; ++i) {
-    for (const bool swapped : {false, true}) {
-      if (q.forced < 0 && q.roles == (swapped ? Roles::straight : Roles::swapped)) continue;
-      const Candidate c(q, i, swapped);
-      if (c.does_not_suit_quads() || c.why_not() != nullptr || c.loads_too_much()) continue;
-      const double time = c.time();
-      if (best.decision.family != Family::none && time >= best.us) continue;
-      best.us = time;
-      best.decision = c.decision();
-    }
-  }
-  return best;
+  const Candidate best = best_of(kernels_for(q), [&](Candidate& c) {
+    c.why_not = "other roles or kernels suit it better";
+    if (q.forced < 0 && q.roles == (c.swapped ? Roles::straight : Roles::swapped)) return;
+    const Tiling tiling(q, c.kernel, c.swapped);
+    if (tiling.does_not_suit_quads() || tiling.loads_too_much()) return;
+    c.why_not = tiling.why_not();
+    if (c.why_not == nullptr) c.time = tiling.time();
+  });
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  choice.us = best.time;
+  choice.decision = Tiling(q, best.kernel, best.swapped).decision();
+  return choice;
 }
 
 }  // namespace
 
 Choice choose(const Question& q) {
-  const Choice direct = choose_as_they_lie(q);
+  const Choice direct = choose_in_place(q);
   if (!q.packing.any()) return direct;
-  Choice copied = choose_as_they_lie(packed(q));
+  Choice copied = choose_in_place(packed(q));
   copied.us += predicted_pack_time(q);
   if (copied.why_not != nullptr) return direct;
   if (direct.why_not == nullptr && direct.us <= copied.us) return direct;

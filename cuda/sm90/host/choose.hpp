@@ -63,6 +63,12 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
 /// estimate: a full device comes to 46 TFLOP/s by it.
 double predicted_gather_time(double tiles, std::int64_t k, int sms);
 
+/// The width of stripes along x, in tiles: so wide that a stripe's share of the CTAs is about as
+/// high as it is wide. In one wave all tiles run together, whatever the stripes. What counts then
+/// are the 16 consecutive CTAs that the hardware puts on the same cluster of multiprocessors (GPC),
+/// because L2 answers their reads of one line once. CTAs of clusters are distributed one by one.
+int stripe(const Geometry& t, int tiles_x, int tiles_y, int ctas);
+
 /// The raster of an output of x_rows by y_rows in tiles of `t`, of which `ctas` run at a time.
 Raster raster_of(const Geometry& t, std::int64_t x_rows, std::int64_t y_rows, std::int64_t ctas);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/device_model.hpp"
 #include "cuda/sm90/host/choose.hpp"
 #include "cuda/sm90/leaves/tile.hpp"
 
@@ -18,29 +19,13 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
 }
 
-// Constants fitted to measured times of the kernels on an H200 (docs/sm90.md). Over 205 problems,
-// of 1 to 32768 tokens, the choice costs 0.9 % against the best kernel.
-namespace model {
-constexpr double kLeaf = 0.11;  // us per leaf, unless leaves are taken in turn
-constexpr double kTurn =
-    0.08;  // us per leaf, for tiles whose leaves are added when they have ended
-// The same in kernels of folds: with one group, with two, and where they take turns.
-constexpr double kFoldOne = 0.11, kFoldTwo = 0.04, kFoldTurn = 0.015;
-constexpr double kTurnTree = 1.65;  // added for a tree, whose sums wait in the workspace
-constexpr double kCluster = 0.044, kClusterKib = 0.052;  // us per part, and per KiB of a slot
-constexpr double kGrid = 1.7, kGridKib = 0.128;
-constexpr double kSwappedTree = 1.08;  // deep trees in several waves with weights on the x side
-constexpr double kPairTree = 1.02;     // trees gain nothing from pairs of 128x128
-constexpr double kPairFromC = 1.02, kAloneFromC = 1.03;  // and from C, 128x128 loses to 128x192
-// A chain waits for itself: us before its first k16 step, per stage, and per step, at least.
-constexpr double kFirst = 3.5, kStage = 0.107, kStep = 0.0075;
-}  // namespace model
+constexpr const DeviceModel::Leaves& model = kH200.leaves;
 
 /// Microseconds of bringing parts together.
 double sharing_time(const Sharing& s, const Geometry& t) {
   const double kib = slot_bytes(t) / 1024.0;
-  if (s.split == Split::cluster) return model::kCluster * s.parts + model::kClusterKib * kib;
-  if (s.split == Split::grid) return model::kGrid + model::kGridKib * kib;
+  if (s.split == Split::cluster) return model.cluster * s.parts + model.cluster_kib * kib;
+  if (s.split == Split::grid) return model.grid + model.grid_kib * kib;
   return 0;
 }
 
@@ -48,8 +33,8 @@ double sharing_time(const Sharing& s, const Geometry& t) {
 double large_tile(const Geometry& t, bool tree, bool from_c) {
   if (t.groups != 2 || t.n != 128) return 1;
   const bool pair = t.cluster > 1;
-  if (from_c) return pair ? model::kPairFromC : model::kAloneFromC;
-  return pair && tree ? model::kPairTree : 1;
+  if (from_c) return pair ? model.pair_from_c : model.alone_from_c;
+  return pair && tree ? model.pair_tree : 1;
 }
 
 }  // namespace
@@ -70,7 +55,7 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const bool tree = q.reduction.kind == ReductionKind::tree;
   const Order order = registers_of(t, tree && leaves_per_part(q, s) > 2).order;
   const double blocks = static_cast<double>(q.k) / (kBlockK * s.parts);
-  const double chain = model::kFirst + blocks * (model::kStage / t.depth + 4 * model::kStep);
+  const double chain = model.first + blocks * (model.stage / t.depth + 4 * model.step);
   const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
   double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
   if (s.split == Split::grid) {  // every round writes slices, and joins those of its tiles
@@ -80,13 +65,13 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   }
   const int at_once = std::max(1, slots / (s.parts * t.cluster));
   const int turns = (raster_of(t, x, y, at_once).tiles() + at_once - 1) / at_once;
-  if (order == Order::runs && swapped && t.cluster == 1 && turns > 1) time *= model::kSwappedTree;
+  if (order == Order::runs && swapped && t.cluster == 1 && turns > 1) time *= model.swapped_tree;
   if (folds(q, t, s)) {
-    if (order == Order::sequential) return time + model::kFoldTurn * leaves * turns;
-    return time + (t.groups == 1 ? model::kFoldOne : model::kFoldTwo) * leaves;
+    if (order == Order::sequential) return time + model.fold_turn * leaves * turns;
+    return time + (t.groups == 1 ? model.fold_one : model.fold_two) * leaves;
   }
-  if (order != Order::sequential) return time + model::kLeaf * leaves;
-  return time + leaves * turns * (model::kTurn + (tree ? model::kTurnTree : 0));
+  if (order != Order::sequential) return time + model.leaf * leaves;
+  return time + leaves * turns * (model.turn + (tree ? model.turn_tree : 0));
 }
 
 std::string leaf_kernel_name(std::size_t index) {

@@ -111,39 +111,38 @@ std::span<const KernelInfo> fp8_kernels() {
 Choice choose_fp8(const Question& q) {
   const Problem& p = *q.problem;
   const GemmArguments& g = p.g();
-  Choice best;
-  if (q.forced >= 0) {
-    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(q.forced)];
-    best.why_not = why_not_fp8_tiles(g);
-    if (best.why_not == nullptr) best.why_not = why_not_cluster(t, q);
-    if (best.why_not == nullptr) best.why_not = why_not_geometry(p, t);
-    if (best.why_not != nullptr) return best;
-  }
-  bool wanted = false;
-  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
-    if (q.forced >= 0 && q.forced != static_cast<int>(i)) continue;
-    const Geometry& t = kFp8Geometries[i];
-    if (why_not_cluster(t, q) != nullptr || why_not_geometry(p, t) != nullptr) continue;
-    for (const bool swapped : {false, true}) {
-      const Join join = join_of(p, t, swapped);
-      if (!has_join(t, join)) continue;
-      const bool wants = is_wanted(g, swapped);
-      const double time = predicted_fp8_time(t, join, g, swapped, q.sms);
-      if (!is_better(wants, time, wanted, best)) continue;
-      wanted = wants;
-      best.us = time;
-      Decision& d = best.decision;
-      d.family = Family::fp8;
-      d.input = q.input;
-      d.kernel = static_cast<int>(i);
-      d.join = join;
-      d.swapped = swapped;
-      d.cluster = t.cluster;
-      d.raster = raster_of(t, swapped ? g.n : g.m, swapped ? g.m : g.n, q.sms);
-      d.grid = t.cluster * std::min(d.raster.tiles(), q.sms / t.cluster);
+  Choice choice;
+  if (q.forced >= 0) choice.why_not = why_not_fp8_tiles(g);
+  if (choice.why_not != nullptr) return choice;
+  const int geometries = static_cast<int>(kFp8Geometries.size());
+  const Candidate best = best_of(kernels_for(q, geometries), [&](Candidate& c) {
+    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(c.kernel)];
+    c.why_not = why_not_cluster(t, q);
+    if (c.why_not == nullptr) c.why_not = why_not_geometry(p, t);
+    if (c.why_not != nullptr) return;
+    const Join join = join_of(p, t, c.swapped);
+    if (!has_join(t, join)) {
+      c.why_not = "it has no registers for these scales in these roles";
+      return;
     }
-  }
-  return best;
+    c.preferred = is_wanted(g, c.swapped);
+    c.time = predicted_fp8_time(t, join, g, c.swapped, q.sms);
+  });
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  choice.us = best.time;
+  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(best.kernel)];
+  const bool swapped = best.swapped;
+  Decision& d = choice.decision;
+  d.family = Family::fp8;
+  d.input = q.input;
+  d.kernel = best.kernel;
+  d.join = join_of(p, t, swapped);
+  d.swapped = swapped;
+  d.cluster = t.cluster;
+  d.raster = raster_of(t, swapped ? g.n : g.m, swapped ? g.m : g.n, q.sms);
+  d.grid = t.cluster * std::min(d.raster.tiles(), q.sms / t.cluster);
+  return choice;
 }
 
 std::string fp8_name(const Decision& d) {

@@ -122,41 +122,40 @@ std::span<const KernelInfo> fp8_group_kernels() {
 Choice choose_fp8_groups(const Question& q) {
   const GroupedArguments p = with_strides(q.problem->gemms);
   const ScalePair& scales = q.problem->scales;
-  Choice best;
-  best.why_not = why_not_groups(p);
-  if (best.why_not != nullptr) return best;
-  best.why_not = "it takes weights whose scale 128 columns share";
-  bool wanted = false;
-  const std::int64_t rows = average_rows(p);
-  const std::int64_t n = p.all.n;
+  Choice choice;
+  choice.why_not = why_not_groups(p);
+  if (choice.why_not != nullptr) return choice;
   const GemmArguments g = stacked(p);
-  for (std::size_t i = 0; i < kFp8Geometries.size(); ++i) {
-    if (!is_fp8_group_geometry(i)) continue;
-    if (q.forced >= 0 && q.forced != static_cast<int>(i)) continue;
-    const Geometry& t = kFp8Geometries[i];
-    for (const bool swapped : {false, true}) {
-      const Join join = join_of_groups(p, scales, t, swapped);
-      if (!has_group_join(i, join)) continue;
-      const bool wants = is_wanted(g, swapped, d_begins_suit_tma(p));
-      const double time = predicted_fp8_group_time(t, join, p.all, rows, p.groups,
-                                                   p.kind == GroupKind::m_grouped, swapped, q.sms);
-      if (!is_better(wants, time, wanted, best)) continue;
-      wanted = wants;
-      best.us = time;
-      best.why_not = nullptr;
-      Decision& d = best.decision;
-      d.family = Family::fp8_groups;
-      d.input = q.input;
-      d.kernel = static_cast<int>(i);
-      d.join = join;
-      d.swapped = swapped;
-      const std::int64_t height = swapped ? t.n : t.x();
-      const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
-      const std::int64_t all = p.kind == GroupKind::m_grouped ? p.all.m : p.all.m * p.groups;
-      d.grid = static_cast<int>(std::min<std::int64_t>((all / height + p.groups) * across, q.sms));
-    }
-  }
-  return best;
+  const bool d_begins = d_begins_suit_tma(p);
+  const bool spread = p.kind == GroupKind::m_grouped;
+  const std::int64_t rows = average_rows(p);
+  const int geometries = static_cast<int>(kFp8Geometries.size());
+  const Candidate best = best_of(kernels_for(q, geometries), [&](Candidate& c) {
+    const auto i = static_cast<std::size_t>(c.kernel);
+    c.why_not = "it takes weights whose scale 128 columns share";
+    if (!is_fp8_group_geometry(i)) return;
+    const Join join = join_of_groups(p, scales, kFp8Geometries[i], c.swapped);
+    if (!has_group_join(i, join)) return;
+    c.why_not = nullptr;
+    c.preferred = is_wanted(g, c.swapped, d_begins);
+    c.time = predicted_fp8_group_time(kFp8Geometries[i], join, p.all, rows, p.groups, spread,
+                                      c.swapped, q.sms);
+  });
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  choice.us = best.time;
+  const Geometry& t = kFp8Geometries[static_cast<std::size_t>(best.kernel)];
+  Decision& d = choice.decision;
+  d.family = Family::fp8_groups;
+  d.input = q.input;
+  d.kernel = best.kernel;
+  d.join = join_of_groups(p, scales, t, best.swapped);
+  d.swapped = best.swapped;
+  const std::int64_t height = best.swapped ? t.n : t.x();
+  const std::int64_t across = ceil_div(p.all.n, std::int64_t{best.swapped ? t.x() : t.n});
+  const std::int64_t all = spread ? p.all.m : p.all.m * p.groups;
+  d.grid = static_cast<int>(std::min<std::int64_t>((all / height + p.groups) * across, q.sms));
+  return choice;
 }
 
 cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Call& call) {

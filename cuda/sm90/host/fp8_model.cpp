@@ -6,33 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cuda/device_model.hpp"
 #include "cuda/sm90/host/fp8_parts.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-// Constants for an H200, fitted to times of every tile of `scaled` and `fold`
-// (bench/results/2026-11-23-h200-fp8.md, the last run of every tile): a root of the mean squared
-// error of 7 %, and choices that cost 0.5 % against the best tile, 4 % at worst.
-namespace model {
-constexpr double kClock = 1831;      // MHz
-constexpr double kMultiply = 2.125;  // clocks of 128 k per column of a group: wgmma takes 2
-// Clocks per block of 128 k, whatever it holds, and for one behind which a leaf joins: with one
-// group, with two, with leaves of 192 columns, and with two blocks of rows per group.
-constexpr double kWait[4] = {153, 119, 119, 119};
-constexpr double kLeaf[4][kJoins] = {
-    {132, 267, 593}, {85, 204, 726}, {209, 118, 860}, {136, 222, 0}};
-constexpr double kPair = 1.04;         // pairs of CTAs where L2 keeps up
-constexpr double kStore = 9.1;         // clocks of a tile's epilogue per column of a group
-constexpr double kStart = 2.0;         // us per launch
-constexpr double kMemoryRate = 3.7e6;  // bytes per us from device memory, and its start in us
-constexpr double kMemoryStart = 2.7;
-constexpr double kOutputRate = 2.6e6;
-constexpr double kCacheRate = 11e6;  // bytes per us out of L2, and its start in us
-constexpr double kCacheStart = 0.36;
-constexpr double kSharp = 7.8;     // how sharply the slowest of the three dominates
-constexpr double kSwapped = 1.01;  // between equals, M is on the x side
-}  // namespace model
+constexpr const DeviceModel::Fp8& model = kH200.fp8;
 
 /// Clocks of one tile on a multiprocessor. What its groups multiply and what each of them waits for
 /// add up, as was measured.
@@ -41,10 +21,10 @@ double tile_clocks(const Geometry& t, Join join, const GemmArguments& g) {
   const auto blocks = static_cast<double>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   const double leaves = is_one_leaf(g) ? 1 : static_cast<double>(leaves_of(g.reduction, g.k));
   const int kind = t.blocks > 1 ? 3 : t.n > 128 ? 2 : t.groups > 1 ? 1 : 0;
-  const double leaf = model::kLeaf[kind][static_cast<int>(join)];
-  const double wait = model::kWait[kind];
-  return blocks * (model::kMultiply * columns + wait) + leaves * (leaf - wait) +
-         model::kStore * columns;
+  const double leaf = model.leaf[kind][static_cast<int>(join)];
+  const double wait = model.wait[kind];
+  return blocks * (model.multiply * columns + wait) + leaves * (leaf - wait) +
+         model.store * columns;
 }
 
 /// What a launch does, in bytes and tiles.
@@ -56,14 +36,14 @@ struct Work {
 };
 
 double time_of(const Geometry& t, Join join, const GemmArguments& g, bool swapped, const Work& w) {
-  using namespace model;
-  const double work = w.turns * tile_clocks(t, join, g) / kClock + kStart;
-  const double memory = w.memory / kMemoryRate + 2 * w.outputs / kOutputRate + kMemoryStart;
-  const double cache = w.cache / kCacheRate + kCacheStart;
+  const double work = w.turns * tile_clocks(t, join, g) / model.clock + model.start;
+  const double memory =
+      w.memory / model.memory_rate + 2 * w.outputs / model.output_rate + model.memory_start;
+  const double cache = w.cache / model.cache_rate + model.cache_start;
   const double slowest = std::max({work, memory, cache});
-  const auto share = [&](double time) { return std::pow(time / slowest, kSharp); };
-  return slowest * std::pow(share(work) + share(memory) + share(cache), 1 / kSharp) *
-         (swapped ? kSwapped : 1) * (t.cluster > 1 ? kPair : 1);
+  const auto share = [&](double time) { return std::pow(time / slowest, model.sharp); };
+  return slowest * std::pow(share(work) + share(memory) + share(cache), 1 / model.sharp) *
+         (swapped ? model.swapped : 1) * (t.cluster > 1 ? model.pair : 1);
 }
 
 }  // namespace

@@ -99,13 +99,6 @@ inline Fp8Shape fp8_shape(const Decision& d, const GemmArguments& g, const Scale
   return s;
 }
 
-/// Whether a kernel that `wants` its roles (see is_wanted) and takes so long is better than the
-/// best so far.
-inline bool is_better(bool wants, double time, bool wanted, const Choice& best) {
-  if (best.decision.family == Family::none) return true;
-  return wants != wanted ? wants : time < best.us;
-}
-
 /// Ordinary stores need the lines of D along y, and so do loads of C. `d_begins`: whether all tiles
 /// of D begin where TMA takes them.
 inline bool is_wanted(const GemmArguments& g, bool swapped, bool d_begins = true) {

@@ -322,52 +322,51 @@ std::span<const KernelInfo> group_kernels() {
 
 Choice choose_groups(const Question& q) {
   const StackedGroups all = stack_groups(q.problem->gemms);
-  Choice best;
-  best.why_not = all.why_not;
-  if (best.why_not != nullptr) return best;
-  best.why_not = "it takes no operand whose M or N runs along memory";
+  Choice choice;
+  choice.why_not = all.why_not;
+  if (choice.why_not != nullptr) return choice;
+  const GroupKind kind = all.by_k ? GroupKind::k_grouped : GroupKind::m_grouped;
   const std::int64_t rows = all.average;
   const std::int64_t n = all.g.n;
-  for (std::size_t i = 0; i < kGroupedGeometries.size(); ++i) {
-    if (q.forced >= 0 && static_cast<int>(i) != q.forced) continue;
-    const Geometry& t = kGroupedGeometries[i];
-    const GroupKind kind = all.by_k ? GroupKind::k_grouped : GroupKind::m_grouped;
-    if (!takes_groups(t, kind, all.by_k, all.b.mn_major)) continue;
-    for (const bool swapped : {false, true}) {
-      if (swapped && all.by_k) continue;  // D and C are rows of fp32, as a rule
-      const Sides p = sides_of(all, swapped);
-      if (swapped && roles_of(all, p, t) == Roles::straight) continue;
-      const std::int64_t x = swapped ? n : rows;
-      const std::int64_t y = swapped ? rows : n;
-      // Boxes are as high as tiles, also where a group has fewer rows, unless A is spread.
-      const bool lower = all.shape.a_spread == 1 && !swapped;
-      const std::int64_t loaded = lower ? x : std::max<std::int64_t>(x, t.load);
-      const int tokens = swapped ? t.n : t.x();
-      const Many many = many_of(all, swapped, tokens, swapped ? t.n : t.load);
-      double time = predicted_time(t, loaded, y, all.k, q.sms, swapped, 1, many);
-      if (!all.spread && !all.by_k && t.blocks > 1) time *= kTwoBlocks;
-      if (best.why_not == nullptr && time >= best.us) continue;
-      best.why_not = nullptr;
-      best.us = time;
-      Decision& d = best.decision;
-      d = {};
-      d.family = Family::groups;
-      d.input = q.input;
-      d.kernel = static_cast<int>(i);
-      d.swapped = swapped;
-      d.x_mn = all.by_k || (swapped && all.b.mn_major);
-      d.y_mn = !swapped && all.b.mn_major;
-      const int at_once = q.sms * t.ctas;
-      // Of a larger group than the average: two tiles of tokens read the same weights, so they
-      // come one after the other. Smaller groups take what they need of it.
-      const std::int64_t most = all.spread ? rows + rows / 2 : rows;
-      d.raster = raster_of(t, swapped ? n : most, swapped ? most : n, at_once);
-      const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
-      const std::int64_t tiles = (all.expected / tokens + all.expected / rows + 1) * across;
-      d.grid = static_cast<int>(std::min<std::int64_t>(tiles, at_once));
-    }
-  }
-  return best;
+  const int geometries = static_cast<int>(kGroupedGeometries.size());
+  const Candidate best = best_of(kernels_for(q, geometries), [&](Candidate& c) {
+    const Geometry& t = kGroupedGeometries[static_cast<std::size_t>(c.kernel)];
+    c.why_not = "it takes no operand whose M or N runs along memory";
+    if (!takes_groups(t, kind, all.by_k, all.b.mn_major)) return;
+    if (c.swapped && all.by_k) return;  // D and C are rows of fp32, as a rule
+    if (c.swapped && roles_of(all, sides_of(all, true), t) == Roles::straight) return;
+    c.why_not = nullptr;
+    const std::int64_t x = c.swapped ? n : rows;
+    const std::int64_t y = c.swapped ? rows : n;
+    // Boxes are as high as tiles, also where a group has fewer rows, unless A is spread.
+    const bool lower = all.shape.a_spread == 1 && !c.swapped;
+    const std::int64_t loaded = lower ? x : std::max<std::int64_t>(x, t.load);
+    const Many many = many_of(all, c.swapped, c.swapped ? t.n : t.x(), c.swapped ? t.n : t.load);
+    c.time = predicted_time(t, loaded, y, all.k, q.sms, c.swapped, 1, many);
+    if (!all.spread && !all.by_k && t.blocks > 1) c.time *= kTwoBlocks;
+  });
+  choice.why_not = best.why_not;
+  if (choice.why_not != nullptr) return choice;
+  choice.us = best.time;
+  const bool swapped = best.swapped;
+  const Geometry& t = kGroupedGeometries[static_cast<std::size_t>(best.kernel)];
+  Decision& d = choice.decision;
+  d.family = Family::groups;
+  d.input = q.input;
+  d.kernel = best.kernel;
+  d.swapped = swapped;
+  d.x_mn = all.by_k || (swapped && all.b.mn_major);
+  d.y_mn = !swapped && all.b.mn_major;
+  const int at_once = q.sms * t.ctas;
+  // Of a larger group than the average: two tiles of tokens read the same weights, so they follow
+  // each other. Smaller groups take what they need of it.
+  const std::int64_t most = all.spread ? rows + rows / 2 : rows;
+  d.raster = raster_of(t, swapped ? n : most, swapped ? most : n, at_once);
+  const std::int64_t across = ceil_div(n, std::int64_t{swapped ? t.x() : t.n});
+  const int tokens = swapped ? t.n : t.x();
+  const std::int64_t tiles = (all.expected / tokens + all.expected / rows + 1) * across;
+  d.grid = static_cast<int>(std::min<std::int64_t>(tiles, at_once));
+  return choice;
 }
 
 Kernel group_kernel_of(const Decision& d) {

@@ -5,17 +5,14 @@
 
 #include <algorithm>
 
+#include "cuda/device_model.hpp"
 #include "cuda/sm90/host/choose_leaves.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
 namespace detgemm::cuda::sm90 {
 namespace {
 
-// Measured on an H200 (docs/log/sm90.md).
-namespace model {
-constexpr double kStart = 2.0;   // us per launch
-constexpr double kRate = 3.6e6;  // bytes per us, read and written
-}  // namespace model
+constexpr const DeviceModel::Pack& model = kH200.pack;
 
 std::size_t bytes_of(std::int64_t copies, std::int64_t pitch) {
   return aligned_workspace(static_cast<std::size_t>(copies * pitch) * 2);
@@ -116,7 +113,7 @@ double predicted_pack_time(const Question& q) {
   return predicted_pack_time(bytes);
 }
 
-double predicted_pack_time(double bytes) { return model::kStart + bytes / model::kRate; }
+double predicted_pack_time(double bytes) { return model.start + bytes / model.rate; }
 
 cudaError_t pack_operands(const Step& step, const Decision& d, Call& call) {
   GemmArguments& g = call.problem.gemms.all;

@@ -45,6 +45,24 @@ __device__ __forceinline__ float max_nan_f32(float a, float b) {
   return v;
 }
 
+/// The smaller one, alike.
+__device__ __forceinline__ float min_nan_f32(float a, float b) {
+  float v;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(a), "f"(b));
+  return v;
+}
+/// Both for two packed bf16 numbers.
+__device__ __forceinline__ std::uint32_t max_nan_bf16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t v;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+__device__ __forceinline__ std::uint32_t min_nan_bf16x2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t v;
+  asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+
 /// About 2^v and 1 / v, to 2^-22 and 2^-23; subnormals count as zeros.
 __device__ __forceinline__ float ex2_approx_f32(float v) {
   float power;

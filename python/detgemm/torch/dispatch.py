@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which implementation of a row operation takes a tensor: Triton's kernels, or the plain definition."""
 import contextlib
+import functools
 import importlib
 
 import torch
@@ -52,8 +53,17 @@ def chosen(tensor, name):
     refuse(kind not in ("cpu", "cuda"), f"the tensor is on {tensor.device}: it must be on a CPU or a CUDA device")
     refuse(kind == "cuda" and torch.version.hip is not None,
            "the tensor is on an AMD device: the row operations have not run on AMD hardware")
-    return importlib.import_module(f"detgemm.torch.{'kernels' if kind == 'cuda' else 'plain'}.{name}")
+    return _module("kernels" if kind == "cuda" else "plain", name)
+
+
+@functools.cache
+def _module(kind, name):
+    return importlib.import_module(f"detgemm.torch.{kind}.{name}")
 
 
 def on_device(tensor):
-    return torch.cuda.device(tensor.device) if tensor.device.type == "cuda" else contextlib.nullcontext()
+    """A scope in which kernels are launched on the tensor's device; none is entered where it is the current one."""
+    device = tensor.device
+    if device.type != "cuda" or device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
+    return torch.cuda.device(device)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log-probabilities of a linear layer's outputs without storing these: torch.ops.detgemm.linear_log_prob.
 
-    forward    for each stripe of the vocabulary:  Z = X W_c^T  ->  nodes of logsum16  ->  Z is dropped
+    forward    one call of the library; with a group, or with logits that are kept, for each stripe of the vocabulary:
+               Z = X W_c^T  ->  nodes of logsum16  ->  Z is dropped
     backward   for each stripe:  Z again  ->  G = gradient of Z in bf16;  dX += G W_c;  dW_c = G^T X, or continued
 
 Stripes end where the contracts of dX and of the tree allow a cut, so they move no bit (docs/log-prob.md).
@@ -61,6 +62,10 @@ def linear_log_prob_op(x: torch.Tensor, weight: torch.Tensor, targets: torch.Ten
     check_values("targets", targets, scale, total)
     scale = usable(scale)
     kept = x.new_empty((tokens, here if keep_logits else 0), dtype=output_type(forward))
+    if tokens and here and not group and not keep_logits:
+        with on_device(x):
+            logp, lse, h, target_x, k, r = OPS.layer_log_probs(x, weight, targets, scale, bias, forward, here, entropy)
+        return logp, lse, h, target_x, k.view(torch.int32), r, kept
     found, parts, target_x = [], [], x.new_zeros((tokens,), dtype=torch.float32)
     with on_device(x):
         for begin, end, level in stripes(vocab_start, vocab_start + here, STRIPE, not group):

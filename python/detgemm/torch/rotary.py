@@ -3,7 +3,8 @@
 """Rotary embedding with the roundings of transformers, eager, compiled and in graphs: torch.ops.detgemm.rotary.
 
 A compiler that fuses the formula leaves out roundings, and kernels of engines differ in which they make. Here each product
-is rounded to the type of x, and so is each sum. No gradient.
+is rounded to the type of x, and so is each sum. No gradient. torch.ops.detgemm.rotary_pair is that of q and k in one kernel,
+behind a norm of each head where a model has one.
 """
 import torch
 
@@ -12,7 +13,7 @@ from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, check_truth, chosen, on_device, refuse
 from detgemm.torch.rows import _check
 
-ROW_LOCAL.update(rotary="elements")
+ROW_LOCAL.update(rotary="elements", rotary_pair="lanes ascending, tree over lanes of a head, then elements")
 
 
 @torch.library.custom_op("detgemm::rotary", mutates_args=())
@@ -28,7 +29,22 @@ def _(x, positions, cache, interleaved):
     return x.new_empty(x.shape)
 
 
-guard(rotary_op)
+@torch.library.custom_op("detgemm::rotary_pair", mutates_args=())
+def rotary_pair_op(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, cache: torch.Tensor, interleaved: bool,
+                   q_weight: torch.Tensor | None, k_weight: torch.Tensor | None, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
+    weights = (None, None) if q_weight is None else (q_weight.contiguous(), k_weight.contiguous())
+    with on_device(q):
+        return chosen(q, "rotary").rotary_pair(q, k, positions.contiguous(), cache.contiguous(), interleaved, *weights, eps)
+
+
+@rotary_pair_op.register_fake
+def _(q, k, positions, cache, interleaved, q_weight, k_weight, eps):
+    return q.new_empty(q.shape), k.new_empty(k.shape)
+
+
+for _operator in (rotary_op, rotary_pair_op):
+    guard(_operator)
 
 
 def rotary(x, positions, cache, *, interleaved=False):

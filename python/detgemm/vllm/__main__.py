@@ -63,7 +63,7 @@ def probe(mode, chosen, folder):
         {name: getattr(chosen, name) for name in (
             "model", "random_weights", "requests", "tokens", "batches", "eager", "speed", "longest", "without")}
         | {"set": dict(text.partition("=")[::2] for text in chosen.set)})]
-    settings = {**os.environ, **MODES[mode], "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1",
+    settings = {**os.environ, **MODES[mode], "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "VLLM_ALLOW_INSECURE_SERIALIZATION": "1",
                 "VLLM_CACHE_ROOT": str(pathlib.Path(folder) / f"cache-{mode}"),
                 "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "WARNING")}
     try:

@@ -3,7 +3,7 @@
 """detgemm's paged attention as a backend of vLLM: CUSTOM on a GPU, in place of CPU_ATTN on a CPU.
 
 Blocks of 128 keys from the sequence's own start are computed by themselves and joined in order, whatever the batch, the
-cut of a prompt and the size of a page. Not run on a GPU yet.
+cut of a prompt and the size of a page.
 """
 import dataclasses
 

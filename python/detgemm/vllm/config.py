@@ -10,7 +10,7 @@ from vllm.platforms import current_platform
 
 import detgemm.torch
 from detgemm.contract import contract as parsed
-from detgemm.vllm import attention, hooks, parallel, rocm, settings
+from detgemm.vllm import attention, heads, hooks, parallel, rocm, settings
 from detgemm.vllm.products import product
 
 NAME = "detgemm"
@@ -86,6 +86,7 @@ class DetgemmConfig(QuantizationConfig):
             settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
             self.choose()
             attention.choose(current_platform.is_cuda(), hooks.used("attention"))
+            heads.register()
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()

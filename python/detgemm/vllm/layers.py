@@ -15,7 +15,7 @@ from vllm.model_executor.layers.logits_processor import LogitsProcessor
 
 from detgemm.contract import contract as parsed
 from detgemm.torch.fused import add_rms_norm_op, inference_rms_norm_op, silu_mul_op
-from detgemm.torch.rotary import rotary_op
+from detgemm.torch.rotary import rotary_op, rotary_pair_op
 from detgemm.vllm import config, hooks
 from detgemm.vllm.parallel import DetgemmRowParallelLinear, RowParallelLinear
 
@@ -85,13 +85,14 @@ class Rotary:
         super().__init__(*arguments, **more)
         self.detgemm = ours("rotary")
 
-    def _ours(self, positions, query, key=None):
-        cache, tokens = self._match_cos_sin_cache_dtype(query), positions.numel()
-
-        def turn(x):
-            return rotary_op(x.view(tokens, -1, self.head_size), positions.flatten(), cache, not self.is_neox_style).view(x.shape)
-
-        return turn(query), None if key is None else turn(key)
+    def _ours(self, positions, query, key=None, weights=(None, None), eps=0.0):
+        """weights: of norms that query and key have before they are turned."""
+        given = positions.flatten(), self._match_cos_sin_cache_dtype(query), not self.is_neox_style
+        query_heads = query.view(positions.numel(), -1, self.head_size)
+        if key is None:
+            return rotary_op(query_heads, *given).view(query.shape), None
+        q, k = rotary_pair_op(query_heads, key.view(positions.numel(), -1, self.head_size), *given, *weights, eps)
+        return q.view(query.shape), k.view(key.shape)
 
     def forward_native(self, positions, query, key=None):
         return self._ours(positions, query, key) if self.detgemm else super().forward_native(positions, query, key)

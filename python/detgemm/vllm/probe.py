@@ -16,8 +16,9 @@ import sys
 import time
 import zlib
 
-LENGTHS = (211, 1037, 5, 64, 480, 17, 129, 800)  # of the prompts that are compared
-CHUNK = 192                                      # tokens per step where prefill is cut
+LENGTHS = (211, 1037, 5, 8000, 480, 17, 129, 800)  # of the prompts that are compared, where --longest allows
+CROWD = (40, 40, 400, 400, 400, 1200, 1200)        # bounds of the lengths of others, and --longest
+CHUNK = 192                                        # tokens per step where prefill is cut
 TOP = 5
 # What a request that draws its tokens asks for, besides a seed.
 DRAWN = ({"temperature": 0.8}, {"temperature": 1.0, "top_k": 40, "top_p": 0.9})
@@ -58,7 +59,8 @@ class Probe:
             more["quantization"] = "detgemm"
         if options["random_weights"]:
             more["load_format"] = "dummy"
-        self.llm = LLM(**{"model": options["model"], "skip_tokenizer_init": True, "seed": 0, "max_model_len": 4096,
+        longest = options["longest"]
+        self.llm = LLM(**{"model": options["model"], "skip_tokenizer_init": True, "seed": 0, "max_model_len": max(4096, longest + 512),
                           "enforce_eager": options["eager"], "enable_prefix_caching": True, "generation_config": "vllm",
                           "max_num_batched_tokens": 4096, "disable_log_stats": True, **more})
         if options["random_weights"]:
@@ -71,10 +73,9 @@ class Probe:
         draw = random.Random(7)
         words = self.llm.llm_engine.vllm_config.model_config.get_vocab_size()
         self.prompt = lambda length: [draw.randrange(10, words) for _ in range(length)]
-        longest = options["longest"]
         self.watched = [self.prompt(min(length, longest)) for length in LENGTHS[:options["requests"]]]
-        self.sizes = [int(size) for size in options["batches"].split(",")]
-        self.crowd = [self.prompt(draw.randint(1, min(longest, draw.choice((40, 400, 1200))))) for _ in range(max(self.sizes))]
+        self.sizes = [int(size) for size in filter(None, options["batches"].split(","))]
+        self.crowd = [self.prompt(draw.randint(1, min(longest, draw.choice((*CROWD, longest))))) for _ in range(max(self.sizes, default=0))]
         self.lengths = [draw.choice((self.tokens, draw.randint(1, self.tokens))) for _ in self.crowd]
         self.equal = self.compared = self.cached = self.preempted = 0
         self.alone = []
@@ -99,13 +100,19 @@ class Probe:
         print(f"{self.mode}: {what}: {verdict}", flush=True)
 
     def in_company(self, what, size, wanted, **more):
-        """Every watched request with size - 1 others: first, in the middle, last."""
-        for which, prompt in enumerate(self.watched):
-            at = (size - 1) * (which % 3) // 2
-            prompts = self.crowd[:at] + [prompt] + self.crowd[at:size - 1]
-            mine = self.sampling(self.tokens, **{**more, **({"seed": which} if more else {})})
-            sampling = self.lengths[:at] + [mine] + self.lengths[at:size - 1]
-            self.report(f"request {which}, {what}", answer(self.generate(prompts, sampling)[at]), wanted[which])
+        """Watched requests in batches of a size, spread from the first place to the last; one in each batch of few."""
+        together = len(self.watched) if size > 2 * len(self.watched) else 1
+        for first in range(0, len(self.watched), together):
+            prompts, sampling = self.crowd[:size - together], self.lengths[:size - together]
+            places = [(size - 1) * (first % 3) // 2] if together == 1 else \
+                [which * (size - 1) // max(1, together - 1) for which in range(together)]
+            for which, at in enumerate(places, first):
+                prompts = prompts[:at] + [self.watched[which]] + prompts[at:]
+                mine = self.sampling(self.tokens, **{**more, **({"seed": which} if more else {})})
+                sampling = sampling[:at] + [mine] + sampling[at:]
+            outputs = self.generate(prompts, sampling)
+            for which, at in enumerate(places, first):
+                self.report(f"request {which}, {what}", answer(outputs[at]), wanted[which])
 
     def cut(self):
         """A prompt in chunks, and with a prefix cached: a part, all of it, what is left when the rest was evicted."""

@@ -5,14 +5,19 @@ import hashlib
 import importlib.util
 import json
 import lzma
+import pathlib
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 import unittest
 
 from report import HERE, ROOT, ReportTest
 
 SCRIPT = ROOT / "scripts" / "record.py"
+ARCHIVE = ROOT / "scripts" / "archive_records.py"
+RECORDS = ("tests/results", "bench/results")
 CELL = {"property": "batch", "contract": "hopper/bf16/chain->bf16", "digest": "24f68fedb7bdc075",
         "verdict": "passed", "reason": "", "cases": 2, "runs": 8, "outputs": 640, "mismatches": 0,
         "kernels": ["sm90/128x256"]}
@@ -112,21 +117,67 @@ class Records(ReportTest):
 class Committed(unittest.TestCase):
     """Every compressed result has a page with its digest, and the page says what the result says."""
 
+    def same(self, record, name, page, data, folder):
+        """A page has the digest of its JSON, and its tables are made from it."""
+        digest = re.search(r"\*\*sha256:\*\* `([0-9a-f]{64})`", page)[1]
+        self.assertEqual(hashlib.sha256(data).hexdigest(), digest, name)
+        file = folder / "r.json"
+        file.write_bytes(data)
+        self.assertTrue(page.endswith("\n\n" + record.body(file) + "\n"), name)
+
     def test_each_page_is_made_from_its_json(self):
         record = script()
         seen = 0
-        for folder in ("tests/results", "bench/results"):
-            for file in sorted((ROOT / folder).glob("*.json.xz")):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in sorted(path for where in RECORDS for path in (ROOT / where).glob("*.json.xz")):
                 page = file.with_name(file.name[:-len(".json.xz")] + ".md").read_text(encoding="utf-8")
-                digest = re.search(r"\*\*sha256:\*\* `([0-9a-f]{64})`", page)[1]
-                self.assertEqual(hashlib.sha256(lzma.decompress(file.read_bytes())).hexdigest(), digest, file)
-                self.assertTrue(page.endswith("\n\n" + record.body(file) + "\n"), file)
+                self.same(record, file.name, page, lzma.decompress(file.read_bytes()), pathlib.Path(folder))
                 self.assertLessEqual(file.stat().st_size, record.MAX_XZ_BYTES, file)
                 seen += 1
-        self.assertGreater(seen, 20)
+            for archive in sorted(path for where in RECORDS for path in (ROOT / where).glob("*.tar.xz")):
+                with tarfile.open(archive, "r:xz") as opened:
+                    files = {each.name: opened.extractfile(each).read() for each in opened.getmembers()}
+                for name in sorted(name for name in files if name.endswith(".json")):
+                    page = files.get(name.replace(".json", ".md"))
+                    if page is None:
+                        page = (archive.parent / name.replace(".json", ".md")).read_bytes()
+                    self.assertIn(f"- **JSON:** `{name}` in [{archive.name}]({archive.name}), ", page.decode("utf-8"))
+                    self.same(record, name, page.decode("utf-8"), files[name], pathlib.Path(folder))
+                    seen += 1
+        self.assertGreater(seen, 80)
+
+    def test_a_date_is_archived(self):
+        """Without losing a byte, in the same archive each time, and never where a page does not fit its JSON."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            subprocess.run(["git", "init", "--quiet", folder], check=True)
+            texts = {"2026-01-02-a": json.dumps(SWEEP), "2026-01-02-b": json.dumps(REPORT)}
+            for stem, text in texts.items():
+                (folder / f"{stem}.json").write_text(text, encoding="utf-8")
+                subprocess.run([sys.executable, SCRIPT, folder / f"{stem}.json", "-o", folder], check=True, stdout=subprocess.DEVNULL)
+            (folder / "page.md").write_text("[a](2026-01-02-a.md)", encoding="utf-8")
+            subprocess.run(["git", "add", "."], cwd=folder, check=True)
+            good = (folder / "2026-01-02-b.md").read_text(encoding="utf-8")
+            archive = lambda *dates: subprocess.run([sys.executable, ARCHIVE, folder, *dates], capture_output=True, text=True, check=False)
+            (folder / "2026-01-02-b.md").write_text(good.replace("sha256:** `", "sha256:** `0"), encoding="utf-8")
+            for dates, sentence in ((["2026-01-02"], "its sha256 is not that of the JSON"), (["2026-01-03"], "has no 2026-01-03-*"),
+                                    (["today"], 'DATE is "today"')):
+                done = archive(*dates)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertIn(sentence, done.stderr)
+                self.assertTrue((folder / "2026-01-02-a.json.xz").exists())
+            (folder / "2026-01-02-b.md").write_text(good, encoding="utf-8")
+            self.assertEqual(archive("2026-01-02").returncode, 0)
+            with tarfile.open(folder / "2026-01-02.tar.xz", "r:xz") as opened:
+                files = {each.name: opened.extractfile(each).read() for each in opened.getmembers()}
+            self.assertEqual(sorted(files), ["2026-01-02-a.json", "2026-01-02-b.json", "2026-01-02-b.md"])
+            for stem, text in texts.items():
+                self.assertEqual(files[stem + ".json"].decode("utf-8"), text)
+            self.assertEqual(sorted(path.name for path in folder.glob("2026*.*")),
+                             sorted(["2026-01-02.tar.xz", "2026-01-02-a.md", *(stem + ".json" for stem in texts)]))
 
     def test_every_record_says_what_ran_and_how(self):
-        for folder in ("tests/results", "bench/results"):
+        for folder in RECORDS:
             for file in sorted((ROOT / folder).glob("2*.md")):
                 page = file.read_text(encoding="utf-8")
                 for fact in ("device", "date", "commit", "command", "sha256"):

@@ -12,6 +12,8 @@ SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT
 E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
+# Whether a GPU's own conversion rounds, which gives the same bits by fewer instructions. Triton's interpreter truncates bf16.
+BY_HARDWARE = tl.constexpr(False)
 
 
 @triton.jit
@@ -55,9 +57,11 @@ def tree(x, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
 
 @triton.jit
 def rounded(x, TYPE: tl.constexpr):
-    """To nearest even, NaN canonical. bf16 in integers, since Triton's interpreter truncates it."""
+    """To nearest even, NaN canonical."""
     bits = x.to(tl.int32, bitcast=True)
-    if TYPE == tl.float32:
+    if BY_HARDWARE and TYPE != tl.float32:
+        return x.to(TYPE)
+    elif TYPE == tl.float32:
         return tl.where(x != x, 0x7fffffff, bits).to(TYPE, bitcast=True)
     elif TYPE == tl.bfloat16:
         nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16

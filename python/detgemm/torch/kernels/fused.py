@@ -14,8 +14,13 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree, widened
-from detgemm.torch.kernels.launch import TYPES, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
+
+
+MOST_HELD = 8    # chunks of a row that a program keeps in registers
+NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
+NORM_WARPS, SILU_WARPS = 8, 4    # docs/log/vllm.md: behind a product whose weights stream, more warps wait less
 
 
 @functools.cache
@@ -24,38 +29,75 @@ def _programmatic(device):
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
+def _options(early):
+    return {"launch_pdl": True} if early else {}
+
+
+@triton.jit
+def _added(x, residual, there, TYPE: tl.constexpr, ADD: tl.constexpr):
+    wide = tl.load(x, mask=there, other=0.0).to(tl.float32)
+    if ADD:
+        wide = rounded(wide + tl.load(residual, mask=there, other=0.0).to(tl.float32), TYPE).to(tl.float32)
+    return wide
+
+
+@triton.jit
+def _normed(y, total, wide, w, r, there, TYPE: tl.constexpr, ADD: tl.constexpr):
+    if ADD:
+        tl.store(total, rounded(wide, TYPE), mask=there)
+    normal = rounded(wide * r[:, None], TYPE).to(tl.float32)
+    tl.store(y, rounded(normal * w[None, :], TYPE), mask=there)
+
+
+@triton.jit
+def _scale(lanes, eps, inverse_n, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    mean = tree(lanes, ROWS, WIDTH, LEVELS) * inverse_n
+    return rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
+
+
 @triton.jit(do_not_specialize=["rows"])
 def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner_stride, eps, inverse_n,
               TYPE: tl.constexpr, ADD: tl.constexpr, EARLY: tl.constexpr,
-              ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
-    if EARLY:
+              ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, HELD: tl.constexpr):
+    """Chunks of WIDTH elements ascending, then lanes by halves. HELD chunks stay in registers, so memory is waited for once: the
+    weights of a product behind are on their way by then, and each wait is long. HELD = 0: the row is read twice."""
+    if EARLY == 1:
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     lane = tl.arange(0, WIDTH)
     of_x = ((row // inner) * outer_stride + (row % inner) * inner_stride)[:, None] + lane[None, :]
     at = row[:, None] * n + lane[None, :]
+    valid = row[:, None] < rows
     lanes = tl.zeros([ROWS, WIDTH], tl.float32)
     if EARLY:
         gdc_wait()
-    for start in range(0, n, WIDTH):
-        there = (row[:, None] < rows) & (start + lane[None, :] < n)
-        wide = tl.load(x + of_x + start, mask=there, other=0.0).to(tl.float32)
-        if ADD:
-            added = rounded(wide + tl.load(residual + at + start, mask=there, other=0.0).to(tl.float32), TYPE)
-            tl.store(total + at + start, added, mask=there)
-            wide = added.to(tl.float32)
-        lanes = lanes + wide * wide
-    mean = tree(lanes, ROWS, WIDTH, LEVELS) * inverse_n
-    r = rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
-    for start in range(0, n, WIDTH):
-        there = (row[:, None] < rows) & (start + lane[None, :] < n)
-        wide = tl.load(x + of_x + start, mask=there, other=0.0).to(tl.float32)
-        if ADD:  # once more, since another thread may have stored what this one would load
-            wide = rounded(wide + tl.load(residual + at + start, mask=there, other=0.0).to(tl.float32),
-                           TYPE).to(tl.float32)
-        w = tl.load(weight + start + lane, mask=start + lane < n, other=0.0).to(tl.float32)
-        normal = rounded(wide * r[:, None], TYPE).to(tl.float32)
-        tl.store(y + at + start, rounded(normal * w[None, :], TYPE), mask=there)
+    if HELD:
+        held, weights = (), ()
+        for chunk in tl.static_range(HELD):
+            start = chunk * WIDTH
+            there = valid & (start + lane[None, :] < n)
+            held = held + (_added(x + of_x + start, residual + at + start, there, TYPE, ADD),)
+            weights = weights + (tl.load(weight + start + lane, mask=start + lane < n, other=0.0).to(tl.float32),)
+        for chunk in tl.static_range(HELD):
+            lanes = lanes + held[chunk] * held[chunk]
+        r = _scale(lanes, eps, inverse_n, ROWS, WIDTH, LEVELS)
+        if EARLY == 2:
+            gdc_launch_dependents()
+        for chunk in tl.static_range(HELD):
+            start = chunk * WIDTH
+            _normed(y + at + start, total + at + start, held[chunk], weights[chunk], r, valid & (start + lane[None, :] < n), TYPE, ADD)
+    else:
+        for start in range(0, n, WIDTH):
+            wide = _added(x + of_x + start, residual + at + start, valid & (start + lane[None, :] < n), TYPE, ADD)
+            lanes = lanes + wide * wide
+        r = _scale(lanes, eps, inverse_n, ROWS, WIDTH, LEVELS)
+        if EARLY == 2:
+            gdc_launch_dependents()
+        for start in range(0, n, WIDTH):
+            there = valid & (start + lane[None, :] < n)
+            wide = _added(x + of_x + start, residual + at + start, there, TYPE, ADD)
+            w = tl.load(weight + start + lane, mask=start + lane < n, other=0.0).to(tl.float32)
+            _normed(y + at + start, total + at + start, wide, w, r, there, TYPE, ADD)
 
 
 @triton.jit
@@ -72,7 +114,7 @@ def gated(gate, up, TYPE: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows"])
 def _silu_mul(gates, ups, y, rows, n, gate_stride, up_stride, TYPE: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
-    if EARLY:
+    if EARLY == 1:
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -81,6 +123,8 @@ def _silu_mul(gates, ups, y, rows, n, gate_stride, up_stride, TYPE: tl.constexpr
         gdc_wait()
     gate = widened(tl.load(gates + row * gate_stride + column, mask=there, other=0.0))
     up = widened(tl.load(ups + row * up_stride + column, mask=there, other=0.0))
+    if EARLY == 2:
+        gdc_launch_dependents()
     tl.store(y + row * n + column, gated(gate, up, TYPE), mask=there)
 
 
@@ -116,11 +160,12 @@ def rms_norm(x, residual, weight, eps):
     total = y if residual is None else torch.empty_like(y)
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
-        if early:
-            shape["launch_pdl"] = True
-        _rms_norm[(triton.cdiv(rows, shape["ROWS"]),)](
-            x, x if residual is None else residual, weight, y, total, rows, n, inner, outer_stride, inner_stride, eps,
-            inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None, EARLY=early, **shape)
+        width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
+        warps = max(1, min(NORM_WARPS, width * together // 64))
+        launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
+               outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
+               EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps, enable_fp_fusion=False, **_options(early))
     return y, total
 
 
@@ -130,9 +175,9 @@ def silu_mul(gate, up):
     y = torch.empty((rows, n), dtype=gate.dtype, device=gate.device)
     if rows and n:
         early = _programmatic(gate.device)
-        more = {"launch_pdl": True} if early else {}
-        _silu_mul[(rows, triton.cdiv(n, 1024))](gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
-                                                EARLY=early, BLOCK=1024, num_warps=4, enable_fp_fusion=False, **more)
+        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=SILU_WARPS, enable_fp_fusion=False,
+               **_options(early))
     return y
 
 

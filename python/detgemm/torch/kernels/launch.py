@@ -10,6 +10,32 @@ from detgemm.torch import order
 TYPES = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
 
 
+_compiled = {}
+
+
+def launch(kernel, grid, *arguments, **constants):
+    """kernel[grid](*arguments, **constants), constants being all of the kernel's, in its order, then Triton's own options.
+
+    Triton looks at each argument of each launch and writes options as text, for tens of microseconds. Here a compiled kernel is
+    found by what its code depends on: constants, types, whether addresses are multiples of 16, and integers. A number among them
+    that changes from call to call must be one that the kernel does not specialise.
+    """
+    if not isinstance(kernel, triton.JITFunction):  # Triton's interpreter
+        kernel[grid](*arguments, **constants)
+        return
+    seen = tuple([(each.dtype, each.data_ptr() % 16 == 0) if isinstance(each, torch.Tensor) else
+                  None if isinstance(each, float) else each if kind.do_not_specialize is False else each.bit_length() > 31
+                  for each, kind in zip(arguments, kernel.params)])
+    key = kernel, torch.cuda.current_device(), seen, tuple(constants.values())
+    kept = _compiled.get(key)
+    if kept is None:
+        made = kernel[grid](*arguments, **constants)
+        _compiled[key] = made, [constants[name] for name in kernel.arg_names[len(arguments):]]
+        return
+    made, values = kept
+    made[(*grid, 1, 1)](*arguments, *values)
+
+
 def rows_per_program(rows, n):
     """WIDTH lanes that can hold something, its levels, rows per program and warps."""
     width = min(order.LANES, triton.next_power_of_2(n))

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """RMSNorm of rows: definitions of the forward and the backward pass."""
+import functools
+
 import numpy
 import torch
 
 from detgemm.torch.plain.arithmetic import lane_sum, rounded, sqrt
 
 
+@functools.cache
 def inverse(n):
     """1 / n rounded once to fp32."""
     return float(numpy.float32(1.0) / numpy.float32(n))

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary embedding: definition."""
+"""Rotary embedding, behind a norm of each head or not: definition."""
 import torch
 
+from detgemm.torch.plain import norms
 from detgemm.torch.plain.arithmetic import rounded
 
 
@@ -20,3 +21,10 @@ def rotary(x, positions, cache, interleaved):
                          rounded(product(second, cos) + product(first, sin), x.dtype)), dim=-1)
     out = pairs.flatten(-2) if interleaved else pairs.transpose(-1, -2).flatten(-2)
     return torch.cat((out, x[..., r:]), dim=-1)
+
+
+def rotary_pair(q, k, positions, cache, interleaved, q_weight=None, k_weight=None, eps=0.0):
+    """q and k, tokens x heads x d each; with weights of d elements, RMSNorm of every head first."""
+    if q_weight is not None:
+        q, k = norms.rms_norm(q, q_weight, eps)[0], norms.rms_norm(k, k_weight, eps)[0]
+    return rotary(q, positions, cache, interleaved), rotary(k, positions, cache, interleaved)

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""A page, a record and a list; then one false or stale figure at a time."""
+import pathlib
+import tempfile
+import unittest
+
+import figures
+
+RECORD = "# A run\n\n3,340,900,330 outputs, 12,345 problems, 41.576 and 0.965 of the time; row 0 kept in 664 of 664.\n"
+PAGE = """# A page
+
+See [the record](../tests/results/run.md). It has 12,345 problems with 3.3 * 10^9 outputs at 41.6, 0.97 of the time, and row 0
+in 664 of 664. With PyTorch 2.11 and `9.99` of code, it printed 2.5 elsewhere.
+
+## Another section
+
+It took 7.5.
+"""
+LISTED = {"docs/page.md": {"2.5": "printed by a run that left no record", "7.5": "a constant"}}
+FALSE = {"12,345 problems": "12,346 problems", "3.3 * 10^9": "3.4 * 10^9", "41.6": "41.5", "0.97 of": "0.98 of", "664 of 664": "64 of 664",
+         "2.5 elsewhere": "2.6 elsewhere", "It took 7.5.": "It took 7.5 and 12,345."}
+
+
+class Figures(unittest.TestCase):
+    def check(self, page=PAGE, listed=None):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            for path, text in {"README.md": "# Nothing\n", "docs/page.md": page, "tests/results/run.md": RECORD}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            return figures.check(root, LISTED if listed is None else listed)
+
+    def test_a_true_page(self):
+        wrong, left, total = self.check()
+        self.assertEqual((wrong, left["docs/page.md"], total), ([], ["2.5", "7.5"], 7))
+
+    def test_one_false_figure_at_a_time(self):
+        for true, false in FALSE.items():
+            self.assertIn(true, PAGE)
+            wrong, _, _ = self.check(PAGE.replace(true, false))
+            self.assertTrue(wrong, false)
+
+    def test_a_list_that_is_stale(self):
+        wrong, _, _ = self.check(listed={"docs/page.md": {**LISTED["docs/page.md"], "41.6": "a constant"}})
+        self.assertEqual(wrong, [f"{figures.LISTED}: docs/page.md has no 41.6 without a record any more"])
+        wrong, _, _ = self.check(listed={**LISTED, "docs/gone.md": {"1.5": "a constant"}})
+        self.assertEqual(wrong, [f"{figures.LISTED}: there is no page docs/gone.md"])
+
+    def test_the_list_is_read_as_it_is_written(self):
+        self.assertEqual(figures.read_list("# a comment\n" + figures.write_list(LISTED)), LISTED)
+
+
+if __name__ == "__main__":
+    unittest.main()
