@@ -269,6 +269,9 @@ def main():
               + (f", {max(row['GiB'] for row in rows):.1f} GiB" if options.device == "cuda" else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found))
+    if not set(found) & set(OURS):
+        print("no arm of detgemm ran, so nothing is compared")
+        raise SystemExit(0)
     print(f"{'FAILED' if failed else 'passed'}: the trainer's log-probabilities are the engine's, so the divergence is exactly 0")
     raise SystemExit(1 if failed else 0)
 

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Both passes of a cross entropy whose sum is a product: by element, one program per row and block of columns.
-
-Not run on a GPU yet: tested in Triton's interpreter.
-"""
+"""Both passes of a cross entropy whose sum is a product: by element, one program per row and block of columns."""
 import torch
 import triton
 import triton.language as tl

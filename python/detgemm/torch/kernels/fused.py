@@ -130,7 +130,6 @@ def _silu_mul(gates, ups, y, rows, n, gate_stride, up_stride, TYPE: tl.constexpr
 
 @triton.jit(do_not_specialize=["rows"])
 def _silu_mul_backward(dy, gates, ups, dx, rows, n, dy_stride, gate_stride, up_stride, TYPE: tl.constexpr, BLOCK: tl.constexpr):
-    """Not run on a GPU yet: tested in Triton's interpreter."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     there = column < n
