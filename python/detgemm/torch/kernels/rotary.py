@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import rounded, tree
+from detgemm.torch.kernels.arithmetic import narrowed as rounded
+from detgemm.torch.kernels.arithmetic import tree
 from detgemm.torch.kernels.fused import _options, _programmatic
 from detgemm.torch.kernels.launch import TYPES, launch
 from detgemm.torch.plain.norms import inverse
