@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""profile.py LIBRARY [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
+"""product_profile.py LIBRARY [--launches | --table CSV] [--json FILE] [--only TEXT]: what bounds a product, beside cuBLASLt.
 
 LIBRARY is libdetgemm.so of a shared build. Without an option, each product of ours and of PyTorch runs by itself for
 a second, and the clock and the power that the driver reports meanwhile are printed with its time: a kernel that is
 slower at a lower clock is bound by power. The counters of single launches take two commands:
 
-  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 profile.py LIB --launches > CSV
-  python3 profile.py LIB --table CSV
+  ncu --profile-from-start off --clock-control none --csv --page raw --metrics LIST python3 product_profile.py LIB --launches > CSV
+  python3 product_profile.py LIB --table CSV
 
-METRICS below are the counters of the table; `python3 profile.py LIB --metrics` prints the LIST.
+METRICS below are the counters of the table; `python3 product_profile.py LIB --metrics` prints the LIST.
 """
 import argparse
 import csv
