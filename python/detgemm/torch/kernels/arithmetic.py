@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """exp, log, the tree and rounding of docs/python-orders.md, for Triton kernels."""
+import os
+
 import triton
 import triton.language as tl
 
@@ -12,8 +14,7 @@ SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT
 E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
-# Whether a GPU's own conversion rounds, which gives the same bits by fewer instructions. Triton's interpreter truncates bf16.
-BY_HARDWARE = tl.constexpr(False)
+INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 
 
 @triton.jit
@@ -57,11 +58,9 @@ def tree(x, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
 
 @triton.jit
 def rounded(x, TYPE: tl.constexpr):
-    """To nearest even, NaN canonical."""
+    """To nearest even, NaN canonical. bf16 in integers, since Triton's interpreter truncates it."""
     bits = x.to(tl.int32, bitcast=True)
-    if BY_HARDWARE and TYPE != tl.float32:
-        return x.to(TYPE)
-    elif TYPE == tl.float32:
+    if TYPE == tl.float32:
         return tl.where(x != x, 0x7fffffff, bits).to(TYPE, bitcast=True)
     elif TYPE == tl.bfloat16:
         nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
@@ -69,6 +68,15 @@ def rounded(x, TYPE: tl.constexpr):
     else:
         half = x.to(TYPE).to(tl.int16, bitcast=True)
         return tl.where(x != x, 0x7fff, half.to(tl.int32)).to(tl.int16).to(TYPE, bitcast=True)
+
+
+@triton.jit
+def narrowed(x, TYPE: tl.constexpr):
+    """As rounded, bf16 by the GPU's own conversion: the same bits, NaN too, by a fifth of the instructions."""
+    if INTERPRETED or TYPE != tl.bfloat16:
+        return rounded(x, TYPE)
+    else:
+        return x.to(tl.bfloat16)
 
 
 @triton.jit

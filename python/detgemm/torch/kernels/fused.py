@@ -13,14 +13,15 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import exp, rounded, tree, widened
+from detgemm.torch.kernels.arithmetic import exp, tree, widened
+from detgemm.torch.kernels.arithmetic import narrowed as rounded
 from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
 
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
 NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
-NORM_WARPS, SILU_WARPS = 8, 4    # docs/log/vllm.md: behind a product whose weights stream, more warps wait less
+NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memory too (docs/log/vllm.md)
 
 
 @functools.cache

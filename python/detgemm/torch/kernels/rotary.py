@@ -4,14 +4,15 @@
 
     program (t, b)    heads of q for b < QS, heads of k from there on; reads and writes rows of its own alone
 
-Not run on a GPU yet: tested in Triton's interpreter.
+Compared with its definition in Triton's interpreter and on an H200.
 """
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import rounded, tree
+from detgemm.torch.kernels.arithmetic import narrowed as rounded
+from detgemm.torch.kernels.arithmetic import tree
 from detgemm.torch.kernels.fused import _options, _programmatic
 from detgemm.torch.kernels.launch import TYPES, launch
 from detgemm.torch.plain.norms import inverse
