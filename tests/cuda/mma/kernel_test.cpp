@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The kernel of cuda/mma on the host, against the contract, bit for bit: indexing, the order of k,
-// tails, layouts, epilogues, barriers. Executed on the host by an emulation; not run on a GPU yet.
+// tails, layouts, epilogues, barriers. Executed on the host by an emulation.
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
     total = -0                                    slots ascending; with `start`, from there
     total = round(total + round(weight x))        a slot without a place adds nothing
 
-Not run on a GPU yet: tested in Triton's interpreter.
+Tested in Triton's interpreter, and on an H200 against the definitions.
 """
 import torch
 import triton

@@ -5,7 +5,7 @@
     leaf   x x x x x x x x      the largest finite magnitude, in any order; then the scale,
                                 then each number by itself
 
-Not run on a GPU yet: tested in Triton's interpreter.
+Tested in Triton's interpreter, and on an H200 against the definitions.
 """
 import torch
 import triton
