@@ -47,7 +47,9 @@ WRITE = {
     "grouped_accumulate_": lambda x: dt.grouped_accumulate_(torch.zeros(2, 64, 64), x, W, ENDS, "hopper/bf16/chain->fp32"),
     "scaled_gemm out": lambda x: dt.scaled_gemm(QUANTIZED[0], x.float()[:, :1], QUANTIZED[0], QUANTIZED[1].t(), SCALED,
                                                 out=W.clone()),
-    "rotary": lambda x: rotary.rotary(x[:, None], KEYS, W), "join": lambda x: ranks.join(x.float()[None], dtype=torch.bfloat16),
+    "rotary": lambda x: rotary.rotary(x[:, None], KEYS, W),
+    "rotary_pair": lambda x: rotary.rotary_pair_op(x[:, None], W[:, None], KEYS, W, False, None, None, 0.0)[0],
+    "join": lambda x: ranks.join(x.float()[None], dtype=torch.bfloat16),
     "embedding_accumulate_": lambda x: OPS.embedding_accumulate_(ACC.clone(), KEYS, x),
 }
 
@@ -115,6 +117,7 @@ def test_every_operator_is_in_a_row_here():
     """A new operator comes with a row above, or says here why it needs none."""
     inference = {"add_rms_norm", "inference_rms_norm"}  # asked in test_fused.py
     inference.add("paged_attention")  # guarded as they are
+    inference.add("layer_log_probs")  # the forward pass of linear_log_prob, which guards it
     backward = {f"{name}_backward" for name in ("attention", "rms_norm", "softmax", "log_softmax", "combine_experts", "top_experts",
                                                  "silu_mul", "log_probs_of", "linear_log_prob")}  # seen behind forward passes
     asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | inference | {"accumulate_"}  # of sum_rows_

@@ -64,6 +64,6 @@ def _module(kind, name):
 def on_device(tensor):
     """A scope in which kernels are launched on the tensor's device; none is entered where it is the current one."""
     device = tensor.device
-    if device.type != "cuda" or device.index == torch.cuda.current_device():
+    if device.type != "cuda" or (torch.version.hip is None and device.index == torch.cuda.current_device()):
         return contextlib.nullcontext()
     return torch.cuda.device(device)
