@@ -47,4 +47,26 @@ DETGEMM_HD void put_log_results(const arithmetic::LogNode& root, const TokenIds&
   }
 }
 
+/// What the gradient of one row starts from. `scale(rows, row)` is its scale.
+template <class Scale>
+DETGEMM_HD arithmetic::LogGradient gradient_row(const LogProbRows& rows, const LogProbUpstream& up,
+                                                float alpha, std::int64_t row, Scale&& scale) {
+  arithmetic::LogGradient g;
+  g.k = up.saved_k[row];
+  g.inverse = up.saved_r[row];
+  g.has_entropy = up.d_entropy != nullptr;
+  g.has_lse = up.d_lse != nullptr;
+  if (g.has_entropy) {
+    g.lse = up.lse[row];
+    g.entropy = up.entropy[row];
+    g.d_entropy = up.d_entropy[row];
+  }
+  if (g.has_lse) g.d_lse = up.d_lse[row];
+  if (up.d_logp != nullptr) g.d_logp = up.d_logp[row];
+  g.scale = scale(rows, row);
+  g.alpha = alpha;
+  g.ignored = rows.targets.data != nullptr && token(rows.targets, row, 0) < 0;
+  return g;
+}
+
 }  // namespace detgemm

@@ -139,27 +139,6 @@ inline void join_row(std::span<const LogShard> shards, std::span<const LogPlanes
                   });
 }
 
-/// What the gradient of one row starts from.
-inline arithmetic::LogGradient gradient_row(const LogProbRows& rows, const LogProbUpstream& up,
-                                            float alpha, std::int64_t row) {
-  arithmetic::LogGradient g;
-  g.k = up.saved_k[row];
-  g.inverse = up.saved_r[row];
-  g.has_entropy = up.d_entropy != nullptr;
-  g.has_lse = up.d_lse != nullptr;
-  if (g.has_entropy) {
-    g.lse = up.lse[row];
-    g.entropy = up.entropy[row];
-    g.d_entropy = up.d_entropy[row];
-  }
-  if (g.has_lse) g.d_lse = up.d_lse[row];
-  if (up.d_logp != nullptr) g.d_logp = up.d_logp[row];
-  g.scale = scale_of(rows, row);
-  g.alpha = alpha;
-  g.ignored = rows.targets.data != nullptr && token(rows.targets, row, 0) < 0;
-  return g;
-}
-
 /// `Loop` has `kernels()` and `run(total, cost, workers, body)`, which calls body(i) for i < total
 /// with the floating-point mode of the contracts; an item takes as long as `cost` products.
 template <class Loop>
@@ -231,7 +210,7 @@ class HostLogProb final : public LogProbEngine {
                 if (rows.targets.data != nullptr)
                   target = token(rows.targets, row, 0) - begin - first;
                 kernels.gradient({view.address(row, first), view.type, view.at.col, stop - first,
-                                  gradient_row(rows, upstream, alpha, row), target,
+                                  gradient_row(rows, upstream, alpha, row, scale_of), target,
                                   line + first * to.col, to.col});
                 for (std::int64_t col = stop; col < last; ++col) line[col * to.col] = 0;
               });

@@ -3,6 +3,7 @@
 
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
+#include "cuda/log_prob/words.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
@@ -10,34 +11,14 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kEach = 8;  // columns of a thread
 
-/// What the gradient of one row starts from, where results are in device memory.
-__device__ __forceinline__ arithmetic::LogGradient gradient_row(const GradientJob& job,
-                                                                std::int64_t row) {
-  const LogProbUpstream& up = job.upstream;
-  arithmetic::LogGradient g;
-  g.k = up.saved_k[row];
-  g.inverse = up.saved_r[row];
-  g.has_entropy = up.d_entropy != nullptr;
-  g.has_lse = up.d_lse != nullptr;
-  if (g.has_entropy) {
-    g.lse = up.lse[row];
-    g.entropy = up.entropy[row];
-    g.d_entropy = up.d_entropy[row];
-  }
-  if (g.has_lse) g.d_lse = up.d_lse[row];
-  if (up.d_logp != nullptr) g.d_logp = up.d_logp[row];
-  g.scale = usable_scale(job.rows.scale, row);
-  g.alpha = job.alpha;
-  g.ignored = job.rows.targets.data != nullptr && token(job.rows.targets, row, 0) < 0;
-  return g;
-}
-
 /// A thread has 8 columns of a row: neighbours, or with kSingle those 256 apart, at any strides.
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
   const std::int64_t row = blockIdx.x;
-  const arithmetic::LogGradient g = gradient_row(job, row);
+  const arithmetic::LogGradient g = gradient_row(
+      job.rows, job.upstream, job.alpha, row,
+      [](const LogProbRows& rows, std::int64_t at) { return usable_scale(rows.scale, at); });
   std::int64_t target = -1;
   if (job.rows.targets.data != nullptr) target = token(job.rows.targets, row, 0) - job.begin;
   const LogitView& z = job.logits;
@@ -62,16 +43,7 @@ __global__ void __launch_bounds__(kThreads)
     if (col >= job.columns) return;
     constexpr int kWords = k32 ? 8 : 4;
     std::uint32_t words[kWords];
-    const auto* from = reinterpret_cast<const uint4*>(static_cast<const char*>(z.data) +
-                                                      (row * z.at.row + col) * (k32 ? 4 : 2));
-#pragma unroll
-    for (int i = 0; i < kWords / 4; ++i) {
-      const uint4 four = __ldg(from + i);
-      words[4 * i] = four.x;
-      words[4 * i + 1] = four.y;
-      words[4 * i + 2] = four.z;
-      words[4 * i + 3] = four.w;
-    }
+    load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
     std::uint32_t out[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

@@ -4,6 +4,7 @@
 #include "core/arithmetic/log_near.hpp"
 #include "core/contract/log_nodes.hpp"
 #include "cuda/log_prob/launch.hpp"
+#include "cuda/log_prob/words.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
@@ -47,16 +48,7 @@ __device__ __forceinline__ void load_leaf(const NodesJob& job, std::int64_t row,
   if (job.vectors && col + kLogLeaf <= job.end) {
     constexpr int kWords = k32 ? 16 : 8;
     std::uint32_t words[kWords];
-    const auto* from =
-        reinterpret_cast<const uint4*>(static_cast<const char*>(z.data) + first * (k32 ? 4 : 2));
-#pragma unroll
-    for (int i = 0; i < kWords / 4; ++i) {
-      const uint4 four = __ldg(from + i);
-      words[4 * i] = four.x;
-      words[4 * i + 1] = four.y;
-      words[4 * i + 2] = four.z;
-      words[4 * i + 3] = four.w;
-    }
+    load_words(words, z.data, first * (k32 ? 4 : 2));
 #pragma unroll
     for (int i = 0; i < kLogLeaf; ++i) {
       const std::uint32_t bits = k32          ? words[i % kWords]

@@ -19,9 +19,9 @@ struct LogLayer {
   bool entropy() const { return out.entropy != nullptr; }
 };
 
-/// Whether TMA takes these operands as they lie and the vocabulary has no more nodes than one join
-/// takes: memory along k, rows at multiples of 16 bytes. What is refused is computed through stored
-/// logits.
+/// Whether TMA takes these operands without a copy and the vocabulary has no more nodes than one
+/// join takes: memory along k, rows at multiples of 16 bytes. What is refused is computed through
+/// stored logits.
 bool takes_log(const GemmArguments& g);
 
 /// The geometry with the least predicted time; an index into kLogGeometries.
