@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/epilogue/finish.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -53,32 +54,21 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
                  const __grid_constant__ GemmArguments g) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
-    for (int s = 0; s < T::kStages; ++s) {
-      ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
-    }
-    ptx::fence_mbarrier_init();
-    ptx::griddepcontrol_launch_dependents();
+    init_ring<T>(shared);
+    publish_barriers();
   }
-  if constexpr (T::kCluster > 1) {
-    ptx::cluster_sync();
-  } else {
-    __syncthreads();
-  }
-  // Registers move from the producer to the consumers: an equal share (168 or 128 per thread) would
-  // not hold a tile.
+  sync_barriers<T>();
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     run_producer<T>(shared, maps, shape, g.continue_from_c, warp, TileWalk<T>{},
                     BlockRange{0, shape.k_blocks});
   } else {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
   }
-  // No CTA leaves while a neighbour may still write to it or arrive on its barriers.
-  if constexpr (T::kCluster > 1) ptx::cluster_sync();
+  leave_cluster<T>();
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -5,6 +5,7 @@
 
 #include "cuda/sm90/fp8/group_place.cuh"
 #include "cuda/sm90/fp8/kernel.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -150,10 +151,10 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   extern __shared__ unsigned char memory[];
   __shared__ RowSegment table[kMaxSegments];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
     init_fp8_barriers(shared, fp8.in_rows);
-    ptx::griddepcontrol_launch_dependents();
+    publish_barriers();
   }
   ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D
   for (int g = static_cast<int>(threadIdx.x); g < p.groups; g += T::kThreads) {
@@ -162,10 +163,10 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   }
   __syncthreads();
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     produce_groups<T>(shared, maps, shape, p, fp8, s, table, warp);
   } else {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     consume_groups<T>(shared, maps, shape, p, fp8, s, table, warp / 4 - 1);
   }
 }

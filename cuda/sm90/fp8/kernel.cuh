@@ -7,6 +7,7 @@
 #include "cuda/sm90/fp8/lines.cuh"
 #include "cuda/sm90/fp8/sums.cuh"
 #include "cuda/sm90/leaves/c.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -24,7 +25,6 @@ __device__ __forceinline__ void init_fp8_barriers(const SharedLayout<T>& shared,
       ptx::mbarrier_init(scales_empty(shared, s), 32 * T::kWarps);
     }
   }
-  ptx::fence_mbarrier_init();
 }
 
 /// Runs one consumer warp group: its share of every tile of the CTA, from the start value to D.
@@ -80,25 +80,20 @@ __global__ void __launch_bounds__(T::kThreads, 1)
                const __grid_constant__ GemmArguments g, const __grid_constant__ Fp8Shape fp8) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
     init_fp8_barriers(shared, fp8.in_rows);
-    ptx::griddepcontrol_launch_dependents();
+    publish_barriers();
   }
-  if constexpr (T::kCluster > 1) {
-    ptx::cluster_sync();
-  } else {
-    __syncthreads();
-  }
+  sync_barriers<T>();
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     run_fp8_producer<T>(shared, maps, shape, fp8, warp);
   } else {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     run_fp8_consumer<T>(shared, maps, shape, g, fp8, warp / 4 - 1);
   }
-  // No CTA leaves while its neighbour may still write to it or arrive on its barriers.
-  if constexpr (T::kCluster > 1) ptx::cluster_sync();
+  leave_cluster<T>();
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -5,6 +5,7 @@
 
 #include "cuda/sm90/epilogue/finish.cuh"
 #include "cuda/sm90/grouped/jobs.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -190,20 +191,16 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
                          const __grid_constant__ GroupedShape s) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < T::kStages; ++stage) {
-      ptx::mbarrier_init(shared.full + 8 * stage, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * stage, T::kGroups);
-    }
+    init_ring<T>(shared);
     JobRing<T>(shared).init();
-    ptx::fence_mbarrier_init();
-    ptx::griddepcontrol_launch_dependents();
+    publish_barriers();
   }
   __syncthreads();
   ptx::griddepcontrol_wait();  // earlier work may still write offsets and operands, or read D
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     if (warp == 0 && ptx::elect_sync()) {
       produce_jobs<T, true>(shared, maps, shape, s, p.all.continue_from_c);
     } else if (warp == 1 && ptx::elect_sync()) {
@@ -212,7 +209,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
       hand_out_jobs<T>(shared, p, s, shape);
     }
   } else {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     consume_jobs<T>(shared, maps, shape, p, s, warp / 4 - 1);
   }
 }

@@ -7,6 +7,7 @@
 #include "cuda/sm90/leaves/orders.cuh"
 #include "cuda/sm90/leaves/parts.cuh"
 #include "cuda/sm90/leaves/walk.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -80,27 +81,23 @@ __global__ void __launch_bounds__(T::kThreads, 1)
                 const __grid_constant__ GemmArguments g, const __grid_constant__ LeafShape leaf) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
-    for (int s = 0; s < T::kStages; ++s) {
-      ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
-    }
+    init_ring<T>(shared);
     expect_parts<T>(leaf, LeafShared<T>(shared));
     IncomingC<T>::init(LeafShared<T>(shared));
-    ptx::fence_mbarrier_init();
-    ptx::griddepcontrol_launch_dependents();
+    publish_barriers();
   }
   ptx::cluster_sync();  // no part may send before part 0 is ready
   if (warp < 4) {
-    if constexpr (T::kGroups == 2) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     run_producer<T>(shared, maps, shape, false, warp, PartWalk<T>(leaf),
                     PartStages<T>{leaf, shape.k_blocks});
   } else {
-    if constexpr (T::kGroups == 2) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     run_leaf_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);
   }
-  if constexpr (T::kCluster > 1) ptx::cluster_sync();  // a neighbour may still write to this CTA
+  leave_cluster<T>();
 }
 
 }  // namespace detgemm::cuda::sm90

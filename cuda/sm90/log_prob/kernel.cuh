@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda/sm90/log_prob/nodes.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -71,21 +72,17 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
   static_assert(T::kCluster == 1, "The ring of a cluster needs a barrier at the kernel's end.");
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
-    for (int s = 0; s < T::kStages; ++s) {
-      ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-      ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups);
-    }
-    ptx::fence_mbarrier_init();
-    ptx::griddepcontrol_launch_dependents();
+    init_ring<T>(shared);
+    publish_barriers();
   }
   __syncthreads();
   if (warp < 4) {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_dec<T::kProducerRegisters>();
+    become_producer<T>();
     run_producer<T>(shared, maps, shape, false, warp, TileWalk<T>{}, BlockRange{0, shape.k_blocks});
   } else {
-    if constexpr (T::kGroups > 1) ptx::setmaxnreg_inc<T::kConsumerRegisters>();
+    become_consumer<T>();
     run_log_consumer<T>(shared, shape, g, tiles, warp / 4 - 1);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "cuda/sample.hpp"
 #include "cuda/sm90/epilogue/general.cuh"
+#include "cuda/sm90/pipeline/roles.cuh"
 #include "cuda/sm90/realign/producer.cuh"
 #include "cuda/sm90/realign/realign.hpp"
 
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
                    const __grid_constant__ GemmArguments g) {
   extern __shared__ unsigned char memory[];
   const SharedLayout<T> shared(memory);
-  const int warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+  const int warp = warp_of_cta();
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
       ptx::mbarrier_init(shared.full + 8 * s, 4);  // the producer warps
@@ -33,8 +34,7 @@ __global__ void __launch_bounds__(T::kThreads, 1)
     for (int s = 0; s < 4 * T::kRawStages; ++s) {
       ptx::mbarrier_init(shared.empty + 8 * (T::kStages + s), 1);
     }
-    ptx::fence_mbarrier_init();
-    ptx::griddepcontrol_launch_dependents();
+    publish_barriers();
   }
   __syncthreads();
   if (warp < 4) {
