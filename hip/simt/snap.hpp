@@ -81,22 +81,17 @@ DETGEMM_DEVICE void store_piece(const SnapPiece& piece, std::uint16_t* to, std::
   }
 }
 
-/// Snaps the leaves that belong to this workgroup: kRows rows of one leaf at a time, leaf by leaf.
-///
-///   max exponent -> first grid t -> sum of squares at t, at t + 1, ... until one is small enough
-///
-/// Maximum and sums are exact, so it does not matter which thread adds what. `to` may be `from`: a
-/// thread writes what it alone has read, and after it was read for the last time.
-template <bool kAlongK>
-DETGEMM_DEVICE void snap_leaves(const SnapArguments& argument) {
-  using Threads = SnapThreads<kAlongK>;
-  __shared__ std::uint64_t shared[2][kThreads];
-  const int thread = thread_index();
-  const int row = Threads::row(thread);
-  const int member = Threads::member(thread);
+/// Joins a value of every thread of a row, by way of shared memory; each of them has the result.
+/// Every thread of the workgroup calls it.
+template <class Threads>
+struct RowJoin {
+  std::uint64_t (&shared)[2][kThreads];
+  int thread;
+  int row;
   int buffer = 0;
-  // A value of every member of this thread's row, joined.
-  const auto join = [&](std::uint64_t value, auto&& both) {
+
+  template <class Both>
+  DETGEMM_DEVICE std::uint64_t operator()(std::uint64_t value, Both&& both) {
     // The other buffer may still be read by waves that are behind.
     buffer ^= 1;
     shared[buffer][thread] = value;
@@ -107,7 +102,49 @@ DETGEMM_DEVICE void snap_leaves(const SnapArguments& argument) {
       all = both(all, shared[buffer][Threads::thread(row, i)]);
     }
     return all;
-  };
+  }
+};
+
+/// The grid of a row's leaf, or kSnapNone: each_bits(use) calls use(bits) for the numbers of this
+/// thread. Maximum and sums are exact, so it does not matter which thread adds what.
+///
+///   max exponent -> first grid t -> sum of squares at t, at t + 1, ... until one is small enough
+template <class Join, class Each>
+DETGEMM_DEVICE int search_grid(Join& join, int tries, Each&& each_bits) {
+  int most = arithmetic::kSnapZero;
+  each_bits([&](std::uint16_t bits) {
+    const int exponent = arithmetic::snap_exponent(bits);
+    most = exponent > most ? exponent : most;
+  });
+  const auto larger = [](std::uint64_t x, std::uint64_t y) { return x > y ? x : y; };
+  most = static_cast<int>(join(static_cast<std::uint64_t>(most - arithmetic::kSnapZero), larger)) +
+         arithmetic::kSnapZero;
+  int t = arithmetic::snap_first_grid(most);
+  bool found = false;
+#pragma unroll 1
+  for (; tries > 0; --tries) {
+    std::uint64_t sum = 0;
+    if (!found) each_bits([&](std::uint16_t bits) { sum += arithmetic::snap_square(bits, t); });
+    const auto plus = [](std::uint64_t x, std::uint64_t y) { return x + y; };
+    sum = join(sum, plus);
+    if (found) continue;
+    found = sum <= arithmetic::kSnapLimit;
+    if (!found) ++t;
+  }
+  return !found || t > arithmetic::kSnapMost ? arithmetic::kSnapNone : t;
+}
+
+/// Snaps the leaves that belong to this workgroup: kRows rows of one leaf at a time, leaf by leaf.
+/// `to` may be `from`: a thread writes what it alone has read, and after it was read for the last
+/// time.
+template <bool kAlongK>
+DETGEMM_DEVICE void snap_leaves(const SnapArguments& argument) {
+  using Threads = SnapThreads<kAlongK>;
+  __shared__ std::uint64_t shared[2][kThreads];
+  const int thread = thread_index();
+  const int row = Threads::row(thread);
+  const int member = Threads::member(thread);
+  RowJoin<Threads> join{shared, thread, row};
 #pragma unroll 1
   for (std::int64_t unit = block_index(); unit < reload(argument).units;
        unit += reload(argument).blocks) {
@@ -128,37 +165,12 @@ DETGEMM_DEVICE void snap_leaves(const SnapArguments& argument) {
       }
     };
 
-    int most = arithmetic::kSnapZero;
-    each_piece([&](std::int64_t, const SnapPiece& piece) {
+    const int t = search_grid(join, reload(argument).tries, [&](auto&& use) {
+      each_piece([&](std::int64_t, const SnapPiece& piece) {
 #pragma unroll
-      for (int i = 0; i < kSnapPiece; ++i) {
-        const int exponent = arithmetic::snap_exponent(piece.bits[i]);
-        most = exponent > most ? exponent : most;
-      }
+        for (int i = 0; i < kSnapPiece; ++i) use(piece.bits[i]);
+      });
     });
-    const auto larger = [](std::uint64_t x, std::uint64_t y) { return x > y ? x : y; };
-    most =
-        static_cast<int>(join(static_cast<std::uint64_t>(most - arithmetic::kSnapZero), larger)) +
-        arithmetic::kSnapZero;
-
-    int t = arithmetic::snap_first_grid(most);
-    bool found = false;
-#pragma unroll 1
-    for (int tries = reload(argument).tries; tries > 0; --tries) {
-      std::uint64_t sum = 0;
-      if (!found) {
-        each_piece([&](std::int64_t, const SnapPiece& piece) {
-#pragma unroll
-          for (int i = 0; i < kSnapPiece; ++i) sum += arithmetic::snap_square(piece.bits[i], t);
-        });
-      }
-      const auto plus = [](std::uint64_t x, std::uint64_t y) { return x + y; };
-      sum = join(sum, plus);
-      if (found) continue;
-      found = sum <= arithmetic::kSnapLimit;
-      if (!found) ++t;
-    }
-    if (!found || t > arithmetic::kSnapMost) t = arithmetic::kSnapNone;
 
     const std::int64_t to_k = reload(argument).to_k;
     const bool to_chunks = reload(argument).to_chunks != 0;

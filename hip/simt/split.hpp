@@ -105,19 +105,7 @@ DETGEMM_DEVICE void split_leaves(const SplitArguments& argument) {
   const int thread = thread_index();
   const int row = Threads::row(thread);
   const int member = Threads::member(thread);
-  int buffer = 0;
-  // A value of every member of this thread's row, joined: see snap_leaves.
-  const auto join = [&](std::uint64_t value, auto&& both) {
-    buffer ^= 1;
-    shared[buffer][thread] = value;
-    block_barrier();
-    std::uint64_t all = shared[buffer][Threads::thread(row, 0)];
-#pragma unroll
-    for (int i = 1; i < Threads::kMembers; ++i) {
-      all = both(all, shared[buffer][Threads::thread(row, i)]);
-    }
-    return all;
-  };
+  RowJoin<Threads> join{shared, thread, row};
 #pragma unroll 1
   for (std::int64_t unit = block_index(); unit < reload(argument).units;
        unit += reload(argument).blocks) {
@@ -154,42 +142,14 @@ DETGEMM_DEVICE void split_leaves(const SplitArguments& argument) {
 
 #pragma unroll 1
     for (int part = 0; part < 2; ++part) {
-      int most = arithmetic::kSnapZero;
+      const int t = search_grid(join, reload(argument).tries, [&](auto&& use) {
 #pragma unroll 1
-      for (std::int64_t i = mine; i < count; i += kStep) {
-        const SplitWords words = searched(part, i);
+        for (std::int64_t i = mine; i < count; i += kStep) {
+          const SplitWords words = searched(part, i);
 #pragma unroll
-        for (const std::uint32_t bits : words.bits) {
-          const int exponent = arithmetic::snap_exponent(static_cast<std::uint16_t>(bits));
-          most = exponent > most ? exponent : most;
+          for (const std::uint32_t bits : words.bits) use(static_cast<std::uint16_t>(bits));
         }
-      }
-      const auto larger = [](std::uint64_t x, std::uint64_t y) { return x > y ? x : y; };
-      most =
-          static_cast<int>(join(static_cast<std::uint64_t>(most - arithmetic::kSnapZero), larger)) +
-          arithmetic::kSnapZero;
-      int t = arithmetic::snap_first_grid(most);
-      bool found = false;
-#pragma unroll 1
-      for (int tries = reload(argument).tries; tries > 0; --tries) {
-        std::uint64_t sum = 0;
-        if (!found) {
-#pragma unroll 1
-          for (std::int64_t i = mine; i < count; i += kStep) {
-            const SplitWords words = searched(part, i);
-#pragma unroll
-            for (const std::uint32_t bits : words.bits) {
-              sum += arithmetic::snap_square(static_cast<std::uint16_t>(bits), t);
-            }
-          }
-        }
-        const auto plus = [](std::uint64_t x, std::uint64_t y) { return x + y; };
-        sum = join(sum, plus);
-        if (found) continue;
-        found = sum <= arithmetic::kSnapLimit;
-        if (!found) ++t;
-      }
-      if (!found || t > arithmetic::kSnapMost) t = arithmetic::kSnapNone;
+      });
       if (part != 0) {
 #pragma unroll 1
         for (std::int64_t i = mine; i < count; i += kStep) {
