@@ -40,7 +40,7 @@ def test_log_probabilities_have_the_hosts_bits(logits):
     targets, scale = torch.arange(40) * 70 - 100, torch.linspace(0.5, 2, 40)
 
     def run(device):
-        operands = [each.to(device).requires_grad_() for each in (x, weight)]
+        operands = [each.to(device, copy=True).requires_grad_() for each in (x, weight)]
         out = dt.linear_log_prob(*operands, targets.to(device), policy, scale=scale.to(device), entropy=True)
         (out.logp + 0.5 * out.entropy - 0.25 * out.lse).sum().backward()
         z = dt.gemm(operands[0].detach(), operands[1].detach().t(), policy.forward)
