@@ -178,6 +178,51 @@ def sweep_chart(runs, layer):
     return svg.document(970, 424 + 18 * half, parts, label)
 
 
+def bits_panel(box, series, arms, baselines):
+    """A line per arm and a dot per M: filled where row 0 of the batch has the bits that it has alone."""
+    left, top, right, bottom = box
+    tokens = sorted({m for arm in arms for m, _, _ in series[arm]})
+    x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
+    step = (bottom - top) / len(arms)
+    parts = [svg.text(20, top - 12, "Row 0 in a batch: filled, the bits that it has alone; hollow, others", 13,
+                      extra='font-weight="bold"')]
+    for value in thinned(tokens):
+        parts.append(svg.line(x.at(value), bottom, x.at(value), bottom + 4, "#888"))
+        parts.append(svg.text(x.at(value), bottom + 17, svg.compact(value), 11, "middle", "#555"))
+    parts.append(svg.line(left, bottom, right, bottom, "#888"))
+    parts.append(svg.text((left + right) / 2, bottom + 35, "M (rows of the batch), log scale", 12, "middle", "#333"))
+    for row, name in enumerate(arms):
+        y, fill = top + (row + 0.5) * step, svg.colour(name, baselines)
+        owner = "" if name in baselines else "detgemm, "
+        parts.append(svg.line(left, y, right, y, "#e4e4e4"))
+        parts.append(svg.text(left - 8, y + 4, owner + arm_title(name), 12, "end"))
+        for m, arm, result in series[name]:
+            if arm["batch_invariant"] is not None:
+                parts.append(svg.marker(x.at(m), y, fill, not arm["batch_invariant"], tip(name, m, arm, result),
+                                        svg.shape(name, baselines)))
+    return parts
+
+
+def front_chart(runs, layer):
+    """The README's: whose row 0 keeps its bits in a batch, and at what speed."""
+    baselines = baselines_of(runs)
+    series = figures.series(runs, layer)
+    arms = [arm for arm in shown(series, baselines) if arm not in ("ieee_fma", "chain+stable")]
+    present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
+    vendors = [name for name in figures.VENDORS[runs[-1]["backend"]] if name in present]
+    parts = bits_panel((190, 48, 510, 268), series, arms, baselines)
+    parts += share_panel((580, 48, 950, 268), series, arms, baselines, vendors)
+    entries = [entry(arm, baselines, False) for arm in arms if arm not in vendors]
+    half = -(-len(entries) // 2)
+    for column in range(2):
+        parts += svg.legend(580 + 170 * column, 330, entries[column * half:(column + 1) * half])
+    words = f"{layer[0]} {layer[1]}: N = {layer[3]}, K = {layer[4]}, {layer[2]}"
+    parts.append(svg.text(20, 330, words, 12))
+    parts.append(svg.text(20, 348, provenance(runs, layer), 11, fill="#777"))
+    label = f"Bits of row 0 and speed against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
+    return svg.document(970, 324 + 18 * half, parts, label)
+
+
 def roofline(runs):
     """Arithmetic intensity against throughput, with the measured ceilings."""
     memory = figures.ceiling(runs, "read_bytes_per_s") or figures.ceiling(
