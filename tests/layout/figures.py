@@ -5,9 +5,9 @@
 
 A figure is a number with a thousands separator, a decimal point or a power of ten, or "N of M", outside of code. It has evidence where a
 record or a dated log (tests/results, bench/results, docs/bench, docs/log) that is linked in the same section has the same
-number, to as many digits, where a small JSON of such a record has it, or where it is the quotient of two numbers of its table's row. Every other figure has a line in
-figures.txt: "PAGE: REASON: FIGURE | FIGURE ..."; a line whose figure left the page, or has a record now, is stale and fails. A
-reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree must have the number. Versions of
+number, to as many digits, where a small JSON of such a record has it, or where it is the quotient of two numbers of its table's
+row. Every other figure has a line in figures.txt: "PAGE: REASON: FIGURE | FIGURE ..."; a line whose figure left the page, or has
+a record now, is stale and fails. A reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree must have the number. Versions of
 software are no figures. What claims.py counts from the results, cell by cell, is listed as that. --fix drops stale lines and lists
 new figures under REASON.
 """
@@ -121,7 +121,9 @@ def in_files(root, reason, figure):
         path = root / name
         if path.exists():
             text = re.sub(r"(?<=\d)[',_](?=\d)", "", path.read_text(encoding="utf-8"))
-            if any(re.search(rf"(?<![\d.]){re.escape(each)}(?![\d])", text) for each in wanted):
+            # An integer is whole; 13.0 may be that of 13.0.1.
+            ends = {each: "" if "." in each else r"|\.\d" for each in wanted}
+            if any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d{end})", text) for each, end in ends.items()):
                 return True
     return False
 
