@@ -98,7 +98,7 @@ def thinned(tokens, max_ticks=9):
     return tokens[::-1][::step][::-1]
 
 
-def share_panel(box, series, arms, baselines, vendors):
+def share_panel(box, series, arms, baselines, vendors, words="its time / the arm's"):
     """Vendor's time over others' against M: above 1 they are faster."""
     left, top, right, bottom = box
     lines = {}
@@ -125,7 +125,7 @@ def share_panel(box, series, arms, baselines, vendors):
     name = arm_title(vendors[0]) if len({one.rstrip("0") for one in vendors}) == 1 else \
         " and ".join(map(arm_title, vendors))
     title = f"Speed relative to {'the faster ' if len(vendors) > 1 else ''}{name}"
-    parts = svg.panel(box, title, x, y, thinned(tokens), "its time / the arm's", "M (tokens), log scale")
+    parts = svg.panel(box, title, x, y, thinned(tokens), words, "M (tokens), log scale")
     parts.append(svg.line(left, y.at(1), right, y.at(1), "#888", 1.4))
     if far:
         parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
@@ -211,7 +211,7 @@ def front_chart(runs, layer):
     present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
     vendors = [name for name in figures.VENDORS[runs[-1]["backend"]] if name in present]
     parts = bits_panel((190, 48, 510, 268), series, arms, baselines)
-    parts += share_panel((580, 48, 950, 268), series, arms, baselines, vendors)
+    parts += share_panel((580, 48, 950, 268), series, arms, baselines, vendors, "above 1 is faster")
     entries = [entry(arm, baselines, False) for arm in arms if arm not in vendors]
     half = -(-len(entries) // 2)
     for column in range(2):
