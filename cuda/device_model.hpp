@@ -32,7 +32,7 @@ struct DeviceModel {
     double pair_large = 1.051;    // and of more rows
     double pair_steps = 1.014;    // and each of their CTAs waits for its neighbour
     double quad_fill = 84.7;      // bytes per clock into a CTA of a quad: 145 GB/s, as cuBLASLt's
-    double quad_requests = 53.7;  // of these, that it asks L2 for: 92 GB/s
+    double quad_requests = 53.7;  // of these, that it requests of L2: 92 GB/s
     double quad_streamed = 0.65;  // longer for its own rows where memory streams them
     double swapped = 0.01;        // between equals, M is on the x side from 512 tokens on
     double three = 1.03;          // three groups that wait for each other's stages
@@ -51,7 +51,7 @@ struct DeviceModel {
     double idle_in_one = 0.59;    // see idle_readers
     double idle_in_more = 0.3;
     double not_noticed = 0.05;
-    double ring_bytes = 190e3;    // that a CTA asks for before it waits
+    double ring_bytes = 190e3;    // that a CTA requests before it waits
     double stream_rate = 14.8e6;  // bytes per us out of L2 for an operand above resident
     double reuse_rate = 19.3e6;   // for a smaller one, which many CTAs read at about the same time
     double resident = 25.6e6;

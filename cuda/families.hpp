@@ -27,9 +27,9 @@ struct Packing {
   bool operator==(const Packing&) const = default;
 };
 
-/// What choosers are asked. Those of single products of hopper and ieee_fma see how the arrays lie
-/// (strides, alignment, output type, epilogue) as family, form and majors; others look at the
-/// problem itself. Promises of stability and overlap change no decision.
+/// What choosers answer. Those of single products of hopper and ieee_fma see how the arrays are
+/// laid out (strides, alignment, output type, epilogue) as family, form and majors; others look at
+/// the problem itself. Promises of stability and overlap change no decision.
 struct Question {
   Family family = Family::none;         ///< whose kernels take the arrays
   sm90::Form form = sm90::Form::plain;  ///< SM90: in which form
@@ -162,7 +162,7 @@ Arithmetic multiplies(Arithmetic arithmetic, bool wgmma);
 /// The kernels that multiply where none is forced. `wgmma`: see LaunchOptions.
 KernelSet set_of(Arithmetic multiplies, DType input, bool grouped, bool wgmma);
 
-/// The Question that a problem asks, which is multiplied as it is. It refers to the problem. Of
+/// The Question of a problem that is multiplied unchanged. It refers to the problem. Of
 /// groups it has no family, since several may take them.
 Question question_of(const Problem& problem, const LaunchOptions& options);
 

@@ -193,7 +193,8 @@ std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::in
 /// single product.
 std::size_t fast_workspace_bytes(const Problem& problem, const LaunchOptions& options);
 
-/// The same or more for all arrays of at most max_m rows, however they lie. It grows with max_m.
+/// The same or more for all arrays of at most max_m rows, however they are laid out. It grows with
+/// max_m.
 std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, std::int64_t n,
                                  std::int64_t k, const LaunchOptions& options);
 

@@ -9,7 +9,7 @@
 #include "detgemm/types.hpp"
 
 /// Which kernels of a table are compiled. All are, unless DETGEMM_CUDA_KERNELS is `sample`: a
-/// machine without a GPU compiles kernels to hear what the compiler says of them and runs none, and
+/// machine without a GPU compiles kernels for the compiler's diagnostics and runs none, and
 /// all of them take it ten minutes. Such a build computes nothing (`whole_build` in launch.hpp).
 namespace detgemm::cuda {
 

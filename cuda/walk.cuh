@@ -70,7 +70,7 @@ class GroupWalk {
   const std::int64_t across_;
   std::int64_t base_ = -32;           // the group of lane 0
   std::int64_t start_ = 0, end_ = 0;  // the tiles of the 32 groups
-  std::int64_t mine_ = 0;             // behind the last tile of this lane's group
+  std::int64_t mine_ = 0;             // past the last tile of this lane's group
 };
 
 }  // namespace detgemm::cuda::grouped

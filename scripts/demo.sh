@@ -35,7 +35,7 @@ preset=host options=("${host_options[@]}")
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true)
 if [[ $capability == *9.0* ]] && command -v nvcc >/dev/null; then
   preset=cuda-sm90 options=("${cuda_options[@]}")
-  echo "demo: an H100 or H200 and nvcc are here, so the CUDA backend is built too: 12 minutes more"
+  echo "demo: an H100 or H200 and nvcc are here, so the CUDA backend is built too, which takes longer than all the rest"
 fi
 # The tests and benchmarks of this build folder may be there already; the demo needs neither.
 if [ ! -e build/$preset/CMakeCache.txt ]; then

@@ -61,7 +61,7 @@ def make_plot(options):
         if wanted:
             points = {x: len(figures.series(mine, x).get("chain", [])) for x in wanted}
             layer = max(wanted, key=lambda x: points[x])
-            write(pathlib.Path(options.out), charts.sweep_chart(mine, layer))
+            write(pathlib.Path(options.out), charts.front_chart(mine, layer))
             print(f"{options.out}: {mine[-1]['device']}, {layer[0]}/{layer[1]}")
             return
     raise load.Bad("no file holds a layer that was timed at four or more values of M"

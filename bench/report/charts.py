@@ -98,7 +98,7 @@ def thinned(tokens, max_ticks=9):
     return tokens[::-1][::step][::-1]
 
 
-def share_panel(box, series, arms, baselines, vendors):
+def share_panel(box, series, arms, baselines, vendors, words="its time / the arm's"):
     """Vendor's time over others' against M: above 1 they are faster."""
     left, top, right, bottom = box
     lines = {}
@@ -125,7 +125,7 @@ def share_panel(box, series, arms, baselines, vendors):
     name = arm_title(vendors[0]) if len({one.rstrip("0") for one in vendors}) == 1 else \
         " and ".join(map(arm_title, vendors))
     title = f"Speed relative to {'the faster ' if len(vendors) > 1 else ''}{name}"
-    parts = svg.panel(box, title, x, y, thinned(tokens), "its time / the arm's", "M (tokens), log scale")
+    parts = svg.panel(box, title, x, y, thinned(tokens), words, "M (tokens), log scale")
     parts.append(svg.line(left, y.at(1), right, y.at(1), "#888", 1.4))
     if far:
         parts.append(svg.text(left + 6, bottom - 8, "below 0.4: " + ", ".join(far), 11, "start",
@@ -176,6 +176,51 @@ def sweep_chart(runs, layer):
     parts.append(svg.text(940, 22, provenance(runs, layer), 11, "end", "#777"))
     label = f"Throughput against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
     return svg.document(970, 424 + 18 * half, parts, label)
+
+
+def bits_panel(box, series, arms, baselines):
+    """A line per arm and a dot per M: filled where row 0 of the batch has the bits that it has alone."""
+    left, top, right, bottom = box
+    tokens = sorted({m for arm in arms for m, _, _ in series[arm]})
+    x = svg.Axis(tokens[0], tokens[-1], left + 8, right - 8, log=True)
+    step = (bottom - top) / len(arms)
+    parts = [svg.text(20, top - 12, "Row 0 in a batch: filled, the bits that it has alone; hollow, others", 13,
+                      extra='font-weight="bold"')]
+    for value in thinned(tokens):
+        parts.append(svg.line(x.at(value), bottom, x.at(value), bottom + 4, "#888"))
+        parts.append(svg.text(x.at(value), bottom + 17, svg.compact(value), 11, "middle", "#555"))
+    parts.append(svg.line(left, bottom, right, bottom, "#888"))
+    parts.append(svg.text((left + right) / 2, bottom + 35, "M (rows of the batch), log scale", 12, "middle", "#333"))
+    for row, name in enumerate(arms):
+        y, fill = top + (row + 0.5) * step, svg.colour(name, baselines)
+        owner = "" if name in baselines else "detgemm, "
+        parts.append(svg.line(left, y, right, y, "#e4e4e4"))
+        parts.append(svg.text(left - 8, y + 4, owner + arm_title(name), 12, "end"))
+        for m, arm, result in series[name]:
+            if arm["batch_invariant"] is not None:
+                parts.append(svg.marker(x.at(m), y, fill, not arm["batch_invariant"], tip(name, m, arm, result),
+                                        svg.shape(name, baselines)))
+    return parts
+
+
+def front_chart(runs, layer):
+    """The README's: whose row 0 keeps its bits in a batch, and at what speed."""
+    baselines = baselines_of(runs)
+    series = figures.series(runs, layer)
+    arms = [arm for arm in shown(series, baselines) if arm not in ("ieee_fma", "chain+stable")]
+    present = {arm["arm"] for run in runs for result in run["results"] for arm in result["arms"]}
+    vendors = [name for name in figures.VENDORS[runs[-1]["backend"]] if name in present]
+    parts = bits_panel((190, 48, 510, 268), series, arms, baselines)
+    parts += share_panel((580, 48, 950, 268), series, arms, baselines, vendors, "above 1 is faster")
+    entries = [entry(arm, baselines, False) for arm in arms if arm not in vendors]
+    half = -(-len(entries) // 2)
+    for column in range(2):
+        parts += svg.legend(580 + 170 * column, 330, entries[column * half:(column + 1) * half])
+    words = f"{layer[0]} {layer[1]}: N = {layer[3]}, K = {layer[4]}, {layer[2]}"
+    parts.append(svg.text(20, 330, words, 12))
+    parts.append(svg.text(20, 348, provenance(runs, layer), 11, fill="#777"))
+    label = f"Bits of row 0 and speed against M of {layer[0]} {layer[1]} on {runs[-1]['device']}"
+    return svg.document(970, 324 + 18 * half, parts, label)
 
 
 def roofline(runs):

@@ -74,8 +74,11 @@ def study(compare, ks):
 
 
 def commit():
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False,
-                          cwd=os.path.dirname(os.path.abspath(__file__)))
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False,
+                              cwd=os.path.dirname(os.path.abspath(__file__)))
+    except OSError:  # there is no git
+        return "unknown"
     return done.stdout.strip() or "unknown"
 
 

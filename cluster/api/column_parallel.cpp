@@ -8,8 +8,8 @@
 
 namespace detgemm::cluster {
 
-/// The plan of this rank's columns. Where A is gathered, it is multiplied as it then lies in the
-/// workspace: m x K, packed by rows.
+/// The plan of this rank's columns. Where A is gathered, it is multiplied as it is stored then in
+/// the workspace: m x K, packed by rows.
 struct ColumnParallelPlan::State {
   Communicator ranks;
   GemmSpec whole;
@@ -57,7 +57,7 @@ struct ColumnParallelPlan::State {
 
 namespace {
 
-/// op(A) as it lies: the transposed view of a stored transpose.
+/// op(A) as it is stored: the transposed view of a stored transpose.
 ConstMatrix logical(ConstMatrix a, Op op) {
   if (op == Op::none) return a;
   return {a.data, a.cols, a.rows, a.col_stride, a.row_stride, a.dtype};
@@ -178,7 +178,7 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
                                Workspace workspace, RunInfo* info) const {
   const State& s = *state_;
   Communicator::State& group = s.ranks.state();
-  // A job that is broken refuses before it multiplies, and before it waits for anybody.
+  // A job that is broken refuses before it multiplies, and before it waits for another rank.
   if (Status broken = group.health(); !broken) return broken;
   const auto checked = [&]() -> Status {
     if (Status bad = s.check(stream, m, local); !bad) return bad;
@@ -200,7 +200,7 @@ Status ColumnParallelPlan::run(Stream stream, std::int64_t m, const Operands& lo
     void* const memory = take(workspace, s.a_bytes(m)).data;
     whole.a = row_major(static_cast<const void*>(memory), m, s.whole.k, s.input());
   }
-  // In one chunk the messages come before and after the product, and share its workspace.
+  // In one chunk the messages are before and after the product, and share its workspace.
   Workspace of_product = workspace;
   const int count = s.chunk_count_of(m);
   if (count > 1) of_product = take(workspace, s.product_bytes(m));

@@ -131,7 +131,7 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
                             Workspace workspace, RunInfo* info) const {
   const Join& join = *state_->join;
   const GemmSpec& whole = join.spec();
-  // A job that is broken refuses before it multiplies, and before it waits for anybody.
+  // A job that is broken refuses before it multiplies, and before it waits for another rank.
   if (Status broken = join.state().health(); !broken) return broken;
   const RootPlace place = join.root_place(m);
   const bool in_window = place == RootPlace::window;
@@ -168,7 +168,7 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
     roots.push_back(in_window ? join.root_in_window(i)
                               : static_cast<std::byte*>(take(workspace, root_bytes).data));
   }
-  // In one chunk the products come before the join, so they may share what it uses after them.
+  // In one chunk the products are before the join, so they may share what it uses after them.
   Workspace of_products = workspace;
   const int count = state_->chunk_count_of(m);
   if (count > 1) of_products = take(workspace, state_->product_bytes(m));

@@ -58,7 +58,7 @@ Result<std::size_t> TreeSum::workspace_bytes(std::int64_t max_m) const {
 Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,
                     const Operands& local, Workspace workspace, RunInfo* info) const {
   const Join& join = *state_->join;
-  if (Status broken = join.state().health(); !broken) return broken;  // before it waits for anybody
+  if (Status broken = join.state().health(); !broken) return broken;  // before it waits
   const auto checked = [&]() -> Status {
     if (Status s = join.check(stream, m, local); !s) return s;
     if (Status s = check_roots(join, m, roots); !s) return s;

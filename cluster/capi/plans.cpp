@@ -64,7 +64,7 @@ Result<cluster::Shares> shares_of(const Request& request, int ranks) {
   return cluster::Shares::of(spec.contract, spec.k, ranges);
 }
 
-/// What a rank's own structs break is its own refusal, as if it had not come to the others.
+/// What a rank's own structs break is its own refusal, as if it had not called.
 template <class Make>
 detgemm_status_t create(const detgemm_communicator_t* communicator,
                         const detgemm_backend_t* backend, const detgemm_gemm_spec_t* spec,

@@ -7,9 +7,9 @@
 
 #include "cluster/common/state.hpp"
 
-// Every rank sends one record of fixed size and reads all of them in rank order, so that all come
-// to the same answer. A rank that cannot take part sends its sentence in place of facts, and nobody
-// waits for it.
+// Every rank sends one record of fixed size and reads all of them in rank order, so that all reach
+// the same answer. A rank that cannot take part sends its sentence in place of facts, and no
+// rank waits for it.
 //
 //   record:  "detgemm agreement 1" LF  { name TAB value LF }          or
 //            "detgemm agreement 1" LF  "refusal" TAB code LF sentence

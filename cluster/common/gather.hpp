@@ -23,11 +23,11 @@ ConstMatrix block_of(ConstMatrix whole, const Block& block);
 Status copy_matrix(Device& device, Stream stream, const ConstMatrix& from, const Matrix& to);
 
 /// Every rank has one block of a matrix; afterwards every rank has all of it in `to`. Blocks travel
-/// packed by rows, however they lie on either side, so ranks may store the matrix differently:
+/// packed by rows, whatever the layout on either side, so ranks may store the matrix differently:
 ///
 ///     mine ----copy----> packed ----to all----> packed ----copy----> to
 ///
-/// A block that lies packed in `to` travels from there and arrives there. The others need `staging`
+/// A block that is packed in `to` travels from there and arrives there. The others need `staging`
 /// of gather_bytes.
 struct Gather {
   Communicator::State& state;

@@ -28,7 +28,7 @@ inline std::size_t padded(std::size_t bytes) {
 Status check_workspace(const Workspace& workspace, std::size_t needed);
 
 /// Takes `bytes` off the front of a workspace that is known to be large enough. What is empty is
-/// null: an address behind the last byte is one that a device may not know, and refuses.
+/// null: an address past the last byte may be none of the device's, which refuses it.
 inline Workspace take(Workspace& from, std::size_t bytes) {
   Workspace front{from.data, padded(bytes)};
   from.data = static_cast<std::byte*>(from.data) + front.bytes;

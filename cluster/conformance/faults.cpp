@@ -16,7 +16,7 @@
 namespace detgemm::cluster {
 namespace {
 
-/// Halves at the middle index, as the contract says of leaves.
+/// Halves at the middle index, as the contract divides leaves.
 float tree(std::span<const float> values) {
   if (values.empty()) return 0.0F;
   if (values.size() == 1) return values[0];
@@ -83,7 +83,7 @@ constexpr std::array kFaults{
           as_written},
 };
 
-/// A run of one job with a fault: host memory, every number sent to everybody.
+/// A run of one job with a fault: host memory, every number sent to all ranks.
 class FaultyRun {
  public:
   FaultyRun(const Communicator& ranks, const Fault& fault, const GemmSpec& spec,

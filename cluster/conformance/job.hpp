@@ -29,7 +29,7 @@ struct JobOptions {
 /// time, are not among them.
 std::vector<std::string> job_properties(conformance::Level level);
 
-/// What is tested where nobody names contracts: trees, and chain and fold where columns are spread.
+/// What is tested where no contract is named: trees, and chain and fold where columns are spread.
 std::vector<Contract> job_contracts();
 
 /// One report per way of working together, and one for what ranks do when they disagree. On every

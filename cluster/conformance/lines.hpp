@@ -19,7 +19,7 @@ inline std::size_t packed_bytes(const ConstMatrix& view) {
          size_of(view.dtype);
 }
 
-/// fn(address of a line, its bytes, where they lie when packed) until one fails.
+/// fn(address of a line, its bytes, where they are when packed) until one fails.
 template <class Fn>
 Status for_lines(const ConstMatrix& view, Fn&& fn) {
   if (packed_bytes(view) == 0) return {};

@@ -116,7 +116,7 @@ void check_agreement(Check& check, const Communicator& ranks, const Backend& bac
       GemmSpec spec = spec_of();
       RowParallelOptions options;
       if (ranks.rank() == odd) one.make(spec, options);
-      // A rank alone disagrees with nobody.
+      // A rank alone disagrees with no other.
       const auto plan = RowParallelPlan::create(ranks, backend, spec, options);
       const std::string problem =
           "rank " + std::to_string(odd) + " brings " + std::string(one.name);

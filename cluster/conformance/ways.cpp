@@ -159,7 +159,7 @@ Made summed(const Communicator& ranks, const Backend& inner, const GemmSpec& spe
     if (!sum) return sum.status();
     return std::pair{*shares, Summed{*std::move(sum), std::move(nodes), std::move(products)}};
   };
-  // A rank whose products are refused would not come to TreeSum::create.
+  // A rank whose products are refused would not call TreeSum::create.
   auto shares = draw_shares(spec, ranks.size(), turn);
   Status mine = shares.status();
   if (shares && mine.ok()) mine = Plan::create(inner, root_spec(spec, spec.k)).status();

@@ -75,7 +75,7 @@ class MpiTransport final : public Transport {
 
   Status agree(std::span<const std::byte> mine, std::span<std::byte> all,
                std::chrono::milliseconds patience) override {
-    // Plain messages to and from everybody, so that the absent rank has a name.
+    // Plain messages to and from all ranks, so that the absent rank has a name.
     std::vector<Send> sends;
     std::vector<Receive> receives;
     for (int r = 0; r < size_; ++r) {

@@ -24,7 +24,7 @@ struct NcclLibrary {
 /// The library of this process for this kind of device, or `unavailable` and why not.
 Result<NcclLibrary> find_nccl(DeviceKind kind, const NcclFunctions* given);
 
-/// The transport over a communicator of the library, whose device's memory `device` knows.
+/// The transport over a communicator of the library, whose memory `device` reads and writes.
 Result<std::shared_ptr<Transport>> make_nccl(const NcclLibrary& library, void* comm,
                                              Device& device);
 

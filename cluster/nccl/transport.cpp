@@ -25,7 +25,7 @@ using Milliseconds = std::chrono::milliseconds;
 /// then it is the abort that frees them.
 constexpr Milliseconds kLeaveTime{1000};
 
-/// `done` asked again and again: true, or false when the patience (0: without end) is over.
+/// `done` called again and again: true, or false when the patience (0: without end) is over.
 template <class Done>
 bool poll(Milliseconds patience, Done&& done) {
   const auto from = Clock::now();
@@ -83,7 +83,7 @@ class Comm {
     return bad ? fail(why) : Status{};
   }
 
-  /// Sends and receives on a stream, as one group. Waits for nobody but a communicator that does
+  /// Sends and receives on a stream, as one group. Waits only for a communicator that does
   /// not block, and for that with patience.
   Status move(Stream stream, std::span<const Send> sends, std::span<const Receive> receives,
               Milliseconds patience) {
@@ -154,7 +154,7 @@ class Comm {
     return false;
   }
 
-  /// Called by who is inside, since NCCL's own words come from the communicator.
+  /// Called by who is inside, since NCCL's own words are the communicator's.
   std::string text(const std::string& what, int error) const {
     const NcclFunctions& call = library_.call;
     std::string sentence = library_.name + ": " + what + ": ";

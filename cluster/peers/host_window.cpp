@@ -16,9 +16,9 @@
 //   given_up | probe of ranks 0 .. P-1 | signals, even epochs: of ranks 0 .. P-1 | odd epochs |
 //   data
 //
-// A rank that comes to its meeting number e writes its step and then e (release) into its signal in
-// every other rank's header, and waits until the signals in its own header say e (acquire). Nobody
-// comes to meeting e + 2 before all have left meeting e, so two signals per rank are enough, and a
+// A rank that is at its meeting number e writes its step and then e (release) into its signal in
+// every other rank's header, and waits until the signals in its own header say e (acquire). No rank
+// is at meeting e + 2 before all have left meeting e, so two signals per rank are enough, and a
 // signal is never overwritten while it is read.
 
 namespace detgemm::cluster {
@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Word = std::uint64_t;
-constexpr std::size_t kLine = 64;  // a line of the cache per word that somebody waits for
+constexpr std::size_t kLine = 64;  // a line of the cache per word that a rank waits for
 
 struct alignas(kLine) Signal {
   Word epoch;
@@ -129,7 +129,7 @@ class HostWindow final : public Window {
     return all[static_cast<int>(epoch_ % 2) * ranks() + writer];
   }
 
-  /// The first reason stays, for everybody; the one that this rank then has.
+  /// The first reason stays, for all ranks; the one that this rank then has.
   Word give_up(Word mine) const noexcept {
     for (int r = 0; r < ranks(); ++r) {
       Word none = 0;
@@ -160,7 +160,7 @@ class HostWindow final : public Window {
   Word epoch_ = 0;
 };
 
-/// What a rank tells the others of its memory.
+/// What a rank sends the others about its memory.
 struct Card {
   SharedMemory::Id id{};
   Word mark = 0;
@@ -209,7 +209,7 @@ Result<std::shared_ptr<Window>> make_host_window(Communicator::State& state, std
   auto window = reached ? std::make_shared<HostWindow>(transport.rank(), usable, memory) : nullptr;
   if (window != nullptr) window->mark_all(mine.mark);
   s = agree(state, reached, {});
-  (*own)->hide();  // all have it, or nobody will use it
+  (*own)->hide();  // all have it, or no rank uses it
   if (!s) return s;
   std::vector<Word> marks;
   for (const Card& card : cards) marks.push_back(card.mark);

@@ -28,7 +28,7 @@ class SharedMemory {
   ~SharedMemory();
   std::byte* data() const { return data_; }
   const Id& id() const { return id_; }
-  /// From now on nobody opens it; who has it keeps it.
+  /// From now on no one opens it; who has it keeps it.
   void hide() const;
 
  private:

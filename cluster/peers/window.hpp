@@ -25,8 +25,8 @@ class Window {
   virtual std::byte* data(int rank) const = 0;
   /// Of each window.
   virtual std::size_t bytes() const = 0;
-  /// Waits until all ranks have come to `step`: `peer` where one does not come within `patience`
-  /// (0: for ever), comes with another step, or has given up, and where `health` says so. After a
+  /// Waits until all ranks are at `step`: `peer` where one is not within `patience`
+  /// (0: for ever), is at another step, or has given up, and where `health` says so. After a
   /// failure every rank fails, at once, with the same sentence.
   virtual Status meet(const PeerStep& step, std::chrono::milliseconds patience,
                       const std::function<Status()>& health) = 0;

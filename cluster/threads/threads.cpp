@@ -109,7 +109,7 @@ class Hub {
       status = fail(status.message());
     }
     withdraw(rank, mine);
-    // Nobody may read this rank's memory after it has returned.
+    // No rank may read this rank's memory after it has returned.
     wait_until(lock, [&] {
       return std::none_of(mine.begin(), mine.end(),
                           [](const Offer& o) { return o.state == Offer::State::copied; });
@@ -131,7 +131,7 @@ class Hub {
     return offers_[static_cast<std::size_t>(from * ranks_ + to)];
   }
 
-  /// The first failure of the group, which lets go of everybody.
+  /// The first failure of the group, which ends the wait of all.
   Status fail(const std::string& sentence) {
     if (broken_.ok()) broken_ = {Errc::peer, sentence};
     changed_.notify_all();

@@ -16,7 +16,7 @@
 namespace detgemm::cuda {
 namespace {
 
-/// Raises the limits of all kernels of a set. Some functions come up twice.
+/// Raises the limits of all kernels of a set. Some functions are in it twice.
 cudaError_t raise_limits(KernelSet set) {
   for (const FamilyRow& row : families()) {
     if (row.set != set) continue;
@@ -58,7 +58,7 @@ std::uint64_t current_context() {
       driver_function<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000);
   unsigned long long id = 0;
   if (get_id != nullptr) {
-    CUcontext current = nullptr;  // asked first, since tools report a call that fails
+    CUcontext current = nullptr;  // queried first, since tools report a call that fails
     if (get_current != nullptr && get_current(&current) == CUDA_SUCCESS && current != nullptr &&
         get_id(nullptr, &id) == CUDA_SUCCESS) {
       return id;

@@ -24,7 +24,7 @@ cudaError_t prepare_in(std::uint64_t context, KernelSet set);
 
 /// The clusters of this kernel that the context can run at a time, 0 for none: a whole device has
 /// room for some, but under MPS, in a green context or on a MIG slice there may be too few
-/// neighbouring multiprocessors. The driver is asked once per thread, context and kernel. INT_MAX
+/// neighbouring multiprocessors. The driver is queried once per thread, context and kernel. INT_MAX
 /// where it does not say. Precondition: the kernel is prepared.
 int clusters_held(std::uint64_t context, const Kernel& kernel, const Queue& queue);
 

@@ -15,7 +15,7 @@ namespace detgemm::cuda {
 class Recall {
  public:
   /// All of a call that a decision may depend on. Of an address that is its place in 16 bytes, the
-  /// most that TMA asks for, and, over groups, whether C and D are apart. Promises of stability,
+  /// most that TMA requires, and, over groups, whether C and D are apart. Promises of stability,
   /// overlap, the stream and alpha change no decision.
   class Key {
    public:
@@ -63,7 +63,7 @@ class Recall {
       return word;
     }
 
-    std::array<std::uint64_t, 32> words_{};  // about no rows, which is never asked for
+    std::array<std::uint64_t, 32> words_{};  // about no rows, which no call has
     std::size_t count_ = 0;
   };
 

@@ -39,7 +39,7 @@ bool copy_runs_along(std::int64_t vectors, std::int64_t k, std::int64_t k_stride
   return k_stride == 1 || k <= 1 || vectors <= 1;
 }
 
-/// Where a copy lies; a null workspace stands for an aligned address.
+/// Where a copy is; a null workspace stands for an aligned address.
 char* at(void* workspace, std::size_t offset) {
   return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(workspace) + offset);
 }

@@ -26,13 +26,13 @@ struct Copied {
 };
 Copied copied(Arithmetic arithmetic, const Reduction& reduction, std::int64_t k);
 
-/// Which operands a call snaps: those that nobody promised to be snapped.
+/// Which operands a call snaps: those that are not promised to be snapped.
 struct Snaps {
   bool a = false, b = false;
 };
 
-/// Bytes of the copies for at most max_m rows, however the operands lie; a multiple of 256. `k`: of
-/// the copies.
+/// Bytes of the copies for at most max_m rows, however the operands are laid out; a multiple of
+/// 256. `k`: of the copies.
 std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
                          const LaunchOptions& options);
 

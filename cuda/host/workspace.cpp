@@ -76,7 +76,8 @@ std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, s
     if (row.set != set || row.packed_bytes == nullptr) continue;
     packed = std::max(packed, row.packed_bytes(contract.reduction, max_m, n, k));
   }
-  // Copies of snap lie as every kernel wants them: only operands that are not copied are packed.
+  // Copies of snap are laid out as every kernel requires: only operands that are not copied are
+  // packed.
   if (snaps && !options.a_is_snapped && !options.b_is_snapped) packed = 0;
   const std::size_t needed = workspace_bytes(contract, max_m, n, k, options);
   return packed == 0 ? needed : aligned_workspace(needed) + packed;

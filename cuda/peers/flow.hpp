@@ -12,7 +12,7 @@
 ///   two_shot   | read own rows of all roots, join, write D and the results | read others' results
 ///   push       the same, but own rows of all roots are in own window: products have put them there
 ///
-/// Why nobody reads what is overwritten meanwhile. A kernel begins when the one before it on its
+/// Why no rank reads what is overwritten meanwhile. A kernel begins when the one before it on its
 /// stream has ended, and it ends when each of its CTAs has heard from those of the others in this
 /// call: by a meeting, by mail, or, of a rank that has no roots to post, by its signal.
 ///
@@ -21,7 +21,7 @@
 ///             mail.
 ///   roots     of two_shot and push are read between the meetings, so when a kernel has ended all
 ///             have read them, and the next product may write them. Those of one_shot are read by
-///             their own rank alone, and lie where no other rank writes.
+///             their own rank alone, and are where no other rank writes.
 ///   results   are written after the first meeting of a call, so when all have ended the call
 ///   before.
 namespace detgemm::cuda::peers {
@@ -58,8 +58,8 @@ DETGEMM_HD void fill_with_nan(const Job& j, const Cta& cta) {
   }
 }
 
-/// Tells the others which call this is. Who is in another one, which may wait for signals and not
-/// for mail, learns it from here; its CTA 0 tells the rest of its grid by giving up.
+/// Shows the others which call this is. A rank in another one, which may wait for signals and not
+/// for mail, learns it from here; its CTA 0 stops the rest of its grid by giving up.
 template <class Cta>
 DETGEMM_HD void signal_all(const Job& j, const Cta& cta, std::uint64_t call) {
   if (cta.index() != 0) return;
@@ -72,7 +72,7 @@ DETGEMM_HD void signal_all(const Job& j, const Cta& cta, std::uint64_t call) {
 }
 
 /// Waits for the signals of ranks that have no roots, and so no mail for others. 0, or why one did
-/// not come. That a rank's CTA 0 is in this call says of its whole kernel that the one before it
+/// not arrive. That a rank's CTA 0 is in this call shows that its whole kernel before it
 /// has ended, which is all that mail rests on.
 template <class Cta>
 DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t call) {
@@ -90,7 +90,7 @@ DETGEMM_HD std::uint64_t hear_silent(const Job& j, const Cta& cta, std::uint64_t
   return why;
 }
 
-/// No barrier before the end: a thread posts its elements and joins what comes.
+/// No barrier before the end: a thread posts its elements and joins what arrives.
 template <int kRun, int kDepth, class Cta>
 DETGEMM_HD bool one_shot(const Job& j, const Cta& cta, std::uint64_t call) {
   const Part part = part_of(j.row[j.ranks] * j.g.n, cta.index(), cta.count());
@@ -125,7 +125,7 @@ DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call) {
 template <int kRun, int kDepth, class Cta>
 DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
   Header& own = *j.header[j.rank];
-  // Nobody but this rank's kernels writes the first; the second may come at any time.
+  // Only this rank's kernels write the first; the second may change at any time.
   const std::uint64_t call = cta.relaxed(&own.calls[cta.index()]);
   bool good = false;
   if (cta.any(cta.relaxed(&own.given_up) != 0)) {
@@ -136,7 +136,7 @@ DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
     good = one_shot<kRun, kDepth>(j, cta, call);
   }
   if (!good) fill_with_nan(j, cta);
-  cta.sync();  // all threads know the call
+  cta.sync();  // all threads have the call
   cta.each([&](int thread, int threads) {
     for (int c = cta.index() + thread * cta.count(); c < kMaxCtas; c += threads * cta.count()) {
       own.calls[c] = call + 1;

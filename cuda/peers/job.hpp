@@ -22,8 +22,8 @@ inline constexpr int kMaxCtas = 256;
 /// so no CTA waits for the rest of its own grid.
 ///
 /// A signal is the number of the call and, in its low kStepBits, what the call is. Signals of even
-/// and odd calls have places of their own: nobody begins call e + 2 before all have left call e, so
-/// no signal is overwritten before it is read. In one_shot the roots bring the signal along (see
+/// and odd calls have places of their own: no rank begins call e + 2 before all have left call e,
+/// so no signal is overwritten before it is read. In one_shot the roots bring the signal along (see
 /// mail.hpp), CTA 0 alone signals, and only ranks without roots are waited for here.
 struct alignas(256) Header {
   std::uint64_t given_up;         ///< 0, or why the ranks' work has ended for good; see reason()

@@ -16,13 +16,13 @@ inline constexpr int kAtOnceInMail = 4, kAtOnceInRoots = 8;
 
 /// In which mail roots of others are read, where they are not read at root[node].
 struct Source {
-  std::size_t mail = 0;      ///< that of odd calls lies further on
+  std::size_t mail = 0;      ///< that of odd calls is further on
   std::uint64_t signal = 0;  ///< of the call
 };
 
-/// kRun outputs side by side, from element e of the roots on; 0, or why a root did not come. A root
-/// is pushed onto a stack and then closes as many nodes as end with it; `top` is compared, never an
-/// index, so held is in registers.
+/// kRun outputs side by side, from element e of the roots on; 0, or why a root did not arrive. A
+/// root is pushed onto a stack and then closes as many nodes as end with it; `top` is compared,
+/// never an index, so held is in registers.
 ///
 ///   ranks         0            1            2
 ///   roots of   [0,2) [2,3)  [3,4) [4,6)   [6,8)
@@ -134,7 +134,7 @@ DETGEMM_HD void finish_run(const Job& j, const Cta& cta, std::int64_t e, float* 
 }
 
 /// Joins elements [part.begin, part.end) of `rows` of the roots, which begin at element `origin`.
-/// Results lie packed behind `packed` too, where it is not null. 0, or why a thread has stopped.
+/// Results are packed behind `packed` too, where it is not null. 0, or why a thread has stopped.
 template <int kRun, int kDepth, bool kMail, class Cta>
 DETGEMM_HD std::uint64_t join_part(const Job& j, const Cta& cta, const Part& part,
                                    std::int64_t origin, const Source& source, void* packed) {

@@ -21,7 +21,7 @@ inline constexpr int kShallow = 4;
 /// or up to kMaxWaiting.
 Kernel kernel(bool vectors, bool deep);
 
-/// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that lie in
+/// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that are in
 /// windows are.
 bool takes_vectors(const Job& job);
 

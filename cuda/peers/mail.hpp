@@ -67,7 +67,7 @@ DETGEMM_HD void post_part(const Job& j, const Cta& cta, const Part& part, std::s
 }
 
 /// kRun elements of a node from its word on: `word` is what was seen of it, or is looked at again
-/// until it is there. 0, or why it did not come.
+/// until it is there. 0, or why it did not arrive.
 template <int kRun, class Cta>
 DETGEMM_HD std::uint64_t take_run(const Job& j, const Cta& cta, int node, std::int64_t e,
                                   const void* mail, std::uint64_t signal, MailWord* word,

@@ -6,7 +6,7 @@
 #include "cuda/peers/job.hpp"
 
 /// How a CTA meets its counterparts of the other ranks, and gives up. `Machine` loads and stores
-/// words that devices and hosts share, and knows the time: on a device by PTX, in a test by
+/// words that devices and hosts share, and has the time: on a device by PTX, in a test by
 /// atomics.
 namespace detgemm::cuda::peers {
 
@@ -18,13 +18,13 @@ DETGEMM_HD int place_of(std::uint64_t call, int meeting) {
   return 2 * static_cast<int>(call % 2) + meeting;
 }
 
-/// Tells this rank's host, unless it knows.
+/// Writes to this rank's host, unless it has the reason.
 template <class Machine>
 DETGEMM_HD void tell_host(const Job& j, const Machine& machine, std::uint64_t why) {
   if (machine.acquire(j.host_word) == 0) machine.release(j.host_word, why);
 }
 
-/// Tells everybody, unless somebody has told this rank: who finds a failure tells all ranks, and a
+/// Writes to all ranks, unless another rank wrote here: who finds a failure writes to all, and a
 /// rank that hears of one leaves the others' memory alone.
 template <class Machine>
 DETGEMM_HD void give_up(const Job& j, const Machine& machine, std::uint64_t why) {

@@ -67,10 +67,9 @@ Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
   const std::int64_t unit = o.along ? k_stride : line_stride;
   const std::int64_t apart = o.along ? line_stride : k_stride;
   const bool chain = g.reduction.kind == ReductionKind::chain;
-  o.vector =
-      unit == 1 && apart % run == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
-      // Every leaf begins a slab, and if runs lie along k, a slab lies where its leaf begins.
-      (!o.along || chain || g.reduction.leaf_k % run == 0);
+  o.vector = unit == 1 && apart % run == 0 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+             // Every leaf begins a slab, and if runs are along k, a slab is where its leaf begins.
+             (!o.along || chain || g.reduction.leaf_k % run == 0);
   return o;
 }
 

@@ -145,7 +145,7 @@ class Epilogue {
   }
 
   /// Calls fn(staged value, row, col) for the elements of a piece that exist, in the order in which
-  /// an array with strides `s` lies in memory.
+  /// an array with strides `s` is in memory.
   template <class Fn>
   __device__ __forceinline__ void each_element(int piece, const Strides& s, Fn&& fn) const {
     const bool along_rows = (s.row == 1 && s.col != 1) != swapped_;

@@ -17,7 +17,7 @@ namespace detgemm::cuda::simt {
 ///   neighbours across lines        4 bytes, which turns the operand   4 k of 8 lines
 ///   anything, or part of a slab    4 bytes, in a loop                 32 k of a line, or as above
 ///
-/// The first two are quick: straight-line code in which a thread keeps its addresses. What lies
+/// The first two are quick: straight-line code in which a thread keeps its addresses. What is
 /// outside of the operand is not read. Its place keeps what it held, and no output that exists
 /// depends on it.
 template <int kLines, int kK, int kThreads>
@@ -27,7 +27,7 @@ class LineLoader {
   // Runs: a thread has one place along k, and lines kRunStep apart.
   static constexpr int kRunStep = kThreads / (kK / 4);
   static constexpr int kRuns = (kLines + kRunStep - 1) / kRunStep;
-  // Words: a warp has pieces of 4 k of 8 lines; the warps of a CTA lie along k first.
+  // Words: a warp has pieces of 4 k of 8 lines; the warps of a CTA are along k first.
   static constexpr int kPieces = kK / 4;
   static constexpr int kWordsK = kPieces > kWarps ? kPieces / kWarps : 1;
   static constexpr int kWordStep = kWarps > kPieces ? 8 * (kWarps / kPieces) : 8;

@@ -11,7 +11,7 @@ namespace detgemm::cuda::simt {
 
 /// Mainloop for fp32 in tiles of lines: the same ring and the same chain, but a stage holds lines
 /// of k, A's and then B's, so that a thread reads 4 products of a line at once, in any number of
-/// rows and columns. All that lies between memory and a stage is asynchronous, whatever the
+/// rows and columns. All that is between memory and a stage is asynchronous, whatever the
 /// strides, and few rows need that: what they wait for is memory.
 template <Tile kTile>
 class LineMainloop {

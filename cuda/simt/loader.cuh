@@ -37,7 +37,7 @@ __device__ __forceinline__ float2 widen(std::uint32_t pair) {
 /// ahead: `step` stores the slab that waits there and loads the one behind it, which then has a
 /// whole slab's time to arrive.
 ///
-/// What lies outside of the operand is never read: a line that exists takes the place of one that
+/// What is outside of the operand is never read: a line that exists takes the place of one that
 /// does not, and products at and after `count` keep what their place held. Neither reaches an
 /// output that exists.
 template <DType T, int kLines, int kK, int kThreads, Way kWay>
@@ -88,7 +88,7 @@ class Loader {
     return vector_ && (along() || lines_ % kRun == 0);
   }
 
-  /// Comes before the first step; `count` is the number of products of the first slab.
+  /// Called before the first step; `count` is the number of products of the first slab.
   __device__ __forceinline__ void first(int count) {
     if (staged()) load(count);
   }

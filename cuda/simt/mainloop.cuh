@@ -100,7 +100,7 @@ class Mainloop {
   }
 
   /// Multiplies a whole slab in straight-line code. Copies are issued at its beginning. What goes
-  /// through registers is spread over the slab, since a burst of stores would hold up what comes
+  /// through registers is spread over the slab, since a burst of stores would hold up what is
   /// behind it.
   __device__ __forceinline__ void multiply_slab() {
     slabs_.take(kK);

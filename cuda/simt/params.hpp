@@ -7,14 +7,14 @@
 
 namespace detgemm::cuda::simt {
 
-/// An operand as lines of products: rows of A, columns of B. Element (line, k) lies at
+/// An operand as lines of products: rows of A, columns of B. Element (line, k) is at
 /// data + line * line_stride + k * k_stride.
 struct Operand {
   const void* data;
   std::int64_t lines;
   std::int64_t line_stride, k_stride;
   bool along;   ///< neighbours in memory are neighbours along k
-  bool vector;  ///< runs of 16 bytes lie at multiples of 16 bytes
+  bool vector;  ///< runs of 16 bytes are at multiples of 16 bytes
 };
 
 /// The argument of simt_kernel.

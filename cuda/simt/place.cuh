@@ -7,7 +7,7 @@
 
 namespace detgemm::cuda::simt {
 
-/// Where this thread's outputs lie in the tile (see Tile).
+/// Where this thread's outputs are in the tile (see Tile).
 template <Tile kTile>
 struct Place {
   static constexpr int kRun = kTile.lines ? 1 : 4;

@@ -70,7 +70,7 @@ inline constexpr std::array<Tile, 17> kTiles{{
     {4, 4, 4, 8, 2, 1, 16, 3, 6, true},    // 32 x 32: few outputs, deep trees
     {8, 1, 1, 32, 1, 1, 32, 3, 8, true},   // 8 x 32: few rows of 16-bit inputs
     {1, 8, 32, 1, 1, 1, 32, 3, 8, true},   // 32 x 8: few columns of 16-bit inputs
-    // Stages of lines: few rows or columns, and what lies between them and the large tiles.
+    // Stages of lines: few rows or columns, and what is between them and the large tiles.
     {2, 1, 1, 32, 2, 1, 64, 7, 2, true, true, 4},   // 4 x 32
     {2, 2, 2, 16, 2, 2, 32, 8, 2, true, true, 4},   // 8 x 64
     {2, 2, 2, 16, 4, 1, 32, 12, 2, true, true, 2},  // 16 x 32

@@ -28,7 +28,7 @@ struct Pair {
   std::uint32_t low, high;
 };
 
-/// What the warps tell each other. A part is written again only when a barrier lies between that
+/// What the warps tell each other. A part is written again only when a barrier is between that
 /// and its last reading, so one leaf after the other needs no more barriers than the three of a
 /// leaf.
 template <int kWarps>

@@ -23,7 +23,7 @@
 ///
 /// Multiplying by 4 adds 2^24 to the bits of an fp32 number, so the least t of the first line is a
 /// subtraction and a shift. The grid is that t, unless t - 1 is between the two lines. A q that is
-/// Inf or NaN comes from numbers that are, or from a norm for which there is no grid.
+/// Inf or NaN results from numbers that are, or from a norm for which there is no grid.
 namespace detgemm::cuda::snap {
 
 /// What a lane holds of the leaf of its group: 2 * kWords numbers.
@@ -106,7 +106,7 @@ DETGEMM_HD void search_grids(Team& team) {
   });
 }
 
-/// Where the leaf of a lane's group lies; `index` counts the leaves of all vectors.
+/// Where the leaf of a lane's group is; `index` counts the leaves of all vectors.
 template <int kWords>
 DETGEMM_HD void place(const Operand& o, std::uint32_t index, GroupLane<kWords>& s) {
   s.length = 0;

@@ -8,7 +8,7 @@
 /// The rule of core/arithmetic/snap.hpp in few instructions, for words of two bf16 numbers.
 ///
 /// Adding 1.5 * 2^(23 + t) to a number rounds it to a multiple of 2^t, to nearest even: there the
-/// numbers of fp32 lie 2^t apart. The bits of the sum count the multiples, and subtracting again
+/// numbers of fp32 are 2^t apart. The bits of the sum count the multiples, and subtracting again
 /// gives the rounded number, +0 for zeros.
 ///
 ///     bits    0x4b400000 + x  in the exponent of 2^(23 + t)      x = RNE(a / 2^t), |x| < 2^22

@@ -10,7 +10,7 @@
 /// each, on a host a loop over 32 states, so that a test runs this very code.
 ///
 ///     lane     0    1         31   0    1               2 kVector numbers per lane and chunk
-///     leaf   |aaaa|bbbb| ... |ffff|gggg|hhhh| ...       loads of one chunk lie side by side
+///     leaf   |aaaa|bbbb| ... |ffff|gggg|hhhh| ...       loads of one chunk are side by side
 namespace detgemm::cuda::snap {
 
 /// What a lane holds of a leaf. Numbers behind its end are +0, which no sum sees.
@@ -31,7 +31,7 @@ DETGEMM_HD int number_of(int lane, int i) {
   return (i / kAtOnce * 32 + lane) * 2 * kAtOnce + i % kAtOnce * 2;
 }
 
-/// Which leaf of which vector. Numbers of a vector lie side by side here.
+/// Which leaf of which vector. Numbers of a vector are side by side here.
 struct Place {
   std::int64_t vector = 0, leaf = 0;
 };
@@ -52,7 +52,7 @@ DETGEMM_HD bool in_chunks(int bytes, int length, int lane) {
   return bytes >= 4 * kAtOnce && number_of<kWords>(lane, kWords - kAtOnce) + 2 * kAtOnce <= length;
 }
 
-/// The words as they lie in memory. `length` is 0 for a leaf that does not exist.
+/// The words as they are in memory. `length` is 0 for a leaf that does not exist.
 template <int kWords>
 DETGEMM_HD void load_lane(const Operand& o, const std::uint16_t* from, int length, int lane,
                           LaneWords<kWords>& s) {
@@ -100,7 +100,7 @@ DETGEMM_HD std::uint32_t squares_of(const LaneWords<kWords>& s, int t) {
 }
 
 /// Rounds a lane's numbers to the grid and writes them. Where they do not go by whole chunks, or
-/// some are Inf or NaN, they are read once more and go one by one.
+/// some are Inf or NaN, they are read again and go one by one.
 template <int kWords>
 DETGEMM_HD void store_lane(const Operand& o, const std::uint16_t* from, std::uint16_t* to,
                            int length, int lane, int t, LaneWords<kWords>& s) {

@@ -23,7 +23,7 @@ struct Divisor {
 Divisor divisor(std::uint32_t by);
 
 /// What is snapped: vectors of k numbers, rows of op(A) or columns of op(B), each cut into leaves.
-/// Number j of vector i lies at from + i * from_vector + j * from_k. `to` may be `from` with the
+/// Number j of vector i is at from + i * from_vector + j * from_k. `to` may be `from` with the
 /// same strides.
 ///
 ///     along k   |aaaaaaaa|bbbbbbbb|cccc       a vector, LEAF 8, k 20: a warp per leaf
@@ -86,7 +86,7 @@ Launch choose(const Operand& o, int sms);
 /// A variant in groups, with at most so many CTAs.
 Launch launch_of(const Operand& o, int variant, int threads, int most_ctas);
 
-/// An operand whose numbers lie at these strides, with what its addresses allow.
+/// An operand whose numbers are at these strides, with what its addresses allow.
 Operand operand(const void* from, std::int64_t from_vector, std::int64_t from_k, void* to,
                 std::int64_t to_vector, std::int64_t to_k, std::int64_t vectors, std::int64_t k,
                 std::int64_t leaf);

@@ -10,7 +10,7 @@
 namespace detgemm::cuda::snap {
 namespace {
 
-/// Bytes that can be loaded at a time in lines whose neighbours lie `apart` bytes from each other.
+/// Bytes that can be loaded at a time in lines whose neighbours are `apart` bytes from each other.
 int bytes_at_a_time(std::uintptr_t at, std::uintptr_t apart, int one) {
   for (const int bytes : {16, 8, 4}) {
     if ((at | apart) % static_cast<unsigned>(bytes) == 0) return bytes;

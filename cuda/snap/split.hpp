@@ -12,7 +12,7 @@
 namespace detgemm::cuda::snap {
 
 /// What snap3 splits: vectors of k numbers, rows of op(A) or columns of op(B). Number j of vector i
-/// lies at from + i * from_vector + j * from_k. The copy runs along k, whichever way memory does,
+/// is at from + i * from_vector + j * from_k. The copy runs along k, whichever way memory does,
 /// in lines of three sums per leaf (core/contract/snap3_copies.hpp).
 struct SplitOperand {
   const void* from = nullptr;
@@ -35,7 +35,7 @@ inline constexpr int kSplitCount = sizeof kSplitLeaves / sizeof *kSplitLeaves;
 /// SplitOperand, and the grid may have any size.
 Kernel split_kernel(int index, bool wide);
 
-/// The operand whose numbers lie at these strides, to be copied as `copies` says.
+/// The operand whose numbers are at these strides, to be copied as `copies` says.
 SplitOperand split_operand(const void* from, DType type, std::int64_t from_vector,
                            std::int64_t from_k, void* to, std::int64_t vectors, std::int64_t k,
                            const Snap3Copies& copies, bool of_a);

@@ -13,7 +13,7 @@
 ///
 ///     numbers --near--> words --grid--> first, bare --a - first--> words --grid--> second
 ///
-///     copy   |first   |bare    |second  |   of A, in leaves of `leaf` numbers; what lies behind
+///     copy   |first   |bare    |second  |   of A, in leaves of `leaf` numbers; what is past
 ///            |first   |second  |bare    |   of B    the end of a short leaf counts as +0
 namespace detgemm::cuda::snap {
 
@@ -106,7 +106,7 @@ DETGEMM_HD void load_values(const SplitOperand& o, const SplitPlace& p, int lane
   }
 }
 
-/// Writes a lane's words of one part; what lies behind the copy's leaf does not exist.
+/// Writes a lane's words of one part; what is past the copy's leaf does not exist.
 template <int kWords>
 DETGEMM_HD void store_part(const SplitOperand& o, std::uint16_t* to, int lane,
                            const std::uint32_t* word) {

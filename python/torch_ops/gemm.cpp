@@ -3,6 +3,7 @@
 
 #include "python/torch_ops/gemm.hpp"
 
+#include "python/torch_ops/platform.hpp"
 #include "python/torch_ops/run.hpp"
 #include "python/torch_ops/stack.hpp"
 
@@ -62,6 +63,7 @@ void gemm_out(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const GemmCall call(from);
   Tensor out = from.tensor();
+  refuse_forward_level("gemm.out");
   multiply(call.problem, call.a, call.b, call.c, call.bias, std::move(out));
 }
 
@@ -76,6 +78,7 @@ void accumulate(StableIValue* stack, std::uint64_t, std::uint64_t) {
   problem.a_snapped = from.boolean();
   problem.b_snapped = from.boolean();
   problem.continue_from_c = true;
+  refuse_forward_level("accumulate_");
   multiply(problem, a, b, Tensor(), Tensor(), std::move(sum), {.out_is_c = true});
 }
 
@@ -106,6 +109,7 @@ void bmm_out(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const BmmCall call(from);
   Tensor out = from.tensor();
+  refuse_forward_level("bmm.out");
   multiply_batch(call.problem, call.a, call.b, call.c, std::move(out));
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/platform.hpp"
 #include "python/torch_ops/run.hpp"
 #include "python/torch_ops/stack.hpp"
 
@@ -292,7 +293,9 @@ void grouped_gemm(StableIValue* stack, std::uint64_t, std::uint64_t) {
 void grouped_gemm_out(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const Call call(from);
-  multiply_groups(call, from.tensor());
+  Tensor out = from.tensor();
+  refuse_forward_level("grouped_gemm.out");
+  multiply_groups(call, std::move(out));
 }
 
 void grouped_accumulate(StableIValue* stack, std::uint64_t, std::uint64_t) {
@@ -308,6 +311,7 @@ void grouped_accumulate(StableIValue* stack, std::uint64_t, std::uint64_t) {
   call.problem.b_snapped = from.boolean();
   call.problem.continue_from_c = true;
   call.out_is_c = true;
+  refuse_forward_level("grouped_accumulate_");
   multiply_groups(call, std::move(sum));
 }
 

@@ -6,6 +6,11 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "python/torch_ops/stack.hpp"
 
 namespace detgemm::torch_ops {
 namespace {
@@ -13,6 +18,20 @@ namespace {
 /// Looked for among the libraries that PyTorch has loaded, and not linked: a PyTorch without GPUs
 /// has neither, and must still load these operators.
 void* loaded(const char* name) { return dlopen(name, RTLD_NOW | RTLD_NOLOAD); }
+
+/// PyTorch's stable interface has no function for this, so its C++ function is looked up by name:
+/// torch::autograd::ForwardADLevel::try_get_by_idx, which gives null outside of every level. Levels
+/// do not nest in today's releases, so that the first is the only one. tests/python checks that an
+/// installed PyTorch has the function.
+bool in_forward_level() {
+  using Get = std::shared_ptr<void> (*)(std::uint64_t);
+  static const Get get = [] {
+    void* const library = loaded("libtorch_cpu.so");
+    constexpr const char* kName = "_ZN5torch8autograd14ForwardADLevel14try_get_by_idxEm";
+    return library == nullptr ? nullptr : reinterpret_cast<Get>(dlsym(library, kName));
+  }();
+  return get != nullptr && get(0) != nullptr;
+}
 
 }  // namespace
 
@@ -29,6 +48,15 @@ Platform platform() {
   void* const library = loaded("libtorch_cuda.so");
   cuda.store(library, std::memory_order_release);
   return {DETGEMM_CUDA, library};
+}
+
+void refuse_forward_level(const char* name) {
+  if (!in_forward_level()) return;
+  refuse(
+      std::string(name) +
+      " was called inside a level of forward-mode derivatives (jvp, dual_level): what is written "
+      "into a given tensor has no tangent; call the operator without a tensor to write into, or "
+      "leave the level");
 }
 
 }  // namespace detgemm::torch_ops

@@ -17,4 +17,9 @@ struct Platform {
 /// HIP where libtorch_hip.so is loaded; otherwise CUDA, with libtorch_cuda.so if that is.
 Platform platform();
 
+/// Refuses a call of an operator that writes into a given tensor while any thread is inside of a
+/// level of forward-mode derivatives: the tensor would lose its tangent without a word. Below
+/// autograd, where these operators are called, a tensor no longer shows whether it has one.
+void refuse_forward_level(const char* name);
+
 }  // namespace detgemm::torch_ops

@@ -8,6 +8,7 @@
 
 #include "python/torch_ops/gemm.hpp"
 #include "python/torch_ops/plans.hpp"
+#include "python/torch_ops/platform.hpp"
 #include "python/torch_ops/run.hpp"
 #include "python/torch_ops/stack.hpp"
 
@@ -112,7 +113,9 @@ void scaled_gemm(StableIValue* stack, std::uint64_t, std::uint64_t) {
 void scaled_gemm_out(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const ScaledCall call(from);
-  call.run(from.tensor());
+  Tensor out = from.tensor();
+  refuse_forward_level("scaled_gemm.out");
+  call.run(std::move(out));
 }
 
 void quantize(StableIValue* stack, std::uint64_t, std::uint64_t) {

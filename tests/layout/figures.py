@@ -5,11 +5,15 @@
 
 A figure is a number with a thousands separator, a decimal point or a power of ten, or "N of M", outside of code. It has evidence where a
 record or a dated log (tests/results, bench/results, docs/bench, docs/log) that is linked in the same section has the same
-number, to as many digits. Every other figure has a line in figures.txt: "PAGE: REASON: FIGURE FIGURE ..."; a line whose figure
-left the page, or has a record now, is stale and fails. Versions of software are no figures. What claims.py counts from the
-results, cell by cell, is listed as that. --fix drops stale lines and lists new figures under REASON.
+number, to as many digits, where a small JSON of such a record has it, or where it is the quotient of two numbers of its table's
+row. Every other figure has a line in figures.txt: "PAGE: REASON: FIGURE | FIGURE ..."; a line whose figure left the page, or has
+a record now, is stale and fails. A reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree must have the number. Versions of
+software are no figures. What claims.py counts from the results, cell by cell, is listed as that. --fix drops stale lines and lists
+new figures under REASON.
 """
 import argparse
+import functools
+import lzma
 import pathlib
 import re
 import sys
@@ -17,8 +21,9 @@ import sys
 import documents
 
 LISTED = "tests/layout/figures.txt"
+SMALL = 8192  # bytes of a record's JSON that is read, as it is stored
 FIGURE = re.compile(r"(?<![\w.,/:^-])(\d+(?:\.\d+)? [*\u00b7] 10\^\d+|\d{1,3}(?:,\d{3})+|\d+\.\d+|\d+ of \d+)(?![\w.]*\d)(?![\w/-])")
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 RECORD = re.compile(r"\]\(([^)\s#]*(?:results/|bench/|log/)[^)\s#]*\.md)")
 SOFTWARE = ("CUDA|PyTorch|C?Python|GCC|Clang|CMake|Kokkos|glibc|vLLM|TRL|Triton|capability|Ubuntu|version|cuBLAS|DeepGEMM|transformers|Core|NumPy|"
             "OpenBLAS|oneDNN|NCCL|ROCm|pip|auditwheel|arXiv|Section|Version|TorchTitan|REUSE|after|in|and|from")
@@ -31,10 +36,34 @@ def plain(text):
     return VERSION.sub("", re.sub(r"\]\([^)]*\)", "]", text).replace("\n", " \n"))
 
 
+def linked(path, section):
+    """The records that a section links to."""
+    return sorted(file for file in {(path.parent / target).resolve() for target in RECORD.findall(section)} if file.exists())
+
+
 def evidence(path, section):
     """All text of the records that a section links to."""
-    files = {(path.parent / target).resolve() for target in RECORD.findall(section)}
-    return " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in sorted(files) if file.exists())
+    return " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in linked(path, section))
+
+
+@functools.lru_cache
+def measured(file):
+    """The numbers with a decimal point in the JSON of a record, if that is small: with many, anything would be found."""
+    for suffix in (".json", ".json.xz"):
+        data = file.with_suffix(suffix)
+        if data.exists() and data.stat().st_size <= SMALL:
+            raw = data.read_bytes()
+            text = (lzma.decompress(raw) if suffix == ".json.xz" else raw).decode("utf-8")
+            return [float(number) for number in re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", text)]
+    return []
+
+
+def has_measured(figure, files):
+    """Whether the JSON of a record has a figure of three digits and more, with a decimal point."""
+    if not re.fullmatch(r"\d+\.\d+", figure) or len(figure.lstrip("0.")) < 4:
+        return False
+    half = 0.5 / 10 ** len(figure.partition(".")[2]) * (1 + 1e-6)
+    return any(abs(number - float(figure)) <= half for file in files for number in measured(file))
 
 
 def has(figure, text, numbers):
@@ -42,11 +71,29 @@ def has(figure, text, numbers):
     if " of " in figure:
         return re.search(rf"(?<!\d){figure}(?!\d)", text) is not None
     shown, power = re.fullmatch(r"([\d.,]+)(?: [*\u00b7] 10\^(\d+))?", figure).groups()
+    if power and re.search(rf"(?<![\d.,]){re.escape(figure)}(?!\d)", text):
+        return True
     if figure in numbers or not (power or "." in shown):
         return figure in numbers
     scale, half = 10.0 ** int(power or 0), 0.5 / 10 ** len(shown.partition(".")[2])
     return any(abs(float(number.replace(",", "")) / scale - float(shown)) <= half * (1 + 1e-6)
                for number in numbers if power or "." in number)
+
+
+def quotients(section):
+    """Figures that divide two others of their row in a table, and are rounded to as many digits."""
+    found = set()
+    for line in section.splitlines():
+        if not line.startswith("|"):
+            continue
+        numbers = [float(number.replace(",", "")) for number in NUMBER.findall(plain(line)) if "." in number or len(number) > 2]
+        for figure in re.findall(r"(?<![\d.,])\d\.\d\d+(?![\d.])", plain(line)):
+            half = 0.5 / 10 ** len(figure.partition(".")[2]) * (1 + 1e-6)
+            # The two are measured to some digits themselves, so that a quotient may be off by as much.
+            if any(b and abs(a / b - float(figure)) <= half + 0.002 for i, a in enumerate(numbers)
+                   for j, b in enumerate(numbers) if i != j and float(figure) not in (a, b)):
+                found.add(figure)
+    return found
 
 
 def without_record(path):
@@ -57,8 +104,28 @@ def without_record(path):
         text = evidence(path, section) if figures else ""
         numbers = set(NUMBER.findall(text))
         count += len(figures)
-        found.update((figure, None) for figure in figures if not has(figure, text, numbers))
+        divided, files = quotients(section) if text else set(), linked(path, section)
+        found.update((figure, None) for figure in figures
+                     if not has(figure, text, numbers) and figure not in divided and not has_measured(figure, files))
     return list(found), count
+
+
+def in_files(root, reason, figure):
+    """Whether a file that a reason names has the figure, in a source's or a page's way of writing it."""
+    shown, power = re.fullmatch(r"([\d.,]+)(?: [*\u00b7] 10\^(\d+))?", figure).groups() if " of " not in figure else (figure, None)
+    plain_number = shown.replace(",", "")
+    wanted = {plain_number}
+    if power:
+        wanted |= {f"{plain_number}e{power}", figure, f"{float(plain_number) * 10 ** int(power):.0f}"}
+    for name in reason.removeprefix("in ").split(" and "):
+        path = root / name
+        if path.exists():
+            text = re.sub(r"(?<=\d)[',_](?=\d)", "", path.read_text(encoding="utf-8"))
+            # An integer is whole; 13.0 may be that of 13.0.1.
+            ends = {each: "" if "." in each else r"|\.\d" for each in wanted}
+            if any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d{end})", text) for each, end in ends.items()):
+                return True
+    return False
 
 
 def pages(root):
@@ -98,6 +165,8 @@ def check(root, listed):
                   for figure in left[name] if figure not in mine]
         wrong += [f"{LISTED}: {name} has no {figure} without a record any more" for figure in mine if figure not in left[name]]
     wrong += [f"{LISTED}: there is no page {name}" for name in listed if name not in left]
+    wrong += [f"{name}: {figure} is not {reason}" for name, mine in listed.items() for figure, reason in mine.items()
+              if reason.startswith("in ") and not in_files(root, reason, figure)]
     return wrong, left, total
 
 
@@ -116,7 +185,10 @@ def main():
         head = "".join(line + "\n" for line in text.splitlines() if line.startswith("#"))
         file.write_text(head + write_list(listed), encoding="utf-8")
         wrong, left, total = check(options.root, listed)
-    print("\n".join([*wrong, f"{total} figures, {sum(map(len, left.values()))} of them listed with their evidence, {len(wrong)} wrong"]))
+    words = [reason for name, figures in left.items() for figure in figures
+             for reason in [listed.get(name, {}).get(figure, "")] if not reason.startswith(("in ", "counted again by claims.py"))]
+    print("\n".join([*wrong, f"{total} figures, {sum(map(len, left.values()))} of them listed with their evidence, {len(words)} of "
+                     f"these in words alone, {len(wrong)} wrong"]))
     sys.exit(1 if wrong or total < 100 else 0)
 
 

@@ -93,6 +93,39 @@ def test_transforms_of_torch_func_are_refused(call):
             transform(loss)(operand())
 
 
+# What torch.ops has of operators that write: no function of detgemm.torch looks at their operands first.
+RAW = {
+    "gemm.out": lambda x: OPS.gemm.out(x, W, BF16, out=W.clone()), "bmm.out": lambda x: OPS.bmm.out(x[None], G[:1], BF16, out=G[:1].clone()),
+    "accumulate_": lambda x: OPS.accumulate_(ACC.clone(), x, W, "hopper/bf16/chain->fp32"),
+    "grouped_gemm.out": lambda x: OPS.grouped_gemm.out(x, G, ENDS, BF16, out=W.clone()),
+    "grouped_accumulate_": lambda x: OPS.grouped_accumulate_(torch.zeros(2, 64, 64), x, W, ENDS, "hopper/bf16/chain->fp32"),
+    "scaled_gemm.out": lambda x: OPS.scaled_gemm.out(QUANTIZED[0], x.float()[:, :1], QUANTIZED[0], QUANTIZED[1].t(), SCALED, out=W.clone()),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_raw_operators_that_write_are_refused_in_a_level(name):
+    run = RAW[name]
+    said = rf"{name} was called inside a level of forward-mode derivatives"
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(operand(), torch.ones(64, 64).bfloat16())
+        with pytest.raises(RuntimeError, match=said):
+            run(x)
+    with pytest.raises(RuntimeError, match=said):
+        torch.func.jvp(lambda x: (run(x), x)[1], (operand(),), (torch.ones(64, 64).bfloat16(),))
+    run(operand())  # outside of a level, also after one
+
+
+def test_the_switch_is_right_in_a_level():
+    """aten's own derivative is made of products, some of which are written into a given tensor."""
+    a, b, c, t = (bits((32, 32), torch.float32, seed) for seed in range(4))
+    contract = "ieee_fma/fp32/chain->fp32"
+    expected = dt.gemm(t, b, contract)
+    with dt.aten({torch.float32: contract}, devices=["cpu"]):
+        for run in (lambda x: x @ b, lambda x: torch.addmm(c, x, b), lambda x: c.clone().addmm_(x, b)):
+            assert dt.same_bits(torch.func.jvp(run, (a,), (t,))[1], expected)
+
+
 @pytest.mark.parametrize("device", devices())
 def test_forward_mode_is_refused_on_a_device(device):
     x, w = operand().to(device), W.to(device)

@@ -127,7 +127,8 @@ Status call_c(Call call, const Backend& backend, const Problem& p) {
   const std::unique_ptr<detgemm_plan_t, decltype(&detgemm_plan_destroy)> plan(created,
                                                                               detgemm_plan_destroy);
   if (code != DETGEMM_OK || call == Call::create) return status_of(code);
-  const detgemm_operands_t operands{sizeof operands, 0, &c.a, &c.b, &c.d, &c.c, &c.bias};
+  const detgemm_operands_t operands{sizeof operands, 0,       &c.a,   &c.b, &c.d, &c.c,
+                                    &c.bias,         nullptr, nullptr};
   if (call == Call::run) {
     return status_of(detgemm_plan_run(plan.get(), &c.stream, &operands, p.workspace.data,
                                       p.workspace.bytes, nullptr));

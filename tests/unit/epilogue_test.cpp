@@ -132,7 +132,9 @@ TEST(Epilogue, SixteenBitElementsAreReadExactly) {
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
     const std::uint16_t array[2] = {0x3c00, static_cast<std::uint16_t>(bits)};
     const float wide = load_as_float(array, 1, DType::bf16);
-    if (wide == wide) EXPECT_EQ(bits << 16, bits_of(wide));
+    if (wide == wide) {
+      EXPECT_EQ(bits << 16, bits_of(wide));
+    }
     const float half = load_as_float(array, 1, DType::fp16);
     if (half != half) continue;
     std::uint16_t back = 0;

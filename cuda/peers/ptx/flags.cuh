@@ -30,7 +30,7 @@ __device__ __forceinline__ std::uint64_t ld_relaxed_sys_u64(const std::uint64_t*
   return value;
 }
 
-/// 16 bytes in one access, of which nobody sees a part; 7.0 and above, PTX 8.4.
+/// 16 bytes in one access, of which no thread sees a part; 7.0 and above, PTX 8.4.
 __device__ __forceinline__ void st_relaxed_sys_b128(void* to, std::uint64_t low,
                                                     std::uint64_t high) {
   asm volatile(

@@ -10,7 +10,7 @@
 #include "cuda/sm90/tile/c_slabs.hpp"
 #include "cuda/sm90/tile/swizzle.hpp"
 
-// How C comes to the accumulators of a warp group: into them, where chains start from it, or beside
+// How C gets to the accumulators of a warp group: into them, where chains start from it, or beside
 // them, where it is added to their products.
 
 namespace detgemm::cuda::sm90 {
@@ -176,7 +176,7 @@ __device__ __forceinline__ void copy_c(const GemmArguments& g, const LaunchShape
   ptx::bar_sync(kGroupBarrier + group, 128);
 }
 
-/// The start of the chains of a tile: +0, or the fp32 C of the ring. C comes into accumulators that
+/// The start of the chains of a tile: +0, or the fp32 C of the ring. C goes into accumulators that
 /// are 0 already, by loads that are predicated: along two paths, ptxas would serialise every wgmma.
 template <class T>
 __device__ __forceinline__ void start_chains(const SharedLayout<T>& shared,

@@ -42,7 +42,7 @@ __device__ __forceinline__ void start_from_c(const GemmArguments& g, const Launc
 struct Piece {
   std::uint32_t at;  ///< (rows, pitch) of fp32
   int x, y;          ///< the first row and column
-  int xs, ys;        ///< of the piece that lie inside of D; they may be negative
+  int xs, ys;        ///< of the piece that are inside of D; they may be negative
 };
 
 /// Calls `act(e, x, y)` for the elements e, e + kThreads, ... of a piece. Lanes walk along x or
@@ -368,7 +368,7 @@ __device__ __forceinline__ void finish_general(const SharedLayout<T>& shared,
     }
     sync();
   }
-  if constexpr (P::kInBoxes) {  // TMA comes to the boxes next
+  if constexpr (P::kInBoxes) {  // TMA uses the boxes next
     ptx::fence_proxy_async();
     ptx::bar_sync(kGroupBarrier + group, 128);
   }

@@ -28,7 +28,7 @@ struct Lines {
   }
   static constexpr int half(int p) { return p / kAcross % 2; }
   static constexpr int block(int p) { return p / kAcross / 2; }
-  /// Chunk `chunk` of a row. Chunks of 8 rows lie in different banks.
+  /// Chunk `chunk` of a row. Chunks of 8 rows are in different banks.
   static __device__ __forceinline__ std::uint32_t at(std::uint32_t room, int row, int chunk) {
     return room + row * kPitch + (chunk / 8 * 8 + (chunk % 8 ^ row)) * 16;
   }
@@ -48,7 +48,7 @@ __device__ __forceinline__ void shift_two_chunks(const uint4& low, const uint4& 
   for (int i = 0; i < 4; ++i) out[i] = __byte_perm(by_one[i], by_one[i + 1], bytes);
 }
 
-/// Stores accumulators as they are, rounded to 16 bits, where lines of D run along y and begin at
+/// Stores accumulators unchanged but rounded to 16 bits, where lines of D run along y and begin at
 /// any address: whole aligned chunks by one store each, and single outputs before and behind them.
 /// Fewer sectors of L2 are then written in parts than by words of 4 bytes.
 ///

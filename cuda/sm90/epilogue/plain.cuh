@@ -75,7 +75,7 @@ __device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, 
 }
 
 /// Stages a slab of 64 x by kDSlabFp32 y as fp32. NaN leaves the tensor core as 0x7fffffff, the
-/// canonical NaN, and no zero is negative, so fp32 accumulators are stored as they are.
+/// canonical NaN, and no zero is negative, so fp32 accumulators are stored unchanged.
 template <class T, bool kAlongX>
 __device__ __forceinline__ void stage_slab_32(std::uint32_t box, const float* d, int lane,
                                               int warp) {
@@ -175,7 +175,7 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
   }
 }
 
-/// The epilogue where alpha = 1, nothing else is asked, and D suits TMA: round, stage, store.
+/// The epilogue where alpha = 1, there is nothing else, and D suits TMA: round, stage, store.
 template <class T>
 __device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
                                             const LaunchShape& shape, int group, int& box_index,

@@ -96,7 +96,7 @@ struct TileBias {
       add_along_y(acc,
                   [&](int j) { return ptx::ld_shared_v2_f32(room + (j * 8 + lane % 4 * 2) * 4); });
     }
-    ptx::bar_sync(kGroupBarrier + group, 128);  // D comes into the boxes next
+    ptx::bar_sync(kGroupBarrier + group, 128);  // D goes into the boxes next
   }
 
  private:

@@ -73,9 +73,9 @@ __device__ __forceinline__ LaunchShape bounded(LaunchShape shape, const GroupPla
   return shape;
 }
 
-/// As run_fp8_consumer. The rows of a consumer group that lie inside of their group of rows are
+/// As run_fp8_consumer. The rows of a consumer group that are inside of their group of rows are
 /// stored as those of a single product; where that one ends among them, ordinary stores leave out
-/// the rows of the next. A consumer group behind the end multiplies nothing:
+/// the rows of the next. A consumer group past the end multiplies nothing:
 ///
 ///   rows 0 .. 63    | l0 | join | l1 | join | ...     40 rows in a tile of 128
 ///   rows 64 .. 127  | pass      | pass      | ...     hands every stage back, and takes its turns
@@ -133,8 +133,9 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     bias.load(g, own, group, at.x, at.y);
     finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
   }
-  if (T::kTakesTurns && group == 0) ptx::bar_sync(kTurnBarrier, 256);  // the turn that nobody took
-  ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
+  if (T::kTakesTurns && group == 0)
+    ptx::bar_sync(kTurnBarrier, 256);  // the turn that no group took
+  ptx::tma_store_wait_read<0>();       // TMA may still read the boxes
 }
 
 /// The kernel of e4m3 over segments of rows. It is fp8_kernel with another walk:

@@ -9,13 +9,13 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Where a tile of a group lies on both sides of the tensor core.
+/// Where a tile of a group is on both sides of the tensor core.
 struct GroupPlace {
   int x_from, y_from;    ///< first rows in the arrays of X and Y
   int x, y;              ///< the same in D, and in C
-  int x_end, y_end;      ///< of D, behind the last row of the group, behind the last column
+  int x_end, y_end;      ///< of D, past the last row of the group, past the last column
   int x_scale, y_scale;  ///< first lines of scales
-  int x_lines, y_lines;  ///< behind the last line of scales
+  int x_lines, y_lines;  ///< past the last line of scales
 };
 
 template <class T>
@@ -34,7 +34,7 @@ __device__ __forceinline__ GroupPlace place_of(const SegmentTile& t, const Segme
   return {from, w, to, w, to_end, n, line, w, end, n};
 }
 
-/// Whether the rows of a tile that a consumer group has lie behind the last one.
+/// Whether the rows of a tile that a consumer group has are past the last one.
 template <class T>
 __device__ __forceinline__ bool has_no_rows(const GroupPlace& at, int group) {
   return T::kGroups > 1 && at.x + group * T::kBlocks * 64 >= at.x_end;

@@ -63,8 +63,9 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     bias.load(g, shape, group, x_end, y_end);
     finish<T>(shared, maps, shape, g, group, cursor, bias, box_index, x_end, y_end, sum);
   }
-  if (T::kTakesTurns && group == 0) ptx::bar_sync(kTurnBarrier, 256);  // the turn that nobody took
-  ptx::tma_store_wait_read<0>();  // TMA may still read the boxes
+  if (T::kTakesTurns && group == 0)
+    ptx::bar_sync(kTurnBarrier, 256);  // the turn that no group took
+  ptx::tma_store_wait_read<0>();       // TMA may still read the boxes
 }
 
 /// The wgmma kernel of e4m3 under fold, scaled and chain. Warp group 0 produces and groups

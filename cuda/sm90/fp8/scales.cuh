@@ -34,8 +34,8 @@ __device__ __forceinline__ void release_scales(const SharedLayout<T>& shared, in
 
 /// The scales of one operand for a tile, as one of kScaleThreads threads brings them: lines
 /// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
-/// the leaf before: a warp that computed it anew took longer than the leaf's products.
-/// Lines behind the last one, whose outputs are not stored, take the scale of the last one.
+/// the leaf before: a warp that computed it again took longer than the leaf's products.
+/// Lines past the last one, whose outputs are not stored, take the scale of the last one.
 /// kStep: from a line to the next, 128 where that many share a scale.
 template <int kLines, int kStep = 1>
 struct ScaleCopies {
@@ -141,7 +141,7 @@ struct RowCopies {
 
 /// The slots of a CTA as a thread fills them: one per stage, with the barriers of the stage, or
 /// some with barriers of their own. Those are filled as soon as their last scales have been read,
-/// so that nobody waits for memory when a leaf ends, or when the leaves of a tile end.
+/// so that no warp waits for memory when a leaf ends, or when the leaves of a tile end.
 template <class T>
 struct ScaleSlots {
   RingCursor<T::kSlots> cursor{0, 1};  // slots begin empty
@@ -160,8 +160,8 @@ struct ScaleSlots {
     }
     cursor.advance();
   }
-  /// All those of a tile: of whole lines, or of its leaves. Those of a leaf come with the first of
-  /// its stages, and nothing with the others.
+  /// All those of a tile: of whole lines, or of its leaves. Those of a leaf arrive with the first
+  /// of its stages, and nothing with the others.
   template <class Scales>
   __device__ __forceinline__ void bring_tile(const SharedLayout<T>& shared, const Fp8Shape& fp8,
                                              int k_blocks, Scales& scales) {
@@ -218,7 +218,7 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (warp >= 2 && (T::kScaled || fp8.of_lines)) {
     const auto bring_all = [&](auto scales) {
-      ptx::griddepcontrol_wait();  // scales are promised by nobody
+      ptx::griddepcontrol_wait();  // no one promises scales
       ScaleSlots<T> slots;
       TileWalk<T> tiles;
       int x, y;

@@ -29,7 +29,7 @@ struct SegmentTile {
 ///   group    0           2     3         group 1 has no rows, hence no tile
 ///   tile     0 1 2 3     4 5   6 7 8     rows of a group first, then the next weights
 ///
-/// Where a group has more rows of tiles than kBand, the weights of its first kBand come before the
+/// Where a group has more rows of tiles than kBand, the weights of its first kBand are before the
 /// rows behind them: what runs at one time reads a block of both, which L2 holds. A CTA takes tile
 /// blockIdx.x and every `step`-th behind it.
 struct SegmentWalk {
@@ -42,7 +42,7 @@ struct SegmentWalk {
 
   static constexpr int kBand = 12;
 
-  /// False where there is no further tile. How many tiles a group has is counted anew, so that no
+  /// False where there is no further tile. How many tiles a group has is counted again, so that no
   /// register keeps it.
   DETGEMM_HD bool next(SegmentTile& found) {
     for (; group < groups; ++group) {
@@ -65,7 +65,7 @@ struct SegmentWalk {
 };
 
 /// What a launch over segments adds to LaunchShape and Fp8Shape. Groups are stacked: row i of group
-/// g lies at row g * step + i of an array, or where its segment begins.
+/// g is at row g * step + i of an array, or where its segment begins.
 struct SegmentShape {
   int a_step = 0;          ///< rows of A from a group to the next
   int d_step = 0;          ///< the same of D and C

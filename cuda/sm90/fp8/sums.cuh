@@ -35,7 +35,7 @@ struct RowFactors {
   float first_column, last_column;
   std::uint32_t columns;  ///< Join::columns: where those of this thread begin in the slot
 
-  /// Asks for what is in a slot.
+  /// Requests what is in a slot.
   __device__ __forceinline__ void load(const SharedLayout<T>& shared, int index, int group) {
     const std::uint32_t slot = scale_slot(shared, index);
     const int lane = threadIdx.x % 32;
@@ -144,7 +144,7 @@ struct Fp8Leaves {
     if (!T::kLooksAhead || !there)
       ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
   }
-  /// Asks whether the next stage is there: the answer comes while a leaf joins.
+  /// Queries whether the next stage is there: the answer arrives while a leaf joins.
   __device__ __forceinline__ void look_ahead(bool more) {
     there = more && ptx::mbarrier_try_wait(shared.full + 8 * cursor.stage, cursor.parity);
   }
@@ -171,7 +171,7 @@ struct Fp8Leaves {
   template <bool kFresh>
   __device__ __forceinline__ int start_stage(Factors& factors, Leaf& leaf) {
     wait_for_stage();
-    // A warp waits at a step until the tensor core takes it, and would come to these loads late.
+    // A warp waits at a step until the tensor core takes it, and would reach these loads late.
     if constexpr (kFresh && T::kStageScales) factors.load(shared, cursor.stage, group);
     start<kFresh>(0, leaf);
     if constexpr (kFresh && T::kStageScales) factors.multiply(half_way);
@@ -180,7 +180,7 @@ struct Fp8Leaves {
     cursor.advance();
     return before;
   }
-  /// The scales of the leaf that joins next, where they come apart from the stages.
+  /// The scales of the leaf that joins next, where they arrive apart from the stages.
   __device__ __forceinline__ void load_slot(Factors& factors) {
     if constexpr (T::kJoin == Join::columns) {
       ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);

@@ -14,7 +14,7 @@ inline constexpr int kFp8BlockK =
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
-/// Those of one warp, where the scales lie in rows (RowCopies).
+/// Those of one warp, where the scales are in rows (RowCopies).
 inline constexpr int kRowThreads = 32;
 
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
@@ -24,8 +24,8 @@ inline constexpr auto kFp8Geometries = [] {
   int i = 0;
   for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
   for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
-  // At the peak rate a stage of 128 x 128 lasts 512 clocks and asks L2 for 32 KiB, which is more
-  // than a multiprocessor is given. A pair asks for three quarters of it.
+  // At the peak rate a stage of 128 x 128 lasts 512 clocks and loads 32 KiB from L2, which is more
+  // than a multiprocessor is given. A pair loads three quarters of it.
   for (const int n : {128, 192}) {
     all[i++] = pair(2, 1, n, false);
     all[i++] = pair(2, 1, n, true);
@@ -45,8 +45,8 @@ constexpr bool is_fp8_group_geometry(std::size_t index) {
   return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128 || g.n == 192));
 }
 
-/// Whether there is a kernel: scales of 128 columns each want tiles that begin at a multiple of 64
-/// columns, and for two blocks of rows there are no registers for a scale per column.
+/// Whether there is a kernel: scales of 128 columns each require tiles that begin at a multiple of
+/// 64 columns, and for two blocks of rows there are no registers for a scale per column.
 constexpr bool has_join(const Geometry& g, Join join) {
   if (join == Join::columns) return g.blocks == 1;
   return join == Join::add || 128 % g.n == 0 || g.n == 192;
@@ -99,7 +99,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr bool kScaled = kJoin != Join::add;
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
-  /// Else a group asks for its next stage before a leaf joins, and has the answer behind it. With
+  /// Else a group queries its next stage before a leaf joins, and has the answer behind it. With
   /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
   /// Whether the groups start their stages in turn. Groups that happen to start together join
@@ -110,7 +110,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Scales of columns per tile under Join::one: 192 columns are of two blocks of 128.
   static constexpr int kColumnBlocks = kG.n > 128 ? 2 : 1;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
-  /// Whether the scales of a leaf come with its first stage, and share its barriers: each wait,
+  /// Whether the scales of a leaf arrive with its first stage, and share its barriers: each wait,
   /// arrival and load per leaf takes time. A thread reads them before it starts the stage. Those of
   /// a column each are read while the leaf joins, and those of whole lines behind all leaves: these
   /// have slots with barriers of their own, so that no stage is handed back late.
@@ -132,7 +132,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr int kBoxes = ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2;
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
-  /// Twice as many where they do not cost a stage, so that scales come early.
+  /// Twice as many where they do not cost a stage, so that scales arrive early.
   static constexpr int kOwnSlots =
       ring_stages(2 * kMinSlots, kBoxes) == ring_stages(kMinSlots, kBoxes) ? 2 * kMinSlots
                                                                            : kMinSlots;

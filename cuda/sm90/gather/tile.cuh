@@ -31,12 +31,12 @@ inline constexpr int kStagePitch = kWarpY + 8;  // floats
 inline constexpr int kSharedBytes =
     2 * kOperandBytes > 8 * 8 * kStagePitch * 4 ? 2 * kOperandBytes : 8 * 8 * kStagePitch * 4;
 
-/// One thread's piece of an operand's block: 16 k of one row, as they will lie in shared memory.
+/// One thread's piece of an operand's block: 16 k of one row, as they will be in shared memory.
 struct Piece {
   std::uint32_t pair[8];
 };
 
-/// Loads 16 k of row `row` from `k0` on; what lies outside of `rows` and `k` is zero.
+/// Loads 16 k of row `row` from `k0` on; what is outside of `rows` and `k` is zero.
 __device__ __forceinline__ Piece load_piece(const std::uint16_t* data, std::int64_t rows,
                                             std::int64_t k, std::int64_t row_stride,
                                             std::int64_t k_stride, std::int64_t row,

@@ -16,9 +16,9 @@ namespace detgemm::cuda::sm90 {
 /// Where groups are segments of products, all of them have the same rows, and the tile of a group
 /// has bounds of k.
 ///
-/// Where the offsets have changed since the walk, so that the group has no such tile, the job lies
+/// Where the offsets have changed since the walk, so that the group has no such tile, the job is
 /// behind a single row and column, and stores nothing. What is clamped to the last of them then
-/// reads the first, and TMA is asked for rows at multiples of 16 bytes. (Not to hand it out took
+/// reads the first, and TMA is given rows at multiples of 16 bytes. (Not to hand it out took
 /// registers: the largest tile spilled 48 bytes. Segments of products have their rows whatever the
 /// offsets hold.)
 template <class T>

@@ -131,8 +131,8 @@ __device__ __forceinline__ void run_segment(const SharedLayout<T>& shared, int p
 }
 
 /// Runs one consumer warp group: its share of every job of the CTA, from the start value to D. A
-/// tile that lies inside of its group is stored as one of a single GEMM; the rows of another group
-/// behind the end of the last one are left out by ordinary stores, or by a map of D that has a
+/// tile that is inside of its group is stored as one of a single GEMM; the rows of another group
+/// past the end of the last one are left out by ordinary stores, or by a map of D that has a
 /// matrix per group.
 template <class T>
 __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, const LaunchMaps& maps,
@@ -168,7 +168,7 @@ __device__ __forceinline__ void consume_jobs(const SharedLayout<T>& shared, cons
     } else {
       run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
     }
-    // A group of threads whose rows lie behind those of the group of rows has nothing to store.
+    // A group of threads whose rows are past those of the group of rows has nothing to store.
     const bool none = !shape.swapped && job.x + group * T::kBlocks * 64 >= job.x_end;
     if (none && shape.c.stages == 0) continue;
     finish<T>(shared, maps, of_group, g, group, cursor, bias, box_index, job.x, job.y, acc,

@@ -35,11 +35,12 @@ constexpr bool all_are_plain() {
 }
 static_assert(all_are_plain(), "Every geometry of groups is one of the plain kernels.");
 
-/// A tile of D that one CTA computes next: what the warp that reads the offsets tells the others.
+/// A tile of D that one CTA computes next: what the warp that reads the offsets passes to the
+/// others.
 struct TileJob {
   int x_from = 0, y_from = 0;  ///< first rows in the arrays of X and Y
   int x = 0, y = 0;            ///< the same in D, and in C
-  int x_end = 0, y_end = 0;    ///< of D, behind the last row of the group
+  int x_end = 0, y_end = 0;    ///< of D, past the last row of the group
   int group = 0;
   int exists = 0;              ///< 0: there is no further tile
   int k_begin = 0, k_end = 0;  ///< products of the group, where groups are segments of them

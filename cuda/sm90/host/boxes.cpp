@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSpanBytes = 2 * kBlockK;  // of one row of a k block
 
-/// The address behind the last element of an m x n matrix whose strides are not negative.
+/// The address past the last element of an m x n matrix whose strides are not negative.
 std::uintptr_t end_of(const void* data, std::int64_t m, std::int64_t n, const Strides& strides,
                       DType type) {
   const std::int64_t last = (m - 1) * strides.row + (n - 1) * strides.col;

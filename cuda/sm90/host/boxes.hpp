@@ -30,7 +30,7 @@ Boxes y_boxes(const Geometry& t, const Sides& p);
 ///     tiles of 4, 6 rows:   | 0 1 2 3 |
 ///                               | 2 3 4 5 |     begins at 6 - 4, not at 4
 ///
-/// Rows of an MN-major operand lie side by side, and TMA takes a box only from a multiple of 16
+/// Rows of an MN-major operand are side by side, and TMA takes a box only from a multiple of 16
 /// bytes, which is 8 rows: up to 7 rows then do not exist. The same holds where rows are read by
 /// their classes modulo 8 (`by_class`).
 int last_origin(const Operand& operand, int tile, bool may_overlap, bool by_class = false);

@@ -39,7 +39,7 @@ double cache_time(double bytes, double readers) {
 }
 
 /// How much longer the fill of shared memory takes where tiles of one wave end in a stripe narrower
-/// than the others: there 16 neighbours ask for more different rows, and all wait for the slowest.
+/// than the others: there 16 neighbours load more different rows, and all wait for the slowest.
 /// Five tiles in stripes of four were 7 to 20 % slower than the model without this.
 double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
   const int tiles = tiles_x * tiles_y;
@@ -53,7 +53,7 @@ double narrow_stripe(const Geometry& t, int tiles_x, int tiles_y) {
 
 /// Bytes that device memory gives a second time. Several tiles read the same part of an operand
 /// along x. In more than one wave, CTAs that are far apart in the raster drift apart in time too,
-/// and an operand larger than L2 is gone from there when the second one asks for it. (Tiles along y
+/// and an operand larger than L2 is gone from there when the second one loads it. (Tiles along y
 /// that share rows of Y are neighbours in the raster.)
 double read_again(double x_bytes, double tiles_y, double waves) {
   if (waves <= 1) return 0;
@@ -69,7 +69,7 @@ double streamed_again(double bytes, double readers) {
 /// How much longer memory takes because some multiprocessors have nothing to read. Each draws its
 /// share of the rate, whether the others draw theirs or not: with 100 CTAs most run two to a pair
 /// of multiprocessors (TPC), and each gets as much as one of 132. Up to half as many have a TPC
-/// each, up to a third are spread further. What the rings of all CTAs hold is asked for at once and
+/// each, up to a third are spread further. What the rings of all CTAs hold is requested at once and
 /// not counted. In more than a few waves CTAs run ahead of each other and fill the gaps.
 double idle_readers(double ctas, double at_once, double waves, double bytes) {
   if (waves > 4) return 1;
@@ -112,11 +112,11 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double rows = own_x + t.n + model.missing * (many.missing + static_cast<double>(beyond));
   double fill = rows * 32 / model.fill_bytes;
   if (t.groups > 1 && t.n < 64) fill += model.narrow * (64 - t.n) / 32;
-  // A stage has all of its blocks, and those behind a short K lie behind the end of both operands.
+  // A stage has all of its blocks, and those past a short K are past the end of both operands.
   const auto staged = static_cast<double>(ceil_div(ceil_div(k, kBlockK), t.depth) * t.depth) * 4;
   const double behind = groups > 1 ? staged - steps : 0;
   double steps_of_pair = 1;
-  if (quad) {  // what arrives, or what it asks for: its own rows and its share of the others
+  if (quad) {  // what arrives, or what it requests: its own rows and its share of the others
     const double shared = std::min<double>(t.n, static_cast<double>(y_rows));
     const double asked = own_x * (1 + model.quad_streamed * is_streamed(x_bytes) / tiles_y);
     fill = std::max((own_x + shared) * 32 / model.quad_fill,
@@ -250,7 +250,7 @@ struct Tiling {
     return nullptr;
   }
 
-  /// Quads share what L2 would be asked for several times, which one tile of tokens is not. They
+  /// Quads share what would be loaded from L2 several times, which one tile of tokens is not. They
   /// were timed in one wave; a shorter K than kQuadLeastK did not suit them.
   bool does_not_suit_quads() const {
     if (q.family != Family::chain || q.forced >= 0 || t.cluster <= 2) return false;
@@ -323,7 +323,7 @@ const char* why_not(const Question& q) {
 
 namespace {
 
-/// The cheapest kernel for the operands as they are.
+/// The cheapest kernel for the operands without a copy.
 Choice choose_in_place(const Question& q) {
   Choice choice;
   if (q.forced >= 0) choice.why_not = why_not(q);

@@ -46,7 +46,7 @@ Choice choose(const Question& q);
 struct Many {
   double groups = 1;
   double cut = 1;      ///< tiles along the tokens per tile of the average, as groups differ in size
-  double missing = 0;  ///< rows of a box of tokens that lie behind the array, on average
+  double missing = 0;  ///< rows of a box of tokens that are past the array, on average
   double again = 0;    ///< share of the weights that memory gives a second time, for second tiles
   double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
   bool on_x = false;   ///< `apart` holds for tokens along x too
@@ -60,7 +60,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
                       int sms, bool swapped, int parts = 1, const Many& many = {});
 
 /// Microseconds of the gather kernels for so many tiles of theirs, in all groups together. An
-/// estimate: a full device comes to 46 TFLOP/s by it.
+/// estimate: a full device reaches 46 TFLOP/s by it.
 double predicted_gather_time(double tiles, std::int64_t k, int sms);
 
 /// The width of stripes along x, in tiles: so wide that a stripe's share of the CTAs is about as

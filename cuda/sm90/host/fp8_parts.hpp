@@ -43,7 +43,7 @@ inline Operand k_major(const void* data, std::int64_t rows, std::int64_t k,
   return {data, rows, rows > 1 ? row_stride : ceil_div(k, std::int64_t{16}) * 16, false};
 }
 
-/// TMA takes the operand's rows as they are.
+/// TMA takes the operand's rows without a copy.
 inline bool suits_tma(const Operand& o, std::int64_t k) {
   return reinterpret_cast<std::uintptr_t>(o.data) % 16 == 0 && o.ld % 16 == 0 && o.ld >= k &&
          o.ld < kMaxStride && o.rows < kFp8MaxRows && k < kFp8MaxRows;
@@ -68,7 +68,7 @@ inline SideScales side_of(const LeafScales& s) {
   return {s.data, s.stride, s.leaf_stride, s.per == 128 ? 7 : 0, s.type == ScaleType::e8m0};
 }
 
-/// Whether the scales of neighbouring rows are neighbours, as RowCopies wants them.
+/// Whether the scales of neighbouring rows are neighbours, as RowCopies requires.
 inline bool lie_in_rows(const Fp8Shape& s) {
   return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0;
 }

@@ -81,7 +81,7 @@ bool begins_suit_tma(const StackedGroups& all, const Strides& s, DType type) {
   return !all.spread && inner_begins_at_16(all.shape.d_step, type == DType::fp32 ? 4 : 2);
 }
 
-/// How C comes. No map has that of groups which are no stack, or begin where TMA takes no tile.
+/// How C is loaded. No map has that of groups which are no stack, or begin where TMA takes no tile.
 RingC ring_of(const StackedGroups& all, const Sides& p, const Geometry& t) {
   RingC c = ring_c(all.g, p, t);
   if (!all.d_spread && begins_suit_tma(all, all.g.cs, all.g.c_type)) return c;
@@ -244,7 +244,7 @@ bool takes_groups(int geometry, const GroupedSpec& spec) {
 namespace {
 
 /// What the model is told of groups, whose tokens run along tiles of `tokens` and are loaded in
-/// boxes of `box` rows. Nobody knows how tokens are spread: where offsets say it, groups of half
+/// boxes of `box` rows. How tokens are spread is unknown: where offsets say it, groups of half
 /// to one and a half times the average are taken to be equally likely, one behind the other.
 ///
 ///   array   |aaa|bb|cccc|dd|        box of 4 for d: two of its rows are missing, which
@@ -296,7 +296,7 @@ Many many_of(const StackedGroups& all, bool swapped, int tokens, int box) {
     if (!all.shape.overlaps && all.average > tokens) many.missing = behind / tiles;
     return many;
   }
-  // The last tile of each group; others lie further in front.
+  // The last tile of each group; others are further in front.
   const auto places = std::min(all.groups, kPlaces);
   const auto rows = static_cast<double>(all.a.rows);
   for (std::int64_t i = 1; i <= places; ++i) {

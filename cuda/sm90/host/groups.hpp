@@ -33,7 +33,7 @@ struct StackedGroups {
 };
 StackedGroups stack_groups(const GroupedArguments& p);
 
-/// Whether a geometry takes a problem whose operands lie as the spec says.
+/// Whether a geometry takes a problem whose operands are laid out as the spec says.
 bool takes_groups(const Geometry& t, GroupKind kind, bool a_mn, bool b_mn);
 /// The same of an index of kGroupedGeometries.
 bool takes_groups(int geometry, const GroupedSpec& spec);

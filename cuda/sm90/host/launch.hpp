@@ -31,7 +31,7 @@ Sides sides_of(const Decision& d, const Call& call);
 /// them. `by_class`: see last_origin.
 LaunchShape tile_shape(const Geometry& t, const Raster& raster, const Sides& p,
                        const GemmArguments& g, bool by_class);
-/// What a kernel does after its last step (finish), once `shape.c` says how C comes.
+/// What a kernel does after its last step (finish), once `shape.c` says how C is loaded.
 void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& shape);
 /// All of it for a kernel of chain, realign or leaves.
 LaunchShape shape_of(const Decision& d, const Sides& p, const Call& call);

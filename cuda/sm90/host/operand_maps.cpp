@@ -42,7 +42,7 @@ cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box
 
 namespace {
 
-/// A map of D, or of a C that lies like D: rows along x or y, boxes of `columns` along y.
+/// A map of D, or of a C that is laid out like D: rows along x or y, boxes of `columns` along y.
 TensorShape slab_shape(const void* data, DType type, const Sides& p, bool along_x,
                        std::int64_t pitch, int columns) {
   const bool is_32 = type == DType::fp32;

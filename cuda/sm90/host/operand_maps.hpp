@@ -9,7 +9,7 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// The tensor map for `box_rows` rows of an operand per stage. `depth` k blocks come in one box
+/// The tensor map for `box_rows` rows of an operand per stage. `depth` k blocks arrive in one box
 /// where k is a multiple of kBlockK.
 cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box_rows, int depth,
                      CUtensorMap* map);
@@ -32,8 +32,8 @@ constexpr bool inner_begins_at_16(std::int64_t step, std::int64_t element_bytes)
 bool lines_suit_tma(const void* data, const Strides& strides, std::int64_t m, std::int64_t n,
                     DType type);
 
-/// How C comes through the ring of a chain, or of leaves in one part, and the map for it. Where TMA
-/// does not take it, chains that start from C have it copied, and `stages` is 0 elsewhere.
+/// How C is loaded through the ring of a chain, or of leaves in one part, and the map for it. Where
+/// TMA does not take it, chains that start from C have it copied, and `stages` is 0 elsewhere.
 RingC ring_c(const GemmArguments& g, const Sides& p, const Geometry& t);
 cudaError_t make_ring_map(const GemmArguments& g, const Sides& p, const Geometry& t, const RingC& c,
                           CUtensorMap* map);

@@ -6,9 +6,9 @@
 #include "cuda/families.hpp"
 #include "cuda/sm90/pack/pack.hpp"
 
-/// Operands that TMA cannot read are copied into the workspace, where they lie as TMA wants them,
-/// and the kernels for aligned operands multiply the copies. Steps of zeros behind the last k of a
-/// leaf change nothing: an accumulator is never -0 once a step has run, and x + 0 is x.
+/// Operands that TMA cannot read are copied into the workspace, where they are laid out as TMA
+/// requires, and the kernels for aligned operands multiply the copies. Steps of zeros past the last
+/// k of a leaf change nothing: an accumulator is never -0 once a step has run, and x + 0 is x.
 namespace detgemm::cuda::sm90 {
 
 /// Extents of an operand that is copied stay below this.
@@ -48,7 +48,7 @@ double predicted_pack_time(double bytes);
 /// Enqueues a job.
 cudaError_t launch_pack(const PackJob& job, int sms, const Queue& queue);
 
-/// Enqueues the copying that a decision asks for, and moves the call to the copies.
+/// Enqueues the copying of a decision, and moves the call to the copies.
 cudaError_t pack_operands(const Step& step, const Decision& d, Call& call);
 
 }  // namespace detgemm::cuda::sm90

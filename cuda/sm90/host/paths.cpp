@@ -18,7 +18,7 @@ bool aligned16(const void* pointer, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && bytes % 16 == 0;
 }
 
-/// TMA takes the operand's rows as they are.
+/// TMA takes the operand's rows without a copy.
 bool suits_tma(const Operand& o) { return aligned16(o.data, o.ld * 2); }
 
 bool small_enough(const Operand& o, std::int64_t k) {
@@ -64,7 +64,7 @@ Roles roles_for(const GemmArguments& g, const Question& q) {
   return lines.col == 1 ? Roles::straight : lines.row == 1 ? Roles::swapped : Roles::any;
 }
 
-/// What copies of operands would be good for: those that TMA does not take as they lie, and both
+/// What copies of operands would be good for: those that TMA does not take unchanged, and both
 /// where leaves have to be padded.
 Packing packing_of(const GemmArguments& g, const Sides& p, bool plain, const Question& q) {
   if (q.family != Family::realign && q.family != Family::gather) return {};

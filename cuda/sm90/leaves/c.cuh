@@ -6,7 +6,7 @@
 #include "cuda/sm90/epilogue/general.cuh"
 #include "cuda/sm90/leaves/sums.cuh"
 
-// A fold that starts from fp32 C: how C comes into the sum, before the first leaf or while it runs.
+// A fold that starts from fp32 C: how C gets into the sum, before the first leaf or while it runs.
 
 namespace detgemm::cuda::sm90 {
 
@@ -64,7 +64,7 @@ __device__ __forceinline__ void start_sum_from_c(const GemmArguments& g, const L
   }
 }
 
-/// C through TMA, where it lies as D does. A warp's 16 rows of a slab come into its own piece of
+/// C through TMA, where it is laid out as D is. A warp's 16 rows of a slab go into its own piece of
 /// the boxes of D, which are free while the first leaf runs, and go from there into the sum. With
 /// ordinary loads, 8 rows per instruction, a tile's C would keep the load pipe busy for longer than
 /// its adds take.
@@ -87,7 +87,7 @@ struct IncomingC {
   std::uint32_t boxes;     ///< the group's
   std::uint32_t barriers;  ///< the warp's, one per box
   int x, y;                ///< first row and column of the warp
-  bool on;                 ///< C comes this way
+  bool on;                 ///< C is loaded this way
 
   __device__ __forceinline__ IncomingC(const LeafShared<T>& shared, const CUtensorMap& c,
                                        bool by_tma, int group, int x0, int y0,

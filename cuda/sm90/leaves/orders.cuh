@@ -41,8 +41,9 @@ struct LeafStages {
   __device__ __forceinline__ void run_rest(BlockRange k, Accumulators<T>& value) {
     run_until(k.begin + T::kDepth, k.end, value);
   }
-  /// Runs the rest of a leaf that may be the tile's first: then C comes between its stages. Without
-  /// C those loops have no iterations; a branch around them would give the accumulators two paths.
+  /// Runs the rest of a leaf that may be the tile's first: then C is loaded between its stages.
+  /// Without C those loops have no iterations; a branch around them would give the accumulators two
+  /// paths.
   __device__ __forceinline__ void run_rest_and_c(BlockRange k, bool first, Accumulators<T>& value) {
     int block = k.begin + T::kDepth;
     if constexpr (T::kLoadsC) {
@@ -92,7 +93,7 @@ __device__ __forceinline__ void run_leaves_sequentially(LeafStages<T> stages, Le
 }
 
 /// Order::runs, for trees of large tiles, in three sets of registers. The leaves of a run
-/// come from right to left, r0 being its last one, and no sum of a run leaves the registers. While
+/// run from right to left, r0 being its last one, and no sum of a run leaves the registers. While
 /// r0 runs, what waits for the sum of the run before is added to it, and that sum is stored. Runs
 /// of 3 leaves, of 4 or 7, and of 5 or 6:
 ///

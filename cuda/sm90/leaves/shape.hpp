@@ -31,11 +31,11 @@ struct LeafShape {
   std::uint64_t* arrived = nullptr;  ///< workspace: one word per tile
   std::uint64_t launch = 1;          ///< differs from launch to launch; below 2^56 and not 0
   bool from_c = false;               ///< a fold that starts from fp32 C
-  bool c_by_tma = false;             ///< C lies as D does, in whole 16-byte chunks
+  bool c_by_tma = false;             ///< C is laid out as D is, in whole 16-byte chunks
 };
 
 /// Whether the fp32 C of a tile can be loaded two neighbours along y at a time: all pairs that
-/// begin at an even distance from `y0` lie at multiples of 8 bytes, and none reaches beyond
+/// begin at an even distance from `y0` are at multiples of 8 bytes, and none reaches beyond
 /// `y_rows`. A segment of rows, which are y where weights take the x side, may begin at an odd one.
 DETGEMM_HD bool c_lies_in_pairs(const void* c, std::int64_t along_x, std::int64_t along_y, int y0,
                                 int y_rows) {
@@ -73,7 +73,7 @@ DETGEMM_HD LeafRange part_of(const LeafShape& s, int part) {
   return r;
 }
 
-/// Leaves of the largest tree that three sets of registers add up, whose right side comes first:
+/// Leaves of the largest tree that three sets of registers add up, whose right side is first:
 /// the right side has as many leaves as the left side or one more, and while the left side runs
 /// only one sum waits.
 inline constexpr int kRunLeaves = 7;
@@ -86,7 +86,7 @@ DETGEMM_HD int run_levels(std::int64_t leaves) {
 }
 
 /// A run: the leaves of a subtree of at most kRunLeaves that is no part of another such subtree.
-/// Runs come from right to left.
+/// Runs are taken from right to left.
 ///
 ///             a                  run 3 waits at level 0 while run 2 runs, and is its join 0,
 ///          /     \               node c waits at level 1 while runs 1 and 0 run,
@@ -96,7 +96,7 @@ DETGEMM_HD int run_levels(std::int64_t leaves) {
 ///
 /// So a level is in use the more often the lower it is.
 struct LeafRun {
-  int begin;  ///< the first leaf, which comes last
+  int begin;  ///< the first leaf, which is taken last
   int joins;  ///< sums that are added behind it: those of levels 0, 1, .. joins - 1
   int level;  ///< where the result waits; -1 where it is the sum of the part
 };

@@ -48,7 +48,7 @@ __device__ __forceinline__ void from_piece(float* d, float4 v) {
   d[3] = v.w;
 }
 
-/// Where the slots of a CTA lie:
+/// Where the slots of a CTA are:
 ///
 ///   | staging of D | kSlots slots of kSlotBytes | arrived, word | c_arrived |
 template <class T>

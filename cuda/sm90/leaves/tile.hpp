@@ -93,13 +93,13 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr Registers kRegisters = registers_of(kG, kDeep);
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   static constexpr int kSums = kRegisters.sums;
-  /// Whether the last leaf comes first.
+  /// Whether the last leaf is taken first.
   static constexpr bool kFromTheRight = kRegisters.order == Order::runs;
   /// Whether a CTA may have several parts of tiles.
   static constexpr bool kTakesRounds = takes_rounds(kG, kDeep);
   /// Whether sums may have to wait outside of registers; the sum of a fold never does.
   static constexpr bool kWaits = kDeep || !has_deep(kG);
-  /// Whether boxes of D lie where sums wait: none waits when D is stored, and the ring gains a
+  /// Whether boxes of D are where sums wait: none waits when D is stored, and the ring gains a
   /// stage.
   static constexpr bool kBoxesInSlot = kDeep && kG.groups == 2;
   static constexpr int kSlotsBytes = kSlots * kSlotBytes;
@@ -107,7 +107,7 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr int kGroupBoxes =
       kBoxesInSlot ? kSlotBytes / kG.groups : kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = kBoxesInSlot ? 0 : kG.groups * kGroupBoxes;
-  /// Whether a fold's C comes through the boxes of D while the first leaf runs.
+  /// Whether a fold's C is loaded through the boxes of D while the first leaf runs.
   static constexpr bool kLoadsC = takes_c_by_tma(kG, DType::fp32) && !kDeep;
   /// The epilogue's staging, the slots, the barrier on which parts arrive with the word behind it,
   /// and the barriers of C.

@@ -40,7 +40,7 @@ struct PartWalk {
 
 /// The same where parts may take several rounds of CTAs, so that a CTA has now one part, now
 /// another. Those that meet in a cluster still are one wave: with those that meet in the workspace,
-/// nobody waits for another part.
+/// no part waits for another.
 template <class T>
 requires(T::kTakesRounds) struct PartWalk<T> {
   int parts;
@@ -60,7 +60,7 @@ requires(T::kTakesRounds) struct PartWalk<T> {
 };
 
 /// What the producer brings of every part, in this order: k ascends, in each leaf and, unless the
-/// last leaf comes first, from leaf to leaf.
+/// last leaf is first, from leaf to leaf.
 template <class T>
 struct PartStages {
   const LeafShape& leaf;

@@ -27,7 +27,7 @@ using Accumulators = float[T::kBlocks][T::kN / 2];  // (64 * kBlocks, kN) per gr
 ///   group 0   | 0 1 2 3 4 5 6 7 | store | 8 9 ...
 ///   group 1       | 0 1 2 3 4 5 6 7 | store | 8 9 ...
 struct Stagger {
-  int countdown;  ///< in group 0: stages until the other group may begin; 0 where nobody waits
+  int countdown;  ///< in group 0: stages until the other group may begin; 0 where neither waits
 
   template <class T>
   static __device__ __forceinline__ Stagger start(int group, int stages, int k_blocks) {

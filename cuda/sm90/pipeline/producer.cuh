@@ -13,7 +13,7 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// Where things lie in a CTA's shared memory:
+/// Where things are in a CTA's shared memory:
 ///
 ///   | stages: kStages x [ X | Y ] | epilogue | full | empty |
 template <class T>
@@ -173,7 +173,7 @@ __device__ __forceinline__ void produce(const SharedLayout<T>& shared, const Lau
 ///           rows 0..21 22..43     44..65     66..87      of a tile of 88, to all four CTAs
 ///
 /// A share may begin inside of the 8 rows after which the swizzle repeats. TMA takes the turn of a
-/// row from its address, so that the rows lie as one box of all of them would.
+/// row from its address, so that the rows are where one box of all of them would be.
 template <int kRows, int kCluster, bool kMn>
 __device__ __forceinline__ void multicast_stage(const CUtensorMap& map, std::uint32_t to, int row,
                                                 int block, std::uint32_t barrier,
@@ -213,7 +213,7 @@ __device__ __forceinline__ void run_producer(const SharedLayout<T>& shared, cons
       }
     };
     const auto load_c = [&](int stage, int x, int y, int part) {
-      ptx::griddepcontrol_wait();  // C is promised by nobody
+      ptx::griddepcontrol_wait();  // no one promises C
       const std::uint32_t full = shared.full + 8 * stage;
       if (shape.c.copied) {
         ptx::mbarrier_arrive(full);  // consumers fill the stage

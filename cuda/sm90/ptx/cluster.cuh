@@ -26,7 +26,7 @@ __device__ __forceinline__ void cluster_sync() {
   barrier_cluster_wait();
 }
 
-/// The address, in CTA `rank`, of what lies at `address` in this CTA.
+/// The address, in CTA `rank`, of what is at `address` in this CTA.
 __device__ __forceinline__ std::uint32_t mapa(std::uint32_t address, std::uint32_t rank) {
   std::uint32_t remote;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));

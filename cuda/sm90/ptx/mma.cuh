@@ -28,7 +28,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
   }
 }
 
-/// Loads four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed; lane l gives
+/// Loads four, or two, 8 x 8 matrices of 16-bit elements, straight or transposed; lane l gives
 /// the address of row l % 8 of matrix l / 8.
 template <bool kTranspose = false>
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&a)[4], std::uint32_t address) {
@@ -72,7 +72,7 @@ __device__ __forceinline__ void ldmatrix_x4_if(bool transpose, std::uint32_t (&a
       : "memory");
 }
 
-/// Stores four, or two, 8 x 8 matrices of 16-bit elements, as they are or transposed.
+/// Stores four, or two, 8 x 8 matrices of 16-bit elements, straight or transposed.
 template <bool kTranspose>
 __device__ __forceinline__ void stmatrix_x4(std::uint32_t address, std::uint32_t r0,
                                             std::uint32_t r1, std::uint32_t r2, std::uint32_t r3) {

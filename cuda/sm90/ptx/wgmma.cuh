@@ -222,8 +222,8 @@ __device__ __forceinline__ void pin(float (&d)[kCount]) {
 }
 
 /// The descriptor of a matrix in shared memory with the 128-byte swizzle. A K-major matrix has rows
-/// of 128 bytes (64 k), in groups of 8 rows that lie `stride` = 1024 bytes apart. An MN-major
-/// matrix has rows of 64 mn, in groups of 8 k that lie 1024 bytes apart, and its slabs of 64 mn lie
+/// of 128 bytes (64 k), in groups of 8 rows that are `stride` = 1024 bytes apart. An MN-major
+/// matrix has rows of 64 mn, in groups of 8 k that are 1024 bytes apart, and its slabs of 64 mn are
 /// `leading` bytes apart. (PTX ISA, "Matrix descriptor format".)
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address, std::uint32_t leading) {
   constexpr std::uint32_t kStride = 8 * 128;

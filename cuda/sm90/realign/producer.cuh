@@ -49,7 +49,7 @@ __device__ __forceinline__ void realign(std::uint32_t raw, std::uint32_t to, std
   constexpr int kBatch = kSteps % 4 == 0 ? 4 : kSteps % 3 == 0 ? 3 : kSteps % 2 == 0 ? 2 : 1;
 #pragma unroll 1
   for (int first = 0; first < kSteps; first += kBatch) {
-    uint4 in[kBatch][3];  // all loads of a batch come before its first store: latency is paid once
+    uint4 in[kBatch][3];  // all loads of a batch are before its first store: latency is paid once
     std::uint32_t row[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {

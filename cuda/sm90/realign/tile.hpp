@@ -9,7 +9,7 @@
 // but every eighth row of any matrix of 16-bit elements starts at the same place inside its 16-byte
 // chunk. So an operand is taken as eight matrices (classes), each of which is read through a map of
 // its own whose base is rounded down to 16 bytes. The rows arrive 0..7 elements late, each with one
-// chunk more than was asked for, and the producer's warps move them into place on the way to the
+// chunk more than is needed, and the producer's warps move them into place on the way to the
 // stage that wgmma reads:
 //
 //   memory, row r = 8 q + c:        |....aaaa|bbbbbbbb|cccc....|      | = 16 bytes
@@ -40,7 +40,7 @@ struct RealignShifts {
                                        ///< rows that do not exist
 };
 
-/// How kRows vectors of kDepth k blocks lie in a raw buffer.
+/// How kRows vectors of kDepth k blocks are laid out in a raw buffer.
 ///
 ///   raw buffer: [ class 0 | class 1 | ... | class 7 ]      kClassRoom bytes each
 ///   class:      [ box 0 | ... ]                            kBoxes x kBoxRoom bytes
@@ -70,7 +70,7 @@ struct RawOperand {
                 "An MN-major operand needs whole slabs of 64 rows and one k block per stage.");
 };
 
-/// A realigning wgmma kernel at compile time: what the consumer knows of a Tile, and raw buffers.
+/// A realigning wgmma kernel at compile time: what the consumer reads of a Tile, and raw buffers.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT>
 struct RealignTile {
   static constexpr DType kInput = kT;

@@ -7,8 +7,8 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// How the C of a tile comes through the ring of stages, which are as large as the operands need.
-/// It is cut into slabs of kSlab y like D, and a stage holds as many whole slabs as fit:
+/// How the C of a tile is loaded through the ring of stages, which are as large as the operands
+/// need. It is cut into slabs of kSlab y like D, and a stage holds as many whole slabs as fit:
 ///
 ///   stage:  [ slab 0: 64-row blocks 0 .. kBlocks - 1 ][ slab 1 ] ...      kPerStage slabs
 ///   block:  (64 x, kSlab y) under TMA's swizzle, or (kSlab y, 64 x) where C's memory runs along x

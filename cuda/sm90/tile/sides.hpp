@@ -30,7 +30,7 @@ struct Sides {
   bool swapped = false;  ///< x walks along N and y along M
   bool x_stable = false;  ///< no earlier work of the stream writes X
   bool y_stable = false;  ///< the same for Y
-  /// Whether neighbours along x (else neighbours along y) lie side by side in memory.
+  /// Whether neighbours along x (else neighbours along y) are side by side in memory.
   bool d_x_contiguous() const { return d_x == 1 && x.rows > 1 && (d_y != 1 || y.rows == 1); }
 };
 

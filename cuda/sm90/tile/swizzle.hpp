@@ -9,9 +9,9 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// How operands lie in shared memory under the 128-byte swizzle. A span is 128 bytes: 64 k of one
-/// row (K-major), or 64 rows of one k (MN-major). The swizzle repeats every 8 spans. A slab is 64
-/// spans: 64 rows x 64 k, in either order.
+/// How operands are laid out in shared memory under the 128-byte swizzle. A span is 128 bytes: 64 k
+/// of one row (K-major), or 64 rows of one k (MN-major). The swizzle repeats every 8 spans. A slab
+/// is 64 spans: 64 rows x 64 k, in either order.
 inline constexpr int kSpanBytes = 128;
 inline constexpr int kSlabBytes = 64 * kSpanBytes;
 

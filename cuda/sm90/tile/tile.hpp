@@ -30,12 +30,12 @@ struct LaunchMaps {
   CUtensorMap x, y, d, c;
 };
 
-/// C as stages of the ring (CSlabs), which the producer fills behind the last k block of a tile, or
+/// C as stages of the ring (CSlabs), which the producer fills after the last k block of a tile, or
 /// before the first one where the chains start from C.
 struct RingC {
-  int stages = 0;             ///< per tile; 0: C does not come this way
+  int stages = 0;             ///< per tile; 0: C is not loaded this way
   int slab_bytes = 0;         ///< that TMA brings per slab
-  bool x_contiguous = false;  ///< C's neighbours along x lie side by side, else those along y
+  bool x_contiguous = false;  ///< C's neighbours along x are side by side, else those along y
   bool is_16 = false;         ///< elements of 16 bits, else of 32
   bool copied = false;        ///< by the consumers: TMA does not take this C
 };
@@ -46,7 +46,7 @@ struct LaunchShape {
   int x_rows = 0, y_rows = 0;
   int k_blocks = 0;  ///< blocks of kBlockK; the last one is padded with zeros
   /// No tile begins behind this row, so that the last tile ends where the operand ends and TMA is
-  /// asked for no row that does not exist, which takes longer than one that does. The last tile
+  /// given no row that does not exist, which takes longer than one that does. The last tile
   /// then shares outputs with its neighbour, and both store the same bits. INT_MAX where an output
   /// may not be stored twice.
   int x_last = 0, y_last = 0;
@@ -63,7 +63,7 @@ struct LaunchShape {
   /// Whether anything but rounding is done to the accumulators, in registers.
   bool in_registers = false;
   bool finishes = false;
-  /// D leaves through TMA. Else it passes through shared memory once more, for what registers do
+  /// D leaves through TMA. Else it passes through shared memory again, for what registers do
   /// not do: activations of fp32 outputs, a C that TMA does not bring, and a D that TMA does not
   /// take.
   bool d_by_tma = false;
@@ -95,7 +95,7 @@ struct Tile {
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
 
   static constexpr int kX = kG.x();
-  /// The tensor core reads 64 rows, whatever was loaded. What lies behind the loaded rows makes
+  /// The tensor core reads 64 rows, whatever was loaded. What is past the loaded rows makes
   /// rows of the tile that do not exist in the problem and are never stored.
   static constexpr int kXLoad = kG.load;
   static constexpr int kXBytes = kXLoad * kSpanBytes;  ///< one k block

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Aten's rules for `out`: the tensor that receives the result of a call."""
+from torch.autograd import forward_ad
 
 
 def into(out, result):
@@ -13,8 +14,8 @@ def into(out, result):
 
 
 def writable(out, shape, dtype):
-    """Whether the operator may write straight into `out`."""
-    if out is None or out.dtype != dtype or tuple(out.shape) != tuple(shape):
+    """Whether the operator may write straight into `out`, which it refuses to inside a level of forward-mode derivatives."""
+    if forward_ad._current_level >= 0 or out is None or out.dtype != dtype or tuple(out.shape) != tuple(shape):
         return False
     strides, sizes = out.stride(), out.shape
     return (strides[-1] == 1 and strides[-2] >= sizes[-1]) or (strides[-2] == 1 and strides[-1] >= sizes[-2])

@@ -146,6 +146,11 @@ class Pages(ReportTest):
         drawn = (self.folder / "plot.svg").read_text(encoding="utf-8")
         xml.fromstring(drawn)
         self.golden("plot.svg", drawn)
+        # The left panel's dots: hollow where row 0 moved, and nowhere else.
+        dots = re.findall(r"<(?:circle|polygon)([^>]*)><title>([^<]*row 0[^<]*)", drawn)
+        hollow = {words for attributes, words in dots if 'class="on"' in attributes}
+        self.assertEqual(hollow, {words for _, words in dots if words.endswith("row 0 depends on M")})
+        self.assertEqual((len(dots), len(hollow)), (15, 3))
 
     def test_a_baseline_that_changes_row_0_is_said_to(self):
         page = (self.page(GOLDEN / "gpu.json") / "index.md").read_text(encoding="utf-8")
