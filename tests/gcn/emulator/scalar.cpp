@@ -160,6 +160,8 @@ std::vector<Opcode> scalar_opcodes() {
       SK("s_mul_hi_u32", u32, u32, static_cast<u32>(wide_uint(a) * b >> 32)),
       SK("s_mul_hi_i32", i32, i32, static_cast<u32>(static_cast<u64>(wide_int(a) * b) >> 32)),
       SC("s_min_i32", i32, a < b, std::min(a, b)),
+      SC("s_max_i32", i32, a > b, std::max(a, b)),
+      S1("s_not_b32", u32, ~a),
       S1("s_not_b64", u64, ~a),
       S1("s_abs_i32", i32, static_cast<u32>(a < 0 ? -wide_int(a) : wide_int(a))),
       BITWISE("and", a & b),

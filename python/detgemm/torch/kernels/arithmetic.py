@@ -3,6 +3,7 @@
 """exp, log, the tree and rounding of docs/python-orders.md, for Triton kernels."""
 import os
 
+import torch
 import triton
 import triton.language as tl
 
@@ -14,7 +15,8 @@ SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT
 E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
-INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
+# Whether bf16 is rounded in integers: Triton's interpreter truncates, and AMD GPUs keep the payload of a NaN.
+IN_INTEGERS = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1" or torch.version.hip is not None)
 
 
 @triton.jit
@@ -72,8 +74,8 @@ def rounded(x, TYPE: tl.constexpr):
 
 @triton.jit
 def narrowed(x, TYPE: tl.constexpr):
-    """As rounded, bf16 by the GPU's own conversion: the same bits, NaN too, by a fifth of the instructions."""
-    if INTERPRETED or TYPE != tl.bfloat16:
+    """As rounded, bf16 by an NVIDIA GPU's own conversion: the same bits, NaN too, by a fifth of the instructions."""
+    if IN_INTEGERS or TYPE != tl.bfloat16:
         return rounded(x, TYPE)
     else:
         return x.to(tl.bfloat16)

@@ -26,8 +26,8 @@ NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memo
 
 @functools.cache
 def _programmatic(device):
-    """Whether kernels on this device may start early; Triton's interpreter runs on CPU tensors."""
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+    """Whether kernels on this device may start early; Triton's interpreter runs on CPU tensors, and an MI300X is a (9, 4)."""
+    return device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 def _options(early):

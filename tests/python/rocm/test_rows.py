@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The detgemm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Row operations on tensors of an emulated MI300X: Triton compiles them for gfx942, the emulator executes that text, and the bits are
+those of the plain definitions. Emulated; not run on AMD hardware."""
+import os
+
+import fake_rocm
+import pytest
+import torch
+from test_operators import bits
+
+import detgemm.torch as dt
+from detgemm.torch import attend, dispatch
+from detgemm.torch.plain import attention as plain
+
+pytest.importorskip("triton", reason="Triton is not installed")
+OPS = torch.ops.detgemm
+ALL = os.environ.get("DETGEMM_ROCM_ROWS") == "all"  # every type and size, for which CI has no time
+TYPES = [torch.bfloat16, torch.float16, torch.float32] if ALL else [torch.bfloat16]
+CHAIN = "cdna2/bf16/chain->fp32" if os.environ.get("GCN_ARCH") == "gfx90a" else "cdna3/bf16/chain->fp32"
+
+
+@pytest.fixture
+def device(rocm, on_cpu):
+    """Triton's launches go to the emulator, and PyTorch's own operators to the CPU."""
+    import fake_triton
+    return fake_triton.installed(rocm.hip)
+
+
+def same(found, wanted):
+    """The device's results, some of which may be missing on both sides, against the CPU's."""
+    found, wanted = ([x for x in (each if isinstance(each, tuple | list) else [each]) if x is not None] for each in (found, wanted))
+    assert len(found) == len(wanted) > 0
+    return all(dt.same_bits(fake_rocm.on_cpu(a).contiguous(), b.contiguous()) for a, b in zip(found, wanted))
+
+
+def compared(rocm, call, *operands):
+    """call(operands) on the device and on the CPU; the first returns what the device gave."""
+    found = call(*(rocm.put(x) if isinstance(x, torch.Tensor) else x for x in operands))
+    assert same(found, call(*operands)), call
+    return found
+
+
+def any_bits(shape, dtype, seed=0):
+    """Every bit pattern: NaNs of any payload, infinities, subnormals."""
+    width = torch.int32 if dtype == torch.float32 else torch.int16
+    info = torch.iinfo(width)
+    return torch.randint(info.min, info.max, shape, generator=torch.Generator().manual_seed(seed)).to(width).view(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("kind, rows, n", [(bits, 3, 600), (any_bits, 5, 60)] + [(bits, 2, 2500), (any_bits, 3, 1000), (bits, 1, 1)] * ALL)
+def test_norms_and_softmax(rocm, device, kind, rows, n, dtype):
+    x, weight, dy = kind((rows, n), dtype=dtype), bits((n,), 1, dtype), bits((rows, n), 2, dtype)
+    y, scale = OPS.rms_norm(x, weight, None, 1e-6, "ieee_fma/fp32/chain->fp32", False)
+    compared(rocm, lambda x, w: OPS.rms_norm(x, w, None, 1e-6, "ieee_fma/fp32/chain->fp32", False), x, weight)
+    compared(rocm, lambda dy, x, w, s: OPS.rms_norm_backward(dy, x, w, s)[0], dy, x, weight, scale)
+    for name in ("softmax", "log_softmax"):
+        y = getattr(OPS, name)(x, torch.float32)
+        compared(rocm, lambda x, of=getattr(OPS, name): of(x, torch.float32), x)
+        compared(rocm, lambda dy, y, of=getattr(OPS, name + "_backward"): of(dy, y, dtype), dy, y)
+
+
+def test_the_smallest_eps(rocm, device):
+    """A square root whose residual would be subnormal."""
+    x = (bits((4, 60), dtype=torch.float32) * 2.0 ** -66).contiguous()
+    x[0] = 0
+    call = lambda x, w: OPS.rms_norm(x, w, None, 2.0 ** -126, "ieee_fma/fp32/chain->fp32", False)  # noqa: E731
+    compared(rocm, call, x, bits((60,), 1, torch.float32))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_long_rows(rocm, device, dtype):
+    x = bits((2, 33000), dtype=dtype)
+    x[1, 32900:] = -float("inf")
+    for name in ("softmax", "log_softmax") if ALL else ("softmax",):
+        compared(rocm, lambda x, of=getattr(OPS, name): of(x, torch.float32), x)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_rows_of_an_engine(rocm, device, dtype):
+    for n in (600, 9000) if ALL else (600,):
+        x, residual, weight = bits((3, n), dtype=dtype), bits((3, n), 1, dtype), bits((n,), 2, dtype)
+        x[0, 3], x[1, :40] = float("nan"), any_bits((40,), dtype)
+        for _ in range(2):  # the second time by the table of compiled kernels
+            compared(rocm, lambda x, r, w: OPS.add_rms_norm(x, r, w, 1e-6), x, residual, weight)
+    compared(rocm, OPS.silu_mul, any_bits((3, 200), dtype), bits((3, 200), 1, dtype))
+    compared(rocm, OPS.silu_mul_backward, bits((3, 100), 3, dtype), any_bits((3, 200), dtype))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_rotary(rocm, device, dtype):
+    q, k, cache = bits((5, 4, 64), dtype=dtype), bits((5, 2, 64), 1, dtype), bits((9, 64), 2, torch.float32)
+    positions, weights = torch.tensor([0, 8, 3, 3, 1]), (bits((64,), 3, dtype), bits((64,), 4, dtype))
+    compared(rocm, lambda *each: OPS.rotary_pair(*each, False, None, None, 0.0), q, k, positions, cache)
+    compared(rocm, lambda q, k, p, c, *w: OPS.rotary_pair(q, k, p, c, True, *w, 1e-6), q, k, positions, cache, *weights)
+
+
+def test_experts(rocm, device):
+    x, weights, places = bits((8, 100)), bits((4, 2), 1).abs(), torch.tensor([3, 1, -1, 0, 7, 2, 5, -1], dtype=torch.int32)
+    compared(rocm, lambda *each: OPS.combine_experts(*each, None, torch.bfloat16), x, places, weights)
+    compared(rocm, OPS.combine_experts_backward, bits((4, 100), 2), x, places, weights)
+
+
+def test_embedding(rocm, device):
+    ids, dy, acc = torch.randint(0, 7, (20,)), bits((20, 40)), bits((9, 40), 1, torch.float32)
+
+    def accumulated(acc, ids, dy):
+        acc = acc.clone()
+        OPS.embedding_accumulate_(acc, ids, dy)
+        return acc
+    compared(rocm, accumulated, acc, ids, dy)
+
+
+def test_log_probs(rocm, device):
+    z, ids, scale = bits((5, 4200)), torch.randint(0, 4200, (5, 1)), torch.linspace(0.5, 1.5, 5)
+    z[1, 60], z[2, 3], z[3, 1:] = float("nan"), float("inf"), -float("inf")
+    _, k, r = compared(rocm, lambda z, ids, s: OPS.log_probs_of(z, ids, s, 4200), z, ids, scale)
+    k, r = fake_rocm.on_cpu(k), fake_rocm.on_cpu(r)
+    compared(rocm, lambda d, z, ids, s, k, r: OPS.log_probs_of_backward(d, z, ids, s, k, r, 4200), bits((5, 1), 1, torch.float32), z, ids,
+             scale, k, r)
+
+
+def test_both_passes_of_a_cross_entropy(rocm, device):
+    x = any_bits((4, 2500), torch.bfloat16)
+    top = x.nan_to_num(-1.0).amax(-1).float()
+    compared(rocm, lambda x, top: dispatch.chosen(x, "cross_entropy").powers(x, top), x, top)
+    call = (bits((4, 2500), dtype=torch.float32), bits((4,), 1, torch.float32), torch.tensor([0, 2499, -1, 7]), bits((4,), 2, torch.float32))
+    compared(rocm, lambda *each: dispatch.chosen(each[0], "cross_entropy").gradient(*each, torch.bfloat16), *call)
+
+
+def by_the_reference(a, b):
+    """Products of attention's plain order by the chip's chain."""
+    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]).bfloat16() for x in (a, b))
+    return dt.bmm(a, b.transpose(1, 2), CHAIN).view(*lead, a.shape[1], b.shape[1])
+
+
+@pytest.mark.parametrize("dim", [64, 128] if ALL else [64])
+def test_attention(rocm, device, dim):
+    """Prefill has the contract's bits, and decode, chunks and pages have those of prefill. 136 tokens are two blocks of keys."""
+    q, k, v, dout = (bits((1, h, 136, dim), h).clamp(-4, 4) for h in (2, 1, 1, 2))
+    table, scale = attend.dense(1, 136, 136, "cpu"), dim ** -0.5
+    wanted, stats = plain.attention(q, k, v, table, scale, dot=by_the_reference)
+    on_gpu = [rocm.put(x) for x in (q, k, v, table)]
+    whole, found = OPS.attention(*on_gpu, scale, 0, 0, True)
+    assert same((whole, found), (wanted, stats))
+    assert not same(whole, plain.attention(q, k, v, table, scale)[0]), "the order of products shows"
+    for count, end in ((1, 136), (9, 133), (1, 128)):
+        last = torch.tensor([[0, 0, count, 0, 0, end]], dtype=torch.int32)
+        part = rocm.put(q[:, :, end - count:end].contiguous())
+        few, _ = OPS.attention(part, on_gpu[1], on_gpu[2], rocm.put(last), scale, count, 0, False)
+        assert same(few, wanted[:, :, end - count:end])
+    pages = [rocm.put(x.view(1, 17, 8, dim).permute(1, 2, 0, 3).flip(0).contiguous()) for x in (k, v)]
+    row = rocm.put(torch.arange(16, -1, -1, dtype=torch.int32)[None])
+    few = OPS.paged_attention(rocm.put(q[0, :, 135:].transpose(0, 1).contiguous()), *pages, row,
+                              rocm.put(torch.tensor([[0, 0, 1, 0, 0, 136]], dtype=torch.int32)), scale, 1, 136)
+    assert same(few, wanted[0, :, 135:].transpose(0, 1))
+    gradients = OPS.attention_backward(rocm.put(dout), *on_gpu[:3], whole, found, on_gpu[3], scale, 0, 0)
+    assert same(gradients, plain.attention_backward(dout, q, k, v, wanted, stats, table, scale, dot=by_the_reference))
