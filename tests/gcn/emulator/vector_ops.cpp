@@ -53,8 +53,11 @@ template <bool kFirst>
 void readlane(Wave& w, const Instruction& in) {
   const u64 first = w.exec() == 0 ? 0 : static_cast<u64>(std::countr_zero(w.exec()));
   const u64 lane = kFirst ? first : read_scalar(w, in[2], 1) & 63;
-  w.need(vector_destination(in[1]).reg, 1, u64{1} << lane);
-  write_scalar(w, in[0], 1, w.v[in[1].reg][lane]);
+  const int reg = vector_destination(in[1]).reg;
+  // What a compiler keeps in lanes (v_writelane) it may copy without having written it.
+  const bool written = (w.use(reg, 1) >> lane & 1) != 0;
+  if (kFirst && !written) refuse_unwritten(reg, u64{1} << lane);
+  write_scalar(w, in[0], 1, w.v[reg][lane], written ? ~u64{0} : 0);
 }
 
 u32 perm(u32 a, u32 b, u32 select) {

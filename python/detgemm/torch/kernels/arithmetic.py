@@ -15,6 +15,7 @@ SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT
 E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
+AMD = tl.constexpr(torch.version.hip is not None)
 # Whether bf16 is rounded in integers: Triton's interpreter truncates, and AMD GPUs keep the payload of a NaN.
 IN_INTEGERS = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1" or torch.version.hip is not None)
 
@@ -79,6 +80,18 @@ def narrowed(x, TYPE: tl.constexpr):
         return rounded(x, TYPE)
     else:
         return x.to(tl.bfloat16)
+
+
+@triton.jit
+def square_root(x):
+    """Rounded to nearest, of a normal number, Inf or NaN. What Triton compiles for AMD GPUs is so where the square of the root misses x by
+    a normal number: above 2^-100. Smaller ones are scaled by a power of four, exactly."""
+    if AMD:
+        small = x < 2.0 ** -64
+        root = tl.math.sqrt_rn(tl.where(small, x * 2.0 ** 64, x))
+        return tl.where(small, root * 2.0 ** -32, root)
+    else:
+        return tl.math.sqrt_rn(x)
 
 
 @triton.jit

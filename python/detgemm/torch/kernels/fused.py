@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import exp, tree, widened
+from detgemm.torch.kernels.arithmetic import exp, square_root, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
 from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
@@ -53,7 +53,7 @@ def _normed(y, total, wide, w, r, there, TYPE: tl.constexpr, ADD: tl.constexpr):
 @triton.jit
 def _scale(lanes, eps, inverse_n, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
     mean = tree(lanes, ROWS, WIDTH, LEVELS) * inverse_n
-    return rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
+    return rounded(tl.math.div_rn(1.0, square_root(mean + eps)), tl.float32)
 
 
 @triton.jit(do_not_specialize=["rows"])
