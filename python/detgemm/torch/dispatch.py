@@ -64,9 +64,9 @@ def chosen(tensor, name):
     kind = tensor.device.type
     refuse(kind not in ("cpu", "cuda"), f"the tensor is on {tensor.device}: it must be on a CPU or a CUDA device")
     if kind == "cuda" and torch.version.hip is not None:
-        refuse(name not in ON_AMD, f"the tensor is on an AMD device: the row operation {name} is not executed there by any test")
+        refuse(name not in ON_AMD, f"the tensor is on an AMD device: no test executed the row operation {name} there")
         refuse(_chip(tensor.device) not in CHIPS,
-               f"the tensor is on {_chip(tensor.device)}: the row operations were executed, by an emulator, for {' and '.join(CHIPS)}")
+               f"the tensor is on {_chip(tensor.device)}: an emulator executed the row operations for {' and '.join(CHIPS)} alone")
     return _module("kernels" if kind == "cuda" else "plain", name)
 
 

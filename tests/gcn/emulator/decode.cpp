@@ -158,7 +158,8 @@ bool is_dpp(const Statement& s) {
 int source_lane(const std::string& name, const std::string& value, int l) {
   const int n = name == "quad_perm" ? 0 : std::stoi(value);
   const int in_row = l & 15;
-  if (name == "quad_perm") return (l & ~3) + (value.at(static_cast<std::size_t>(2 * (l & 3) + 1)) - '0');
+  if (name == "quad_perm")
+    return (l & ~3) + (value.at(static_cast<std::size_t>(2 * (l & 3) + 1)) - '0');
   if (name == "row_shl") return in_row + n < 16 ? l + n : -1;
   if (name == "row_shr") return in_row >= n ? l - n : -1;
   if (name == "row_ror") return (l & ~15) + ((in_row - n) & 15);
@@ -181,12 +182,12 @@ std::shared_ptr<const Dpp> exchange(const Statement& s, Operation operation) {
     } else if (name == "bound_ctrl") {
       dpp.zero = true;
     } else {
-      for (int l = 0; l < kLanes; ++l) dpp.from[static_cast<std::size_t>(l)] = source_lane(name, value, l);
+      for (int l = 0; l < kLanes; ++l)
+        dpp.from[static_cast<std::size_t>(l)] = source_lane(name, value, l);
     }
   }
   if (dpp.from[63] == -2) throw Fault("a DPP without lanes");
-  for (int l = 0; l < kLanes; ++l)
-    dpp.lanes |= (rows >> (l / 16) & banks >> (l / 4 % 4) & 1) << l;
+  for (int l = 0; l < kLanes; ++l) dpp.lanes |= (rows >> (l / 16) & banks >> (l / 4 % 4) & 1) << l;
   return std::make_shared<const Dpp>(dpp);
 }
 

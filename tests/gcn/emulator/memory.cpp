@@ -102,8 +102,9 @@ Rows stored(Wave& w, const Operand& src, int words, u64 lanes) {
 template <int BYTES, bool kToLds = false, bool kBuffer = false>
 void load(Wave& w, const Instruction& in) {
   Addresses from;
-  const u64 lanes = kBuffer ? buffer_addresses(w, in, BYTES, "reads", from)
-                            : addresses(w, in, kToLds ? 0 : 1, kToLds ? 1 : 2, BYTES, "reads", from);
+  const u64 lanes = kBuffer
+                        ? buffer_addresses(w, in, BYTES, "reads", from)
+                        : addresses(w, in, kToLds ? 0 : 1, kToLds ? 1 : 2, BYTES, "reads", from);
   alignas(64) u32 rows[kRowsOf<BYTES>][kLanes];
   for (int l = 0; l < kLanes; ++l) {
     u32 words[kRowsOf<BYTES>] = {};
@@ -169,8 +170,8 @@ void lds_write(Wave& w, const Instruction& in) {
 }
 
 // Loads and stores of one size: to global memory, to it as flat memory and as a buffer, and to LDS.
-#define GLOBAL(LOADED, STORED, BYTES)                                           \
-  op("global_load_" LOADED, load<BYTES>), op("flat_load_" LOADED, load<BYTES>),       \
+#define GLOBAL(LOADED, STORED, BYTES)                                                   \
+  op("global_load_" LOADED, load<BYTES>), op("flat_load_" LOADED, load<BYTES>),         \
       op("global_store_" STORED, store<BYTES>), op("flat_store_" STORED, store<BYTES>), \
       op("buffer_load_" LOADED, load<BYTES, false, true>),                              \
       op("buffer_store_" STORED, store<BYTES, true>)

@@ -112,7 +112,8 @@ bool is_of_class(float x, u32 which) {
 }
 
 float flushed(float x) { return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; }
-/// v_mac_f32 and v_madmk_f32: two roundings, subnormals flushed in the product's operands and every result.
+/// v_mac_f32, v_madmk_f32: two roundings, subnormals flushed in the product's operands and every
+/// result.
 float mac(float a, float b, float c) {
   return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
 }

@@ -6,9 +6,11 @@ import os
 
 import fake_rocm
 import pytest
+import texts
 import torch
 from test_operators import bits
 
+import detgemm
 import detgemm.torch as dt
 import detgemm.torch.combining
 import detgemm.torch.log_prob
@@ -162,3 +164,77 @@ def test_attention(rocm, device, dim):
     assert same(few, wanted[0, :, 135:].transpose(0, 1))
     gradients = OPS.attention_backward(rocm.put(dout), *on_gpu[:3], whole, found, on_gpu[3], scale, 0, 0)
     assert same(gradients, plain.attention_backward(dout, q, k, v, wanted, stats, table, scale, dot=by_the_reference))
+
+
+def sentences(chip, driver, tmp_path):
+    """What is wrong with what was compiled, and how many kernels were."""
+    kernels = [kernel for name, text in driver.texts.items() for kernel in texts.kernels_of(text, tmp_path / f"{name}.s")]
+    return [f"{kernel.name}: {said}" for kernel in kernels for said in texts.faults(chip, kernel)], kernels
+
+
+def attend_to(q, k, table, by_keys):
+    from detgemm.torch.kernels import attention
+    attention.attention(q, k, k, table, 0.125, 0, 0, False, by_keys=by_keys)
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950"])
+def test_texts(device, chip, tmp_path):
+    """What ran is as it must be, and so is what other chips would run; kernels of large and small tiles have one instruction."""
+    if chip == device.arch:
+        found, kernels = sentences(chip, device, tmp_path)
+        least = 15  # of the tests above
+    else:
+        import fake_triton
+
+        from detgemm.torch.kernels import norms
+        with fake_triton.compiling_for(chip) as compiled:
+            q, k = torch.zeros(1, 2, 136, 64).bfloat16(), torch.zeros(1, 1, 136, 64).bfloat16()
+            for by_keys in (False, True):
+                attend_to(q[:, :, :8] if by_keys else q, k, torch.zeros(1, 6, dtype=torch.int32), by_keys)
+            norms.rms_norm(torch.zeros(3, 600), torch.zeros(600), 1e-6)
+        found, kernels = sentences(chip, compiled, tmp_path)
+        least = 4
+    assert not found and len(kernels) >= least, (found, len(kernels))
+    assert any(kernel.count("v_mfma") for kernel in kernels)
+
+
+def test_planted_texts(device, tmp_path):
+    """Triton's own choice of instructions, and each fault of a text, are found."""
+    import fake_triton
+
+    from detgemm.torch.kernels import attention
+    with fake_triton.compiling_for("gfx942") as compiled, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attention, "PRODUCTS", {})
+        q, k = torch.zeros(1, 2, 136, 64).bfloat16(), torch.zeros(1, 1, 136, 64).bfloat16()
+        attend_to(q, k, torch.zeros(1, 6, dtype=torch.int32), False)
+    found, (kernel,) = sentences("gfx942", compiled, tmp_path)
+    assert found and all("v_mfma_f32_32x32x8" in said for said in found), found
+    good, (name, text) = len(found), next(iter(compiled.texts.items()))
+    end = text.index("s_endpgm")
+    for planted in ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "global_atomic_add_f32 v0, v1, s[0:1]",
+                    "scratch_load_dword v0, off, s0", "v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[0:1], v[0:1], 0"):
+        compiled.texts[name] = text[:end] + planted + "\n\t" + text[end:]
+        assert len(sentences("gfx942", compiled, tmp_path)[0]) > good, planted
+    for word in ("float_denorm_mode_32 3", "float_round_mode_32 0", "fp16_overflow 0", "ieee_mode 1", "private_segment_fixed_size 0"):
+        assert f".amdhsa_{word}\n" in text
+        compiled.texts[name] = text.replace(f".amdhsa_{word}\n", f".amdhsa_{word[:-1]}{int(word[-1]) ^ 1}\n").replace(
+            ".private_segment_fixed_size: 0", ".private_segment_fixed_size: 1" if "private" in word else ".private_segment_fixed_size: 0")
+        assert len(sentences("gfx942", compiled, tmp_path)[0]) > good, word
+
+
+def test_another_text_has_other_bits(rocm, device, monkeypatch):
+    """The emulator executes the text: with one exchange between lanes planted elsewhere, a sum has other bits."""
+    import fake_triton
+    read = fake_triton.text_of
+    monkeypatch.setattr(fake_triton, "text_of", lambda *which: read(*which).replace("quad_perm:[1,0,3,2]", "quad_perm:[2,3,0,1]"))
+    x = bits((3, 200))
+    assert not same(OPS.softmax(rocm.put(x), torch.float16), OPS.softmax(x, torch.float16))
+
+
+def test_what_was_not_executed_is_refused(rocm, device, monkeypatch):
+    x = rocm.put(bits((4, 64)))
+    with pytest.raises(detgemm.DetgemmError, match="the tensor is on an AMD device: no test executed the row operation quantize there"):
+        dispatch.chosen(x, "quantize")
+    monkeypatch.setattr(dispatch, "_chip", lambda device: "gfx1100")
+    with pytest.raises(detgemm.DetgemmError, match="the tensor is on gfx1100: an emulator executed .* for gfx942 and gfx90a alone"):
+        OPS.softmax(x, torch.float32)
