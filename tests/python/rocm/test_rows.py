@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row operations on tensors of an emulated MI300X: Triton compiles them for gfx942, the emulator executes that text, and the bits are
 those of the plain definitions. Emulated; not run on AMD hardware."""
+import functools
 import os
 
 import fake_rocm
@@ -15,7 +16,7 @@ import detgemm.torch as dt
 import detgemm.torch.combining
 import detgemm.torch.log_prob
 import detgemm.torch.paged
-import detgemm.torch.rotary  # noqa: F401
+import detgemm.torch.rotary
 from detgemm.torch import attend, dispatch
 from detgemm.torch.plain import attention as plain
 
@@ -63,15 +64,15 @@ def test_norms_and_softmax(rocm, device, kind, rows, n, dtype):
     compared(rocm, lambda dy, x, w, s: OPS.rms_norm_backward(dy, x, w, s)[0], dy, x, weight, scale)
     for name in ("softmax", "log_softmax"):
         y = getattr(OPS, name)(x, torch.float32)
-        compared(rocm, lambda x, of=getattr(OPS, name): of(x, torch.float32), x)
-        compared(rocm, lambda dy, y, of=getattr(OPS, name + "_backward"): of(dy, y, dtype), dy, y)
+        compared(rocm, functools.partial(getattr(OPS, name), dtype=torch.float32), x)
+        compared(rocm, functools.partial(getattr(OPS, name + "_backward"), dtype=dtype), dy, y)
 
 
 def test_the_smallest_eps(rocm, device):
     """A square root whose residual would be subnormal."""
     x = bits((200, 30), dtype=torch.float32) * 2.0 ** -66
     x[0] = 0
-    call = lambda x, w: OPS.rms_norm(x, w, None, 2.0 ** -126, "ieee_fma/fp32/chain->fp32", False)  # noqa: E731
+    call = lambda x, w: OPS.rms_norm(x, w, None, 2.0 ** -126, "ieee_fma/fp32/chain->fp32", False)
     compared(rocm, call, x, bits((30,), 1, torch.float32))
 
 
@@ -80,7 +81,7 @@ def test_long_rows(rocm, device, dtype):
     x = bits((2, 33000), dtype=dtype)
     x[1, 32900:] = -float("inf")
     for name in ("softmax", "log_softmax") if ALL else ("softmax",):
-        compared(rocm, lambda x, of=getattr(OPS, name): of(x, torch.float32), x)
+        compared(rocm, functools.partial(getattr(OPS, name), dtype=torch.float32), x)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -7,8 +7,8 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "hip"))
-import assembly  # noqa: E402
-import resources  # noqa: E402
+import assembly
+import resources
 
 # 16 rows and columns; of bf16 or fp16, with the k of the chip's own instruction.
 MATRIX = {"gfx942": r"v_mfma_f32_16x16x16_b?f16$", "gfx90a": r"v_mfma_f32_16x16x16(bf16_1k|f16)$",
