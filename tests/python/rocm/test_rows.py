@@ -178,7 +178,7 @@ def attend_to(q, k, table, by_keys):
     attention.attention(q, k, k, table, 0.125, 0, 0, False, by_keys=by_keys)
 
 
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950"] + ["gfx90a"] * ALL)
 def test_texts(device, chip, tmp_path):
     """What ran is as it must be, and so is what other chips would run; kernels of large and small tiles have one instruction."""
     if chip == device.arch:
@@ -203,24 +203,26 @@ def test_planted_texts(device, tmp_path):
     """Triton's own choice of instructions, and each fault of a text, are found."""
     import fake_triton
 
-    from detgemm.torch.kernels import attention
+    from detgemm.torch.kernels import attention, norms
     with fake_triton.compiling_for("gfx942") as compiled, pytest.MonkeyPatch.context() as patch:
         patch.setattr(attention, "PRODUCTS", {})
         q, k = torch.zeros(1, 2, 136, 64).bfloat16(), torch.zeros(1, 1, 136, 64).bfloat16()
         attend_to(q, k, torch.zeros(1, 6, dtype=torch.int32), False)
-    found, (kernel,) = sentences("gfx942", compiled, tmp_path)
+    found, _ = sentences("gfx942", compiled, tmp_path)
     assert found and all("v_mfma_f32_32x32x8" in said for said in found), found
-    good, (name, text) = len(found), next(iter(compiled.texts.items()))
+    with fake_triton.compiling_for("gfx942") as compiled:
+        norms.rms_norm(torch.zeros(3, 600), torch.zeros(600), 1e-6)
+    name, text = next(iter(compiled.texts.items()))
     end = text.index("s_endpgm")
-    for planted in ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "global_atomic_add_f32 v0, v1, s[0:1]",
-                    "scratch_load_dword v0, off, s0", "v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[0:1], v[0:1], 0"):
-        compiled.texts[name] = text[:end] + planted + "\n\t" + text[end:]
-        assert len(sentences("gfx942", compiled, tmp_path)[0]) > good, planted
-    for word in ("float_denorm_mode_32 3", "float_round_mode_32 0", "fp16_overflow 0", "ieee_mode 1", "private_segment_fixed_size 0"):
-        assert f".amdhsa_{word}\n" in text
-        compiled.texts[name] = text.replace(f".amdhsa_{word}\n", f".amdhsa_{word[:-1]}{int(word[-1]) ^ 1}\n").replace(
-            ".private_segment_fixed_size: 0", ".private_segment_fixed_size: 1" if "private" in word else ".private_segment_fixed_size: 0")
-        assert len(sentences("gfx942", compiled, tmp_path)[0]) > good, word
+    planted = [text[:end] + line + "\n\t" + text[end:] for line in (
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "global_atomic_add_f32 v0, v1, s[0:1]", "scratch_load_dword v0, off, s0",
+        "v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[0:1], v[0:1], 0")]
+    planted += [text.replace(number, number[:-1] + str(int(number[-1]) ^ 1)) for number in (
+        ".amdhsa_float_denorm_mode_32 3", ".amdhsa_float_round_mode_32 0", ".amdhsa_fp16_overflow 0", ".amdhsa_ieee_mode 1",
+        ".private_segment_fixed_size: 0", ".vgpr_spill_count: 0")]
+    for bad in planted:
+        compiled.texts[name] = bad
+        assert bad != text and sentences("gfx942", compiled, tmp_path)[0], bad
 
 
 def test_another_text_has_other_bits(rocm, device, monkeypatch):

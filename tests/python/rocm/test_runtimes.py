@@ -23,7 +23,7 @@ a = torch.ones(4, 64, dtype=torch.bfloat16)
 """
 # Processes begin with PyTorch and nothing else, which is loaded once for all of them.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["torch"])
+PROCESSES.set_forkserver_preload(["torch", "torch._dynamo"])
 
 
 def execute(code, environment, said):
