@@ -16,8 +16,7 @@ E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
 AMD = tl.constexpr(torch.version.hip is not None)
-# Whether bf16 is rounded in integers: Triton's interpreter truncates, and AMD GPUs keep the payload of a NaN.
-IN_INTEGERS = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1" or torch.version.hip is not None)
+INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 
 
 @triton.jit
@@ -75,8 +74,8 @@ def rounded(x, TYPE: tl.constexpr):
 
 @triton.jit
 def narrowed(x, TYPE: tl.constexpr):
-    """As rounded, bf16 by an NVIDIA GPU's own conversion: the same bits, NaN too, by a fifth of the instructions."""
-    if IN_INTEGERS or TYPE != tl.bfloat16:
+    """As rounded, bf16 by the GPU's own conversion: the same bits, NaN too, by a fifth of the instructions."""
+    if INTERPRETED or TYPE != tl.bfloat16:
         return rounded(x, TYPE)
     else:
         return x.to(tl.bfloat16)
