@@ -15,7 +15,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import exp, square_root, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program, warps
 from detgemm.torch.plain.norms import inverse
 
 
@@ -161,11 +161,10 @@ def rms_norm(x, residual, weight, eps):
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
         width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
-        warps = max(1, min(NORM_WARPS, width * together // 64))
         launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
-               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps, enable_fp_fusion=False, **_options(early))
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps(width * together // 64, NORM_WARPS), enable_fp_fusion=False, **_options(early))
     return y, total
 
 

@@ -40,12 +40,15 @@ def launch(kernel, grid, *arguments, **constants):
     made[(*grid, 1, 1)](*arguments, *values)
 
 
+def warps(wanted, most):
+    """A number of warps from 1 to `most`; on AMD hardware not two, which race in what Triton compiles for gfx950 (ROCm/triton 953)."""
+    number = max(1, min(most, wanted))
+    return 4 if HIP and number == 2 else number
+
+
 def rows_per_program(rows, n):
     """WIDTH lanes that can hold something, its levels, rows per program and warps."""
     width = min(order.LANES, triton.next_power_of_2(n))
     together = 1 if width >= 512 else max(1, min(1024 // width, triton.next_power_of_2(rows)))
-    warps = max(1, min(8 if n > 8 * order.LANES else 4, width * together // 256))
-    if HIP and warps == 2:  # races in what Triton compiles for gfx950 (ROCm/triton issue 953)
-        warps = 4
     return {"WIDTH": width, "LEVELS": width.bit_length() - 1, "ROWS": together,
-            "num_warps": warps, "enable_fp_fusion": False}
+            "num_warps": warps(width * together // 256, 8 if n > 8 * order.LANES else 4), "enable_fp_fusion": False}
