@@ -295,6 +295,8 @@ std::vector<Opcode> vector_opcodes() {
       COMPARE_INTEGER("u64", u64),
       COMPARE("f32", float),
       V2("v_cmp_class_f32", float, u32, is_of_class(a, b)),
+      V2("v_cmp_o_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) <= 0x7c00),
+      V2("v_cmp_u_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) > 0x7c00),
       V2("v_cmp_o_f32", float, float, a == a && b == b),
       V2("v_cmp_u_f32", float, float, a != a || b != b),
       V2("v_cmp_lg_f32", float, float, a<b || a> b),

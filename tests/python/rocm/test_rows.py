@@ -153,7 +153,7 @@ def by_the_reference(a, b):
 @pytest.mark.parametrize("dim", [64, 128] if ALL else [64])
 def test_attention(rocm, device, dim):
     """Prefill has the contract's bits, and decode, chunks and pages have those of prefill. 136 tokens are two blocks of keys."""
-    q, k, v, dout = (bits((1, h, 136, dim), h).clamp(-4, 4) for h in (2, 1, 1, 2))
+    q, k, v, dout = (near((1, h, 136, dim), seed) / 2 for seed, h in enumerate((2, 1, 1, 2)))
     table, scale = attend.dense(1, 136, 136, "cpu"), dim ** -0.5
     wanted, stats = plain.attention(q, k, v, table, scale, dot=by_the_reference)
     on_gpu = [rocm.put(x) for x in (q, k, v, table)]
@@ -223,7 +223,7 @@ def test_planted_texts(device, tmp_path):
     end = text.index("s_endpgm")
     planted = [text[:end] + line + "\n\t" + text[end:] for line in (
         "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "global_atomic_add_f32 v0, v1, s[0:1]", "scratch_load_dword v0, off, s0",
-        "v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[0:1], v[0:1], 0")]
+        "v_mfma_f32_4x4x4_16b_bf16 v[0:3], v[0:1], v[0:1], 0", "v_fma_mixlo_f16 v0, v1, v2, 0")]
     planted += [text.replace(number, number[:-1] + str(int(number[-1]) ^ 1)) for number in (
         ".amdhsa_float_denorm_mode_32 3", ".amdhsa_float_round_mode_32 0", ".amdhsa_fp16_overflow 0", ".amdhsa_ieee_mode 1",
         ".private_segment_fixed_size: 0", ".vgpr_spill_count: 0")]

@@ -28,6 +28,8 @@ def faults(chip, kernel):
         yield f"{kernel.numbers['group_segment_fixed_size']} bytes of shared memory"
     if kernel.count(ATOMIC):
         yield "has atomics"
+    if kernel.count(r"v_(fma|mad)_mix"):
+        yield "has a product and its conversion in one instruction, which adds +0 to it: -0 is lost"
     if kernel.count(resources.CALLS + r"|scratch_"):
         yield "calls functions or uses scratch"
     names = {line.split()[0] for line in kernel.instructions() if re.match("v_mfma|v_smfma|v_wmma|v_dot", line)}

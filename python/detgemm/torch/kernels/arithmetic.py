@@ -68,6 +68,8 @@ def rounded(x, TYPE: tl.constexpr):
         nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
         return tl.where(x != x, 0x7fff, nearest).to(tl.int16).to(TYPE, bitcast=True)
     else:
+        if AMD:  # keeps a product apart from its conversion: v_fma_mixlo_f16, one instruction for both, adds +0 to it and loses -0
+            x = tl.where(x != x, float("nan"), x)
         half = x.to(TYPE).to(tl.int16, bitcast=True)
         return tl.where(x != x, 0x7fff, half.to(tl.int32)).to(tl.int16).to(TYPE, bitcast=True)
 
