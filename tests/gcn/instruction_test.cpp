@@ -116,6 +116,10 @@ TEST(Instructions, Vector) {
       {"v_cvt_f32_i32_e32 v4, v2\nv_mov_b32_e32 v5, 8\nv_cmp_class_f32_e32 vcc, v4, v5\n"
        "v_cndmask_b32_e64 v1, 0, 1, vcc",
        [](u32, u32) { return 1U; }},
+      {"v_mov_b32_e32 v4, 0x7e00bc00\nv_cmp_gt_f16_e32 vcc, 0, v4\nv_cndmask_b32_e64 v1, 0, 1, vcc",
+       [](u32, u32) { return 1U; }},
+      {"v_mov_b32_e32 v4, 0x7e00\nv_cmp_u_f16_e32 vcc, v4, v4\nv_cndmask_b32_e64 v1, 0, 1, vcc",
+       [](u32, u32) { return 1U; }},
       {"v_rsq_f32_e32 v1, 4.0", [](u32, u32) { return arithmetic::bits_of(0.5F); }},
       {"v_mov_b32_dpp v1, v0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
        [](u32 l, u32) { return l ^ 1; }},
@@ -216,6 +220,7 @@ TEST(Instructions, FaultsNameWhatIsWrong) {
        "src1_sel:DWORD",
        "a part of an operand with carry"},
       {"v_add_f32_e64 v1, v1, v1 clamp", "unknown operand clamp"},
+      {"v_cmp_gt_f16_e32 vcc, 1.0, v1", "a decimal constant of fp16 is not known here"},
       {"v_pk_add_f32 v[4:5], v[0:1], 1.0", "the high word of a constant in a packed operation"},
       {"v_add_f32_e64 v1, v1, v1 op_sel:[0,1]", "modifier op_sel is not known here"},
       {"s_add_i32 s10, s6, |s6|", "a sign is not known here"},

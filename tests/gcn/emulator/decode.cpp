@@ -256,7 +256,11 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   const bool half = name.find("f16") != std::string::npos && !starts(name, "v_cvt_f16");
   const bool sums = starts(name, "v_") && !starts(name, "v_mfma");
   const u32 sign = !sums ? 0 : half ? 0x8000 : 0x80000000;
-  for (const std::string& o : s.operands) in.operands.push_back(operand(o, text, sign));
+  for (const std::string& o : s.operands) {
+    if (half && o.find('.') != std::string::npos && is_number(o))
+      throw Fault("a decimal constant of fp16 is not known here");
+    in.operands.push_back(operand(o, text, sign));
+  }
   if (full_name != name) extend_k(name, in.operands);
   for (const std::size_t i : {0, 1}) {
     const std::string part = modifier(s, i == 0 ? "src0_sel" : "src1_sel", "DWORD");

@@ -97,6 +97,14 @@ void load(Wave& w, const Instruction& in) {
   }
 }
 
+/// s_memtime: for a clock, what a wave has executed. Like a scalar load it arrives in any order.
+void memtime(Wave& w, const Instruction& in) {
+  const u32 mark = w.issue(kLgkm);
+  w.last_smem = w.issued[kLgkm];
+  write_scalar(w, in[0], 2, w.instructions);
+  for (int i = 0; i < 2; ++i) w.pending[kRows + in[0].reg + i] = mark;
+}
+
 template <class F>
 Operation branch_if(F) {
   return [](Wave& w, const Instruction& in) {
@@ -189,6 +197,7 @@ std::vector<Opcode> scalar_opcodes() {
       op("s_load_dwordx4", load<4>),
       op("s_load_dwordx8", load<8>),
       op("s_load_dwordx16", load<16>),
+      op("s_memtime", memtime),
       op("s_nop", nothing),
       op("s_setprio", nothing),
       op("s_waitcnt", waitcnt),

@@ -185,6 +185,9 @@ float fixed_quotient(float quotient, float denominator, float numerator) {
   V2("v_cmp_lt_" TYPE, T, T, a < b), V2("v_cmp_eq_" TYPE, T, T, a == b),     \
       V2("v_cmp_le_" TYPE, T, T, a <= b), V2("v_cmp_gt_" TYPE, T, T, a > b), \
       V2("v_cmp_ge_" TYPE, T, T, a >= b)
+#define COMPARE_HALF(NAME, OP)       \
+  V2("v_cmp_" NAME "_f16", u16, u16, \
+     arithmetic::to_float<DType::fp16>(a) OP arithmetic::to_float<DType::fp16>(b))
 #define COMPARE_INTEGER(TYPE, T) COMPARE(TYPE, T), V2("v_cmp_ne_" TYPE, T, T, a != b)
 
 }  // namespace
@@ -295,6 +298,11 @@ std::vector<Opcode> vector_opcodes() {
       COMPARE_INTEGER("u64", u64),
       COMPARE("f32", float),
       V2("v_cmp_class_f32", float, u32, is_of_class(a, b)),
+      COMPARE_HALF("lt", <),
+      COMPARE_HALF("gt", >),
+      COMPARE_HALF("le", <=),
+      COMPARE_HALF("ge", >=),
+      COMPARE_HALF("eq", ==),
       V2("v_cmp_o_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) <= 0x7c00),
       V2("v_cmp_u_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) > 0x7c00),
       V2("v_cmp_o_f32", float, float, a == a && b == b),
