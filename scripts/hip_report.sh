@@ -64,6 +64,7 @@ else
   seconds=280
 fi
 program identify tests/hip/detgemm_hip_identify
+program rates tests/hip/probe/detgemm_hip_rates
 must conform "$cli" conform --backend hip "${conform[@]}" --report markdown -o "$report/conform.md"
 program sweep tests/hip/detgemm_hip_sweep "${sweep[@]}" --json "$report/sweep.json"
 program plant tests/hip/detgemm_hip_sweep --outputs 3e3 --products 1e5 --plant bit

@@ -52,7 +52,7 @@ struct GemmCase {
                    1};
     launch.block = {threads_a_group, 1, 1};
     launch.adverse = adverse;
-    launch.arguments = pack_arguments(kernel.text, values);
+    launch.arguments = pack_arguments(kernel.text, values, launch);
     return run(kernel, launch, memory, host_threads);
   }
 

@@ -119,6 +119,18 @@ TEST_F(LdsOrder, WavesMayWriteDifferentBytesOfAWord) {
   EXPECT_EQ(read(2, 2, 2), 0x2222U);
 }
 
+TEST_F(LdsOrder, AWriteThatChangesNothingMayFollowAnothers) {
+  write(0, 5);
+  write(1, 5);
+  write(1, 5, 0, 2);
+  EXPECT_NE(said([&] { write(2, 6); }).find(kOverWrite), std::string::npos);
+  for (const int reader : {0, 1, 2})
+    EXPECT_NE(said([&] { read(reader); }).find("written by several waves"), std::string::npos);
+  meet();
+  EXPECT_EQ(read(2), 5U);
+  EXPECT_NE(said([&] { write(0, 5); }).find(kOverRead), std::string::npos);
+}
+
 TEST_F(LdsOrder, ButNotOfOneThatIsWrittenWhole) {
   write(0, 5);
   write(0, 0x1111, 0, 2);

@@ -34,7 +34,7 @@ class Operations : public ::testing::TestWithParam<const char*> {
     launch.grid = {groups, 1, 1};
     launch.block = {128, 1, 1};
     launch.dynamic_lds = 512;
-    launch.arguments = pack_arguments(kernel.text, values);
+    launch.arguments = pack_arguments(kernel.text, values, launch);
     run(kernel, launch, memory);
     return out;
   }

@@ -87,7 +87,7 @@ FAULTS = [
     ("data", "tests/results/a.json", "[\n" + "1,\n" * 600 + "2]\n"),
     ("data", "bench/results/a.json", '["' + "x" * 100_000 + '"]\n'),
     ("one_page", "docs/index.html", "<p>the same again</p>\n"),
-    ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 596),
+    ("sums", "tests/gcn/emulator/", SPDX + "int x;\n" * 597),
     ("median", "core/api/a.cpp", None),
 ]
 
@@ -111,7 +111,7 @@ def spoken(fault):
                 for other in CLEAN:
                     write(root, other, SPDX + "int x;\n" * 200)
             else:
-                for file in [name] if name[-1] != "/" else [f"{name}{i}.cpp" for i in range(5)]:
+                for file in [name] if name[-1] != "/" else [f"{name}{i}.cpp" for i in range(6)]:
                     write(root, file, text)
         return {rule for rule, *_ in rules.check(root)[0]}
 

@@ -22,7 +22,7 @@ std::uint32_t number(std::string_view s) {
 }
 
 /// Modifiers follow the operands: NAME:VALUE, or one of these words.
-const std::set<std::string, std::less<>> kFlags = {"glc", "slc", "sc0", "sc1", "nt"};
+const std::set<std::string, std::less<>> kFlags = {"glc", "slc", "sc0", "sc1", "nt", "offen"};
 
 bool is_modifier(std::string_view word) {
   return kFlags.count(word) != 0 || (word.find(':') != std::string_view::npos &&

@@ -17,7 +17,7 @@ using Table = std::unordered_map<std::string, Opcode>;
 
 Table opcodes(const std::string& architecture) {
   Table table;
-  for (const auto& part : {vector_opcodes(), scalar_opcodes(), memory_opcodes(),
+  for (const auto& part : {vector_opcodes(), scalar_opcodes(), memory_opcodes(), lane_opcodes(),
                            mfma_opcodes(architecture), mfma_fp32_opcodes(architecture)}) {
     for (const Opcode& o : part) {
       if (!table.emplace(o.name, o).second) throw std::logic_error(o.name + std::string(" twice"));
@@ -33,7 +33,7 @@ std::string modifier(const Statement& s, const char* name, const std::string& ot
 }
 
 std::string base_name(std::string name) {
-  for (const char* suffix : {"_e32", "_e64", "_sdwa"}) {
+  for (const char* suffix : {"_e32", "_e64", "_sdwa", "_dpp"}) {
     const std::size_t at = name.size() - std::min(name.size(), std::strlen(suffix));
     if (name.compare(at, std::string::npos, suffix) == 0) name.resize(at);
   }
@@ -150,13 +150,65 @@ std::vector<Operand> paired(const Statement& s, const std::vector<Operand>& o, O
   return out;
 }
 
+bool is_dpp(const Statement& s) {
+  return s.mnemonic.size() > 4 && s.mnemonic.compare(s.mnemonic.size() - 4, 4, "_dpp") == 0;
+}
+
+/// Which lane each lane reads: in quads, in rows of 16, or the last lane of rows before.
+int source_lane(const std::string& name, const std::string& value, int l) {
+  const int n = name == "quad_perm" ? 0 : std::stoi(value);
+  const int in_row = l & 15;
+  if (name == "quad_perm")
+    return (l & ~3) + (value.at(static_cast<std::size_t>(2 * (l & 3) + 1)) - '0');
+  if (name == "row_shl") return in_row + n < 16 ? l + n : -1;
+  if (name == "row_shr") return in_row >= n ? l - n : -1;
+  if (name == "row_ror") return (l & ~15) + ((in_row - n) & 15);
+  if (name == "row_bcast" && n == 15) return l >= 16 ? (l & ~15) - 1 : -1;
+  if (name == "row_bcast" && n == 31) return l >= 32 ? 31 : -1;
+  throw Fault("modifier " + name + ":" + value + " is not known here");
+}
+
+std::shared_ptr<const Dpp> exchange(const Statement& s, Operation operation) {
+  Dpp dpp;
+  dpp.from.fill(-2);
+  dpp.operation = operation;
+  u64 rows = 15;
+  u64 banks = 15;
+  for (const auto& [name, value] : s.modifiers) {
+    if (name == "row_mask") {
+      rows = std::stoul(value, nullptr, 0);
+    } else if (name == "bank_mask") {
+      banks = std::stoul(value, nullptr, 0);
+    } else if (name == "bound_ctrl") {
+      dpp.zero = true;
+    } else {
+      for (int l = 0; l < kLanes; ++l)
+        dpp.from[static_cast<std::size_t>(l)] = source_lane(name, value, l);
+    }
+  }
+  if (dpp.from[63] == -2) throw Fault("a DPP without lanes");
+  for (int l = 0; l < kLanes; ++l) dpp.lanes |= (rows >> (l / 16) & banks >> (l / 4 % 4) & 1) << l;
+  return std::make_shared<const Dpp>(dpp);
+}
+
+/// ds_swizzle's offset: bits of a lane's number in its 32 that are kept, set and turned.
+u32 offset_of(const std::string& text) {
+  u32 swap = 0;
+  if (std::sscanf(text.c_str(), "swizzle(SWAP,%u)", &swap) == 1) return 31 | swap << 10;
+  return static_cast<u32>(std::stol(text, nullptr, 0));
+}
+
 /// Refuses a modifier that nothing below reads. Modifiers about caching have no meaning here.
 void check_modifiers(const Statement& s, const Opcode& opcode) {
   static const std::set<std::string> known = {"offset",   "offset0",  "offset1", "nt",
                                               "glc",      "slc",      "sc0",     "sc1",
                                               "src0_sel", "src1_sel", "dst_sel", "dst_unused"};
   static const std::set<std::string> of_pairs = {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"};
+  const bool exchanges = is_dpp(s);
+  const bool buffer = starts(s.mnemonic, "buffer_");
+  if (buffer != (s.modifiers.count("offen") != 0)) throw Fault("a buffer without offen");
   for (const auto& [name, value] : s.modifiers) {
+    if (exchanges || (buffer && name == "offen")) continue;
     const bool here = opcode.form >= Opcode::pairs && of_pairs.count(name) != 0;
     if ((known.count(name) == 0 && !here) || (name == "dst_sel" && value != "DWORD"))
       throw Fault("modifier " + name + " is not known here");
@@ -204,7 +256,11 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   const bool half = name.find("f16") != std::string::npos && !starts(name, "v_cvt_f16");
   const bool sums = starts(name, "v_") && !starts(name, "v_mfma");
   const u32 sign = !sums ? 0 : half ? 0x8000 : 0x80000000;
-  for (const std::string& o : s.operands) in.operands.push_back(operand(o, text, sign));
+  for (const std::string& o : s.operands) {
+    if (half && o.find('.') != std::string::npos && is_number(o))
+      throw Fault("a decimal constant of fp16 is not known here");
+    in.operands.push_back(operand(o, text, sign));
+  }
   if (full_name != name) extend_k(name, in.operands);
   for (const std::size_t i : {0, 1}) {
     const std::string part = modifier(s, i == 0 ? "src0_sel" : "src1_sel", "DWORD");
@@ -219,8 +275,15 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   if (opcode.form == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text, 0));
   if (opcode.form >= Opcode::pairs) in.operands = paired(s, in.operands, opcode.form);
   const std::string offset = modifier(s, "offset", modifier(s, "offset0", "0"));
-  in.offset[0] = static_cast<u32>(std::stol(offset, nullptr, 0));
+  in.offset[0] = offset_of(offset);
   in.offset[1] = static_cast<u32>(std::stol(modifier(s, "offset1", "0"), nullptr, 0));
+  if (is_dpp(s)) {
+    if (in[1].kind != Operand::vector || in[1].changed()) throw Fault("a DPP of no plain register");
+    in.dpp = exchange(s, in.operation);
+    in.operation = run_dpp;
+    in.operands[1].reg = kExchanged;
+    in.operands.push_back(operand(s.operands[1], text, 0));
+  }
   return in;
 }
 
@@ -240,6 +303,13 @@ Kernel::Kernel(KernelText from) : text(std::move(from)) {
                                s.text + ": " + e.what());
     }
   }
+  if (text.descriptor("user_sgpr_kernarg_preload_length") == 0) return;
+  // A chip starts 256 bytes behind the first instruction, which old firmware starts with: there
+  // the arguments are loaded, and a branch goes to the place where both meet.
+  const auto branch = std::find_if(text.code.begin(), text.code.end(),
+                                   [](const Statement& s) { return s.mnemonic == "s_branch"; });
+  if (branch == text.code.end()) throw std::runtime_error("gcn: " + text.name + " has no prologue");
+  entry = text.labels.at(branch->operands.at(0));
 }
 
 }  // namespace detgemm::gcn

@@ -44,11 +44,11 @@ void GlobalAccess::note_read(u64& reader, u64 access, u32 limit) const {
   reader = !group ? kSeveralGroups : wave ? access : access | Order::kSeveral << 3;
 }
 
-void GlobalAccess::read(Wave& w, const u64* address, int bytes, u32 mark) {
+void GlobalAccess::read(Wave& w, u64 lanes, const u64* address, int bytes, u32 mark) {
   const auto lock = shadow_.lock();
   const u64 access = group_ << 32 | reads_.stamped(w, mark);
   const u32 limit = reads_.limit();
-  for (u64 lanes = w.exec(); lanes != 0; lanes &= lanes - 1) {
+  for (; lanes != 0; lanes &= lanes - 1) {
     const int l = std::countr_zero(lanes);
     each(address[l], static_cast<u64>(bytes), [&](GlobalShadow::Page& p, u64 u) {
       if (p.written() && !ordered(w, writes_, p.writer[u])) refuse(p.writer[u], "wrote", "read", l);
@@ -67,10 +67,10 @@ void GlobalAccess::read_scalar(Wave& w, u64 address, int bytes, u32 mark) {
   });
 }
 
-void GlobalAccess::write(Wave& w, const u64* address, int bytes, u32 mark) {
+void GlobalAccess::write(Wave& w, u64 lanes, const u64* address, int bytes, u32 mark) {
   const auto lock = shadow_.lock();
   const u64 access = group_ << 32 | writes_.stamped(w, mark);
-  for (u64 lanes = w.exec(); lanes != 0; lanes &= lanes - 1) {
+  for (; lanes != 0; lanes &= lanes - 1) {
     const int l = std::countr_zero(lanes);
     each(address[l], static_cast<u64>(bytes), [&](GlobalShadow::Page& p, u64 u) {
       if (!p.written()) p.writer.resize(p.reader.size());

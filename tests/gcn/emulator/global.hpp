@@ -53,9 +53,9 @@ class GlobalAccess {
   explicit GlobalAccess(GlobalShadow& shadow) : shadow_(shadow) {}
   void start(u64 workgroup);
 
-  /// `bytes` for each active lane at the even `address[lane]`.
-  void read(Wave& w, const u64* address, int bytes, u32 mark);
-  void write(Wave& w, const u64* address, int bytes, u32 mark);
+  /// `bytes` for each of `lanes` at the even `address[lane]`.
+  void read(Wave& w, u64 lanes, const u64* address, int bytes, u32 mark);
+  void write(Wave& w, u64 lanes, const u64* address, int bytes, u32 mark);
   void read_scalar(Wave& w, u64 address, int bytes, u32 mark);
   void barrier(const std::vector<std::unique_ptr<Wave>>& waves);
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,17 @@ struct Operand {
 struct Instruction;
 using Operation = void (*)(Wave&, const Instruction&);
 
+/// DPP: the first source is read from other lanes of the wave.
+struct Dpp {
+  std::array<int, kLanes> from;  ///< -1: from none
+  u64 lanes = 0;                 ///< that the masks of rows and banks leave
+  bool zero = false;             ///< a lane that reads from none reads 0, or else is not written
+  Operation operation = nullptr;
+};
+
 struct Instruction {
   Operation operation = nullptr;
+  std::shared_ptr<const Dpp> dpp;
   std::vector<Operand> operands;
   u32 offset[2] = {0, 0};  ///< `offset` or `offset0` and `offset1`; s_waitcnt: vmcnt, lgkmcnt
 
@@ -55,13 +65,18 @@ inline Opcode op(const char* name, Operation operation, Opcode::Form form = Opco
 std::vector<Opcode> vector_opcodes();
 std::vector<Opcode> scalar_opcodes();
 std::vector<Opcode> memory_opcodes();
+std::vector<Opcode> lane_opcodes();
 std::vector<Opcode> mfma_opcodes(const std::string& architecture);
 std::vector<Opcode> mfma_fp32_opcodes(const std::string& architecture);
+
+/// Runs `in.dpp->operation` with its first source exchanged between lanes.
+void run_dpp(Wave& w, const Instruction& in);
 
 /// A kernel ready to run.
 struct Kernel {
   KernelText text;
   std::vector<Instruction> code;
+  u32 entry = 0;  ///< behind the loads of arguments that are in registers already
 
   /// Throws std::runtime_error with line and instruction where it does not know something.
   explicit Kernel(KernelText from);

@@ -91,7 +91,15 @@ class Workgroup {
     for (const auto& [name, words] : before) s += d.descriptor(name) != 0 ? words : 0;
     if (d.descriptor("user_sgpr_kernarg_segment_ptr") != 0) {
       w.set(s, 2, reinterpret_cast<u64>(launch_.arguments.data()));
+      // Arguments that the descriptor asks for in registers are behind the pointer to all of them.
+      const u32 first_word = d.descriptor("user_sgpr_kernarg_preload_offset");
+      for (u32 i = 0; i < d.descriptor("user_sgpr_kernarg_preload_length"); ++i) {
+        u32 word = 0;
+        std::memcpy(&word, launch_.arguments.data() + std::size_t{4} * (first_word + i), 4);
+        w.set(s + 2 + static_cast<int>(i), 1, word);
+      }
     }
+    w.pc = kernel_.entry;
     s = static_cast<int>(d.descriptor("user_sgpr_count"));
     for (std::size_t i = 0; i < 3; ++i) {
       const bool wanted = d.descriptor(std::string("system_sgpr_workgroup_id_") + "xyz"[i]) != 0;
@@ -169,13 +177,27 @@ Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, 
   return totals;
 }
 
-std::vector<u8> pack_arguments(const KernelText& text, const void* const* values) {
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values,
+                               const Launch& launch) {
   std::vector<u8> out((text.descriptor("kernarg_size") + 15) / 16 * 16, 0);
   for (const Argument& a : text.arguments) {
-    if (a.kind.rfind("hidden_", 0) == 0)
+    if (a.kind.rfind("hidden_", 0) != 0) {
+      std::memcpy(out.data() + a.offset, *values++, a.size);
+      continue;
+    }
+    const std::string what = a.kind.substr(0, a.kind.size() - 1);
+    const std::size_t which = static_cast<std::size_t>(a.kind.back() - 'x') % 3;
+    u64 value = 0;  // of global offsets and of remainders, which HIP's launches do not have
+    if (what == "hidden_block_count_") value = launch.grid[which];
+    if (what == "hidden_group_size_") value = launch.block[which];
+    if (a.kind == "hidden_grid_dims") value = 3;
+    if (a.kind == "hidden_dynamic_lds_size") value = launch.dynamic_lds;
+    if (value == 0 && what != "hidden_global_offset_" && what != "hidden_remainder_" &&
+        a.kind != "hidden_dynamic_lds_size") {
       throw std::runtime_error("gcn: " + text.name + " wants " + a.kind +
                                ", which is not modelled");
-    std::memcpy(out.data() + a.offset, *values++, a.size);
+    }
+    std::memcpy(out.data() + a.offset, &value, std::min<std::size_t>(a.size, sizeof value));
   }
   return out;
 }

@@ -33,7 +33,9 @@ struct Totals {
 /// and lane at the first fault.
 Totals run(const Kernel& kernel, const Launch& launch, const MemoryMap& memory, int threads = 1);
 
-/// The kernarg segment from one pointer per explicit argument, as hipModuleLaunchKernel has them.
-std::vector<u8> pack_arguments(const KernelText& text, const void* const* values);
+/// The kernarg segment from one pointer per explicit argument, as hipModuleLaunchKernel has them,
+/// and from what a compiler hides behind them: the sizes of the launch.
+std::vector<u8> pack_arguments(const KernelText& text, const void* const* values,
+                               const Launch& launch);
 
 }  // namespace detgemm::gcn

@@ -15,6 +15,11 @@ u32 wave_of(u32 tag) { return Order::wave_of(tag); }
   throw Fault(before + "LDS word at byte " + std::to_string(4 * word) + after, lane);
 }
 bool active(u64 exec, int lane) { return (exec >> lane & 1) != 0; }
+/// A bit per byte to the bits of these bytes.
+u32 bits_of(u32 bytes) {
+  return (bytes & 1) * 0xff | (bytes >> 1 & 1) * 0xff00 | (bytes >> 2 & 1) * 0xff0000 |
+         (bytes >> 3 & 1) * 0xff000000;
+}
 
 }  // namespace
 
@@ -79,7 +84,7 @@ void Lds::check_read(const Wave& w, u32 word, u32 mask, int lane) {
   check_dma(w, word, "reads ", lane);
 }
 
-void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane) {
+void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, bool same, int lane) {
   const u32 reader = readers_[word];
   const u32 old = writers_[word];
   const char* const race = ", is overwritten with no barrier after a completed ";
@@ -89,10 +94,10 @@ void Lds::check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane) {
   const bool partial = (old & kPartial) != 0;
   const u32 fresh = writes_.released(old) ? 0 : partial ? parts_[word] >> 4 : 15;
   const bool mixed = !writes_.ordered(w, old);
-  if (mixed && (fresh & mask) != 0)
+  if (mixed && (fresh & mask) != 0 && !same)
     refuse("LDS race: ", word, ", written by " + Order::by_whom(old) + race + "write", lane);
   check_dma(w, word, "overwrites ", lane);
-  writers_[word] = tag;
+  writers_[word] = tag | (mixed ? Order::kSeveral << 3 : 0);
   if (mask == 15) return;
   const u32 ever = old == 0 ? 0 : partial ? parts_[word] & 15 : 15;
   writers_[word] = tag | kPartial | (mixed ? Order::kSeveral << 3 : 0);
@@ -146,7 +151,8 @@ void Lds::write(Wave& w, const u32* address, int bytes, Rows rows, u32 mark, boo
       if (mask == 15 && quiet && (writers_[word] <= limit || writers_[word] == tag)) {
         writers_[word] = tag;
       } else {
-        check_write(w, word, mask, tag, l);
+        const u32 value = rows[i][l] << (8 * (address[l] & 3)) & bits_of(mask);
+        check_write(w, word, mask, tag, value == (data_[word] & bits_of(mask)), l);
       }
       if (bytes < 4) {
         u8* part = reinterpret_cast<u8*>(&data_[word]) + (address[l] & 3);

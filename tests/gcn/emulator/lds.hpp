@@ -9,7 +9,8 @@ namespace detgemm::gcn {
 
 /// Local memory of a workgroup, with a check for races. Before a write is released (see Order),
 /// only its own wave may read or overwrite what it wrote; before a read is released, only its own
-/// wave may overwrite what was read.
+/// wave may overwrite what was read. Only a write that changes nothing may follow that of another
+/// wave: a compiler leaves copies of one number in several waves.
 class Lds {
  public:
   static constexpr u32 kLargest = 65536;
@@ -30,7 +31,7 @@ class Lds {
   void check_dma(const Wave& w, u32 word, const char* does, int lane);
   void note_read(u32 word, u32 tag, u32 limit);
   void check_read(const Wave& w, u32 word, u32 mask, int lane);
-  void check_write(const Wave& w, u32 word, u32 mask, u32 tag, int lane);
+  void check_write(const Wave& w, u32 word, u32 mask, u32 tag, bool same, int lane);
 
   u32 size_ = 0;
   Order reads_, writes_;

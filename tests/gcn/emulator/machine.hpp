@@ -24,8 +24,9 @@ using i32 = std::int32_t;
 using i64 = std::int64_t;
 
 inline constexpr int kLanes = 64;
-inline constexpr int kAgpr = 256;  ///< a0 is row 256 of the vector registers
-inline constexpr int kRows = 512;
+inline constexpr int kAgpr = 256;       ///< a0 is row 256 of the vector registers
+inline constexpr int kExchanged = 512;  ///< a row of the emulator's own, see Dpp
+inline constexpr int kRows = 513;
 inline constexpr int kVcc = 106, kM0 = 124, kExec = 126, kScalars = 128;
 
 /// acc + sum of a[i] * b[i], i < count, of bf16 operands.

@@ -20,10 +20,32 @@ inline constexpr int kRowsOf = BYTES < 4 ? 1 : BYTES / 4;
 
 using Addresses = u64[kLanes];
 
+/// Every lane's `bytes` at its address have to lie in one registered allocation.
+void check(const Wave& w, u64 lanes, int bytes, const char* verb, const Addresses& address) {
+  u64 lowest = ~u64{0};
+  u64 highest = 0;
+  u64 odd = 0;  // bits in which some address is not aligned
+  for (int l = 0; l < kLanes; ++l) {
+    const bool active = (lanes >> l & 1) != 0;
+    lowest = std::min(lowest, active ? address[l] : ~u64{0});
+    highest = std::max(highest, active ? address[l] : 0);
+    odd |= active ? address[l] & static_cast<u64>(std::min(bytes, 4) - 1) : 0;
+  }
+  if (odd != 0) throw Fault("misaligned global access of " + std::to_string(bytes) + " bytes");
+  const u64 size = static_cast<u64>(bytes);
+  if (lanes == 0 || w.memory->holds(lowest, highest - lowest + size)) return;
+  for (int l = 0; l < kLanes; ++l) {
+    if ((lanes >> l & 1) == 0 || w.memory->holds(address[l], size)) continue;
+    throw Fault("global access out of bounds: " + std::string(verb) + " " + std::to_string(bytes) +
+                    " bytes outside every allocation",
+                l);
+  }
+}
+
 /// vaddr, saddr from operands `at` and `base`: a 64-bit address, or a scalar base and a 32-bit
-/// offset. Every lane's `bytes` at that address have to lie in one registered allocation.
-void addresses(Wave& w, const Instruction& in, int at, int base, int bytes, const char* verb,
-               Addresses& address) {
+/// offset. Returns the lanes that access memory, which are the active ones.
+u64 addresses(Wave& w, const Instruction& in, int at, int base, int bytes, const char* verb,
+              Addresses& address) {
   const u64 exec = w.exec();
   const bool flat = base >= static_cast<int>(in.operands.size()) || in[base].kind == Operand::off;
   const int reg = vector_destination(in[at]).reg;
@@ -33,25 +55,34 @@ void addresses(Wave& w, const Instruction& in, int at, int base, int bytes, cons
   const u32* low = w.v[reg];
   const u32* high = w.v[reg + (flat ? 1 : 0)];
   const u64 high_part = flat ? ~u64{0} : 0;
-  u64 lowest = ~u64{0};
-  u64 highest = 0;
-  u64 odd = 0;  // bits in which some address is not aligned
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < kLanes; ++l)
     address[l] = from + (low[l] | (static_cast<u64>(high[l]) << 32 & high_part));
-    const bool active = (exec >> l & 1) != 0;
-    lowest = std::min(lowest, active ? address[l] : ~u64{0});
-    highest = std::max(highest, active ? address[l] : 0);
-    odd |= active ? address[l] & static_cast<u64>(std::min(bytes, 4) - 1) : 0;
-  }
-  if (odd != 0) throw Fault("misaligned global access of " + std::to_string(bytes) + " bytes");
-  const u64 size = static_cast<u64>(bytes);
-  if (exec == 0 || w.memory->holds(lowest, highest - lowest + size)) return;
+  check(w, exec, bytes, verb, address);
+  return exec;
+}
+
+/// data, voffset, descriptor, soffset: a raw buffer, of which what lies outside is not accessed: a
+/// load gives 0 there. Returns the lanes that access memory.
+u64 buffer_addresses(Wave& w, const Instruction& in, int bytes, const char* verb,
+                     Addresses& address) {
+  const u64 exec = w.exec();
+  const int reg = vector_destination(in[1]).reg;
+  require(in[2].kind == Operand::scalar && in[2].count == 4, "wants a descriptor of a buffer");
+  const u64 base = w.read(in[2].reg, 2);
+  const u64 records = w.read(in[2].reg + 2, 1);
+  require(base >> 48 == 0 && w.read(in[2].reg + 3, 1) == 0x27000, "a buffer of another form");
+  require(read_scalar(w, in[3], 1) == 0, "a buffer with a scalar offset");
+  w.need(reg, 1, exec);
+  u64 lanes = 0;
   for (int l = 0; l < kLanes; ++l) {
-    if ((exec >> l & 1) == 0 || w.memory->holds(address[l], size)) continue;
-    throw Fault("global access out of bounds: " + std::string(verb) + " " + std::to_string(bytes) +
-                    " bytes outside every allocation",
-                l);
+    const u64 at = u64{w.v[reg][l]} + in.offset[0];
+    address[l] = base + at;
+    lanes |= u64{at < records} << l;
+    if ((exec >> l & 1) != 0 && at < records && records - at < static_cast<u64>(bytes))
+      throw Fault("an access across the end of a buffer", l);
   }
+  check(w, exec & lanes, bytes, verb, address);
+  return exec & lanes;
 }
 
 /// What a load brings: rows of words for the active lanes of its registers, which count as loaded
@@ -62,24 +93,26 @@ void deliver(Wave& w, const Operand& dst, int words, Rows rows, u32 mark) {
 }
 
 /// The rows of registers from which a store reads its words.
-Rows stored(Wave& w, const Operand& src, int words) {
-  w.need(vector_destination(src).reg, words, w.exec());
+Rows stored(Wave& w, const Operand& src, int words, u64 lanes) {
+  w.need(vector_destination(src).reg, words, lanes);
   return &w.v[src.reg];
 }
 
 /// load dst, address...; to LDS (address...) at m0 + offset + 4 * lane, bypassing registers.
-template <int BYTES, bool kToLds = false>
+template <int BYTES, bool kToLds = false, bool kBuffer = false>
 void load(Wave& w, const Instruction& in) {
   Addresses from;
-  addresses(w, in, kToLds ? 0 : 1, kToLds ? 1 : 2, BYTES, "reads", from);
+  const u64 lanes = kBuffer
+                        ? buffer_addresses(w, in, BYTES, "reads", from)
+                        : addresses(w, in, kToLds ? 0 : 1, kToLds ? 1 : 2, BYTES, "reads", from);
   alignas(64) u32 rows[kRowsOf<BYTES>][kLanes];
   for (int l = 0; l < kLanes; ++l) {
     u32 words[kRowsOf<BYTES>] = {};
-    if ((w.exec() >> l & 1) != 0) std::memcpy(words, reinterpret_cast<const void*>(from[l]), BYTES);
+    if ((lanes >> l & 1) != 0) std::memcpy(words, reinterpret_cast<const void*>(from[l]), BYTES);
     for (int i = 0; i < kRowsOf<BYTES>; ++i) rows[i][l] = words[i];
   }
   const u32 mark = w.issue(kVm);
-  w.global->read(w, from, BYTES, mark);
+  w.global->read(w, lanes, from, BYTES, mark);
   if constexpr (kToLds) {
     u32 to[kLanes];
     const u32 begin = static_cast<u32>(w.read(kM0, 1) & 0xffff) + in.offset[0];
@@ -90,14 +123,15 @@ void load(Wave& w, const Instruction& in) {
   }
 }
 
-template <int BYTES>
+template <int BYTES, bool kBuffer = false>
 void store(Wave& w, const Instruction& in) {
   Addresses to;
-  addresses(w, in, 0, 2, BYTES, "writes", to);
-  const Rows rows = stored(w, in[1], kRowsOf<BYTES>);
-  w.global->write(w, to, BYTES, w.issue(kVm));
+  const u64 lanes = kBuffer ? buffer_addresses(w, in, BYTES, "writes", to)
+                            : addresses(w, in, 0, 2, BYTES, "writes", to);
+  const Rows rows = stored(w, in[kBuffer ? 0 : 1], kRowsOf<BYTES>, lanes);
+  w.global->write(w, lanes, to, BYTES, w.issue(kVm));
   for (int l = 0; l < kLanes; ++l) {
-    if ((w.exec() >> l & 1) == 0) continue;
+    if ((lanes >> l & 1) == 0) continue;
     u32 words[kRowsOf<BYTES>];
     for (int i = 0; i < kRowsOf<BYTES>; ++i) words[i] = rows[i][l];
     std::memcpy(reinterpret_cast<void*>(to[l]), words, BYTES);
@@ -130,15 +164,17 @@ void lds_write(Wave& w, const Instruction& in) {
   for (int i = 0; i < COUNT; ++i) {
     u32 address[kLanes];
     lds_addresses(w, in[0], in.offset[i] * UNIT, address);
-    const Rows rows = stored(w, in[1 + i], kRowsOf<BYTES>);
+    const Rows rows = stored(w, in[1 + i], kRowsOf<BYTES>, w.exec());
     w.lds->write(w, address, BYTES, rows, mark);
   }
 }
 
-// Loads and stores of one size: to global memory, to it as flat memory, and to LDS.
-#define GLOBAL(LOADED, STORED, BYTES)                                           \
-  op("global_load_" LOADED, load<BYTES>), op("flat_load_" LOADED, load<BYTES>), \
-      op("global_store_" STORED, store<BYTES>), op("flat_store_" STORED, store<BYTES>)
+// Loads and stores of one size: to global memory, to it as flat memory and as a buffer, and to LDS.
+#define GLOBAL(LOADED, STORED, BYTES)                                                   \
+  op("global_load_" LOADED, load<BYTES>), op("flat_load_" LOADED, load<BYTES>),         \
+      op("global_store_" STORED, store<BYTES>), op("flat_store_" STORED, store<BYTES>), \
+      op("buffer_load_" LOADED, load<BYTES, false, true>),                              \
+      op("buffer_store_" STORED, store<BYTES, true>)
 #define LDS(NAME, ...) \
   op("ds_read" NAME, lds_read<__VA_ARGS__>), op("ds_write" NAME, lds_write<__VA_ARGS__>)
 

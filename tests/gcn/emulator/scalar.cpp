@@ -97,6 +97,14 @@ void load(Wave& w, const Instruction& in) {
   }
 }
 
+/// s_memtime: for a clock, what a wave has executed. Like a scalar load it arrives in any order.
+void memtime(Wave& w, const Instruction& in) {
+  const u32 mark = w.issue(kLgkm);
+  w.last_smem = w.issued[kLgkm];
+  write_scalar(w, in[0], 2, w.instructions);
+  for (int i = 0; i < 2; ++i) w.pending[kRows + in[0].reg + i] = mark;
+}
+
 template <class F>
 Operation branch_if(F) {
   return [](Wave& w, const Instruction& in) {
@@ -160,6 +168,8 @@ std::vector<Opcode> scalar_opcodes() {
       SK("s_mul_hi_u32", u32, u32, static_cast<u32>(wide_uint(a) * b >> 32)),
       SK("s_mul_hi_i32", i32, i32, static_cast<u32>(static_cast<u64>(wide_int(a) * b) >> 32)),
       SC("s_min_i32", i32, a < b, std::min(a, b)),
+      SC("s_max_i32", i32, a > b, std::max(a, b)),
+      S1("s_not_b32", u32, ~a),
       S1("s_not_b64", u64, ~a),
       S1("s_abs_i32", i32, static_cast<u32>(a < 0 ? -wide_int(a) : wide_int(a))),
       BITWISE("and", a & b),
@@ -187,6 +197,7 @@ std::vector<Opcode> scalar_opcodes() {
       op("s_load_dwordx4", load<4>),
       op("s_load_dwordx8", load<8>),
       op("s_load_dwordx16", load<16>),
+      op("s_memtime", memtime),
       op("s_nop", nothing),
       op("s_setprio", nothing),
       op("s_waitcnt", waitcnt),

@@ -53,8 +53,11 @@ template <bool kFirst>
 void readlane(Wave& w, const Instruction& in) {
   const u64 first = w.exec() == 0 ? 0 : static_cast<u64>(std::countr_zero(w.exec()));
   const u64 lane = kFirst ? first : read_scalar(w, in[2], 1) & 63;
-  w.need(vector_destination(in[1]).reg, 1, u64{1} << lane);
-  write_scalar(w, in[0], 1, w.v[in[1].reg][lane]);
+  const int reg = vector_destination(in[1]).reg;
+  // What a compiler keeps in lanes (v_writelane) it may copy without having written it.
+  const bool written = (w.use(reg, 1) >> lane & 1) != 0;
+  if (kFirst && !written) refuse_unwritten(reg, u64{1} << lane);
+  write_scalar(w, in[0], 1, w.v[reg][lane], written ? ~u64{0} : 0);
 }
 
 u32 perm(u32 a, u32 b, u32 select) {
@@ -76,9 +79,13 @@ u32 reversed(u32 a) {
 u32 low24(u32 a) { return a & 0xffffff; }
 u64 wide_uint(u32 a) { return a; }
 
-/// IEEE mode: a number is preferred to a NaN.
+bool signals(float x) { return x != x && (arithmetic::bits_of(x) & 0x400000) == 0; }
+float quiet(float x) { return arithmetic::float_of(arithmetic::bits_of(x) | 0x400000); }
+
+/// IEEE mode: a number is preferred to a NaN, unless that signals.
 float greatest(float a, float b) {
-  if (a != a || b != b) return a != a && b != b ? a + b : a != a ? b : a;
+  if (signals(a) || signals(b)) return quiet(signals(a) ? a : b);
+  if (a != a || b != b) return a != a ? b : a;
   if (a == b) return std::signbit(a) ? b : a;
   return a < b ? b : a;
 }
@@ -89,8 +96,24 @@ u32 to_integer(float x) {
   return x >= 0x1p32F ? ~u32{0} : static_cast<u32>(x);
 }
 
+/// Toward zero, to the nearest end of the range; NaN gives 0.
+i32 to_signed(float x) {
+  if (x != x) return 0;
+  return x >= 0x1p31F ? 0x7fffffff : x < -0x1p31F ? -0x7fffffff - 1 : static_cast<i32>(x);
+}
+
+/// Bits of `which`: signalling and quiet NaN, then -Inf, -normal, -subnormal, -0 and their mirrors.
+bool is_of_class(float x, u32 which) {
+  const bool negative = std::signbit(x);
+  const auto of = [&](u32 least) { return negative ? least : 11 - least; };
+  u32 bit = of(std::isinf(x) ? 2 : std::isnormal(x) ? 3 : x != 0 ? 4 : 5);
+  if (x != x) bit = signals(x) ? 0 : 1;
+  return (which >> bit & 1) != 0;
+}
+
 float flushed(float x) { return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; }
-/// v_mac_f32: two roundings, subnormals flushed in the product's operands and every result.
+/// v_mac_f32, v_madmk_f32: two roundings, subnormals flushed in the product's operands and every
+/// result.
 float mac(float a, float b, float c) {
   return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
 }
@@ -162,6 +185,9 @@ float fixed_quotient(float quotient, float denominator, float numerator) {
   V2("v_cmp_lt_" TYPE, T, T, a < b), V2("v_cmp_eq_" TYPE, T, T, a == b),     \
       V2("v_cmp_le_" TYPE, T, T, a <= b), V2("v_cmp_gt_" TYPE, T, T, a > b), \
       V2("v_cmp_ge_" TYPE, T, T, a >= b)
+#define COMPARE_HALF(NAME, OP)       \
+  V2("v_cmp_" NAME "_f16", u16, u16, \
+     arithmetic::to_float<DType::fp16>(a) OP arithmetic::to_float<DType::fp16>(b))
 #define COMPARE_INTEGER(TYPE, T) COMPARE(TYPE, T), V2("v_cmp_ne_" TYPE, T, T, a != b)
 
 }  // namespace
@@ -173,6 +199,7 @@ std::vector<Opcode> vector_opcodes() {
       op("v_pk_mov_b32", packed([](u32 a) { return a; }), Opcode::moves_words),
       V1("v_accvgpr_write_b32", u32, a),
       V1("v_accvgpr_read_b32", u32, a),
+      V1("v_accvgpr_mov_b32", u32, a),
       op("v_cndmask_b32", cndmask),
       op("v_readlane_b32", readlane<false>),
       op("v_readfirstlane_b32", readlane<true>),
@@ -187,6 +214,7 @@ std::vector<Opcode> vector_opcodes() {
       V2("v_lshrrev_b32", u32, u32, b >> (a & 31)),
       V2("v_ashrrev_i32", u32, i32, b >> (a & 31)),
       V2("v_lshlrev_b64", u32, u64, b << (a & 63)),
+      V2("v_ashrrev_i64", u32, u64, static_cast<u64>(static_cast<i64>(b) >> (a & 63))),
       V2("v_lshrrev_b16", u16, u16, static_cast<u16>(b >> (a & 15))),
       V3("v_bfe_u32", u32, a >> (b & 31) & ((1U << (c & 31)) - 1)),
       V3("v_bfe_i32", i32,
@@ -213,6 +241,8 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_med3_i32", i32, std::max(std::min(a, b), std::min(std::max(a, b), c))),
       V3("v_add3_u32", u32, a + b + c),
       V3("v_lshl_add_u32", u32, (a << (b & 31)) + c),
+      V3("v_add_lshl_u32", u32, (a + b) << (c & 31)),
+      V3("v_xad_u32", u32, (a ^ b) + c),
       V3("v_lshl_or_b32", u32, (a << (b & 31)) | c),
       V3("v_mad_u32_u24", u32, low24(a) * low24(b) + c),
       op("v_lshl_add_u64", alu([](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; })),
@@ -227,19 +257,23 @@ std::vector<Opcode> vector_opcodes() {
 
       V2("v_add_f32", float, float, a + b),
       V2("v_sub_f32", float, float, a - b),
+      V2("v_subrev_f32", float, float, b - a),
       V2("v_mul_f32", float, float, a* b),
       V2("v_max_f32", float, float, greatest(a, b)),
+      V3("v_max3_f32", float, greatest(greatest(a, b), c)),
       op("v_fma_f32", alu(Fma{})),
       op("v_fmaak_f32", alu(Fma{})),
       op("v_fmamk_f32", alu(Fma{})),
       op("v_fmac_f32", alu(Fma{}), Opcode::accumulates),
       op("v_mac_f32", alu([](float a, float b, float c) { return mac(a, b, c); }),
          Opcode::accumulates),
+      op("v_madmk_f32", alu([](float a, float b, float c) { return mac(a, b, c); })),
       op("v_pk_fma_f32", packed(Fma{}), Opcode::pairs),
       op("v_pk_mul_f32", packed([](float a, float b) { return a * b; }), Opcode::pairs),
       op("v_pk_add_f32", packed([](float a, float b) { return a + b; }), Opcode::pairs),
       V1("v_rcp_f32", float, 1.0F / a),  // hardware: within 1 ulp
       V1("v_rcp_iflag_f32", float, 1.0F / a),
+      V1("v_rsq_f32", float, static_cast<float>(1 / std::sqrt(static_cast<double>(flushed(a))))),
       op("v_div_scale_f32", alu([](bool& undo, float a, float b, float c) {
            return scaled_for_division(a, b, c, undo);
          })),
@@ -250,6 +284,8 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_div_fixup_f32", float, fixed_quotient(a, b, c)),
       V1("v_trunc_f32", float, std::trunc(a)),
       V1("v_cvt_f32_u32", u32, static_cast<float>(a)),
+      V1("v_cvt_f32_i32", i32, static_cast<float>(a)),
+      V1("v_cvt_i32_f32", float, static_cast<u32>(to_signed(a))),
       V1("v_cvt_u32_f32", float, to_integer(a)),
       V1("v_cvt_f32_f16", u16, arithmetic::to_float<DType::fp16>(a)),
       V1("v_cvt_f16_f32", float, arithmetic::to_fp16(a)),
@@ -261,6 +297,14 @@ std::vector<Opcode> vector_opcodes() {
       COMPARE_INTEGER("i64", i64),
       COMPARE_INTEGER("u64", u64),
       COMPARE("f32", float),
+      V2("v_cmp_class_f32", float, u32, is_of_class(a, b)),
+      COMPARE_HALF("lt", <),
+      COMPARE_HALF("gt", >),
+      COMPARE_HALF("le", <=),
+      COMPARE_HALF("ge", >=),
+      COMPARE_HALF("eq", ==),
+      V2("v_cmp_o_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) <= 0x7c00),
+      V2("v_cmp_u_f16", u16, u16, std::max(a & 0x7fff, b & 0x7fff) > 0x7c00),
       V2("v_cmp_o_f32", float, float, a == a && b == b),
       V2("v_cmp_u_f32", float, float, a != a || b != b),
       V2("v_cmp_lg_f32", float, float, a<b || a> b),

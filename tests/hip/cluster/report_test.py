@@ -86,9 +86,10 @@ def emulated(check, source, build, work):
     script(work / "bin/rocprofv3", PROFILER)
     code, names, summary = run(source, build, work / "report", path)
     check.that(code == 0, f"exit status is 0: {code}")
-    for part in ("info", "identify", "conform", "sweep", "plant", "times", "amd-smi"):
+    for part in ("info", "identify", "rates", "conform", "sweep", "plant", "times", "amd-smi"):
         check.that(summary.get(part, "").startswith("exit 0"), f"{part}: {summary.get(part)}")
     check.that(summary["identify"].endswith("in every group."), "identify names its verdict")
+    check.that(summary["rates"].endswith("every lane read what its pattern says"), "rates names its verdict")
     check.that(summary["plant"].endswith("every planted bit was found"), "plant names its verdict")
     check.that(summary["device"] == "gfx942, arithmetic cdna3", "the device: " + summary["device"])
     check.that("neither" not in summary["clocks"] and "amd-smi metric" in summary["clocks"], "clocks are read")
@@ -100,7 +101,7 @@ def emulated(check, source, build, work):
     csv = [name for name in names if name.endswith("lds_counter_collection.csv")]
     check.that(len(csv) == 2 and any("/snap/" in name for name in csv) and "SQ_LDS_BANK_CONFLICT" in (work / "report" / csv[0]).read_text(),
                f"counters are in the archive: {csv}")
-    for name in ("machine.txt", "info.json", "identify.txt", "conform.md", "sweep.txt", "sweep.json",
+    for name in ("machine.txt", "info.json", "identify.txt", "rates.txt", "conform.md", "sweep.txt", "sweep.json",
                  "times.txt", "clocks.csv"):
         check.that(name in names, f"{name} is in the archive")
     times = (work / "report/times.txt").read_text(encoding="utf-8")

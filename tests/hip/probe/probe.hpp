@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "detgemm/status.hpp"
+#include "tests/hip/probe/module.hpp"
 #include "tests/hip/step_groups.hpp"
 
 /// Kernels of one matrix instruction each (probe.hip), for a chip on which the library uses none.
@@ -29,8 +29,7 @@ class Probes {
   Result<std::vector<std::uint32_t>> run(const ProbeShape& shape, const Steps& steps) const;
 
  private:
-  void* library_ = nullptr;
-  void* module_ = nullptr;
+  Module module_;
 };
 
 }  // namespace detgemm::test

@@ -8,12 +8,13 @@ a failure. Not run on AMD hardware.
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
 HERE = pathlib.Path(__file__).resolve().parent
-LEAST = 30
+LEAST = 62
 
 
 def environment(build):
@@ -23,10 +24,14 @@ def environment(build):
     for file in (lib / "libdetgemm.so", lib / "libtorch_hip.so", runtime):
         if not file.exists():
             sys.exit(f"run.py: {file} does not exist: build the target tests_python_rocm")
+    triton = build / "tests/python/rocm/triton"  # what Triton compiled, of this run alone
+    shutil.rmtree(triton, ignore_errors=True)
+    triton.mkdir()
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("DETGEMM_", "GCN_", "ROCM_"))}
     return {**kept, "PYTHONPATH": str(HERE.parents[2] / "python"), "DETGEMM_LIBRARY": str(lib / "libdetgemm.so"),
             "DETGEMM_ROCM_STUB": str(lib / "libtorch_hip.so"), "DETGEMM_ROCM_RUNTIME": str(runtime),
-            "GCN_ARCH": "gfx942", "GCN_CODE": str(build / "hip/code"), "GCN_REPORT": "/dev/null",
+            "GCN_ARCH": "gfx942", "GCN_CODE": f"{build / 'hip/code'}:{triton}", "GCN_REPORT": "/dev/null",
+            "DETGEMM_ROCM_TRITON": str(triton), "TRITON_CACHE_DIR": str(triton / "cache"),
             "OMP_PROC_BIND": "false", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 

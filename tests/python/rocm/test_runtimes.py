@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """Processes of their own: how the HIP runtime is found, and runtimes that take less than the usual one does."""
+import multiprocessing
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
+import tempfile
 
 HEAD = """
 import ctypes, os, pathlib, sys
@@ -21,14 +21,31 @@ def refused(*call):
     return "nothing was refused"
 a = torch.ones(4, 64, dtype=torch.bfloat16)
 """
+# Processes begin with PyTorch and nothing else, which is loaded once for all of them.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch", "torch._dynamo"])
+
+
+def execute(code, environment, said):
+    for stream in (1, 2):
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    os.environ.update(environment)
+    exec(compile(code, "a process of its own", "exec"), {})
 
 
 def run(body, **environment):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", HEAD.format(here=str(pathlib.Path(__file__).parent)) + body],
-                          env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, timeout=300)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        said = pathlib.Path(folder) / "said"
+        head = HEAD.format(here=str(pathlib.Path(__file__).parent))
+        child = PROCESSES.Process(target=execute, args=(head + body, {**os.environ, **environment}, str(said)))
+        child.start()
+        child.join(300)
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+        text = said.read_text(encoding="utf-8")
+        assert child.exitcode == 0, text
+        return text
 
 
 def test_without_the_library_of_rocm_it_is_cuda(tmp_path):

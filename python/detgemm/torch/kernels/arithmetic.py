@@ -3,6 +3,7 @@
 """exp, log, the tree and rounding of docs/python-orders.md, for Triton kernels."""
 import os
 
+import torch
 import triton
 import triton.language as tl
 
@@ -14,6 +15,7 @@ SMALLEST, HALF_ROOT = tl.constexpr(order.SMALLEST), tl.constexpr(order.HALF_ROOT
 E0, E1, E2, E3, E4 = (tl.constexpr(c) for c in order.EXP)
 Q0, Q1, Q2, Q3, Q4, Q5, Q6 = (tl.constexpr(c) for c in order.LOG)
 INFINITY = tl.constexpr(float("inf"))
+AMD = tl.constexpr(torch.version.hip is not None)
 INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 
 
@@ -66,6 +68,8 @@ def rounded(x, TYPE: tl.constexpr):
         nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
         return tl.where(x != x, 0x7fff, nearest).to(tl.int16).to(TYPE, bitcast=True)
     else:
+        if AMD:  # keeps a product apart from its conversion: v_fma_mixlo_f16, one instruction for both, adds +0 to it and loses -0
+            x = tl.where(x != x, float("nan"), x)
         half = x.to(TYPE).to(tl.int16, bitcast=True)
         return tl.where(x != x, 0x7fff, half.to(tl.int32)).to(tl.int16).to(TYPE, bitcast=True)
 
@@ -77,6 +81,18 @@ def narrowed(x, TYPE: tl.constexpr):
         return rounded(x, TYPE)
     else:
         return x.to(tl.bfloat16)
+
+
+@triton.jit
+def square_root(x):
+    """Rounded to nearest, of a normal number, Inf or NaN. What Triton compiles for AMD GPUs is so where the square of the root misses x by
+    a normal number: above 2^-100. Smaller ones are scaled by a power of four, exactly."""
+    if AMD:
+        small = x < 2.0 ** -64
+        root = tl.math.sqrt_rn(tl.where(small, x * 2.0 ** 64, x))
+        return tl.where(small, root * 2.0 ** -32, root)
+    else:
+        return tl.math.sqrt_rn(x)
 
 
 @triton.jit

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from detgemm.torch import order
 from detgemm.torch.kernels.arithmetic import exp, rounded
-from detgemm.torch.kernels.launch import TYPES
+from detgemm.torch.kernels.launch import PRODUCTS, TYPES
 
 KEYS = tl.constexpr(order.KEYS)
 # Integers that change from call to call are not specialised: a new value must not compile a new kernel.
@@ -175,7 +175,7 @@ def attention(q, k, v, segments, scale, max_q, max_k, want_stats, by_keys=None):
     max_q, max_k = min(max_q or queries, queries), min(max_k or k.shape[2], k.shape[2])
     strides = (*q.stride()[:3], *k.stride()[:3], *v.stride()[:3])
     width = max(16, triton.next_power_of_2(dim))
-    fixed = {"DIM": dim, "WIDTH": width, "enable_fp_fusion": False}
+    fixed = {"DIM": dim, "WIDTH": width, "enable_fp_fusion": False, **PRODUCTS}
     if not (count and queries and k.shape[2]):
         return out.zero_().transpose(1, 2), stats
     rows = max_q * group

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree
-from detgemm.torch.kernels.launch import TYPES
+from detgemm.torch.kernels.launch import PRODUCTS, TYPES
 
 
 @triton.jit(do_not_specialize=["rows", "heads", "queries"])
@@ -141,7 +141,7 @@ def attention_backward(dout, q, k, v, out, stats, segments, scale, max_q, max_k)
         WIDTH=width, LEVELS=width.bit_length() - 1, enable_fp_fusion=False)
     strides = (*q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *dout.stride()[:3])
     fixed = {"DIM": dim, "WIDTH": width, "TILE": 64, "TYPE": TYPES[q.dtype], "num_warps": 4,
-             "enable_fp_fusion": False}
+             "enable_fp_fusion": False, **PRODUCTS}
     max_q, max_k = min(max_q or queries, queries), min(max_k or k.shape[2], k.shape[2])
     group = heads // kv_heads
     _dq[(triton.cdiv(max_q, 64), heads, count)](

@@ -30,5 +30,6 @@ def embedding_accumulate_(acc, ids, dy):
     if tokens and n:
         sorted_ids, position = torch.sort(ids, stable=True)
         width = min(1024, triton.next_power_of_2(n))
+        # No warp has copies of another's elements: it would read acc when that one may have written it, if only to throw it away.
         _accumulate[(tokens, triton.cdiv(n, width))](
-            acc, sorted_ids, position, dy, tokens, n, WIDTH=width, enable_fp_fusion=False)
+            acc, sorted_ids, position, dy, tokens, n, WIDTH=width, num_warps=4 if width >= 256 else 1, enable_fp_fusion=False)

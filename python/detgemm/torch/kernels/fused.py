@@ -13,9 +13,9 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import exp, tree, widened
+from detgemm.torch.kernels.arithmetic import exp, square_root, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program, warps
 from detgemm.torch.plain.norms import inverse
 
 
@@ -26,8 +26,8 @@ NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memo
 
 @functools.cache
 def _programmatic(device):
-    """Whether kernels on this device may start early; Triton's interpreter runs on CPU tensors."""
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+    """Whether kernels on this device may start early; Triton's interpreter runs on CPU tensors, and an MI300X is a (9, 4)."""
+    return device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 def _options(early):
@@ -53,7 +53,7 @@ def _normed(y, total, wide, w, r, there, TYPE: tl.constexpr, ADD: tl.constexpr):
 @triton.jit
 def _scale(lanes, eps, inverse_n, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
     mean = tree(lanes, ROWS, WIDTH, LEVELS) * inverse_n
-    return rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
+    return rounded(tl.math.div_rn(1.0, square_root(mean + eps)), tl.float32)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -161,11 +161,10 @@ def rms_norm(x, residual, weight, eps):
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
         width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
-        warps = max(1, min(NORM_WARPS, width * together // 64))
         launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
-               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps, enable_fp_fusion=False, **_options(early))
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps(width * together // 64, NORM_WARPS), enable_fp_fusion=False, **_options(early))
     return y, total
 
 

@@ -8,6 +8,10 @@ import triton.language as tl
 from detgemm.torch import order
 
 TYPES = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
+HIP = torch.version.hip is not None
+# Options of kernels with products. On AMD hardware one matrix instruction, 16x16x16, then serves every tile, and with it one
+# order of k: by default Triton takes 32x32x8 for large tiles, and prefill and decode would rest on different instructions.
+PRODUCTS = {"matrix_instr_nonkdim": 16, "kpack": 1} if HIP else {}
 
 
 _compiled = {}
@@ -36,10 +40,15 @@ def launch(kernel, grid, *arguments, **constants):
     made[(*grid, 1, 1)](*arguments, *values)
 
 
+def warps(wanted, most):
+    """A number of warps from 1 to `most`; on AMD hardware not two, which race in what Triton compiles for gfx950 (ROCm/triton 953)."""
+    number = max(1, min(most, wanted))
+    return 4 if HIP and number == 2 else number
+
+
 def rows_per_program(rows, n):
     """WIDTH lanes that can hold something, its levels, rows per program and warps."""
     width = min(order.LANES, triton.next_power_of_2(n))
     together = 1 if width >= 512 else max(1, min(1024 // width, triton.next_power_of_2(rows)))
-    warps = max(1, min(8 if n > 8 * order.LANES else 4, width * together // 256))
     return {"WIDTH": width, "LEVELS": width.bit_length() - 1, "ROWS": together,
-            "num_warps": warps, "enable_fp_fusion": False}
+            "num_warps": warps(width * together // 256, 8 if n > 8 * order.LANES else 4), "enable_fp_fusion": False}

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from detgemm.torch.kernels.arithmetic import rounded, tree
+from detgemm.torch.kernels.arithmetic import rounded, square_root, tree
 from detgemm.torch.kernels.launch import TYPES, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
@@ -22,7 +22,7 @@ def _forward(x, weight, y, scale, rows, n, eps, inverse_n, TYPE: tl.constexpr,
         wide = tl.load(x + at + start, mask=there, other=0.0).to(tl.float32)
         lanes = lanes + wide * wide
     mean = tree(lanes, ROWS, WIDTH, LEVELS) * inverse_n
-    r = rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
+    r = rounded(tl.math.div_rn(1.0, square_root(mean + eps)), tl.float32)
     tl.store(scale + row, r, mask=row < rows)
     for start in range(0, n, WIDTH):
         there = (row[:, None] < rows) & (start + lane[None, :] < n)

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from detgemm.torch import order
 from detgemm.torch.kernels.attention import FEW_ROWS, KEYS, STAGES, TILE, UNROLL, WARPS, _finish, _join, _join_blocks, _of_keys
-from detgemm.torch.kernels.launch import TYPES
+from detgemm.torch.kernels.launch import PRODUCTS, TYPES
 
 
 @triton.jit
@@ -89,7 +89,7 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None)
     stats = torch.empty(0, dtype=torch.float32, device=device)
     width = max(16, triton.next_power_of_2(dim))
     strides = (q.stride(0), q.stride(1), *(each for x in (k, v) for each in (x.stride(0), x.stride(1), x.stride(2))))
-    fixed = {"DIM": dim, "WIDTH": width, "enable_fp_fusion": False}
+    fixed = {"DIM": dim, "WIDTH": width, "enable_fp_fusion": False, **PRODUCTS}
     rows = max_q * group
     if by_keys if by_keys is not None else rows <= FEW_ROWS:
         blocks = triton.cdiv(max_k, order.KEYS)

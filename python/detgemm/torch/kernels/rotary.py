@@ -12,7 +12,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.arithmetic import tree
+from detgemm.torch.kernels.arithmetic import square_root, tree
 from detgemm.torch.kernels.fused import _options, _programmatic
 from detgemm.torch.kernels.launch import TYPES, launch
 from detgemm.torch.plain.norms import inverse
@@ -31,7 +31,7 @@ def _inverse_rms(source, valid, eps, inverse_n, DIM: tl.constexpr, LANES: tl.con
     lane = tl.arange(0, LANES)
     wide = tl.load(source + lane[None, :], mask=valid & (lane < DIM)[None, :], other=0.0).to(tl.float32)
     mean = tree(wide * wide, HEADS, LANES, LEVELS) * inverse_n
-    return rounded(tl.math.div_rn(1.0, tl.math.sqrt_rn(mean + eps)), tl.float32)
+    return rounded(tl.math.div_rn(1.0, square_root(mean + eps)), tl.float32)
 
 
 @triton.jit
