@@ -152,9 +152,9 @@ def _spread(x, places, y, n, stride, SLOTS: tl.constexpr, EARLY: tl.constexpr, B
 
 
 @triton.jit(do_not_specialize=["pitch"])
-def _quantize(x, places, codes, scales, n, stride, leaf, leaves, pitch, TYPE: tl.constexpr, SLOTS: tl.constexpr,
-              EARLY: tl.constexpr, LEAVES: tl.constexpr, WIDTH: tl.constexpr):
-    """SLOTS = 0: silu(gate) * up of each row, at its own place; else each row at the places of its slots."""
+def _quantize(x, places, codes, scales, n, stride, leaf, leaves, pitch, TYPE: tl.constexpr, GATED: tl.constexpr,
+              SLOTS: tl.constexpr, EARLY: tl.constexpr, LEAVES: tl.constexpr, WIDTH: tl.constexpr):
+    """SLOTS = 0: each row, or silu(gate) * up of it, at its own place; else each row at the places of its slots."""
     if EARLY:
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
@@ -165,7 +165,7 @@ def _quantize(x, places, codes, scales, n, stride, leaf, leaves, pitch, TYPE: tl
     if EARLY:
         gdc_wait()
     value = widened(tl.load(x + row * stride + column, mask=there, other=0.0))
-    if SLOTS == 0:
+    if GATED:
         up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
         value = widened(gated(value, up, TYPE))
     magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
@@ -218,7 +218,8 @@ def spread(x, places, slots):
     return y
 
 
-def _quantized(x, places, slots, rows, n, leaf):
+def _quantized(x, places, slots, n, leaf, gated=False):
+    rows = x.shape[0] * max(1, slots)
     leaves, pitch = triton.cdiv(n, leaf), (rows + 3) // 4 * 4
     codes = torch.empty((rows, n), dtype=torch.uint8, device=x.device)
     scales = torch.empty((leaves, pitch), dtype=torch.float32, device=x.device)
@@ -226,16 +227,21 @@ def _quantized(x, places, slots, rows, n, leaf):
         early, width = _programmatic(x.device), triton.next_power_of_2(min(leaf, n))
         together = max(1, min(1024 // width, triton.next_power_of_2(leaves)))
         launch(_quantize, (x.shape[0], triton.cdiv(leaves, together)), x, codes if places is None else places, codes, scales, n,
-               x.stride(0), leaf, leaves, pitch, TYPE=TYPES[x.dtype], SLOTS=slots, EARLY=early, LEAVES=together, WIDTH=width,
-               num_warps=4, enable_fp_fusion=False, **_options(early))
+               x.stride(0), leaf, leaves, pitch, TYPE=TYPES[x.dtype], GATED=gated, SLOTS=slots, EARLY=early, LEAVES=together,
+               WIDTH=width, num_warps=4, enable_fp_fusion=False, **_options(early))
     return codes.view(torch.float8_e4m3fn), scales[:, :rows].t()
 
 
 def spread_quantize(x, places, slots, leaf):
     """As spread, quantised on the way."""
-    return _quantized(x, places, slots, x.shape[0] * slots, x.shape[1], leaf)
+    return _quantized(x, places, slots, x.shape[1], leaf)
 
 
 def silu_mul_quantize(x, leaf):
     """x: rows x 2n, its last dimension contiguous."""
-    return _quantized(x, None, 0, x.shape[0], x.shape[1] // 2, leaf)
+    return _quantized(x, None, 0, x.shape[1] // 2, leaf, gated=True)
+
+
+def quantize(x, leaf):
+    """x: rows x n, its last dimension contiguous."""
+    return _quantized(x, None, 0, x.shape[1], leaf)

@@ -3,8 +3,9 @@
 """The choice of a token's experts, places of rows sorted by expert, and rows at their places: definitions."""
 import torch
 
-from detgemm.torch.plain import fused, quantize, softmax
+from detgemm.torch.plain import fused, softmax
 from detgemm.torch.plain.arithmetic import rounded
+from detgemm.torch.plain.quantize import quantize, silu_mul_quantize  # noqa: F401 - of this module's kernels too
 
 
 def _largest(scores, count):
@@ -57,7 +58,4 @@ def spread(x, places, slots):
 
 
 def spread_quantize(x, places, slots, leaf):
-    return quantize.quantize(spread(x, places, slots), leaf)
-
-
-silu_mul_quantize = quantize.silu_mul_quantize
+    return quantize(spread(x, places, slots), leaf)
