@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of e4m3 with a scale for each block of 128 x 128, as DeepSeek-V3's: linear layers, and what is read of config.json.
 
-    x -> a scale for each row and 128 numbers -> e4m3      product under scaled:128      the checkpoint's numbers and scales as they are
+    x -> a scale for each row and 128 numbers -> e4m3      product under scaled:128 with the checkpoint's unchanged numbers and scales
 """
 import torch
 from vllm.model_executor.layers import linear
@@ -57,7 +57,7 @@ class DetgemmScaledLinearMethod(linear.LinearMethodBase):
             BlockQuantScaleParameter, output_partition_sizes, input_size_per_partition, BLOCK, weight_loader))
 
     def process_weights_after_loading(self, layer):
-        """Keeps numbers and scales as they are."""
+        """Keeps numbers and scales unchanged."""
 
     def apply(self, layer, x, bias=None):
         return scaled_linear_op(x, layer.weight, layer.weight_scale_inv, bias, self.config.scaled_for(x.dtype), LEAF)

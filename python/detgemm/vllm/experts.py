@@ -61,7 +61,7 @@ class Choice:
 
 
 class Joined:
-    """Tells vLLM that results are summed over ranks; it has no kernel."""
+    """For vLLM: results are summed over ranks already, and there is no kernel of its own."""
     is_monolithic, can_overlap_shared_experts = True, False
 
     def output_is_reduced(self):
@@ -107,7 +107,7 @@ class DetgemmExpertsMethod(FusedMoEMethodBase):
         set_weight_attrs(getattr(layer, name), attributes)
 
     def process_weights_after_loading(self, layer):
-        """Keeps weights as they are; the router is known by now."""
+        """Keeps weights unchanged; the router is known by now."""
         runner = get_current_vllm_config().compilation_config.static_forward_context[layer.layer_name]
         if runner.routed_input_transform is not None or runner.routed_output_transform is not None:
             refuse(layer, "experts between two transforms are not supported")
