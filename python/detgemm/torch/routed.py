@@ -18,7 +18,7 @@ from detgemm.torch.operators import OPS
 from detgemm.torch.rows import _check
 
 ROW_LOCAL["route"] = "lanes ascending, tree over lanes; a stable choice; sums over slots ascending"
-ROW_LOCAL["routed_experts"] = "contracts of the products; slots ascending, tree over eighths of the experts"
+ROW_LOCAL["routed_experts"] = ROW_LOCAL["routed_layer"] = "contracts of the products; slots ascending, tree over eighths of the experts"
 SCORES = ("softmax", "sigmoid")
 STABLE_WEIGHTS = 2  # the operator's value for "earlier work on the stream does not write b"
 MOST_EXPERTS = 1024
@@ -45,23 +45,41 @@ def _product(rows, weight, offs, contract, scale_a, scale_b, dtype):
     return out
 
 
+def _placed(x, experts, first, groups, leaf, routed=None):
+    """(offs, places, rows, scales): x's rows sorted by expert, in 16 bits, or with a leaf in e4m3 with scales. routed: of one token on a
+    device, what chooses its experts."""
+    ours, slots = chosen(x, "routed"), experts.shape[1]
+    if x.device.type == "cuda" and (routed or placing().serve(experts.numel())):
+        return placing().place(x, experts, first, groups, leaf, routed)
+    offs, places = ours.sort(experts.view(-1), first, groups)
+    return (offs, places, *(ours.spread_quantize(x, places, slots, leaf) if leaf else (ours.spread(x, places, slots), None)))
+
+
+def placing():
+    from detgemm.torch.kernels import placing
+    return placing
+
+
+def _layer(x, weights, experts, gate_up, down, scales, contract, leaf, first, total, dtype, routed=None):
+    """From the rows' places to the sum. gate_up and down with scales: e4m3 under scaled:leaf."""
+    of_gate_up, of_down = scales
+    x, experts, leaf = _by_rows(x), experts.contiguous(), 0 if of_gate_up is None else leaf
+    offs, places, rows, of_rows = _placed(x, experts, first, len(gate_up), leaf, routed)
+    rows, of_rows = _product(rows, gate_up, offs, contract, of_rows, of_gate_up, x.dtype), None
+    if leaf:
+        rows, of_rows = chosen(x, "routed").silu_mul_quantize(rows, leaf)
+    else:
+        rows = chosen(x, "fused").silu_mul(*rows.chunk(2, dim=-1))
+    rows = _product(rows, down, offs, contract, of_rows, of_down, x.dtype)
+    return chosen(x, "combine").combine(rows, places.view(weights.shape), weights.contiguous(), None, dtype, experts, total)
+
+
 @torch.library.custom_op("detgemm::routed_experts", mutates_args=())
 def routed_experts_op(x: torch.Tensor, weights: torch.Tensor, experts: torch.Tensor, gate_up: torch.Tensor, down: torch.Tensor,
                       gate_up_scale: torch.Tensor | None, down_scale: torch.Tensor | None, contract: str, leaf: int, first: int,
                       total: int, dtype: torch.dtype) -> torch.Tensor:
     with on_device(x):
-        ours, fused, combine = (chosen(x, name) for name in ("routed", "fused", "combine"))
-        x, experts, slots = _by_rows(x), experts.contiguous(), experts.shape[1]
-        offs, places = ours.sort(experts.view(-1), first, len(gate_up))
-        if gate_up_scale is None:
-            rows = _product(ours.spread(x, places, slots), gate_up, offs, contract, None, None, x.dtype)
-            rows = _product(fused.silu_mul(*rows.chunk(2, dim=-1)), down, offs, contract, None, None, x.dtype)
-        else:
-            rows, scales = ours.spread_quantize(x, places, slots, leaf)
-            rows = _product(rows, gate_up, offs, contract, scales, gate_up_scale, x.dtype)
-            rows, scales = ours.silu_mul_quantize(rows, leaf)
-            rows = _product(rows, down, offs, contract, scales, down_scale, x.dtype)
-        return combine.combine(rows, places.view(weights.shape), weights.contiguous(), None, dtype, experts, total)
+        return _layer(x, weights, experts, gate_up, down, (gate_up_scale, down_scale), contract, leaf, first, total, dtype)
 
 
 @routed_experts_op.register_fake
@@ -69,11 +87,35 @@ def _(x, weights, experts, gate_up, down, gate_up_scale, down_scale, contract, l
     return x.new_empty(x.shape, dtype=dtype)
 
 
+@torch.library.custom_op("detgemm::routed_layer", mutates_args=())
+def routed_layer_op(x: torch.Tensor, logits: torch.Tensor, bias: torch.Tensor | None, top_k: int, norm: bool, sigmoid: bool, groups: int,
+                    chosen_groups: int, scale: float, gate_up: torch.Tensor, down: torch.Tensor, gate_up_scale: torch.Tensor | None,
+                    down_scale: torch.Tensor | None, contract: str, leaf: int, first: int, total: int,
+                    dtype: torch.dtype) -> torch.Tensor:
+    """`route` and `routed_experts`. For one token on a device the choice is part of the first launch."""
+    with on_device(x):
+        logits, bias = _by_rows(logits), None if bias is None else bias.contiguous()
+        routed = None
+        if len(x) == 1 and x.device.type == "cuda":
+            weights = torch.empty((1, top_k), dtype=torch.float32, device=x.device)
+            experts = torch.empty((1, top_k), dtype=torch.int32, device=x.device)
+            routed = logits, bias, norm, sigmoid, groups, chosen_groups, float(scale), weights
+        else:
+            weights, experts = chosen(x, "routed").route(logits, bias, top_k, norm, sigmoid, groups, chosen_groups, float(scale))
+        return _layer(x, weights, experts, gate_up, down, (gate_up_scale, down_scale), contract, leaf, first, total, dtype, routed)
+
+
+@routed_layer_op.register_fake
+def _(x, logits, bias, top_k, norm, sigmoid, groups, chosen_groups, scale, gate_up, down, gate_up_scale, down_scale, contract, leaf, first,
+      total, dtype):
+    return x.new_empty(x.shape, dtype=dtype)
+
+
 def _backward(ctx, *grads):
     raise RuntimeError("detgemm: an operation for inference has no gradient: `moe` and `run_experts` have one")
 
 
-for _operator in (route_op, routed_experts_op):
+for _operator in (route_op, routed_experts_op, routed_layer_op):
     _operator.register_autograd(_backward)
     guard(_operator)
 

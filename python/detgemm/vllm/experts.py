@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixtures of experts in vLLM: router, choice, products of the experts and their sum, each in a written order.
 
-    gate (a product under a contract) -> route -> routed_experts -> with several ranks: fp32 roots, gathered and joined by a tree
+    gate (a product under a contract) -> routed_layer -> with several ranks: fp32 roots, gathered and joined by a tree
 
 vLLM hands the router's product to the method, and its own choice, kernels and reductions are not used. Nothing here reads what
 is in the batch on the host, so that CUDA graphs capture it.
@@ -20,7 +20,7 @@ from vllm.model_executor.utils import set_weight_attrs
 
 from detgemm.contract import contract as parsed
 from detgemm.torch.ranks import join_op
-from detgemm.torch.routed import MOST_EXPERTS, SCORES, route_op, routed_experts_op
+from detgemm.torch.routed import MOST_EXPERTS, SCORES, routed_layer_op
 from detgemm.vllm import blocks, hooks
 from detgemm.vllm.products import product
 
@@ -55,9 +55,10 @@ class Choice:
         if not self.chosen <= self.groups or self.top_k > experts // self.groups * self.chosen:
             refuse(layer, f"a choice of {self.top_k} experts from {self.chosen} of {self.groups} groups of {experts} is not possible")
 
-    def __call__(self, logits):
+    def arguments(self):
+        """Of `routed_layer`, behind the router's product."""
         bias = None if self.bias is None else self.bias.data.float()
-        return route_op(logits, bias, self.top_k, self.norm, self.sigmoid, self.groups, self.chosen, self.scale)
+        return bias, self.top_k, self.norm, self.sigmoid, self.groups, self.chosen, self.scale
 
 
 class Joined:
@@ -116,14 +117,13 @@ class DetgemmExpertsMethod(FusedMoEMethodBase):
         self.choice = Choice(layer, runner.router)
 
     def apply_monolithic(self, layer, x, router_logits, input_ids=None):
-        weights, experts = self.choice(router_logits)
         moe = layer.moe_config
         scales = (layer.w13_weight_scale_inv, layer.w2_weight_scale_inv) if self.scaled else (None, None)
         contract = self.config.scaled_for(x.dtype) if self.scaled else self.config.contract_for(x.dtype)
         several = moe.ep_size > 1
         first = moe.ep_rank * moe.num_local_experts if several else 0
-        y = routed_experts_op(x, weights, experts, layer.w13_weight, layer.w2_weight, *scales, contract, blocks.LEAF, first,
-                              layer.global_num_experts, torch.float32 if several else x.dtype)
+        y = routed_layer_op(x, router_logits, *self.choice.arguments(), layer.w13_weight, layer.w2_weight, *scales, contract, blocks.LEAF,
+                            first, layer.global_num_experts, torch.float32 if several else x.dtype)
         if not several:
             return y
         return join_op(tensor_model_parallel_all_gather(y, dim=0).view(moe.ep_size, *y.shape), None, x.dtype)

@@ -25,12 +25,16 @@ def _slot(x, places, weights, at, column, there, stride, TYPE: tl.constexpr):
     place = tl.load(places + at).to(tl.int64)
     weight = widened(tl.load(weights + at))
     value = widened(tl.load(x + place * stride + column, mask=there & (place >= 0), other=0.0))
-    return place, widened(rounded(value * weight, TYPE))
+    return place, _in(value * weight, TYPE)
 
 
 @triton.jit
-def _added(a, b, TYPE: tl.constexpr):
-    return widened(rounded(a + b, TYPE))
+def _in(x, TYPE: tl.constexpr):
+    """Rounded to TYPE. A NaN stays what it is: the end of the sum has one form of it."""
+    if TYPE == tl.float32:
+        return x
+    else:
+        return widened(rounded(x, TYPE))
 
 
 @triton.jit(do_not_specialize=["parts"])
@@ -51,17 +55,18 @@ def _combine(x, places, weights, start, eighths, y, n, stride, parts, SLOTS: tl.
         totals = (total, total, total, total, total, total, total, total)
         for slot in tl.static_range(SLOTS):
             place, product = _slot(x, places, weights, token * SLOTS + slot, column, there, stride, TYPE)
-            mine = tl.load(eighths + token * SLOTS + slot) * 8 // parts
+            mine = tl.where(place >= 0, tl.load(eighths + token * SLOTS + slot) * 8 // parts, 8)
             sums = ()
-            for which in tl.static_range(8):
-                sums = sums + (tl.where((place >= 0) & (mine == which), _added(totals[which], product, TYPE), totals[which]),)
+            for which in tl.static_range(8):  # -0, which total still is, changes no sum
+                sums = sums + (_in(totals[which] + tl.where(mine == which, product, total), TYPE),)
             totals = sums
-        low = _added(_added(totals[0], totals[1], TYPE), _added(totals[2], totals[3], TYPE), TYPE)
-        total = _added(low, _added(_added(totals[4], totals[5], TYPE), _added(totals[6], totals[7], TYPE), TYPE), TYPE)
+        low = _in(_in(totals[0] + totals[1], TYPE) + _in(totals[2] + totals[3], TYPE), TYPE)
+        high = _in(_in(totals[4] + totals[5], TYPE) + _in(totals[6] + totals[7], TYPE), TYPE)
+        total = _in(low + high, TYPE)
     else:
         for slot in range(SLOTS):
             place, product = _slot(x, places, weights, token * SLOTS + slot, column, there, stride, TYPE)
-            total = tl.where(place >= 0, _added(total, product, TYPE), total)
+            total = tl.where(place >= 0, _in(total + product, TYPE), total)
     tl.store(y + token * n + column, rounded(total, OUT), mask=there)
 
 

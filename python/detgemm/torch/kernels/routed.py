@@ -61,18 +61,13 @@ def _of_groups(key, lane, n, GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TWO: tl
     return tl.where(allowed, key, LEAST)
 
 
-@triton.jit(do_not_specialize=["n"])
-def _route(logits, bias, weights, experts, n, stride, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, NORM: tl.constexpr,
-           GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TOP: tl.constexpr, SLOTS: tl.constexpr, EARLY: tl.constexpr,
-           WIDTH: tl.constexpr, LEVELS: tl.constexpr):
-    if EARLY:
-        gdc_launch_dependents()
-    token = tl.program_id(0).to(tl.int64)
+@triton.jit
+def choice(logits, bias, n, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, NORM: tl.constexpr, GROUPS: tl.constexpr,
+           CHOSEN: tl.constexpr, TOP: tl.constexpr, SLOTS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    """The numbers and weights of one token's experts, SLOTS of each, of which TOP count."""
     lane = tl.arange(0, WIDTH)
     there = lane < n
-    if EARLY:
-        gdc_wait()
-    x = widened(tl.load(logits + token * stride + lane, mask=there, other=float("-inf")))
+    x = widened(tl.load(logits + lane, mask=there, other=float("-inf")))
     if SIGMOID:
         p = rounded(sigmoid(x), tl.float32)
     else:
@@ -103,7 +98,21 @@ def _route(logits, bias, weights, experts, n, stride, scale, SIGMOID: tl.constex
         taken = taken & (lane != which)
     if NORM:
         values = tl.math.div_rn(values, total)
-    tl.store(weights + token * TOP + slot, values * scale, mask=slot < TOP)
+    return numbers, values * scale
+
+
+@triton.jit(do_not_specialize=["n"])
+def _route(logits, bias, weights, experts, n, stride, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, NORM: tl.constexpr,
+           GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TOP: tl.constexpr, SLOTS: tl.constexpr, EARLY: tl.constexpr,
+           WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    if EARLY:
+        gdc_launch_dependents()
+    token = tl.program_id(0).to(tl.int64)
+    slot = tl.arange(0, SLOTS)
+    if EARLY:
+        gdc_wait()
+    numbers, values = choice(logits + token * stride, bias, n, scale, SIGMOID, BIASED, NORM, GROUPS, CHOSEN, TOP, SLOTS, WIDTH, LEVELS)
+    tl.store(weights + token * TOP + slot, values, mask=slot < TOP)
     tl.store(experts + token * TOP + slot, numbers, mask=slot < TOP)
 
 
@@ -151,6 +160,15 @@ def _spread(x, places, y, n, stride, SLOTS: tl.constexpr, EARLY: tl.constexpr, B
         tl.store(y + place * n + column, value, mask=there & (place >= 0))
 
 
+@triton.jit
+def leaf_codes(value):
+    """A scale for each row of a tile, and its numbers in e4m3."""
+    magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
+    largest = tl.max(tl.where(magnitude < 0x7f800000, magnitude, 0), axis=1).to(tl.float32, bitcast=True)
+    scale = tl.math.div_rn(tl.where(largest > 1e-4, largest, 1e-4), 448.0)
+    return scale, e4m3(value * tl.math.div_rn(1.0, scale)[:, None])
+
+
 @triton.jit(do_not_specialize=["pitch"])
 def _quantize(x, places, codes, scales, n, stride, leaf, leaves, pitch, TYPE: tl.constexpr, GATED: tl.constexpr,
               SLOTS: tl.constexpr, EARLY: tl.constexpr, LEAVES: tl.constexpr, WIDTH: tl.constexpr):
@@ -168,10 +186,7 @@ def _quantize(x, places, codes, scales, n, stride, leaf, leaves, pitch, TYPE: tl
     if GATED:
         up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
         value = widened(gated(value, up, TYPE))
-    magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
-    largest = tl.max(tl.where(magnitude < 0x7f800000, magnitude, 0), axis=1).to(tl.float32, bitcast=True)
-    scale = tl.math.div_rn(tl.where(largest > 1e-4, largest, 1e-4), 448.0)
-    code = e4m3(value * tl.math.div_rn(1.0, scale)[:, None])
+    scale, code = leaf_codes(value)
     if SLOTS == 0:
         tl.store(scales + which * pitch + row, scale, mask=which < leaves)
         tl.store(codes + row * n + column, code, mask=there)
