@@ -131,6 +131,7 @@ def patterns(seed, *shape):
 def test_kernels_have_the_bits_of_the_definitions():
     pytest.importorskip("triton", reason="Triton is not installed")
     from detgemm.torch.kernels import combine as kernels_combine
+    from detgemm.torch.kernels import placing
     from detgemm.torch.kernels import routed as kernels
     ties = torch.tensor([[0.0, 1.0, 0.0, 1.0] * 4, [-1.0] * 16])
     for logits, sigmoid, groups in itertools.product((LOGITS[:1], patterns(1, 2, 16), ties), (False, True), (1, 4)):
@@ -138,6 +139,13 @@ def test_kernels_have_the_bits_of_the_definitions():
             call = (logits, bias, 3, True, sigmoid, groups, max(1, groups // 2), 2.5)
             for a, b in zip(kernels.route(*call), plain.route(*call)):
                 assert dt.same_bits(a, b), (call, a, b)
+        if len(logits) == 1:  # and with the places of the half of the experts from 4 on, in one launch
+            weights, chosen = torch.empty(1, 3), torch.empty((1, 3), dtype=torch.int32)
+            offs, places, rows, _ = placing.place(X[:1], chosen, 4, 8, 0, (*call[:2], *call[3:], weights))
+            wanted = plain.route(*call)
+            assert dt.same_bits(weights, wanted[0]) and dt.same_bits(chosen, wanted[1])
+            assert all(dt.same_bits(a, b) for a, b in zip((offs, places), plain.sort(chosen.flatten(), 4, 8)))
+            assert dt.same_bits(rows[places[places >= 0].long()], X[:1].expand(int((places >= 0).sum()), -1).contiguous())
     few = LOGITS[:1, :11].contiguous()
     assert all(dt.same_bits(a, b) for a, b in zip(kernels.route(few, None, 2, False, False, 1, 1, 1.0), plain.route(few, None, 2, False, False, 1, 1, 1.0)))
     experts = torch.randint(-1, 9, (22,), generator=torch.Generator().manual_seed(4)).int()
@@ -146,6 +154,13 @@ def test_kernels_have_the_bits_of_the_definitions():
     x, (_, places) = patterns(5, 11, 150), plain.sort(experts, 0, 8)
     used = places[places >= 0].long().sort().values
     assert dt.same_bits(kernels.spread(x, places, 2)[used], plain.spread(x, places, 2)[used])
+    for leaf in (0, 128, 70):
+        offs, found, rows, scales = placing.place(x, experts.view(11, 2), 2, 3, leaf)
+        ends, wanted = plain.sort(experts, 2, 3)
+        here = wanted[wanted >= 0].long()
+        assert dt.same_bits(offs, ends) and dt.same_bits(found, wanted)
+        wanted = plain.spread_quantize(x, wanted, 2, leaf) if leaf else (plain.spread(x, wanted, 2),)
+        assert all(dt.same_bits(a[here].contiguous(), b[here].contiguous()) for a, b in zip((rows, scales), wanted))
     for leaf in (128, 70):
         for a, b in zip(kernels.quantize(x, leaf), plain.quantize(x, leaf)):
             assert dt.same_bits(a.contiguous(), b)

@@ -46,7 +46,7 @@ def _of_groups(key, lane, n, GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TWO: tl
     size = n // GROUPS
     which = tl.arange(0, GROUPS)
     of_groups = tl.full([GROUPS], LEAST, tl.int32)
-    for group in tl.static_range(GROUPS):
+    for group in range(GROUPS):
         mine = tl.where(lane // size == group, key, LEAST)
         best = tl.max(mine, axis=0)
         if TWO:
@@ -54,7 +54,7 @@ def _of_groups(key, lane, n, GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TWO: tl
             best = _key(_score(best) + _score(second))
         of_groups = tl.where(which == group, best, of_groups)
     allowed = lane < 0
-    for _ in tl.static_range(CHOSEN):
+    for _ in range(CHOSEN):
         group = _first(of_groups == tl.max(of_groups, axis=0), which, GROUPS)
         allowed = allowed | (lane // size == group)
         of_groups = tl.where(which == group, LEAST, of_groups)
@@ -63,8 +63,8 @@ def _of_groups(key, lane, n, GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TWO: tl
 
 @triton.jit
 def choice(logits, bias, n, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, NORM: tl.constexpr, GROUPS: tl.constexpr,
-           CHOSEN: tl.constexpr, TOP: tl.constexpr, SLOTS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
-    """The numbers and weights of one token's experts, SLOTS of each, of which TOP count."""
+           CHOSEN: tl.constexpr, TOP: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+    """Of one token, by expert: whether it is taken, its slot and its weight."""
     lane = tl.arange(0, WIDTH)
     there = lane < n
     x = widened(tl.load(logits + lane, mask=there, other=float("-inf")))
@@ -80,40 +80,34 @@ def choice(logits, bias, n, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, 
     key = tl.where(there, _key(score), LEAST)
     if GROUPS > 1:
         key = _of_groups(key, lane, n, GROUPS, CHOSEN, BIASED, WIDTH)
+    packed = (key.to(tl.int64) << 12) | (4095 - lane)  # of equal keys the first is the largest
     taken = lane < 0
     for _ in range(TOP):
-        which = _first(key == tl.max(key, axis=0), lane, WIDTH)
-        taken = taken | (lane == which)
-        key = tl.where(lane == which, LEAST, key)
-    slot = tl.arange(0, SLOTS)
-    numbers = tl.zeros([SLOTS], tl.int32)
-    values = tl.zeros([SLOTS], tl.float32)
-    total = 0.0
-    for at in range(TOP):
-        which = _first(taken, lane, WIDTH)
-        value = tl.sum(tl.where(lane == which, p, 0.0), axis=0)
-        numbers = tl.where(slot == at, which, numbers)
-        values = tl.where(slot == at, value, values)
-        total = tl.where(at == 0, value, total + value)
-        taken = taken & (lane != which)
+        best = packed == tl.max(packed, axis=0)
+        taken = taken | best
+        packed = tl.where(best, -2 ** 62, packed)
+    slot = tl.cumsum(taken.to(tl.int32), axis=0) - 1
+    weight = p
     if NORM:
-        values = tl.math.div_rn(values, total)
-    return numbers, values * scale
+        total = tl.sum(tl.where(taken & (slot == 0), p, 0.0), axis=0)
+        for at in tl.static_range(1, TOP):
+            total = total + tl.sum(tl.where(taken & (slot == at), p, 0.0), axis=0)
+        weight = tl.math.div_rn(p, total)
+    return taken, slot, weight * scale
 
 
 @triton.jit(do_not_specialize=["n"])
 def _route(logits, bias, weights, experts, n, stride, scale, SIGMOID: tl.constexpr, BIASED: tl.constexpr, NORM: tl.constexpr,
-           GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TOP: tl.constexpr, SLOTS: tl.constexpr, EARLY: tl.constexpr,
-           WIDTH: tl.constexpr, LEVELS: tl.constexpr):
+           GROUPS: tl.constexpr, CHOSEN: tl.constexpr, TOP: tl.constexpr, EARLY: tl.constexpr, WIDTH: tl.constexpr,
+           LEVELS: tl.constexpr):
     if EARLY:
         gdc_launch_dependents()
     token = tl.program_id(0).to(tl.int64)
-    slot = tl.arange(0, SLOTS)
     if EARLY:
         gdc_wait()
-    numbers, values = choice(logits + token * stride, bias, n, scale, SIGMOID, BIASED, NORM, GROUPS, CHOSEN, TOP, SLOTS, WIDTH, LEVELS)
-    tl.store(weights + token * TOP + slot, values, mask=slot < TOP)
-    tl.store(experts + token * TOP + slot, numbers, mask=slot < TOP)
+    taken, slot, weight = choice(logits + token * stride, bias, n, scale, SIGMOID, BIASED, NORM, GROUPS, CHOSEN, TOP, WIDTH, LEVELS)
+    tl.store(weights + token * TOP + slot, weight, mask=taken)
+    tl.store(experts + token * TOP + slot, tl.arange(0, WIDTH), mask=taken)
 
 
 @triton.jit(do_not_specialize=["slots", "first", "groups"])
@@ -206,7 +200,7 @@ def route(logits, bias, top_k, norm, sigmoid, groups, chosen, scale):
         early, width = _programmatic(logits.device), triton.next_power_of_2(n)
         launch(_route, (tokens,), logits, weights if bias is None else bias, weights, experts, n, logits.stride(0), scale,
                SIGMOID=sigmoid, BIASED=bias is not None, NORM=norm, GROUPS=groups, CHOSEN=chosen, TOP=top_k,
-               SLOTS=triton.next_power_of_2(top_k), EARLY=early, WIDTH=width, LEVELS=width.bit_length() - 1,
+               EARLY=early, WIDTH=width, LEVELS=width.bit_length() - 1,
                num_warps=max(1, width // 256), enable_fp_fusion=False, **_options(early))
     return weights, experts
 
