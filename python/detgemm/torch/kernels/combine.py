@@ -37,8 +37,8 @@ def _in(x, TYPE: tl.constexpr):
         return widened(rounded(x, TYPE))
 
 
-@triton.jit(do_not_specialize=["parts"])
-def _combine(x, places, weights, start, eighths, y, n, stride, parts, SLOTS: tl.constexpr, TYPE: tl.constexpr, OUT: tl.constexpr,
+@triton.jit(do_not_specialize=["parts", "rounds"])
+def _combine(x, places, weights, start, eighths, y, n, stride, parts, rounds, SLOTS: tl.constexpr, TYPE: tl.constexpr, OUT: tl.constexpr,
              START: tl.constexpr, EIGHTHS: tl.constexpr, EARLY: tl.constexpr, BLOCK: tl.constexpr):
     if EARLY:
         gdc_launch_dependents()
@@ -52,17 +52,23 @@ def _combine(x, places, weights, start, eighths, y, n, stride, parts, SLOTS: tl.
     else:
         total = tl.full([BLOCK], -2147483648, tl.int32).to(tl.float32, bitcast=True)  # -0; tl.full takes -0.0 for 0
     if EIGHTHS:
-        totals = (total, total, total, total, total, total, total, total)
+        products, eighth = (), ()
         for slot in tl.static_range(SLOTS):
             place, product = _slot(x, places, weights, token * SLOTS + slot, column, there, stride, TYPE)
-            mine = tl.where(place >= 0, tl.load(eighths + token * SLOTS + slot) * 8 // parts, 8)
-            sums = ()
-            for which in tl.static_range(8):  # -0, which total still is, changes no sum
-                sums = sums + (_in(totals[which] + tl.where(mine == which, product, total), TYPE),)
-            totals = sums
-        low = _in(_in(totals[0] + totals[1], TYPE) + _in(totals[2] + totals[3], TYPE), TYPE)
-        high = _in(_in(totals[4] + totals[5], TYPE) + _in(totals[6] + totals[7], TYPE), TYPE)
-        total = _in(low + high, TYPE)
+            products = products + (product,)
+            eighth = eighth + (tl.where(place >= 0, tl.load(eighths + token * SLOTS + slot) * 8 // parts, 8),)
+        absent = total  # -0, which changes no sum
+        one, two, four = total, total, total
+        for which in range(rounds):  # 8, which the compiler does not know: unrolled, its code is read from memory for longer than it runs
+            mine = absent
+            for slot in tl.static_range(SLOTS):
+                mine = _in(mine + tl.where(eighth[slot] == which, products[slot], absent), TYPE)
+            pair = _in(one + mine, TYPE)
+            quad = _in(two + pair, TYPE)
+            total = _in(four + quad, TYPE)
+            one = tl.where(which % 2 == 0, mine, one)
+            two = tl.where(which % 4 == 1, pair, two)
+            four = tl.where(which == 3, quad, four)
     else:
         for slot in range(SLOTS):
             place, product = _slot(x, places, weights, token * SLOTS + slot, column, there, stride, TYPE)
@@ -99,7 +105,7 @@ def combine(x, places, weights, start, dtype, eighths=None, parts=8):
         early = _programmatic(x.device)
         block = 1024 if eighths is None else 512
         launch(_combine, (tokens, triton.cdiv(n, block)), x, places, weights, y if start is None else start,
-               places if eighths is None else eighths, y, n, x.stride(0), parts, SLOTS=slots,
+               places if eighths is None else eighths, y, n, x.stride(0), parts, 8, SLOTS=slots,
                TYPE=TYPES[torch.promote_types(x.dtype, weights.dtype)], OUT=TYPES[dtype], START=start is not None,
                EIGHTHS=eighths is not None, EARLY=early, BLOCK=block, num_warps=4, enable_fp_fusion=False, **_options(early))
     return y
