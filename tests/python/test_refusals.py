@@ -145,7 +145,7 @@ ELSEWHERE = {
     "test_grouped.py": {"grouped_accumulate_", "grouped_linear"}, "test_scaled.py": {"scaled_gemm"},
     "test_snap.py": {"is_snapped", "snap"}, "test_log_prob.py": {"log_probs_of"}, "test_log_prob_linear.py": {"linear_log_prob"},
     "test_combine.py": {"combine_experts", "gather_quantize", "silu_mul_quantize"},
-    "test_mixture.py": {"moe", "run_experts", "top_experts"}}
+    "test_mixture.py": {"moe", "run_experts", "top_experts"}, "test_routed.py": {"route", "routed_experts"}}
 
 
 def test_every_public_function_is_refused_something():

@@ -25,9 +25,10 @@ def config(**changes):
     head = changes.pop("head_size", 128)
     model = of(hf_config=hf, dtype=torch.bfloat16, head_dtype=changes.pop("head_dtype", torch.bfloat16),
                get_head_size=lambda: head, use_mla=changes.pop("use_mla", False),
-               is_multimodal_model=changes.pop("is_multimodal_model", False), disable_cascade_attn=changes.pop("disable_cascade_attn", True))
+               is_multimodal_model=changes.pop("is_multimodal_model", False),
+               enable_return_routed_experts=changes.pop("enable_return_routed_experts", False), disable_cascade_attn=changes.pop("disable_cascade_attn", True))
     parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "enable_expert_parallel": False,
-                "use_ubatching": False}
+                "use_ubatching": False, "enable_eplb": False, "expert_placement_strategy": "linear", "data_parallel_size": 1}
     known = {name: changes.pop(name) for name in list(changes) if name in parallel}
     attention = of(backend=changes.pop("backend", None), backend_per_kind=changes.pop("backend_per_kind", None))
     made = of(parallel_config=of(**{**parallel, **known}), model_config=model, lora_config=None, speculative_config=None,
@@ -44,6 +45,9 @@ def test_an_ordinary_configuration_passes(settings):
     settings.check(config(head_size=64, backend="CUSTOM"), True)
     settings.check(config(quantization_config={"quant_method": "detgemm"}), True)
     settings.check(config(tensor_parallel_size=4), True, row_parallel=True)
+    settings.check(config(text={"num_experts": 128}), True)
+    settings.check(config(text={"n_routed_experts": 256}, quantization_config={"quant_method": "fp8"}), True)
+    settings.check(config(text={"num_experts": 128}, tensor_parallel_size=8, enable_expert_parallel=True), True, row_parallel=True)
 
 
 @pytest.mark.parametrize("changes, sentence", [
@@ -51,7 +55,15 @@ def test_an_ordinary_configuration_passes(settings):
     ({"tensor_parallel_size": 3}, "tensor_parallel_size is 3: it must be a power of two"),
     ({"pipeline_parallel_size": 2}, "pipeline_parallel_size is 2: it must be 1"),
     ({"decode_context_parallel_size": 2}, "decode_context_parallel_size is 2: it must be 1"),
-    ({"enable_expert_parallel": True}, "experts are not supported"),
+    ({"enable_eplb": True}, "enable_eplb is set"),
+    ({"tensor_parallel_size": 2, "text": {"num_experts": 8}}, "the model has 8 experts (num_experts in its config.json) and enable_expert_parallel is not set"),
+    ({"tensor_parallel_size": 16, "enable_expert_parallel": True, "text": {"num_experts": 32}}, "it must be at most 8 and divide them"),
+    ({"tensor_parallel_size": 4, "enable_expert_parallel": True, "text": {"n_routed_experts": 6}}, "it must be at most 8 and divide them"),
+    ({"tensor_parallel_size": 2, "enable_expert_parallel": True, "text": {"num_experts": 8}, "expert_placement_strategy": "round_robin"},
+     "expert_placement_strategy is round_robin: it must be linear"),
+    ({"data_parallel_size": 2, "text": {"num_local_experts": 8}}, "data_parallel_size is 2: with experts it must be 1"),
+    ({"enable_return_routed_experts": True, "text": {"num_experts": 8}}, "enable_return_routed_experts is set"),
+    ({"tensor_parallel_size": 2, "quantization_config": {"quant_method": "fp8"}}, "with a checkpoint of e4m3 it must be 1"),
     ({"use_ubatching": True}, "enable_dbo"),
     ({"lora_config": object()}, "enable_lora is set"),
     ({"speculative_config": object()}, "speculative_config is set"),
@@ -62,9 +74,6 @@ def test_an_ordinary_configuration_passes(settings):
     ({"text": {"mamba_d_state": 16}}, "recurrent layers (mamba_d_state"),
     ({"text": {"linear_num_value_heads": 32}}, "recurrent layers (linear_num_value_heads"),
     ({"text": {"layer_types": ["full_attention", "linear_attention"]}}, "layers of the type linear_attention"),
-    ({"text": {"num_experts": 128}}, "128 experts (num_experts"),
-    ({"text": {"num_local_experts": 8}}, "8 experts (num_local_experts"),
-    ({"text": {"n_routed_experts": 256}}, "256 experts (n_routed_experts"),
     ({"use_mla": True}, "latent attention"),
     ({"is_multimodal_model": True}, "images or sound"),
     ({"quantization_config": {"quant_method": "awq"}}, "the checkpoint is quantised (awq)"),
@@ -153,6 +162,9 @@ def test_layers_without_a_contract_are_refused(settings, kind, sentence):
     with pytest.raises(ValueError, match=f"model.layers.0.part is a {kind}: {sentence}"):
         settings.check_layer(type(kind, (), {})(), "model.layers.0.part")
     settings.check_layer(type("Attention", (), {})(), "model.layers.0.self_attn.attn")
+    settings.check_experts("cuda", "model.layers.0.mlp.experts")
+    with pytest.raises(ValueError, match="model.layers.0.mlp.experts is a layer of experts: they are not supported .* on rocm"):
+        settings.check_experts("rocm", "model.layers.0.mlp.experts")
 
 
 def test_hooks_are_left_out_by_name():

@@ -28,7 +28,7 @@ MODEL = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": 
 KNOWN = {"vllm/v1/attention/backend.py: there is no AttentionBackend.get_kv_cache_shape"}
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, "HF_HUB_OFFLINE": "1",
                "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "VLLM_NO_USAGE_STATS": "1",
-               "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1", "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+               "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1", "VLLM_MLA_DISABLE": "1", "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
 def run(*command, seconds=400):
@@ -95,6 +95,17 @@ def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     assert list(controls[hook]["foreign"]) == [hook]
 
 
+@pytest.mark.parametrize("model", ["mixture", "blocks"])
+def test_experts_have_the_same_answers_in_company(controls, model):
+    """bf16 as in Qwen3-30B-A3B, and e4m3 with block scales as in DeepSeek-V3."""
+    found = controls[model]
+    assert found["foreign"] == {} and found["answers"][0] == found["answers"][1] and found["seeded"][0] == found["seeded"][1]
+
+
+def test_experts_of_vllm_have_other_answers(controls):
+    assert controls["experts"]["answers"][0] != controls["mixture"]["answers"][0]
+
+
 @pytest.mark.parametrize("hook", ["linear", "head", "norm", "rotary", "attention", "logprobs"])
 def test_a_hook_that_is_taken_away_changes_bits(controls, hook):
     """Other answers than with all hooks: what they replace is computed in another order, or rounded otherwise. vLLM's SiLU
@@ -113,11 +124,14 @@ def test_a_check_without_a_hook_fails(tmp_path):
 
 
 def test_two_ranks_have_the_bits_of_one(tmp_path):
-    """Tensor parallelism: processes that gloo and shared memory connect, each with its slices of the same weights."""
+    """Tensor parallelism, and of experts in the second layer: processes that gloo and shared memory connect, each with its slices
+    of the same weights and its experts."""
     import transformers
-    shape = {name: value for name, value in MODEL.items() if name not in ("architectures", "model_type", "dtype")}
+    from vllm_controls import MIXTURES
+    shape = {name: value for name, value in {**MODEL, **MIXTURES["mixture"], "mlp_only_layers": [0]}.items()
+             if name not in ("architectures", "model_type", "dtype")}
     transformers.set_seed(1)
-    model = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**shape, initializer_range=0.3))
+    model = transformers.Qwen3MoeForCausalLM(transformers.Qwen3MoeConfig(**shape, initializer_range=0.3))
     model.bfloat16().save_pretrained(tmp_path)
     answers = []
     for ranks in (1, 2):
@@ -129,9 +143,11 @@ def test_two_ranks_have_the_bits_of_one(tmp_path):
 
 
 @pytest.mark.parametrize("name, sentence", [
-    ("an unknown key", "quantization_config has ['leaf']: it may have quant_method, contract, row_parallel, log_probs and products_only alone"),
+    ("an unknown key", "quantization_config has ['leaf']: it may have quant_method, contract, row_parallel, log_probs, products_only and scaled"),
     ("ranks without a tree", "it must be a contract with tree:LEAF"),
-    ("experts", "8 experts (num_experts in its config.json): experts are not supported"),
+    ("fp8 without blocks", "weight_block_size is None in the checkpoint's quantization_config: it must be [128, 128]"),
+    ("fp8 with static scales", "activation_scheme is 'static' in the checkpoint's quantization_config: it must be 'dynamic'"),
+    ("another router", "model.layers.1.mlp.experts: a router that is no linear layer of vLLM's is not supported"),
     ("a quantised checkpoint", "does not match the quantization method specified"),  # vLLM's own sentence
 ])
 def test_an_engine_does_not_start_without_the_promise(controls, name, sentence):

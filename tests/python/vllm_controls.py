@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others,
-and one whose norms of queries and keys and rotary embedding are layers apart.
+one whose norms of queries and keys and rotary embedding are layers apart, and mixtures of experts in bf16 and e4m3.
 
 RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
 that must not start. FOLDER: a model's config.json.
@@ -22,8 +22,24 @@ OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "
 REFUSED = {
     "an unknown key": {"quantization_config": {"quant_method": "detgemm", "leaf": 64}},
     "ranks without a tree": {"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}},
-    "experts": {"num_experts": 8},
-    "a quantised checkpoint": {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}},
+    "a quantised checkpoint": {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}},
+    "fp8 without blocks": {"quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic"}},
+    "fp8 with static scales": {"quantization_config": {"quant_method": "fp8", "activation_scheme": "static", "weight_block_size": [128, 128]}},
+    "another router": {"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "n_routed_experts": 8, "n_shared_experts": 1,
+                       "moe_intermediate_size": 32, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "norm_topk_prob": True,
+                       "routed_scaling_factor": 1.0, "first_k_dense_replace": 1, "use_qk_norm": False, "partial_rotary_factor": 1.0},
+}
+# Experts beside vLLM's other layers: as Qwen3-30B-A3B has them, and as DeepSeek-V3 has them (sigmoid, bias, groups, a shared expert) in
+# e4m3. Latent attention is refused, so VLLM_MLA_DISABLE=1 spells it out.
+MIXTURES = {
+    "mixture": {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "moe_intermediate_size": 64, "num_experts": 8,
+                "num_experts_per_tok": 2, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []},
+    "blocks": {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", "moe_intermediate_size": 128, "n_routed_experts": 16,
+               "n_shared_experts": 1, "num_experts_per_tok": 4, "n_group": 4, "topk_group": 2, "topk_method": "noaux_tc",
+               "scoring_func": "sigmoid", "norm_topk_prob": True, "routed_scaling_factor": 2.5, "first_k_dense_replace": 1,
+               "num_key_value_heads": 4, "q_lora_rank": 128, "kv_lora_rank": 128, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16,
+               "v_head_dim": 32, "num_nextn_predict_layers": 0,
+               "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "weight_block_size": [128, 128]}},
 }
 
 
@@ -52,14 +68,18 @@ def engine(folder, without):
     return found
 
 
-def refused(folder, changes):
-    """The sentence with which an engine of a changed model stops."""
+def changed(folder, changes):
     path = pathlib.Path(folder, "changed")
     path.mkdir(exist_ok=True)
     (path / "config.json").write_text(json.dumps({**json.loads(pathlib.Path(folder, "config.json").read_text()), **changes}))
+    return str(path)
+
+
+def refused(folder, changes):
+    """The sentence with which an engine of a changed model stops."""
     hooks.leave_out([])
     try:
-        probe.Probe("detgemm", {"model": str(path), **OPTIONS})
+        probe.Probe("detgemm", {"model": changed(folder, changes), **OPTIONS})
     except Exception as raised:  # whatever vLLM wraps it in
         return str(raised)
     return "the engine started"
@@ -68,7 +88,7 @@ def refused(folder, changes):
 def main():
     folder, result = sys.argv[1:]
     found = {}
-    for without in ([], *([name] for name in hooks.NAMES)):
+    for without in ([], *([name] for name in hooks.NAMES if name != "experts")):
         found[",".join(without) or "nothing"] = engine(folder, without)
         forget()
     attention = sys.modules["vllm.model_executor.models.qwen3"].Qwen3Attention
@@ -76,6 +96,9 @@ def main():
     attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), ()
     found["apart"] = engine(folder, [])
     forget()
+    for name, model, without in (("mixture", "mixture", []), ("experts", "mixture", ["experts"]), ("blocks", "blocks", [])):
+        found[name] = engine(changed(folder, MIXTURES[model]), without)
+        forget()
     found["refused"] = {}
     for name, changes in REFUSED.items():
         found["refused"][name] = refused(folder, changes)

@@ -11,6 +11,7 @@ import sys
 
 FORWARD = ("forward_native", "forward_cuda")
 LAYERS = "vllm/model_executor/layers/"
+MOE = LAYERS + "fused_moe/"
 # Source, name, and parameters: a list of those that the plugin passes, in this order; a tuple of all, where the plugin
 # replaces the function and so must take whatever vLLM passes; None for a name alone.
 USED = [
@@ -35,6 +36,35 @@ USED = [
     *((LAYERS + "rotary_embedding/base.py", f"RotaryEmbedding.{name}", ("self", "positions", "query", "key"))
       for name in (*FORWARD, "forward_cpu")),
     ("vllm/model_executor/models/qwen3.py", "Qwen3Attention.forward", ("self", "positions", "hidden_states")),
+    ("vllm/model_executor/models/qwen3_moe.py", "Qwen3MoeAttention.forward", ("self", "positions", "hidden_states")),
+    (LAYERS + "quantization/base_config.py", "QuantizationConfig.override_quantization_method",
+     ("cls", "hf_quant_cfg", "user_quant", "hf_config")),
+    (LAYERS + "quantization/utils/fp8_utils.py", "create_fp8_weight_parameter",
+     ["output_size_per_partition", "input_size_per_partition", "weight_loader"]),
+    (LAYERS + "quantization/utils/fp8_utils.py", "create_fp8_scale_parameter",
+     ["parameter_type", "output_partition_sizes", "input_size_per_partition", "block_size", "weight_loader"]),
+    (LAYERS + "quantization/utils/fp8_utils.py", "validate_fp8_block_shape",
+     ["layer", "input_size", "output_size", "input_size_per_partition", "output_partition_sizes", "block_size"]),
+    (LAYERS + "quantization/utils/quant_utils.py", "is_layer_skipped", ["prefix", "ignored_layers", "fused_mapping"]),
+    (LAYERS + "linear.py", "ReplicatedLinear.__init__", ["self", "prefix"]),
+    (MOE + "router/gate_linear.py", "GateLinear.__init__", ["self", "prefix"]),
+    (MOE + "router/gate_linear.py", "GateLinear.forward", ("self", "x")),
+    (MOE + "fused_moe_method_base.py", "FusedMoEMethodBase.__init__", ("self", "moe")),
+    (MOE + "fused_moe_method_base.py", "FusedMoEMethodBase.apply_monolithic", ("self", "layer", "x", "router_logits", "input_ids")),
+    (MOE + "fused_moe_method_base.py", "FusedMoEMethodBase.get_fused_moe_quant_config", ("self", "layer")),
+    (MOE + "config.py", "FUSED_MOE_UNQUANTIZED_CONFIG", None),
+    *((MOE + "config.py", f"FusedMoEConfig.{name}", None)
+      for name in ("num_experts", "num_local_experts", "num_logical_experts", "activation", "moe_parallel_config", "has_bias", "swiglu_limit",
+                   "skip_final_all_reduce", "hidden_dim_unpadded", "intermediate_pad")),
+    *((MOE + "config.py", f"FusedMoEParallelConfig.{name}", None)
+      for name in ("tp_size", "dp_size", "pcp_size", "ep_size", "ep_rank", "enable_eplb")),
+    (MOE + "routed_experts.py", "RoutedExperts.forward_monolithic", ("self", "x", "router_logits", "input_ids")),
+    (MOE + "routed_experts.py", "FusedMoeWeightScaleSupported.BLOCK", None),
+    (MOE + "router/fused_topk_router.py", "FusedTopKRouter.__init__", None),
+    (MOE + "router/grouped_topk_router.py", "GroupedTopKRouter.__init__", None),
+    (MOE + "router/fused_topk_bias_router.py", "FusedTopKBiasRouter.__init__", None),
+    (MOE + "runner/moe_runner.py", "MoERunner._fused_output_is_reduced", None),
+    (MOE + "runner/moe_runner.py", "MoERunner._apply_quant_method", None),
     ("vllm/v1/sample/sampler.py", "Sampler.compute_logprobs", ("logits",)),
     *(("vllm/v1/sample/ops/topk_topp_sampler.py", f"TopKTopPSampler.{name}", ("self", "logits", "generators", "k", "p"))
       for name in (*FORWARD, "forward_cpu")),

@@ -12,20 +12,21 @@ from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.rows import FLOATS, _check
 
-ROW_LOCAL["combine_experts"] = "slots ascending"
+ROW_LOCAL["combine_experts"] = "slots ascending; tree over eighths of the experts"
 ROW_LOCAL["combine_experts_backward"] = "lanes ascending, tree over lanes"
 
 
 @torch.library.custom_op("detgemm::combine_experts", mutates_args=())
 def combine_experts_op(x: torch.Tensor, places: torch.Tensor, weights: torch.Tensor, start: torch.Tensor | None,
-                       dtype: torch.dtype) -> torch.Tensor:
+                       dtype: torch.dtype, eighths: torch.Tensor | None) -> torch.Tensor:
     with on_device(x):
         return chosen(x, "combine").combine(_by_rows(x), places.contiguous().view(weights.shape), weights.contiguous(),
-                                            None if start is None else start.contiguous(), dtype)
+                                            None if start is None else start.contiguous(), dtype,
+                                            None if eighths is None else eighths.contiguous())
 
 
 @combine_experts_op.register_fake
-def _(x, places, weights, start, dtype):
+def _(x, places, weights, start, dtype, eighths):
     return x.new_empty((weights.shape[0], x.shape[1]), dtype=dtype)
 
 
@@ -49,7 +50,7 @@ def _context(ctx, inputs, output):
 
 def _backward(ctx, dy):
     dx, dweights = combine_experts_backward_op(dy, *ctx.saved_tensors)
-    return dx, None, dweights, dy.to(ctx.start) if ctx.start is not None and ctx.needs_input_grad[3] else None, None
+    return dx, None, dweights, dy.to(ctx.start) if ctx.start is not None and ctx.needs_input_grad[3] else None, None, None
 
 
 combine_experts_op.register_autograd(_backward, setup_context=_context)
@@ -57,7 +58,7 @@ guard(combine_experts_op)
 guard(combine_experts_backward_op)
 
 
-def combine_experts(x, places, weights, *, start=None, dtype=None):
+def combine_experts(x, places, weights, *, start=None, dtype=None, eighths=None):
     """Each token's sum over its slots of weight times row, slots ascending: tokens x n.
 
     x        rows x n in bf16, fp16 or fp32, sorted by expert, as grouped products return them
@@ -67,6 +68,8 @@ def combine_experts(x, places, weights, *, start=None, dtype=None):
     start    tokens x n of the type of the sums: the sum goes on from there, so that shares of the experts, called one after the
              other, have the bits of one call where the slots of a share are before those of the next
     dtype    of the result, rounded once; x's by default
+    eighths  tokens x k of int32, 0 to 7: each of these has a sum of its slots, ascending from -0, and the eight are joined by a
+             tree of neighbours. Shares that hold 1, 2 or 4 neighbouring eighths are subtrees of it, which `join` joins
 
     Each product and each sum is rounded to the type that PyTorch promotes x's and the weights' to: with weights in fp32
     that is fp32. Without `start` the first product is the first sum, and a token without a slot is -0. The gradient of a row is
@@ -88,8 +91,13 @@ def combine_experts(x, places, weights, *, start=None, dtype=None):
         refuse(start.shape != (weights.shape[0], x.shape[1]) or start.dtype != kind,
                f"start has the shape {tuple(start.shape)} of {start.dtype}: it must be {weights.shape[0]} x {x.shape[1]} of {kind}, the "
                "type of the sums")
-    for name, given in (("places", places), ("weights", weights), ("start", start)):
+    if eighths is not None:
+        check_tensors(eighths=eighths)
+        refuse(eighths.shape != weights.shape or eighths.dtype != torch.int32,
+               f"eighths has the shape {tuple(eighths.shape)} of {eighths.dtype}: it must be weights', {tuple(weights.shape)}, of int32")
+        refuse(start is not None, "start and eighths are both given: a sum that goes on from another has no tree")
+    for name, given in (("places", places), ("weights", weights), ("start", start), ("eighths", eighths)):
         refuse(given is not None and given.device != x.device, f"{name} is on {getattr(given, 'device', None)} and x is on {x.device}")
     dtype = x.dtype if dtype is None else dtype
     refuse(dtype not in FLOATS, f"dtype is {dtype}: it must be bfloat16, float16 or float32")
-    return combine_experts_op(x, places, weights, start, dtype)
+    return combine_experts_op(x, places, weights, start, dtype, eighths)

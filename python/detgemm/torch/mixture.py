@@ -91,6 +91,11 @@ def top_experts(p, top_k, *, norm=True, by_number=False):
     return top_experts_op(p, top_k, norm, by_number)
 
 
+def eighths_of(experts, total):
+    """Which eighth of `total` experts each is in, int32. Equal shares of 1, 2, 4 or 8 ranks are whole eighths."""
+    return torch.div(experts * 8, total, rounding_mode="floor").to(torch.int32)
+
+
 def _check_weights(x, gate_up, down, scaled):
     """The two weights without their scales."""
     if scaled is not None:
@@ -128,7 +133,7 @@ def _check_contracts(policy, scaled):
     return leaf
 
 
-def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, first=0, start=None, dtype=None):
+def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, first=0, start=None, dtype=None, by_eighths_of=None):
     """The weighted sum of the experts' results for each row of x, or a share of it: tokens x H.
 
     x         tokens x H. weights, experts: tokens x k, as `top_experts` returns them
@@ -138,6 +143,8 @@ def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, firs
     scaled    text of a contract such as "hopper/e4m3/scaled:128->bf16", for e4m3; no gradient
     start     fp32, the sum of the shares before this one, and dtype, the result's: x's by default, float32 for a share that is not
               the last. With `by_number` shares that are called in the order of `first` have the bits of one call
+    by_eighths_of  the number of experts in all: slots are summed by eighths of them (`combine_experts`), so that shares of 1, 2, 4
+              or 8 equal parts of the experts in float32, joined by `detgemm.torch.ranks.join`, have the bits of one call
     """
     _check("x", x)
     check_tensors(weights=weights, experts=experts)
@@ -146,6 +153,8 @@ def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, firs
     refuse(x.dim() != 2 or experts.shape != weights.shape or experts.dim() != 2 or len(experts) != len(x),
            f"x has the shape {tuple(x.shape)}, weights {tuple(weights.shape)} and experts {tuple(experts.shape)}: they must be tokens x H "
            "and twice tokens x k")
+    refuse(by_eighths_of is not None and (not isinstance(by_eighths_of, int) or not 0 <= first <= by_eighths_of - groups),
+           f"by_eighths_of is {by_eighths_of!r} and first {first}: {groups} experts from first on must be among so many")
     slots = experts.shape[1]
     offs, index, places = segments(experts.reshape(-1) - first, groups)
     if scaled is None:
@@ -156,16 +165,19 @@ def run_experts(x, weights, experts, gate_up, down, policy, *, scaled=None, firs
         rows = grouped_gemm(rows, gate_up[0].mT, offs, scaled, scale_a=scales, scale_b=gate_up[1].mT)
         rows, scales = silu_mul_quantize(rows, leaf)
         rows = grouped_gemm(rows, down[0].mT, offs, scaled, scale_a=scales, scale_b=down[1].mT)
-    return combine_experts(rows, places, weights, start=start, dtype=x.dtype if dtype is None else dtype)
+    return combine_experts(rows, places, weights, start=start, dtype=x.dtype if dtype is None else dtype,
+                           eighths=None if by_eighths_of is None else eighths_of(experts, by_eighths_of))
 
 
-def moe(x, router_weight, gate_up, down, policy, *, top_k, norm=True, scaled=None):
+def moe(x, router_weight, gate_up, down, policy, *, top_k, norm=True, scaled=None, by_eighths=False):
     """A mixture of experts, from the router to the weighted sum: ... x H.
 
     x              ... x H of the type that the policy reads
     router_weight  E x H, under the policy, also with `scaled`; probabilities are the softmax of its product in fp32
     gate_up, down  the experts' weights and `scaled`, as for `run_experts`: y = down (silu(gate) * up)
     top_k, norm    as for `top_experts`
+    by_eighths     slots in the order of experts' numbers, summed by eighths of the experts, as vLLM's plugin does; by default in the
+                   order of choice
 
     A token's row, and without `scaled` the gradient of x there, depend on that token alone. Gradients of weights are sums over
     tokens in the order of the call.
@@ -173,10 +185,12 @@ def moe(x, router_weight, gate_up, down, policy, *, top_k, norm=True, scaled=Non
     _check("x", x)
     _check_contracts(policy, scaled)
     check_tensors(router_weight=router_weight)
+    check_truth("by_eighths", by_eighths)
     count = len(_check_weights(x, gate_up, down, scaled)[0])
     refuse(router_weight.shape != (count, x.shape[-1]),
            f"router_weight has the shape {tuple(router_weight.shape)}: it must be {count} x {x.shape[-1]}, experts x columns of x")
     rows = x.reshape(-1, x.shape[-1])
     p = softmax(linear(rows, router_weight, None, policy), dtype=torch.float32)
-    weights, experts = top_experts(p, top_k, norm=norm)
-    return run_experts(rows, weights, experts, gate_up, down, policy, scaled=scaled).view(x.shape)
+    weights, experts = top_experts(p, top_k, norm=norm, by_number=by_eighths)
+    return run_experts(rows, weights, experts, gate_up, down, policy, scaled=scaled,
+                       by_eighths_of=count if by_eighths else None).view(x.shape)

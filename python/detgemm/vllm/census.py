@@ -8,16 +8,19 @@ def layers(model):
     """Pairs of a hook and a layer that is vLLM's own. Called inside of vLLM's worker."""
     from vllm.model_executor.layers import activation, linear, vocab_parallel_embedding
     from vllm.model_executor.layers.attention import Attention
+    from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
     from vllm.model_executor.layers.logits_processor import LogitsProcessor
     from vllm.model_executor.layers.rotary_embedding.base import RotaryEmbeddingBase
     from vllm.platforms import current_platform
 
-    from detgemm.vllm import config, hooks
+    from detgemm.vllm import blocks, config, experts, hooks
     found = []
     for name, layer in model.named_modules():
         kind, method = type(layer), getattr(layer, "quant_method", None)
         if isinstance(layer, linear.LinearBase):
-            hook, there = "linear", isinstance(method, config.DetgemmLinearMethod)
+            hook, there = "linear", isinstance(method, (config.DetgemmLinearMethod, blocks.DetgemmScaledLinearMethod))
+        elif isinstance(layer, RoutedExperts):
+            hook, there = "experts", isinstance(method, experts.DetgemmExpertsMethod)
         elif isinstance(layer, vocab_parallel_embedding.VocabParallelEmbedding):
             hook, there = "head", isinstance(method, config.DetgemmEmbeddingMethod)
         elif isinstance(layer, LogitsProcessor):

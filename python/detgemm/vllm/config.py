@@ -5,17 +5,19 @@ import os
 
 import torch
 from vllm.model_executor.layers import linear, quantization, vocab_parallel_embedding
+from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
 from vllm.model_executor.layers.quantization.base_config import QuantizationConfig
 from vllm.platforms import current_platform
 
 import detgemm.torch
 from detgemm.contract import contract as parsed
-from detgemm.vllm import attention, heads, hooks, parallel, rocm, settings
+from detgemm.vllm import attention, blocks, experts, heads, hooks, parallel, rocm, settings
 from detgemm.vllm.products import product
 
 NAME = "detgemm"
 CONTRACTS = {torch.bfloat16: "hopper/bf16/chain->bf16", torch.float16: "hopper/fp16/chain->fp16",
              torch.float32: "ieee_fma/fp32/chain->fp32"}
+KEYS = ("quant_method", "contract", "row_parallel", "log_probs", "products_only", "scaled")
 
 
 class DetgemmConfig(QuantizationConfig):
@@ -30,9 +32,12 @@ class DetgemmConfig(QuantizationConfig):
     on a single rank, every number of ranks has its bits.
 
     `products_only` (true or false) is for ROCm, which has products under a contract and nothing else.
+
+    A checkpoint of e4m3 with a scale for each block of 128 x 128 (quant_method "fp8") is taken as it is: `blocks` are the layers
+    that it leaves in 16 bits, None for other checkpoints. `scaled` is the contract of its products.
     """
 
-    def __init__(self, contract=None, row_parallel=None, log_probs=hooks.ORDERS[0], products_only=False):
+    def __init__(self, contract=None, row_parallel=None, log_probs=hooks.ORDERS[0], products_only=False, scaled=None, left_out=None):
         super().__init__()
         if log_probs not in hooks.ORDERS:
             raise ValueError(f'detgemm: log_probs is {log_probs!r}: it must be "lanes" or "logsum16"')
@@ -40,6 +45,8 @@ class DetgemmConfig(QuantizationConfig):
         self.contract = contract and parsed(contract).text
         self.row_parallel = parallel.row_parallel_contract(row_parallel)
         self.products_only = products_only
+        self.scaled, self.blocks, self.weight_block_size = scaled_contract(scaled), left_out, None if left_out is None else blocks.BLOCK
+        self.gates = {}  # of experts, by the prefix that they share
         kind = current_platform._enum.name.lower()
         settings.check_platform(kind, os.environ, self.contract, self.row_parallel, products_only)
         self.choose()
@@ -69,12 +76,28 @@ class DetgemmConfig(QuantizationConfig):
 
     @classmethod
     def from_config(cls, config):
-        unknown = set(config) - {"quant_method", "contract", "row_parallel", "log_probs", "products_only"}
+        of_blocks = config.get("quant_method") == blocks.METHOD
+        unknown = set(config) - set(KEYS) - (set(blocks.KEYS) if of_blocks else set())
         if unknown:
-            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have quant_method, contract, "
-                             "row_parallel, log_probs and products_only alone")
+            raise ValueError(f"detgemm: quantization_config has {sorted(unknown)}: it may have {', '.join(KEYS[:-1])} and {KEYS[-1]} alone")
         return cls(config.get("contract"), config.get("row_parallel"), config.get("log_probs", hooks.ORDERS[0]),
-                   config.get("products_only", False))
+                   config.get("products_only", False), config.get("scaled"), blocks.left_out(config) if of_blocks else None)
+
+    @classmethod
+    def override_quantization_method(cls, hf_quant_cfg, user_quant, hf_config=None):
+        """A checkpoint of fp8 is ours where the engine is started so; from_config says which forms."""
+        return NAME if user_quant == NAME and hf_quant_cfg.get("quant_method") == blocks.METHOD else None
+
+    def apply_vllm_mapper(self, hf_to_vllm_mapper):
+        if self.blocks is not None:
+            self.blocks = hf_to_vllm_mapper.apply_list(self.blocks)
+
+    def scaled_for(self, dtype):
+        """The contract of products of e4m3 with results of this type."""
+        return self.scaled or blocks.CONTRACTS[dtype]
+
+    def linear_method(self):
+        return DetgemmLinearMethod(self)
 
     def contract_for(self, dtype, row_parallel=False):
         """The contract of products of this type; its output has the type too."""
@@ -89,11 +112,26 @@ class DetgemmConfig(QuantizationConfig):
             heads.register()
             self.checked = True
         if isinstance(layer, linear.LinearBase):
+            if blocks.converted(self, prefix):
+                return blocks.DetgemmScaledLinearMethod(self)
             return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()
+        if isinstance(layer, RoutedExperts):
+            settings.check_experts(current_platform._enum.name.lower(), prefix)
+            return experts.DetgemmExpertsMethod(self, layer, blocks.converted(self, prefix)) if hooks.used("experts") else None
         if isinstance(layer, vocab_parallel_embedding.VocabParallelEmbedding):  # ParallelLMHead is one
             return DetgemmEmbeddingMethod(self) if hooks.used("head") else None
         settings.check_layer(layer, prefix)
         return None
+
+
+def scaled_contract(text):
+    """A contract of products with a scale per leaf of 128, as text, or None."""
+    if text is None:
+        return None
+    found = parsed(text)
+    if found.reduction != "scaled" or found.input != "e4m3" or found.leaf_k != blocks.LEAF:
+        raise ValueError(f'detgemm: scaled is "{text}": it must be a contract of e4m3 with scaled:{blocks.LEAF}')
+    return found.text
 
 
 class DetgemmLinearMethod(linear.UnquantizedLinearMethod):
@@ -131,4 +169,5 @@ def register():
     known = quantization._CUSTOMIZED_METHOD_TO_QUANT_CONFIG
     if known.get(NAME) is not DetgemmConfig:
         quantization.register_quantization_config(NAME)(DetgemmConfig)
-        linear.register_weight_loader_v2_supported_method(DetgemmLinearMethod)
+        for method in (DetgemmLinearMethod, blocks.DetgemmScaledLinearMethod):
+            linear.register_weight_loader_v2_supported_method(method)

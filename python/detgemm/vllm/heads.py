@@ -8,7 +8,7 @@ import functools
 import sys
 
 # Modules of models and their attention layers. A module that is not loaded is the module of another model.
-LAYERS = (("vllm.model_executor.models.qwen3", "Qwen3Attention"),)
+LAYERS = (("vllm.model_executor.models.qwen3", "Qwen3Attention"), ("vllm.model_executor.models.qwen3_moe", "Qwen3MoeAttention"))
 # What vLLM's forward reads, in the order in which it first does: another body is left as it is.
 KNOWN = ("qkv_proj", "split", "q_size", "kv_size", "view", "shape", "head_dim", "q_norm", "k_norm", "rotary_emb", "attn", "o_proj")
 

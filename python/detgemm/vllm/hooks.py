@@ -5,6 +5,7 @@
 NAMES = {
     "linear": "products of linear layers",
     "head": "the product of the head",
+    "experts": "experts: the choice, their products and sums",
     "norm": "RMSNorm, with the residual and without",
     "silu": "silu(gate) * up",
     "rotary": "rotary embedding",

@@ -129,7 +129,8 @@ REPLACED = [(RMSNorm, DetgemmRMSNorm), (SiluAndMul, DetgemmSiluAndMul), (LogitsP
 
 
 def register():
-    for theirs, replacement in REPLACED:
+    from detgemm.vllm import experts
+    for theirs, replacement in REPLACED + experts.REPLACED:
         taken = custom_op.op_registry_oot.get(theirs.__name__)
         if taken is None:
             theirs.register_oot(replacement)

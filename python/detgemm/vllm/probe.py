@@ -20,6 +20,7 @@ LENGTHS = (211, 1037, 5, 8000, 480, 17, 129, 800)  # of the prompts that are com
 CROWD = (40, 40, 400, 400, 400, 1200, 1200)        # bounds of the lengths of others, and --longest
 CHUNK = 192                                        # tokens per step where prefill is cut
 TOP = 5
+ONE_IN_E4M3 = 64                                   # the standard deviation of weights drawn in e4m3
 # What a request that draws its tokens asks for, besides a seed.
 DRAWN = ({"temperature": 0.8}, {"temperature": 1.0, "top_k": 40, "top_p": 0.9})
 
@@ -33,14 +34,19 @@ def draw_weights(model):
             continue
         seen.add(weight.data_ptr())
         generator = torch.Generator(device=weight.device).manual_seed(zlib.crc32(name.encode()))
-        values = torch.randn(weight.shape, generator=generator, device=weight.device, dtype=torch.float32)
-        if weight.dim() == 1:
-            # The last norm has signs: with tied embeddings every token would otherwise answer itself.
-            values = values.sign() + 0.1 * values if name.endswith("model.norm.weight") else 1 + 0.1 * values
-        else:
-            values *= (3 if "embed" in name or "lm_head" in name else 1) / math.sqrt(weight.shape[1])
-        with torch.inference_mode():
-            weight.copy_(values.to(weight.dtype))
+        for part in weight.unbind() if weight.dim() == 3 else [weight]:  # an expert at a time
+            values = torch.randn(part.shape, generator=generator, device=weight.device, dtype=torch.float32)
+            if weight.dim() == 1:
+                # The last norm has signs: with tied embeddings every token would otherwise answer itself.
+                values = values.sign() + 0.1 * values if name.endswith("model.norm.weight") else 1 + 0.1 * values
+            elif name.endswith("_scale_inv"):  # of blocks of 128 x 128
+                values = (1 + 0.1 * values) / (ONE_IN_E4M3 * math.sqrt(128 * part.shape[-1]))
+            elif part.dtype == torch.float8_e4m3fn:
+                values *= ONE_IN_E4M3
+            else:
+                values *= (3 if "embed" in name or "lm_head" in name else 1) / math.sqrt(part.shape[-1])
+            with torch.inference_mode():
+                part.copy_(values.to(part.dtype))
 
 
 def answer(output):

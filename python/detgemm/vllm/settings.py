@@ -105,10 +105,38 @@ def of_parallelism(parallel, row_parallel):
     for name in ("pipeline_parallel_size", "prefill_context_parallel_size", "decode_context_parallel_size"):
         if getattr(parallel, name, 1) != 1:
             yield f"{name} is {getattr(parallel, name)}: it must be 1, others have not been tested"
-    if getattr(parallel, "enable_expert_parallel", False):
-        yield "enable_expert_parallel is set: experts are not supported"
+    if getattr(parallel, "enable_eplb", False):
+        yield "enable_eplb is set: experts that move between ranks have not been tested"
     if getattr(parallel, "use_ubatching", False):
         yield "micro-batches of a step (enable_dbo) are set: they have not been tested"
+
+
+def of_experts(model, parallel):
+    """Experts belong to ranks whole, and every rank has all tokens: their roots are joined as those of a row-parallel layer."""
+    text = model.hf_config.get_text_config()
+    counts = [(name, getattr(text, name)) for name in EXPERTS if isinstance(getattr(text, name, None), int) and getattr(text, name) > 1]
+    ranks = parallel.tensor_parallel_size
+    if counts and ranks > 1:
+        name, count = counts[0]
+        if not getattr(parallel, "enable_expert_parallel", False):
+            yield (f"tensor_parallel_size is {ranks}, the model has {count} experts ({name} in its config.json) and enable_expert_parallel is not "
+                   "set: it must be, since an expert's own sum over K has no order over ranks")
+        if ranks > 8 or count % ranks != 0:
+            yield (f"tensor_parallel_size is {ranks} and the model has {count} experts ({name} in its config.json): it must be at most 8 and "
+                   "divide them, since they are summed by eighths")
+        if getattr(parallel, "expert_placement_strategy", "linear") != "linear":
+            yield f"expert_placement_strategy is {parallel.expert_placement_strategy}: it must be linear, so that a rank has neighbours"
+    if counts and getattr(parallel, "data_parallel_size", 1) != 1:
+        yield f"data_parallel_size is {parallel.data_parallel_size}: with experts it must be 1, others have not been tested"
+    if counts and getattr(model, "enable_return_routed_experts", False):
+        yield "enable_return_routed_experts is set: the choice is not vLLM's, which would be returned"
+    if ranks > 1 and _method(model) == "fp8":
+        yield f"tensor_parallel_size is {ranks}: with a checkpoint of e4m3 it must be 1, since sums under scaled:128 have no tree over ranks"
+
+
+def _method(model):
+    weights = getattr(model.hf_config, "quantization_config", None)
+    return weights.get("quant_method") if isinstance(weights, dict) else getattr(weights, "quant_method", None)
 
 
 def of_model(model):
@@ -120,16 +148,12 @@ def of_model(model):
     kinds = {str(kind) for kind in getattr(text, "layer_types", None) or ()} - {"full_attention", "sliding_attention", "attention"}
     if kinds:
         yield f"the model has layers of the type {', '.join(sorted(kinds))}: their scan depends on how tokens are cut, or is not tested"
-    for name in EXPERTS:
-        if isinstance(getattr(text, name, None), int) and getattr(text, name) > 1:
-            yield f"the model has {getattr(text, name)} experts ({name} in its config.json): experts are not supported"
     if getattr(model, "use_mla", False):
         yield "the model has latent attention (MLA): it has not been tested"
     if getattr(model, "is_multimodal_model", False):
         yield "the model takes images or sound: the layers that read them are not under a contract"
-    weights = getattr(model.hf_config, "quantization_config", None)
-    method = weights.get("quant_method") if isinstance(weights, dict) else getattr(weights, "quant_method", None)
-    if method not in (None, "detgemm"):
+    method = _method(model)
+    if method not in (None, "detgemm", "fp8"):  # blocks.py says which fp8
         yield f"the checkpoint is quantised ({method}): the products of such weights are not under a contract"
     if getattr(model, "head_dtype", model.dtype) not in (model.dtype, _float32()):
         yield f"head_dtype is {model.head_dtype}: it must be the model's type or float32"
@@ -151,6 +175,7 @@ def refusals(config, on_gpu, row_parallel=False):
     if model is None:
         return
     yield from of_model(model)
+    yield from of_experts(model, config.parallel_config)
     if on_gpu:
         attention = config.attention_config
         for backend in {name_of(each) for each in (attention.backend, *(getattr(attention, "backend_per_kind", None) or {}).values())}:
@@ -171,8 +196,13 @@ def check(config, on_gpu, row_parallel=False):
         raise ValueError("detgemm: vLLM cannot keep the promise with these settings: " + "; ".join(found))
 
 
+def check_experts(kind, prefix):
+    if kind == "rocm":
+        raise ValueError(f"detgemm: {prefix} is a layer of experts: they are not supported with quantization=\"detgemm\" on rocm")
+
+
 def check_layer(layer, prefix):
-    """Experts have products that are not nn.Linear's; attention and other layers without products get no method."""
+    """Other kinds of experts have products that are not nn.Linear's; attention and other layers without products get no method."""
     kind = type(layer).__name__
     if "MoE" in kind or "Expert" in kind:
         raise ValueError(f"detgemm: {prefix} is a {kind}: experts are not supported with quantization=\"detgemm\"")

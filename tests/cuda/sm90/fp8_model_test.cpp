@@ -198,5 +198,32 @@ TEST(Fp8Model, JoinsCostWhatTheyDid) {
   EXPECT_LT(time({ReductionKind::scaled, 512}, Join::one, large), time(kScaled, Join::one, large));
 }
 
+/// The tiles that took at most 4 % longer than the best of all, of 128 experts of which each token
+/// takes 8 (bench/results/2026-11-28-h200-experts.md).
+constexpr Measured kSegmentTimes[] = {
+    {8, 1536, 2048, "64x64 128x128", 27.7},      {64, 1536, 2048, "128x128 128x192", 67.3},
+    {512, 1536, 2048, "128x128 128x192", 118.2}, {32768, 1536, 2048, "128x192", 288.1},
+    {8, 2048, 768, "128x128 64x64", 21.2},       {64, 2048, 768, "128x128", 43.5},
+    {512, 2048, 768, "128x128", 77.5},           {32768, 2048, 768, "128x128", 198.3},
+};
+
+TEST(Fp8Model, SegmentsTakeTheFastestTile) {
+  for (const Measured& c : kSegmentTimes) {
+    Problem p = product(c.m, c.n, c.k, kScaled);
+    p.gemms.kind = GroupKind::m_grouped;
+    p.gemms.groups = 128;
+    p.gemms.a_bytes = 1;
+    p.gemms.d_bytes = p.gemms.c_bytes = p.gemms.bias_bytes = 2;
+    p.gemms.offsets = reinterpret_cast<const void*>(4096);
+    p.gemms.distance.b = c.n * c.k;
+    p.gemms.distance.scale_b = (c.n + 127) / 128 * (c.k / 128);
+    const Decision d = chosen(p);
+    ASSERT_EQ(d.family, Family::fp8_groups);
+    const std::string tile = name(kFp8Geometries[static_cast<std::size_t>(d.kernel)]);
+    EXPECT_NE((std::string(c.good) + " ").find(tile + " "), std::string::npos)
+        << c.m << " x " << c.n << " x " << c.k << ": " << tile << (d.swapped ? "/swapped" : "");
+  }
+}
+
 }  // namespace
 }  // namespace detgemm::cuda::sm90
