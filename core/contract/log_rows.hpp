@@ -213,9 +213,10 @@ class HostLogProb final : public LogProbEngine {
                 // Before the others, since G may be where the logits are.
                 const bool here = target >= 0 && target < stop - first;
                 const std::uint16_t at_target =
-                    here ? arithmetic::log_gradient(
-                               of, arithmetic::mul_rn(view.get(row, first + target), of.scale), true)
-                         : std::uint16_t{0};
+                    here
+                        ? arithmetic::log_gradient(
+                              of, arithmetic::mul_rn(view.get(row, first + target), of.scale), true)
+                        : std::uint16_t{0};
                 kernels.gradient({view.address(row, first), view.type, view.at.col, stop - first,
                                   of, -1, line + first * to.col, to.col});
                 if (here) line[(first + target) * to.col] = at_target;

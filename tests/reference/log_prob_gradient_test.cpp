@@ -61,6 +61,12 @@ void expect_kept(const LogProbPlan& plan, const Problem& p, LogProbBackward arra
   status = plan.backward({}, arrays, *workspace);
   EXPECT_TRUE(status) << status.message();
   EXPECT_TRUE(same_bytes(expected.dx, g.dx) && same_bytes(expected.dw, g.dw)) << "kept";
+  for (float& logit : kept) logit -= 1.0F;  // control: they are what the gradient reads
+  status = plan.backward({}, arrays, *workspace);
+  EXPECT_TRUE(status) << status.message();
+  const bool moves =
+      std::any_of(expected.dx.begin(), expected.dx.end(), [](float x) { return x != 0; });
+  EXPECT_EQ(!same_bytes(expected.dx, g.dx), moves) << "other logits";
 }
 
 /// By a plan with this chunk, in micro-batches of these rows.

@@ -241,7 +241,7 @@ def _check_contracts(forward, dgrad, ranks, of_x):
 
 
 def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=None, entropy=False, group=None, vocab_start=0,
-                    keep_logits=None, alpha=1.0):
+                    keep_logits=None, alpha=1):
     """ln p of one token per row under softmax(x W^T + bias), without storing the logits, with gradients.
 
     x        [..., H] and weight V x H, of the type that the policy reads; under autocast they are rounded to it
@@ -263,6 +263,7 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     Returns (logp, lse, entropy or None, target_logit), fp32 [...]; gradients pass through the first three. The weight's
     gradient goes to its main_grad where that exists, as for `linear`. A wrong call raises DetgemmError with a sentence.
     """
+    # The default of alpha is an integer: torch.compile takes a float for a number that changes, and compiles twice.
     _check_policy(policy)
     check_tensors(x=x, weight=weight)
     check_targets("targets", targets)
