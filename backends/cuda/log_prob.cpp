@@ -128,6 +128,27 @@ class Engine final : public LogProbEngine {
                 "launching a kernel that joins nodes");
   }
 
+  Status of_logits(Stream stream, const ConstMatrix& logits, std::int64_t vocabulary,
+                   const LogProbRows& rows, const LogProbOutputs& out, void* memory,
+                   Workers workers) const override {
+    if (vocabulary > log_prob::kMaxWholeVocabulary || logits.rows > log_prob::kMaxWholeRows) {
+      return LogProbEngine::of_logits(stream, logits, vocabulary, rows, out, memory, workers);
+    }
+    const auto device = device_of(stream, {{"logits", logits.data},
+                                           {"targets", rows.targets.data},
+                                           {"scale", rows.scale},
+                                           {"logp", out.logp},
+                                           {"target_logit", out.target_logit},
+                                           {"lse", out.lse},
+                                           {"entropy", out.entropy},
+                                           {"saved_k", out.saved_k},
+                                           {"saved_r", out.saved_r}});
+    if (!device) return device.status();
+    return said(log_prob::whole(view_of(logits), vocabulary, rows, out,
+                                {device->sms, device->major >= 9}, gpu::handle<Cuda>(stream)),
+                "launching a kernel of stored logits");
+  }
+
   Status gradient(Stream stream, const ConstMatrix& logits, std::int64_t begin,
                   std::int64_t existing, const LogProbRows& rows, const LogProbUpstream& upstream,
                   float alpha, const Matrix& g, Workers) const override {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <string>
 
@@ -25,6 +26,13 @@ Status check_vocabulary(std::int64_t vocabulary) {
 Status check_t(std::int64_t t) {
   if (t >= 0) return {};
   return invalid("t is " + std::to_string(t) + ": it must not be negative");
+}
+
+/// Whether g is the memory of the logits, element for element.
+bool is_same_array(const ConstMatrix& logits, const Matrix& g) {
+  return logits.data == g.data && logits.dtype == g.dtype && logits.rows == g.rows &&
+         logits.cols == g.cols && (g.rows < 2 || logits.row_stride == g.row_stride) &&
+         (g.cols < 2 || logits.col_stride == g.col_stride);
 }
 
 bool on_host(const Backend& backend) { return backend.device().kind() == DeviceKind::host; }
@@ -55,10 +63,7 @@ Status log_prob_of_logits(const Backend& backend, Stream stream, const ConstMatr
     if (Status s = check_values(rows, t, vocabulary); !s) return s;
   }
   if (t == 0) return {};
-  float* const target = outputs.target_logit != nullptr ? outputs.target_logit : outputs.logp;
-  const LogShard whole{0, vocabulary, workspace.data, target, outputs.entropy != nullptr};
-  if (Status s = (*engine)->nodes(stream, logits, rows, whole, 0); !s) return s;
-  return (*engine)->join(stream, t, {&whole, 1}, rows, outputs, 0);
+  return (*engine)->of_logits(stream, logits, vocabulary, rows, outputs, workspace.data, 0);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
@@ -132,15 +137,19 @@ Status log_prob_join(const Backend& backend, Stream stream, std::int64_t t,
 Status log_prob_gradient_of_logits(const Backend& backend, Stream stream, const ConstMatrix& logits,
                                    std::int64_t begin, std::int64_t vocabulary,
                                    const LogProbRows& rows, const LogProbUpstream& upstream,
-                                   const Matrix& g) try {
+                                   const Matrix& g, float alpha) try {
   const arithmetic::FloatingPointMode ieee;
-  NamedArrays arrays;
+  NamedArrays arrays, unread;
   if (Status s = check_vocabulary(vocabulary); !s) return s;
   if (begin < 0 || begin > kMaxVocabulary) {
     return invalid("begin is " + std::to_string(begin) + ": it must be from 0 to " +
                    std::to_string(kMaxVocabulary));
   }
-  if (Status s = check_logits(logits, 0, arrays); !s) return s;
+  if (!std::isfinite(alpha)) {
+    return invalid("alpha is " + std::to_string(alpha) + ": it must be finite");
+  }
+  const bool in_place = is_same_array(logits, g);
+  if (Status s = check_logits(logits, 0, in_place ? unread : arrays); !s) return s;
   if (Status s = check_rows(rows, logits.rows, arrays); !s) return s;
   if (Status s = check_upstream(upstream, rows, logits.rows, arrays); !s) return s;
   if (Status s = check_view("g", g); !s) return s;
@@ -161,7 +170,7 @@ Status log_prob_gradient_of_logits(const Backend& backend, Stream stream, const 
   }
   if (g.rows == 0 || g.cols == 0) return {};
   const std::int64_t existing = std::clamp<std::int64_t>(vocabulary - begin, 0, logits.cols);
-  return (*engine)->gradient(stream, logits, begin, existing, rows, upstream, 1.0F, g, 0);
+  return (*engine)->gradient(stream, logits, begin, existing, rows, upstream, alpha, g, 0);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

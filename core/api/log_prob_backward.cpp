@@ -137,6 +137,7 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
   if (Status s = check_upstream(arrays.upstream, operands.rows, t, named); !s) return s;
   if (Status s = check_result("dx", arrays.dx, spec.dgrad, t, spec.k, named); !s) return s;
   if (Status s = check_result("dw", arrays.dw, spec.wgrad, spec.n, spec.k, named); !s) return s;
+  if (Status s = state.check_kept(arrays.logits, t, false, named); !s) return s;
   const bool dx = spec.dgrad && arrays.dx.data != nullptr;
   const bool dw = spec.wgrad && arrays.dw.data != nullptr;
   const auto forward = state.layout(t);
@@ -161,8 +162,13 @@ Status LogProbPlan::backward(Stream stream, const LogProbBackward& arrays,
     for (std::int64_t row = 0; row < t; row += state.stripe_rows) {
       const std::int64_t count = std::min(state.stripe_rows, t - row);
       const Matrix to = row_major(logits, count, piece.count, spec.contract.output);
-      if (Status s = state.logits(stream, operands, row, count, piece, to, scratch); !s) return s;
-      if (Status s = state.engine->gradient(stream, to, spec.begin + piece.first, piece.count,
+      ConstMatrix from = to;
+      if (arrays.logits.data != nullptr) {
+        from = cols_of(rows_of(arrays.logits, row, count), piece.first, piece.count);
+      } else if (Status s = state.logits(stream, operands, row, count, piece, to, scratch); !s) {
+        return s;
+      }
+      if (Status s = state.engine->gradient(stream, from, spec.begin + piece.first, piece.count,
                                             rows_from(operands.rows, row),
                                             upstream_from(arrays.upstream, row), spec.alpha,
                                             rows_of(g, row, count), state.options.max_workers);

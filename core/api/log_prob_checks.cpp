@@ -64,6 +64,14 @@ Result<std::int64_t> id_count(const LogProbRows& rows, std::int64_t t, std::stri
 }  // namespace
 
 LogProbEngine::~LogProbEngine() = default;
+Status LogProbEngine::of_logits(Stream stream, const ConstMatrix& logits, std::int64_t vocabulary,
+                                const LogProbRows& rows, const LogProbOutputs& outputs,
+                                void* memory, Workers workers) const {
+  float* const target = outputs.target_logit != nullptr ? outputs.target_logit : outputs.logp;
+  const LogShard all{0, vocabulary, memory, target, outputs.entropy != nullptr};
+  if (Status s = nodes(stream, logits, rows, all, workers); !s) return s;
+  return join(stream, logits.rows, {&all, 1}, rows, outputs, workers);
+}
 std::size_t LogProbEngine::layer_bytes(const LogProbSpec&, std::int64_t) const { return 0; }
 bool LogProbEngine::takes_layer(const LogProbSpec&, const LogProbOperands&) const { return false; }
 Status LogProbEngine::layer(Stream, const LogProbSpec&, const PlanOptions&, const LogProbOperands&,

@@ -106,6 +106,46 @@ Status LogProbPlan::State::logits(Stream stream, const LogProbOperands& operands
   return this->product(piece).run(stream, product, workspace);
 }
 
+Status LogProbPlan::State::check_kept(const ConstMatrix& kept, std::int64_t t, bool written,
+                                      NamedArrays& arrays) const {
+  if (kept.data == nullptr) return {};
+  if (Status s = check_view("logits", kept); !s) return s;
+  if (Status s = check_extents("logits", kept, t, existing, "T x the columns that exist"); !s) {
+    return s;
+  }
+  if (Status s = check_element("logits", kept.dtype, spec.contract.output); !s) return s;
+  arrays.add("logits", extent_of(kept), written);
+  return {};
+}
+
+Status LogProbPlan::State::run_kept(Stream stream, const LogProbOperands& operands,
+                                    const LogProbOutputs& outputs, Workspace workspace) const {
+  const std::int64_t t = operands.x.rows;
+  const auto layout = this->layout(t);
+  if (!layout) return layout.status();
+  auto* const memory = static_cast<std::byte*>(workspace.data);
+  for (std::int64_t row = 0; row < t; row += stripe_rows) {
+    const std::int64_t count = std::min(stripe_rows, t - row);
+    const Matrix kept = rows_of(outputs.logits, row, count);
+    for (std::int64_t i = 0; i < pieces(); ++i) {
+      const LogPiece part = piece(i);
+      if (Status s = logits(stream, operands, row, count, part,
+                            cols_of(kept, part.first, part.count), {memory, layout->product});
+          !s) {
+        return s;
+      }
+    }
+    if (Status s =
+            engine->of_logits(stream, kept, vocabulary, rows_from(operands.rows, row),
+                              outputs_from(outputs, operands.rows, row),
+                              memory + layout->product + layout->logits, options.max_workers);
+        !s) {
+      return s;
+    }
+  }
+  return {};
+}
+
 Status LogProbPlan::State::stripe(Stream stream, const LogProbOperands& operands, std::int64_t row,
                                   std::int64_t t, float* target_logit, bool entropy,
                                   std::byte* memory, std::vector<LogShard>& shards) const {
@@ -207,11 +247,13 @@ Status LogProbPlan::run(Stream stream, const LogProbOperands& operands,
   if (outputs.entropy != nullptr && !state.spec.entropy) {
     return invalid("entropy is not null: the plan was created without entropy");
   }
+  if (Status s = state.check_kept(outputs.logits, t, true, arrays); !s) return s;
   const auto needed = state.layout(t);
   if (!needed) return needed.status();
   if (Status s = arrays.add_workspace(workspace, needed->all()); !s) return s;
   if (Status s = arrays.check(); !s) return s;
   if (Status s = state.check_place(stream, operands.rows, t); !s) return s;
+  if (outputs.logits.data != nullptr) return state.run_kept(stream, operands, outputs, workspace);
   if (t > 0 && state.may_be_layer() && state.engine->takes_layer(state.spec, operands)) {
     return state.engine->layer(stream, state.spec, state.options, operands, outputs, workspace);
   }

@@ -36,6 +36,18 @@ View rows_of(View view, std::int64_t first, std::int64_t count) {
   return view;
 }
 
+/// Columns first .. first + count - 1 of a view.
+template <class View>
+View cols_of(View view, std::int64_t first, std::int64_t count) {
+  using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(view.data)>>,
+                                  const std::byte, std::byte>;
+  const std::int64_t stride = view.cols > 1 ? view.col_stride : 0;
+  view.data = static_cast<Byte*>(view.data) +
+              first * stride * static_cast<std::int64_t>(size_of(view.dtype));
+  view.cols = count;
+  return view;
+}
+
 /// A piece of a vocabulary's shard: columns first .. first + count - 1 of it.
 struct LogPiece {
   std::int64_t first, count;
@@ -77,6 +89,12 @@ struct LogProbPlan::State {
   /// Logits of a stripe of rows and a piece of columns.
   Status logits(Stream stream, const LogProbOperands& operands, std::int64_t row, std::int64_t t,
                 const LogPiece& piece, const Matrix& to, Workspace workspace) const;
+  /// ok, or the rule that kept logits of `t` rows break.
+  Status check_kept(const ConstMatrix& kept, std::int64_t t, bool written,
+                    NamedArrays& arrays) const;
+  /// A run that keeps the logits: a stripe of them, then its rows' results.
+  Status run_kept(Stream stream, const LogProbOperands& operands, const LogProbOutputs& outputs,
+                  Workspace workspace) const;
   /// Nodes of a stripe of rows, piece by piece: `shards` gets one per piece.
   Status stripe(Stream stream, const LogProbOperands& operands, std::int64_t row, std::int64_t t,
                 float* target_logit, bool entropy, std::byte* memory,

@@ -3,6 +3,7 @@
 
 #include "detgemm/log_prob.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,25 @@ struct detgemm_log_prob_plan_t {
   detgemm::LogProbPlan plan;
 };
 
+namespace detgemm::capi {
+
+template <>
+struct Descriptor<detgemm_log_prob_outputs_t> {
+  static constexpr std::size_t min_size = offsetof(detgemm_log_prob_outputs_t, logits);
+};
+template <>
+struct Descriptor<detgemm_log_prob_upstream_t> {
+  static constexpr std::size_t min_size = offsetof(detgemm_log_prob_upstream_t, alpha);
+};
+
+}  // namespace detgemm::capi
+
 DETGEMM_STRUCT(log_prob_spec, spec, ours.bias = DETGEMM_NONE; ours.alpha = 1)
 DETGEMM_STRUCT(log_prob_rows, rows, ours.target_type = DETGEMM_I64;
                ours.per_row = ours.target_stride = 1)
 DETGEMM_STRUCT(log_prob_outputs, outputs)
 DETGEMM_STRUCT(log_prob_shard, shard)
-DETGEMM_STRUCT(log_prob_upstream, upstream)
+DETGEMM_STRUCT(log_prob_upstream, upstream, ours.alpha = 1)
 
 namespace detgemm::capi {
 namespace {
@@ -94,7 +108,13 @@ Result<LogProbOutputs> outputs_of(const detgemm_log_prob_outputs_t* given) {
   auto c = read("outputs", given);
   if (!c) return c.status();
   if (Status s = check_reserved("outputs", c->reserved); !s) return s;
-  return LogProbOutputs{c->logp, c->target_logit, c->lse, c->entropy, c->saved_k, c->saved_r};
+  LogProbOutputs outputs{c->logp, c->target_logit, c->lse, c->entropy, c->saved_k, c->saved_r};
+  if (c->logits != nullptr) {
+    auto kept = matrix_of("outputs.logits", c->logits);
+    if (!kept) return kept.status();
+    outputs.logits = *kept;
+  }
+  return outputs;
 }
 
 Result<LogShard> shard_of(std::string_view what, const detgemm_log_prob_shard_t* given) {
@@ -109,6 +129,7 @@ Result<LogProbUpstream> upstream_of(const detgemm_log_prob_upstream_t* given) {
   auto c = read("upstream", given);
   if (!c) return c.status();
   if (Status s = check_reserved("upstream", c->reserved); !s) return s;
+  if (Status s = check_reserved("upstream", c->reserved_2); !s) return s;
   return LogProbUpstream{c->saved_k, c->saved_r, c->lse,      c->entropy,
                          c->d_logp,  c->d_lse,   c->d_entropy};
 }
@@ -303,6 +324,13 @@ detgemm_status_t detgemm_linear_log_prob_backward(
                 auto from = upstream_of(upstream);
                 if (!from) return from.status();
                 arrays.upstream = *from;
+                auto rest = read("upstream", upstream);
+                if (!rest) return rest.status();
+                if (rest->logits != nullptr) {
+                  auto kept = matrix_of("upstream.logits", rest->logits);
+                  if (!kept) return kept.status();
+                  arrays.logits = *kept;
+                }
                 for (const auto& [what, given, to] :
                      {std::tuple{"dx", dx, &arrays.dx}, std::tuple{"dw", dw, &arrays.dw}}) {
                   if (given == nullptr) continue;
@@ -386,7 +414,9 @@ detgemm_status_t detgemm_log_prob_gradient(const detgemm_backend_t* backend,
                 if (!from) return from.status();
                 auto to = matrix_of("g", g);
                 if (!to) return to.status();
+                auto rest = read("upstream", upstream);
+                if (!rest) return rest.status();
                 return log_prob_gradient_of_logits(backend_of(backend), queue, view, begin,
-                                                   vocabulary, with, *from, *to);
+                                                   vocabulary, with, *from, *to, rest->alpha);
               });
 }

@@ -15,13 +15,31 @@ DETGEMM_HD std::int64_t token(const TokenIds& ids, std::int64_t t, std::int64_t 
                                      : static_cast<const std::int64_t*>(ids.data)[at];
 }
 
-/// Writes the results of one row, from its root. `logit(at, id)` is the logit of an id that exists,
-/// number `at` of all ids. Ids of `vocabulary` or more give NaN, for logits and gradients too: a
-/// host refuses them before.
+/// Writes the results of id j of one row. `logit(at, id)` is the logit of an id that exists, number
+/// `at` of all ids. Ids of `vocabulary` or more give NaN: a host refuses them before.
 template <class Logit>
-DETGEMM_HD void put_log_results(const arithmetic::LogNode& root, const TokenIds& ids,
-                                std::int64_t vocabulary, const LogProbOutputs& out,
-                                std::int64_t row, Logit&& logit) {
+DETGEMM_HD void put_id_results(const arithmetic::LogNode& root, float lse, const TokenIds& ids,
+                               std::int64_t vocabulary, const LogProbOutputs& out, std::int64_t row,
+                               std::int64_t j, Logit&& logit) {
+  using namespace arithmetic;
+  if (out.logp == nullptr && out.target_logit == nullptr) return;
+  const std::int64_t id = token(ids, row, j);
+  const std::int64_t at = row * ids.per_row + j;
+  float x = float_of(kNaNBits);
+  if (id < 0) {
+    x = 0.0F;
+  } else if (id < vocabulary) {
+    x = logit(at, id);
+  }
+  if (out.logp != nullptr) out.logp[at] = id < 0 ? 0.0F : log_probability(root, lse, x);
+  if (out.target_logit != nullptr) out.target_logit[at] = x;
+}
+
+/// Writes what a row has besides its ids' results, from its root; returns the log-sum-exp. An id of
+/// `vocabulary` or more makes its row's gradient NaN.
+DETGEMM_HD float put_row_results(const arithmetic::LogNode& root, const TokenIds& ids,
+                                 std::int64_t vocabulary, const LogProbOutputs& out,
+                                 std::int64_t row) {
   using namespace arithmetic;
   const float lse = log_sum_exp(root);
   if (out.lse != nullptr) out.lse[row] = lse;
@@ -32,18 +50,17 @@ DETGEMM_HD void put_log_results(const arithmetic::LogNode& root, const TokenIds&
         ids.data != nullptr && ids.per_row == 1 && token(ids, row, 0) >= vocabulary;
     out.saved_k[row] = spoiled ? kLogSpecial : root.k;
   }
-  if (out.logp == nullptr && out.target_logit == nullptr) return;
+  return lse;
+}
+
+/// Writes the results of one row, from its root.
+template <class Logit>
+DETGEMM_HD void put_log_results(const arithmetic::LogNode& root, const TokenIds& ids,
+                                std::int64_t vocabulary, const LogProbOutputs& out,
+                                std::int64_t row, Logit&& logit) {
+  const float lse = put_row_results(root, ids, vocabulary, out, row);
   for (std::int64_t j = 0; j < ids.per_row; ++j) {
-    const std::int64_t id = token(ids, row, j);
-    const std::int64_t at = row * ids.per_row + j;
-    float x = float_of(kNaNBits);
-    if (id < 0) {
-      x = 0.0F;
-    } else if (id < vocabulary) {
-      x = logit(at, id);
-    }
-    if (out.logp != nullptr) out.logp[at] = id < 0 ? 0.0F : log_probability(root, lse, x);
-    if (out.target_logit != nullptr) out.target_logit[at] = x;
+    put_id_results(root, lse, ids, vocabulary, out, row, j, logit);
   }
 }
 

@@ -209,9 +209,17 @@ class HostLogProb final : public LogProbEngine {
                 std::int64_t target = -1;
                 if (rows.targets.data != nullptr)
                   target = token(rows.targets, row, 0) - begin - first;
+                const auto of = gradient_row(rows, upstream, alpha, row, scale_of);
+                // Before the others, since G may be where the logits are.
+                const bool here = target >= 0 && target < stop - first;
+                const std::uint16_t at_target =
+                    here
+                        ? arithmetic::log_gradient(
+                              of, arithmetic::mul_rn(view.get(row, first + target), of.scale), true)
+                        : std::uint16_t{0};
                 kernels.gradient({view.address(row, first), view.type, view.at.col, stop - first,
-                                  gradient_row(rows, upstream, alpha, row, scale_of), target,
-                                  line + first * to.col, to.col});
+                                  of, -1, line + first * to.col, to.col});
+                if (here) line[(first + target) * to.col] = at_target;
                 for (std::int64_t col = stop; col < last; ++col) line[col * to.col] = 0;
               });
     return {};

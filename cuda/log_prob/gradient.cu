@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cuda_bf16.h>
+
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
 #include "cuda/log_prob/words.cuh"
@@ -11,7 +13,34 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kEach = 8;  // columns of a thread
 
-/// A thread has 8 columns of a row: neighbours, or with kSingle those 256 apart, at any strides.
+constexpr int kTurns = 4;  // of a CTA
+
+/// Whether a row's gradients are those of plain_gradient: an upstream of logp alone, and nothing
+/// that turns the +0 of an absent column into NaN.
+__device__ __forceinline__ bool is_plain(const arithmetic::LogGradient& g) {
+  const auto finite = [](float x) { return fabsf(x) <= 0x1.fffffep+127F; };
+  return !g.ignored && !g.has_lse && !g.has_entropy && g.k != arithmetic::kLogSpecial &&
+         g.k >= -1024 && finite(g.d_logp) && finite(g.scale) && finite(g.alpha);
+}
+
+/// arithmetic::log_gradient before the last two factors and the rounding, for a plain row and a
+/// column that is not the target: -d_logp * p. An absent x has n of about -94548, so that p is +0.
+__device__ __forceinline__ float plain_gradient(const arithmetic::LogGradient& g, float x) {
+  const arithmetic::LogTerm e = arithmetic::log_exponential(fmaxf(x, -arithmetic::kLogLimit));
+  const float q = arithmetic::mul_rn(e.f, g.inverse);
+  const int moved = static_cast<int>(__float_as_uint(q)) + (max(e.n - g.k, -255) << 23);
+  return arithmetic::mul_rn(g.d_logp, -__int_as_float(moved < 0x800000 ? 0 : moved));
+}
+
+/// Two numbers as bf16, a zero as +0.
+__device__ __forceinline__ std::uint32_t rounded(float first, float second) {
+  const auto one = __float2bfloat162_rn(1.0F), zero = __float2bfloat162_rn(0.0F);
+  const __nv_bfloat162 pair = __hfma2(__floats2bfloat162_rn(first, second), one, zero);
+  return *reinterpret_cast<const std::uint32_t*>(&pair);
+}
+
+/// A thread has 8 columns of a row at a time: neighbours, or with kSingle those 256 apart, at any
+/// strides. G may be where the logits are.
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
@@ -22,14 +51,14 @@ __global__ void __launch_bounds__(kThreads)
   std::int64_t target = -1;
   if (job.rows.targets.data != nullptr) target = token(job.rows.targets, row, 0) - job.begin;
   const LogitView& z = job.logits;
-  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach;
   const auto value = [&](std::int64_t col, float logit) -> std::uint16_t {
     if (col >= job.existing) return 0;
     return arithmetic::log_gradient(g, arithmetic::mul_rn(logit, g.scale), col == target);
   };
+  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
   if constexpr (kSingle) {
 #pragma unroll 1
-    for (int i = 0; i < kEach; ++i) {
+    for (int i = 0; i < kEach * kTurns; ++i) {
       const std::int64_t col = base + i * kThreads + threadIdx.x;
       if (col >= job.columns) return;
       const std::int64_t at = row * z.at.row + col * z.at.col;
@@ -39,21 +68,43 @@ __global__ void __launch_bounds__(kThreads)
       job.g[row * job.to.row + col * job.to.col] = value(col, logit);
     }
   } else {
-    const std::int64_t col = base + std::int64_t{threadIdx.x} * kEach;
-    if (col >= job.columns) return;
+    const bool plain = is_plain(g);
+    const bool factors = g.scale != 1.0F || g.alpha != 1.0F;
     constexpr int kWords = k32 ? 8 : 4;
-    std::uint32_t words[kWords];
-    load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
-    std::uint32_t out[4];
+#pragma unroll 1
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const std::int64_t col = base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
+      if (col >= job.columns) return;
+      std::uint32_t words[kWords], out[4];
+      load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
+      const auto logit = [&](int i) {
+        if constexpr (k32) return __uint_as_float(words[i % kWords]);
+        return __uint_as_float(i % 2 == 0 ? words[i / 2 % kWords] << 16
+                                          : words[i / 2 % kWords] & 0xffff0000U);
+      };
+      if (plain && col + kEach <= job.existing && (target < col || target >= col + kEach)) {
+        float found[kEach];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const std::uint32_t first = k32 ? words[2 * i % kWords] : words[i % kWords] << 16;
-      const std::uint32_t second =
-          k32 ? words[(2 * i + 1) % kWords] : words[i % kWords] & 0xffff0000U;
-      out[i] = value(col + 2 * i, __uint_as_float(first)) |
-               static_cast<std::uint32_t>(value(col + 2 * i + 1, __uint_as_float(second))) << 16;
+        for (int i = 0; i < kEach; ++i) {
+          found[i] = plain_gradient(g, factors ? arithmetic::mul_rn(logit(i), g.scale) : logit(i));
+        }
+        if (factors) {
+#pragma unroll
+          for (int i = 0; i < kEach; ++i) {
+            found[i] = arithmetic::mul_rn(arithmetic::mul_rn(found[i], g.scale), g.alpha);
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[i] = rounded(found[2 * i], found[2 * i + 1]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          out[i] = value(col + 2 * i, logit(2 * i)) |
+                   static_cast<std::uint32_t>(value(col + 2 * i + 1, logit(2 * i + 1))) << 16;
+        }
+      }
+      *reinterpret_cast<uint4*>(job.g + row * job.to.row + col) = {out[0], out[1], out[2], out[3]};
     }
-    *reinterpret_cast<uint4*>(job.g + row * job.to.row + col) = {out[0], out[1], out[2], out[3]};
   }
 }
 
@@ -72,7 +123,7 @@ cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
   const auto kernel =
       is_32 ? (vectors ? &gradient_kernel<true, false> : &gradient_kernel<true, true>)
             : (vectors ? &gradient_kernel<false, false> : &gradient_kernel<false, true>);
-  constexpr std::int64_t kColumns = kThreads * kEach;
+  constexpr std::int64_t kColumns = kThreads * kEach * kTurns;
   const auto blocks = static_cast<unsigned>((job.columns + kColumns - 1) / kColumns);
   GradientJob copy = job;
   void* arguments[] = {&copy};

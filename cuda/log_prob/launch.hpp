@@ -43,6 +43,20 @@ cudaError_t join(std::int64_t t, std::span<const LogShard> shards, const LogProb
 cudaError_t root(const Planes& nodes, std::int64_t vocabulary, const LogProbRows& rows,
                  const float* logits, const LogProbOutputs& outputs, cudaStream_t stream);
 
+/// What a launch may use.
+struct Machine {
+  int sms = 1;
+  bool clusters = false;  ///< from compute capability 9.0 on
+};
+/// The most columns and rows that `whole` takes.
+inline constexpr std::int64_t kMaxWholeVocabulary = 262144;
+inline constexpr std::int64_t kMaxWholeRows = std::int64_t{1} << 27;
+
+/// Results from stored logits, of whose rows `columns` columns are the whole vocabulary; one kernel
+/// and no workspace.
+cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRows& rows,
+                  const LogProbOutputs& outputs, const Machine& machine, cudaStream_t stream);
+
 /// The bf16 gradient of stored logits; columns from `existing` on are +0.
 struct GradientJob {
   LogitView logits;

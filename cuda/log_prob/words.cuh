@@ -15,7 +15,7 @@ __device__ __forceinline__ void load_words(std::uint32_t (&words)[kWords], const
   const auto* from = reinterpret_cast<const uint4*>(static_cast<const char*>(data) + bytes);
 #pragma unroll
   for (int i = 0; i < kWords / 4; ++i) {
-    const uint4 four = __ldg(from + i);
+    const uint4 four = from[i];
     words[4 * i] = four.x;
     words[4 * i + 1] = four.y;
     words[4 * i + 2] = four.z;

@@ -28,5 +28,7 @@ Boxed scaled_gemm;
 Boxed scaled_gemm_out;
 Boxed quantize;
 Boxed layer_log_probs;
+Boxed logits_log_probs;
+Boxed logits_gradient;
 
 }  // namespace detgemm::torch_ops

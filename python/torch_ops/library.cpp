@@ -93,6 +93,15 @@ constexpr Operator kOperators[] = {
      "str contract, int valid, bool entropy, *, float alpha=1.0) -> "
      "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
      layer_log_probs},
+    {"logits_log_probs",
+     "logits_log_probs(Tensor logits, Tensor ids, Tensor? scale, int valid, bool entropy) -> "
+     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+     logits_log_probs},
+    {"logits_gradient",
+     "logits_gradient(Tensor logits, Tensor targets, Tensor? scale, Tensor k, Tensor r, "
+     "Tensor? lse, Tensor? entropy, Tensor? dlogp, Tensor? dlse, Tensor? dentropy, int begin, "
+     "int valid, float alpha, *, Tensor(a!) out) -> ()",
+     logits_gradient},
 };
 
 /// The handles of torch's libraries live as long as the process.

@@ -143,7 +143,7 @@ SYSTEM = {
     "backends/hip": [r"dlfcn\.h"],  # the runtime is found while a program runs
     "backends/hip/find_runtime.cpp": [r"dlfcn\.h", r"link\.h"],
     "backends/hip/place.cpp": [r"sys/mman\.h", r"unistd\.h"],  # whether an APU's address is mapped
-    "cuda": [r"cuda.*"],
+    "cuda": [r"cuda.*", r"cooperative_groups\.h"],
     "hip": [],
     "cluster": [],
     "cluster/peers": [r"fcntl\.h", r"sys/mman\.h", r"unistd\.h"],  # memory that processes share

@@ -51,7 +51,10 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     stored = dt.log_probs_of(z, targets, scale=scale)
     assert dt.same_bits(stored.detach(), whole[0])
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
-    monkeypatch.setattr(log_prob_linear, "STRIPE", plain.BLOCK)  # three stripes in place of one
+    assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=False), whole)
+    for name in ("KEPT_BYTES", "STRIPE_BYTES"):  # three stripes in place of one
+        monkeypatch.setattr(log_prob_linear, name, 2 * 40 * 3008)
+    assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
     assert equal(run(x, weight, targets, policy(logits), scale=scale), whole)
     assert dt.same_bits(dt.linear_log_prob(x, weight, targets, policy(logits), scale=scale).logp, whole[0])  # without entropy
     # autograd by hand: the gradient of stored logits, then the policy's products
@@ -99,6 +102,27 @@ def test_gradients_are_near_those_of_fp64_and_not_worse_than_pytorchs():
     dt.linear_log_prob(a, b, targets, policy("fp32")).logp.sum().backward()
     for found, torchs, wanted in zip((a.grad, b.grad), theirs, exact):
         assert (found.double() - wanted).norm() <= 1.01 * (torchs - wanted).norm()
+
+
+@pytest.mark.parametrize("logits", ["bf16", "fp32"])
+def test_alpha_is_a_factor_of_the_product(logits):
+    x, weight, targets, scale = problem(24, columns=1000)
+    bias = torch.linspace(-2, 2, 1000).bfloat16()
+    found = run(x, weight, targets, policy(logits), scale=scale, bias=bias, alpha=0.3)
+    assert equal(run(x, weight, targets, policy(logits), scale=scale, bias=bias, alpha=0.3, keep_logits=False), found)
+    z = dt.gemm(x, weight.t(), FORWARD[logits], bias=bias, alpha=0.3)
+    assert dt.same_bits(dt.log_probs_of(z, targets, scale=scale), found[0])
+    # A power of two moves no bit but the exponent's: dX of the halved product is half of it, in G, and so is dW.
+    whole = run(x, weight, targets, policy(logits), scale=scale)
+    assert equal(run(x, weight * 2, targets, policy(logits), scale=scale, alpha=0.5)[:4], whole[:4])
+    head, added = weight.clone().requires_grad_(), torch.zeros(1000).bfloat16().requires_grad_()
+    out = dt.linear_log_prob(x, head, targets, policy(logits), bias=added, alpha=0.5)
+    out.logp.sum().backward()
+    z = dt.gemm(x, weight.t(), FORWARD[logits], alpha=0.5).requires_grad_()
+    dt.log_probs_of(z, targets).sum().backward()
+    g = z.grad.bfloat16()
+    assert dt.same_bits(head.grad, dt.gemm((g * 0.5).t(), x, policy().wgrad).bfloat16())
+    assert dt.same_bits(added.grad, dt.gemm(g.new_ones((1, 24)), g, policy().wgrad)[0].bfloat16())  # alpha is the product's alone
 
 
 def test_the_bias_masks_and_has_a_gradient():
@@ -266,6 +290,7 @@ def test_compiled_heads_have_the_eager_gradients(accumulate):
       "weight": torch.zeros(50, 8).half()}, "policy.input is torch.float16: gradients of logits are bf16"),
     ({"valid": 51}, "valid is 51: it must be an integer from 1 to the 50 rows"), ({"vocab_start": 16}, "vocab_start is 16"),
     ({"bias": torch.zeros(3)}, r"bias has the shape \(3,\)"), ({"scale": -1.0}, "scale is -1.0"),
+    ({"alpha": float("nan")}, "alpha is nan: it must be a finite number"),
     ({"scale": torch.tensor([1.0, 0.0, 1.0])}, "scale has a number that is not finite and above zero"),
 ])
 def test_wrong_calls_are_refused_in_a_sentence(change, sentence):

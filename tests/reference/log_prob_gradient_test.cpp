@@ -40,6 +40,35 @@ struct Gradients {
   std::vector<float> dx, dw;
 };
 
+/// A run that keeps its logits has the same results, and a gradient of kept logits is `expected`.
+void expect_kept(const LogProbPlan& plan, const Problem& p, LogProbBackward arrays,
+                 const Gradients& expected) {
+  const auto columns = plan.spec().vocabulary == 0 ? plan.spec().n : plan.spec().vocabulary;
+  std::vector<float> kept(static_cast<std::size_t>(p.layer.t * (columns + 5)), 7.0F);
+  Results results(p.layer.t, 1);
+  LogProbOutputs out = results.outputs();
+  out.logits = row_major(kept.data(), p.layer.t, columns, DType::fp32);
+  out.logits.row_stride = columns + 5;
+  const auto workspace = HostWorkspace::allocate(*plan.backward_workspace_bytes(p.layer.t));
+  Status status = plan.run({}, arrays.forward, out, *workspace);
+  EXPECT_TRUE(status) << status.message();
+  expect_same(p.layer.run(), results, "kept");
+  Gradients g{std::vector<float>(expected.dx.size(), 1e30F),
+              std::vector<float>(expected.dw.size(), 0.0F)};
+  arrays.dx.data = g.dx.data();
+  arrays.dw.data = g.dw.data();
+  arrays.logits = out.logits;
+  status = plan.backward({}, arrays, *workspace);
+  EXPECT_TRUE(status) << status.message();
+  EXPECT_TRUE(same_bytes(expected.dx, g.dx) && same_bytes(expected.dw, g.dw)) << "kept";
+  for (float& logit : kept) logit -= 1.0F;  // control: they are what the gradient reads
+  status = plan.backward({}, arrays, *workspace);
+  EXPECT_TRUE(status) << status.message();
+  const bool moves =
+      std::any_of(expected.dx.begin(), expected.dx.end(), [](float x) { return x != 0; });
+  EXPECT_EQ(!same_bytes(expected.dx, g.dx), moves) << "other logits";
+}
+
 /// By a plan with this chunk, in micro-batches of these rows.
 Gradients by_plan(const Problem& p, std::int64_t chunk, const std::vector<std::int64_t>& batches,
                   const Backend& backend = reference_backend()) {
@@ -67,6 +96,8 @@ Gradients by_plan(const Problem& p, std::int64_t chunk, const std::vector<std::i
     const auto workspace = HostWorkspace::allocate(*bytes);
     const Status status = plan->backward({}, arrays, *workspace);
     EXPECT_TRUE(status) << status.message();
+    const bool whole = spec.begin == 0 && spec.vocabulary <= spec.n;
+    if (batches.size() == 1 && whole) expect_kept(*plan, p, arrays, g);
     first += rows;
   }
   return g;

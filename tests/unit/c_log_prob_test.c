@@ -6,6 +6,7 @@
 
 #define _POSIX_C_SOURCE 200809L /* posix_memalign */
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ int main(void) {
   const float one = 1;
   uint32_t nodes[3] = {0, 0, 0};
   uint16_t out_g[4] = {7, 7, 7, 7};
-  float out_dx[1] = {9}, out_dw[4] = {9, 9, 9, 9}, dummy = 0;
+  float out_dx[1] = {9}, out_dw[4] = {9, 9, 9, 9}, kept[4] = {9, 9, 9, 9}, dummy = 0;
   char text[128];
   uint64_t digest = 0;
   int64_t slots = 0;
@@ -160,6 +161,30 @@ int main(void) {
   g.cols = g.row_stride = 4;
   OK(detgemm_log_prob_gradient(backend, NULL, &logits, 0, 4, &rows, &upstream, &g));
   EXPECT(memcmp(out_g, kG, sizeof kG) == 0);
+  memcpy(out_g, kW, sizeof kW); /* in place of the logits */
+  logits.data = out_g;
+  OK(detgemm_log_prob_gradient(backend, NULL, &logits, 0, 4, &rows, &upstream, &g));
+  EXPECT(memcmp(out_g, kG, sizeof kG) == 0);
+  logits.data = kW;
+  upstream.alpha = INFINITY;
+  REFUSED(detgemm_log_prob_gradient(backend, NULL, &logits, 0, 4, &rows, &upstream, &g),
+          DETGEMM_INVALID_ARGUMENT, "alpha is inf");
+  upstream.alpha = 1;
+
+  g.dtype = DETGEMM_FP32; /* the logits of a run are kept for its gradient */
+  g.data = kept;
+  g.cols = 3;
+  outputs.logits = &g;
+  OK(detgemm_log_prob_plan_workspace_size(plan, 1, &bytes));
+  REFUSED(detgemm_linear_log_prob(plan, NULL, &x, &w, NULL, &rows, &outputs, scratch, bytes),
+          DETGEMM_INVALID_ARGUMENT, "logits is 1 x 3: it must be 1 x 4");
+  g.cols = 4;
+  OK(detgemm_linear_log_prob(plan, NULL, &x, &w, NULL, &rows, &outputs, scratch, bytes));
+  EXPECT(is_example() && kept[0] == 1 && kept[1] == 0 && kept[2] == -2 && kept[3] == -INFINITY);
+  OK(detgemm_linear_log_prob(plan, NULL, &x, &w, NULL, &rows, &outputs, scratch, bytes));
+  logits.dtype = DETGEMM_FP32;
+  logits.data = kept;
+  upstream.logits = &logits;
   OK(detgemm_matrix_init(&dx, sizeof dx));
   dx.dtype = DETGEMM_FP32;
   dx.data = out_dx;

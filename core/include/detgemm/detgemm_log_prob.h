@@ -70,6 +70,9 @@ typedef struct detgemm_log_prob_outputs_t {
   float* entropy;      /* T */
   int32_t* saved_k;    /* T: with saved_r what the gradient needs */
   float* saved_r;      /* T */
+  /* Of detgemm_linear_log_prob alone: the logits are kept, T x the columns that exist, of the
+   * contract's output type; or NULL. */
+  const detgemm_matrix_t* logits;
 } detgemm_log_prob_outputs_t;
 DETGEMM_API detgemm_status_t detgemm_log_prob_outputs_init(detgemm_log_prob_outputs_t* outputs,
                                                            size_t struct_size);
@@ -100,6 +103,10 @@ typedef struct detgemm_log_prob_upstream_t {
   const float* d_logp; /* upstream gradients; NULL: none */
   const float* d_lse;
   const float* d_entropy;
+  float alpha;         /* of detgemm_log_prob_gradient alone: the product's factor, 1 by default */
+  uint32_t reserved_2; /* 0 */
+  /* Of detgemm_linear_log_prob_backward alone: kept logits; NULL: they are computed again. */
+  const detgemm_const_matrix_t* logits;
 } detgemm_log_prob_upstream_t;
 DETGEMM_API detgemm_status_t detgemm_log_prob_upstream_init(detgemm_log_prob_upstream_t* upstream,
                                                             size_t struct_size);
@@ -166,7 +173,8 @@ DETGEMM_API detgemm_status_t detgemm_log_prob_join(const detgemm_backend_t* back
                                                    size_t count, int64_t vocabulary,
                                                    const detgemm_log_prob_rows_t* rows,
                                                    const detgemm_log_prob_outputs_t* outputs);
-/* The bf16 gradient of stored logits, whose column 0 is column `begin`; g has their shape. */
+/* The bf16 gradient of stored logits, whose column 0 is column `begin`; g has their shape, and may
+ * be the bf16 logits themselves. */
 DETGEMM_API detgemm_status_t detgemm_log_prob_gradient(const detgemm_backend_t* backend,
                                                        const detgemm_stream_t* stream,
                                                        const detgemm_const_matrix_t* logits,

@@ -69,6 +69,9 @@ struct LogProbOutputs {
   float* entropy = nullptr;         ///< T: in nats
   std::int32_t* saved_k = nullptr;  ///< T: with saved_r what the gradient needs
   float* saved_r = nullptr;         ///< T: 1 / S
+  /// Of a plan's run alone: the logits are kept, T x the columns that exist, of the contract's
+  /// output type. Without data they are not.
+  Matrix logits{};
 };
 
 /// The nodes of a shard: columns begin .. end - 1 of the whole vocabulary, of which those from the
@@ -134,6 +137,7 @@ struct LogProbBackward {
   LogProbOperands forward;
   LogProbUpstream upstream{};
   Matrix dx{}, dw{};
+  ConstMatrix logits{};  ///< kept by the run; without data they are computed again. Bit-neutral
 };
 
 /// A problem prepared on one backend: create it once, run it for any T, from any thread.
@@ -196,11 +200,14 @@ DETGEMM_API Status log_prob_nodes_of_logits(const Backend& backend, Stream strea
 DETGEMM_API Status log_prob_join(const Backend& backend, Stream stream, std::int64_t t,
                                  std::span<const LogShard> shards, std::int64_t vocabulary,
                                  const LogProbRows& rows, const LogProbOutputs& outputs);
-/// The bf16 gradient of stored logits, T x the logits' columns; those that do not exist are +0.
+/// The bf16 gradient of stored logits, T x the logits' columns; those that do not exist are +0. It
+/// is that of the product behind them, whose factor is alpha. `g` may be the bf16 logits
+/// themselves.
 DETGEMM_API Status log_prob_gradient_of_logits(const Backend& backend, Stream stream,
                                                const ConstMatrix& logits, std::int64_t begin,
                                                std::int64_t vocabulary, const LogProbRows& rows,
-                                               const LogProbUpstream& upstream, const Matrix& g);
+                                               const LogProbUpstream& upstream, const Matrix& g,
+                                               float alpha = 1.0F);
 
 /// What a backend computes of log-probabilities besides products. Preconditions: the arguments were
 /// checked, there are rows, and the stream is of the backend's kind.
@@ -221,6 +228,11 @@ class DETGEMM_API LogProbEngine {
   virtual Status join(Stream stream, std::int64_t t, std::span<const LogShard> shards,
                       const LogProbRows& rows, const LogProbOutputs& outputs,
                       Workers workers) const = 0;
+  /// Results from logits whose first `vocabulary` columns are the whole of it. By default `nodes`
+  /// and `join`; `memory` has room for the nodes.
+  virtual Status of_logits(Stream stream, const ConstMatrix& logits, std::int64_t vocabulary,
+                           const LogProbRows& rows, const LogProbOutputs& outputs, void* memory,
+                           Workers workers) const;
   /// The gradient of logits times alpha; columns from `existing` on are +0.
   virtual Status gradient(Stream stream, const ConstMatrix& logits, std::int64_t begin,
                           std::int64_t existing, const LogProbRows& rows,

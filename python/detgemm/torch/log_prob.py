@@ -4,17 +4,27 @@
 
 `linear_log_prob` has the same bits without storing logits.
 """
+import functools
+
 import torch
 
+from detgemm import _library as lib
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, check_tensors, chosen, on_device, refuse
+from detgemm.torch.operators import OPS
 from detgemm.torch.order import SPECIAL
 
 ORDER = "logsum16 tree"
 ROW_LOCAL["log_probs_of"] = ROW_LOCAL["log_probs_of_backward"] = ORDER
 LOGITS = (torch.bfloat16, torch.float32)
 IDS = 1024  # per row and launch; more of them move no bit
+
+
+@functools.cache
+def has_backend(kind):
+    """Whether the library computes on tensors of this kind of device; else Triton's kernels do."""
+    return kind == "cpu" or torch.version.hip is None and any(found == lib.CUDA for _, found in lib.backends())
 
 
 def checked_scale(scale, tokens, like, shape):
@@ -62,6 +72,10 @@ def log_probs_of_op(logits: torch.Tensor, ids: torch.Tensor, scale: torch.Tensor
                     valid: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """logits: T x V, ids: T x ids int64, scale: T. Log-probabilities, T x ids; K and R for the backward pass."""
     check_values("ids", ids, scale, valid)
+    if has_backend(logits.device.type):
+        with on_device(logits):
+            logp, _, _, _, k, r = OPS.logits_log_probs(logits, ids.reshape(-1), scale, valid, False)
+        return logp.view(ids.shape), k.view(torch.int32), r
     order, scale = chosen(logits, "log_prob"), usable(scale)
     with on_device(logits):
         x = logits.gather(1, ids.clamp(0, valid - 1)).float()
@@ -87,6 +101,11 @@ def log_probs_of_backward(dlogp: torch.Tensor, logits: torch.Tensor, ids: torch.
     refuse(ids.shape[1] != 1, f"ids has {ids.shape[1]} columns per row: the gradient is that of one column")
     ids = ids.reshape(-1).contiguous()
     out = torch.zeros_like(logits, memory_format=torch.contiguous_format)
+    if has_backend(logits.device.type) and logits.dtype == torch.bfloat16:
+        with on_device(logits):
+            OPS.logits_gradient(logits, ids, scale, k.view(torch.float32), r, None, None, dlogp.reshape(-1), None, None, 0, valid, 1.0,
+                                out=out)
+        return out
     with on_device(logits):
         found = chosen(logits, "log_prob").gradient(
             logits[:, :valid], usable(scale), ids, 0, dlogp.reshape(-1).contiguous(), None, None, spoiled(k, ids, valid), r, None,

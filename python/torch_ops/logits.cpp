@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Log-probabilities of stored logits, and their gradient.
+
+#include <optional>
+
+#include "detgemm/detgemm_log_prob.h"
+#include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/run.hpp"
+#include "python/torch_ops/stack.hpp"
+
+namespace detgemm::torch_ops {
+namespace {
+
+void done(detgemm_status_t status) {
+  if (status != DETGEMM_OK) refuse(detgemm_last_error());
+}
+
+const detgemm_backend_t* backend_on(const Place& place) {
+  const detgemm_backend_t* backend = nullptr;
+  done(detgemm_backend_find(place.kind == DETGEMM_HOST ? "reference" : "cuda", &backend));
+  return backend;
+}
+
+void* data_of(const Tensor& tensor) {
+  void* data = nullptr;
+  check(aoti_torch_get_data_ptr(tensor.get(), &data), "give a tensor's memory");
+  return data;
+}
+
+/// A vector of fp32, or of `type`, with an element per row; null where it is not given.
+class RowVector {
+ public:
+  RowVector(const Tensor& tensor, const char* name, std::int64_t rows, const Place& place) {
+    if (!tensor) return;
+    vector_.emplace(tensor, name);
+    check_same_place(vector_->description().place, name, place, "logits");
+    const detgemm_vector_t& found = vector_->vector();
+    if (found.dtype != DETGEMM_FP32 || found.size != rows) {
+      refuse(std::string(name) + " has " + std::to_string(found.size) +
+             " elements: it must have one of float32 for each of the " + std::to_string(rows) +
+             " rows of logits");
+    }
+  }
+  const float* data() const {
+    return vector_ ? static_cast<const float*>(vector_->vector().data) : nullptr;
+  }
+
+ private:
+  std::optional<VectorOf> vector_;
+};
+
+/// Logits, the ids of their rows and the scales.
+struct Rows {
+  Rows(const Tensor& tensor, const Tensor& tokens, const char* name, const Tensor& factors,
+       Copies copies)
+      : logits(tensor, "logits", copies),
+        place(logits.description().place),
+        ids(tokens, name),
+        scale(factors, "scale", logits.rows(), place) {
+    check_host(place);
+    check_same_place(ids.place(), name, place, "logits");
+    const std::int64_t t = logits.rows();
+    const std::int64_t per_row = t == 0 ? 1 : ids.count() / t;
+    if (ids.count() != per_row * t) {
+      refuse(std::string(name) + " has " + std::to_string(ids.count()) +
+             " elements: it must have as many for each of the " + std::to_string(t) +
+             " rows of logits");
+    }
+    detgemm_log_prob_rows_init(&rows, sizeof rows);
+    rows.targets = ids.data();
+    rows.target_type = ids.type();
+    rows.per_row = rows.target_stride = per_row;
+    rows.scale = scale.data();
+  }
+
+  MatrixOf logits;
+  Place place;
+  OffsetsOf ids;
+  RowVector scale;
+  detgemm_log_prob_rows_t rows{};
+};
+
+}  // namespace
+
+void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Tensor logits = from.tensor(), ids = from.tensor(), scale = from.optional_tensor();
+  const std::int64_t valid = from.integer();
+  const bool entropy = from.boolean();
+  const Rows in(logits, ids, "ids", scale, Copies::allowed);
+  const CurrentStream stream(in.place);
+  std::size_t bytes = 0;
+  done(detgemm_log_prob_workspace_size(in.logits.rows(), valid, &bytes));
+  const Workspace workspace(bytes, in.place);
+  const std::int64_t t[] = {in.logits.rows()}, none[] = {0}, all[] = {in.ids.count()};
+  Tensor results[6];  // logp, lse, entropy, logits of the ids, K as words, R
+  for (int i = 0; i < 6; ++i) {
+    results[i] = empty(i == 2 && !entropy ? none : i % 3 == 0 ? all : t, DETGEMM_FP32, in.place);
+  }
+  detgemm_log_prob_outputs_t out{};
+  detgemm_log_prob_outputs_init(&out, sizeof out);
+  out.logp = static_cast<float*>(data_of(results[0]));
+  out.lse = static_cast<float*>(data_of(results[1]));
+  if (entropy) out.entropy = static_cast<float*>(data_of(results[2]));
+  out.target_logit = static_cast<float*>(data_of(results[3]));
+  out.saved_k = static_cast<std::int32_t*>(data_of(results[4]));
+  out.saved_r = static_cast<float*>(data_of(results[5]));
+  done(detgemm_log_prob_of_logits(backend_on(in.place), &stream.stream(), &in.logits.input(), valid,
+                                  &in.rows, &out, workspace.data(), workspace.bytes()));
+  for (std::size_t i = 0; i < 6; ++i) give(stack, std::move(results[i]), i);
+}
+
+void logits_gradient(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Tensor logits = from.tensor(), targets = from.tensor(), scale = from.optional_tensor();
+  const Tensor k = from.tensor(), r = from.tensor();
+  const Tensor lse = from.optional_tensor(), entropy = from.optional_tensor();
+  const Tensor d_logp = from.optional_tensor(), d_lse = from.optional_tensor();
+  const Tensor d_entropy = from.optional_tensor();
+  const std::int64_t begin = from.integer(), valid = from.integer();
+  const double alpha = from.real();
+  const Tensor out = from.tensor();
+  const Rows in(logits, targets, "targets", scale, Copies::allowed);
+  const MatrixOf g(out, "out", Copies::refused);
+  check_same_place(g.description().place, "out", in.place, "logits");
+  const std::int64_t t = in.logits.rows();
+  const auto row = [&](const Tensor& tensor, const char* name) {
+    return RowVector(tensor, name, t, in.place);
+  };
+  const RowVector words = row(k, "k"), inverse = row(r, "r"), sums = row(lse, "lse");
+  const RowVector h = row(entropy, "entropy"), of_logp = row(d_logp, "dlogp");
+  const RowVector of_lse = row(d_lse, "dlse"), of_entropy = row(d_entropy, "dentropy");
+  detgemm_log_prob_upstream_t up{};
+  detgemm_log_prob_upstream_init(&up, sizeof up);
+  up.saved_k = reinterpret_cast<const std::int32_t*>(words.data());
+  up.saved_r = inverse.data();
+  up.lse = sums.data();
+  up.entropy = h.data();
+  up.d_logp = of_logp.data();
+  up.d_lse = of_lse.data();
+  up.d_entropy = of_entropy.data();
+  up.alpha = static_cast<float>(alpha);
+  const CurrentStream stream(in.place);
+  const detgemm_matrix_t to = g.output();
+  done(detgemm_log_prob_gradient(backend_on(in.place), &stream.stream(), &in.logits.input(), begin,
+                                 valid, &in.rows, &up, &to));
+}
+
+}  // namespace detgemm::torch_ops
