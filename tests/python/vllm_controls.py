@@ -73,7 +73,7 @@ def main():
         forget()
     attention = sys.modules["vllm.model_executor.models.qwen3"].Qwen3Attention
     found["together"] = hasattr(attention.forward, "detgemm")
-    attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), ()
+    attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), {}
     found["apart"] = engine(folder, [])
     forget()
     found["refused"] = {}

@@ -10,7 +10,7 @@ from vllm.platforms import current_platform
 
 import detgemm.torch
 from detgemm.contract import contract as parsed
-from detgemm.vllm import attention, heads, hooks, parallel, rocm, settings
+from detgemm.vllm import attention, heads, hooks, parallel, rocm, schedule, settings
 from detgemm.vllm.products import product
 
 NAME = "detgemm"
@@ -83,10 +83,12 @@ class DetgemmConfig(QuantizationConfig):
     def get_quant_method(self, layer, prefix):
         if not self.checked:
             from vllm.config import get_current_vllm_config
-            settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
+            config, on_gpu = get_current_vllm_config(), current_platform.is_cuda()
+            settings.check(config, on_gpu, self.row_parallel is not None)
             self.choose()
-            attention.choose(current_platform.is_cuda(), hooks.used("attention"))
-            heads.register()
+            attention.choose(on_gpu, hooks.used("attention"))
+            heads.register(config)
+            schedule.register(on_gpu)
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()
