@@ -102,34 +102,38 @@ def test_kernels_decode_as_they_prefill():
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("scanned, near, touched, ahead", [(4, 4, 2, 2), (16, 2, 2, 1), (2, 8, 8, 4)])
-def test_many_blocks_are_joined_as_few_are(monkeypatch, scanned, near, touched, ahead):
-    """Maxima by a scan and sums of few columns per program: the bits of a join of one block after the other, for maxima that
-    rise, fall and stay; queries of several rows, and a sequence of few blocks beside."""
+@pytest.mark.parametrize("programs, columns, near, touched, ahead", [(0, 16, 64, 64, 2), (999, 8, 16, 32, 1)])
+def test_the_join_is_that_of_attention(monkeypatch, programs, columns, near, touched, ahead):
+    """Maxima by a scan and sums by columns: the bits of a join of one block after the other, for maxima that rise, fall and stay;
+    queries of several rows, and a sequence of few blocks beside."""
     pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import attention as unpaged
     from detgemm.torch.kernels import join
     from detgemm.torch.kernels import paged as kernels
-    parts = sequences(700, 9, 390, dtype=torch.float16)
+    parts = sequences(520, 9, 260, dtype=torch.float16)
     for number, (q, k, _) in enumerate(parts):
         q *= 3
         k *= torch.linspace(0.2, 3, len(k))[:, None, None] if number == 0 else torch.linspace(3, 0.2, len(k))[:, None, None]
     caches = paged(parts, 16)
+    for name, value in (("PROGRAMS", programs), ("FEW_COLUMNS", columns), ("NEAR", near), ("TOUCHED", touched), ("AHEAD", ahead)):
+        monkeypatch.setattr(join, name, value)
+    monkeypatch.setattr(kernels, "PROGRAMS", 12)  # each takes several blocks
 
     def decoded(queries):
-        return torch.cat(step(parts, caches, queries, lambda q, k, v, table, segments, *, max_q, max_k: kernels.paged_attention(
-            q, k, v, table, segments, DIM ** -0.5, max_q, max_k, by_keys=True)))
+        return step(parts, caches, queries, lambda q, k, v, table, segments, *, max_q, max_k: kernels.paged_attention(
+            q, k, v, table, segments, DIM ** -0.5, max_q, max_k, by_keys=True))
 
     for queries in ([1, 1, 1], [3, 2, 0]):
-        before = decoded(queries)
-        with monkeypatch.context() as patched:
-            patched.setattr(kernels, "MANY", 1)
-            patched.setattr(kernels, "PROGRAMS", 12)  # each takes several blocks
-            for name, value in (("SCANNED", scanned), ("NEAR", near), ("TOUCHED", touched), ("AHEAD", ahead)):
-                patched.setattr(join, name, value)
-            assert same_bits(before, decoded(queries))
-            if queries == [1, 1, 1] and scanned > 2:  # maxima that are not those of all blocks before have other bits: the test can fail
-                patched.setattr(join, "_larger", join.triton.jit(_smaller))
-                assert not same_bits(before, decoded(queries))
+        for (q, k, v), found in zip(parts, decoded(queries)):
+            if len(found):
+                segment = torch.tensor([[0, 0, len(found), 0, 0, len(k)]], dtype=torch.int32)
+                q, k, v = (x.transpose(0, 1)[None] for x in (q[len(q) - len(found):], k, v))
+                wanted, _ = unpaged.attention(q, k, v, segment, DIM ** -0.5, 0, 0, False, by_keys=True)
+                assert same_bits(wanted[0].transpose(0, 1).contiguous(), found.contiguous())
+    if near // columns > 2:  # maxima that are not those of all blocks before have other bits: the test can fail
+        before = torch.cat(decoded([1, 1, 1]))
+        monkeypatch.setattr(join, "_larger", join.triton.jit(_smaller))
+        assert not same_bits(before, torch.cat(decoded([1, 1, 1])))
 
 
 def _smaller(a, b):

@@ -35,6 +35,19 @@ USED = [
     *((LAYERS + "rotary_embedding/base.py", f"RotaryEmbedding.{name}", ("self", "positions", "query", "key"))
       for name in (*FORWARD, "forward_cpu")),
     ("vllm/model_executor/models/qwen3.py", "Qwen3Attention.forward", ("self", "positions", "hidden_states")),
+    ("vllm/model_executor/models/llama.py", "LlamaAttention.forward", ("self", "positions", "hidden_states")),
+    (LAYERS + "attention/attention.py", "get_attention_context", ("layer_name",)),
+    (LAYERS + "attention/attention.py", "unified_kv_cache_update", ["key", "value", "layer_name"]),
+    (LAYERS + "attention/attention.py", "unified_attention_with_output",
+     ["query", "key", "value", "output", "layer_name"]),
+    (LAYERS + "attention/attention.py", "_encode_layer_name", None),
+    (LAYERS + "attention/attention.py", "_resolve_layer_name", None),
+    ("vllm/utils/torch_utils.py", "LayerNameType", None),
+    ("vllm/utils/torch_utils.py", "direct_register_custom_op", ["op_name", "op_func", "fake_impl", "target_lib"]),
+    ("vllm/logger.py", "init_logger", ["name"]),
+    ("vllm/config/compilation.py", "CompilationConfig.splitting_ops", None),
+    ("vllm/v1/attention/backend.py", "AttentionMetadataBuilder.get_cudagraph_support", ("cls", "vllm_config", "kv_cache_spec")),
+    ("vllm/v1/attention/backend.py", "AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE", None),
     ("vllm/v1/sample/sampler.py", "Sampler.compute_logprobs", ("logits",)),
     *(("vllm/v1/sample/ops/topk_topp_sampler.py", f"TopKTopPSampler.{name}", ("self", "logits", "generators", "k", "p"))
       for name in (*FORWARD, "forward_cpu")),
@@ -63,7 +76,7 @@ USED = [
     ("vllm/v1/core/sched/scheduler.py", "Scheduler._preempt_request", ["self", "request", "timestamp"]),
     ("vllm/envs.py", "VLLM_BATCH_INVARIANT", None),
     (LAYERS + "utils.py", "rocm_unquantized_gemm", ("layer", "x", "weight", "bias")),
-    (LAYERS + "utils.py", "dispatch_unquantized_gemm", ()),
+    (LAYERS + "utils.py", "dispatch_unquantized_gemm", []),
     *(("vllm/envs.py", name, None) for name in ("VLLM_ROCM_USE_SKINNY_GEMM", "VLLM_ROCM_USE_AITER", "VLLM_ROCM_USE_AITER_LINEAR",
                                                 "VLLM_ROCM_USE_AITER_TRITON_GEMM", "VLLM_ROCM_USE_AITER_MOE")),
 ]

@@ -10,7 +10,7 @@ from vllm.platforms import current_platform
 
 import detgemm.torch
 from detgemm.contract import contract as parsed
-from detgemm.vllm import attention, heads, hooks, parallel, rocm, schedule, settings
+from detgemm.vllm import attention, heads, hooks, parallel, rocm, settings
 from detgemm.vllm.products import product
 
 NAME = "detgemm"
@@ -88,7 +88,6 @@ class DetgemmConfig(QuantizationConfig):
             self.choose()
             attention.choose(on_gpu, hooks.used("attention"))
             heads.register(config)
-            schedule.register(on_gpu)
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             return DetgemmLinearMethod(self) if hooks.used("linear") else linear.UnquantizedLinearMethod()

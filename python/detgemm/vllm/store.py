@@ -20,29 +20,30 @@ _library = torch.library.Library("detgemm_vllm", "FRAGMENT")
 
 
 def pages_of(layer, cache):
-    """Keys and values as pages x rows x heads x elements."""
-    if layer.attn_backend.get_name() in BOTH:
-        return cache.transpose(1, 2).split(layer.head_size, dim=-1)
-    return cache.unbind(1)
+    """Keys and values as pages x rows x heads x elements, kept until the layer has another cache."""
+    kept = getattr(layer, "_detgemm_pages", (None, None))
+    if kept[0] is not cache:
+        both = layer.attn_backend.get_name() in BOTH
+        kept = layer._detgemm_pages = cache, cache.transpose(1, 2).split(layer.head_size, dim=-1) if both else cache.unbind(1)
+    return kept[1]
 
 
 def turn_and_store(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, positions: torch.Tensor, table: torch.Tensor, interleaved: bool,
                    q_weight: torch.Tensor | None, k_weight: torch.Tensor | None, eps: float,
-                   layer_name: LayerNameType) -> tuple[torch.Tensor, torch.Tensor]:
-    """q, turned, and what attention takes to be behind the write. q, k, v: tokens x heads x elements."""
+                   layer_name: LayerNameType) -> torch.Tensor:
+    """q, turned; attention depends on it, so it is behind the write. q, k, v: tokens x heads x elements."""
     _, layer, cache, slots = theirs.get_attention_context(theirs._resolve_layer_name(layer_name))
-    behind = q.new_empty(0)
     if slots is None:  # a run that sizes memory
-        return rotary_pair_op(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0], behind
+        return rotary_pair_op(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0]
     keys, values = pages_of(layer, cache)
     if keys.dtype != q.dtype:
         raise ValueError(f"detgemm: the cache has {keys.dtype} and the model {q.dtype}: they must be the same")
     with on_device(q):
-        return chosen(q, "rotary").rotary_store(q, k, v, positions, table, interleaved, q_weight, k_weight, eps, keys, values, slots), behind
+        return chosen(q, "rotary").rotary_store(q, k, v, positions, table, interleaved, q_weight, k_weight, eps, keys, values, slots)
 
 
 def _shapes(q, k, v, positions, table, interleaved, q_weight, k_weight, eps, layer_name):
-    return q.new_empty(q.shape), q.new_empty(0)
+    return q.new_empty(q.shape)
 
 
 def serves(attention):
@@ -59,9 +60,9 @@ def attended(attention, rotary, positions, q, k, v, weights, eps):
                ((q, attention.num_heads), (k, attention.num_kv_heads), (v, attention.num_kv_heads)))
     output = torch.empty((q.shape[0], attention.num_heads, attention.head_size), dtype=q.dtype, device=q.device)
     name = theirs._encode_layer_name(attention.layer_name)
-    q, behind = torch.ops.detgemm_vllm.turn_and_store(q, k, v, positions.flatten(), rotary._match_cos_sin_cache_dtype(q),
-                                                      not rotary.is_neox_style, *weights, eps, name)
-    torch.ops.vllm.unified_attention_with_output(q, k, v, output, name, kv_cache_dummy_dep=behind)
+    q = torch.ops.detgemm_vllm.turn_and_store(q, k, v, positions.flatten(), rotary._match_cos_sin_cache_dtype(q),
+                                              not rotary.is_neox_style, *weights, eps, name)
+    torch.ops.vllm.unified_attention_with_output(q, k, v, output, name)
     return output.view(-1, attention.num_heads * attention.head_size)
 
 

@@ -11,7 +11,6 @@ choice between them, which is made by shape, cannot move a bit.
 import torch
 import triton
 import triton.language as tl
-from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch import order
 from detgemm.torch.kernels.arithmetic import exp, rounded
@@ -137,10 +136,7 @@ def _by_keys(q, k, v, tops, totals, accs, segments, scale, group, rows, blocks,
 @triton.jit(do_not_specialize=["heads", "group", "queries", "plane", "rows", "blocks"])
 def _join_blocks(tops, totals, accs, out, stats, segments, heads, group, queries, plane, rows, blocks,
                  DIM: tl.constexpr, WIDTH: tl.constexpr, TYPE: tl.constexpr, STATS: tl.constexpr,
-                 UNROLL: tl.constexpr, EARLY: tl.constexpr):
-    if EARLY:
-        gdc_launch_dependents()
-        gdc_wait()
+                 UNROLL: tl.constexpr):
     r, kv_head = tl.program_id(0), tl.program_id(1)
     segment = segments + tl.program_id(2) * 6
     q_batch, q_first, q_len = tl.load(segment), tl.load(segment + 1), tl.load(segment + 2)
@@ -193,7 +189,7 @@ def attention(q, k, v, segments, scale, max_q, max_k, want_stats, by_keys=None):
             ROWS=max(16, triton.next_power_of_2(rows)), num_warps=WARPS["keys"], **fixed)
         _join_blocks[(rows, kv_heads, count)](
             tops, totals, accs, out, stats, segments, heads, group, queries, batch * heads * queries,
-            rows, blocks, TYPE=TYPES[q.dtype], STATS=want_stats, UNROLL=UNROLL, EARLY=False, num_warps=1, **fixed)
+            rows, blocks, TYPE=TYPES[q.dtype], STATS=want_stats, UNROLL=UNROLL, num_warps=1, **fixed)
     else:
         _by_queries[(triton.cdiv(max_q, TILE), heads, count)](
             q, k, v, out, stats, segments, scale, heads, group, queries, batch * heads * queries, *strides,

@@ -15,13 +15,15 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import INTERPRETED, exp, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, cdiv, launch, power_of_2, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
 
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
 NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
 NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memory too (docs/log/vllm.md)
+MANY_ROWS = 256                  # more of them hide each other's waits: one warp then has HELD_ELEMENTS per thread and no barrier
+HELD_ELEMENTS = 64
 
 
 @functools.cache
@@ -190,9 +192,11 @@ def rms_norm(x, residual, weight, eps):
     total = y if residual is None else torch.empty_like(y)
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
-        width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
+        width, together, chunks = shape["WIDTH"], shape["ROWS"], cdiv(n, shape["WIDTH"])
         warps = max(1, min(NORM_WARPS, width * together // 64))
-        launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
+        if rows > MANY_ROWS:
+            warps = min(warps, power_of_2(cdiv(max(n, width * together), 32 * HELD_ELEMENTS)))
+        launch(_rms_norm, (cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
                HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps, enable_fp_fusion=False, **_options(early))
@@ -205,8 +209,8 @@ def silu_mul(gate, up):
     y = torch.empty((rows, n), dtype=gate.dtype, device=gate.device)
     if rows and n:
         early = _programmatic(gate.device)
-        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
-               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=SILU_WARPS, enable_fp_fusion=False,
+        launch(_silu_mul, (rows, cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=2 if rows > MANY_ROWS else SILU_WARPS, enable_fp_fusion=False,
                **_options(early))
     return y
 
@@ -216,7 +220,7 @@ def silu_mul_backward(dy, gate, up):
     rows, n = dy.shape
     dx = torch.empty((rows, 2 * n), dtype=gate.dtype, device=gate.device)
     if rows and n:
-        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](
+        _silu_mul_backward[(rows, cdiv(n, 1024))](
             dy, gate, up, dx, rows, n, dy.stride(0), gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype], BLOCK=1024, num_warps=4,
             enable_fp_fusion=False)
     return dx

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention whose keys and values are in pages: the two kernels of attention.py, which find a key's row in a table.
 
-Where a row has many blocks of keys they are joined by join.py. The number of programs is bounded by what runs at once, each takes
-every so many blocks, so a graph that is captured for the longest sequence serves shorter ones.
+Blocks of keys are joined by join.py. The number of programs is bounded by what runs at once and each takes every so many blocks,
+so a graph that is captured for the longest sequence serves shorter ones.
 
 Tested in Triton's interpreter; on a GPU whole requests were compared (docs/vllm.md).
 """
@@ -15,11 +15,10 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch import order
 from detgemm.torch.kernels import join
-from detgemm.torch.kernels.attention import FEW_ROWS, KEYS, STAGES, TILE, UNROLL, WARPS, _finish, _join, _join_blocks, _of_keys
+from detgemm.torch.kernels.attention import FEW_ROWS, KEYS, STAGES, TILE, WARPS, _finish, _join, _of_keys
 from detgemm.torch.kernels.fused import _options, _programmatic
-from detgemm.torch.kernels.launch import TYPES, launch
+from detgemm.torch.kernels.launch import TYPES, cdiv, launch, power_of_2
 
-MANY = 16        # blocks of a row from which join.py joins them
 PROGRAMS = 2112  # of blocks of keys: enough for all processors of a GPU, several times over
 
 
@@ -96,7 +95,7 @@ def _by_keys(q, k, v, table, tops, totals, accs, segments, scale, group, rows, b
 
 def part_numbers(segments, kv_heads, rows, blocks, width):
     """fp32 numbers that blocks of keys leave for the join, per call."""
-    return segments * kv_heads * rows * blocks * (width + (4 if blocks > MANY else 2))
+    return segments * kv_heads * rows * blocks * (width + 4)
 
 
 def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None, out=None):
@@ -107,26 +106,21 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None,
     out = torch.zeros((tokens, heads, dim), dtype=q.dtype, device=device) if out is None else out
     if not (count and tokens and max_q and max_k):
         return out
-    width = max(16, triton.next_power_of_2(dim))
+    width = max(16, power_of_2(dim))
     strides = (q.stride(0), q.stride(1), *(each for x in (k, v) for each in (x.stride(0), x.stride(1), x.stride(2))))
     early, rows = _programmatic(device), max_q * group
     fixed = {"enable_fp_fusion": False, **_options(early)}
     if by_keys if by_keys is not None else rows <= FEW_ROWS:
-        blocks = triton.cdiv(max_k, order.KEYS)
+        blocks = cdiv(max_k, order.KEYS)
         number = count * kv_heads * rows * blocks
         parts = torch.empty(part_numbers(count, kv_heads, rows, blocks, width), dtype=torch.float32, device=device)
-        pairs, joined = (parts[:2 * number].view(torch.int64), parts[2 * number:]) if blocks > MANY else (None, parts)
-        tops, totals, accs = joined.split((number, number, number * width))
-        launch(_by_keys, (min(blocks, max(1, PROGRAMS // (kv_heads * count))), kv_heads, count), q, k, v, table, tops, totals, accs, segments,
-               scale, group, rows, blocks, table.stride(0), *strides, PAGE=page, DIM=dim, WIDTH=width,
-               ROWS=max(16, triton.next_power_of_2(rows)), EARLY=early, num_warps=WARPS["keys"], num_stages=1, **fixed)
-        if blocks > MANY:
-            join.join(tops, pairs, joined, out, segments, heads, group, rows, blocks, kv_heads, dim, width, early, _options(early))
-            return out
-        launch(_join_blocks, (rows, kv_heads, count), tops, totals, accs, out, tops, segments, heads, group, tokens, heads * tokens, rows, blocks,
-               DIM=dim, WIDTH=width, TYPE=TYPES[q.dtype], STATS=False, UNROLL=UNROLL, EARLY=early, num_warps=1, **fixed)
+        pairs, joined = parts[:2 * number].view(torch.int64), parts[2 * number:]
+        launch(_by_keys, (min(blocks, max(1, PROGRAMS // (kv_heads * count))), kv_heads, count), q, k, v, table,
+               *joined.split((number, number, number * width)), segments, scale, group, rows, blocks, table.stride(0), *strides, PAGE=page,
+               DIM=dim, WIDTH=width, ROWS=max(16, power_of_2(rows)), EARLY=early, num_warps=WARPS["keys"], num_stages=1, **fixed)
+        join.join(joined, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, early, _options(early))
     else:
-        launch(_by_queries, (triton.cdiv(max_q, TILE), heads, count), q, k, v, table, out, out, segments, scale, heads, group, heads * tokens,
+        launch(_by_queries, (cdiv(max_q, TILE), heads, count), q, k, v, table, out, out, segments, scale, heads, group, heads * tokens,
                table.stride(0), *strides, PAGE=page, DIM=dim, WIDTH=width, ROWS=TILE, TYPE=TYPES[q.dtype], num_warps=WARPS["queries"],
                num_stages=STAGES, enable_fp_fusion=False)
     return out

@@ -17,7 +17,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
 from detgemm.torch.kernels.arithmetic import tree
 from detgemm.torch.kernels.fused import _options, _programmatic
-from detgemm.torch.kernels.launch import TYPES, launch
+from detgemm.torch.kernels.launch import TYPES, cdiv, launch, power_of_2
 from detgemm.torch.plain.norms import inverse
 
 TOGETHER = 8  # heads per program
@@ -124,16 +124,16 @@ def _run(q, k, v, positions, cache, interleaved, q_weight, k_weight, eps, q_out,
     half, norm, early = cache.shape[1] // 2, q_weight is not None, _programmatic(q.device)
     if not (tokens and q_heads + k_heads and dim):
         return
-    together = min(TOGETHER, triton.next_power_of_2(max(1, min(q_heads, k_heads) or max(q_heads, k_heads))))
-    rest, lanes = dim - 2 * half, triton.next_power_of_2(dim)
-    q_blocks, k_blocks = triton.cdiv(q_heads, together), triton.cdiv(k_heads, together)
+    together = min(TOGETHER, power_of_2(max(1, min(q_heads, k_heads) or max(q_heads, k_heads))))
+    rest, lanes = dim - 2 * half, power_of_2(dim)
+    q_blocks, k_blocks = cdiv(q_heads, together), cdiv(k_heads, together)
     page, strides = (0, (0, 0, dim)) if slots is None else (k_out.shape[1], k_out.stride()[:3])
     launch(
         _rotary, (tokens, q_blocks + k_blocks * (2 if page else 1)), q, k, v if page else k, positions, cache, q_weight if norm else q,
         k_weight if norm else k, q_out, k_out, v_out if page else k_out, slots if page else positions, q_heads, k_heads, q_blocks,
         k_blocks, slots.shape[0] if page else 0, q.stride(0), q.stride(1), k.stride(0), k.stride(1), *(v.stride()[:2] if page else (0, 0)),
-        *strides, cache.stride(0), eps, inverse(dim), TYPE=TYPES[q.dtype], DIM=dim, HALF=half, WIDTH=triton.next_power_of_2(half),
-        REST=triton.next_power_of_2(rest) if rest else 0, HEADS=together, PAIRED=interleaved, NORM=norm, LANES=lanes,
+        *strides, cache.stride(0), eps, inverse(dim), TYPE=TYPES[q.dtype], DIM=dim, HALF=half, WIDTH=power_of_2(half),
+        REST=power_of_2(rest) if rest else 0, HEADS=together, PAIRED=interleaved, NORM=norm, LANES=lanes,
         LEVELS=lanes.bit_length() - 1, PAGE=page, EARLY=early, num_warps=4, enable_fp_fusion=False, **_options(early))
 
 
