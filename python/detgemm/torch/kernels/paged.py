@@ -100,7 +100,7 @@ def part_numbers(segments, kv_heads, rows, blocks, width):
 
 def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None, out=None):
     """As plain/paged.py; the last dimensions of q, k and v are contiguous. max_q, max_k: bounds of q_len and k_len. out: tokens x
-    heads x d, contiguous, in which rows that belong to no segment stay as they are; without it they are zero."""
+    heads x d, contiguous, in which rows of no segment are not written; without it they are zero."""
     (tokens, heads, dim), (_, page, kv_heads, _) = q.shape, k.shape
     group, count, device = heads // kv_heads, segments.shape[0], q.device
     out = torch.zeros((tokens, heads, dim), dtype=q.dtype, device=device) if out is None else out
