@@ -4,10 +4,11 @@
 and one whose norms of queries and keys and rotary embedding are layers apart.
 
 RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
-that must not start. FOLDER: a model's config.json.
+that must not start; and what the plugin says of a layer that it was not written for. FOLDER: a model's config.json.
 """
 import gc
 import json
+import logging
 import os
 import pathlib
 import sys
@@ -65,6 +66,20 @@ def refused(folder, changes):
     return "the engine started"
 
 
+def unknown_layer():
+    """What is said where a release has another forward than the one that the plugin replaces, and whether it is left alone."""
+    class Attention:
+        def forward(self, positions, hidden_states):
+            return hidden_states
+
+    said, handler = [], logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("vllm.detgemm").addHandler(handler)
+    theirs = Attention.forward
+    heads.replace(Attention, ("qkv_proj", "attn"))
+    return {"said": said, "left": Attention.forward is theirs}
+
+
 def main():
     folder, result = sys.argv[1:]
     found = {}
@@ -76,6 +91,7 @@ def main():
     attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), {}
     found["apart"] = engine(folder, [])
     forget()
+    found["unknown layer"] = unknown_layer()
     found["refused"] = {}
     for name, changes in REFUSED.items():
         found["refused"][name] = refused(folder, changes)

@@ -14,7 +14,7 @@ from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_b
 
 from detgemm.torch.dispatch import chosen, on_device
 
-MOST_PARTS = 2**28  # fp32 numbers that graphs may hold for blocks of keys: 1 GiB
+MOST_PARTS = 2**29  # fp32 numbers that graphs may hold for blocks of keys: 2 GiB
 PATH = "detgemm.vllm.attention.DetgemmAttentionBackend"
 
 
@@ -74,7 +74,8 @@ class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
 
     def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
-        self.segments = torch.zeros((_most_requests(vllm_config), 6), dtype=torch.int32, device=device)
+        most = max(vllm_config.scheduler_config.max_num_seqs, vllm_config.compilation_config.max_cudagraph_capture_size or 0)
+        self.segments = torch.zeros((most, 6), dtype=torch.int32, device=device)
         self.segments[:, 3] = torch.arange(len(self.segments), dtype=torch.int32, device=device)  # the row of the table
 
     @classmethod
@@ -96,17 +97,14 @@ class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
                         common.slot_mapping)
 
 
-def _most_requests(config):
-    return max(config.scheduler_config.max_num_seqs, config.compilation_config.max_cudagraph_capture_size or 0)
-
-
 def decodes_in_graphs(config):
-    """Whether a graph of as many requests as there may be, all of the longest, needs no more than MOST_PARTS."""
+    """Whether the graph of the most requests, all of the longest, needs no more than MOST_PARTS."""
     from detgemm.torch.kernels import paged
     model, parallel = config.model_config, config.parallel_config
+    requests = min(config.scheduler_config.max_num_seqs, config.compilation_config.max_cudagraph_capture_size or 0)
     heads, width = model.get_num_attention_heads(parallel), max(16, 1 << (model.get_head_size() - 1).bit_length())
     blocks = -(-model.max_model_len // paged.order.KEYS)
-    return paged.part_numbers(_most_requests(config), 1, heads, blocks, width) <= MOST_PARTS
+    return paged.part_numbers(requests, 1, heads, blocks, width) <= MOST_PARTS
 
 
 class DetgemmAttention(base.AttentionImpl):
