@@ -6,6 +6,11 @@ import collections
 KERNELS, OPERATORS, TAIL = 30, 30, 700
 
 
+def backends(model):
+    """Names of a model's attention backends. Called inside of vLLM's worker."""
+    return sorted({layer.attn_backend.get_name() for layer in model.modules() if hasattr(layer, "attn_backend")})
+
+
 def kernels_of(seen):
     """(start, end, name) of everything on the device, in us, by start."""
     return sorted((each.time_range.start, each.time_range.end, each.name) for each in seen.events()

@@ -5,7 +5,8 @@
 
 All engines are built first, a process each, with random weights; MODEL is a folder with config.json. An engine is a mode of
 `python -m detgemm.vllm check` (detgemm, vllm, stock), or vllm-lt: vLLM's invariant mode with torch.nn.functional.linear, so with
-cuBLASLt without workspace. MODE@FOLDER takes the Python packages in FOLDER first; MODE:NAME=JSON;NAME=JSON gives arguments of
+cuBLASLt without workspace. served-detgemm, served-vllm and served-stock have the engine's core in a process of its own, as
+`vllm serve` does; they are not profiled. MODE@FOLDER takes the Python packages in FOLDER first; MODE:NAME=JSON;NAME=JSON gives arguments of
 vllm.LLM to one engine alone. Engines are separated by spaces.
 
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache, so
@@ -39,12 +40,11 @@ def facts(engine):
     """What an engine computes with, and the digest of what three requests alone answer."""
     import hashlib
 
+    import vllm_profile
     from detgemm.vllm import probe
-    config = engine.llm.llm_engine.vllm_config
-    layers = config.compilation_config.static_forward_context.values()
     answers = [b"".join(probe.answer(engine.generate([prompt], [engine.tokens])[0])) for prompt in engine.watched]
-    return {"digest": hashlib.sha256(b"".join(answers)).hexdigest(), "graphs": str(config.compilation_config.cudagraph_mode),
-            "attention": sorted({each.attn_backend.get_name() for each in layers if hasattr(each, "attn_backend")})}
+    return {"digest": hashlib.sha256(b"".join(answers)).hexdigest(), "attention": engine.llm.apply_model(vllm_profile.backends)[0],
+            "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
 def child(mode, pipe, options):
@@ -70,7 +70,9 @@ def child(mode, pipe, options):
                 engine.generate(prompts, [engine.sampling(case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
                 return time.perf_counter() - start
 
-            if case["profiled"]:
+            if case["profiled"] and engine.scheduler is None:
+                print("{}", file=out)
+            elif case["profiled"]:
                 import vllm_profile
                 print(json.dumps(vllm_profile.profile(run)), file=out)
             else:
@@ -85,10 +87,11 @@ class Engine:
         self.name, (read, write) = text, os.pipe()
         mode, _, more = text.partition(":")
         mode, _, first = mode.partition("@")
+        served, mode = mode.startswith("served-"), mode.removeprefix("served-")
         from detgemm.vllm.__main__ import MODES
         options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "", "eager": False, "speed": "",
                    "longest": 1200, "without": [], "set": settings | dict(each.partition("=")[::2] for each in filter(None, more.split(";")))}
-        environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
                        "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}"))}
         if first:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.path.abspath(first), environment.get("PYTHONPATH"))))
