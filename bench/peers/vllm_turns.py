@@ -7,7 +7,7 @@ All engines are built first, a process each, with random weights; MODEL is a fol
 `python -m detgemm.vllm check` (detgemm, vllm, stock), or vllm-lt: vLLM's invariant mode with torch.nn.functional.linear, so with
 cuBLASLt without workspace. served-detgemm, served-vllm and served-stock have the engine's core in a process of its own, as
 `vllm serve` does; they are not profiled. MODE@FOLDER takes the Python packages in FOLDER first; MODE:NAME=JSON;NAME=JSON gives arguments of
-vllm.LLM to one engine alone. Engines are separated by spaces.
+vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are separated by spaces.
 
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache, so
 decoding alone is timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
@@ -89,10 +89,12 @@ class Engine:
         mode, _, first = mode.partition("@")
         served, mode = mode.startswith("served-"), mode.removeprefix("served-")
         from detgemm.vllm.__main__ import MODES
+        given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
+        variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
         options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "", "eager": False, "speed": "",
-                   "longest": 1200, "without": [], "set": settings | dict(each.partition("=")[::2] for each in filter(None, more.split(";")))}
+                   "longest": 1200, "without": [], "set": settings | given}
         environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
-                       "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}"))}
+                       "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
         if first:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.path.abspath(first), environment.get("PYTHONPATH"))))
         self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--child", mode, str(write), json.dumps(options)],
@@ -166,6 +168,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="per turn, after a warm one")
     parser.add_argument("--start", type=float, default=600, help="engines that are not ready after so many seconds are left out")
     parser.add_argument("--seconds", type=float, default=3600, help="in all; what is not done by then is left out")
+    parser.add_argument("--when", type=pathlib.Path, help="nothing is timed before this file exists")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="an argument of vllm.LLM, of all engines")
     parser.add_argument("--json", type=pathlib.Path)
     chosen = parser.parse_args()
@@ -188,6 +191,8 @@ def main():
         for engine in engines:
             if engine not in ready:
                 engine.stop(10)  # so that one that ended says why
+        while chosen.when and not chosen.when.exists() and time.time() < begin + chosen.seconds:
+            time.sleep(1)
         if ready:
             measure(ready, chosen, begin + chosen.seconds, save)
         for engine in engines:

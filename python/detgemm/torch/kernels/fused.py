@@ -15,15 +15,14 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch.kernels.arithmetic import INTERPRETED, exp, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.launch import TYPES, cdiv, launch, power_of_2, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, cdiv, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
 
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
 NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
 NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memory too (docs/log/vllm.md)
-MANY_ROWS = 256                  # more of them hide each other's waits: one warp then has HELD_ELEMENTS per thread and no barrier
-HELD_ELEMENTS = 64
+MANY_ROWS, WIDE = 256, 4096      # more rows hide each other's waits; one warp then has a row of so many elements, and no barrier
 
 
 @functools.cache
@@ -193,9 +192,7 @@ def rms_norm(x, residual, weight, eps):
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
         width, together, chunks = shape["WIDTH"], shape["ROWS"], cdiv(n, shape["WIDTH"])
-        warps = max(1, min(NORM_WARPS, width * together // 64))
-        if rows > MANY_ROWS:
-            warps = min(warps, power_of_2(cdiv(max(n, width * together), 32 * HELD_ELEMENTS)))
+        warps = 1 if rows > MANY_ROWS and n <= WIDE else max(1, min(NORM_WARPS, width * together // 64))
         launch(_rms_norm, (cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
