@@ -5,21 +5,24 @@
 
 All engines are built first, a process each, with random weights; MODEL is a folder with config.json. An engine is a mode of
 `python -m detgemm.vllm check` (detgemm, vllm, stock), or vllm-lt: vLLM's invariant mode with torch.nn.functional.linear, so with
-cuBLASLt without workspace. A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS.
+cuBLASLt without workspace. served-detgemm, served-vllm and served-stock have the engine's core in a process of its own, as
+`vllm serve` does; they are not profiled. MODE@FOLDER takes the Python packages in FOLDER first; MODE:NAME=JSON;NAME=JSON gives arguments of
+vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are separated by spaces.
+
+A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache, so
+decoding alone is timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
 """
 import argparse
 import json
 import os
 import pathlib
+import re
 import select
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-
-from detgemm.vllm import hooks, probe
-from detgemm.vllm.__main__ import MODES
 
 
 def cublaslt():
@@ -33,88 +36,168 @@ def cublaslt():
     linear.linear_batch_invariant = vocab_parallel_embedding.linear_batch_invariant = plain
 
 
+def facts(engine):
+    """What an engine computes with, and the digest of what three requests alone answer."""
+    import hashlib
+
+    import vllm_profile
+    from detgemm.vllm import probe
+    answers = [b"".join(probe.answer(engine.generate([prompt], [engine.tokens])[0])) for prompt in engine.watched]
+    return {"digest": hashlib.sha256(b"".join(answers)).hexdigest(), "attention": engine.llm.apply_model(vllm_profile.backends)[0],
+            "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
+
+
 def child(mode, pipe, options):
-    """One engine: a line of JSON from stdin is a case, a line through the pipe its seconds."""
+    """One engine: a line of JSON from stdin is a case, a line through the pipe its seconds or its profile."""
+    from detgemm.vllm import hooks, probe
     hooks.leave_out([])
     if mode == "vllm-lt":
         cublaslt()
-    engine = probe.Probe("vllm" if mode == "vllm-lt" else mode, options)
+    engine, kept = probe.Probe("vllm" if mode == "vllm-lt" else mode, options), {}
     with os.fdopen(pipe, "w", buffering=1) as out:
-        print("[]", file=out)
+        print(json.dumps(facts(engine)), file=out)
         for line in sys.stdin:
-            requests, prompt, tokens, runs = json.loads(line)
-            prompts, seconds = [engine.prompt(prompt) for _ in range(requests)], []
-            for _ in range(runs):
+            case, runs = json.loads(line)
+            of_case = case["requests"], case["prompt"], case["cached"]
+            if not case["cached"] or of_case not in kept:
                 engine.llm.reset_prefix_cache()
+            prompts = kept.setdefault(of_case, [engine.prompt(case["prompt"]) for _ in range(case["requests"])])
+
+            def run():
+                if not case["cached"]:
+                    engine.llm.reset_prefix_cache()
                 start = time.perf_counter()
-                engine.generate(prompts, [engine.sampling(tokens, logprobs=None)] * requests, keep_cache=True)
-                seconds.append(time.perf_counter() - start)
-            print(json.dumps(seconds), file=out)
+                engine.generate(prompts, [engine.sampling(case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
+                return time.perf_counter() - start
+
+            if case["profiled"] and engine.scheduler is None:
+                print("{}", file=out)
+            elif case["profiled"]:
+                import vllm_profile
+                print(json.dumps(vllm_profile.profile(run)), file=out)
+            else:
+                print(json.dumps([run() for _ in range(runs)]), file=out)
     os._exit(0)  # the engine's threads need not be joined
 
 
 class Engine:
     """A child and its pipe. answer: what it sends next, None where it ended or took too long."""
 
-    def __init__(self, mode, model, settings, folder):
-        self.mode, (read, write) = mode, os.pipe()
-        options = {"model": model, "random_weights": True, "requests": 1, "tokens": 8, "batches": "", "eager": False, "speed": "",
-                   "longest": 200, "without": [], "set": settings}
-        environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-                       "VLLM_CACHE_ROOT": str(pathlib.Path(folder, mode))}
-        self.process = subprocess.Popen([sys.executable, __file__, "--child", mode, str(write), json.dumps(options)], env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, pass_fds=[write])
+    def __init__(self, text, index, model, settings, folder):
+        self.name, (read, write) = text, os.pipe()
+        mode, _, more = text.partition(":")
+        mode, _, first = mode.partition("@")
+        served, mode = mode.startswith("served-"), mode.removeprefix("served-")
+        from detgemm.vllm.__main__ import MODES
+        given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
+        variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
+        options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "", "eager": False, "speed": "",
+                   "longest": 1200, "without": [], "set": settings | given}
+        environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
+                       "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
+        if first:
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.path.abspath(first), environment.get("PYTHONPATH"))))
+        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--child", mode, str(write), json.dumps(options)],
+                                        env=environment, stdin=subprocess.PIPE, stdout=sys.stderr, text=True, pass_fds=[write])
         os.close(write)
         self.pipe = os.fdopen(read)
 
-    def answer(self, seconds):
-        line = self.pipe.readline() if select.select([self.pipe], [], [], seconds)[0] else ""
+    def answer(self, until):
+        line = self.pipe.readline() if select.select([self.pipe], [], [], max(0, until - time.time()))[0] else ""
         return json.loads(line) if line else None
 
-    def ask(self, case, seconds):
-        self.process.stdin.write(json.dumps(case) + "\n")
-        self.process.stdin.flush()
-        return self.answer(seconds)
+    def ask(self, case, runs, until):
+        try:
+            self.process.stdin.write(json.dumps([case, runs]) + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            return None
+        return self.answer(until)
+
+    def stop(self, seconds):
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
 
 
-def parsed(case):
-    requests, _, rest = case.partition("x")
-    return [int(requests), *map(int, (rest or "64+128").split("+"))]
+def parsed(text):
+    found = re.fullmatch(r"(p?)(\d+)(?:x(\d+)\+(\d+))?(c?)", text)
+    if found is None:
+        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p in front or c at the end')
+    profiled, requests, prompt, tokens, cached = found.groups()
+    return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(cached),
+            "profiled": bool(profiled)}
+
+
+def timed(case, engines, chosen, until):
+    """Seconds of all runs by engine, or None where an engine gave no answer in time."""
+    samples = {engine.name: [] for engine in engines}
+    for turn, runs in enumerate((1, chosen.runs, chosen.runs)):
+        for engine in engines[::-1] if turn == 2 else engines:
+            seconds = engine.ask(case, runs, until)
+            if seconds is None:
+                print(f"{engine.name} gave no answer to {case['case']}", flush=True)
+                return None
+            samples[engine.name] += seconds if turn else []
+    return samples
+
+
+def measure(engines, chosen, until, save):
+    cases = [parsed(each) for each in chosen.cases.split(",")]
+    for case in sorted(cases, key=lambda case: case["profiled"]):
+        if case["profiled"]:
+            found = {engine.name: engine.ask(case, 0, until) for engine in engines}
+            save("profiles", {**case, "found": found})
+            engines = [engine for engine in engines if found[engine.name] is not None]
+            continue
+        samples = timed(case, engines, chosen, until)
+        if samples is None:
+            return
+        produced = case["requests"] * (case["tokens"] if case["tokens"] > 1 else case["prompt"])
+        rates = {name: round(produced / statistics.median(each), 1) for name, each in samples.items()}
+        save("cases", {**case, "tokens_per_second": rates, "seconds": samples})
+        print(case["case"], rates, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--engines", default="detgemm,stock,vllm,vllm-lt")
+    parser.add_argument("--engines", default="detgemm stock vllm vllm-lt")
     parser.add_argument("--cases", default="1,7,33,100,8x4096+1")
     parser.add_argument("--runs", type=int, default=3, help="per turn, after a warm one")
-    parser.add_argument("--seconds", type=float, default=600, help="how long an answer may take")
-    parser.add_argument("--set", action="append", default=["gpu_memory_utilization=0.1", "kv_cache_memory_bytes=6442450944",
-                                                           "max_model_len=4352"], metavar="NAME=JSON", help="an argument of vllm.LLM")
+    parser.add_argument("--start", type=float, default=600, help="engines that are not ready after so many seconds are left out")
+    parser.add_argument("--seconds", type=float, default=3600, help="in all; what is not done by then is left out")
+    parser.add_argument("--when", type=pathlib.Path, help="nothing is timed before this file exists")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="an argument of vllm.LLM, of all engines")
     parser.add_argument("--json", type=pathlib.Path)
     chosen = parser.parse_args()
-    settings, results = dict(each.partition("=")[::2] for each in chosen.set), []
+    begin = time.time()
+    settings = {"gpu_memory_utilization": "0.1", "kv_cache_memory_bytes": "6442450944", "max_model_len": "4352"} | \
+        dict(each.partition("=")[::2] for each in chosen.set)
+    report = {"model": chosen.model, "engines": {}, "cases": [], "profiles": []}
+
+    def save(part, entry):
+        report[part].append(entry)
+        if chosen.json:
+            chosen.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+
     with tempfile.TemporaryDirectory(prefix="turns-") as folder:
-        engines = [Engine(mode, chosen.model, settings, folder) for mode in chosen.engines.split(",")]
-        if any(engine.answer(chosen.seconds) is None for engine in engines):
-            sys.exit("an engine did not start: its own words are above")
-        for case in chosen.cases.split(","):
-            requests, prompt, tokens = parsed(case)
-            samples = {engine.mode: [] for engine in engines}
-            for turn, runs in enumerate((1, chosen.runs, chosen.runs)):
-                for engine in engines[::-1] if turn == 2 else engines:
-                    seconds = engine.ask([requests, prompt, tokens, runs], chosen.seconds)
-                    if seconds is None:
-                        sys.exit(f"{engine.mode} gave no answer to {case}")
-                    samples[engine.mode] += seconds if turn else []
-            produced = requests * (tokens if tokens > 1 else prompt)
-            rates = {mode: round(produced / statistics.median(each), 1) for mode, each in samples.items()}
-            results.append({"case": case, "tokens_per_second": rates, "seconds": samples})
-            print(case, rates, flush=True)
+        engines = [Engine(text, index, chosen.model, settings, folder) for index, text in enumerate(chosen.engines.split())]
         for engine in engines:
-            engine.process.kill()
-    if chosen.json:
-        chosen.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+            report["engines"][engine.name] = engine.answer(begin + chosen.start)
+            print(engine.name, report["engines"][engine.name] or "did not start", round(time.time() - begin), "s", flush=True)
+        ready = [engine for engine in engines if report["engines"][engine.name]]
+        for engine in engines:
+            if engine not in ready:
+                engine.stop(10)  # so that one that ended says why
+        while chosen.when and not chosen.when.exists() and time.time() < begin + chosen.seconds:
+            time.sleep(1)
+        if ready:
+            measure(ready, chosen, begin + chosen.seconds, save)
+        for engine in engines:
+            engine.stop(0)
+    sys.exit(0 if len(ready) == len(engines) and report["cases"] else 1)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,18 @@ class Parameter:
 
 
 class Compiled:
+    """What Triton 3.6 returns: `run` takes a grid, a stream, the function, its metadata, three hooks, then the arguments."""
+    function, packed_metadata = "function", "packed"
+
     def __init__(self, launches):
         self.launches = launches
 
+    def run(self, width, height, depth, stream, function, packed, metadata, entered, left, *arguments):
+        assert (stream, function, packed, metadata, entered, left) == (7, "function", "packed", None, None, None)
+        self.launches.append((self, (width, height, depth), arguments))
+
     def __getitem__(self, grid):
-        return lambda *arguments: self.launches.append((self, grid, arguments))
+        return lambda *arguments: self.launches.append((self, grid, ("watched", *arguments)))
 
 
 class Kernel(triton.JITFunction):
@@ -48,6 +55,7 @@ class Kernel(triton.JITFunction):
 @pytest.fixture
 def call(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7, raising=False)
     kernel, memory = Kernel(), torch.zeros(64)
 
     def call(offset=0, rows=5, n=16, eps=1e-6, dtype=torch.float32, grid=(3,), **constants):
@@ -63,6 +71,22 @@ def test_what_the_code_does_not_depend_on_is_passed_on(call):
     assert len(kernel.options) == 1
     (first, _, _), (second, grid, arguments) = kernel.launches
     assert first is second and grid[:3] == (9, 2, 1) and arguments[1:] == (7, 16, 1e-5, "t", 8)
+
+
+def test_addresses_are_passed_in_place_of_tensors(call):
+    """The driver would otherwise look each of them up."""
+    call()
+    kernel = call(offset=4)
+    assert kernel.launches[1][2][0] == kernel.launches[0][2][0].data_ptr() + 16
+
+
+def test_a_profiler_sees_launches(call, monkeypatch):
+    seen = triton.knobs.HookChain()
+    monkeypatch.setattr(triton.knobs.runtime, "launch_enter_hook", seen)
+    call()
+    assert call().launches[1][2][0] != "watched"
+    seen.add(print)
+    assert call().launches[2][2][0] == "watched"
 
 
 @pytest.mark.parametrize("change", [{"offset": 1}, {"n": 17}, {"rows": 2**31}, {"dtype": torch.int32}, {"WIDTH": 16}, {"num_warps": 8}])

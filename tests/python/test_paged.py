@@ -101,6 +101,46 @@ def test_kernels_decode_as_they_prefill():
     assert same_bits(other.contiguous(), alone.contiguous())
 
 
+@pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize("programs, columns, scanned, touched, ahead", [(0, 16, 4, 64, 2), (999, 8, 2, 32, 1)])
+def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, touched, ahead):
+    """Maxima by a scan and sums by columns: the bits of a join of one block after the other, for maxima that rise, fall and stay;
+    queries of several rows, and a sequence of few blocks beside."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import attention as unpaged
+    from detgemm.torch.kernels import join
+    from detgemm.torch.kernels import paged as kernels
+    parts = sequences(520, 9, 260, dtype=torch.float16)
+    for number, (q, k, _) in enumerate(parts):
+        q *= 3
+        k *= torch.linspace(0.2, 3, len(k))[:, None, None] if number == 0 else torch.linspace(3, 0.2, len(k))[:, None, None]
+    caches = paged(parts, 16)
+    for name, value in (("PROGRAMS", programs), ("FEW_COLUMNS", columns), ("SCANNED", scanned), ("TOUCHED", touched), ("AHEAD", ahead)):
+        monkeypatch.setattr(join, name, value)
+    monkeypatch.setattr(kernels, "ALL", 0)
+    monkeypatch.setattr(kernels, "PROGRAMS", 12)  # each takes several blocks
+
+    def decoded(queries):
+        return step(parts, caches, queries, lambda q, k, v, table, segments, *, max_q, max_k: kernels.paged_attention(
+            q, k, v, table, segments, DIM ** -0.5, max_q, max_k, by_keys=True))
+
+    for queries in ([1, 1, 1], [3, 2, 0]):
+        for (q, k, v), found in zip(parts, decoded(queries)):
+            if len(found):
+                segment = torch.tensor([[0, 0, len(found), 0, 0, len(k)]], dtype=torch.int32)
+                q, k, v = (x.transpose(0, 1)[None] for x in (q[len(q) - len(found):], k, v))
+                wanted, _ = unpaged.attention(q, k, v, segment, DIM ** -0.5, 0, 0, False, by_keys=True)
+                assert same_bits(wanted[0].transpose(0, 1).contiguous(), found.contiguous())
+    if scanned > 2:  # maxima that are not those of all blocks before have other bits: the test can fail
+        before = torch.cat(decoded([1, 1, 1]))
+        monkeypatch.setattr(join, "_larger", join.triton.jit(_smaller))
+        assert not same_bits(before, torch.cat(decoded([1, 1, 1])))
+
+
+def _smaller(a, b):
+    return b
+
+
 def test_operator_follows_pytorchs_rules():
     parts = sequences(20, 3)
     k, v, table = paged(parts, 16)

@@ -118,6 +118,35 @@ def test_the_kernel_of_q_and_k_has_the_bits_of_the_definition(q_heads, k_heads, 
         assert all(same_bits(*pair) for pair in pairs)
 
 
+def pages(layout, rows, heads, d, dtype):
+    """Keys and values of a cache, pages x rows x heads x d: both in a row, or pages of keys, then of values."""
+    if layout == "both":
+        return drawn(21, 6, heads, rows, 2 * d, dtype=dtype).transpose(1, 2).split(d, dim=-1)
+    return drawn(21, 6, 2, rows, heads, d, dtype=dtype).unbind(1)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize("layout", ["both", "apart"])
+@pytest.mark.parametrize("normed, q_heads, k_heads, d, r", [(True, 6, 2, 64, 64), (False, 9, 3, 48, 32)])
+def test_the_kernel_stores_what_the_definition_stores(layout, normed, q_heads, k_heads, d, r):
+    """Keys and values in their rows of the cache, and nothing elsewhere: not of a token without a slot, nor of one below zero."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import rotary as kernels
+    from detgemm.torch.plain import rotary as plain
+    q, k, q_weight, k_weight = packed_heads(8, 5, q_heads, k_heads, d)
+    v = drawn(12, 5, 2 * k_heads * d)[:, k_heads * d:].view(5, k_heads, d)
+    v[0, 0, :2] = torch.tensor([0x7fc1, -1], dtype=torch.int16).view(torch.bfloat16)  # NaN as they are
+    positions, table, slots = torch.tensor([5, 0, 90, 5, 7]), cache(91, r), torch.tensor([17, -1, 95, 0])
+    given = q, k, v, positions, table, False, *((q_weight, k_weight) if normed else (None, None)), 1e-5
+    found, wanted = (pages(layout, 16, k_heads, d, torch.bfloat16) for _ in range(2))
+    assert same_bits(kernels.rotary_store(*given, *found, slots), plain.rotary_store(*given, *wanted, slots))
+    before = pages(layout, 16, k_heads, d, torch.bfloat16)
+    for mine, theirs, old in zip(found, wanted, before, strict=True):
+        assert torch.equal(mine.contiguous().view(torch.int16), theirs.contiguous().view(torch.int16))
+        changed = (mine.contiguous().view(torch.int16) != old.contiguous().view(torch.int16)).flatten(2).any(2).nonzero()
+        assert changed.tolist() == [[0, 0], [1, 1], [5, 15]]
+
+
 def test_operators_follow_pytorchs_rules():
     torch.library.opcheck(rotary_op, (drawn(6, 4, 2, 16), torch.arange(4), cache(4, 16), False))
     q, k, q_weight, k_weight = packed_heads(9, 4, 2, 1, 16)

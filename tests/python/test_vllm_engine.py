@@ -89,6 +89,12 @@ def test_norms_and_rotary_in_one_kernel_have_the_bits_of_layers_apart(controls):
     assert controls["together"] and controls["apart"]["answers"] == controls["nothing"]["answers"]
 
 
+def test_a_layer_that_the_plugin_does_not_replace_is_named(controls):
+    """Its bits are those of layers apart, so nothing else would show it."""
+    found = controls["unknown layer"]
+    assert found["left"] and len(found["said"]) == 1 and "Attention.forward of this vLLM is not the one" in found["said"][0]
+
+
 @pytest.mark.parametrize("hook", hooks.NAMES)
 def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     """The census names it, and it alone."""

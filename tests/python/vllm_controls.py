@@ -4,10 +4,11 @@
 one whose norms of queries and keys and rotary embedding are layers apart, and mixtures of experts in bf16 and e4m3.
 
 RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
-that must not start. FOLDER: a model's config.json.
+that must not start; and what the plugin says of a layer that it was not written for. FOLDER: a model's config.json.
 """
 import gc
 import json
+import logging
 import os
 import pathlib
 import sys
@@ -85,6 +86,20 @@ def refused(folder, changes):
     return "the engine started"
 
 
+def unknown_layer():
+    """What is said where a release has another forward than the one that the plugin replaces, and whether it is left alone."""
+    class Attention:
+        def forward(self, positions, hidden_states):
+            return hidden_states
+
+    said, handler = [], logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("vllm.detgemm").addHandler(handler)
+    theirs = Attention.forward
+    heads.replace(Attention, ("qkv_proj", "attn"))
+    return {"said": said, "left": Attention.forward is theirs}
+
+
 def main():
     folder, result = sys.argv[1:]
     found = {}
@@ -93,12 +108,13 @@ def main():
         forget()
     attention = sys.modules["vllm.model_executor.models.qwen3"].Qwen3Attention
     found["together"] = hasattr(attention.forward, "detgemm")
-    attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), ()
+    attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), {}
     found["apart"] = engine(folder, [])
     forget()
     for name, model, without in (("mixture", "mixture", []), ("experts", "mixture", ["experts"]), ("blocks", "blocks", [])):
         found[name] = engine(changed(folder, MIXTURES[model]), without)
         forget()
+    found["unknown layer"] = unknown_layer()
     found["refused"] = {}
     for name, changes in REFUSED.items():
         found["refused"][name] = refused(folder, changes)

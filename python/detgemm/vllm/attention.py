@@ -12,8 +12,9 @@ from vllm.platforms import current_platform
 from vllm.v1.attention import backend as base
 from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
-from detgemm.torch.paged import paged_attention_op, segments_of
+from detgemm.torch.dispatch import chosen, on_device
 
+MOST_PARTS = 2**29  # fp32 numbers that graphs may hold for blocks of keys: 2 GiB
 PATH = "detgemm.vllm.attention.DetgemmAttentionBackend"
 
 
@@ -69,15 +70,41 @@ class Metadata:
 
 
 class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
+    """Segments of a step in memory that stays where it is, so that graphs read those of each step."""
+
     def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+        most = max(vllm_config.scheduler_config.max_num_seqs, vllm_config.compilation_config.max_cudagraph_capture_size or 0)
+        self.segments = torch.zeros((most, 6), dtype=torch.int32, device=device)
+        self.segments[:, 3] = torch.arange(len(self.segments), dtype=torch.int32, device=device)  # the row of the table
+
+    @classmethod
+    def get_cudagraph_support(cls, vllm_config, kv_cache_spec):
+        """Decoding steps, whose launches depend on nothing but the number of requests once memory is there for the longest."""
+        if current_platform.is_cpu() or not decodes_in_graphs(vllm_config):
+            return base.AttentionCGSupport.NEVER
+        return base.AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE
 
     def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
         common = common_attn_metadata
         if common.causal is not True:
             raise ValueError("detgemm: attention that is not causal is not supported with quantization=\"detgemm\"")
-        return Metadata(common.num_actual_tokens, common.max_query_len, common.max_seq_len, common.block_table_tensor,
-                        segments_of(common.query_start_loc, common.seq_lens), common.slot_mapping)
+        starts, segments = common.query_start_loc, self.segments[:len(common.seq_lens)]
+        segments[:, 1] = starts[:-1]
+        torch.sub(starts[1:], starts[:-1], out=segments[:, 2])
+        segments[:, 5] = common.seq_lens
+        return Metadata(common.num_actual_tokens, common.max_query_len, common.max_seq_len, common.block_table_tensor, segments,
+                        common.slot_mapping)
+
+
+def decodes_in_graphs(config):
+    """Whether the graph of the most requests, all of the longest, needs no more than MOST_PARTS."""
+    from detgemm.torch.kernels import paged
+    model, parallel = config.model_config, config.parallel_config
+    requests = min(config.scheduler_config.max_num_seqs, config.compilation_config.max_cudagraph_capture_size or 0)
+    heads, width = model.get_num_attention_heads(parallel), max(16, 1 << (model.get_head_size() - 1).bit_length())
+    blocks = -(-model.max_model_len // paged.order.KEYS)
+    return paged.part_numbers(requests, 1, heads, blocks, width) <= MOST_PARTS
 
 
 class DetgemmAttention(base.AttentionImpl):
@@ -111,8 +138,9 @@ class DetgemmAttention(base.AttentionImpl):
         if attn_metadata is None:  # a step that sizes memory
             return output.zero_()
         count, (keys, values) = attn_metadata.num_actual_tokens, kv_cache.unbind(1)
-        output[:count] = paged_attention_op(query[:count], keys, values, attn_metadata.table, attn_metadata.segments, self.scale,
-                                            min(attn_metadata.max_query_len, count), attn_metadata.max_seq_len)
+        with on_device(query):
+            chosen(query, "paged").paged_attention(query[:count], keys, values, attn_metadata.table, attn_metadata.segments, self.scale,
+                                                   min(attn_metadata.max_query_len, count), attn_metadata.max_seq_len, out=output[:count])
         return output
 
 

@@ -50,6 +50,7 @@ class DetgemmConfig(QuantizationConfig):
         kind = current_platform._enum.name.lower()
         settings.check_platform(kind, os.environ, self.contract, self.row_parallel, products_only)
         self.choose()
+        self.compiled = os.environ.get(settings.COMPILED)
         if hooks.used("attention"):
             settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
         self.checked = False
@@ -106,10 +107,13 @@ class DetgemmConfig(QuantizationConfig):
     def get_quant_method(self, layer, prefix):
         if not self.checked:
             from vllm.config import get_current_vllm_config
-            settings.check(get_current_vllm_config(), current_platform.is_cuda(), self.row_parallel is not None)
+            config, on_gpu = get_current_vllm_config(), current_platform.is_cuda()
+            settings.check(config, on_gpu, self.row_parallel is not None)
             self.choose()
-            attention.choose(current_platform.is_cuda(), hooks.used("attention"))
-            heads.register()
+            attention.choose(on_gpu, hooks.used("attention"))
+            heads.register(config)
+            if on_gpu:
+                settings.keep_compiled(os.environ, self.compiled)
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             if blocks.converted(self, prefix):

@@ -73,8 +73,9 @@ class Probe:
             self.llm.apply_model(draw_weights)
             self.llm.reset_prefix_cache()
         self.tokens, self.mode = options["tokens"], mode
-        self.scheduler = self.llm.llm_engine.engine_core.engine_core.scheduler
-        self.pool = self.scheduler.kv_cache_manager.block_pool
+        core = getattr(self.llm.llm_engine.engine_core, "engine_core", None)  # None: in a process of its own, which times alone
+        self.scheduler = core and core.scheduler
+        self.pool = core and self.scheduler.kv_cache_manager.block_pool
         self.page = self.llm.llm_engine.vllm_config.cache_config.block_size
         draw = random.Random(7)
         words = self.llm.llm_engine.vllm_config.model_config.get_vocab_size()

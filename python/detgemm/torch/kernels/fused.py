@@ -13,15 +13,16 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import exp, square_root, tree, widened
+from detgemm.torch.kernels.arithmetic import AMD, INTERPRETED, exp, square_root, tree, widened
 from detgemm.torch.kernels.arithmetic import narrowed as rounded
-from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program, warps
+from detgemm.torch.kernels.launch import TYPES, cdiv, launch, rows_per_program, warps
 from detgemm.torch.plain.norms import inverse
 
 
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
 NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
 NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memory too (docs/log/vllm.md)
+MANY_ROWS, WIDE = 256, 4096      # more rows hide each other's waits; one warp then has a row of so many elements, and no barrier
 
 
 @functools.cache
@@ -102,15 +103,45 @@ def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner
 
 
 @triton.jit
+def _divided(above, below):
+    """above / below, rounded to nearest: two steps of Newton's from the GPU's reciprocal, then one of Markstein's.
+
+    For 1 <= below <= 2 and above = 1, or above no smaller than 2^-126 where below is 1 and than 2^-24 elsewhere: nothing
+    underflows, so that it has the bits of a division without looking for numbers for which it would not. Compared with one for
+    every fp32 number that `sigmoid` takes (docs/log/vllm.md).
+    """
+    if INTERPRETED:
+        return tl.math.div_rn(above, below)
+    else:
+        near = tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [below], dtype=tl.float32, is_pure=True, pack=1)
+        near = tl.fma(near, tl.fma(-below, near, 1.0), near)
+        quotient = above * near
+        return tl.fma(tl.fma(-below, quotient, above), near, quotient)
+
+
+@triton.jit
 def sigmoid(gate):
-    power = exp(tl.where(gate < 0.0, gate, -gate))
-    return tl.math.div_rn(tl.where(gate < 0.0, power, 1.0), 1.0 + power)
+    power = exp(-tl.abs(gate))
+    return _divided(tl.where(gate < 0.0, power, 1.0), 1.0 + power)
 
 
 @triton.jit
 def gated(gate, up, TYPE: tl.constexpr):
     """round(round(silu(gate)) * up)."""
     return rounded(widened(rounded(gate * sigmoid(gate), TYPE)) * up, TYPE)
+
+
+@triton.jit
+def _gated(gate, up, TYPE: tl.constexpr):
+    """gated, of operands in TYPE. Two products of bf16 are one instruction on compute capability 9.0, rounded once: their product
+    in fp32 is exact, or so small that either way it is rounded to zero."""
+    wide = widened(gate)
+    if INTERPRETED or AMD or TYPE != tl.bfloat16:
+        return gated(wide, widened(up), TYPE)
+    else:
+        return tl.inline_asm_elementwise(
+            "{ .reg .b32 t; cvt.rn.bf16x2.f32 t, $2, $1; mul.rn.bf16x2 $0, t, $3; }", "=r,f,f,r", [wide * sigmoid(wide), up],
+            dtype=tl.bfloat16, is_pure=True, pack=2)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -122,11 +153,11 @@ def _silu_mul(gates, ups, y, rows, n, gate_stride, up_stride, TYPE: tl.constexpr
     there = column < n
     if EARLY:
         gdc_wait()
-    gate = widened(tl.load(gates + row * gate_stride + column, mask=there, other=0.0))
-    up = widened(tl.load(ups + row * up_stride + column, mask=there, other=0.0))
+    gate = tl.load(gates + row * gate_stride + column, mask=there, other=0.0)
+    up = tl.load(ups + row * up_stride + column, mask=there, other=0.0)
     if EARLY == 2:
         gdc_launch_dependents()
-    tl.store(y + row * n + column, gated(gate, up, TYPE), mask=there)
+    tl.store(y + row * n + column, _gated(gate, up, TYPE), mask=there)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -160,11 +191,12 @@ def rms_norm(x, residual, weight, eps):
     total = y if residual is None else torch.empty_like(y)
     if rows:
         shape, early = rows_per_program(rows, n), _programmatic(x.device)
-        width, together, chunks = shape["WIDTH"], shape["ROWS"], triton.cdiv(n, shape["WIDTH"])
-        launch(_rms_norm, (triton.cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
+        width, together, chunks = shape["WIDTH"], shape["ROWS"], cdiv(n, shape["WIDTH"])
+        wanted = 1 if rows > MANY_ROWS and n <= WIDE else width * together // 64
+        launch(_rms_norm, (cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
-               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps(width * together // 64, NORM_WARPS), enable_fp_fusion=False, **_options(early))
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps(wanted, NORM_WARPS), enable_fp_fusion=False, **_options(early))
     return y, total
 
 
@@ -174,8 +206,8 @@ def silu_mul(gate, up):
     y = torch.empty((rows, n), dtype=gate.dtype, device=gate.device)
     if rows and n:
         early = _programmatic(gate.device)
-        launch(_silu_mul, (rows, triton.cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
-               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=SILU_WARPS, enable_fp_fusion=False,
+        launch(_silu_mul, (rows, cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=2 if rows > MANY_ROWS else SILU_WARPS, enable_fp_fusion=False,
                **_options(early))
     return y
 
@@ -185,7 +217,7 @@ def silu_mul_backward(dy, gate, up):
     rows, n = dy.shape
     dx = torch.empty((rows, 2 * n), dtype=gate.dtype, device=gate.device)
     if rows and n:
-        _silu_mul_backward[(rows, triton.cdiv(n, 1024))](
+        _silu_mul_backward[(rows, cdiv(n, 1024))](
             dy, gate, up, dx, rows, n, dy.stride(0), gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype], BLOCK=1024, num_warps=4,
             enable_fp_fusion=False)
     return dx

@@ -6,8 +6,8 @@ import torch
 from detgemm.torch.plain import attention
 
 
-def paged_attention(q, k, v, table, segments, scale, max_q, max_k):
-    """q: T x Hq x D; k, v: pages x page x Hkv x D; table: rows x P; segments: S x 6. Returns T x Hq x D."""
+def paged_attention(q, k, v, table, segments, scale, max_q, max_k, out=None):
+    """q: T x Hq x D; k, v: pages x page x Hkv x D; table: rows x P; segments: S x 6. Returns T x Hq x D, or writes it to out."""
     page = k.shape[1]
     lengths = torch.zeros(table.shape[0], dtype=torch.int64)
     lengths[segments[:, 3].long().cpu()] = segments[:, 5].long().cpu()
@@ -16,4 +16,5 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k):
     valid = torch.arange(count)[None, :] * page < lengths[:, None]
     pages = torch.where(valid.to(table.device), table[:, :count].long(), 0)
     keys, values = (x[pages].flatten(1, 2).transpose(1, 2) for x in (k, v))
-    return attention.attention(q.transpose(0, 1)[None], keys, values, segments, scale)[0][0].transpose(0, 1)
+    found = attention.attention(q.transpose(0, 1)[None], keys, values, segments, scale)[0][0].transpose(0, 1)
+    return found if out is None else out.copy_(found)

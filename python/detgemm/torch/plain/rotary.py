@@ -28,3 +28,13 @@ def rotary_pair(q, k, positions, cache, interleaved, q_weight=None, k_weight=Non
     if q_weight is not None:
         q, k = norms.rms_norm(q, q_weight, eps)[0], norms.rms_norm(k, k_weight, eps)[0]
     return rotary(q, positions, cache, interleaved), rotary(k, positions, cache, interleaved)
+
+
+def rotary_store(q, k, v, positions, cache, interleaved, q_weight, k_weight, eps, k_pages, v_pages, slots):
+    """rotary_pair, whose keys, and v, go to pages x page x heads x d: token t to row slots[t] % page of page slots[t] // page.
+    Tokens without a slot, and those whose slot is below zero, are not stored. Returns q."""
+    q, k = rotary_pair(q, k, positions, cache, interleaved, q_weight, k_weight, eps)
+    there = (slots >= 0).nonzero()[:, 0]
+    page, row = slots[there] // k_pages.shape[1], slots[there] % k_pages.shape[1]
+    k_pages[page, row], v_pages[page, row] = k[there], v[there]
+    return q
