@@ -161,7 +161,7 @@ def train(options, arm, micro, sequences, device):
     masters = [p.detach().float().clone() for p in parameters]
     for master, p in zip(masters, parameters):
         master.grad = p.main_grad
-    adam = torch.optim.Adam(masters, lr=1e-4, betas=(0.9, 0.99), foreach=device.type == "cuda")
+    adam = torch.optim.Adam(masters, lr=1e-4, betas=(0.9, 0.99), fused=device.type == "cuda")
     count = micro * sequences * options.data
     source = torch.Generator().manual_seed(1)
     places = torch.arange(length, device=device).expand(sequences, length)
