@@ -11,7 +11,7 @@
 Arms: "ours" is detgemm with sums over ranks under --tree, "chain" detgemm for one rank, "stock" Megatron's local specification.
 Each trains the same weights on the same tokens for every cut, MICRO-BATCHES x SEQUENCES on a rank, in Megatron's own
 DistributedDataParallel with fp32 gradients, with Adam on fp32 masters. With --slices the batch is that many slices, which detgemm
-joins by halves (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the
+joins by a tree (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the
 digest of all masters and seconds per step. Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
 """
 import argparse
@@ -167,7 +167,7 @@ def train(options, arm, micro, sequences, device):
     places = torch.arange(length, device=device).expand(sequences, length)
     later = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).triu(1)
     ours = options.slices and arm != "stock"
-    tree = GradientTree([buffer.grad_data for buffer in model.buffers], get_data_parallel_group()) if ours else None
+    tree = GradientTree([buffer.grad_data for buffer in model.buffers], get_data_parallel_group(), options.slices) if ours else None
     rows = options.slices and count // options.slices  # of a slice
     if ours and (count % options.slices or rows % sequences or options.slices % options.data):
         raise SystemExit(f"--slices is {options.slices}: {options.data} ranks must have the same number of slices, of whole micro-batches")

@@ -4,7 +4,7 @@
 
 Without a kernel that looks, PyTorch drops the tangent of a dual tensor below autograd, and the derivative is zero.
 """
-import contextlib
+import types
 
 import torch
 from torch.autograd import forward_ad
@@ -53,10 +53,14 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        # Without a graph of the backward pass its operations go past autograd, which would find nothing to do in each.
-        below = not torch.is_grad_enabled() and forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active()
-        with torch._C._AutoDispatchBelowAutograd() if below else contextlib.nullcontext():
+        if torch.is_grad_enabled() or forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
             found = ctx.call.backward(ctx, *grads)
+        else:
+            # Without a graph of the backward pass its operations go past autograd, which would find nothing to do in each. Saved
+            # tensors are read before that: a checkpoint computes a forward pass there, with a graph.
+            known = types.SimpleNamespace(**vars(ctx), saved_tensors=ctx.saved_tensors, needs_input_grad=ctx.needs_input_grad)
+            with torch._C._AutoDispatchBelowAutograd():
+                found = ctx.call.backward(known, *grads)
         return (*found, None, None, None) if isinstance(found, tuple) else (found, None, None, None)
 
 
