@@ -40,7 +40,7 @@ class _Slices:
 
 
 class _Buckets:
-    """The communication hook of DistributedDataParallel. Buckets are formed anew, so what a slice leaves is kept by parameter."""
+    """The communication hook of DistributedDataParallel. Buckets change after the first pass, so sums are kept by parameter."""
 
     def __init__(self, slices, group):
         self.slices, self.group, self.own, self.kept = slices, group, slices // group.size(), {}
