@@ -50,7 +50,6 @@ WRITE = {
     "rotary": lambda x: rotary.rotary(x[:, None], KEYS, W),
     "rotary_pair": lambda x: rotary.rotary_pair_op(x[:, None], W[:, None], KEYS, W, False, None, None, 0.0)[0],
     "join": lambda x: ranks.join(x.float()[None], dtype=torch.bfloat16),
-    "add_rows_": lambda x: OPS.add_rows_(ACC[0].clone(), x.float()),
     "embedding_accumulate_": lambda x: OPS.embedding_accumulate_(ACC.clone(), KEYS, x),
 }
 

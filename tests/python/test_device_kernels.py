@@ -8,7 +8,6 @@ from test_paged import paged, sequences, step
 
 import detgemm.torch as dt
 from detgemm.torch import fused
-from detgemm.torch.ops import SUMS
 from detgemm.torch.paged import paged_attention
 from detgemm.torch.rotary import rotary
 
@@ -116,19 +115,3 @@ def test_pages_do_not_depend_on_the_cut():
 
 def on_device(q, k_cache, v_cache, table, segments, **sizes):
     return paged_attention(q, k_cache, v_cache, table, segments.cuda(), **sizes)
-
-
-@pytest.mark.parametrize("rows, n", [(1, 1), (95, 33), (96, 128), (97, 40), (191, 2048), (5000, 128)])
-def test_sums_of_rows(rows, n):
-    """The kernel of gradients of norms against the product of a row of ones on a CPU, from sums that are not zero."""
-    x, acc = bits((rows, n), torch.float32), bits((n,), torch.float32, 1)
-    x[0, 0] = acc[0] = -0.0
-    found, wanted = acc.cuda(), acc.clone()
-    with dt.audit() as report:
-        dt.sum_rows_(found, x.cuda(), SUMS)
-    dt.sum_rows_(wanted, x, SUMS)
-    assert dt.same_bits(found.cpu(), wanted) and [row[0] for row in report.rows] == ["detgemm.add_rows_"]
-    half = acc.cuda()
-    for part in x.cuda().split(max(1, rows // 3)):
-        dt.sum_rows_(half, part, SUMS)
-    assert dt.same_bits(half.cpu(), wanted), "a cut at any row"

@@ -5,29 +5,9 @@ import ctypes
 
 import torch
 
-from detgemm.torch.auditing import ROW_LOCAL
-from detgemm.torch.derivatives import check_tangents, guard
-from detgemm.torch.dispatch import check_options, check_tensors, chosen, on_device
+from detgemm.torch.derivatives import check_tangents
+from detgemm.torch.dispatch import check_options, check_tensors
 from detgemm.torch.operators import MODULE, OPS
-
-# A product per step, in fp32 and in the order of rows: a sum under it may be cut at any row.
-SUMS = "ieee_fma/fp32/chain->fp32"
-ROW_LOCAL["add_rows_"] = "rows in order"
-
-
-@torch.library.custom_op("detgemm::add_rows_", mutates_args=("acc",))
-def add_rows_(acc: torch.Tensor, x: torch.Tensor) -> None:
-    """acc += x[0], += x[1], ...: the bits of SUMS. acc: n in fp32, x: T x n in fp32, contiguous."""
-    with on_device(x):
-        chosen(x, "sums").sum_rows_(acc, x)
-
-
-@add_rows_.register_fake
-def _(acc, x):
-    return None
-
-
-guard(add_rows_)
 
 
 def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
@@ -82,10 +62,6 @@ def sum_rows_(acc, x, contract):
                            "and x two or more")
     check_tangents("sum_rows_", acc, x)
     rows = x.flatten(0, -2)
-    if (x.is_cuda and contract == SUMS and torch.version.hip is None and acc.dtype == x.dtype == torch.float32
-            and acc.shape == rows.shape[1:] and acc.device == x.device and acc.is_contiguous() and rows.is_contiguous()):
-        add_rows_(acc, rows)  # a row of ones leaves a product's kernels with a thread per column that waits for memory
-        return acc
     OPS.accumulate_(acc.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
     return acc
 

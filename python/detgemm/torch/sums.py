@@ -4,7 +4,10 @@
 import torch
 
 from detgemm.torch.operators import OPS
-from detgemm.torch.ops import SUMS, sum_rows_
+from detgemm.torch.ops import sum_rows_
+
+# One product per step, in fp32 and in token order: micro-batches may be cut at any token.
+SUMS = "ieee_fma/fp32/chain->fp32"
 
 
 def sum_into(main_grad, rows, contract, weight, flagged):
