@@ -51,16 +51,25 @@ def rollout(trainer, rows, new, seed, step):
     return torch.stack(tokens, 1), torch.stack(values, 1)
 
 
-def score(trainer, rows, tokens):
-    """Log-probabilities of the sampled tokens by one forward pass over whole sequences."""
+def inputs_of(trainer, rows, tokens):
+    """What a forward pass over whole sequences reads, on the device: copies there wait for the device, so they are made beforehand."""
     new = tokens.shape[1]
     ids, mask, places = padded([row + drawn.tolist() for row, drawn in zip(rows, tokens)], trainer.model.device)
+    lengths = [len(row) + new - 1 for row in rows]
+    longest, mask = max(lengths), mask[:, :-1]
+    if trainer.ours and not trainer.fused:  # segments: a mask would be read by the host
+        mask = common.hooks.table([[at, longest - each, each, at, longest - each, each] for at, each in enumerate(lengths)], ids.device)
+    elif min(lengths) == longest:
+        mask = None
+    return ids[:, :-1], mask, places[:, :-1], tokens.to(ids.device)
+
+
+def score(trainer, ids, mask, places, tokens):
+    """Log-probabilities of the sampled tokens by one forward pass."""
+    given = {"input_ids": ids, "attention_mask": mask, "position_ids": places, "use_cache": False}
     if trainer.fused:
-        return heads.log_probs(trainer.model, tokens, trainer.model.lm_head.policy, input_ids=ids[:, :-1], use_cache=False,
-                               attention_mask=mask[:, :-1], position_ids=places[:, :-1]).logp
-    logits = trainer.model(ids[:, :-1], attention_mask=mask[:, :-1], position_ids=places[:, :-1],
-                           use_cache=False, logits_to_keep=new).logits
-    return trainer.log_probs(logits, tokens)
+        return heads.log_probs(trainer.model, tokens, trainer.model.lm_head.policy, **given).logp
+    return trainer.log_probs(trainer.model(**given, logits_to_keep=tokens.shape[1]).logits, tokens)
 
 
 def run(options, arm, watch):
@@ -80,7 +89,7 @@ def run(options, arm, watch):
         for at in range(0, count, options.micro):
             part = slice(at, at + options.micro)
             with watch if step == 0 else contextlib.nullcontext():
-                values = score(trainer, rows[part], tokens[part])
+                values = score(trainer, *inputs_of(trainer, rows[part], tokens[part]))
                 trainer.backward(values, -gain[part, None].expand_as(values).contiguous())
             scored.append(values.detach())
         trainer.step()

@@ -48,6 +48,8 @@ def arguments():
     for name, value in {"steps": 3, "prompts": 2, "group": 3, "prompt": 40, "new": 12, "micro": 2, "budget": 32, "seed": 0, "rate": 1e-3,
                         "memory": 0.15, "cache": 0}.items():
         parser.add_argument("--" + name, type=type(value), default=value)
+    parser.add_argument("--turn", type=pathlib.Path, help="a file: of several runs on one GPU that name it, all start their engines, and "
+                        "one at a time takes its steps")
     parser.add_argument("--eager", action="store_true", help="without torch.compile and CUDA graphs in vLLM")
     parser.add_argument("--attention", default="CUSTOM", help="vLLM's backend in the arm ours on a GPU: detgemm's own, as in the trainer")
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -86,9 +88,12 @@ class Engine:
             more.update({"gpu_memory_utilization": options.memory, **({"attention_backend": options.attention} if ours else {})})
         else:
             more["num_gpu_blocks_override"] = 256
+        most = min(options.budget, options.prompts * options.group)
+        if options.device == "cuda" and not options.eager:
+            more["cudagraph_capture_sizes"] = sorted({most, *(1 << each for each in range(most.bit_length()))})
         self.llm = LLM(model=str(folder), skip_tokenizer_init=True, seed=options.seed, max_model_len=options.prompt + options.new + 1,
                        enforce_eager=options.eager or options.device == "cpu", enable_prefix_caching=True, generation_config="vllm",
-                       max_num_batched_tokens=options.budget, max_num_seqs=min(options.budget, options.prompts * options.group),
+                       max_num_batched_tokens=options.budget, max_num_seqs=most,
                        block_size=16, disable_log_stats=True, **more)
 
     def update(self, model):
@@ -118,21 +123,26 @@ class Engine:
         return tokens, values.float(), sum(each.num_cached_tokens or 0 for each in outputs)
 
 
-def trainer(options, arm):
+def build(options, arm):
     import torch
     import transformers
 
     import common
-    from training import Trainer
     torch.manual_seed(options.seed)
     config = transformers.Qwen3Config(**MODELS[options.model], rms_norm_eps=1e-6, tie_word_embeddings=False, use_cache=False,
                                       bos_token_id=1, eos_token_id=2, initializer_range=0.02 if options.device == "cuda" else 0.2)
     with torch.device(options.device):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa").eval()
-    ours = arm in OURS
-    if ours:
+    if arm in OURS:
         common.hooks.use(model, common.policy(1024 if options.device == "cuda" else 64))
-    return Trainer(model, options.rate, ours)
+    return model
+
+
+def turn(options):
+    """Waits until no other run that names the same file takes steps; the file is released when this process ends."""
+    if options.turn:
+        import fcntl
+        fcntl.flock(os.open(options.turn, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)
 
 
 def save(model, folder):
@@ -163,34 +173,37 @@ def learn(options, trainer, prompts, tokens, sampled, watch):
     """One step in micro-batches; returns the reward and the trainer's log-probabilities."""
     import torch
 
-    from rl import score
+    from rl import inputs_of, score
     device, count = trainer.model.device, len(prompts)
     reward = (tokens < trainer.model.config.vocab_size // 2).double().mean(1)
     groups = reward.view(-1, options.group)
     gain = ((groups - groups.mean(1, keepdim=True)) / (groups.std(1, keepdim=True) + 1e-4)).flatten().float()
-    scored = []
-    for at in range(0, count, options.micro):
-        part = slice(at, at + options.micro)
-        with watch:
-            values = score(trainer, prompts[part], tokens[part].to(device))
+    parts = [slice(at, at + options.micro) for at in range(0, count, options.micro)]
+    work = [inputs_of(trainer, prompts[part], tokens[part]) for part in parts]
+    there, weights, scored = sampled.to(device), (-gain[:, None] / (count * options.new)).to(device), []
+    for part, inputs in zip(parts, work):
+        with watch if not scored else contextlib.nullcontext():
+            values = score(trainer, *inputs)
             # The gradient of -gain * ratio: the ratio is 1 where both sides have the same bits.
-            ratio = (values.detach() - sampled[part].to(device)).exp()
-            trainer.backward(values, (-gain[part, None].to(device) * ratio / (count * options.new)).contiguous())
-        scored.append(values.detach().cpu())
+            trainer.backward(values, (weights[part] * (values.detach() - there[part]).exp()).contiguous())
+        scored.append(values.detach())
     trainer.step()
-    return reward.mean().item(), torch.cat(scored)
+    return reward.mean().item(), torch.cat(scored).cpu()
 
 
 def run(options, arm):
     """All steps of one arm, in this process."""
     import common
+    from training import Trainer
     rows, watch = [], common.Watch()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        learner = trainer(options, arm)
-        save(learner.model, folder)
+        model = build(options, arm)
+        save(model, folder)
         engine, source = Engine(options, arm, folder), random.Random(options.seed)
-        vocabulary = learner.model.config.vocab_size
+        turn(options)
+        learner = Trainer(model, options.rate, arm in OURS)
+        vocabulary = model.config.vocab_size
         for step in range(options.steps):
             start = time.perf_counter()
             asked = [[source.randrange(3, vocabulary) for _ in range(source.randint(options.prompt // 2, options.prompt))]
@@ -201,7 +214,7 @@ def run(options, arm):
             reward, scored = learn(options, learner, prompts, tokens, sampled, watch if step == 0 else contextlib.nullcontext())
             learned = time.perf_counter()
             if arm != "stale":
-                engine.update(learner.model)
+                engine.update(model)
             wait(options)
             end = time.perf_counter()
             difference = scored.double() - sampled.double()

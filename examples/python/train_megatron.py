@@ -11,10 +11,11 @@
 Arms: "ours" is detgemm with sums over ranks under --tree, "chain" detgemm for one rank, "stock" Megatron's local specification.
 Each trains the same weights on the same tokens for every cut, MICRO-BATCHES x SEQUENCES on a rank, in Megatron's own
 DistributedDataParallel with fp32 gradients, with Adam on fp32 masters. With --slices the batch is that many slices, which detgemm
-joins by halves (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the
+joins by a tree (GradientTree), so that any number of data-parallel ranks that divides them ends in the same weights. Prints the
 digest of all masters and seconds per step. Ends with 1 where cuts of one arm of detgemm, or a cut and --same-as, have other digests; stock is the control.
 """
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -39,6 +40,8 @@ def arguments():
     parser.add_argument("--slices", type=int, default=0, help="of the global batch, for arms of detgemm")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--layers", type=int, default=0, help="in place of the model's")
+    parser.add_argument("--experts", type=int, default=0, help="of every layer, two of which a token takes; on one tensor-parallel rank")
+    parser.add_argument("--audit", action="store_true", help="says what the first micro-batch of each arm of detgemm adds, and under what")
     parser.add_argument("--leaf", type=int, default=0, help="rows of a leaf of the weights' gradients: 1024, tiny 16")
     parser.add_argument("--tree", type=int, default=0, help="leaf of sums over ranks: 512, tiny 32")
     parser.add_argument("--share", action="store_true", help="all ranks share one GPU and exchange bytes by gloo, which is slow: for bits")
@@ -61,7 +64,6 @@ def start(options):
     ranks = torch.distributed.get_world_size()
     parallel_state.initialize_model_parallel(tensor_model_parallel_size=ranks // options.data)
     if options.device == "cpu":  # Megatron Core names a CUDA device in places
-        import contextlib
         torch.cuda.current_device = lambda: "cpu"
         tensor_parallel.get_cuda_rng_tracker().fork = lambda *_: contextlib.nullcontext()
     else:
@@ -84,13 +86,15 @@ def build(options, arm, device):
         pipeline_dtype=torch.bfloat16, gradient_accumulation_fusion=False, add_bias_linear=False, normalization="RMSNorm",
         layernorm_epsilon=1e-6, gated_linear_unit=True, activation_func=torch.nn.functional.silu, attention_dropout=0.0,
         hidden_dropout=0.0, bias_dropout_fusion=False, bias_activation_fusion=False, masked_softmax_fusion=False, apply_rope_fusion=False,
-        tensor_model_parallel_size=get_tensor_model_parallel_world_size())
+        tensor_model_parallel_size=get_tensor_model_parallel_world_size(), **(dict(
+            num_moe_experts=options.experts, moe_ffn_hidden_size=given["features"] // 4, moe_router_topk=2,
+            moe_router_load_balancing_type="none") if options.experts else {}))
     tiny = options.model == "tiny"
     policy = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16",
                        f"hopper/bf16/fold:{options.leaf or (16 if tiny else 1024)}->fp32")
     tree = f"hopper/bf16/tree:{options.tree or (32 if tiny else 512)}->bf16" if arm == "ours" else None
-    spec = get_gpt_layer_local_spec(normalization="RMSNorm") if arm == "stock" else \
-        detgemm.megatron.get_gpt_layer_spec(policy, across_ranks=tree)
+    spec = get_gpt_layer_local_spec(normalization="RMSNorm", num_experts=options.experts or None) if arm == "stock" else \
+        detgemm.megatron.get_gpt_layer_spec(policy, across_ranks=tree, experts=bool(options.experts))
     model = GPTModel(config=config, transformer_layer_spec=spec, vocab_size=given["vocabulary"], max_sequence_length=given["length"],
                      position_embedding_type="rope")
     if arm != "stock":
@@ -150,6 +154,7 @@ def wait(device):
 def train(options, arm, micro, sequences, device):
     """Losses of the first step and of the last, the digest of the weights, and seconds per step."""
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+    import detgemm.torch as dt
     from detgemm.megatron import GradientTree
     from megatron.core.parallel_state import get_data_parallel_group, get_data_parallel_rank
     given = MODELS[options.model]
@@ -161,29 +166,32 @@ def train(options, arm, micro, sequences, device):
     masters = [p.detach().float().clone() for p in parameters]
     for master, p in zip(masters, parameters):
         master.grad = p.main_grad
-    adam = torch.optim.Adam(masters, lr=1e-4, betas=(0.9, 0.99), foreach=device.type == "cuda")
+    adam = torch.optim.Adam(masters, lr=1e-4, betas=(0.9, 0.99), fused=device.type == "cuda")
     count = micro * sequences * options.data
     source = torch.Generator().manual_seed(1)
     places = torch.arange(length, device=device).expand(sequences, length)
     later = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).triu(1)
     ours = options.slices and arm != "stock"
-    tree = GradientTree([buffer.grad_data for buffer in model.buffers], get_data_parallel_group()) if ours else None
+    tree = GradientTree([buffer.grad_data for buffer in model.buffers], get_data_parallel_group(), options.slices) if ours else None
     rows = options.slices and count // options.slices  # of a slice
     if ours and (count % options.slices or rows % sequences or options.slices % options.data):
         raise SystemExit(f"--slices is {options.slices}: {options.data} ranks must have the same number of slices, of whole micro-batches")
     # Megatron divides by the number of ranks where it adds over them.
-    losses, seconds, share = [], [], count * length if ours else count // options.data * length
-    for _ in range(options.steps):
+    losses, seconds, audited, share = [], [], [], count * length if ours else count // options.data * length
+    for step in range(options.steps):
         tokens = torch.randint(0, vocabulary, (count, length + 1), generator=source).chunk(options.data)[get_data_parallel_rank()].to(device)
         wait(device)
         begin = time.perf_counter()
         model.zero_grad_buffer()
         found = 0.0
         for at, part in enumerate(tokens.split(sequences)):
-            with model.no_sync():
-                loss = model(part[:, :-1], places, later, labels=part[:, 1:].contiguous()).sum() / share
-                loss.backward()
-            found = found + loss.detach()
+            watched = options.audit and arm != "stock" and step == at == 0
+            with model.no_sync(), dt.audit() if watched else contextlib.nullcontext() as report:
+                values = model(part[:, :-1], places, later, labels=part[:, 1:].contiguous())
+                values.backward(torch.full_like(values, 1 / share))
+            found = found + values.detach().sum() / share
+            if watched:
+                audited = report.rows
             if ours and (at + 1) * sequences % rows == 0:
                 tree.close_slice()
         if ours:
@@ -200,7 +208,7 @@ def train(options, arm, micro, sequences, device):
     peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
     names = [name for name, _ in module.named_parameters()]
     return {"digest": digest(dict(zip(names, masters))), "losses": [losses[0], losses[-1]], "seconds": sorted(seconds[1:])[len(seconds[1:]) // 2], "GiB": peak,
-            "all": seconds}
+            "all": seconds, "audit": audited}
 
 
 def main():
@@ -220,6 +228,8 @@ def main():
                 torch.cuda.empty_cache()
                 torch.cuda.reset_peak_memory_stats()
             row = found.setdefault(arm, {})[cut] = train(options, arm, micro, sequences, device)
+            for operator, dtype, verdict, why, calls in row["audit"] if len(found[arm]) == 1 else ():
+                say("", verdict, f"{operator} {dtype}", why, f"{calls} calls")
             say(arm, cut, row["digest"], f"{row['losses'][1]:.6f}", f"{row['seconds']:.3f}", f"{row['GiB']:.1f}")
     if options.record and rank == 0:
         options.record.write_text(json.dumps(found))

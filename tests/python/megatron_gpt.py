@@ -158,10 +158,11 @@ def refused():
         except Exception as raised:
             said[name] = str(raised)
     group = torch.distributed.group.WORLD
-    for name, buffer, slices in (("buffers", torch.zeros(4, 4).t()[1:], 1), ("slices", torch.zeros(4), 3), ("no slice", torch.zeros(4), 0)):
+    for name, buffer, slices, closed in (("buffers", torch.zeros(4, 4).t()[1:], 1, 1), ("no slice", torch.zeros(4), 4, 3), ("slice", torch.zeros(4), 2, 3),
+                                         ("slices", torch.zeros(4), 0, 1)):
         try:
-            tree = detgemm.megatron.GradientTree([buffer], group)
-            for _ in range(slices):
+            tree = detgemm.megatron.GradientTree([buffer], group, slices)
+            for _ in range(closed):
                 tree.close_slice()
             tree.finish()
             said[name] = "it was joined"

@@ -6,10 +6,10 @@
     model = GPTModel(config, transformer_layer_spec=spec, position_embedding_type="rope", ...)
     detgemm.megatron.use(model, policy, across_ranks="hopper/bf16/tree:512->bf16")
 """
-from detgemm.megatron.data_parallel import GradientTree
 from detgemm.megatron.experts import Experts
 from detgemm.megatron.loss import vocab_parallel_cross_entropy
 from detgemm.megatron.model import use
 from detgemm.megatron.spec import SpecProvider, get_gpt_layer_spec
+from detgemm.torch.gradient_tree import GradientTree
 
 __all__ = ["Experts", "GradientTree", "SpecProvider", "get_gpt_layer_spec", "use", "vocab_parallel_cross_entropy"]

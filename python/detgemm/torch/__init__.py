@@ -15,6 +15,7 @@ from detgemm.torch.auditing import audit
 from detgemm.torch.combining import combine_experts
 from detgemm.torch.compare import bisect, digest, same_bits
 from detgemm.torch.embeddings import Embedding, embedding
+from detgemm.torch.gradient_tree import GradientTree
 from detgemm.torch.grouped import grouped_accumulate_, grouped_gemm, grouped_linear
 from detgemm.torch.layers import Linear, convert, linear
 from detgemm.torch.log_prob_linear import LogProbs, linear_log_prob
@@ -30,7 +31,7 @@ from detgemm.torch.routing import gather_rows, segment_offsets, segments
 from detgemm.torch.scaled import quantize, scaled_gemm
 from detgemm.torch.snapping import check_snapped, is_snapped, snap, snap_weights
 
-__all__ = ["Embedding", "Linear", "LogProbs", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
+__all__ = ["Embedding", "GradientTree", "Linear", "LogProbs", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
            "check_snapped", "clear_plans", "combine_experts", "convert", "digest", "embedding", "gather_quantize",
            "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm", "grouped_linear", "linear", "linear_log_prob",
            "log_probs_of", "log_softmax", "main_grads", "is_snapped", "moe", "quantize", "rms_norm", "route",

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from detgemm.torch import order
 from detgemm.torch.kernels.arithmetic import exp, rounded
-from detgemm.torch.kernels.launch import PRODUCTS, TYPES
+from detgemm.torch.kernels.launch import PRODUCTS, TYPES, launch
 
 KEYS = tl.constexpr(order.KEYS)
 # Integers that change from call to call are not specialised: a new value must not compile a new kernel.
@@ -191,7 +191,7 @@ def attention(q, k, v, segments, scale, max_q, max_k, want_stats, by_keys=None):
             tops, totals, accs, out, stats, segments, heads, group, queries, batch * heads * queries,
             rows, blocks, TYPE=TYPES[q.dtype], STATS=want_stats, UNROLL=UNROLL, num_warps=1, **fixed)
     else:
-        _by_queries[(triton.cdiv(max_q, TILE), heads, count)](
-            q, k, v, out, stats, segments, scale, heads, group, queries, batch * heads * queries, *strides,
+        launch(
+            _by_queries, (triton.cdiv(max_q, TILE), heads, count), q, k, v, out, stats, segments, scale, heads, group, queries, batch * heads * queries, *strides,
             ROWS=TILE, TYPE=TYPES[q.dtype], STATS=want_stats, num_warps=WARPS["queries"], num_stages=STAGES, **fixed)
     return out.transpose(1, 2), stats

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree
-from detgemm.torch.kernels.launch import PRODUCTS, TYPES
+from detgemm.torch.kernels.launch import PRODUCTS, TYPES, launch
 
 
 @triton.jit(do_not_specialize=["rows", "heads", "queries"])
@@ -136,17 +136,17 @@ def attention_backward(dout, q, k, v, out, stats, segments, scale, max_q, max_k)
         return dq.transpose(1, 2), dk, dv
     rows, width = batch * heads * queries, max(16, triton.next_power_of_2(dim))
     delta = torch.empty(rows, dtype=torch.float32, device=q.device)
-    _delta[(triton.cdiv(rows, 16),)](
-        dout, out, delta, rows, heads, queries, *dout.stride()[:3], *out.stride()[:3], DIM=dim,
+    launch(
+        _delta, (triton.cdiv(rows, 16),), dout, out, delta, rows, heads, queries, *dout.stride()[:3], *out.stride()[:3], DIM=dim,
         WIDTH=width, LEVELS=width.bit_length() - 1, enable_fp_fusion=False)
     strides = (*q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *dout.stride()[:3])
     fixed = {"DIM": dim, "WIDTH": width, "TILE": 64, "TYPE": TYPES[q.dtype], "num_warps": 4,
              "enable_fp_fusion": False, **PRODUCTS}
     max_q, max_k = min(max_q or queries, queries), min(max_k or k.shape[2], k.shape[2])
     group = heads // kv_heads
-    _dq[(triton.cdiv(max_q, 64), heads, count)](
-        q, k, v, dout, stats, delta, dq, segments, scale, heads, group, queries, rows, *strides, **fixed)
-    _dkv[(triton.cdiv(max_k, 64), kv_heads, count)](
-        q, k, v, dout, stats, delta, dk, dv, segments, scale, heads, group, queries, rows, k.shape[2],
+    launch(
+        _dq, (triton.cdiv(max_q, 64), heads, count), q, k, v, dout, stats, delta, dq, segments, scale, heads, group, queries, rows, *strides, **fixed)
+    launch(
+        _dkv, (triton.cdiv(max_k, 64), kv_heads, count), q, k, v, dout, stats, delta, dk, dv, segments, scale, heads, group, queries, rows, k.shape[2],
         *strides, **fixed)
     return dq.transpose(1, 2), dk, dv

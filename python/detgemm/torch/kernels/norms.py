@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from detgemm.torch.kernels.arithmetic import rounded, square_root, tree
-from detgemm.torch.kernels.launch import TYPES, rows_per_program
+from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 from detgemm.torch.plain.norms import inverse
 
 
@@ -64,8 +64,8 @@ def rms_norm(x, weight, eps):
     y, scale = torch.empty_like(x), torch.empty(rows, dtype=torch.float32, device=x.device)
     if rows and n:
         shape = rows_per_program(rows, n)
-        _forward[(triton.cdiv(rows, shape["ROWS"]),)](
-            x, weight, y, scale, rows, n, eps, inverse(n), TYPE=TYPES[x.dtype], **shape)
+        launch(
+            _forward, (triton.cdiv(rows, shape["ROWS"]),), x, weight, y, scale, rows, n, eps, inverse(n), TYPE=TYPES[x.dtype], **shape)
     return y, scale
 
 
@@ -74,6 +74,6 @@ def rms_norm_backward(dy, x, weight, scale):
     dx, products = torch.empty_like(x), torch.empty(x.shape, dtype=torch.float32, device=x.device)
     if rows and n:
         shape = rows_per_program(rows, n)
-        _backward[(triton.cdiv(rows, shape["ROWS"]),)](
-            dy, x, weight, scale, dx, products, rows, n, inverse(n), TYPE=TYPES[x.dtype], **shape)
+        launch(
+            _backward, (triton.cdiv(rows, shape["ROWS"]),), dy, x, weight, scale, dx, products, rows, n, inverse(n), TYPE=TYPES[x.dtype], **shape)
     return dx, products
