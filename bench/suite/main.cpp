@@ -7,8 +7,10 @@
 #include <fstream>
 
 #include "bench/cluster/suite.hpp"
+#include "bench/suite/calibrate.hpp"
 #include "bench/suite/options.hpp"
 #include "bench/suite/run.hpp"
+#include "bench/suite/tune_run.hpp"
 #include "detgemm/runtime.hpp"
 
 namespace {
@@ -44,14 +46,17 @@ int finish(const Options& options, const RunResult& run) {
 
 int bench(const Options& options, const std::string& command) {
   const bool cluster = asks_for_cluster(options);
-  for (const auto* path : {&options.json, &options.csv, &options.markdown}) need_writable(*path);
+  for (const auto* path : {&options.json, &options.csv, &options.markdown, &options.out}) {
+    need_writable(*path);
+  }
   if (cluster) {
     return run_cluster(options, command,
                        [&](const RunResult& run) { return finish(options, run); });
   }
   const auto runtime = detgemm::Runtime::start();
   if (!runtime) throw NothingRan(runtime.status().message());
-  const auto run = run_bench(options, command);
+  if (options.task == Task::calibrate) return run_calibrate(options) ? 0 : 1;
+  const auto run = options.task == Task::tune ? run_tune(options, command) : run_bench(options, command);
   return run ? finish(options, *run) : 0;
 }
 
@@ -62,10 +67,13 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     const Options options = parse_options(arguments);
     if (options.help) {
-      std::fputs(kUsage, stdout);
+      std::fputs(options.task == Task::tune        ? kTuneUsage
+                 : options.task == Task::calibrate ? kCalibrateUsage
+                                                   : kUsage,
+                 stdout);
       return 0;
     }
-    std::string command = "detgemm bench";
+    std::string command = options.task == Task::bench ? "detgemm bench" : "detgemm";
     for (const std::string& argument : arguments) command += " " + argument;
     return bench(options, command);
   } catch (const std::invalid_argument& error) {
