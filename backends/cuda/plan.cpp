@@ -22,7 +22,7 @@ struct CudaKernels {
 
   GemmSpec spec;
   LaunchOptions options;
-  std::string evidence;  ///< for RunInfo
+  std::string evidence;                    ///< for RunInfo
   std::shared_ptr<const Tuning> tuning{};  ///< keeps `tuned`
   const TunedProduct* tuned = nullptr;     ///< rows of a single product, or none
 

@@ -97,10 +97,10 @@ Status check_tuning(const PlanOptions& options, const DeviceFacts& device) {
   if (options.tuning == nullptr) return {};
   const TuningTarget& target = options.tuning->target();
   if (target.device == device.name && target.processors == device.sms) return {};
-  return {Errc::unavailable,
-          "cuda: tuning is for " + target.device + " with " + std::to_string(target.processors) +
-              " multiprocessors: device " + std::to_string(device.ordinal) + " is " + device.name +
-              " with " + std::to_string(device.sms) + "; tune there, or name no tuning"};
+  return {Errc::unavailable, "cuda: tuning is for " + target.device + " with " +
+                                 std::to_string(target.processors) + " multiprocessors: device " +
+                                 std::to_string(device.ordinal) + " is " + device.name + " with " +
+                                 std::to_string(device.sms) + "; tune there, or name no tuning"};
 }
 
 }  // namespace detgemm::cuda

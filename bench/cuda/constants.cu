@@ -134,11 +134,13 @@ class Measure {
         if (i % 32 == 0) queue_.wait();
         const auto start = std::chrono::steady_clock::now();
         check(arm.enqueue(queue_.stream(), i), arm.name);
-        us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-                         .count());
+        us.push_back(
+            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+                .count());
       }
       queue_.wait();
-      add("host_launch", summarise(std::move(us)).median, "us", "on the host, until it is enqueued");
+      add("host_launch", summarise(std::move(us)).median, "us",
+          "on the host, until it is enqueued");
     });
   }
 

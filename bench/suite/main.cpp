@@ -56,7 +56,8 @@ int bench(const Options& options, const std::string& command) {
   const auto runtime = detgemm::Runtime::start();
   if (!runtime) throw NothingRan(runtime.status().message());
   if (options.task == Task::calibrate) return run_calibrate(options) ? 0 : 1;
-  const auto run = options.task == Task::tune ? run_tune(options, command) : run_bench(options, command);
+  const auto run =
+      options.task == Task::tune ? run_tune(options, command) : run_bench(options, command);
   return run ? finish(options, *run) : 0;
 }
 

@@ -48,7 +48,9 @@ void summarise(const Tuning& tuning, const std::vector<CaseResult>& again, std::
   for (const TunedProduct& product : tuning.products()) rows += product.ranges.size();
   std::printf("%zu problems timed in %.0f s: %zu rows for %zu products", measured, seconds, rows,
               tuning.products().size());
-  if (count > 0) std::printf(", %.1f %% less time on average where a row is", 100 * (1 - std::exp(-logs / count)));
+  if (count > 0)
+    std::printf(", %.1f %% less time on average where a row is",
+                100 * (1 - std::exp(-logs / count)));
   std::printf("\n");
   if (left > 0) std::printf("%zu problems were not timed: the budget was spent\n", left);
 }

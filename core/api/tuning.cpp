@@ -19,8 +19,9 @@ TuningEngine::~TuningEngine() = default;
 const TuningEngine* Backend::tuning() const noexcept { return nullptr; }
 
 const TunedRange* TunedProduct::find(std::int64_t m) const {
-  const auto at = std::lower_bound(ranges.begin(), ranges.end(), m,
-                                   [](const TunedRange& r, std::int64_t x) { return r.last_m < x; });
+  const auto at =
+      std::lower_bound(ranges.begin(), ranges.end(), m,
+                       [](const TunedRange& r, std::int64_t x) { return r.last_m < x; });
   return at == ranges.end() || m < at->first_m ? nullptr : &*at;
 }
 
@@ -56,8 +57,8 @@ Result<const TuningEngine*> engine_of(const Backend& backend) {
 }
 
 Status other(const std::string& what, const std::string& value, const std::string& here) {
-  return {Errc::unavailable,
-          "tuning." + what + " is " + quoted(value) + ": here it is " + quoted(here) + "; tune again"};
+  return {Errc::unavailable, "tuning." + what + " is " + quoted(value) + ": here it is " +
+                                 quoted(here) + "; tune again"};
 }
 
 /// ok, or what a file is for and this is not.
@@ -126,9 +127,9 @@ constexpr const char* kRangeRule =
 Result<TunedProduct> product_of(Line& line) {
   TunedProduct p;
   std::string contract;
-  const bool read = line.word("product") && line.read(contract) && line.word("n") && line.read(p.n) &&
-                    line.word("k") && line.read(p.k) && line.word("a") && line.read(p.op_a) &&
-                    line.word("b") && line.read(p.op_b) && line.ended();
+  const bool read = line.word("product") && line.read(contract) && line.word("n") &&
+                    line.read(p.n) && line.word("k") && line.read(p.k) && line.word("a") &&
+                    line.read(p.op_a) && line.word("b") && line.read(p.op_b) && line.ended();
   if (!read || p.n < 1 || p.k < 1) return line.wrong(kProductRule);
   auto parsed = Contract::parse(contract);
   if (!parsed) return line.wrong("a product of a contract; " + parsed.status().message());
@@ -189,7 +190,8 @@ Status Tuning::add(TunedProduct product) {
   if (Status s = backend_->supports(spec); !s) return s;
   if (find(spec) != nullptr) {
     return invalid("tuning: " + product.contract.text() + " of n = " + std::to_string(spec.n) +
-                   " and k = " + std::to_string(spec.k) + " is there twice: all rows of a product "
+                   " and k = " + std::to_string(spec.k) +
+                   " is there twice: all rows of a product "
                    "must follow it");
   }
   for (TunedRange& range : product.ranges) {
@@ -228,7 +230,8 @@ Result<std::shared_ptr<const Tuning>> Tuning::parse(const Backend& backend, std:
   // What follows a key of the head, up to the end of its line.
   std::string head[5];
   if (!next() || content != "detgemm-tuning 1") {
-    return Line(content, number).wrong("\"detgemm-tuning 1\", the version of the format that is read");
+    return Line(content, number)
+        .wrong("\"detgemm-tuning 1\", the version of the format that is read");
   }
   int index = 0;
   for (const char* key : {"backend", "version", "kernels", "device", "processors"}) {
@@ -262,7 +265,8 @@ Result<std::shared_ptr<const Tuning>> Tuning::parse(const Backend& backend, std:
   return make(backend, std::move(products));
 }
 
-Result<std::shared_ptr<const Tuning>> Tuning::load(const Backend& backend, const std::string& path) {
+Result<std::shared_ptr<const Tuning>> Tuning::load(const Backend& backend,
+                                                   const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   if (file) text << file.rdbuf();
@@ -278,11 +282,11 @@ std::string Tuning::text() const {
       << "\nkernels " << hex(target_.kernels) << "\ndevice " << target_.device << "\nprocessors "
       << target_.processors << "\n";
   for (const TunedProduct& p : products_) {
-    out << "product " << p.contract.text() << " n " << p.n << " k " << p.k << " a "
-        << name(p.op_a) << " b " << name(p.op_b) << "\n";
+    out << "product " << p.contract.text() << " n " << p.n << " k " << p.k << " a " << name(p.op_a)
+        << " b " << name(p.op_b) << "\n";
     for (const TunedRange& r : p.ranges) {
-      out << "m " << r.first_m << " " << r.last_m << " " << r.kernel << " us " << r.us
-          << " chosen " << r.chosen_us << "\n";
+      out << "m " << r.first_m << " " << r.last_m << " " << r.kernel << " us " << r.us << " chosen "
+          << r.chosen_us << "\n";
     }
   }
   const std::string body = out.str();

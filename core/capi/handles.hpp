@@ -10,6 +10,7 @@
 
 #include "detgemm/backend.hpp"
 #include "detgemm/detgemm.h"
+#include "detgemm/detgemm_tuning.h"
 #include "detgemm/plan.hpp"
 #include "detgemm/status.hpp"
 #include "detgemm/tuning.hpp"

@@ -6,6 +6,7 @@
 #include "core/capi/error.hpp"
 #include "core/capi/handles.hpp"
 #include "core/capi/text.hpp"
+#include "detgemm/detgemm_tuning.h"
 
 using namespace detgemm;
 using namespace detgemm::capi;

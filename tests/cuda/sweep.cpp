@@ -16,8 +16,8 @@
 #include "tests/cuda/fma_problem.hpp"
 #include "tests/cuda/fp8_problem.hpp"
 #include "tests/cuda/host_subject.hpp"
-#include "tests/cuda/scene.hpp"
 #include "tests/cuda/random_tuning.hpp"
+#include "tests/cuda/scene.hpp"
 #include "tests/cuda/snap_problem.hpp"
 #include "tests/cuda/tally.hpp"
 
@@ -181,8 +181,8 @@ class Sweep {
   void run_tuned(std::uint64_t index) {
     constexpr int kFiles = 6;
     for (int file = 0; file < kFiles; ++file) {
-      const RandomTuning tuning =
-          random_tuning(backend_, scene_.problem().spec, scene_.problem().m, mix(settings_.seed + kFiles * index + file));
+      const RandomTuning tuning = random_tuning(backend_, scene_.problem().spec, scene_.problem().m,
+                                                mix(settings_.seed + kFiles * index + file));
       row_ = tuning.kernel;
       force(index, "", tuning.file);
       ++(tuning.kernel.empty() ? without_row_ : with_row_);
@@ -198,8 +198,8 @@ class Sweep {
       return;
     }
     const Operands& operands = scene_.reset();
-    const auto plan = Plan::create(
-        backend_, p.spec, PlanOptions{variant, p.max_workers, p.stable, false, tuning});
+    const auto plan = Plan::create(backend_, p.spec,
+                                   PlanOptions{variant, p.max_workers, p.stable, false, tuning});
     must(plan.status(), p.text().c_str());
     RunInfo info;
     if (settings_.subject == "cuda") {
@@ -283,8 +283,9 @@ class Sweep {
       std::printf("%s refused %llu problems\n", variant.c_str(), runs);
     }
     if (settings_.tuning) {
-      std::printf("random tuning files: %llu runs with a row, of which %llu by its kernel; %llu without\n",
-                  with_row_, took_row_, without_row_);
+      std::printf(
+          "random tuning files: %llu runs with a row, of which %llu by its kernel; %llu without\n",
+          with_row_, took_row_, without_row_);
     }
     std::printf("%s%llu problems, %llu distinct outputs, %llu compared, %.1f s: %s\n",
                 tally_.text().c_str(), problems_, distinct_, tally_.total().outputs, seconds,
@@ -301,7 +302,8 @@ class Sweep {
       out["refused"] = refused_;
       out["distinct_outputs"] = distinct_;
       if (settings_.tuning) {
-        out["tuning"] = {{"with_row", with_row_}, {"without_row", without_row_}, {"took_row", took_row_}};
+        out["tuning"] = {
+            {"with_row", with_row_}, {"without_row", without_row_}, {"took_row", took_row_}};
       }
       out["seconds"] = seconds;
       out["plant"] = settings_.plant.empty() ? nlohmann::json() : nlohmann::json(settings_.plant);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "detgemm/detgemm.h"
+#include "detgemm/detgemm_tuning.h"
 #include "tests/support/c_backend.h"
 #include "tests/support/c_expect.h"
 

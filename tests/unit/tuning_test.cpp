@@ -101,13 +101,12 @@ std::string with_digest(const std::string& body) {
 const std::string kHead =
     "detgemm-tuning 1\nbackend tuned\nversion 0.1.0\nkernels 0000000000001234\ndevice a device\n"
     "processors 7\n";
-const std::string kProduct =
-    std::string("product ") + kContract + " n 6 k 32 a none b transpose\n";
+const std::string kProduct = std::string("product ") + kContract + " n 6 k 32 a none b transpose\n";
 
 TEST(Tuning, WhatIsWrittenIsRead) {
   const TunedBackend backend;
-  const auto made = Tuning::make(
-      backend, {product({{1, 8, "narrow", 9.5, 10.25}, {20, 24, "wide", 11, 12}})});
+  const auto made =
+      Tuning::make(backend, {product({{1, 8, "narrow", 9.5, 10.25}, {20, 24, "wide", 11, 12}})});
   ASSERT_TRUE(made) << made.status().message();
   EXPECT_EQ((*made)->text(),
             with_digest(kHead + kProduct +
@@ -148,9 +147,12 @@ TEST(Tuning, WhatIsWrongIsRefusedInASentence) {
       {kHead, invalid_argument, "the last line is not \"digest\""},
       {with_digest(kHead) + "\n", invalid_argument, "the last line is not \"digest\""},
       {kHead + "digest 0123456789abcdef\n", invalid_argument, "it was changed or damaged"},
-      {with_digest("detgemm-tuning 2\n"), invalid_argument, "line 1 is \"detgemm-tuning 2\": it must"},
-      {with_digest("detgemm-tuning 1\n"), invalid_argument, "line 2 is \"\": it must be \"backend \""},
-      {head("backend tuned", "backend cuda"), unavailable, "backend is \"cuda\": here it is \"tuned\""},
+      {with_digest("detgemm-tuning 2\n"), invalid_argument,
+       "line 1 is \"detgemm-tuning 2\": it must"},
+      {with_digest("detgemm-tuning 1\n"), invalid_argument,
+       "line 2 is \"\": it must be \"backend \""},
+      {head("backend tuned", "backend cuda"), unavailable,
+       "backend is \"cuda\": here it is \"tuned\""},
       {head("0.1.0", "0.0.9"), unavailable, "version is \"0.0.9\": here it is \"0.1.0\""},
       {head("1234", "4321"), unavailable, "kernels is \"0000000000004321\": here it is"},
       {head("a device", "another"), unavailable, "device is \"another\": here it is \"a device\""},
@@ -169,7 +171,8 @@ TEST(Tuning, WhatIsWrongIsRefusedInASentence) {
       {row("m 1 8 wide us 1 chosen 1 2\n"), invalid_argument, "it must be \"m FIRST LAST"},
       {row("m 1 99999999999999999999 wide us 1 chosen 1\n"), invalid_argument, "it must be \"m F"},
       {row("m 1 8 wide us 1 chosen 1\nm 8 9 wide us 1 chosen 1\n"), invalid_argument, "line 9 is"},
-      {row("m 1 8 huge us 1 chosen 1\n"), not_found, "kernel is \"huge\": tuned has no such kernel"},
+      {row("m 1 8 huge us 1 chosen 1\n"), not_found,
+       "kernel is \"huge\": tuned has no such kernel"},
       {row("m 1 8 odd us 1 chosen 1\n"), not_found, "kernel is \"odd\": tuned has no such kernel"},
   };
   for (const Bad& bad : all) {
@@ -205,7 +208,8 @@ std::vector<std::uint16_t> multiply(const Backend& backend, std::int64_t m,
   std::vector<std::uint16_t> a(static_cast<std::size_t>(m * kK)), b(kN * kK);
   std::mt19937 random(static_cast<unsigned>(m));
   for (auto* x : {&a, &b}) {
-    for (auto& v : *x) v = static_cast<std::uint16_t>(0x3f00 + random() % 256 + (random() % 2 << 15));
+    for (auto& v : *x)
+      v = static_cast<std::uint16_t>(0x3f00 + random() % 256 + (random() % 2 << 15));
   }
   std::vector<std::uint16_t> d(static_cast<std::size_t>(m * kN), 0xffff);
   GemmSpec spec;
@@ -218,9 +222,10 @@ std::vector<std::uint16_t> multiply(const Backend& backend, std::int64_t m,
   const auto plan = Plan::create(backend, spec, options);
   EXPECT_TRUE(plan) << plan.status().message();
   RunInfo info;
-  const Status ran = plan->run({}, {row_major(static_cast<const void*>(a.data()), m, kK, DType::bf16),
-                                    row_major(static_cast<const void*>(b.data()), kN, kK, DType::bf16),
-                                    row_major(d.data(), m, kN, DType::bf16)},
+  const Status ran = plan->run({},
+                               {row_major(static_cast<const void*>(a.data()), m, kK, DType::bf16),
+                                row_major(static_cast<const void*>(b.data()), kN, kK, DType::bf16),
+                                row_major(d.data(), m, kN, DType::bf16)},
                                {}, &info);
   EXPECT_TRUE(ran) << ran.message();
   if (kernel != nullptr) *kernel = info.kernel;
@@ -249,7 +254,8 @@ int different(const TunedBackend& backend, int files, std::vector<std::string>* 
     const auto tuning = random_tuning(backend, static_cast<unsigned>(file));
     for (std::int64_t m = 1; m <= kMaxM; m += 3) {
       std::string kernel;
-      count += multiply(backend, m, tuning, &kernel) != multiply(backend, m, nullptr, nullptr) ? 1 : 0;
+      count +=
+          multiply(backend, m, tuning, &kernel) != multiply(backend, m, nullptr, nullptr) ? 1 : 0;
       if (ran != nullptr) ran->push_back(kernel);
     }
   }
@@ -293,7 +299,8 @@ TEST(Tuning, IsOfThePlanOrOfTheProcess) {
   options.tuning = tuning;
   const auto refused = Plan::create(skeleton_backend(), spec, options);
   EXPECT_EQ(refused.status().code(), Errc::invalid_argument);
-  EXPECT_EQ(refused.status().message(), "tuning.backend is tuned: it must be the plan's own, skeleton");
+  EXPECT_EQ(refused.status().message(),
+            "tuning.backend is tuned: it must be the plan's own, skeleton");
   use_tuning(nullptr);
   EXPECT_EQ(kernel(9, nullptr), "wide");
 }

@@ -383,31 +383,10 @@ DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_ba
                                                                 char* buffer, size_t size,
                                                                 size_t* needed);
 
-/* ---- Tuning: measured choices of kernels ---------------------------------------------------- */
-
-/* Measured choices of kernels for one kind of device, as `detgemm tune` writes them (tuning.hpp).
- * No bit depends on what it holds. */
-typedef struct detgemm_tuning_t detgemm_tuning_t;
-/* Reads a text for a backend on the current device; *tuning belongs to the caller, and is NULL after
- * a refusal: DETGEMM_INVALID_ARGUMENT for a text that is damaged, DETGEMM_UNAVAILABLE for other
- * kernels, another version or device, DETGEMM_NOT_FOUND for a kernel that does not compute its
- * product, DETGEMM_UNSUPPORTED for a backend without tuning. */
-DETGEMM_API detgemm_status_t detgemm_tuning_parse(const detgemm_backend_t* backend,
-                                                  const char* text, detgemm_tuning_t** tuning);
-/* The same from a file; DETGEMM_IO where it cannot be read. */
-DETGEMM_API detgemm_status_t detgemm_tuning_load(const detgemm_backend_t* backend, const char* path,
-                                                 detgemm_tuning_t** tuning);
-/* Plans that were created with it, and the process that uses it, keep what they need. NULL is
- * accepted. */
-DETGEMM_API void detgemm_tuning_destroy(detgemm_tuning_t* tuning);
-/* From now on plans of its backend that name no tuning of their own take this one, in every thread
- * of the process and in detgemm_gemm; NULL ends it. */
-DETGEMM_API detgemm_status_t detgemm_tuning_use(const detgemm_tuning_t* tuning);
-/* What detgemm_tuning_parse reads. */
-DETGEMM_API detgemm_status_t detgemm_tuning_text(const detgemm_tuning_t* tuning, char* buffer,
-                                                 size_t size, size_t* needed);
-
 /* ---- Plans: create once, run for any M, from any thread ------------------------------------ */
+
+/* Measured choices of kernels: detgemm_tuning.h. */
+typedef struct detgemm_tuning_t detgemm_tuning_t;
 
 /* Choices of how to compute. None changes a bit while the promise in `stable` is kept. */
 typedef struct detgemm_plan_options_t {
@@ -483,8 +462,8 @@ DETGEMM_API detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int
 /* The contract's digest. */
 DETGEMM_API detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* digest);
 /* What the plan was created from; `out` is an initialised struct. The pointers in it
- * (spec.contract, options.variant, options.tuning) belong to the plan and die with it; the backend belongs to the
- * library. */
+ * (spec.contract, options.variant, options.tuning) belong to the plan and die with it; the backend
+ * belongs to the library. */
 DETGEMM_API detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan,
                                                detgemm_gemm_spec_t* out);
 DETGEMM_API detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan,

@@ -15,10 +15,10 @@ namespace detgemm {
 
 /// What a tuning file is bound to: a backend's kernels on one kind of device.
 struct TuningTarget {
-  std::string backend;         ///< for example "cuda"
-  std::string version;         ///< of the library, for example "0.1.0"
-  std::uint64_t kernels = 0;   ///< digest of the names of all kernels that can be forced
-  std::string device;          ///< for example "NVIDIA H200"
+  std::string backend;          ///< for example "cuda"
+  std::string version;          ///< of the library, for example "0.1.0"
+  std::uint64_t kernels = 0;    ///< digest of the names of all kernels that can be forced
+  std::string device;           ///< for example "NVIDIA H200"
   std::int32_t processors = 0;  ///< multiprocessors
 
   /// The same library, kernels and kind of device.
@@ -93,7 +93,8 @@ class DETGEMM_API Tuning {
   const Backend& backend() const noexcept { return *backend_; }
 
  private:
-  Tuning(const Backend& backend, TuningTarget target) : backend_(&backend), target_(std::move(target)) {}
+  Tuning(const Backend& backend, TuningTarget target)
+      : backend_(&backend), target_(std::move(target)) {}
   Status add(TunedProduct product);
 
   const Backend* backend_;
