@@ -73,8 +73,6 @@ struct LaunchOptions {
   cudaStream_t stream = nullptr;
   int sms = 0;               ///< multiprocessors of the device, or fewer if the caller wishes; >= 1
   int forced = -1;           ///< index into kernels(contract, is_grouped), or -1: chosen by shape
-  int preferred = -1;        ///< likewise, of a single product; another kernel is chosen where it
-                             ///< does not take the arrays. Not of snap and snap3
   bool a_is_stable = false;  ///< nothing that still runs on the stream writes A ...
   bool b_is_stable = false;  ///< ... or B: it may be read before that earlier work has ended
   bool overlap = true;       ///< programmatic dependent launch: the kernel starts during that work
@@ -85,6 +83,9 @@ struct LaunchOptions {
   bool wgmma = true;
   bool a_is_snapped = false;  ///< snap: A is snapped already ...
   bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
+  /// As forced, of a single product and not of snap and snap3; where the kernel does not take the
+  /// arrays, another one is chosen by shape.
+  int preferred = -1;
 };
 
 /// Whether this build has the kernels of hopper/e4m3.
