@@ -46,7 +46,7 @@ class Engine final : public TuningEngine {
     const auto device = current_device();
     if (!device) return device.status();
     static const std::uint64_t digest = digest_of_kernels();
-    return TuningTarget{Cuda::kName, version(), digest, device->name, device->sms};
+    return TuningTarget{std::string(Cuda::kName), version(), digest, device->name, device->sms};
   }
 
   std::int32_t number(const GemmSpec& spec, std::string_view name) const override {
