@@ -50,7 +50,7 @@ WRONG = {
     "quantize: backend": (lambda: detgemm.quantize(SQUARE, backend=0), "backend is 0: it must be text"),
     "use_tuning: path": (lambda: detgemm.use_tuning(5), "path is 5: it must be the path of a file, or None"),
     "use_tuning: backend": (lambda: detgemm.use_tuning(None, backend=5), "backend is 5: it must be text"),
-    "use_tuning: no backend": (lambda: detgemm.use_tuning("x", backend="vax"), 'name is "vax": '),
+    "use_tuning: no backend": (lambda: detgemm.use_tuning("x", backend="vax"), 'backend is "vax": this build has'),
     "use_tuning: no file": (lambda: detgemm.use_tuning("/nowhere/x", backend="reference"), 'path is "/nowhere/x": it must be a file'),
     "use_tuning: a NUL": (lambda: detgemm.use_tuning("/x\0y", backend="reference"), "it must have no NUL"),
     "dt.digest": (lambda: dt.digest([1.0]), "tensor is a list: it must be a tensor"),

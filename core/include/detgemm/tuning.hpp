@@ -36,7 +36,7 @@ struct TunedRange {
 };
 
 /// All rows for products that differ in M alone.
-struct TunedProduct {
+struct DETGEMM_API TunedProduct {
   Contract contract;
   std::int64_t n = 0;
   std::int64_t k = 0;
