@@ -234,7 +234,7 @@ TEST(CudaPlan, RandomTuningRunsAListedKernel) {
       EXPECT_TRUE(is_row || ran.kernel == chosen.kernel) << info.name << " ran " << ran.kernel;
       ++(is_row ? took : passed);
     }
-    EXPECT_GT(took, 8) << contract << ": " << passed << " were passed over";
+    EXPECT_GT(took, 4) << contract << ": " << passed << " were passed over";
   }
 }
 
