@@ -17,6 +17,12 @@ namespace {
 
 using namespace detgemm::bench;
 
+/// What a user called: detgemm bench, tune or calibrate.
+std::string command_of(const std::vector<std::string>& words) {
+  const bool named = !words.empty() && (words[0] == "tune" || words[0] == "calibrate");
+  return named ? "detgemm " + words[0] : "detgemm bench";
+}
+
 /// Before the work, so that minutes of measuring do not end in a path that cannot be written.
 void need_writable(const std::string& path) {
   if (path.empty()) return;
@@ -64,8 +70,14 @@ int bench(const Options& options, const std::string& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::string command = "detgemm bench";
+  const auto refuse = [&](const std::exception& error, int code) {
+    std::fprintf(stderr, "%s: %s\n", command.c_str(), error.what());
+    return code;
+  };
   try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    command = command_of(arguments);
     const Options options = parse_options(arguments);
     if (options.help) {
       std::fputs(options.task == Task::tune        ? kTuneUsage
@@ -74,17 +86,14 @@ int main(int argc, char** argv) {
                  stdout);
       return 0;
     }
-    std::string command = options.task == Task::bench ? "detgemm bench" : "detgemm";
-    for (const std::string& argument : arguments) command += " " + argument;
-    return bench(options, command);
+    std::string line = options.task == Task::bench ? command : "detgemm";
+    for (const std::string& argument : arguments) line += " " + argument;
+    return bench(options, line);
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 2;
+    return refuse(error, 2);
   } catch (const NothingRan& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 3;
+    return refuse(error, 3);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 1;
+    return refuse(error, 1);
   }
 }

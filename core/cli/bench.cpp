@@ -73,12 +73,14 @@ bool is_bench_task(const std::string& word) {
 }
 
 void run_bench_program(std::vector<std::string> words) {
-  if (words[0] == "bench") words.erase(words.begin());  // the task of no word
+  const std::string task = words[0];
+  if (task == "bench") words.erase(words.begin());  // the task of no word
   const std::string path = beside("detgemm_bench");
   if (path.empty()) {
-    throw Refusal(Status(Errc::unavailable,
-                         "bench is not in this build: configure with -DDETGEMM_BUILD_BENCH=ON and "
-                         "build the target detgemm_bench, which is placed beside this program"));
+    throw Refusal(
+        Status(Errc::unavailable,
+               task + " is not in this build: configure with -DDETGEMM_BUILD_BENCH=ON and "
+                      "build the target detgemm_bench, which is placed beside this program"));
   }
   become(path, std::move(words));
 }
