@@ -64,6 +64,9 @@ struct Candidate {
   double time = 0;                ///< by the model of its kind
 };
 
+/// Models that count clocks give microseconds by a usual clock.
+inline constexpr double kClocksPerUs = 1700;
+
 /// Kernels [begin, end) of a family.
 struct KernelRange {
   int begin, end;

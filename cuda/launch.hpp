@@ -83,6 +83,9 @@ struct LaunchOptions {
   bool wgmma = true;
   bool a_is_snapped = false;  ///< snap: A is snapped already ...
   bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
+  /// As forced, of a single product and not of snap and snap3; where the kernel does not take the
+  /// arrays, another one is chosen by shape.
+  int preferred = -1;
 };
 
 /// Whether this build has the kernels of hopper/e4m3.

@@ -7,6 +7,7 @@
 #include "backends/cuda/log_prob.hpp"
 #include "backends/cuda/peers.hpp"
 #include "backends/cuda/plan.hpp"
+#include "backends/cuda/tuning.hpp"
 #include "backends/cuda/verify.hpp"
 #include "backends/gpu/address_rules.hpp"
 #include "core/contract/in_words.hpp"
@@ -141,6 +142,7 @@ class CudaBackend final : public Backend {
                                                     const PlanOptions& options) const override {
     const auto device = cuda::current_device();
     if (!device) return device.status();
+    if (Status s = cuda::check_tuning(options, *device); !s) return s;
     // Where mma.sync is forced beside wgmma, its kernels are those to load.
     const bool wgmma = device->has_wgmma() && !options.variant.starts_with("mma/");
     const auto error = cuda::prepare_kernels(spec.contract, wgmma);
@@ -162,6 +164,7 @@ class CudaBackend final : public Backend {
   Device& device() const noexcept override { return cuda::cuda_device(); }
   const PeerEngine* peers() const noexcept override { return &cuda::peer_engine(); }
   const LogProbEngine* log_prob() const noexcept override { return &cuda::log_prob_engine(); }
+  const TuningEngine* tuning() const noexcept override { return &cuda::tuning_engine(); }
 
   Status snap(Stream stream, const SnapSpec& spec, const ConstMatrix& from,
               const Matrix& to) const override {

@@ -8,6 +8,7 @@
 #include "backends/gpu/grouped_plan.hpp"
 #include "backends/gpu/plan.hpp"
 #include "cuda/launch.hpp"
+#include "detgemm/tuning.hpp"
 
 namespace detgemm::cuda {
 namespace {
@@ -21,15 +22,17 @@ struct CudaKernels {
 
   GemmSpec spec;
   LaunchOptions options;
-  std::string evidence;  ///< for RunInfo
+  std::string evidence;                    ///< for RunInfo
+  std::shared_ptr<const Tuning> tuning{};  ///< keeps `tuned`
+  const TunedProduct* tuned = nullptr;     ///< rows of a single product, or none
 
   Result<Decision> decide(const Problem& problem, std::size_t workspace_bytes) const {
-    return cuda::decide(problem, with(workspace_bytes));
+    return cuda::decide(problem, with(problem, workspace_bytes));
   }
 
   Status enqueue(Decision& decision, const Problem& problem, Workspace workspace,
                  cudaStream_t stream) const {
-    LaunchOptions all = with(workspace.bytes);
+    LaunchOptions all = with(problem, workspace.bytes);
     all.stream = stream;
     const cudaError_t error = cuda::enqueue(decision, problem, all, workspace.data);
     if (error == cudaSuccess) return {};
@@ -52,7 +55,7 @@ struct CudaKernels {
     return cuda::workspace_bytes(groups, max_m, max_k, options);
   }
   std::size_t fast_workspace_bytes(const Problem& problem) const {
-    return cuda::fast_workspace_bytes(problem, options);
+    return cuda::fast_workspace_bytes(problem, with(problem, 0));
   }
   std::size_t fast_workspace_bound(std::int64_t max_m) const {
     return cuda::fast_workspace_bound(spec.contract, max_m, spec.n, spec.k, options);
@@ -69,9 +72,12 @@ struct CudaKernels {
   std::string combine_name() const { return "combine"; }
 
  private:
-  LaunchOptions with(std::size_t workspace_bytes) const {
+  LaunchOptions with(const Problem& problem, std::size_t workspace_bytes) const {
     LaunchOptions all = options;
     all.workspace_bytes = workspace_bytes;
+    if (tuned == nullptr) return all;
+    const TunedRange* const range = tuned->find(problem.g().m);
+    if (range != nullptr) all.preferred = range->number;
     return all;
   }
 };
@@ -88,7 +94,11 @@ CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const 
   launch.wgmma = device.has_wgmma();
   launch.a_is_snapped = spec.a_snapped;
   launch.b_is_snapped = spec.b_snapped;
-  return {spec, launch, evidence};
+  CudaKernels made{spec, launch, evidence};
+  if (grouped || options.tuning == nullptr || launch.forced >= 0) return made;
+  made.tuning = options.tuning;
+  made.tuned = options.tuning->find(spec);
+  return made;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "bench/cuda/bits.hpp"
 #include "bench/cuda/ceilings.hpp"
 #include "bench/cuda/check.hpp"
+#include "bench/cuda/constants.hpp"
 #include "bench/cuda/cublaslt.hpp"
 #include "bench/cuda/memory.hpp"
 #include "bench/cuda/nvml.hpp"
@@ -179,6 +180,8 @@ class CudaBenchDevice final : public BenchDevice {
         std::to_string(tries);
     return c;
   }
+
+  std::vector<Constant> measure_constants() override { return cuda_constants(*this, nvml_); }
 
   void watch() override { nvml_.start(); }
   Conditions watched() override {

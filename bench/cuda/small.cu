@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Not run on a GPU yet.
-
 #include "bench/cuda/check.hpp"
 #include "bench/cuda/small.hpp"
 

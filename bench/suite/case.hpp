@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ struct ContractArm {
   std::string variant{};  ///< of Backend::variants; empty: the library chooses
   /// Contracts of snap: the arm has copies of this operand that were snapped before, and says so.
   bool a_snapped = false, b_snapped = false;
+  std::shared_ptr<const Tuning> tuning{};  ///< measured choices; null: the model of time
+  bool serial_launch = false;              ///< as in PlanOptions
 };
 
 /// A point of the experiment. All its arms compute the same sizes on the same data.

@@ -109,7 +109,7 @@ GemmSpec spec_of(const Problem& problem, const Contract& contract) {
 Arm detgemm_arm(const BenchDevice& device, const ContractArm& what, const Problem& problem,
                 int threads, const Buffers& buffers, std::size_t* workspace_bytes) {
   const Gemm g = gemm_of(problem);
-  const PlanOptions options{what.variant, threads, what.stable};
+  const PlanOptions options{what.variant, threads, what.stable, what.serial_launch, what.tuning};
   GemmSpec spec = spec_of(problem, what.contract);
   spec.a_snapped = what.a_snapped;
   spec.b_snapped = what.b_snapped;

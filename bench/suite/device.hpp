@@ -65,6 +65,14 @@ struct Ceilings {
   }
 };
 
+/// A number that models of time read of a device.
+struct Constant {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  std::string how;  ///< it was measured
+};
+
 /// Medians of what the driver says while it is watched; 0 where it says nothing.
 struct Conditions {
   double watts = 0, mhz = 0, memory_mhz = 0, celsius = 0;
@@ -110,6 +118,8 @@ class BenchDevice {
   /// Microseconds that a call may take, for the estimate of a run.
   virtual double guess_us(const Case& c, const ContractArm& spec) const = 0;
   virtual Ceilings measure_ceilings(bool quick) = 0;
+  /// What models of time read of the device beside the ceilings.
+  virtual std::vector<Constant> measure_constants() { return {}; }
   /// The arm with the problem's small kernel before every call. Throws where the device has none.
   virtual Arm after_small_kernel(Arm, const Problem&, const Buffers&) {
     throw std::runtime_error("this device has no small kernels that run before a call");

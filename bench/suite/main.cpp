@@ -7,13 +7,21 @@
 #include <fstream>
 
 #include "bench/cluster/suite.hpp"
+#include "bench/suite/calibrate.hpp"
 #include "bench/suite/options.hpp"
 #include "bench/suite/run.hpp"
+#include "bench/suite/tune_run.hpp"
 #include "detgemm/runtime.hpp"
 
 namespace {
 
 using namespace detgemm::bench;
+
+/// What a user called: detgemm bench, tune or calibrate.
+std::string command_of(const std::vector<std::string>& words) {
+  const bool named = !words.empty() && (words[0] == "tune" || words[0] == "calibrate");
+  return named ? "detgemm " + words[0] : "detgemm bench";
+}
 
 /// Before the work, so that minutes of measuring do not end in a path that cannot be written.
 void need_writable(const std::string& path) {
@@ -44,38 +52,48 @@ int finish(const Options& options, const RunResult& run) {
 
 int bench(const Options& options, const std::string& command) {
   const bool cluster = asks_for_cluster(options);
-  for (const auto* path : {&options.json, &options.csv, &options.markdown}) need_writable(*path);
+  for (const auto* path : {&options.json, &options.csv, &options.markdown, &options.out}) {
+    need_writable(*path);
+  }
   if (cluster) {
     return run_cluster(options, command,
                        [&](const RunResult& run) { return finish(options, run); });
   }
   const auto runtime = detgemm::Runtime::start();
   if (!runtime) throw NothingRan(runtime.status().message());
-  const auto run = run_bench(options, command);
+  if (options.task == Task::calibrate) return run_calibrate(options) ? 0 : 1;
+  const auto run =
+      options.task == Task::tune ? run_tune(options, command) : run_bench(options, command);
   return run ? finish(options, *run) : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::string command = "detgemm bench";
+  const auto refuse = [&](const std::exception& error, int code) {
+    std::fprintf(stderr, "%s: %s\n", command.c_str(), error.what());
+    return code;
+  };
   try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    command = command_of(arguments);
     const Options options = parse_options(arguments);
     if (options.help) {
-      std::fputs(kUsage, stdout);
+      std::fputs(options.task == Task::tune        ? kTuneUsage
+                 : options.task == Task::calibrate ? kCalibrateUsage
+                                                   : kUsage,
+                 stdout);
       return 0;
     }
-    std::string command = "detgemm bench";
-    for (const std::string& argument : arguments) command += " " + argument;
-    return bench(options, command);
+    std::string line = options.task == Task::bench ? command : "detgemm";
+    for (const std::string& argument : arguments) line += " " + argument;
+    return bench(options, line);
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 2;
+    return refuse(error, 2);
   } catch (const NothingRan& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 3;
+    return refuse(error, 3);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "detgemm bench: %s\n", error.what());
-    return 1;
+    return refuse(error, 1);
   }
 }

@@ -17,6 +17,10 @@ namespace {
   throw std::invalid_argument(name + " is \"" + value + "\": it must be " + rule);
 }
 
+/// Where tiles of tokens end up to 512, and eighths of an octave from there.
+constexpr const char* kTunedTokens =
+    "1,2,4,8:512:8,576:1024:64,1152:2048:128,2304:4096:256,4608:8192:512";
+
 constexpr std::int64_t kMaxSeed = std::int64_t{1} << 62;
 
 double seconds(const std::string& name, const std::string& text) {
@@ -105,8 +109,13 @@ void read_values(const std::string& m, const std::string& n, const std::string& 
 
 }  // namespace
 
-Options parse_options(const std::vector<std::string>& words) {
+Options parse_options(const std::vector<std::string>& all) {
   Options o;
+  std::vector<std::string> words = all;
+  if (!words.empty() && (words[0] == "tune" || words[0] == "calibrate")) {
+    o.task = words[0] == "tune" ? Task::tune : Task::calibrate;
+    words.erase(words.begin());
+  }
   std::string m, n, k;
   bool no_batch = false;
   const std::map<std::string, bool*> flags = {{"--quick", &o.quick},
@@ -122,7 +131,8 @@ Options parse_options(const std::vector<std::string>& words) {
       {"--cases", &o.cases},   {"--json", &o.json},
       {"--csv", &o.csv},       {"--markdown", &o.markdown},
       {"--commit", &o.commit}, {"--cublaslt", &o.cublaslt},
-      {"--nccl", &o.nccl}};
+      {"--nccl", &o.nccl},     {"--out", &o.out},
+      {"--tuning", &o.tuning}};
   const std::map<std::string, std::vector<std::string>*> lists = {
       {"--suite", &o.suites},        {"--layers", &o.own.layers}, {"--contract", &o.own.contracts},
       {"--epilogue", &o.own.extras}, {"--variants", &o.variants}, {"--variant", &o.variants}};
@@ -152,6 +162,8 @@ Options parse_options(const std::vector<std::string>& words) {
       o.seed = static_cast<std::uint64_t>(parse_whole(name, in.value(), 0, kMaxSeed));
     } else if (name == "--repetitions") {
       o.repetitions = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 20));
+    } else if (name == "--candidates") {
+      o.candidates = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 10));
     } else if (name == "--ranks") {
       o.ranks = static_cast<int>(parse_whole(name, in.value(), 1, 1 << 20));
     } else if (name == "--seconds") {
@@ -163,6 +175,14 @@ Options parse_options(const std::vector<std::string>& words) {
     }
   }
   o.batch_property = !no_batch;
+  if (o.help) return o;
+  if (o.task == Task::tune && o.out.empty()) {
+    throw std::invalid_argument("--out is missing: tune must have a file to write");
+  }
+  if (o.task != Task::tune && !o.out.empty()) {
+    throw std::invalid_argument("--out is \"" + o.out + "\": it is for detgemm tune");
+  }
+  if (o.task == Task::tune && m.empty() && o.own.draws == 0) m = kTunedTokens;
   read_values(m, n, k, o);
   if (o.own.asked() && !o.suites.empty()) {
     throw std::invalid_argument(

@@ -12,7 +12,11 @@
 
 namespace detgemm::bench {
 
+/// What the program does, by its first word; none: bench.
+enum class Task { bench, tune, calibrate };
+
 struct Options {
+  Task task = Task::bench;
   std::string backend;  ///< empty: the first of cuda, hip, cpu that can run
   std::vector<std::string> suites;
   std::vector<std::int64_t> tokens;
@@ -26,6 +30,9 @@ struct Options {
   std::string commit;
   std::string cublaslt;                                    ///< path of the library
   std::string nccl;                                        ///< likewise
+  std::string out;                                         ///< tune: the file to write
+  std::string tuning;                                      ///< a file to time arms under
+  int candidates = 6;                                      ///< tune: kernels timed per problem
   int ranks = 0;                                           ///< of the suite cluster; 0: all GPUs
   std::vector<std::pair<std::string, std::string>> facts;  ///< recorded with the machine
   double seconds = 0;                                      ///< budget; 0: none
@@ -42,5 +49,7 @@ struct Options {
 /// Throws std::invalid_argument with a sentence that names the argument, its value and the rule.
 Options parse_options(const std::vector<std::string>& arguments);
 extern const char* const kUsage;
+extern const char* const kTuneUsage;
+extern const char* const kCalibrateUsage;
 
 }  // namespace detgemm::bench

@@ -15,6 +15,7 @@
 #include "bench/suite/falls.hpp"
 #include "bench/suite/forced.hpp"
 #include "bench/suite/overheads.hpp"
+#include "bench/suite/tune.hpp"
 #include "detgemm/version.hpp"
 
 namespace detgemm::bench {
@@ -37,44 +38,6 @@ std::string commit_of(const Options& options) {
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.empty() ? DETGEMM_BENCH_COMMIT : text;
-}
-
-std::unique_ptr<BenchDevice> find_device(const Options& options) {
-  std::string why;
-  std::string all;
-  for (const char* name : {"cuda", "hip", "cpu"}) {
-    if (!options.backend.empty() && options.backend != name) continue;
-    const std::string backend = name;
-    auto device = backend == "cuda"  ? make_cuda_device(options.cublaslt, why)
-                  : backend == "hip" ? make_hip_device(why)
-                                     : make_host_device(why);
-    if (device != nullptr) {
-      if (!all.empty()) std::fprintf(stderr, "absent: %s\n", all.c_str());
-      return device;
-    }
-    all += (all.empty() ? "" : "; ") + backend + ": " + why;
-  }
-  throw NothingRan("no backend can run here: " + all);
-}
-
-std::vector<Case> find_cases(const Options& options, const BenchDevice& device) {
-  CaseQuery query;
-  query.backend = device.name();
-  query.native = native_arithmetic(device);
-  query.suites = options.suites;
-  query.tokens = options.tokens;
-  query.quick = options.quick;
-  query.own = options.own;
-  query.seed = options.seed;
-  if (options.cases.empty()) return read_cases(built_in_cases(), query);
-  std::ifstream file(options.cases);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    throw std::invalid_argument("cases is \"" + options.cases +
-                                "\": it must be a file that can be read");
-  }
-  return read_cases(text.str(), query);
 }
 
 /// One line per arm, with the time that is left.
@@ -240,6 +203,44 @@ std::vector<Baseline> find_baselines(BenchDevice& device, const Options& options
 
 }  // namespace
 
+std::unique_ptr<BenchDevice> find_device(const Options& options) {
+  std::string why;
+  std::string all;
+  for (const char* name : {"cuda", "hip", "cpu"}) {
+    if (!options.backend.empty() && options.backend != name) continue;
+    const std::string backend = name;
+    auto device = backend == "cuda"  ? make_cuda_device(options.cublaslt, why)
+                  : backend == "hip" ? make_hip_device(why)
+                                     : make_host_device(why);
+    if (device != nullptr) {
+      if (!all.empty()) std::fprintf(stderr, "absent: %s\n", all.c_str());
+      return device;
+    }
+    all += (all.empty() ? "" : "; ") + backend + ": " + why;
+  }
+  throw NothingRan("no backend can run here: " + all);
+}
+
+std::vector<Case> find_cases(const Options& options, const BenchDevice& device) {
+  CaseQuery query;
+  query.backend = device.name();
+  query.native = native_arithmetic(device);
+  query.suites = options.suites;
+  query.tokens = options.tokens;
+  query.quick = options.quick;
+  query.own = options.own;
+  query.seed = options.seed;
+  if (options.cases.empty()) return read_cases(built_in_cases(), query);
+  std::ifstream file(options.cases);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    throw std::invalid_argument("cases is \"" + options.cases +
+                                "\": it must be a file that can be read");
+  }
+  return read_cases(text.str(), query);
+}
+
 std::function<bool(const std::string&)> matcher(const std::string& filter) {
   if (filter.empty()) return [](const std::string&) { return true; };
   try {
@@ -265,6 +266,7 @@ std::optional<RunResult> run_bench(const Options& options, const std::string& co
   const auto device = find_device(options);
   auto all = find_cases(options, *device);
   if (options.own.asked()) refuse_unsupported(device->backend(), all);
+  add_tuned_arms(device->backend(), options.tuning, all);
   add_forced_arms(device->backend(), options.variants, all);
   Settings settings;
   settings.quick = options.quick;

@@ -37,6 +37,7 @@ random:LOW:HIGH:COUNT, uniform in the logarithm (random:1:8192:40).
 
 Arms of a case:
   --variants LIST    one arm more for each kernel that can be forced: all, or names that may hold *
+  --tuning FILE      one arm more, NAME@tuned, under a file that detgemm tune wrote
   --weight-read      an arm that reads the weights and does no arithmetic (few tokens, CUDA)
   --filter REGEX     only arms whose CASE/ARM it matches, for example 'llama3-8b/o/.*/m16/.*chain'
   --check-bits       recompute a part of every D and compare bits
@@ -68,6 +69,49 @@ Examples:
   detgemm bench --layers llama3-8b/o --m 16,512,4096 --variants all --check-bits
 
 Exit codes: 0 measured; 1 failed, or bits were wrong; 2 asked wrongly; 3 nothing ran.
+)";
+
+const char* const kTuneUsage =
+    R"(detgemm tune: time the kernels of a contract on this device, and write which ones to take
+
+  --out FILE         the tuning file to write
+  --layers LIST      MODEL/LAYER or MODEL, such as llama3-8b/o,qwen3-32b
+  --n VALUES         rows ...
+  --k VALUES         ... and columns of the weights; every N with every K
+  --m VALUES         tokens: M (default: 1, 2, 4, multiples of 8 up to 512, eighths of an octave up
+                     to 8192)
+  --kind LIST        forward, dA, dB (default: forward)
+  --contract LIST    as of detgemm bench (default: chain)
+  --candidates N     kernels timed per problem beside the chosen one (6)
+  --repetitions N    samples of each in the first look (5)
+  --check-bits       recompute a part of every D and compare bits
+  --seconds S        budget: later problems are left out
+  --json FILE        every number
+  --dry              print how many problems and about how many seconds, and run nothing
+
+A file is loaded by an explicit call alone: detgemm::Tuning::load and PlanOptions::tuning in C++,
+detgemm_tuning_load and detgemm_tuning_use in C, detgemm.use_tuning in Python, --tuning of detgemm
+bench. No bit depends on it. It is for this device, this library and its kernels, and refused
+elsewhere.
+
+Examples:
+  detgemm tune --layers llama3-8b --contract chain+stable --out llama3-8b.tuning
+  detgemm tune --n 4096 --k 14336 --m 1:64 --contract "hopper/bf16/tree:512->bf16" --out down.tuning
+  detgemm bench --layers llama3-8b/o --m 1,64,512 --contract chain+stable --tuning llama3-8b.tuning
+
+Exit codes: 0 written; 1 failed, or bits were wrong; 2 asked wrongly; 3 nothing ran.
+)";
+
+const char* const kCalibrateUsage =
+    R"(detgemm calibrate: measure what models of time read of a device, in about ten seconds
+
+  --backend NAME     cpu, cuda or hip (default: the first of cuda, hip, cpu that can run)
+  --json FILE        the numbers, for programs
+
+Prints rates of memory and caches, rates and clocks of the multiply instruction after a rest and
+under load, and what launches cost.
+
+Exit codes: 0 measured; 1 failed; 2 asked wrongly; 3 nothing ran.
 )";
 
 }  // namespace detgemm::bench

@@ -16,6 +16,7 @@
 #include "core/arithmetic/step.hpp"
 #include "core/contract/cover.hpp"
 #include "detgemm/peers.hpp"
+#include "detgemm/tuning.hpp"
 
 namespace detgemm {
 
@@ -67,6 +68,19 @@ Status check_tree(const Contract& contract) {
   return unsupported("contract is " + contract.text() + ": only a tree has roots to combine");
 }
 
+/// The options with the tuning that the plan takes: its own, or that of the process.
+Result<PlanOptions> with_tuning(const Backend& backend, const PlanOptions& options) {
+  PlanOptions all = options;
+  if (all.tuning == nullptr) {
+    all.tuning = tuning_in_use();
+    if (all.tuning != nullptr && &all.tuning->backend() != &backend) all.tuning = nullptr;
+  } else if (&all.tuning->backend() != &backend) {
+    return invalid("tuning.backend is " + std::string(all.tuning->backend().name()) +
+                   ": it must be the plan's own, " + std::string(backend.name()));
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
@@ -78,9 +92,12 @@ Result<Plan> Plan::create(const Backend& backend, const GemmSpec& spec,
   std::vector<std::string> known;
   if (!options.variant.empty()) known = backend.variants(spec);
   if (Status s = check_options(backend, options, known, "this problem"); !s) return s;
-  auto impl = backend.make_plan(spec, options);
+  auto all = with_tuning(backend, options);
+  if (!all) return all.status();
+  auto impl = backend.make_plan(spec, *all);
   if (!impl) return impl.status();
-  return Plan(std::make_shared<const State>(State{&backend, spec, options, *std::move(impl)}));
+  return Plan(
+      std::make_shared<const State>(State{&backend, spec, *std::move(all), *std::move(impl)}));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

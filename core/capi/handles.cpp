@@ -23,4 +23,12 @@ Status check(const detgemm_plan_t* handle) {
       "detgemm_plan_destroy has not destroyed");
 }
 
+Status check(const detgemm_tuning_t* handle) {
+  if (handle == nullptr) return null_argument("tuning", "a tuning");
+  if (handle->magic == detgemm_tuning_t::kMagic) return {};
+  return invalid(
+      "tuning is not a tuning's handle: it must be a result of detgemm_tuning_load or "
+      "detgemm_tuning_parse that detgemm_tuning_destroy has not destroyed");
+}
+
 }  // namespace detgemm::capi

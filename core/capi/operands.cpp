@@ -7,6 +7,7 @@
 
 #include "core/capi/descriptors.hpp"
 #include "core/capi/error.hpp"
+#include "core/capi/handles.hpp"
 
 namespace detgemm::capi {
 namespace {
@@ -60,8 +61,12 @@ Result<PlanOptions> plan_options_of(std::string_view what, const detgemm_plan_op
   if (!c) return c.status();
   const auto serial = flag_of(std::string(what) + ".serial_launch", c->serial_launch);
   if (!serial) return serial.status();
-  return PlanOptions{c->variant == nullptr ? "" : c->variant, c->max_workers,
-                     static_cast<Stable>(c->stable), *serial};
+  PlanOptions options{c->variant == nullptr ? "" : c->variant, c->max_workers,
+                      static_cast<Stable>(c->stable), *serial};
+  if (c->tuning == nullptr) return options;
+  if (Status s = check(c->tuning); !s) return s;
+  options.tuning = c->tuning->tuning;
+  return options;
 }
 
 Result<GemmSpec> spec_of(std::string_view what, const detgemm_gemm_spec_t* given) {

@@ -203,6 +203,7 @@ detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan, detgemm_plan_o
     c.variant = plan->plan.options().variant.c_str();
     c.stable = static_cast<detgemm_stable_t>(plan->plan.options().stable);
     c.serial_launch = plan->plan.options().serial_launch ? 1 : 0;
+    c.tuning = plan->tuning ? &*plan->tuning : nullptr;
     return write("out", c, out);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,18 +15,37 @@
 namespace detgemm::cli {
 namespace {
 
-constexpr const char* kSummary =
-    "Measure this library and the vendor's own, with one experiment for every backend";
-constexpr const char* kFooter =
-    R"(Runs detgemm_bench, which is installed beside this program where the benchmarks were built, with
-all arguments unchanged.
-
-Examples:
+/// What detgemm_bench does, by the first word.
+struct BenchTask {
+  const char* name;
+  const char* summary;
+  const char* footer;
+};
+constexpr BenchTask kBenchTasks[] = {
+    {"bench", "Measure this library and the vendor's own, with one experiment for every backend",
+     R"(Examples:
   detgemm bench --help
   detgemm bench --quick
   detgemm bench --backend cuda --json h200.json
 
-Exit codes: 0 measured; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)";
+Exit codes: 0 measured; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)"},
+    {"tune", "Time the kernels of a contract on this device, and write which ones to take",
+     R"(Examples:
+  detgemm tune --help
+  detgemm tune --layers llama3-8b --contract chain+stable --out llama3-8b.tuning
+
+Exit codes: 0 written; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)"},
+    {"calibrate", "Measure what models of time read of this device",
+     R"(Examples:
+  detgemm calibrate --help
+  detgemm calibrate --json device.json
+
+Exit codes: 0 measured; 1 failed; 2 a wrong argument; 3 nothing ran, or this build has no benchmark.)"}};
+constexpr const char* kFooter =
+    R"(, which is installed beside this program where the benchmarks were built, with
+all arguments unchanged.
+
+)";
 
 /// The path of a program beside this one; empty if there is none.
 std::string beside(const std::string& name) {
@@ -47,12 +67,20 @@ std::string beside(const std::string& name) {
 
 }  // namespace
 
+bool is_bench_task(const std::string& word) {
+  return std::any_of(std::begin(kBenchTasks), std::end(kBenchTasks),
+                     [&](const BenchTask& task) { return word == task.name; });
+}
+
 void run_bench_program(std::vector<std::string> words) {
+  const std::string task = words[0];
+  if (task == "bench") words.erase(words.begin());  // the task of no word
   const std::string path = beside("detgemm_bench");
   if (path.empty()) {
-    throw Refusal(Status(Errc::unavailable,
-                         "bench is not in this build: configure with -DDETGEMM_BUILD_BENCH=ON and "
-                         "build the target detgemm_bench, which is placed beside this program"));
+    throw Refusal(
+        Status(Errc::unavailable,
+               task + " is not in this build: configure with -DDETGEMM_BUILD_BENCH=ON and "
+                      "build the target detgemm_bench, which is placed beside this program"));
   }
   become(path, std::move(words));
 }
@@ -69,8 +97,10 @@ void run_mpi_program(std::vector<std::string> words) {
 }
 
 void register_bench(CLI::App& root, int& exit_code) {
-  Command command(root, exit_code, "bench", kSummary);
-  command.footer(kFooter);
+  for (const BenchTask& task : kBenchTasks) {
+    Command command(root, exit_code, task.name, task.summary);
+    command.footer(std::string("Runs detgemm_bench") + kFooter + task.footer);
+  }
 }
 
 }  // namespace detgemm::cli

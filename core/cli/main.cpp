@@ -84,9 +84,7 @@ int main(int argc, char** argv) {
   cli::register_man(root, exit_code);
   try {
     auto words = words_of(argc, argv);
-    if (!words.empty() && words[0] == "bench") {
-      cli::run_bench_program({words.begin() + 1, words.end()});
-    }
+    if (!words.empty() && cli::is_bench_task(words[0])) cli::run_bench_program(words);
     if (cli::mpi_door == nullptr && cli::asks_for_mpi(words)) cli::run_mpi_program(words);
     if (!words.empty() && words[0] == "preload") {
       cli::run_preloaded({words.begin() + 1, words.end()});

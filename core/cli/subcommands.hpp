@@ -27,7 +27,9 @@ void register_man(CLI::App& root, int& exit_code);
 /// Listed with the others; its arguments belong to another program, see below.
 void register_bench(CLI::App& root, int& exit_code);
 
-/// Becomes the benchmark with the words after `detgemm bench`; throws a Refusal if it is not there.
+/// Whether the first word of a command line belongs to the benchmark: bench, tune, calibrate.
+bool is_bench_task(const std::string& word);
+/// Becomes the benchmark with these words; throws a Refusal if it is not there.
 void run_bench_program(std::vector<std::string> words);
 
 /// Becomes this command linked with MPI, with all of its words; throws if it is not there.

@@ -36,7 +36,7 @@ class Recall {
                   p.scales.of_lines, p.scales.a.type == ScaleType::e8m0,
                   p.scales.b.type == ScaleType::e8m0, o.clusters, o.wgmma, o.a_is_snapped,
                   o.b_is_snapped, p.is_grouped() && c_and_d_are_apart(all)),
-          pack<32>(o.sms, o.forced));
+          pack<21>(o.sms, o.forced, o.preferred));
     }
     bool operator==(const Key&) const = default;
     std::uint64_t hash() const {

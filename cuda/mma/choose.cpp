@@ -115,6 +115,7 @@ Choice choose(const Question& q) {
   Choice choice;
   choice.why_not = best.why_not;
   if (choice.why_not != nullptr) return choice;
+  choice.us = best.time / kClocksPerUs;
   Decision& d = choice.decision;
   d.family = Family::mma;
   d.input = q.input;

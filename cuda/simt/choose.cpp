@@ -136,6 +136,7 @@ Choice choose(const Question& q) {
   Choice choice;
   choice.why_not = best.why_not;
   if (choice.why_not != nullptr) return choice;
+  choice.us = best.time / kClocksPerUs;
   const Tile& t = kTiles[static_cast<std::size_t>(best.kernel)];
   Decision& d = choice.decision;
   d.family = Family::simt;

@@ -13,6 +13,7 @@ from detgemm.grouping import grouped_gemm
 from detgemm.info import info, version
 from detgemm.scaling import quantize, scaled_gemm
 from detgemm.snapping import is_snapped, snap
+from detgemm.tuning import use_tuning
 
 __all__ = ["Contract", "DetgemmError", "digest", "gemm", "grouped_gemm", "info", "is_snapped", "quantize", "scaled_gemm",
-           "snap", "start", "version"]
+           "snap", "start", "use_tuning", "version"]

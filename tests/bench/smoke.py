@@ -132,11 +132,20 @@ def main():
         said = [x for x in done.stderr.splitlines() if not x.startswith("absent: ")]
         need(done.returncode == code and len(said) == 1 and said[0].startswith("detgemm bench: "),
              f"{arguments}: {done.returncode}: {done.stderr}")
+    # No kernel of the host is chosen by time.
+    for task, arguments, code, rule in (
+            ("tune", ["--backend", "cpu", "--n", "64", "--k", "64", "--m", "8", "--out", os.devnull], 2, "nothing to tune"),
+            ("tune", ["--backend", "cpu", "--n", "64", "--k", "64", "--m", "8"], 2, "--out is missing"),
+            ("calibrate", ["--zap"], 2, "--zap"),
+            ("bench", ["--backend", "cpu", "--n", "64", "--k", "64", "--m", "8", "--tuning", "/nowhere"], 2, 'path is "/nowhere"')):
+        done = run(detgemm, task, *arguments)
+        need(done.returncode == code and f"detgemm {task}: " in done.stderr and rule in done.stderr, f"{task}: {done.stderr}")
     with tempfile.TemporaryDirectory() as folder:
         alone = shutil.copy(detgemm, folder)
-        done = run(alone, "bench", "--quick")
-        need(done.returncode == 3 and "-DDETGEMM_BUILD_BENCH=ON" in done.stderr,
-             f"without its program: {done.returncode}: {done.stderr}")
+        for task in ("bench", "tune", "calibrate"):
+            done = run(alone, task, "--quick")
+            need(done.returncode == 3 and f"{task} is not in this build" in done.stderr and "-DDETGEMM_BUILD_BENCH=ON" in done.stderr,
+                 f"without its program: {done.returncode}: {done.stderr}")
     print("smoke: passed")
 
 

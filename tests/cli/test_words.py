@@ -39,7 +39,7 @@ def subcommands():
     """All but bench, whose options are another program's."""
     listed = command.run("--help").out.split("Subcommands:")[-1]
     return [name for name in re.findall(r"^  (\w+) ", listed.split("Start here")[0], re.M)
-            if name != "bench"]
+            if name not in ("bench", "tune", "calibrate")]
 
 
 # The same for the words of a contract; these exit 2 as well.

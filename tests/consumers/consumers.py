@@ -437,12 +437,12 @@ def relocated(bench):
 def c_symbols(bench):
     """A C99 program that refers to every function of the C headers compiles and links."""
     functions = []
-    for header, least in (("detgemm.h", 20), ("detgemm_grouped.h", 10), ("detgemm_log_prob.h", 15)):
+    for header, least in (("detgemm.h", 20), ("detgemm_grouped.h", 10), ("detgemm_log_prob.h", 15), ("detgemm_tuning.h", 5)):
         found = sorted(set(re.findall(r"^DETGEMM_API[^;]*?(detgemm_\w+)\(", bench.header(header), re.M)))
         if len(found) < least:
             raise Failure(f"only {len(found)} functions found in {header}")
         functions += found
-    lines = ["#include <detgemm/detgemm_log_prob.h>", "#include <stdio.h>", "typedef void (*function)(void);",
+    lines = ["#include <detgemm/detgemm_log_prob.h>", "#include <detgemm/detgemm_tuning.h>", "#include <stdio.h>", "typedef void (*function)(void);",
              "int main(void) {", "  const function all[] = {",
              *(f"      (function){name}," for name in functions), "  };", "  size_t i;",
              "  for (i = 0; i < sizeof all / sizeof *all; ++i) if (!all[i]) return 1;",

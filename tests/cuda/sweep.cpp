@@ -16,6 +16,7 @@
 #include "tests/cuda/fma_problem.hpp"
 #include "tests/cuda/fp8_problem.hpp"
 #include "tests/cuda/host_subject.hpp"
+#include "tests/cuda/random_tuning.hpp"
 #include "tests/cuda/scene.hpp"
 #include "tests/cuda/snap_problem.hpp"
 #include "tests/cuda/tally.hpp"
@@ -37,6 +38,8 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --reduction WHICH  chain (default), leaves (fold and tree) or all
   --operands WHICH   drawn (default), or odd: A and B at any address, and LEAFs of any size
   --subject NAME     cuda (default), or reference: checks the oracle against the reference
+  --tuning random    every problem once more under a tuning file with a random kernel for random
+                     ranges of M, in place of each kernel in turn
   --plant WHAT       bit, canary or input: spoil every result; succeeds if each one is found
   --json FILE        the counts, for programs
 Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
@@ -54,6 +57,7 @@ struct Settings {
   std::string reduction = "chain";  // by name
   std::string arithmetic = "hopper";
   bool odd = false;
+  bool tuning = false;
   std::string plant;
   std::string json;
 };
@@ -91,6 +95,8 @@ Settings parse(int argc, char** argv) {
       s.odd = value == "odd";
     } else if (option == "--subject") {
       s.subject = value;
+    } else if (option == "--tuning" && value == "random") {
+      s.tuning = true;
     } else if (option == "--plant") {
       s.plant = value;
     } else if (option == "--json") {
@@ -156,6 +162,7 @@ class Sweep {
     runs_ = 0;
     distinct_ += static_cast<unsigned long long>(problem.m * problem.spec.n);
     if (settings_.variant) return force(index, *settings_.variant);
+    if (settings_.tuning) return run_tuned(index);
     force(index, "");
     if (!settings_.plant.empty()) return;
     if (settings_.subject != "cuda") return;
@@ -170,7 +177,20 @@ class Sweep {
     }
   }
 
-  void force(std::uint64_t index, const std::string& variant) {
+  /// Under random files, with the needed and with the fast workspace.
+  void run_tuned(std::uint64_t index) {
+    constexpr int kFiles = 6;
+    for (int file = 0; file < kFiles; ++file) {
+      const RandomTuning tuning = random_tuning(backend_, scene_.problem().spec, scene_.problem().m,
+                                                mix(settings_.seed + kFiles * index + file));
+      row_ = tuning.kernel;
+      force(index, "", tuning.file);
+      ++(tuning.kernel.empty() ? without_row_ : with_row_);
+    }
+  }
+
+  void force(std::uint64_t index, const std::string& variant,
+             const std::shared_ptr<const Tuning>& tuning = nullptr) {
     const Problem& p = scene_.problem();
     const auto known = backend_.variants(p.spec);
     if (!variant.empty() && std::find(known.begin(), known.end(), variant) == known.end()) {
@@ -178,7 +198,8 @@ class Sweep {
       return;
     }
     const Operands& operands = scene_.reset();
-    const auto plan = Plan::create(backend_, p.spec, PlanOptions{variant, p.max_workers, p.stable});
+    const auto plan = Plan::create(backend_, p.spec,
+                                   PlanOptions{variant, p.max_workers, p.stable, false, tuning});
     must(plan.status(), p.text().c_str());
     RunInfo info;
     if (settings_.subject == "cuda") {
@@ -198,6 +219,7 @@ class Sweep {
       host_.run(*plan, scene_, operands, &info);
     }
     if (settings_.subject == "cuda") ended(index, variant, info.kernel);
+    if (!row_.empty() && info.kernel.find(row_) != std::string::npos) ++took_row_;
     plant(index);
     const Difference difference = scene_.difference();
     const bool intact = scene_.inputs_intact();
@@ -255,9 +277,15 @@ class Sweep {
   }
 
   int finish(double seconds) {
-    const bool passed = settings_.plant.empty() ? tally_.total().clean() : missed_ == 0;
+    const bool chose = !settings_.tuning || took_row_ > 0;  // else nothing was tried
+    const bool passed = settings_.plant.empty() ? tally_.total().clean() && chose : missed_ == 0;
     for (const auto& [variant, runs] : refused_) {
       std::printf("%s refused %llu problems\n", variant.c_str(), runs);
+    }
+    if (settings_.tuning) {
+      std::printf(
+          "random tuning files: %llu runs with a row, of which %llu by its kernel; %llu without\n",
+          with_row_, took_row_, without_row_);
     }
     std::printf("%s%llu problems, %llu distinct outputs, %llu compared, %.1f s: %s\n",
                 tally_.text().c_str(), problems_, distinct_, tally_.total().outputs, seconds,
@@ -273,6 +301,10 @@ class Sweep {
       out["problems"] = problems_;
       out["refused"] = refused_;
       out["distinct_outputs"] = distinct_;
+      if (settings_.tuning) {
+        out["tuning"] = {
+            {"with_row", with_row_}, {"without_row", without_row_}, {"took_row", took_row_}};
+      }
       out["seconds"] = seconds;
       out["plant"] = settings_.plant.empty() ? nlohmann::json() : nlohmann::json(settings_.plant);
       out["passed"] = passed;
@@ -288,6 +320,8 @@ class Sweep {
   Tally tally_;
   std::map<std::string, unsigned long long> refused_;  // by variant
   unsigned long long problems_ = 0, distinct_ = 0, missed_ = 0;
+  std::string row_;  // the kernel that the tuning of a run names, if any
+  unsigned long long with_row_ = 0, without_row_ = 0, took_row_ = 0;
   std::uint64_t runs_ = 0;  // of the problem that is in place
   int reported_ = 0;
 };

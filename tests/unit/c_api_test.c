@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "detgemm/detgemm.h"
+#include "detgemm/detgemm_tuning.h"
 #include "tests/support/c_backend.h"
 #include "tests/support/c_expect.h"
 
@@ -361,6 +362,21 @@ static void digests(void) {
   OK(detgemm_digest_matrix(&a, &digest));
 }
 
+/* Files for kernels that are chosen by time, which backends of the host do not have. */
+static void tuning(const detgemm_backend_t* backend) {
+  detgemm_tuning_t* made = NULL;
+  char text[8];
+  REFUSED(detgemm_tuning_parse(backend, "detgemm-tuning 1\n", &made), DETGEMM_INVALID_ARGUMENT,
+          "the last line is not");
+  REFUSED(detgemm_tuning_load(backend, "/nowhere/at/all", &made), DETGEMM_IO,
+          "path is \"/nowhere/at/all\"");
+  EXPECT(made == NULL);
+  REFUSED(detgemm_tuning_text(NULL, text, sizeof text, NULL), DETGEMM_INVALID_ARGUMENT,
+          "tuning is null");
+  OK(detgemm_tuning_use(NULL));
+  detgemm_tuning_destroy(NULL);
+}
+
 int main(void) {
   detgemm_runtime_options_t options;
   detgemm_device_kind_t kind = -7;
@@ -384,6 +400,7 @@ int main(void) {
       backends(backend);
       plans(backend);
       snapping(backend);
+      tuning(backend);
       ++on_host;
     }
   }

@@ -63,6 +63,10 @@ DETGEMM_API std::string_view name(Stable stable) noexcept;
 /// The value of a name; `not_found` lists the names there are.
 DETGEMM_API Result<Stable> parse_stable(std::string_view text);
 
+// Measured choices of kernels: detgemm/tuning.hpp.
+class Tuning;
+class TuningEngine;
+
 /// Choices of how to compute. None of them changes a bit while the promise in `stable` is kept.
 struct PlanOptions {
   /// The name of one of `Backend::variants`, which is then forced; empty: the backend chooses.
@@ -77,6 +81,10 @@ struct PlanOptions {
   /// programmatic dependent launch without waiting for the work before them, or where it is not
   /// available. `stable` has no effect then. Backends that do not launch this way ignore it.
   bool serial_launch = false;
+  /// Measured choices of kernels (tuning.hpp), where no `variant` is named; null: those of
+  /// `use_tuning`, if any, else the backend's model of time. Of the plan's own backend. Products
+  /// over groups have no rows.
+  std::shared_ptr<const Tuning> tuning{};
 };
 
 /// What ran, for tools that must be sure of it.
@@ -212,6 +220,9 @@ class DETGEMM_API Backend {
 
   /// The reduction over a vocabulary; null, which is the default, where the backend has none.
   virtual const LogProbEngine* log_prob() const noexcept;
+
+  /// Kernels that a tuning chooses among; null, which is the default, where there are none.
+  virtual const TuningEngine* tuning() const noexcept;
 
   /// Whether there is a backend at this address of readable memory: false where the C interface was
   /// handed garbage.

@@ -385,6 +385,9 @@ DETGEMM_API detgemm_status_t detgemm_backend_device_description(const detgemm_ba
 
 /* ---- Plans: create once, run for any M, from any thread ------------------------------------ */
 
+/* Measured choices of kernels: detgemm_tuning.h. */
+typedef struct detgemm_tuning_t detgemm_tuning_t;
+
 /* Choices of how to compute. None changes a bit while the promise in `stable` is kept. */
 typedef struct detgemm_plan_options_t {
   uint32_t struct_size;
@@ -393,6 +396,8 @@ typedef struct detgemm_plan_options_t {
   detgemm_stable_t stable; /* a promise, see detgemm_stable_t; none (default) is always right */
   int32_t serial_launch;   /* 1: kernels start when all earlier work on the stream has ended;
                             * 0 (default): CUDA kernels use programmatic dependent launch */
+  const detgemm_tuning_t* tuning; /* where no variant is named; NULL (default): that of
+                                   * detgemm_tuning_use, if any */
 } detgemm_plan_options_t;
 DETGEMM_API detgemm_status_t detgemm_plan_options_init(detgemm_plan_options_t* options,
                                                        size_t struct_size);
@@ -457,8 +462,8 @@ DETGEMM_API detgemm_status_t detgemm_plan_kernel(const detgemm_plan_t* plan, int
 /* The contract's digest. */
 DETGEMM_API detgemm_status_t detgemm_plan_digest(const detgemm_plan_t* plan, uint64_t* digest);
 /* What the plan was created from; `out` is an initialised struct. The pointers in it
- * (spec.contract, options.variant) belong to the plan and die with it; the backend belongs to the
- * library. */
+ * (spec.contract, options.variant, options.tuning) belong to the plan and die with it; the backend
+ * belongs to the library. */
 DETGEMM_API detgemm_status_t detgemm_plan_spec(const detgemm_plan_t* plan,
                                                detgemm_gemm_spec_t* out);
 DETGEMM_API detgemm_status_t detgemm_plan_options(const detgemm_plan_t* plan,

@@ -20,6 +20,7 @@
 ///   log_prob.hpp             log-probabilities of tokens, from hidden states or from logits
 ///   workspace.hpp            HostWorkspace: the scratch memory that a plan's run on the host needs
 ///   backend.hpp              Backend, first_backend and find_backend: what they compute with
+///   tuning.hpp               measured choices of kernels, from a file
 ///   snap.hpp                 operands of snap contracts, snapped once
 ///   scales.hpp               the scales that contracts of `scaled` bring
 ///   quantize.hpp             operands of those, made from wider numbers
@@ -43,6 +44,7 @@
 #include "detgemm/scales.hpp"
 #include "detgemm/snap.hpp"
 #include "detgemm/status.hpp"
+#include "detgemm/tuning.hpp"
 #include "detgemm/types.hpp"
 #include "detgemm/version.hpp"
 #include "detgemm/workspace.hpp"

@@ -162,7 +162,9 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double wide = x_rows <= 64 && t.n > 112 ? model.wide_stream * (t.n - 112) / 128 : 0;
   return together(together(work, memory), together(cache, power)) * (1 + wide) *
          (swapped ? 1 + model.swapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
-         (t.groups == 3 ? model.three : 1);
+         (t.groups < 3             ? 1
+          : waves > 2 && t.n <= 80 ? model.three_light
+                                   : model.three);
 }
 
 /// Waves of tiles, each with a block of 32 k at a time.

@@ -30,7 +30,12 @@ double predicted_realign_time(const Geometry& t, std::int64_t x_rows, std::int64
   };
   const double rows = static_cast<double>(copied(x_rows, t.x()) + copied(y_rows, t.n));
   const double step = std::max({t.groups * t.n / 2.0, 44.0, 1.85 * rows});
-  const double clocks = waves * (steps * step + 1500.0 + 12.0 * t.n) + 3000.0;
+  // A stage has a box per class and operand, whose latency the ring does not hide: however few its
+  // rows, it took 0.9 to 1.05 us with a few tokens on the x side (1 x 1535 x 5119, 3 x 2559 x 9727,
+  // 1 x 12287 x 12287), and 0.9 with 64 weights there.
+  const double least = (t.depth > 1 ? 1600.0 : 1100.0) * (x_rows < t.x() ? 1.15 : 1.0);
+  const double stage = std::max(step * 4 * t.depth, least);
+  const double clocks = waves * (steps / (4 * t.depth) * stage + 1500.0 + 12.0 * t.n) + 3000.0;
   const double bytes = static_cast<double>(x_rows + y_rows) * static_cast<double>(k) * 2.0;
   return std::max(clocks / 1750.0, bytes / 4.0e6 + 1.5) + 0.1 * clocks / 1750.0;
 }

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/gpu/plan.hpp"
+#include "cuda/launch.hpp"
+#include "detgemm/tuning.hpp"
 #include "tests/cuda/sm90/fakes.hpp"
 
 // Plans on the fake runtime: what a plan promises reaches the kernel, whatever it computes.
@@ -150,6 +153,88 @@ TEST(CudaPlan, ForcedKernelsAreFoundByTheirNames) {
                                   ? cuda::make_grouped_plan(spec, options, hopper())->kernel(kM)
                                   : cuda::make_plan(spec.gemm, options, hopper())->kernel(kM);
     EXPECT_EQ(usual, info.kernel);
+  }
+}
+
+/// The CUDA backend as far as tuning files see it, without a device.
+class FileBackend final : public Backend, public TuningEngine {
+ public:
+  std::string_view name() const noexcept override { return "cuda"; }
+  std::string_view description() const noexcept override { return ""; }
+  Status available() const override { return {}; }
+  Status supports(const GemmSpec&) const override { return {}; }
+  Guarantees guarantees(const Contract&) const override { return {}; }
+  std::vector<std::string> variants(const GemmSpec&) const override { return {}; }
+  Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec&,
+                                                    const PlanOptions&) const override {
+    return unsupported("no plans");
+  }
+  Device& device() const noexcept override { return host_device(); }
+  const TuningEngine* tuning() const noexcept override { return this; }
+  Result<TuningTarget> target() const override { return TuningTarget{"cuda", "0", 1, "H", 132}; }
+  std::int32_t number(const GemmSpec& spec, std::string_view kernel) const override {
+    return gpu::index_of(cuda::kernels(spec.contract), kernel);
+  }
+  std::vector<std::string> ranked(const GemmSpec&, std::int64_t) const override { return {}; }
+};
+
+std::shared_ptr<const Tuning> tuning_of(const char* contract, std::vector<TunedRange> ranges) {
+  static const FileBackend backend;
+  const GemmSpec spec = spec_of(contract).gemm;
+  const auto made = Tuning::make(
+      backend, {{spec.contract, spec.n, spec.k, spec.op_a, spec.op_b, std::move(ranges)}});
+  EXPECT_TRUE(made) << made.status().message();
+  return *made;
+}
+
+/// A row decides; one whose kernel does not take the arrays is passed over; a forced kernel,
+/// another M and groups are as without it.
+TEST(CudaPlan, TuningChoosesAmongKernelsThatTakeTheArrays) {
+  const char* const contract = "hopper/bf16/chain->bf16";
+  const auto kernel = [&](const std::shared_ptr<const Tuning>& tuning, bool grouped = false,
+                          const char* variant = "", const char* of = "hopper/bf16/chain->bf16") {
+    PlanOptions options;
+    options.tuning = tuning;
+    options.variant = variant;
+    RunInfo info;
+    run_plan(of, grouped, options, info);
+    return info.kernel;
+  };
+  const std::string chosen = kernel(nullptr);
+  for (const char* name : {"128x64", "256x128", "64x64", "128x256"}) {
+    const auto tuning = tuning_of(contract, {{1, kM - 1, "64x64"}, {kM, kM, name}});
+    EXPECT_EQ(kernel(tuning).find("sm90/" + std::string(name)), 0U) << kernel(tuning);
+    EXPECT_EQ(kernel(tuning, false, "128x128").find("sm90/128x128"), 0U);
+    EXPECT_EQ(kernel(tuning, true), kernel(nullptr, true));
+    EXPECT_EQ(kernel(tuning, false, "", "hopper/bf16/tree:128->bf16"),
+              kernel(nullptr, false, "", "hopper/bf16/tree:128->bf16"));
+  }
+  EXPECT_EQ(kernel(tuning_of(contract, {{1, kM - 1, "64x64"}})), chosen);
+  EXPECT_EQ(kernel(tuning_of(contract, {{kM + 1, 2 * kM, "64x64"}})), chosen);
+  for (const cuda::KernelInfo& info : cuda::kernels(*Contract::parse(contract))) {
+    if (info.name.find("-load16") == std::string::npos) continue;  // M and N have more rows
+    EXPECT_EQ(kernel(tuning_of(contract, {{kM, kM, info.name}})), chosen) << info.name;
+  }
+}
+
+/// Whatever a file names, the kernel is one of the contract's or the chosen one.
+TEST(CudaPlan, RandomTuningRunsAListedKernel) {
+  for (const char* contract : {"hopper/bf16/chain->bf16", "hopper/bf16/fold:128->bf16",
+                               "hopper/bf16/tree:128->bf16", "ieee_fma/bf16/chain->bf16"}) {
+    RunInfo chosen;
+    run_plan(contract, false, {}, chosen);
+    int took = 0, passed = 0;
+    for (const cuda::KernelInfo& info : cuda::kernels(*Contract::parse(contract))) {
+      if (info.family == cuda::Family::mma) continue;
+      PlanOptions options;
+      options.tuning = tuning_of(contract, {{1, 2 * kM, info.name}});
+      RunInfo ran;
+      run_plan(contract, false, options, ran);
+      const bool is_row = ran.kernel.find("/" + info.name) != std::string::npos;
+      EXPECT_TRUE(is_row || ran.kernel == chosen.kernel) << info.name << " ran " << ran.kernel;
+      ++(is_row ? took : passed);
+    }
+    EXPECT_GT(took, 4) << contract << ": " << passed << " were passed over";
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "detgemm/detgemm_tuning.h"
 #include "tests/unit/bad_input/c_table.hpp"
 
 namespace detgemm {
@@ -205,6 +206,21 @@ return detgemm_plan_combine(f.plan, nullptr, roots.data(), 2, &f.operands, nullp
 }
 }
 , {"plan_spec_out", "out is null", CALL{return detgemm_plan_spec(f.plan, nullptr);
+}
+}
+, {"tuning_text", "text is null", CALL{detgemm_tuning_t * t;
+return detgemm_tuning_parse(f.backend, nullptr, &t);
+}
+}
+, {"tuning_path", "path is null", CALL{detgemm_tuning_t * t;
+return detgemm_tuning_load(f.backend, nullptr, &t);
+}
+}
+, {"tuning_out", "tuning is null", CALL{return detgemm_tuning_parse(f.backend, "x", nullptr);
+}
+}
+, {"tuning_backend", "backend is null", CALL{detgemm_tuning_t * t;
+return detgemm_tuning_load(nullptr, "x", &t);
 }
 }
 , {"plan_options_out", "out is null", CALL{return detgemm_plan_options(f.plan, nullptr);
