@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <map>
 
 #include "tests/cluster/passing.hpp"

@@ -13,6 +13,7 @@
 //   window    rank 2 is stopped before a call through windows, which leaves NaN in D
 //   killed    rank 2 is killed in the middle of the call, between its roots and its rows
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <algorithm>
+
 #include "tests/cluster/on_device.hpp"
 
 // Messages that only one rank of two sends, in groups of their own: what a call did that did not

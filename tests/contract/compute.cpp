@@ -11,6 +11,7 @@
 // whole lines, read TYPE:PER:BLOCKS:LEAVES:BYTES or -. The answer is a line: the contract's
 // digest, then VARIANT=D for every variant, or ! and the sentence of a refusal.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>

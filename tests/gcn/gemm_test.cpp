@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/gcn/gemm_case.hpp"
 
 namespace detgemm::gcn {

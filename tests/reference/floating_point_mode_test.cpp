@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <functional>

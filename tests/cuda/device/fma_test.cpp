@@ -4,6 +4,8 @@
 // The comparison that the sweep of ieee_fma rests on can fail: planted mistakes differ from the
 // oracle on the sweep's own data, and a kernel without one does not.
 
+#include <algorithm>
+
 #include "tests/cuda/device/fixture.hpp"
 #include "tests/cuda/planted.hpp"
 #include "tests/cuda/problem.hpp"

@@ -6,6 +6,8 @@
 
 #include "tests/cuda/instructions.hpp"
 
+#include <algorithm>
+
 #include "tests/cuda/device/fixture.hpp"
 
 namespace detgemm::test {

@@ -3,6 +3,7 @@
 
 // Where arrays, streams and plans belong: what is refused says which argument and why.
 
+#include <algorithm>
 #include <functional>
 
 #include "tests/cuda/device/fixture.hpp"

@@ -6,6 +6,8 @@
 // the contract. The headers of cuda/sm90/ptx are replaced (CMakeLists.txt).
 
 #include "tests/cuda/sm90/leaves_machine.hpp"
+
+#include <algorithm>
 // The first one defines what the others are compiled with.
 #include <gtest/gtest.h>
 
