@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """figures.py ROOT [--fix REASON]: every figure of README.md and docs/*.md is counted again, or listed with its evidence.
 
-A figure is a number with a thousands separator, a decimal point or a power of ten, or "N of M", outside of code. It has evidence where a
-record or a dated log (tests/results, bench/results, docs/bench, docs/log) that is linked in the same section has the same
+A figure is a number with a thousands separator, a decimal point or a power of ten, or "N of M", outside of code. It has evidence
+where a record or a dated log (tests/results, bench/results, docs/bench, docs/log) that is linked in the same section has the same
 number, to as many digits, where a small JSON of such a record has it, or where it is the quotient of two numbers of its table's
 row. Every other figure has a line in figures.txt: "PAGE: REASON: FIGURE | FIGURE ..."; a line whose figure left the page, or has
-a record now, is stale and fails. A reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree must have the number. Versions of
-software are no figures. What claims.py counts from the results, cell by cell, is listed as that. --fix drops stale lines and lists
-new figures under REASON.
+a record now, is stale and fails. A reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree
+must have the number. Versions of software are no figures. What claims.py counts from the results, cell by cell, is listed as
+that. --fix drops stale lines and lists new figures under REASON.
 """
 import argparse
 import functools
