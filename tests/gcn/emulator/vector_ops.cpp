@@ -224,6 +224,7 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_or3_b32", u32, a | b | c),
       V3("v_alignbit_b32", u32, static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
       V3("v_perm_b32", u32, perm(a, b, c)),
+      V2("v_pack_b32_f16", u16, u16, u32{b} << 16 | a),
 
       V2("v_add_u32", u32, u32, a + b),
       V2("v_sub_u32", u32, u32, a - b),
