@@ -61,15 +61,6 @@ RanGroups run_groups(const GroupedArguments& p, const KernelInfo* forced = nullp
   return {ran.refusal, ran.error, ran.decision, name(ran.decision)};
 }
 
-/// Measured on an H200 (docs/log/grouped.md): 256x128 took 1.36 and 1.41 times as long there.
-TEST(Grouped, SegmentsOfTheHeightOfATileTakeNoTwoBlocks) {
-  for (const auto& [n, k] : {std::pair{1536, 2048}, {2048, 768}}) {
-    const RanGroups ran = run_groups(groups_of(GroupKind::m_grouped, 128, 32768, n, k));
-    ASSERT_TRUE(ran.refusal.ok()) << ran.refusal.message();
-    EXPECT_EQ(ran.name.find("256x128"), std::string::npos) << ran.name;
-  }
-}
-
 TEST(Grouped, SegmentsOfRowsAreOneLaunchByTiles) {
   Recorded& r = record();
   const GroupedArguments p = groups_of(GroupKind::m_grouped, 8, 8192, 4096, 7168);
