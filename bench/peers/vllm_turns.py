@@ -13,6 +13,7 @@ A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c 
 decoding alone is timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -47,8 +48,17 @@ def facts(engine):
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
+def seconds_of(engine, case, prompts):
+    if not case["cached"]:
+        engine.llm.reset_prefix_cache()
+    start = time.perf_counter()
+    engine.generate(prompts, [engine.sampling(case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
+    return time.perf_counter() - start
+
+
 def child(mode, pipe, options):
     """One engine: a line of JSON from stdin is a case, a line through the pipe its seconds or its profile."""
+    import vllm_profile
     from detgemm.vllm import hooks, probe
     hooks.leave_out([])
     if mode == "vllm-lt":
@@ -62,21 +72,11 @@ def child(mode, pipe, options):
             if not case["cached"] or of_case not in kept:
                 engine.llm.reset_prefix_cache()
             prompts = kept.setdefault(of_case, [engine.prompt(case["prompt"]) for _ in range(case["requests"])])
-
-            def run():
-                if not case["cached"]:
-                    engine.llm.reset_prefix_cache()
-                start = time.perf_counter()
-                engine.generate(prompts, [engine.sampling(case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
-                return time.perf_counter() - start
-
-            if case["profiled"] and engine.scheduler is None:
-                print("{}", file=out)
-            elif case["profiled"]:
-                import vllm_profile
-                print(json.dumps(vllm_profile.profile(run)), file=out)
+            if case["profiled"]:
+                found = {} if engine.scheduler is None else vllm_profile.profile(functools.partial(seconds_of, engine, case, prompts))
             else:
-                print(json.dumps([run() for _ in range(runs)]), file=out)
+                found = [seconds_of(engine, case, prompts) for _ in range(runs)]
+            print(json.dumps(found), file=out)
     os._exit(0)  # the engine's threads need not be joined
 
 

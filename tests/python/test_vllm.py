@@ -149,14 +149,6 @@ def test_the_invariant_mode_is_switched_on(settings):
         settings.choose_invariant_mode({"VLLM_USE_FLASHINFER_SAMPLER": "1"}, True)
 
 
-def test_compilation_stays_as_the_user_has_it(settings):
-    """vLLM's invariant mode switches it off in its worker, after the configuration was made."""
-    for chosen in (None, "1", "0"):
-        environment = {settings.COMPILED: "0", "OTHER": "1"}
-        settings.keep_compiled(environment, chosen)
-        assert environment == {"OTHER": "1", **({} if chosen is None else {settings.COMPILED: chosen})}
-
-
 def test_a_mode_that_comes_too_late_is_refused(settings, monkeypatch):
     monkeypatch.setitem(sys.modules, settings.READERS[0], types.ModuleType("read_too_early"))
     with pytest.raises(ValueError, match="before vLLM is imported"):

@@ -50,7 +50,6 @@ class DetgemmConfig(QuantizationConfig):
         kind = current_platform._enum.name.lower()
         settings.check_platform(kind, os.environ, self.contract, self.row_parallel, products_only)
         self.choose()
-        self.compiled = os.environ.get(settings.COMPILED)
         if hooks.used("attention"):
             settings.choose_invariant_mode(os.environ, current_platform.is_cuda())
         self.checked = False
@@ -112,8 +111,6 @@ class DetgemmConfig(QuantizationConfig):
             self.choose()
             attention.choose(on_gpu, hooks.used("attention"))
             heads.register(config)
-            if on_gpu:
-                settings.keep_compiled(os.environ, self.compiled)
             self.checked = True
         if isinstance(layer, linear.LinearBase):
             if blocks.converted(self, prefix):

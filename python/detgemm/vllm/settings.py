@@ -79,21 +79,6 @@ def choose_invariant_mode(environment, on_gpu):
     environment[MODE], environment[SAMPLER] = "1", "0"
 
 
-COMPILED = "VLLM_USE_AOT_COMPILE"
-
-
-def keep_compiled(environment, chosen):
-    """Leaves compilation as the user has it; chosen: the variable before vLLM's worker started, or None.
-
-    The invariant mode switches off that a model is compiled as a whole, which takes the host twice as long per step without
-    CUDA graphs. What is compiled here consists of operators that no compiler sees into.
-    """
-    if chosen is None:
-        environment.pop(COMPILED, None)
-    else:
-        environment[COMPILED] = chosen
-
-
 def name_of(backend):
     return getattr(backend, "name", backend)
 
