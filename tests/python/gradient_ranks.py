@@ -6,6 +6,7 @@
 RESULT gets the weights' and the last gradients' bytes per way and number of ranks. Ways: "ddp", "fsdp", "buffers" (GradientTree
 over main_grad, without a wrapper); controls "stock" (PyTorch's own sum) and "chain" (ranks added one after the other).
 """
+import functools
 import os
 import pathlib
 import sys
@@ -29,10 +30,6 @@ def build():
 
 def in_a_row(nodes, slices, group):
     """The planted fault: each rank's sum, added in the order of ranks."""
-    import functools
-
-    from detgemm.torch.gradient_tree import Tree
-    tree = Tree(slices)
     mine = functools.reduce(torch.add, nodes.values())
     every = [torch.empty_like(mine) for _ in range(group.size())]
     dist.all_gather(every, mine, group=group)

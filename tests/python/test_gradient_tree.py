@@ -98,10 +98,10 @@ def wrapped(_group, dtype=torch.float32):
     return torch.nn.parallel.DistributedDataParallel(model().to(dtype))
 
 
-def sharded(_group):
+def sharded(_group, shape=(1,)):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
-    return fully_shard(model(), mesh=init_device_mesh("cpu", (1,)))
+    return fully_shard(model(), mesh=init_device_mesh("cpu", shape, mesh_dim_names=("replicas", "shards")[-len(shape):]))
 
 
 @pytest.mark.parametrize("wrap", [wrapped, sharded])
@@ -139,6 +139,7 @@ WRONG = {
     "no model": (lambda group: use_gradient_tree(5, 1), "model is a int: it must be a torch.nn.Module"),
     "no slice": (lambda group: use_gradient_tree(wrapped(group), 0), "slices is 0: it must be an integer, 1 or more"),
     "text": (lambda group: use_gradient_tree(sharded(group), "2"), "slices is '2': it must be an integer, 1 or more"),
+    "mesh": (lambda group: use_gradient_tree(sharded(group, (1, 1)), 1), "the mesh of a parameter has 2 dimensions: gradients are joined over"),
     "buffers": (lambda group: dt.GradientTree([torch.zeros(4).bfloat16()], group, 1), r"buffers\[0\] is torch.bfloat16 .*: it must be contiguous"),
     "a list": (lambda group: dt.GradientTree([[0.0]], group, 1), r"buffers\[0\] is a list: it must be a tensor"),
     "truth": (lambda group: dt.GradientTree([], group, True), "slices is True: it must be an integer"),

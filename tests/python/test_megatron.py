@@ -142,7 +142,8 @@ def test_nothing_is_outside(alone):
     ("no experts", "num_moe_experts is 4 and the model has no experts of detgemm"),
     ("auxiliary loss", "moe_aux_loss_coeff is 0.01 and must be 0.0"),
     ("buffers", "it must be contiguous torch.float32"), ("slices", "slices is 0: it must be an integer, 1 or more"),
-    ("slice", "2 slices of this rank are closed, which are all of them"), ("no slice", "3 slices of this rank are closed: they must be 4, 4 by 1 ranks"), ("gelu", "activation_func is gelu: experts have silu"),
+    ("slice", "2 slices of this rank are closed, which are all of them"),
+    ("no slice", "3 slices of this rank are closed: they must be 4, 4 by 1 ranks"), ("gelu", "activation_func is gelu: experts have silu"),
     ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):

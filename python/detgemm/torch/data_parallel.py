@@ -12,6 +12,7 @@ Up to a rank's last slice gradients are zeros, and then the sum over all slices,
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -99,13 +100,15 @@ class _Shards(_Slices):
 
 
 def _shard(model, slices):
-    made = []
     modules = [module for module in model.modules() if isinstance(module, FSDPModule)]
-    groups = [group for group in (module._get_fsdp_state()._fsdp_param_group for module in modules) if group is not None]
-    refuse(not groups, "model has no parameters that fully_shard manages")
-    for group in groups:
-        refuse(group.mesh_info.mesh.ndim != 1, f"the mesh has {group.mesh_info.mesh.ndim} dimensions: gradients are joined over a mesh of one")
-    ranks = groups[0].mesh_info.mesh.size()
+    meshes = [p.device_mesh for p in model.parameters() if isinstance(p, DTensor)]
+    refuse(not meshes, "model has no parameters that fully_shard manages")
+    for mesh in meshes:
+        refuse(mesh.ndim != 1, f"the mesh of a parameter has {mesh.ndim} dimensions: gradients are joined over a mesh of one")
+    for module in modules:
+        count = len(getattr(module._get_fsdp_state(), "_fsdp_param_groups", ()))
+        refuse(count > 1, f"a module has {count} groups of parameters: gradients are joined where it has one")
+    ranks, made = meshes[0].size(), []
     check_slices(slices, ranks)
     for module in modules:
         each = _Shards(slices, slices // ranks)

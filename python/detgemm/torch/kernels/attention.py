@@ -192,6 +192,6 @@ def attention(q, k, v, segments, scale, max_q, max_k, want_stats, by_keys=None):
             rows, blocks, TYPE=TYPES[q.dtype], STATS=want_stats, UNROLL=UNROLL, num_warps=1, **fixed)
     else:
         launch(
-            _by_queries, (triton.cdiv(max_q, TILE), heads, count), q, k, v, out, stats, segments, scale, heads, group, queries, batch * heads * queries, *strides,
-            ROWS=TILE, TYPE=TYPES[q.dtype], STATS=want_stats, num_warps=WARPS["queries"], num_stages=STAGES, **fixed)
+            _by_queries, (triton.cdiv(max_q, TILE), heads, count), q, k, v, out, stats, segments, scale, heads, group, queries,
+            batch * heads * queries, *strides, ROWS=TILE, TYPE=TYPES[q.dtype], STATS=want_stats, num_warps=WARPS["queries"], num_stages=STAGES, **fixed)
     return out.transpose(1, 2), stats
