@@ -14,8 +14,13 @@
 namespace detgemm::cuda {
 namespace {
 
-/// A single product, multiplied as it is.
+/// A single product, multiplied as it is: by the preferred kernel where it takes the arrays.
 Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) {
+  if (options.preferred >= 0 && options.forced < 0) {
+    LaunchOptions with = options;
+    with.forced = options.preferred;
+    if (auto preferred = multiplication(p, with)) return preferred;
+  }
   const KernelInfo* const forced = forced_kernel(p, options);
   if (forced != nullptr && !options.wgmma && row_of(forced->family).set == KernelSet::hopper) {
     return refusal(*forced, "it needs tensor cores of compute capability 9.0");
@@ -136,16 +141,6 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
   return unsupported("k is " + std::to_string(p.g().k) + ": " + all.why_not);
 }
 
-/// A single product of another arithmetic, by the preferred kernel where it takes the arrays.
-Result<Decision> decide_plain(const Problem& p, const LaunchOptions& options) {
-  if (options.preferred >= 0 && options.forced < 0) {
-    LaunchOptions with = options;
-    with.forced = options.preferred;
-    if (auto preferred = multiplication(p, with)) return preferred;
-  }
-  return multiplication(p, options);
-}
-
 }  // namespace
 
 Result<Decision> decide(const Problem& p, const LaunchOptions& options) {
@@ -155,7 +150,7 @@ Result<Decision> decide(const Problem& p, const LaunchOptions& options) {
   if (const Decision* known = recall.find(key)) return *known;
   auto decision = p.is_grouped()                      ? decide_groups(p, options)
                   : arithmetic::is_snap(p.arithmetic) ? decide_snapped(p, options)
-                                                      : decide_plain(p, options);
+                                                      : multiplication(p, options);
   if (decision) recall.keep(key, *decision);
   return decision;
 }

@@ -85,7 +85,9 @@ class DETGEMM_API Tuning {
 
   /// What `parse` reads.
   std::string text() const;
+  /// What the rows were measured with, and on which device.
   const TuningTarget& target() const noexcept { return target_; }
+  /// All rows, by product.
   const std::vector<TunedProduct>& products() const noexcept { return products_; }
   /// The rows of a product, or null.
   const TunedProduct* find(const GemmSpec& spec) const;
