@@ -258,8 +258,7 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
       const LeafWords<k32> words = next;
       if (p + 1 < kPieces) next.load(line, min(first + 32 * (p + 1), last));
       range.add(words);
-      add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p],
-                                  weighted[p]);
+      add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p], weighted[p]);
       const bool exists = first + 32 * p <= last;
       sums[p] = exists ? sums[p] : 0.0F;
       weighted[p] = kEntropy && exists ? weighted[p] : 0.0F;
