@@ -30,12 +30,13 @@ struct RowsOfLogits {
   const void* data;
   Strides at;
   std::int64_t columns;
-  bool vectors;  ///< a leaf is 16 neighbours at a multiple of 16 bytes
+  bool vectors;  ///< all leaves are 16 neighbours at a multiple of 16 bytes
 };
 
 inline RowsOfLogits rows_of_logits(const LogitView& view, std::int64_t columns) {
   const std::int64_t size = view.type == DType::fp32 ? 4 : 2;
-  const bool aligned = view.at.col == 1 && view.at.row * size % 16 == 0 &&
+  const bool aligned = view.at.col == 1 && view.at.row * size % 16 == 0 && columns > 0 &&
+                       columns % arithmetic::kLogLeaf == 0 &&
                        reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
   return {view.data, view.at, columns, aligned};
 }
@@ -54,9 +55,10 @@ struct LeafWords {
   static constexpr int kCount = k32 ? 16 : 8;
   std::uint32_t word[kCount];
 
-  __device__ __forceinline__ void load(const RowsOfLogits& z, std::int64_t row, std::int64_t leaf) {
-    load_words(word, z.data,
-               (row * z.at.row + leaf * arithmetic::kLogLeaf) * static_cast<int>(k32 ? 4 : 2));
+  static constexpr int kBytes = kCount * 4;
+
+  __device__ __forceinline__ void load(const char* row, int leaf) {
+    load_words(word, row, std::int64_t{leaf} * kBytes);
   }
   __device__ __forceinline__ float get(int i) const {
     if constexpr (k32) return __uint_as_float(word[i]);
@@ -240,24 +242,32 @@ __device__ __forceinline__ arithmetic::LogNode far_chunk(const RowsOfLogits& z, 
 template <bool k32, bool kEntropy, bool kScaled>
 __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t row, int chunk,
                                            float scale, int lane, arithmetic::LogNode& node) {
-  const std::int64_t first = std::int64_t{chunk} * kChunkLeaves + lane;
+  const int first = chunk * kChunkLeaves + lane;
   float sums[kPieces], weighted[kPieces];
   Range<k32, kEntropy> range;
-  if (z.vectors && (first - lane + kChunkLeaves) * arithmetic::kLogLeaf <= z.columns) {
+  if (z.vectors) {
+    // Behind the last leaf that leaf is loaded again: its sum does not count, and its range does no
+    // harm.
+    const int last = static_cast<int>(z.columns) / arithmetic::kLogLeaf - 1;
+    const char* const line =
+        static_cast<const char*>(z.data) + row * z.at.row * static_cast<int>(k32 ? 4 : 2);
     LeafWords<k32> next;
-    next.load(z, row, first);
+    next.load(line, min(first, last));
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) {
       const LeafWords<k32> words = next;
-      if (p + 1 < kPieces) next.load(z, row, first + 32 * (p + 1));
+      if (p + 1 < kPieces) next.load(line, min(first + 32 * (p + 1), last));
       range.add(words);
       add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p], weighted[p]);
+      const bool exists = first + 32 * p <= last;
+      sums[p] = exists ? sums[p] : 0.0F;
+      weighted[p] = kEntropy && exists ? weighted[p] : 0.0F;
     }
   } else {
 #pragma unroll 1
     for (int q = 0; q < kPieces; ++q) {
       float sum = 0.0F, more = 0.0F;
-      const std::int64_t col = (first + q * 32) * arithmetic::kLogLeaf;
+      const std::int64_t col = std::int64_t{first + q * 32} * arithmetic::kLogLeaf;
       float e[arithmetic::kLogLeaf], w[arithmetic::kLogLeaf];
 #pragma unroll
       for (int i = 0; i < arithmetic::kLogLeaf; ++i) {

@@ -49,7 +49,7 @@ struct Cluster {
 ///                          \_________/          \_____ ..       a tree by position: 4 neighbours
 ///                               \________________/              in a lane, then lanes
 template <bool k32, bool kEntropy, bool kScaled>
-__global__ void __launch_bounds__(kWarps * 32, 4 - kEntropy - k32)
+__global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
     whole_kernel(const __grid_constant__ WholeJob job) {
   __shared__ arithmetic::LogNode nodes[kMaxChunks];
   const Cluster cluster;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kWarps * 32, 4 - kEntropy - k32)
   for (std::int64_t j = lane; j < ids.per_row; j += 32) {
     put_id_results(node, lse, ids, z.columns, job.out, row, j, [&](std::int64_t, std::int64_t id) {
       const float logit = load_logit<k32>(z, row, id);
-      return kScaled ? arithmetic::mul_rn(logit, scale) : logit;
+      return arithmetic::canonical(kScaled ? arithmetic::mul_rn(logit, scale) : logit);
     });
   }
 }

@@ -52,7 +52,7 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     assert dt.same_bits(stored.detach(), whole[0])
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=False), whole)
-    for name in ("KEPT_BYTES", "STRIPE_BYTES"):  # three stripes in place of one
+    for name in ("KEPT_STRIPE_BYTES", "STRIPE_BYTES"):  # three stripes in place of one
         monkeypatch.setattr(log_prob_linear, name, 2 * 40 * 3008)
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
     assert equal(run(x, weight, targets, policy(logits), scale=scale), whole)

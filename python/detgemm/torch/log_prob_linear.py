@@ -28,7 +28,8 @@ from detgemm.torch.shards import Borders, pieces, stripes
 ROW_LOCAL["linear_log_prob"] = ROW_LOCAL["linear_log_prob_backward"] = ORDER
 STRIPE = 4 * BLOCK  # columns of logits that exist at a time, in the forward pass with a group
 STRIPE_BYTES = 2**28  # of logits, and of G in their place, in the backward pass
-KEPT_BYTES = 2**30  # logits of at most so many bytes are kept from pass to pass, and G of kept ones has as many at a time
+KEPT_BYTES = 2**31  # logits of at most so many bytes are kept from pass to pass
+KEPT_STRIPE_BYTES = 2**30  # of G, where logits are kept
 
 
 class LogProbs(NamedTuple):
@@ -138,7 +139,7 @@ def linear_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | No
     if split:
         _check_ranks_of_dx(dgrad, borders)
     total = borders.valid if borders else weight.shape[0] if valid < 0 else valid
-    stripe = _stripe(x.shape[0], here, dgrad, KEPT_BYTES if kept.shape[1] else STRIPE_BYTES)
+    stripe = _stripe(x.shape[0], here, dgrad, KEPT_STRIPE_BYTES if kept.shape[1] else STRIPE_BYTES)
     wide = parsed(dgrad).with_output("fp32").text
     dx = dw = db = None
     if of_weight and main_grad is None:
@@ -165,7 +166,7 @@ def linear_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | No
                 if bias_main_grad is not None:
                     OPS.accumulate_(bias_main_grad[part].view(1, -1), ones, g, wgrad)
                 else:
-                    db[part] = OPS.gemm(ones, g, wgrad)[0].to(bias.dtype)
+                    db[part] = OPS.gemm(ones, g, parsed(wgrad).with_output(NAMES[bias.dtype]).text)[0]
             if not of_bias or alpha != 1.0:
                 in_place = z.is_cuda and z.dtype == torch.bfloat16 and not kept.shape[1]
                 g = gradient(z, start, z if in_place else torch.empty(z.shape, dtype=torch.bfloat16, device=z.device), alpha).to(x.dtype)
@@ -180,6 +181,7 @@ def linear_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | No
                 OPS.accumulate_(main_grad[part], g.t(), x, wgrad)
             elif of_weight:
                 OPS.gemm.out(g.t(), x, narrow, out=dw[part])
+            del g  # before the next stripe's logits
         if of_x:
             dx = torch.zeros(x.shape, dtype=torch.float32, device=x.device) if dx is None else dx
             dx = _sum_over_ranks(dx, dgrad, borders) if split else rounded(dx, output_type(dgrad))
@@ -257,7 +259,7 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
              first, a multiple of 16. targets and valid count from the whole vocabulary's first row. All ranks return the bits of
              one; dX then needs a `dgrad` of tree:LEAF. The host waits for the device once per call
     keep_logits  True stores the logits, so that the backward pass does not compute them again; False never does. By default they
-             are stored where a gradient is needed, there is no group, and they have at most 1 GiB. No bit changes
+             are stored where a gradient is needed, there is no group, and they have at most 2 GiB. No bit changes
     alpha    a factor of the product, before the bias: logits are alpha x W^T + bias, rounded as `forward` says
 
     Returns (logp, lse, entropy or None, target_logit), fp32 [...]; gradients pass through the first three. The weight's
