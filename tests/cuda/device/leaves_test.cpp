@@ -4,6 +4,7 @@
 // Fold and tree on tensor cores through plans: ranks, cuts of a gradient, one workspace for many
 // calls, and mistakes that the comparison must see.
 
+#include <algorithm>
 #include <random>
 
 #include "tests/cuda/device/fixture.hpp"

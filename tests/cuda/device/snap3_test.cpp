@@ -6,6 +6,7 @@
 
 #include "core/arithmetic/snap3.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>

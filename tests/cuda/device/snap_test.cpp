@@ -6,6 +6,7 @@
 
 #include "core/arithmetic/snap.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
