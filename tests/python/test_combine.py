@@ -173,7 +173,8 @@ def test_kernels_have_the_bits_of_the_definitions(dtype):
 def test_operators_follow_pytorchs_rules():
     x, weights = bits((9, 16), BF16).requires_grad_(), weights_of(FP32).requires_grad_()
     quick = ("test_schema", "test_autograd_registration", "test_faketensor")  # test_mixture.py compiles all of them
-    for operator, call in ((combining.combine_experts_op, (x, PLACES, weights, None, BF16, None)), (fused.silu_mul_op, (x,)), (fused.silu_mul_op, (x, x.detach())),
+    for operator, call in ((combining.combine_experts_op, (x, PLACES, weights, None, BF16, None)), (fused.silu_mul_op, (x,)),
+                           (fused.silu_mul_op, (x, x.detach())),
                            (quantizing.silu_mul_quantize_op, (x.detach(), 8)),
                            (quantizing.gather_quantize_op, (x.detach(), torch.tensor([3, -1]), 2, 8))):
         torch.library.opcheck(operator, call, test_utils=quick)

@@ -28,7 +28,8 @@ MODEL = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": 
 KNOWN = {"vllm/v1/attention/backend.py: there is no AttentionBackend.get_kv_cache_shape"}
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, "HF_HUB_OFFLINE": "1",
                "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "VLLM_NO_USAGE_STATS": "1",
-               "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1", "VLLM_MLA_DISABLE": "1", "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+               "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1", "VLLM_MLA_DISABLE": "1",
+               "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
 def run(*command, seconds=400):

@@ -20,7 +20,8 @@ def main():
     llm = LLM(model=folder, quantization="detgemm", tensor_parallel_size=ranks, skip_tokenizer_init=True, seed=0, max_model_len=512,
               enforce_eager=True, generation_config="vllm", disable_log_stats=True, num_gpu_blocks_override=64, block_size=16,
               hf_overrides={"quantization_config": {"quant_method": "detgemm", "row_parallel": ROW_PARALLEL}},
-              enable_expert_parallel=ranks > 1 and "num_experts" in json.loads(pathlib.Path(folder, "config.json").read_text()), distributed_executor_backend="mp" if ranks > 1 else None)
+              enable_expert_parallel=ranks > 1 and "experts" in pathlib.Path(folder, "config.json").read_text(),
+              distributed_executor_backend="mp" if ranks > 1 else None)
     prompts = [[(7 * i + 3 * j) % 500 + 10 for i in range(length)] for j, length in enumerate((40, 5, 130))]
     sampling = SamplingParams(temperature=0, max_tokens=5, min_tokens=5, ignore_eos=True, detokenize=False, logprobs=probe.TOP)
     outputs = llm.generate([{"prompt_token_ids": each} for each in prompts], sampling, use_tqdm=False)
