@@ -7,7 +7,7 @@
 With a paged cache, keys are stored there in place of a tensor, and blocks behind those of k copy values to it: one kernel
 in place of two.
 
-Compared with its definition in Triton's interpreter and, without a cache, on an H200.
+Compared with its definition in Triton's interpreter and on an H200.
 """
 import torch
 import triton
