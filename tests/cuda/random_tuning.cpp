@@ -27,7 +27,7 @@ RandomTuning random_tuning(const Backend& backend, const GemmSpec& spec, std::in
   const TuningEngine& engine = *backend.tuning();
   GemmSpec bare;  // as a file has it
   bare.contract = spec.contract;
-  bare.n = spec.n;
+  bare.n = spec.n + (below(8) == 0 ? 1 : 0);  // at times of another product
   bare.k = spec.k;
   bare.op_a = spec.op_a;
   bare.op_b = spec.op_b;
@@ -35,7 +35,7 @@ RandomTuning random_tuning(const Backend& backend, const GemmSpec& spec, std::in
   for (std::string& name : backend.variants(bare)) {
     if (engine.number(bare, name) >= 0) names.push_back(std::move(name));
   }
-  TunedProduct product{spec.contract, spec.n, spec.k, spec.op_a, spec.op_b, {}};
+  TunedProduct product{bare.contract, bare.n, bare.k, bare.op_a, bare.op_b, {}};
   for (std::int64_t next = 1; !names.empty() && next < 2 * m + 2;) {
     const auto first = next + static_cast<std::int64_t>(below(4) == 0 ? below(32) : 0);
     const auto last = first + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(m) + 2));
@@ -43,8 +43,7 @@ RandomTuning random_tuning(const Backend& backend, const GemmSpec& spec, std::in
     next = last + 1;
   }
   std::vector<TunedProduct> products;
-  if (spec.n >= 1 && spec.k >= 1) products.push_back(product);
-  if (below(8) == 0 && !products.empty()) ++products[0].n;  // of another product
+  if (bare.n >= 1 && bare.k >= 1) products.push_back(product);
   RandomTuning made;
   const auto written = must(Tuning::make(backend, std::move(products)));
   made.file = must(Tuning::parse(backend, written->text()));

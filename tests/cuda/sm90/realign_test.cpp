@@ -156,9 +156,9 @@ TEST(Sm90Realign, AnErrorOfTheEncoderIsReturned) {
   }
 }
 
-/// Times on an H200, of few tokens (bench/results/2026-11-28-h200-odd-rows.md, and the targets and
-/// odd shapes of 21 and 23 November). Before stages had a least time, the model gave 0.30 to 0.67
-/// of those with tokens on the x side.
+/// Times on an H200, of few tokens (bench/results/apart/2026-11-28-h200-odd-rows.md, and the
+/// targets and odd shapes of 21 and 23 November). Before stages had a least time, the model gave
+/// 0.30 to 0.67 of those with tokens on the x side.
 TEST(Sm90Realign, TheModelIsNearWhatFewTokensTook) {
   const struct {
     std::int64_t m, n, k;
