@@ -38,9 +38,9 @@ Status whole_build();
 ///                                                                     launch that copies lines of
 ///                                                                     a batch at odd addresses
 ///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop,
-///   which
-///                                                                     is all that mma has
-///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper
+///                                                                     which is all that tf32 has
+///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper, ampere,
+///                                                                     blackwell
 ///   simt_groups     one launch on CUDA cores                          all of ieee_fma
 ///   fp8_groups      one launch, TMA and wgmma over segments of rows   m_grouped and m_masked of
 ///                                                                     e4m3, up to 256 groups

@@ -220,14 +220,11 @@ class CudaBackend final : public Backend {
     }
     const bool loops = spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop;
     if (cuda::loops_alone(spec.gemm.contract, has_wgmma(spec.gemm.contract)) && !loops) {
-      if (spec.gemm.contract.arithmetic == Arithmetic::hopper) {
-        if (Status s = runs_here(spec.gemm.contract); !s) return s;
-      }
       return unsupported("cuda: contract is " + spec.gemm.contract.text() + " for " +
                          std::to_string(spec.groups) + " groups of " +
                          std::string(detgemm::name(spec.kind)) +
-                         ": by mma.sync there are batches of up to 1024 groups alone; run a Plan "
-                         "for each group");
+                         ": of tf32 there are batches of up to 1024 groups alone; run a Plan for "
+                         "each group");
     }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);

@@ -57,6 +57,8 @@ Ways ways_of(const Problem& p, const LaunchOptions& options) {
   switch (set_of(multiplies(p.arithmetic, options.wgmma), p.input, true, options.wgmma)) {
     case KernelSet::mma:
       return {};
+    case KernelSet::groups_of_mma:
+      return {Family::none, Family::gather_groups};
     case KernelSet::e4m3:
       return {Family::fp8_groups, Family::element_groups};
     case KernelSet::groups_of_hopper:
@@ -108,9 +110,9 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
     if (forced != nullptr) return refusal(*forced, tiles.why_not);
   }
   // Operands that are snapped first are left to the loop, which does it.
-  const bool compares = ways.all == Family::gather_groups && p.arithmetic == Arithmetic::hopper;
+  const bool compares = ways.tiles == Family::groups && p.arithmetic == Arithmetic::hopper;
   Choice all;
-  all.why_not = "mma.sync takes batches of up to 1024 groups; run a Plan for each group";
+  all.why_not = "of tf32 there are batches of up to 1024 groups alone; run a Plan for each group";
   if (ways.all != Family::none) all = row_of(ways.all).choose(q);
   Choice copied;
   copied.why_not = "no copies are considered";

@@ -13,7 +13,9 @@ namespace {
 
 constexpr const DeviceModel::Mma& model = kH200.mma;
 constexpr int kRegisters = 64 * 1024;
-constexpr int kOtherRegisters = 72;  ///< of a thread, besides its accumulators
+constexpr int kOtherRegisters = 56;  ///< of a thread, besides accumulators and fragments
+/// Of a multiprocessor of 9.0 and 10.x. Where there is less, the CTAs that do not fit run later.
+constexpr int kSharedBytes = 227 * 1024;
 
 const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
 
@@ -23,9 +25,10 @@ std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t) {
 
 /// CTAs that a multiprocessor is expected to hold.
 int resident(const Tile& t, bool leaves) {
-  const int each = t.accumulators() * (leaves ? 2 : 1) + kOtherRegisters;
-  const int by_registers = kRegisters / (t.threads() * each);
-  const int by_shared = kMaxShared / (t.ring_bytes() + 1024);
+  const int fragments = 2 * (t.warp_m() + t.warp_n()) / 4;
+  const int each = t.accumulators() * (leaves ? 2 : 1) + fragments + kOtherRegisters;
+  const int by_registers = kRegisters / (t.threads() * std::min(each, 255));
+  const int by_shared = kSharedBytes / (t.ring_bytes() + 1024);
   return std::max(1, std::min(by_registers, by_shared));
 }
 
@@ -44,18 +47,25 @@ bool is_at_16_bytes(const void* data, std::int64_t apart) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && apart % 8 == 0;
 }
 
+/// Units of 2 bytes per element.
+int units_of(DType input) { return input == DType::tf32 ? 2 : 1; }
+
+/// `k`: elements.
 Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
-                std::int64_t k_stride, std::int64_t k) {
-  Operand o{static_cast<const std::uint16_t*>(data), lines, line_stride, k_stride, Way::any};
-  if ((k_stride == 1 || k <= 1) && is_at_16_bytes(data, line_stride)) {
+                std::int64_t k_stride, std::int64_t k, int units) {
+  Operand o{static_cast<const std::uint16_t*>(data), lines, line_stride * units, k_stride,
+            Way::any};
+  if ((k_stride == 1 || k <= 1) && is_at_16_bytes(data, o.line_stride)) {
     o.way = Way::along;
-  } else if ((line_stride == 1 || lines <= 1) && is_at_16_bytes(data, k_stride)) {
-    o.way = Way::across;
+    o.k_stride = 1;
+  } else if (units == 1 && (line_stride == 1 || lines <= 1) && is_at_16_bytes(data, k_stride)) {
+    o.way = Way::across;  // ldmatrix transposes elements of 2 bytes alone
   }
   return o;
 }
 
 const char* why_not(const Question& q, int index) {
+  if (q.input == DType::tf32 && !tile_of(index).tf32) return "it computes bf16 and fp16 only";
   return q.leaves() && !tile_of(index).leaves ? "it computes chains only" : nullptr;
 }
 
@@ -141,10 +151,13 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   const Tile& t = tile_of(d.kernel);
   Params p;
   p.g = g;
-  p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k);
-  p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k);
-  p.leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
-  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, p.leaf_k);
+  const int units = units_of(d.input);
+  p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k, units);
+  p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k, units);
+  const std::int64_t leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
+  p.k = g.k * units;
+  p.leaf_k = leaf_k * units;
+  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, leaf_k);
   p.tiles_m = ceil_div(g.m, t.m);
   p.tiles_n = ceil_div(g.n, t.n);
   // CTAs that run together form a patch that is nearly square.

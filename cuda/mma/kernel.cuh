@@ -20,8 +20,8 @@
 //   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
 //               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
 //
-// With registers for two sets of fragments, the barrier is before the last step of a stage, whose
-// fragments are in registers then.
+// The barrier is amid the products of the last step of a stage, whose fragments are in registers
+// then.
 //
 // The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
@@ -35,9 +35,7 @@ class Pipeline {
   static constexpr std::uint32_t kStage = kTile.stage_bytes();
 
  public:
-  static constexpr int kSums = kTile.accumulators() * (kLeaves ? 2 : 1);
-  static constexpr bool kAhead = kSums <= 64;  // registers for two sets of fragments
-  using Multiply = Multiplier<T, Shape, kAhead>;
+  using Multiply = Multiplier<T, Shape>;
   using Accumulators = typename Multiply::Accumulators;
 
   __device__ __forceinline__ Pipeline(const Params& p, std::uint32_t memory, std::int64_t row0,
@@ -61,30 +59,20 @@ class Pipeline {
       ptx::cp_async_wait_group<kTile.stages - 2>();
       __syncthreads();
     };
-    const auto advance = [&] {
-      stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
-    };
-    if constexpr (kAhead) {
-      arrive();
-      multiply_.begin(stage);
-    }
+    arrive();
+    multiply_.begin(stage);
 #pragma unroll 1
-    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
-      if constexpr (kAhead) {
-        multiply_.run_behind(
-            stage, acc, [&] { load_next(); },
-            [&] {
-              advance();
-              arrive();
-              return stage;
-            });
-      } else {
-        arrive();
-        load_next();
-        multiply_.run(stage, acc);
-        advance();
+    for (Cursor<kLeaves> at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
+      multiply_.run(
+          stage, acc, [&] { load_next(); },
+          [&] {
+            stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
+            arrive();
+            return stage;
+          });
+      if constexpr (kLeaves) {
+        if (at.ends_leaf(kTile.k)) end_leaf();
       }
-      if (at.ends_leaf(kTile.k)) end_leaf();
     }
   }
 
@@ -93,8 +81,9 @@ class Pipeline {
   __device__ __forceinline__ void load_next() {
     if (!next_.done(p_)) {
       const std::uint32_t to = memory_ + next_stage_;
-      a_.load(p_.a, row0_, next_, to);
-      b_.load(p_.b, col0_, next_, to + 2 * kTile.k * kTile.m);
+      const Block at{next_.k, next_.end(p_)};
+      a_.load(p_.a, row0_, at, to);
+      b_.load(p_.b, col0_, at, to + 2 * kTile.k * kTile.m);
       next_.advance(p_, kTile.k);
       next_stage_ = next_stage_ + kStage == kTile.stages * kStage ? 0 : next_stage_ + kStage;
     }
@@ -104,10 +93,10 @@ class Pipeline {
   const Params& p_;
   const std::uint32_t memory_;
   const std::int64_t row0_, col0_;
-  Cursor next_;
+  Cursor<kLeaves> next_;
   std::uint32_t next_stage_ = 0;
-  const Loader<kTile.m, kTile.k, kTile.threads()> a_;
-  const Loader<kTile.n, kTile.k, kTile.threads()> b_;
+  const Loader<T, kTile.m, kTile.k, kTile.threads()> a_;
+  const Loader<T, kTile.n, kTile.k, kTile.threads()> b_;
   Multiply multiply_;
 };
 

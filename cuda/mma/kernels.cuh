@@ -8,6 +8,7 @@
 #include "cuda/mma/kernel.cuh"
 #include "cuda/mma/kernels.hpp"
 #include "cuda/sample.hpp"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::mma {
 
@@ -20,7 +21,8 @@ struct Shape {
 template <DType T, class Shape, bool kLeaves>
 __global__ void __launch_bounds__(Shape::tile.threads(), 1)
     mma_kernel(const __grid_constant__ Params p) {
-  extern __shared__ __align__(128) unsigned char memory[];
+  extern __shared__ __align__(1024) unsigned char memory[];
+  ptx::wait_for_earlier_work();
   compute_tiles<T, Shape, kLeaves>(p, ptx::shared_address(memory));
 }
 
@@ -31,7 +33,7 @@ const void* kernel_of_type(int tile) {
     std::array<int, kTileCount> accumulators{};
     for (int i = 0; i < kTileCount; ++i) {
       const Tile& t = kTiles[static_cast<std::size_t>(i)];
-      if (!kLeaves || t.leaves) {
+      if ((!kLeaves || t.leaves) && (T != DType::tf32 || t.tf32)) {
         accumulators[static_cast<std::size_t>(i)] = t.accumulators() * (kLeaves ? 2 : 1);
       }
     }

@@ -7,13 +7,14 @@
 namespace detgemm::cuda::mma {
 namespace {
 
+template <DType T>
+const void* find_for(int tile, bool leaves) {
+  return leaves ? kernel_of_type<T, true>(tile) : kernel_of_type<T, false>(tile);
+}
 const void* find(DType input, int tile, bool leaves) {
-  if (input == DType::bf16) {
-    return leaves ? kernel_of_type<DType::bf16, true>(tile)
-                  : kernel_of_type<DType::bf16, false>(tile);
-  }
-  return leaves ? kernel_of_type<DType::fp16, true>(tile)
-                : kernel_of_type<DType::fp16, false>(tile);
+  if (input == DType::tf32) return find_for<DType::tf32>(tile, leaves);
+  return input == DType::bf16 ? find_for<DType::bf16>(tile, leaves)
+                              : find_for<DType::fp16>(tile, leaves);
 }
 
 }  // namespace
@@ -37,13 +38,15 @@ std::vector<Decision> compiled(Family family) {
   std::vector<Decision> all;
   Decision d;
   d.family = family;
-  for (const DType input : {DType::bf16, DType::fp16}) {
+  for (const DType input : {DType::bf16, DType::fp16, DType::tf32}) {
     d.input = input;
     for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
+      const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+      if (input == DType::tf32 && !t.tf32) continue;
       d.leaves = false;
       all.push_back(d);
       d.leaves = true;
-      if (kTiles[static_cast<std::size_t>(d.kernel)].leaves) all.push_back(d);
+      if (t.leaves) all.push_back(d);
     }
   }
   return all;
@@ -57,7 +60,7 @@ Kernel kernel_of(const Decision& d) {
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {
   Params params = make_params(call.g(), d, call.workspace);
   void* arguments[] = {&params};
-  return cuda::launch(kernel, d.grid, {call.options.stream, false}, arguments);
+  return cuda::launch(kernel, d.grid, call.portable_queue(), arguments);
 }
 
 }  // namespace detgemm::cuda::mma

@@ -17,22 +17,39 @@ namespace ptx = sm90::ptx;
 ///
 ///   leaf 0                    leaf 1
 ///   [k .. k+31][k+32 .. end)  [k .. k+31] ...       what is missing of a block is zero
+template <bool kLeaves>
 struct Cursor {
-  std::int64_t k = 0;    ///< the block's first product
-  std::int64_t end = 0;  ///< of its leaf
+  std::int64_t k = 0;     ///< the block's first product
+  std::int64_t leaf_end;  ///< of its leaf
 
   __device__ __forceinline__ explicit Cursor(const Params& p)
-      : end(p.leaf_k < p.g.k ? p.leaf_k : p.g.k) {}
-  __device__ __forceinline__ bool done(const Params& p) const { return k >= p.g.k; }
-  __device__ __forceinline__ bool ends_leaf(int block) const { return k + block >= end; }
+      : leaf_end(p.leaf_k < p.k ? p.leaf_k : p.k) {}
+  __device__ __forceinline__ bool done(const Params& p) const { return k >= p.k; }
+  __device__ __forceinline__ std::int64_t end(const Params&) const { return leaf_end; }
   __device__ __forceinline__ void advance(const Params& p, int block) {
     if (!ends_leaf(block)) {
       k += block;
       return;
     }
-    k = end;
-    end = p.g.k - end < p.leaf_k ? p.g.k : end + p.leaf_k;
+    k = leaf_end;
+    leaf_end = p.k - leaf_end < p.leaf_k ? p.k : leaf_end + p.leaf_k;
   }
+  __device__ __forceinline__ bool ends_leaf(int block) const { return k + block >= leaf_end; }
+};
+/// A chain is its only leaf.
+template <>
+struct Cursor<false> {
+  std::int64_t k = 0;
+
+  __device__ __forceinline__ explicit Cursor(const Params&) {}
+  __device__ __forceinline__ bool done(const Params& p) const { return k >= p.k; }
+  __device__ __forceinline__ std::int64_t end(const Params& p) const { return p.k; }
+  __device__ __forceinline__ void advance(const Params&, int block) { k += block; }
+};
+
+/// The products [k, end) of a block, and what follows them in their leaf.
+struct Block {
+  std::int64_t k, end;
 };
 
 /// Brings one operand's share of a stage to shared memory: kLines lines of kK products. What is
@@ -41,7 +58,7 @@ struct Cursor {
 /// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
 /// (k, chunks of lines) across it. Chunks of a thread are a multiple of 8 rows apart, so the
 /// swizzle moves them alike, and one address and one step reach all of them.
-template <int kLines, int kK, int kThreads>
+template <DType T, int kLines, int kK, int kThreads>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
   static constexpr int kEach = kChunks / kThreads;
@@ -65,7 +82,7 @@ class Loader {
     place_ = static_cast<std::uint32_t>(place) * 16;
   }
 
-  __device__ __forceinline__ void load(const Operand& o, std::int64_t line0, const Cursor& at,
+  __device__ __forceinline__ void load(const Operand& o, std::int64_t line0, const Block& at,
                                        std::uint32_t to) const {
     if (o.way == Way::any) {
       load_any(o, line0, at, to);
@@ -77,8 +94,9 @@ class Loader {
       const int across = left_ >= 8 ? 16 : 2 * left_;
 #pragma unroll
       for (int i = 0; i < kEach; ++i, from += step_) {
+        // Of no bytes, the address is not read.
         const int bytes = !along ? across : i * kAlong < left_ ? 16 : 0;
-        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, bytes == 0 ? o.data : from, bytes);
+        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, from, bytes);
       }
     }
   }
@@ -92,7 +110,7 @@ class Loader {
 
   /// The short block at the end of a leaf.
   static __device__ __forceinline__ void load_tail(const Operand& o, std::int64_t line0,
-                                                   const Cursor& at, std::uint32_t to) {
+                                                   const Block& at, std::uint32_t to) {
     const bool along = o.way == Way::along;
 #pragma unroll 1
     for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
@@ -111,7 +129,7 @@ class Loader {
 
   /// The same for any address, as a stage along k.
   static __device__ __forceinline__ void load_any(const Operand& o, std::int64_t line0,
-                                                  const Cursor& at, std::uint32_t to) {
+                                                  const Block& at, std::uint32_t to) {
 #pragma unroll 1
     for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
       const int row = chunk / kPerLine;
@@ -122,8 +140,13 @@ class Loader {
       std::uint32_t pair[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        pair[i] = 2 * i < count ? from[2 * i * o.k_stride] : 0U;
-        if (2 * i + 1 < count) pair[i] |= std::uint32_t{from[(2 * i + 1) * o.k_stride]} << 16;
+        const std::uint16_t* at_pair = from + 2 * i * o.k_stride;
+        if constexpr (T == DType::tf32) {
+          pair[i] = 2 * i < count ? *reinterpret_cast<const std::uint32_t*>(at_pair) : 0U;
+        } else {
+          pair[i] = 2 * i < count ? at_pair[0] : 0U;
+          if (2 * i + 1 < count) pair[i] |= std::uint32_t{at_pair[o.k_stride]} << 16;
+        }
       }
       const int place = swizzled(row, chunk % kPerLine, kPerLine);
       ptx::st_shared_v4_u32(to + static_cast<std::uint32_t>(place) * 16,

@@ -24,6 +24,7 @@ struct Tile {
   int k;                 ///< products per stage: 32 or 64
   int stages;            ///< in shared memory
   bool leaves;           ///< has registers for a leaf and the sum of the leaves before it
+  bool tf32;             ///< is compiled for tf32 too, of which a stage has half as many products
 
   constexpr int threads() const { return 32 * warps_m * warps_n; }
   constexpr int warp_m() const { return m / warps_m; }
@@ -40,14 +41,14 @@ struct Tile {
 
 /// Every tile that is compiled. LaunchOptions::forced counts in it.
 inline constexpr std::array<Tile, 8> kTiles{{
-    {128, 128, 2, 4, 64, 3, true},   // many tokens
-    {128, 256, 2, 4, 32, 4, false},  // chains of many tokens
-    {128, 64, 2, 2, 32, 4, true},
-    {64, 128, 2, 2, 32, 4, true},
-    {64, 64, 2, 2, 64, 3, true},
-    {32, 64, 1, 4, 64, 4, true},
-    {16, 64, 1, 4, 64, 5, true},
-    {16, 32, 1, 2, 64, 8, true},  // few tokens
+    {128, 128, 2, 4, 64, 3, true, true},    // many tokens
+    {128, 256, 2, 4, 32, 4, false, false},  // chains of many tokens
+    {128, 64, 2, 2, 32, 4, true, false},
+    {64, 128, 2, 2, 32, 4, true, false},
+    {64, 64, 2, 2, 64, 3, true, true},
+    {32, 64, 1, 4, 64, 4, true, false},
+    {16, 64, 1, 4, 64, 5, true, false},
+    {16, 32, 1, 2, 64, 8, true, true},  // few tokens
 }};
 inline constexpr int kTileCount = static_cast<int>(kTiles.size());
 

@@ -24,7 +24,8 @@ using Run = void (*)(const cuda::mma::Params&);
 
 template <DType T, bool kLeaves, int i>
 void compute(const cuda::mma::Params& p) {
-  if constexpr (!kLeaves || cuda::mma::kTiles[i].leaves) {
+  constexpr cuda::mma::Tile t = cuda::mma::kTiles[i];
+  if constexpr ((!kLeaves || t.leaves) && (T != DType::tf32 || t.tf32)) {
     cuda::mma::compute_tiles<T, Shape<i>, kLeaves>(p, 0);
   }
 }
@@ -57,8 +58,8 @@ Machine::Step16 step_of(Arithmetic arithmetic, DType input, bool wrong) {
   arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
     if constexpr ((A == Arithmetic::hopper || A == Arithmetic::ampere ||
                    A == Arithmetic::blackwell) &&
-                  (T == DType::bf16 || T == DType::fp16)) {
-      step = wrong ? &rounded_wrongly<A, T> : &sixteen_products<A, T>;
+                  (T == DType::bf16 || T == DType::fp16 || T == DType::tf32)) {
+      step = wrong ? &products_of<A, T, 1> : &products_of<A, T, 0>;
     }
   });
   return step;
@@ -69,10 +70,13 @@ Machine::Step16 step_of(Arithmetic arithmetic, DType input, bool wrong) {
 std::string run_mma_on_host(const cuda::mma::Params& params, DType input, int tile, bool leaves,
                             unsigned grid, const HostGpu& gpu) {
   const cuda::mma::Tile& t = cuda::mma::kTiles[static_cast<std::size_t>(tile)];
-  const bool bf16 = input == DType::bf16;
-  const Run kernel =
-      leaves ? (bf16 ? kernel_of<DType::bf16, true>(tile) : kernel_of<DType::fp16, true>(tile))
-             : (bf16 ? kernel_of<DType::bf16, false>(tile) : kernel_of<DType::fp16, false>(tile));
+  Run kernel = nullptr;
+  const auto find = [&]<DType T>() {
+    if (input == T) kernel = leaves ? kernel_of<T, true>(tile) : kernel_of<T, false>(tile);
+  };
+  find.template operator()<DType::bf16>();
+  find.template operator()<DType::fp16>();
+  find.template operator()<DType::tf32>();
   machine.step = step_of(gpu.arithmetic, input, gpu.fault == MmaFault::wrong_rounding);
   if (machine.step == nullptr) return "the machine has no such arithmetic";
   machine.fault = gpu.fault;

@@ -90,6 +90,22 @@ TEST(MmaKernel, EveryPairOfLayouts) {
   }
 }
 
+/// A number of tf32 has 4 bytes, so all of its layouts but one run element by element.
+TEST(MmaKernel, Tf32HasTheBitsOfTheContract) {
+  std::uint64_t seed = 7000;
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    const cuda::mma::Tile& t = kTiles[static_cast<std::size_t>(tile)];
+    if (!t.tf32) continue;
+    for (int i = 0; i < count_for(tile); ++i) {
+      MmaProblem p = drawn(++seed, tile, t.leaves && i % 2 != 0);
+      p.input = DType::tf32;
+      if (i % 3 == 0) p.a = p.b = Lie::along;
+      const Outcome outcome = run(p, tile, ThreadOrder::mixed);
+      EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
+    }
+  }
+}
+
 /// Every activation into every type, with all that may stand before it, and from fp32 C.
 TEST(MmaKernel, EveryEpilogue) {
   const int tile = kTileCount - 1;

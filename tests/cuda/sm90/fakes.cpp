@@ -317,7 +317,8 @@ namespace detgemm::cuda::mma {
 
 template <DType T, bool kLeaves>
 const void* kernel_of_type(int tile) {
-  if (kLeaves && !kTiles.at(static_cast<std::size_t>(tile)).leaves) return nullptr;
+  const Tile& t = kTiles.at(static_cast<std::size_t>(tile));
+  if ((kLeaves && !t.leaves) || (T == DType::tf32 && !t.tf32)) return nullptr;
   test::FakeKernel kernel;
   kernel.mma = true;
   kernel.input = T;
@@ -329,6 +330,8 @@ template const void* kernel_of_type<DType::bf16, false>(int);
 template const void* kernel_of_type<DType::bf16, true>(int);
 template const void* kernel_of_type<DType::fp16, false>(int);
 template const void* kernel_of_type<DType::fp16, true>(int);
+template const void* kernel_of_type<DType::tf32, false>(int);
+template const void* kernel_of_type<DType::tf32, true>(int);
 
 }  // namespace detgemm::cuda::mma
 
