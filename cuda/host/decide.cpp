@@ -33,8 +33,9 @@ Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) 
 /// A single product of snap or snap3.
 Result<Decision> decide_snapped(const Problem& p, const LaunchOptions& options) {
   const snap::SnappedCall call(p, options, nullptr);
-  if (call.problem().arithmetic == Arithmetic::hopper && !options.wgmma) {
-    return refusal(*forced_kernel(p, options), "it needs tensor cores of compute capability 9.0");
+  const KernelInfo* const forced = forced_kernel(p, options);
+  if (forced != nullptr && call.problem().arithmetic == Arithmetic::hopper && !options.wgmma) {
+    return refusal(*forced, "it needs tensor cores of compute capability 9.0");
   }
   auto decision = multiplication(call.problem(), call.options());
   if (!decision || !(call.snaps().a || call.snaps().b)) return decision;

@@ -16,7 +16,7 @@ namespace {
 /// The kernels of a single product, of which one is forced perhaps.
 KernelSet set_for(const Contract& contract, const LaunchOptions& options) {
   if (arithmetic::is_snap(contract.arithmetic)) {
-    return set_of(snap::arithmetic_of(contract, options), contract.input, false, true);
+    return set_of(snap::arithmetic_of(contract, options), contract.input, false, options.wgmma);
   }
   if (options.forced >= 0) {
     const KernelInfo& forced = kernels(contract)[static_cast<std::size_t>(options.forced)];
