@@ -126,12 +126,11 @@ def main():
     golden = {('hopper', fmt): Golden(options.golden, fmt) for fmt in ('bf16', 'fp16', 'tf32', 'e4m3', 'e5m2')}
     steps.TENSOR.update(steps.INSTRUCTIONS)
     steps.K_BLOCK.update({key: row.length for key, row in steps.INSTRUCTIONS.items()})
-    folders = [folder for folder in pathlib.Path(options.instructions).iterdir() if folder.is_dir()]
-    wrong = not folders
-    for name, fmt in [(folder.name, fmt) for folder in folders for fmt in ('bf16', 'fp16')]:
-        of = golden[name, fmt] = Golden(folders[0].parent / name, fmt)
+    wrong = 0
+    for name, fmt in steps.INSTRUCTIONS:
+        of = golden[name, fmt] = Golden(pathlib.Path(options.instructions) / name, fmt)
         different = of.differences(Contract(f'{name}/{fmt}/chain->fp32'), True)
-        wrong = wrong or different or not of.outputs
+        wrong += different or not of.outputs
         print(f'{name}/{fmt}: {len(of.outputs) * SIDE * SIDE} captured outputs, {different} differ')
     if options.count:
         golden_count = sum(len(each.outputs) for each in golden.values()) * SIDE * SIDE
