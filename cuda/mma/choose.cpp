@@ -65,16 +65,26 @@ Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
 }
 
 const char* why_not(const Question& q, int index) {
-  if (q.input == DType::tf32 && !tile_of(index).tf32) return "it computes bf16 and fp16 only";
-  return q.leaves() && !tile_of(index).leaves ? "it computes chains only" : nullptr;
+  const Tile& t = tile_of(index);
+  if (q.input == DType::tf32 && !t.general) return "it computes bf16 and fp16 only";
+  if ((q.a_mn || q.b_mn) && !t.general) {
+    return "it takes operands that run along k at multiples of 16 bytes";
+  }
+  return q.leaves() && !t.leaves ? "it computes chains only" : nullptr;
 }
 
 }  // namespace
 
-std::string name(const Tile& t) { return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n); }
+std::string name(const Tile& t) {
+  const char* warps = t.threads() == 256 ? "-8w" : "";
+  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + warps;
+}
 
 void ask(const GemmArguments& g, Question& q) {
   q.family = Family::mma;
+  const int units = units_of(q.input);
+  q.a_mn = operand(g.a, g.m, g.as.row, g.as.col, g.k, units).way != Way::along;
+  q.b_mn = operand(g.b, g.n, g.bs.col, g.bs.row, g.k, units).way != Way::along;
   const bool one = g.k == 0 || leaves_of(g.k, std::max<std::int64_t>(g.reduction.leaf_k, 1)) == 1;
   if (q.leaves() && (g.k == 0 || (one && !g.continue_from_c))) q.reduction = {};
 }
@@ -90,6 +100,8 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   g.k = spec.k;
   g.reduction = q.reduction;
   g.continue_from_c = spec.continue_from_c;
+  g.as = {8, 1};  // aligned, along k
+  g.bs = {1, 8};
   ask(g, q);
   return q;
 }
@@ -102,11 +114,15 @@ double expected_clocks(const Question& q, int index) {
   const std::int64_t tiles = tiles_of(q.m, q.n, t);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
+  // Per product of k: multiplied, read from shared memory by warps and written there, and from L2.
+  const double lines = t.m + t.n;
+  const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
+  const double busy =
+      std::max({t.m * t.n / model.products_per_clock, 2 * (read + lines) / model.shared_per_clock,
+                2 * lines / model.fill_per_clock});
+  const double alone = model.step_clocks / 16 + model.stage_clocks / t.k;
   const auto time = [&](std::int64_t ctas) {
-    const double each = static_cast<double>(ctas) * k;
-    return std::max({each * t.m * t.n / model.products_per_clock,
-                     each * 2 * (t.m + t.n) / model.fill_per_clock, k / 16 * model.step_clocks}) +
-           model.tile_clocks;
+    return k * std::max(static_cast<double>(ctas) * busy, busy / 2 + alone) + model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const double multiply = static_cast<double>(tiles / round) * time(together) +
@@ -130,6 +146,7 @@ Choice choose(const Question& q) {
   d.input = q.input;
   d.kernel = best.kernel;
   d.leaves = q.leaves();
+  d.x_mn = q.a_mn || q.b_mn;
   d.levels = levels_needed(q.reduction, q.k);
   d.grid = grid_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms);
   return choice;
@@ -154,6 +171,14 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   const int units = units_of(d.input);
   p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k, units);
   p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k, units);
+  const auto count_bytes = [&](Operand& o, int lines) {
+    const bool across = o.way == Way::across;
+    const int rows = t.threads() / ((across ? lines : t.k) / 8);
+    o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
+    o.block = 2 * t.k * o.k_stride;
+  };
+  count_bytes(p.a, t.m);
+  count_bytes(p.b, t.n);
   const std::int64_t leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
   p.k = g.k * units;
   p.leaf_k = leaf_k * units;

@@ -8,13 +8,17 @@ namespace detgemm::cuda::mma {
 namespace {
 
 template <DType T>
-const void* find_for(int tile, bool leaves) {
-  return leaves ? kernel_of_type<T, true>(tile) : kernel_of_type<T, false>(tile);
+const void* find_for(const Decision& d) {
+  if (is_along(d)) {
+    return d.leaves ? kernel_of_type<T, true, true>(d.kernel)
+                    : kernel_of_type<T, false, true>(d.kernel);
+  }
+  return d.leaves ? kernel_of_type<T, true, false>(d.kernel)
+                  : kernel_of_type<T, false, false>(d.kernel);
 }
-const void* find(DType input, int tile, bool leaves) {
-  if (input == DType::tf32) return find_for<DType::tf32>(tile, leaves);
-  return input == DType::bf16 ? find_for<DType::bf16>(tile, leaves)
-                              : find_for<DType::fp16>(tile, leaves);
+const void* find(const Decision& d) {
+  if (d.input == DType::tf32) return find_for<DType::tf32>(d);
+  return d.input == DType::bf16 ? find_for<DType::bf16>(d) : find_for<DType::fp16>(d);
 }
 
 }  // namespace
@@ -39,14 +43,14 @@ std::vector<Decision> compiled(Family family) {
   Decision d;
   d.family = family;
   for (const DType input : {DType::bf16, DType::fp16, DType::tf32}) {
-    d.input = input;
-    for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
-      const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
-      if (input == DType::tf32 && !t.tf32) continue;
-      d.leaves = false;
-      all.push_back(d);
-      d.leaves = true;
-      if (t.leaves) all.push_back(d);
+    for (const int bits : {0, 1, 2, 3}) {
+      d.input = input;
+      d.leaves = bits % 2 != 0;
+      d.x_mn = bits / 2 != 0;
+      for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
+        const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+        if (has_kernel(t, input, d.leaves, is_along(d))) all.push_back(d);
+      }
     }
   }
   return all;
@@ -54,7 +58,7 @@ std::vector<Decision> compiled(Family family) {
 
 Kernel kernel_of(const Decision& d) {
   const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
-  return {find(d.input, d.kernel, d.leaves), t.threads(), t.ring_bytes()};
+  return {find(d), t.threads(), t.ring_bytes()};
 }
 
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {

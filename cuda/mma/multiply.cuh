@@ -18,14 +18,16 @@ namespace ptx = sm90::ptx;
 ///
 /// The instruction is the same, mma.sync.m16n8k16; the device decides which function it computes,
 /// and so which contract a device can have. The fragments of the next 16 are on their way to
-/// registers while these are multiplied, over the ends of stages too.
-template <DType T, class Shape>
+/// registers while these are multiplied, over the ends of stages too. With few sums per thread
+/// (kWholeStage) those of the whole next stage are.
+template <DType T, class Shape, bool kAlong>
 struct Multiplier {
   static constexpr Tile kTile = Shape::tile;
   static constexpr int kDown = kTile.warp_m() / 16;   // fragments of 16 rows
   static constexpr int kAcross = kTile.warp_n() / 8;  // fragments of 8 columns
   static constexpr int kSteps = kTile.k / 16;
   static_assert(kSteps % 2 == 0, "A stage ends with the second set of fragments.");
+  static constexpr bool kWholeStage = (4 * kDown + 2 * kAcross) * kSteps <= 64;
   using Accumulators = float[kDown][kAcross][4];
 
   struct Fragments {
@@ -48,7 +50,7 @@ struct Multiplier {
 
     /// `line_half` and `k_half` say which of the four matrices of 8 x 8 the lane has a row of.
     __device__ __forceinline__ Place(bool is_across, int first, int line_half, int k_half)
-        : across(is_across) {
+        : across(!kAlong && is_across) {
       const int row = static_cast<int>(threadIdx.x) % 8;
       const int chunk = across ? swizzled(k_half * 8 + row, first / 8 + line_half, kDownRow)
                                : swizzled(first + line_half * 8 + row, k_half, kWidth);
@@ -60,7 +62,7 @@ struct Multiplier {
     __device__ __forceinline__ void load(std::uint32_t stage, int step,
                                          std::uint32_t (&f)[kCount][4]) const {
       const std::uint32_t from = stage + base;
-      if (across) {
+      if (!kAlong && across) {
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
           ptx::ldmatrix_x4<true>(f[i], (from ^ part(i)) + down(step * kDownRow));
@@ -115,6 +117,17 @@ struct Multiplier {
     }
   }
 
+  /// Multiplies a stage whose fragments are in registers, and reads those of the next one, which is
+  /// there.
+  ///
+  ///   multiply 0, load the next 0 | multiply 1, load the next 1 | ..
+  __device__ __forceinline__ void run_whole(std::uint32_t next, Accumulators& acc) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      multiply<0, kDown>(f_[step], acc);
+      load(next, step, f_[step]);
+    }
+  }
   /// Multiplies a stage one step behind the fragments. `first()` is called once the first fragments
   /// are on their way, and `next()` amid the last products, when all fragments of the stage are
   /// read: it returns the stage behind this one, which is there then.
@@ -133,11 +146,14 @@ struct Multiplier {
     load(next(), 0, f_[0]);
     multiply<kDown / 2, kDown>(f_[1], acc);
   }
-  /// The fragments with which run() begins.
-  __device__ __forceinline__ void begin(std::uint32_t stage) { load(stage, 0, f_[0]); }
+  /// The fragments with which run() or run_whole() begins.
+  __device__ __forceinline__ void begin(std::uint32_t stage) {
+#pragma unroll
+    for (int step = 0; step < (kWholeStage ? kSteps : 1); ++step) load(stage, step, f_[step]);
+  }
 
  private:
-  Fragments f_[2];
+  Fragments f_[kWholeStage ? kSteps : 2];
 };
 
 }  // namespace detgemm::cuda::mma

@@ -10,6 +10,7 @@
 
 #include "cuda/mma/choose.hpp"
 #include "cuda/mma/kernel.cuh"
+#include "cuda/mma/kernels.hpp"
 #include "tests/cuda/mma/machine.hpp"
 
 namespace detgemm::test {
@@ -22,18 +23,17 @@ struct Shape {
 
 using Run = void (*)(const cuda::mma::Params&);
 
-template <DType T, bool kLeaves, int i>
+template <DType T, bool kLeaves, bool kAlong, int i>
 void compute(const cuda::mma::Params& p) {
-  constexpr cuda::mma::Tile t = cuda::mma::kTiles[i];
-  if constexpr ((!kLeaves || t.leaves) && (T != DType::tf32 || t.tf32)) {
-    cuda::mma::compute_tiles<T, Shape<i>, kLeaves>(p, 0);
+  if constexpr (cuda::mma::has_kernel(cuda::mma::kTiles[i], T, kLeaves, kAlong)) {
+    cuda::mma::compute_tiles<T, Shape<i>, kLeaves, kAlong>(p, 0);
   }
 }
 
-template <DType T, bool kLeaves>
+template <DType T, bool kLeaves, bool kAlong>
 Run kernel_of(int tile) {
   static constexpr auto kAll = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array<Run, sizeof...(i)>{&compute<T, kLeaves, i>...};
+    return std::array<Run, sizeof...(i)>{&compute<T, kLeaves, kAlong, i>...};
   }
   (std::make_integer_sequence<int, cuda::mma::kTileCount>());
   return kAll.at(static_cast<std::size_t>(tile));
@@ -71,8 +71,15 @@ std::string run_mma_on_host(const cuda::mma::Params& params, DType input, int ti
                             unsigned grid, const HostGpu& gpu) {
   const cuda::mma::Tile& t = cuda::mma::kTiles[static_cast<std::size_t>(tile)];
   Run kernel = nullptr;
+  using cuda::mma::Way;
+  const bool along = params.a.way == Way::along && params.b.way == Way::along;
   const auto find = [&]<DType T>() {
-    if (input == T) kernel = leaves ? kernel_of<T, true>(tile) : kernel_of<T, false>(tile);
+    if (input != T) return;
+    if (along) {
+      kernel = leaves ? kernel_of<T, true, true>(tile) : kernel_of<T, false, true>(tile);
+    } else {
+      kernel = leaves ? kernel_of<T, true, false>(tile) : kernel_of<T, false, false>(tile);
+    }
   };
   find.template operator()<DType::bf16>();
   find.template operator()<DType::fp16>();

@@ -170,7 +170,7 @@ TEST(MmaLaunch, WorkspaceOfAForcedKernelIsItsOwn) {
   LaunchOptions o = options(true);
   const auto bytes = [&] { return cuda::workspace_bytes(p.contract(), 64, 256, 512, o); };
   const std::size_t by_wgmma = bytes();
-  o.forced = forced_index(p, Family::mma, 6);
+  o.forced = forced_index(p, Family::mma, 1);
   EXPECT_EQ(bytes(), cuda::mma::workspace_bytes(p.g().reduction, 64, 256, 512, 108));
   o.forced = forced_index(p, Family::leaves, 0);
   EXPECT_EQ(bytes(), by_wgmma);

@@ -223,6 +223,8 @@ inline void st_shared_v4_u32(std::uint32_t to, uint4 v) { store_shared(to, v); }
 inline void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
   test::machine.copy(to, from, bytes);
 }
+inline void cp_async_16(std::uint32_t to, const void* from) { test::machine.copy(to, from, 16); }
+inline std::uint32_t kept(std::uint32_t number) { return number; }
 inline void cp_async_commit_group() { test::machine.commit(); }
 template <int kPending>
 void cp_async_wait_group() {

@@ -64,7 +64,10 @@ Ran run_snap(const GemmArguments& g, const LaunchOptions& o) {
 
 std::string text(const GemmArguments& g, const LaunchOptions& o) {
   return std::to_string(g.m) + " x " + std::to_string(g.n) + " x " + std::to_string(g.k) +
-         ", leaf " + std::to_string(g.reduction.leaf_k) + (o.wgmma ? "" : o.mma ? ", mma.sync" : ", CUDA cores") +
+         ", leaf " + std::to_string(g.reduction.leaf_k) +
+         (o.wgmma ? ""
+          : o.mma ? ", mma.sync"
+                  : ", CUDA cores") +
          (o.a_is_snapped ? ", A snapped" : "") + (o.b_is_snapped ? ", B snapped" : "");
 }
 
@@ -137,7 +140,8 @@ TEST(CudaSnap, CopiesAreMultipliedAsAlignedOperandsAre) {
     // The multiplication is that of hopper or ieee_fma on arrays that lie like the copies.
     const snap::SnappedCall call({g, Arithmetic::snap, DType::bf16}, o,
                                  reinterpret_cast<void*>(kBase));
-    EXPECT_EQ(call.problem().arithmetic, o.wgmma || o.mma ? Arithmetic::hopper : Arithmetic::ieee_fma);
+    EXPECT_EQ(call.problem().arithmetic,
+              o.wgmma || o.mma ? Arithmetic::hopper : Arithmetic::ieee_fma);
     const auto plain = decide(call.problem(), call.options());
     ASSERT_TRUE(plain.ok());
     EXPECT_EQ(cuda::name(*plain), name.substr(0, name.find("/snap")));
