@@ -140,7 +140,7 @@ struct DeviceModel {
   } simt;
 
   /// mma.sync (mma/choose.cpp): one multiprocessor, fitted to times of every tile of 11 problems,
-  /// where the choice is the fastest tile (bench/results/2026-11-28-h200-mma-tiles.md): a root of
+  /// where the choice is the fastest tile (tests/results/2026-11-28-h200-mma-tiles.md): a root of
   /// the mean squared error of 13 %.
   struct Mma {
     double products_per_clock = 900;
