@@ -140,14 +140,17 @@ struct DeviceModel {
     double meet = 0.7;  ///< of the difference, where two of the last tiles share a multiprocessor
   } simt;
 
-  /// mma.sync (mma/choose.cpp): one multiprocessor of an A100, from its published figures. Nothing
-  /// was measured yet.
+  /// mma.sync (mma/choose.cpp): one multiprocessor, fitted to times of every tile of 11 problems,
+  /// where the choice is the fastest tile (tests/results/2026-11-28-h200-mma-tiles.md): a root of
+  /// the mean squared error of 13 %.
   struct Mma {
-    double products_per_clock = 1024;
-    double fill_per_clock = 40;  ///< bytes from L2
-    double read_per_clock = 10;  ///< bytes from memory while all of them read
-    double step_clocks = 35;     ///< of a dependent chain of instructions
-    double tile_clocks = 2000;   ///< the first loads and the epilogue
+    double products_per_clock = 900;
+    double shared_per_clock = 100;  ///< bytes of shared memory, read and written
+    double fill_per_clock = 60;     ///< bytes from L2
+    double read_per_clock = 15;     ///< bytes from memory while all of them read
+    double step_clocks = 35;        ///< of a dependent chain of instructions
+    double stage_clocks = 180;      ///< that a CTA waits per stage
+    double tile_clocks = 4000;      ///< the first loads and the epilogue
   } mma;
 };
 

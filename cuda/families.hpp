@@ -102,6 +102,8 @@ struct Call {
 
   const GemmArguments& g() const { return problem.g(); }
   Queue queue() const { return {options.stream, options.overlap}; }
+  /// Of kernels that other devices than 9.0 take too, where such launches were never tried.
+  Queue portable_queue() const { return {options.stream, options.overlap && options.wgmma}; }
 };
 
 /// Kernels that are prepared together, and of which one computes a problem.
@@ -111,6 +113,7 @@ enum class KernelSet : std::uint8_t {
   snap,
   snap3,
   groups_of_hopper,
+  groups_of_mma,  ///< on 9.0 beside groups_of_hopper
   groups_of_ieee_fma,
   e4m3,
   mma,

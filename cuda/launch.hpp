@@ -38,9 +38,9 @@ Status whole_build();
 ///                                                                     launch that copies lines of
 ///                                                                     a batch at odd addresses
 ///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop,
-///   which
-///                                                                     is all that mma has
-///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper
+///                                                                     which is all that tf32 has
+///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper, ampere,
+///                                                                     blackwell
 ///   simt_groups     one launch on CUDA cores                          all of ieee_fma
 ///   fp8_groups      one launch, TMA and wgmma over segments of rows   m_grouped and m_masked of
 ///                                                                     e4m3, up to 256 groups
@@ -81,6 +81,8 @@ struct LaunchOptions {
   /// The device has compute capability 9.0. Others multiply snap on CUDA cores, and hopper by
   /// Family::mma.
   bool wgmma = true;
+  /// Without wgmma, single products of snap and snap3 are multiplied by Family::mma.
+  bool mma = false;
   bool a_is_snapped = false;  ///< snap: A is snapped already ...
   bool b_is_snapped = false;  ///< ... or B, so that nothing snaps it
   /// As forced, of a single product and not of snap and snap3; where the kernel does not take the
@@ -205,7 +207,7 @@ std::size_t fast_workspace_bound(const Contract& contract, std::int64_t max_m, s
 /// kind, and raises their shared-memory limits, unless that has been done. `enqueue` does so
 /// itself; calling this first keeps the work, some milliseconds per context, out of the first
 /// launch and out of captures of graphs. `wgmma`: see LaunchOptions.
-cudaError_t prepare_kernels(const Contract& contract, bool wgmma = true);
+cudaError_t prepare_kernels(const Contract& contract, bool wgmma = true, bool mma = false);
 cudaError_t prepare_kernels(const GroupedSpec& spec, bool wgmma = true);
 
 /// Enqueues D = epilogue(A*B), of all groups, on the current device as `decide` decided for the

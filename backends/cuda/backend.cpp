@@ -98,9 +98,17 @@ Status runs_here(const Contract& contract) {
                      ", and nothing else runs in its place");
 }
 
-/// What the bits of a contract rest on here: refused where the device returned others.
+/// What the bits of a contract rest on here: refused where the device returned others. Of snap
+/// outside of 9.0, which CUDA cores compute too: empty where mma.sync has no verified arithmetic.
 Result<std::string> evidence_here(const Contract& contract, const cuda::DeviceFacts& device) {
   if (cuda::is_measured(contract.arithmetic, device)) return std::string("measured by the project");
+  if (snaps(contract)) {
+    const Arithmetic own = device.major == 8 ? Arithmetic::ampere : Arithmetic::hopper;
+    if (!cuda::must_be_verified(own, device)) return std::string();
+    const auto verification = cuda::verify_on(device, own, DType::bf16);
+    const bool equal = verification && verification->different == 0;
+    return equal ? verification->text : std::string();
+  }
   if (!cuda::must_be_verified(contract.arithmetic, device)) return std::string();
   auto verification = cuda::verify_on(device, contract.arithmetic, contract.input);
   if (!verification) return verification.status();
@@ -145,12 +153,10 @@ class CudaBackend final : public Backend {
     if (Status s = cuda::check_tuning(options, *device); !s) return s;
     // Where mma.sync is forced beside wgmma, its kernels are those to load.
     const bool wgmma = device->has_wgmma() && !options.variant.starts_with("mma/");
-    const auto error = cuda::prepare_kernels(spec.contract, wgmma);
-    if (error == cudaSuccess) {
-      const auto evidence = evidence_here(spec.contract, *device);
-      if (!evidence) return evidence.status();
-      return cuda::make_plan(spec, options, *device, *evidence);
-    }
+    const auto evidence = evidence_here(spec.contract, *device);
+    if (!evidence) return evidence.status();
+    const auto error = cuda::prepare_kernels(spec.contract, wgmma, !evidence->empty());
+    if (error == cudaSuccess) return cuda::make_plan(spec, options, *device, *evidence);
     return cuda::failed("preparing the kernels on device " + std::to_string(device->ordinal),
                         error);
   }
@@ -223,14 +229,11 @@ class CudaBackend final : public Backend {
     }
     const bool loops = spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop;
     if (cuda::loops_alone(spec.gemm.contract, has_wgmma(spec.gemm.contract)) && !loops) {
-      if (spec.gemm.contract.arithmetic == Arithmetic::hopper) {
-        if (Status s = runs_here(spec.gemm.contract); !s) return s;
-      }
       return unsupported("cuda: contract is " + spec.gemm.contract.text() + " for " +
                          std::to_string(spec.groups) + " groups of " +
                          std::string(detgemm::name(spec.kind)) +
-                         ": by mma.sync there are batches of up to 1024 groups alone; run a Plan "
-                         "for each group");
+                         ": of tf32 there are batches of up to 1024 groups alone; run a Plan for "
+                         "each group");
     }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);

@@ -50,37 +50,45 @@ std::uint32_t next_random(std::uint64_t& state) {
   return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
 }
 
-std::uint16_t pinned_number(std::uint64_t& state, DType input, PinnedData kind) {
+/// Of tf32, the number above the 13 bits that are dropped, which are random.
+std::uint32_t pinned_number(std::uint64_t& state, DType input, PinnedData kind) {
   const std::uint32_t h = next_random(state);
-  const bool bf16 = input == DType::bf16;
-  const int bits = bf16 ? 7 : 10;
-  const std::uint32_t middle = bf16 ? 127 : 15;
+  const bool fp16 = input == DType::fp16;
+  const int bits = input == DType::bf16 ? 7 : 10;
+  const int sign_bit = bits + (fp16 ? 5 : 8);
+  const std::uint32_t middle = fp16 ? 15 : 127;
   const std::uint32_t fraction = h & ((1U << bits) - 1);
   const std::uint32_t spread = h >> 12 & 15;
-  std::uint32_t sign = h >> 31 << 15;
+  std::uint32_t sign = h >> 31 << sign_bit;
   std::uint32_t field = middle - 1 + spread % 3;
   if (kind == PinnedData::wide) field = middle - 8 + spread;
-  if (kind == PinnedData::bits && h % 37 == 0)
-    return static_cast<std::uint16_t>(next_random(state));
+  if (kind == PinnedData::bits && h % 37 == 0) {
+    return next_random(state) & ((2U << sign_bit) - 1);
+  }
   if (kind == PinnedData::tiny) {
     sign = 0;
-    field = bf16 ? 127 - 76 + spread % 5 : spread % 2;
+    field = fp16 ? spread % 2 : 127 - 76 + spread % 5;
   }
-  return static_cast<std::uint16_t>(sign | field << bits | fraction);
+  return sign | field << bits | fraction;
 }
 
-/// Lines of k numbers one after the other.
+/// Lines of k numbers one after the other, in units of 2 bytes.
 std::vector<std::uint16_t> lines(std::uint64_t& state, DType input, const PinnedRow& row,
                                  bool is_a) {
-  std::vector<std::uint16_t> all(static_cast<std::size_t>(kSide * row.k));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = pinned_number(state, input, row.kind);
-    const bool second = static_cast<std::int64_t>(i) % row.k % 2 != 0;
-    if (row.kind != PinnedData::cancel || !second) continue;
+  const bool tf32 = input == DType::tf32;
+  std::vector<std::uint16_t> all;
+  std::uint32_t neighbour = 0;
+  for (std::int64_t i = 0; i < kSide * row.k; ++i) {
+    std::uint32_t number = pinned_number(state, input, row.kind);
     // A: minus its neighbour; B: its neighbour, of which the low bits differ.
-    const std::uint32_t neighbour = all[i - 1];
-    all[i] =
-        static_cast<std::uint16_t>(is_a ? neighbour ^ 0x8000U : neighbour ^ next_random(state) % 8);
+    if (row.kind == PinnedData::cancel && i % row.k % 2 != 0) {
+      const std::uint32_t minus = tf32 ? 0x40000U : 0x8000U;
+      number = is_a ? neighbour ^ minus : neighbour ^ next_random(state) % 8;
+    }
+    neighbour = number;
+    if (tf32) number = number << 13 | (next_random(state) & 0x1fffU);
+    all.push_back(static_cast<std::uint16_t>(number));
+    if (tf32) all.push_back(static_cast<std::uint16_t>(number >> 16));
   }
   return all;
 }
@@ -107,7 +115,7 @@ std::string in_hex(float value) {
 
 std::vector<PinnedProduct> pinned_products(DType input) {
   std::vector<PinnedProduct> all;
-  std::uint64_t state = input == DType::bf16 ? 16 : 10;
+  std::uint64_t state = input == DType::bf16 ? 16 : input == DType::fp16 ? 10 : 32;
   for (const PinnedRow& row : kRows) {
     PinnedProduct p;
     p.name = row.name;
@@ -141,7 +149,7 @@ Result<Compared> compare_pinned(Arithmetic arithmetic, DType input, const Multip
     GemmArguments g = p.g;
     g.d = expected.data();
     const bool known = arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
-      if constexpr (T == DType::bf16 || T == DType::fp16) {
+      if constexpr (T == DType::bf16 || T == DType::fp16 || T == DType::tf32) {
         for (std::int64_t i = 0; i < kSide * kSide; ++i) {
           compute_element<A, T>(g, i / kSide, i % kSide);
         }

@@ -16,14 +16,19 @@ namespace detgemm::cuda {
 /// fp32 C, into fp32.
 struct PinnedProduct {
   const char* name = "";
-  GemmArguments g;  ///< of the arrays below
-  std::vector<std::uint16_t> a, b;
+  GemmArguments g;                  ///< of the arrays below
+  std::vector<std::uint16_t> a, b;  ///< a number of tf32 has two of them
   std::vector<float> c, d;
 };
 
-/// The pinned products of an input type, bf16 or fp16: always the same ones. They contradict one
-/// more or one less in each constant of section 3.2 of CONTRACT.md that any product can contradict.
+/// The pinned products of an input type, bf16, fp16 or tf32: always the same ones. They contradict
+/// one more or one less in each constant of section 3.2 of CONTRACT.md that any product can
+/// contradict.
 std::vector<PinnedProduct> pinned_products(DType input);
+
+constexpr bool has_pinned_products(DType input) {
+  return input == DType::bf16 || input == DType::fp16 || input == DType::tf32;
+}
 
 /// Computes D of a product whose arrays are in host memory.
 using Multiply = std::function<Status(const GemmArguments& g)>;

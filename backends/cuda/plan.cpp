@@ -92,6 +92,7 @@ CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const 
   launch.b_is_stable = options.stable == Stable::b;
   launch.overlap = !options.serial_launch;
   launch.wgmma = device.has_wgmma();
+  launch.mma = !grouped && !evidence.empty();  // of snap: mma.sync is verified
   launch.a_is_snapped = spec.a_snapped;
   launch.b_is_snapped = spec.b_snapped;
   CudaKernels made{spec, launch, evidence};

@@ -48,7 +48,8 @@ cudaError_t multiply_on(const DeviceFacts& device, Arithmetic arithmetic, DType 
   options.overlap = false;
   Problem problem(host, arithmetic, input);
   options.workspace_bytes = workspace_bytes(problem.contract(), host.m, host.n, host.k, options);
-  const DeviceArray a(array_bytes(host.m * host.k, 2)), b(array_bytes(host.n * host.k, 2));
+  const std::size_t size = size_of(input);
+  const DeviceArray a(array_bytes(host.m * host.k, size)), b(array_bytes(host.n * host.k, size));
   const DeviceArray c(array_bytes(host.m * host.n, 4)), d(array_bytes(host.m * host.n, 4));
   const DeviceArray workspace(options.workspace_bytes + 16);
   for (const DeviceArray* array : {&a, &b, &c, &d, &workspace}) {
@@ -144,7 +145,7 @@ Result<Verification> verify_on(const DeviceFacts& device, Arithmetic arithmetic,
   if (is_measured(arithmetic, device)) {
     return Verification{true, 0, 0, Cuda::text(device), "measured by the project"};
   }
-  if (!must_be_verified(arithmetic, device) || (input != DType::bf16 && input != DType::fp16)) {
+  if (!must_be_verified(arithmetic, device) || !has_pinned_products(input)) {
     return unsupported("cuda: contract is " + std::string(name(arithmetic)) + "/" +
                        std::string(name(input)) + ": there are no pinned products for it on " +
                        "compute capability " + device.capability());

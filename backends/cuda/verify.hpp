@@ -14,8 +14,8 @@
 
 namespace detgemm::cuda {
 
-/// Whether a device's mma.sync computes an arithmetic for bf16 and fp16, by measurement or by the
-/// published models: ampere on 8.x, hopper on 9.0, 10.x and 12.x, blackwell on the last two.
+/// Whether a device's mma.sync computes an arithmetic for bf16, fp16 and tf32, by measurement or by
+/// the published models: ampere on 8.x, hopper on 9.0, 10.x and 12.x, blackwell on the last two.
 bool has_mma_of(Arithmetic arithmetic, const DeviceFacts& device);
 
 /// Whether the project ran this arithmetic on devices of this compute capability.

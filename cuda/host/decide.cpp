@@ -38,8 +38,9 @@ Result<Decision> multiplication(const Problem& p, const LaunchOptions& options) 
 /// A single product of snap or snap3.
 Result<Decision> decide_snapped(const Problem& p, const LaunchOptions& options) {
   const snap::SnappedCall call(p, options, nullptr);
-  if (call.problem().arithmetic == Arithmetic::hopper && !options.wgmma) {
-    return refusal(*forced_kernel(p, options), "it needs tensor cores of compute capability 9.0");
+  const KernelInfo* const forced = forced_kernel(p, options);
+  if (forced != nullptr && call.problem().arithmetic == Arithmetic::hopper && !options.wgmma) {
+    return refusal(*forced, "it needs tensor cores of compute capability 9.0");
   }
   auto decision = multiplication(call.problem(), call.options());
   if (!decision || !(call.snaps().a || call.snaps().b)) return decision;
@@ -62,6 +63,8 @@ Ways ways_of(const Problem& p, const LaunchOptions& options) {
   switch (set_of(multiplies(p.arithmetic, options.wgmma), p.input, true, options.wgmma)) {
     case KernelSet::mma:
       return {};
+    case KernelSet::groups_of_mma:
+      return {Family::none, Family::gather_groups};
     case KernelSet::e4m3:
       return {Family::fp8_groups, Family::element_groups};
     case KernelSet::groups_of_hopper:
@@ -113,9 +116,9 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
     if (forced != nullptr) return refusal(*forced, tiles.why_not);
   }
   // Operands that are snapped first are left to the loop, which does it.
-  const bool compares = ways.all == Family::gather_groups && p.arithmetic == Arithmetic::hopper;
+  const bool compares = ways.tiles == Family::groups && p.arithmetic == Arithmetic::hopper;
   Choice all;
-  all.why_not = "mma.sync takes batches of up to 1024 groups; run a Plan for each group";
+  all.why_not = "of tf32 there are batches of up to 1024 groups alone; run a Plan for each group";
   if (ways.all != Family::none) all = row_of(ways.all).choose(q);
   Choice copied;
   copied.why_not = "no copies are considered";

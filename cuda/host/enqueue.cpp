@@ -97,9 +97,12 @@ cudaError_t enqueue(Decision& decision, const Problem& p, const LaunchOptions& o
   return cudaSuccess;
 }
 
-cudaError_t prepare_kernels(const Contract& contract, bool wgmma) {
+cudaError_t prepare_kernels(const Contract& contract, bool wgmma, bool mma) {
   const std::uint64_t context = current_context();
-  const Arithmetic by = multiplies(contract.arithmetic, wgmma);
+  LaunchOptions options;
+  options.wgmma = wgmma;
+  options.mma = mma;
+  const Arithmetic by = snap::arithmetic_of(contract, options);
   if (arithmetic::is_snap(contract.arithmetic)) {
     const bool splits = contract.arithmetic == Arithmetic::snap3;
     const auto e = prepare_in(context, splits ? KernelSet::snap3 : KernelSet::snap);

@@ -45,8 +45,8 @@ constexpr FamilyRow kFamilies[] = {
     {Family::groups, KernelSet::groups_of_hopper, true, sm90::group_kernels, nullptr, nullptr,
      sm90::choose_groups, sm90::name, sm90::compiled_groups, sm90::group_kernel_of,
      sm90::launch_groups, nullptr, nullptr},
-    {Family::gather_groups, KernelSet::groups_of_hopper, true, sm90::gather_kernels, nullptr,
-     nullptr, sm90::choose_gather_groups, sm90::name, sm90::compiled, sm90::gather_kernel_of_groups,
+    {Family::gather_groups, KernelSet::groups_of_mma, true, sm90::gather_kernels, nullptr, nullptr,
+     sm90::choose_gather_groups, sm90::name, sm90::compiled, sm90::gather_kernel_of_groups,
      sm90::launch_gather_groups, nullptr, nullptr},
     {Family::simt_groups, KernelSet::groups_of_ieee_fma, true, simt::group_kernels, nullptr,
      nullptr, simt::choose_groups, simt::name, simt::compiled_groups, simt::group_kernel_of,
@@ -88,12 +88,11 @@ Arithmetic multiplies(Arithmetic arithmetic, bool wgmma) {
 
 KernelSet set_of(Arithmetic multiplies, DType input, bool grouped, bool wgmma) {
   if (input == DType::e4m3) return KernelSet::e4m3;
-  if (multiplies == Arithmetic::ampere || multiplies == Arithmetic::blackwell) {
-    return KernelSet::mma;
-  }
-  if (multiplies == Arithmetic::hopper) {
-    if (!wgmma) return KernelSet::mma;
+  if (multiplies == Arithmetic::hopper && wgmma && input != DType::tf32) {
     return grouped ? KernelSet::groups_of_hopper : KernelSet::hopper;
+  }
+  if (multiplies != Arithmetic::ieee_fma) {
+    return grouped && input != DType::tf32 ? KernelSet::groups_of_mma : KernelSet::mma;
   }
   return grouped ? KernelSet::groups_of_ieee_fma : KernelSet::ieee_fma;
 }

@@ -42,11 +42,12 @@ bool is_any_of(DType type, std::initializer_list<DType> types) {
 std::span<const KernelInfo> kernels_of_groups(const Contract& c) {
   using enum Family;
   if (c.input == DType::e4m3) return list_of<loop, element_groups, fp8_groups>();
+  if (c.input == DType::tf32) return list_of<loop>();
   if (c.arithmetic == Arithmetic::ieee_fma) return list_of<loop, simt_groups>();
-  if (c.arithmetic != Arithmetic::hopper && c.arithmetic != Arithmetic::snap)
-    return list_of<loop>();
   if (c.arithmetic == Arithmetic::snap) return list_of<loop, gather_groups, simt_groups>();
-  if (c.reduction.kind == ReductionKind::chain) return list_of<loop, gather_groups, groups>();
+  if (c.arithmetic == Arithmetic::hopper && c.reduction.kind == ReductionKind::chain) {
+    return list_of<loop, gather_groups, groups>();
+  }
   return list_of<loop, gather_groups>();
 }
 
@@ -59,12 +60,12 @@ std::span<const KernelInfo> kernels(const Contract& c, bool grouped) {
   switch (c.arithmetic) {
     case Arithmetic::hopper:
       computed =
-          is_any_of(c.input, {DType::bf16, DType::fp16}) ||
+          is_any_of(c.input, {DType::bf16, DType::fp16, DType::tf32}) ||
           (c.input == DType::e4m3 && has_row(fp8) && c.reduction.kind != ReductionKind::tree);
       break;
     case Arithmetic::ampere:
     case Arithmetic::blackwell:
-      computed = is_any_of(c.input, {DType::bf16, DType::fp16});
+      computed = is_any_of(c.input, {DType::bf16, DType::fp16, DType::tf32});
       break;
     case Arithmetic::ieee_fma:
       computed = is_any_of(c.input, {DType::bf16, DType::fp16, DType::fp32});
@@ -83,7 +84,7 @@ std::span<const KernelInfo> kernels(const Contract& c, bool grouped) {
   if (c.input == DType::e4m3) return list_of<fp8, elements>();
   if (c.arithmetic == Arithmetic::ieee_fma) return list_of<simt>();
   if (arithmetic::is_snap(c.arithmetic)) return list_of<leaves, simt>();
-  if (c.arithmetic != Arithmetic::hopper) return list_of<mma>();
+  if (c.arithmetic != Arithmetic::hopper || c.input == DType::tf32) return list_of<mma>();
   return is_chain ? list_of<chain, mma>() : list_of<leaves, mma>();
 }
 
@@ -122,7 +123,10 @@ bool takes(const KernelInfo& kernel, const GroupedSpec& spec, bool wgmma) {
   if (snaps && !(one.a_snapped && one.b_snapped)) return false;
   const KernelSet set =
       set_of(multiplies(one.contract.arithmetic, wgmma), one.contract.input, true, wgmma);
-  if (row_of(kernel.family).set != set) return false;
+  const bool by_gather = kernel.family == Family::gather_groups;
+  if (row_of(kernel.family).set != set && !(by_gather && set == KernelSet::groups_of_hopper)) {
+    return false;
+  }
   if (kernel.family == Family::fp8_groups) {
     return spec.kind == GroupKind::m_grouped || spec.kind == GroupKind::m_masked;
   }

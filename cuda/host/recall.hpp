@@ -34,7 +34,7 @@ class Recall {
           pack<8>(all.a_bytes, all.c_bytes, all.d_bytes, all.bias_bytes),
           pack<1>(g.continue_from_c, g.epilogue.beta != 0.0F, g.epilogue.has_bias,
                   p.scales.of_lines, p.scales.a.type == ScaleType::e8m0,
-                  p.scales.b.type == ScaleType::e8m0, o.clusters, o.wgmma, o.a_is_snapped,
+                  p.scales.b.type == ScaleType::e8m0, o.clusters, o.wgmma, o.mma, o.a_is_snapped,
                   o.b_is_snapped, p.is_grouped() && c_and_d_are_apart(all)),
           pack<21>(o.sms, o.forced, o.preferred));
     }

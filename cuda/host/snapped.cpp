@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/arithmetic/step.hpp"
 #include "core/contract/snap3_copies.hpp"
 
 namespace detgemm::cuda::snap {
@@ -74,7 +75,11 @@ std::size_t copies_bytes(std::int64_t max_m, std::int64_t n, std::int64_t k,
 }
 
 Arithmetic arithmetic_of(const Contract& contract, const LaunchOptions& options) {
-  if (options.forced < 0) return cuda::multiplies(contract.arithmetic, options.wgmma);
+  if (options.forced < 0) {
+    // On snapped operands every function that mma.sync has on some device returns the same sums.
+    const bool by_mma = options.mma && !options.wgmma && arithmetic::is_snap(contract.arithmetic);
+    return by_mma ? Arithmetic::hopper : cuda::multiplies(contract.arithmetic, options.wgmma);
+  }
   const KernelInfo& forced = cuda::kernels(contract)[static_cast<std::size_t>(options.forced)];
   return row_of(forced.family).set == KernelSet::hopper ? Arithmetic::hopper : Arithmetic::ieee_fma;
 }

@@ -16,7 +16,7 @@ namespace {
 /// The kernels of a single product, of which one is forced perhaps.
 KernelSet set_for(const Contract& contract, const LaunchOptions& options) {
   if (arithmetic::is_snap(contract.arithmetic)) {
-    return set_of(snap::arithmetic_of(contract, options), contract.input, false, true);
+    return set_of(snap::arithmetic_of(contract, options), contract.input, false, options.wgmma);
   }
   if (options.forced >= 0) {
     const KernelInfo& forced = kernels(contract)[static_cast<std::size_t>(options.forced)];
@@ -48,9 +48,11 @@ std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::in
     bytes = workspace_bytes(contract, max_m, one.n, one.k, alone);
   }
   const Arithmetic by = multiplies(contract.arithmetic, options.wgmma);
-  if (set_of(by, contract.input, true, options.wgmma) != KernelSet::groups_of_hopper) return bytes;
+  const KernelSet set = set_of(by, contract.input, true, options.wgmma);
+  const bool hopper = set == KernelSet::groups_of_hopper;
+  if (!hopper && set != KernelSet::groups_of_mma) return bytes;
   const std::int64_t k = spec.kind == GroupKind::k_grouped ? max_k : one.k;
-  if (contract.reduction.kind == ReductionKind::chain) {
+  if (hopper && contract.reduction.kind == ReductionKind::chain) {
     bytes = std::max(bytes, copies_bound(spec, max_m));
   }
   return std::max(bytes, sm90::gather_workspace(spec, max_m, k, options.sms));

@@ -13,7 +13,9 @@ namespace {
 
 constexpr const DeviceModel::Mma& model = kH200.mma;
 constexpr int kRegisters = 64 * 1024;
-constexpr int kOtherRegisters = 72;  ///< of a thread, besides its accumulators
+constexpr int kOtherRegisters = 56;  ///< of a thread, besides accumulators and fragments
+/// Of a multiprocessor of 9.0 and 10.x. Where there is less, the CTAs that do not fit run later.
+constexpr int kSharedBytes = 227 * 1024;
 
 const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
 
@@ -23,9 +25,10 @@ std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t) {
 
 /// CTAs that a multiprocessor is expected to hold.
 int resident(const Tile& t, bool leaves) {
-  const int each = t.accumulators() * (leaves ? 2 : 1) + kOtherRegisters;
-  const int by_registers = kRegisters / (t.threads() * each);
-  const int by_shared = kMaxShared / (t.ring_bytes() + 1024);
+  const int fragments = 2 * (t.warp_m() + t.warp_n()) / 4;
+  const int each = t.accumulators() * (leaves ? 2 : 1) + fragments + kOtherRegisters;
+  const int by_registers = kRegisters / (t.threads() * std::min(each, 255));
+  const int by_shared = kSharedBytes / (t.ring_bytes() + 1024);
   return std::max(1, std::min(by_registers, by_shared));
 }
 
@@ -44,27 +47,44 @@ bool is_at_16_bytes(const void* data, std::int64_t apart) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && apart % 8 == 0;
 }
 
+/// Units of 2 bytes per element.
+int units_of(DType input) { return input == DType::tf32 ? 2 : 1; }
+
+/// `k`: elements.
 Operand operand(const void* data, std::int64_t lines, std::int64_t line_stride,
-                std::int64_t k_stride, std::int64_t k) {
-  Operand o{static_cast<const std::uint16_t*>(data), lines, line_stride, k_stride, Way::any};
-  if ((k_stride == 1 || k <= 1) && is_at_16_bytes(data, line_stride)) {
+                std::int64_t k_stride, std::int64_t k, int units) {
+  Operand o{static_cast<const std::uint16_t*>(data), lines, line_stride * units, k_stride,
+            Way::any};
+  if ((k_stride == 1 || k <= 1) && is_at_16_bytes(data, o.line_stride)) {
     o.way = Way::along;
-  } else if ((line_stride == 1 || lines <= 1) && is_at_16_bytes(data, k_stride)) {
-    o.way = Way::across;
+    o.k_stride = 1;
+  } else if (units == 1 && (line_stride == 1 || lines <= 1) && is_at_16_bytes(data, k_stride)) {
+    o.way = Way::across;  // ldmatrix transposes elements of 2 bytes alone
   }
   return o;
 }
 
 const char* why_not(const Question& q, int index) {
-  return q.leaves() && !tile_of(index).leaves ? "it computes chains only" : nullptr;
+  const Tile& t = tile_of(index);
+  if (q.input == DType::tf32 && !t.general) return "it computes bf16 and fp16 only";
+  if ((q.a_mn || q.b_mn) && !t.general) {
+    return "it takes operands that run along k at multiples of 16 bytes";
+  }
+  return q.leaves() && !t.leaves ? "it computes chains only" : nullptr;
 }
 
 }  // namespace
 
-std::string name(const Tile& t) { return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n); }
+std::string name(const Tile& t) {
+  const char* warps = t.threads() == 256 ? "-8w" : "";
+  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + warps;
+}
 
 void ask(const GemmArguments& g, Question& q) {
   q.family = Family::mma;
+  const int units = units_of(q.input);
+  q.a_mn = operand(g.a, g.m, g.as.row, g.as.col, g.k, units).way != Way::along;
+  q.b_mn = operand(g.b, g.n, g.bs.col, g.bs.row, g.k, units).way != Way::along;
   const bool one = g.k == 0 || leaves_of(g.k, std::max<std::int64_t>(g.reduction.leaf_k, 1)) == 1;
   if (q.leaves() && (g.k == 0 || (one && !g.continue_from_c))) q.reduction = {};
 }
@@ -80,6 +100,8 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   g.k = spec.k;
   g.reduction = q.reduction;
   g.continue_from_c = spec.continue_from_c;
+  g.as = {8, 1};  // aligned, along k
+  g.bs = {1, 8};
   ask(g, q);
   return q;
 }
@@ -92,11 +114,15 @@ double expected_clocks(const Question& q, int index) {
   const std::int64_t tiles = tiles_of(q.m, q.n, t);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
+  // Per product of k: multiplied, read from shared memory by warps and written there, and from L2.
+  const double lines = t.m + t.n;
+  const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
+  const double busy =
+      std::max({t.m * t.n / model.products_per_clock, 2 * (read + lines) / model.shared_per_clock,
+                2 * lines / model.fill_per_clock});
+  const double alone = model.step_clocks / 16 + model.stage_clocks / t.k;
   const auto time = [&](std::int64_t ctas) {
-    const double each = static_cast<double>(ctas) * k;
-    return std::max({each * t.m * t.n / model.products_per_clock,
-                     each * 2 * (t.m + t.n) / model.fill_per_clock, k / 16 * model.step_clocks}) +
-           model.tile_clocks;
+    return k * std::max(static_cast<double>(ctas) * busy, busy / 2 + alone) + model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const double multiply = static_cast<double>(tiles / round) * time(together) +
@@ -121,6 +147,7 @@ Choice choose(const Question& q) {
   d.input = q.input;
   d.kernel = best.kernel;
   d.leaves = q.leaves();
+  d.x_mn = q.a_mn || q.b_mn;
   d.levels = levels_needed(q.reduction, q.k);
   d.grid = grid_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms);
   return choice;
@@ -142,10 +169,21 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   const Tile& t = tile_of(d.kernel);
   Params p;
   p.g = g;
-  p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k);
-  p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k);
-  p.leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
-  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, p.leaf_k);
+  const int units = units_of(d.input);
+  p.a = operand(g.a, g.m, g.as.row, g.as.col, g.k, units);
+  p.b = operand(g.b, g.n, g.bs.col, g.bs.row, g.k, units);
+  const auto count_bytes = [&](Operand& o, int lines) {
+    const bool across = o.way == Way::across;
+    const int rows = t.threads() / ((across ? lines : t.k) / 8);
+    o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
+    o.block = 2 * t.k * o.k_stride;
+  };
+  count_bytes(p.a, t.m);
+  count_bytes(p.b, t.n);
+  const std::int64_t leaf_k = d.leaves ? g.reduction.leaf_k : g.k;
+  p.k = g.k * units;
+  p.leaf_k = leaf_k * units;
+  p.leaves = g.k == 0 ? 0 : leaves_of(g.k, leaf_k);
   p.tiles_m = ceil_div(g.m, t.m);
   p.tiles_n = ceil_div(g.n, t.n);
   // CTAs that run together form a patch that is nearly square.

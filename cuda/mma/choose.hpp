@@ -9,6 +9,9 @@
 
 namespace detgemm::cuda::mma {
 
+/// Whether the decision's kernel is the one for operands of which both run along k.
+inline bool is_along(const Decision& d) { return !d.x_mn; }
+
 /// Fills in what a Question says. A fold or tree of one leaf from +0 becomes a chain.
 void ask(const GemmArguments& g, Question& q);
 

@@ -20,8 +20,8 @@
 //   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
 //               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
 //
-// With registers for two sets of fragments, the barrier is before the last step of a stage, whose
-// fragments are in registers then.
+// The barrier is amid the products of the last step of a stage, whose fragments are in registers
+// then.
 //
 // The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
@@ -29,23 +29,20 @@
 namespace detgemm::cuda::mma {
 
 /// Loads and multiplies the blocks of k of one tile.
-template <DType T, class Shape, bool kLeaves>
+template <DType T, class Shape, bool kLeaves, bool kAlong>
 class Pipeline {
   static constexpr Tile kTile = Shape::tile;
   static constexpr std::uint32_t kStage = kTile.stage_bytes();
+  static constexpr std::uint32_t kRing = kTile.stages * kStage;
 
  public:
-  static constexpr int kSums = kTile.accumulators() * (kLeaves ? 2 : 1);
-  static constexpr bool kAhead = kSums <= 64;  // registers for two sets of fragments
-  using Multiply = Multiplier<T, Shape, kAhead>;
+  using Multiply = Multiplier<T, Shape, kAlong>;
   using Accumulators = typename Multiply::Accumulators;
 
   __device__ __forceinline__ Pipeline(const Params& p, std::uint32_t memory, std::int64_t row0,
                                       std::int64_t col0)
       : p_(p),
         memory_(memory),
-        row0_(row0),
-        col0_(col0),
         next_(p),
         a_(p.a, row0),
         b_(p.b, col0),
@@ -54,73 +51,75 @@ class Pipeline {
   /// Calls end_leaf() after the last block of each leaf.
   template <class EndLeaf>
   __device__ __forceinline__ void run(Accumulators& acc, EndLeaf&& end_leaf) {
+    // With the fragments of a whole stage in registers, its place in the ring is free.
+    constexpr int kAhead = kTile.stages - (Multiply::kWholeStage ? 0 : 1);
 #pragma unroll 1
-    for (int i = 0; i < kTile.stages - 1; ++i) load_next();
+    for (int i = 0; i < kAhead; ++i) load_next();
     std::uint32_t stage = memory_;
-    const auto arrive = [] {
+    ptx::cp_async_wait_group<kAhead - 1>();
+    __syncthreads();
+    multiply_.begin(stage);
+    const auto next = [&] {
+      stage = stage + kStage == memory_ + kRing ? memory_ : stage + kStage;
       ptx::cp_async_wait_group<kTile.stages - 2>();
       __syncthreads();
+      return stage;
     };
-    const auto advance = [&] {
-      stage = stage + kStage == memory_ + kTile.stages * kStage ? memory_ : stage + kStage;
-    };
-    if constexpr (kAhead) {
-      arrive();
-      multiply_.begin(stage);
-    }
 #pragma unroll 1
-    for (Cursor at(p_); !at.done(p_); at.advance(p_, kTile.k)) {
-      if constexpr (kAhead) {
-        multiply_.run_behind(
-            stage, acc, [&] { load_next(); },
-            [&] {
-              advance();
-              arrive();
-              return stage;
-            });
-      } else {
-        arrive();
+    for (Cursor<kLeaves> at(p_); !at.done(); at.advance(p_, kTile.k)) {
+      if constexpr (Multiply::kWholeStage) {
+        next();
         load_next();
-        multiply_.run(stage, acc);
-        advance();
+        multiply_.run_whole(stage, acc);
+      } else {
+        multiply_.run(
+            stage, acc, [&] { load_next(); }, next);
       }
-      if (at.ends_leaf(kTile.k)) end_leaf();
+      if constexpr (kLeaves) {
+        if (at.ends_leaf(kTile.k)) end_leaf();
+      }
     }
   }
 
  private:
   /// Starts to load the next block, if there is one; a group of copies either way.
   __device__ __forceinline__ void load_next() {
-    if (!next_.done(p_)) {
+    if (!next_.done()) {
       const std::uint32_t to = memory_ + next_stage_;
-      a_.load(p_.a, row0_, next_, to);
-      b_.load(p_.b, col0_, next_, to + 2 * kTile.k * kTile.m);
+      const bool slow = !kAlong && (p_.a.way == Way::any || p_.b.way == Way::any);
+      if (next_.left >= kTile.k && !slow) {
+        a_.load(p_.a, to);
+        b_.load(p_.b, to + 2 * kTile.k * kTile.m);
+      } else {
+        const int count = next_.left < kTile.k ? static_cast<int>(next_.left) : kTile.k;
+        a_.load_part(p_.a, to, count);
+        b_.load_part(p_.b, to + 2 * kTile.k * kTile.m, count);
+      }
       next_.advance(p_, kTile.k);
-      next_stage_ = next_stage_ + kStage == kTile.stages * kStage ? 0 : next_stage_ + kStage;
+      next_stage_ = next_stage_ + kStage == kRing ? 0 : next_stage_ + kStage;
     }
     ptx::cp_async_commit_group();
   }
 
   const Params& p_;
   const std::uint32_t memory_;
-  const std::int64_t row0_, col0_;
-  Cursor next_;
+  Cursor<kLeaves> next_;
   std::uint32_t next_stage_ = 0;
-  const Loader<kTile.m, kTile.k, kTile.threads()> a_;
-  const Loader<kTile.n, kTile.k, kTile.threads()> b_;
+  Loader<T, kTile.m, kTile.k, kTile.threads(), kAlong> a_;
+  Loader<T, kTile.n, kTile.k, kTile.threads(), kAlong> b_;
   Multiply multiply_;
 };
 
 /// All tiles of one CTA. `memory` is the address of Tile::ring_bytes of shared memory. A chain of a
-/// kernel without leaves is its only leaf.
-template <DType T, class Shape, bool kLeaves>
+/// kernel without leaves is its only leaf. kAlong: both operands are Way::along.
+template <DType T, class Shape, bool kLeaves, bool kAlong>
 __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t memory) {
   constexpr Tile kTile = Shape::tile;
   const auto clear = [](auto& sums) {
 #pragma unroll
     for (int i = 0; i < Shape::tile.accumulators(); ++i) (&sums[0][0][0])[i] = 0.0F;
   };
-  using Work = Pipeline<T, Shape, kLeaves>;
+  using Work = Pipeline<T, Shape, kLeaves, kAlong>;
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < p.tiles_m * p.tiles_n; tile += gridDim.x) {
     // Stripes of `band` columns of tiles, so that tiles that run together share what L2 holds.

@@ -8,6 +8,7 @@
 #include "cuda/mma/kernel.cuh"
 #include "cuda/mma/kernels.hpp"
 #include "cuda/sample.hpp"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::mma {
 
@@ -17,21 +18,22 @@ struct Shape {
   static constexpr Tile tile = kTiles[kIndex];
 };
 
-template <DType T, class Shape, bool kLeaves>
+template <DType T, class Shape, bool kLeaves, bool kAlong>
 __global__ void __launch_bounds__(Shape::tile.threads(), 1)
     mma_kernel(const __grid_constant__ Params p) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  compute_tiles<T, Shape, kLeaves>(p, ptx::shared_address(memory));
+  extern __shared__ __align__(1024) unsigned char memory[];
+  ptx::wait_for_earlier_work();
+  compute_tiles<T, Shape, kLeaves, kAlong>(p, ptx::kept(ptx::shared_address(memory)));
 }
 
-template <DType T, bool kLeaves>
+template <DType T, bool kLeaves, bool kAlong>
 const void* kernel_of_type(int tile) {
   const void* found = nullptr;
   static constexpr auto kFile = [] {
     std::array<int, kTileCount> accumulators{};
     for (int i = 0; i < kTileCount; ++i) {
       const Tile& t = kTiles[static_cast<std::size_t>(i)];
-      if (!kLeaves || t.leaves) {
+      if (has_kernel(t, T, kLeaves, kAlong)) {
         accumulators[static_cast<std::size_t>(i)] = t.accumulators() * (kLeaves ? 2 : 1);
       }
     }
@@ -39,7 +41,8 @@ const void* kernel_of_type(int tile) {
   }();
   const auto one = [&]<int i>() {
     if constexpr (is_built(kFile, i, T)) {
-      if (tile == i) found = reinterpret_cast<const void*>(&mma_kernel<T, Shape<i>, kLeaves>);
+      if (tile == i)
+        found = reinterpret_cast<const void*>(&mma_kernel<T, Shape<i>, kLeaves, kAlong>);
     }
   };
   const auto look = [&]<int... i>(std::integer_sequence<int, i...>) {

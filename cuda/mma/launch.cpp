@@ -7,13 +7,18 @@
 namespace detgemm::cuda::mma {
 namespace {
 
-const void* find(DType input, int tile, bool leaves) {
-  if (input == DType::bf16) {
-    return leaves ? kernel_of_type<DType::bf16, true>(tile)
-                  : kernel_of_type<DType::bf16, false>(tile);
+template <DType T>
+const void* find_for(const Decision& d) {
+  if (is_along(d)) {
+    return d.leaves ? kernel_of_type<T, true, true>(d.kernel)
+                    : kernel_of_type<T, false, true>(d.kernel);
   }
-  return leaves ? kernel_of_type<DType::fp16, true>(tile)
-                : kernel_of_type<DType::fp16, false>(tile);
+  return d.leaves ? kernel_of_type<T, true, false>(d.kernel)
+                  : kernel_of_type<T, false, false>(d.kernel);
+}
+const void* find(const Decision& d) {
+  if (d.input == DType::tf32) return find_for<DType::tf32>(d);
+  return d.input == DType::bf16 ? find_for<DType::bf16>(d) : find_for<DType::fp16>(d);
 }
 
 }  // namespace
@@ -37,13 +42,15 @@ std::vector<Decision> compiled(Family family) {
   std::vector<Decision> all;
   Decision d;
   d.family = family;
-  for (const DType input : {DType::bf16, DType::fp16}) {
-    d.input = input;
-    for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
-      d.leaves = false;
-      all.push_back(d);
-      d.leaves = true;
-      if (kTiles[static_cast<std::size_t>(d.kernel)].leaves) all.push_back(d);
+  for (const DType input : {DType::bf16, DType::fp16, DType::tf32}) {
+    for (const int bits : {0, 1, 2, 3}) {
+      d.input = input;
+      d.leaves = bits % 2 != 0;
+      d.x_mn = bits / 2 != 0;
+      for (d.kernel = 0; d.kernel < kTileCount; ++d.kernel) {
+        const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+        if (has_kernel(t, input, d.leaves, is_along(d))) all.push_back(d);
+      }
     }
   }
   return all;
@@ -51,13 +58,13 @@ std::vector<Decision> compiled(Family family) {
 
 Kernel kernel_of(const Decision& d) {
   const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
-  return {find(d.input, d.kernel, d.leaves), t.threads(), t.ring_bytes()};
+  return {find(d), t.threads(), t.ring_bytes()};
 }
 
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {
   Params params = make_params(call.g(), d, call.workspace);
   void* arguments[] = {&params};
-  return cuda::launch(kernel, d.grid, {call.options.stream, false}, arguments);
+  return cuda::launch(kernel, d.grid, call.portable_queue(), arguments);
 }
 
 }  // namespace detgemm::cuda::mma

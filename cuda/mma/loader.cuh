@@ -12,129 +12,133 @@ namespace detgemm::cuda::mma {
 
 namespace ptx = sm90::ptx;
 
-/// The k block that is loaded or computed next. Blocks begin at the leaves, and the last block of a
-/// leaf may be short:
+/// What is left of k from the block on that is loaded or computed next. Blocks begin at the leaves,
+/// and the last block of a leaf may be short:
 ///
 ///   leaf 0                    leaf 1
 ///   [k .. k+31][k+32 .. end)  [k .. k+31] ...       what is missing of a block is zero
+template <bool kLeaves>
 struct Cursor {
-  std::int64_t k = 0;    ///< the block's first product
-  std::int64_t end = 0;  ///< of its leaf
+  std::int64_t left;  ///< of the block's leaf
+  std::int64_t rest;  ///< after that leaf
 
   __device__ __forceinline__ explicit Cursor(const Params& p)
-      : end(p.leaf_k < p.g.k ? p.leaf_k : p.g.k) {}
-  __device__ __forceinline__ bool done(const Params& p) const { return k >= p.g.k; }
-  __device__ __forceinline__ bool ends_leaf(int block) const { return k + block >= end; }
+      : left(p.leaf_k < p.k ? p.leaf_k : p.k), rest(p.k - left) {}
+  __device__ __forceinline__ bool done() const { return left <= 0; }
+  __device__ __forceinline__ bool ends_leaf(int block) const { return left <= block; }
   __device__ __forceinline__ void advance(const Params& p, int block) {
-    if (!ends_leaf(block)) {
-      k += block;
-      return;
+    left -= block;
+    if (left <= 0 && rest > 0) {
+      left = p.leaf_k < rest ? p.leaf_k : rest;
+      rest -= left;
     }
-    k = end;
-    end = p.g.k - end < p.leaf_k ? p.g.k : end + p.leaf_k;
   }
+};
+/// A chain is its only leaf.
+template <>
+struct Cursor<false> {
+  std::int64_t left;
+
+  __device__ __forceinline__ explicit Cursor(const Params& p) : left(p.k) {}
+  __device__ __forceinline__ bool done() const { return left <= 0; }
+  __device__ __forceinline__ void advance(const Params&, int block) { left -= block; }
 };
 
 /// Brings one operand's share of a stage to shared memory: kLines lines of kK products. What is
-/// outside of the operand or after the leaf is zero, in both operands.
+/// after the leaf is zero, in both operands. Lines outside of the operand are what was there
+/// before: they reach no output that is stored.
 ///
 /// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
 /// (k, chunks of lines) across it. Chunks of a thread are a multiple of 8 rows apart, so the
 /// swizzle moves them alike, and one address and one step reach all of them.
-template <int kLines, int kK, int kThreads>
+template <DType T, int kLines, int kK, int kThreads, bool kAlong>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
   static constexpr int kEach = kChunks / kThreads;
   static constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
-  static constexpr int kAlong = kThreads / kPerLine, kAcross = kThreads / kPerK;  // rows of a step
-  static_assert(kChunks % kThreads == 0 && kAlong % 8 == 0 && kAcross % 8 == 0,
+  static constexpr int kRows = kThreads / kPerLine, kRowsAcross = kThreads / kPerK;  // of a step
+  static_assert(kChunks % kThreads == 0 && kRows % 8 == 0 && (kAlong || kRowsAcross % 8 == 0),
                 "A thread's chunks are whole steps of a multiple of 8 rows.");
 
  public:
   __device__ __forceinline__ Loader(const Operand& o, std::int64_t line0) {
-    const bool along = o.way == Way::along;
+    const bool across = is_across(o);
     const int thread = static_cast<int>(threadIdx.x);
-    const int row = along ? thread / kPerLine : thread / kPerK;
-    const int column = along ? thread % kPerLine : thread % kPerK;
-    const std::int64_t line = line0 + (along ? row : column * 8);
-    from_ = o.data + line * o.line_stride + (along ? column * 8 : row) * o.k_stride;
-    step_ = along ? kAlong * o.line_stride : kAcross * o.k_stride;
+    const int row = across ? thread / kPerK : thread / kPerLine;
+    const int column = across ? thread % kPerK : thread % kPerLine;
+    const std::int64_t line = line0 + (across ? column * 8 : row);
+    const std::int64_t k = across ? row : column * 8;
+    from_ = reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
     const std::int64_t left = o.lines - line;
     left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
-    const int place = along ? swizzled(row, column, kPerLine) : swizzled(row, column, kPerK);
+    const int place = across ? swizzled(row, column, kPerK) : swizzled(row, column, kPerLine);
     place_ = static_cast<std::uint32_t>(place) * 16;
   }
 
-  __device__ __forceinline__ void load(const Operand& o, std::int64_t line0, const Cursor& at,
-                                       std::uint32_t to) const {
-    if (o.way == Way::any) {
-      load_any(o, line0, at, to);
-    } else if (at.end - at.k < kK) {
-      load_tail(o, line0, at, to);
-    } else {
-      const bool along = o.way == Way::along;
-      const std::uint16_t* from = from_ + at.k * o.k_stride;
-      const int across = left_ >= 8 ? 16 : 2 * left_;
+  /// A whole block of an operand that cp.async reads.
+  __device__ __forceinline__ void load(const Operand& o, std::uint32_t to) {
+    const char* from = from_;
+    if (is_across(o)) {
+      const int bytes = left_ >= 8 ? 16 : 2 * left_;
 #pragma unroll
-      for (int i = 0; i < kEach; ++i, from += step_) {
-        const int bytes = !along ? across : i * kAlong < left_ ? 16 : 0;
-        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, bytes == 0 ? o.data : from, bytes);
+      for (int i = 0; i < kEach; ++i, from += o.step) {
+        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, from, bytes);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kEach; ++i, from += o.step) {
+        if (i * kRows < left_) ptx::cp_async_16(to + place_ + i * kThreads * 16, from);
       }
     }
+    from_ += o.block;
+  }
+
+  /// A block of `count` products, and zeros after them, at any strides.
+  __device__ __forceinline__ void load_part(const Operand& o, std::uint32_t to, int count) {
+    const char* from = from_;
+    const int column = static_cast<int>(threadIdx.x) % kPerLine;
+    const int inside = count <= column * 8 ? 0 : count >= column * 8 + 8 ? 8 : count - column * 8;
+#pragma unroll 1
+    for (int i = 0; i < kEach; ++i, from += o.step) {
+      const std::uint32_t place = to + place_ + i * kThreads * 16;
+      if (is_across(o)) {
+        const int row = i * kRowsAcross + static_cast<int>(threadIdx.x) / kPerK;
+        const int bytes = left_ >= 8 ? 16 : 2 * left_;
+        ptx::cp_async_16_zeros(place, from, row < count ? bytes : 0);
+      } else if (kAlong || o.way == Way::along) {
+        if (i * kRows < left_) ptx::cp_async_16_zeros(place, from, 2 * inside);
+      } else if (i * kRows < left_) {
+        load_any(o, from, place, inside);
+      }
+    }
+    from_ += 2 * count * o.k_stride;
   }
 
  private:
-  /// The elements of a run of 8 from `first` on that are before `end`.
-  static __device__ __forceinline__ int inside(std::int64_t first, std::int64_t end) {
-    const std::int64_t left = end - first;
-    return left <= 0 ? 0 : left >= 8 ? 8 : static_cast<int>(left);
+  static __device__ __forceinline__ bool is_across(const Operand& o) {
+    return !kAlong && o.way == Way::across;
   }
 
-  /// The short block at the end of a leaf.
-  static __device__ __forceinline__ void load_tail(const Operand& o, std::int64_t line0,
-                                                   const Cursor& at, std::uint32_t to) {
-    const bool along = o.way == Way::along;
-#pragma unroll 1
-    for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
-      const int row = along ? chunk / kPerLine : chunk / kPerK;
-      const int column = along ? chunk % kPerLine : chunk % kPerK;
-      const std::int64_t line = line0 + (along ? row : column * 8);
-      const std::int64_t k = at.k + (along ? column * 8 : row);
-      const int count = along ? (line < o.lines ? inside(k, at.end) : 0)
-                              : (k < at.end ? inside(line, o.lines) : 0);
-      const std::uint16_t* from =
-          count == 0 ? o.data : o.data + line * o.line_stride + k * o.k_stride;
-      const int place = along ? swizzled(row, column, kPerLine) : swizzled(row, column, kPerK);
-      ptx::cp_async_16_zeros(to + static_cast<std::uint32_t>(place) * 16, from, 2 * count);
-    }
-  }
-
-  /// The same for any address, as a stage along k.
-  static __device__ __forceinline__ void load_any(const Operand& o, std::int64_t line0,
-                                                  const Cursor& at, std::uint32_t to) {
-#pragma unroll 1
-    for (int chunk = static_cast<int>(threadIdx.x); chunk < kChunks; chunk += kThreads) {
-      const int row = chunk / kPerLine;
-      const std::int64_t line = line0 + row;
-      const std::int64_t k = at.k + chunk % kPerLine * 8;
-      const int count = line < o.lines ? inside(k, at.end) : 0;
-      const std::uint16_t* from = o.data + line * o.line_stride + k * o.k_stride;
-      std::uint32_t pair[4];
+  static __device__ __forceinline__ void load_any(const Operand& o, const char* at,
+                                                  std::uint32_t to, int count) {
+    const auto* from = reinterpret_cast<const std::uint16_t*>(at);
+    std::uint32_t pair[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        pair[i] = 2 * i < count ? from[2 * i * o.k_stride] : 0U;
-        if (2 * i + 1 < count) pair[i] |= std::uint32_t{from[(2 * i + 1) * o.k_stride]} << 16;
+    for (int i = 0; i < 4; ++i) {
+      const std::uint16_t* at_pair = from + 2 * i * o.k_stride;
+      if constexpr (T == DType::tf32) {
+        pair[i] = 2 * i < count ? *reinterpret_cast<const std::uint32_t*>(at_pair) : 0U;
+      } else {
+        pair[i] = 2 * i < count ? at_pair[0] : 0U;
+        if (2 * i + 1 < count) pair[i] |= std::uint32_t{at_pair[o.k_stride]} << 16;
       }
-      const int place = swizzled(row, chunk % kPerLine, kPerLine);
-      ptx::st_shared_v4_u32(to + static_cast<std::uint32_t>(place) * 16,
-                            make_uint4(pair[0], pair[1], pair[2], pair[3]));
     }
+    ptx::st_shared_v4_u32(to, make_uint4(pair[0], pair[1], pair[2], pair[3]));
   }
 
-  const std::uint16_t* from_;  ///< of the thread's first chunk of k block 0
-  std::int64_t step_;          ///< elements from one chunk of the thread to the next
-  int left_;                   ///< lines of the operand from the chunk's on, at most kLines
-  std::uint32_t place_;        ///< of the first chunk in a stage
+  const char* from_;     ///< the thread's first chunk of the next block
+  int left_;             ///< lines of the operand from the chunk's on, at most kLines
+  std::uint32_t place_;  ///< of the first chunk in a stage
 };
 
 }  // namespace detgemm::cuda::mma

@@ -18,14 +18,16 @@ namespace ptx = sm90::ptx;
 ///
 /// The instruction is the same, mma.sync.m16n8k16; the device decides which function it computes,
 /// and so which contract a device can have. The fragments of the next 16 are on their way to
-/// registers while these are multiplied, over the ends of stages too, if `kAhead`: there are
-/// registers for two sets.
-template <DType T, class Shape, bool kAhead>
+/// registers while these are multiplied, over the ends of stages too. With few sums per thread
+/// (kWholeStage) those of the whole next stage are.
+template <DType T, class Shape, bool kAlong>
 struct Multiplier {
   static constexpr Tile kTile = Shape::tile;
   static constexpr int kDown = kTile.warp_m() / 16;   // fragments of 16 rows
   static constexpr int kAcross = kTile.warp_n() / 8;  // fragments of 8 columns
   static constexpr int kSteps = kTile.k / 16;
+  static_assert(kSteps % 2 == 0, "A stage ends with the second set of fragments.");
+  static constexpr bool kWholeStage = (4 * kDown + 2 * kAcross) * kSteps <= 64;
   using Accumulators = float[kDown][kAcross][4];
 
   struct Fragments {
@@ -48,18 +50,37 @@ struct Multiplier {
 
     /// `line_half` and `k_half` say which of the four matrices of 8 x 8 the lane has a row of.
     __device__ __forceinline__ Place(bool is_across, int first, int line_half, int k_half)
-        : across(is_across) {
+        : across(!kAlong && is_across) {
       const int row = static_cast<int>(threadIdx.x) % 8;
       const int chunk = across ? swizzled(k_half * 8 + row, first / 8 + line_half, kDownRow)
                                : swizzled(first + line_half * 8 + row, k_half, kWidth);
       base = static_cast<std::uint32_t>(chunk) * 16;
     }
-    /// For 16 lines and a step of 16 products.
-    __device__ __forceinline__ std::uint32_t at(std::uint32_t stage, int lines, int step) const {
-      const int down = across ? step * kDownRow : lines * kWidth;
-      const int right = across ? lines : step;
-      return (stage + base + static_cast<std::uint32_t>(down) * 256) ^
-             static_cast<std::uint32_t>(right) * 32;
+    /// Reads the fragments of all lines for a step of 16 products. One branch for all of them: an
+    /// instruction under a predicate would wait for the one before that has the same registers.
+    template <int kCount>
+    __device__ __forceinline__ void load(std::uint32_t stage, int step,
+                                         std::uint32_t (&f)[kCount][4]) const {
+      const std::uint32_t from = stage + base;
+      if (!kAlong && across) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          ptx::ldmatrix_x4<true>(f[i], (from ^ part(i)) + down(step * kDownRow));
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          ptx::ldmatrix_x4<false>(f[i], (from ^ part(step)) + down(i * kWidth));
+        }
+      }
+    }
+
+   private:
+    static __device__ __forceinline__ std::uint32_t part(int right) {
+      return static_cast<std::uint32_t>(right) * 32;
+    }
+    static __device__ __forceinline__ std::uint32_t down(int chunks) {
+      return static_cast<std::uint32_t>(chunks) * 256;
     }
   };
 
@@ -75,59 +96,64 @@ struct Multiplier {
         b(b_across, warp() % kTile.warps_n * kTile.warp_n(), lane() / 16, lane() / 8 % 2) {}
 
   __device__ __forceinline__ void load(std::uint32_t stage, int step, Fragments& f) const {
-#pragma unroll
-    for (int i = 0; i < kDown; ++i) ptx::ldmatrix_x4_if(a.across, f.a[i], a.at(stage, i, step));
-#pragma unroll
-    for (int j = 0; j < kAcross / 2; ++j) {
-      ptx::ldmatrix_x4_if(b.across, f.b[j], b.at(stage + 2 * kTile.k * kTile.m, j, step));
-    }
+    a.load(stage, step, f.a);
+    b.load(stage + 2 * kTile.k * kTile.m, step, f.b);
   }
 
+  /// Fragments [kFrom, kTo) of 16 rows.
+  template <int kFrom, int kTo>
   static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc) {
 #pragma unroll
-    for (int i = 0; i < kDown; ++i) {
+    for (int i = kFrom; i < kTo; ++i) {
 #pragma unroll
       for (int j = 0; j < kAcross; ++j) {
         const std::uint32_t columns[2] = {f.b[j / 2][j % 2 * 2], f.b[j / 2][j % 2 * 2 + 1]};
-        ptx::mma_m16n8k16<T>(acc[i][j], f.a[i], columns);
+        if constexpr (T == DType::tf32) {
+          ptx::mma_m16n8k8_tf32(acc[i][j], f.a[i], columns);
+        } else {
+          ptx::mma_m16n8k16<T>(acc[i][j], f.a[i], columns);
+        }
       }
     }
   }
 
-  /// Multiplies a stage that is there.
+  /// Multiplies a stage whose fragments are in registers, and reads those of the next one, which is
+  /// there.
   ///
-  ///   load 0, multiply 0 | load 1, multiply 1 | ...
-  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc) {
-#pragma unroll 1  // addresses of all steps would be kept in registers that accumulators need
-    for (int step = 0; step < kSteps; ++step) {
-      load(stage, step, f_[0]);
-      multiply(f_[0], acc);
-    }
-  }
-  /// The same one step behind the fragments, over the ends of stages too. `first()` is called once
-  /// the first fragments are on their way, and `next()` once all of the stage are: it returns the
-  /// stage behind this one, which is there then.
-  ///
-  ///   load 1, multiply 0 | load 2, multiply 1 | .. | next, load its 0, multiply the last
-  template <class First, class Next>
-  __device__ __forceinline__ void run_behind(std::uint32_t stage, Accumulators& acc, First&& first,
-                                             Next&& next) {
+  ///   multiply 0, load the next 0 | multiply 1, load the next 1 | ..
+  __device__ __forceinline__ void run_whole(std::uint32_t next, Accumulators& acc) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      if (step + 1 == kSteps) {
-        load(next(), 0, f_[0]);
-      } else {
-        load(stage, step + 1, f_[(step + 1) % 2]);
-      }
-      if (step == 0) first();
-      multiply(f_[step % 2], acc);
+      multiply<0, kDown>(f_[step], acc);
+      load(next, step, f_[step]);
     }
   }
-  /// The fragments with which run_behind() begins.
-  __device__ __forceinline__ void begin(std::uint32_t stage) { load(stage, 0, f_[0]); }
+  /// Multiplies a stage one step behind the fragments. `first()` is called once the first fragments
+  /// are on their way, and `next()` amid the last products, when all fragments of the stage are
+  /// read: it returns the stage behind this one, which is there then.
+  ///
+  ///   load 1, multiply 0 | load 2, multiply 1 | .. | half of the last, next, load its 0, the rest
+  template <class First, class Next>
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, First&& first,
+                                      Next&& next) {
+#pragma unroll
+    for (int step = 0; step + 1 < kSteps; ++step) {
+      load(stage, step + 1, f_[(step + 1) % 2]);
+      if (step == 0) first();
+      multiply<0, kDown>(f_[step % 2], acc);
+    }
+    multiply<0, kDown / 2>(f_[1], acc);
+    load(next(), 0, f_[0]);
+    multiply<kDown / 2, kDown>(f_[1], acc);
+  }
+  /// The fragments with which run() or run_whole() begins.
+  __device__ __forceinline__ void begin(std::uint32_t stage) {
+#pragma unroll
+    for (int step = 0; step < (kWholeStage ? kSteps : 1); ++step) load(stage, step, f_[step]);
+  }
 
  private:
-  Fragments f_[kAhead ? 2 : 1];
+  Fragments f_[kWholeStage ? kSteps : 2];
 };
 
 }  // namespace detgemm::cuda::mma

@@ -17,19 +17,23 @@ enum class Way : std::uint8_t {
 };
 
 /// An operand as lines of products: rows of A, columns of B. Element (line, k) is at
-/// data + line * line_stride + k * k_stride.
+/// data + line * line_stride + k * k_stride, in units of 2 bytes; a number of tf32 has two of them,
+/// so its k are even.
 struct Operand {
   const std::uint16_t* data = nullptr;
   std::int64_t lines = 0;
   std::int64_t line_stride = 0, k_stride = 0;
   Way way = Way::any;
+  std::int64_t step = 0;   ///< bytes from one chunk of a thread to its next (Loader)
+  std::int64_t block = 0;  ///< bytes from one block of k to the next
 };
 
-/// The argument of mma_kernel.
+/// The argument of mma_kernel. What runs along k is counted in units of 2 bytes.
 struct Params {
   GemmArguments g;
   Operand a, b;
-  std::int64_t leaf_k = 0;                ///< products per leaf; k for chain
+  std::int64_t k = 0;
+  std::int64_t leaf_k = 0;                ///< of a leaf; k for chain
   std::int64_t leaves = 0;                ///< their number; 0 for k = 0
   std::int64_t tiles_m = 0, tiles_n = 0;  ///< down and across D
   std::int64_t band = 1;                  ///< columns of tiles per stripe of the raster

@@ -21,9 +21,12 @@ namespace detgemm::cuda::mma {
 struct Tile {
   int m, n;              ///< outputs
   int warps_m, warps_n;  ///< warps of a CTA
-  int k;                 ///< products per stage: 32 or 64
+  int k;                 ///< products per stage: 32, 64 or 128
   int stages;            ///< in shared memory
   bool leaves;           ///< has registers for a leaf and the sum of the leaves before it
+  /// Is compiled for operands of any layout too, and for tf32, of which a stage has half as many
+  /// products; others are for 16-bit operands that run along k at multiples of 16 bytes.
+  bool general;
 
   constexpr int threads() const { return 32 * warps_m * warps_n; }
   constexpr int warp_m() const { return m / warps_m; }
@@ -40,14 +43,14 @@ struct Tile {
 
 /// Every tile that is compiled. LaunchOptions::forced counts in it.
 inline constexpr std::array<Tile, 8> kTiles{{
-    {128, 128, 2, 4, 64, 3, true},   // many tokens
-    {128, 256, 2, 4, 32, 4, false},  // chains of many tokens
-    {128, 64, 2, 2, 32, 4, true},
-    {64, 128, 2, 2, 32, 4, true},
-    {64, 64, 2, 2, 64, 3, true},
-    {32, 64, 1, 4, 64, 4, true},
-    {16, 64, 1, 4, 64, 5, true},
-    {16, 32, 1, 2, 64, 8, true},  // few tokens
+    {128, 128, 2, 2, 64, 3, false, false},  // chains of many tokens
+    {128, 128, 2, 4, 64, 3, true, true},
+    {64, 128, 2, 2, 64, 4, false, false},
+    {64, 64, 2, 2, 64, 4, true, true},
+    {32, 64, 1, 4, 64, 8, false, false},
+    {16, 128, 1, 4, 64, 5, false, false},
+    {16, 64, 1, 4, 128, 4, false, false},
+    {16, 32, 1, 2, 64, 8, true, true},  // few tokens
 }};
 inline constexpr int kTileCount = static_cast<int>(kTiles.size());
 
@@ -57,7 +60,7 @@ inline constexpr int kMaxShared = 99 * 1024;
 constexpr bool all_fit() {
   for (const Tile& t : kTiles) {
     if (t.ring_bytes() > kMaxShared || t.warp_m() % 16 != 0 || t.warp_n() % 16 != 0) return false;
-    if (t.stages < 2 || (t.k != 32 && t.k != 64)) return false;
+    if (t.stages < 2 || (t.k != 32 && t.k != 64 && t.k != 128)) return false;
     // The lines of a warp are 2, 4 or 8 chunks across k (Multiplier::Place).
     for (const int chunks : {t.warp_m() / 8, t.warp_n() / 8}) {
       if (chunks != 2 && chunks != 4 && chunks != 8) return false;
@@ -67,7 +70,7 @@ constexpr bool all_fit() {
 }
 static_assert(all_fit(), "Every tile fits the smallest shared memory and whole fragments.");
 
-/// For example "mma/128x64".
+/// For example "mma/64x128", and "mma/128x128-8w" of the one with 8 warps.
 std::string name(const Tile& t);
 
 /// Where chunk `chunk` of 16 bytes of a line of shared memory is, in chunks. Lines have `chunks`

@@ -16,14 +16,7 @@ namespace {
 
 constexpr unsigned kAll = 0xffffffffU;
 
-/// Programmatic dependent launch; on devices below 9.0, and where a launch does not overlap, there
-/// is nothing to wait for.
-__device__ __forceinline__ void wait_for_earlier_work() {
-#if __CUDA_ARCH__ >= 900
-  sm90::ptx::griddepcontrol_launch_dependents();
-  sm90::ptx::griddepcontrol_wait();
-#endif
-}
+using sm90::ptx::wait_for_earlier_work;
 
 /// See rows.hpp. `State`: what a lane holds.
 template <class State>

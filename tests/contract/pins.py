@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""pins.py GOLDEN_FOLDER VECTORS [--count]: what pins each constant of section 3 of CONTRACT.md.
+"""pins.py GOLDEN_FOLDER VECTORS INSTRUCTIONS [--count]: what pins each constant of section 3 of CONTRACT.md.
 
 Each constant is changed by one, up and down. Some captured output (GOLDEN_FOLDER, for hopper) or some
-vector (VECTORS, for all) must then come out with other bits; a change that nothing contradicts is an
-error. --count goes on to the end and prints in how many outputs the change shows.
+vector (VECTORS, for all contracts) must then come out with other bits; a change that nothing contradicts is an
+error. INSTRUCTIONS has captured outputs of an instruction that no contract has, in folders of its name: all of
+them must have the bits of the page, and pin it. --count goes on to the end and prints in how many outputs
+the change shows.
 """
 
 import argparse
@@ -117,10 +119,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('golden')
     parser.add_argument('vectors')
+    parser.add_argument('instructions')
     parser.add_argument('--count', action='store_true')
     options = parser.parse_args()
     vectors = read_vectors(options.vectors)
-    golden = {fmt: Golden(options.golden, fmt) for fmt in ('bf16', 'fp16', 'tf32', 'e4m3', 'e5m2')}
+    golden = {('hopper', fmt): Golden(options.golden, fmt) for fmt in ('bf16', 'fp16', 'tf32', 'e4m3', 'e5m2')}
+    steps.TENSOR.update(steps.INSTRUCTIONS)
+    steps.K_BLOCK.update({key: row.length for key, row in steps.INSTRUCTIONS.items()})
+    wrong = 0
+    for name, fmt in steps.INSTRUCTIONS:
+        of = golden[name, fmt] = Golden(pathlib.Path(options.instructions) / name, fmt)
+        different = of.differences(Contract(f'{name}/{fmt}/chain->fp32'), True)
+        wrong += different or not of.outputs
+        print(f'{name}/{fmt}: {len(of.outputs) * SIDE * SIDE} captured outputs, {different} differ')
     if options.count:
         golden_count = sum(len(each.outputs) for each in golden.values()) * SIDE * SIDE
         print(f'{golden_count} captured outputs, {sum(map(len, vectors.values()))} vectors')
@@ -130,9 +141,11 @@ def main():
         undo = change()
         contract = Contract(f'{arithmetic}/{fmt}/chain->fp32')
         captured = 'no hardware data'
-        if arithmetic == 'hopper':
-            captured = golden[fmt].differences(contract, options.count)
-        seen = vector_differences(contract, vectors[f'{arithmetic}/{fmt}'], options.count)
+        if (arithmetic, fmt) in golden:
+            captured = golden[arithmetic, fmt].differences(contract, options.count)
+        seen = captured
+        if f'{arithmetic}/{fmt}' in vectors:
+            seen = vector_differences(contract, vectors[f'{arithmetic}/{fmt}'], options.count)
         undo()
         if options.count:
             print(f'{arithmetic}/{fmt} {what}: captured {captured}, vectors {seen}')
@@ -140,7 +153,7 @@ def main():
             loose += 1
             print(f'nothing pins it: {arithmetic}/{fmt} {what}, captured {captured}, vectors {seen}')
     print(f'{tried} changes of one constant, {loose} of them seen by nothing')
-    sys.exit(1 if loose or not tried else 0)
+    sys.exit(1 if loose or wrong or not tried else 0)
 
 
 if __name__ == '__main__':

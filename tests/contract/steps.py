@@ -22,6 +22,8 @@ HOPPER_16 = Tensor(16, 25, 24, -133)
 HOPPER_TF32 = Tensor(8, 25, 24, -133)
 HOPPER_8 = Tensor(32, 13, 14, -133)
 BLACKWELL_8 = Tensor(32, 25, 24, -133)
+HOPPER_K8 = Tensor(8, 25, 24, -133)
+HOPPER_K4 = Tensor(4, 25, 24, -133)
 AMPERE_16 = Tensor(8, 24, 24, -132)
 AMPERE_TF32 = Tensor(4, 24, 24, -132)
 TENSOR = {
@@ -34,6 +36,8 @@ TENSOR = {
     ('ampere', 'bf16'): AMPERE_16, ('ampere', 'fp16'): AMPERE_16,
     ('ampere', 'tf32'): AMPERE_TF32,
 }
+# No contract: mma.sync of compute capability 9.0.
+INSTRUCTIONS = {('m16n8k8', 'bf16'): HOPPER_K8, ('m16n8k8', 'fp16'): HOPPER_K8, ('m16n8k4', 'tf32'): HOPPER_K4}
 # The constants of section 3.3: the products' grid below Ep, the dot product's and the
 # accumulator's below E, and the sum's below its leading bit.
 CDNA3 = {'products': 24, 'dot': 32, 'accumulator': 24, 'sum': 31, 'least_t': -126, 'limit': 128}

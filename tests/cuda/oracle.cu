@@ -75,6 +75,10 @@ cudaError_t oracle(const GemmArguments& g, DType input, cudaStream_t stream, Ari
                          : launch<Arithmetic::snap3, bf16>(g, stream);
   }
   if (arithmetic == Arithmetic::snap) return launch<Arithmetic::snap, bf16>(g, stream);
+  if (input == tf32) {
+    return arithmetic == Arithmetic::ampere ? launch<Arithmetic::ampere, tf32>(g, stream)
+                                            : launch<Arithmetic::hopper, tf32>(g, stream);
+  }
   if (arithmetic == Arithmetic::ampere) {
     return input == bf16 ? launch<Arithmetic::ampere, bf16>(g, stream)
                          : launch<Arithmetic::ampere, fp16>(g, stream);

@@ -108,16 +108,16 @@ TEST(CudaBackend, PlansWithoutWgmmaAreOfMma) {
 }
 
 /// There is no kernel over segments of rows or products.
-TEST(CudaBackend, GroupsOfMmaAreBatches) {
+TEST(CudaBackend, GroupsOfTf32AreBatches) {
   GroupedSpec spec;
-  spec.gemm = spec_of("ampere/bf16/chain->bf16");
+  spec.gemm = spec_of("ampere/tf32/chain->bf16");
   for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
     spec.kind = kind;
     spec.groups = 4;
     const Status status = cuda_backend().supports_grouped(spec);
     EXPECT_EQ(status.code(), Errc::unsupported);
     for (const std::string& part :
-         {std::string("ampere/bf16/chain->bf16"), std::string("4 groups"), std::string(name(kind)),
+         {std::string("ampere/tf32/chain->bf16"), std::string("4 groups"), std::string(name(kind)),
           std::string("batches of up to 1024 groups alone")}) {
       EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
     }

@@ -32,6 +32,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_sweep [--NAME VALUE] ...
   --only INDEX       this problem alone
   --arithmetic A     hopper (default), ampere, blackwell, ieee_fma with fp32 inputs, folds and trees, snap, snap3, or
                      fp8: hopper/e4m3 under scaled, fold and chain, in builds of DETGEMM_CUDA_FP8
+  --input T          drawn (default: bf16 and fp16), or tf32, of hopper, ampere and blackwell
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --variants PREFIX  of the kernels in turn, those alone whose names begin so, and all of them:
                      mma/ are those of mma.sync, beside the backend's choice
@@ -56,6 +57,7 @@ struct Settings {
   Reductions reductions = Reductions::chain;
   std::string reduction = "chain";  // by name
   std::string arithmetic = "hopper";
+  bool tf32 = false;
   bool odd = false;
   bool tuning = false;
   std::string plant;
@@ -91,6 +93,8 @@ Settings parse(int argc, char** argv) {
                (value == "hopper" || value == "ampere" || value == "blackwell" ||
                 value == "ieee_fma" || value == "snap" || value == "snap3" || value == "fp8")) {
       s.arithmetic = value;
+    } else if (option == "--input" && (value == "drawn" || value == "tf32")) {
+      s.tf32 = value == "tf32";
     } else if (option == "--operands" && (value == "drawn" || value == "odd")) {
       s.odd = value == "odd";
     } else if (option == "--subject") {
@@ -117,6 +121,7 @@ Problem draw(const Settings& s, std::uint64_t index) {
                                                : draw_problem(s.seed, index, s.reductions);
   if (s.arithmetic == "ampere") problem.spec.contract.arithmetic = Arithmetic::ampere;
   if (s.arithmetic == "blackwell") problem.spec.contract.arithmetic = Arithmetic::blackwell;
+  if (s.tf32) problem.spec.contract.input = DType::tf32;
   problem.spec.contract.k_block =
       *k_block_of(problem.spec.contract.arithmetic, problem.spec.contract.input);
   if (s.odd) misalign_operands(problem);

@@ -9,9 +9,10 @@ namespace detgemm {
 
 /// The CUDA backend (component `cuda`). It computes, by chain, fold and tree where nothing else is
 /// said:
-///   - hopper/{bf16,fp16,e4m3} on tensor cores, on devices of compute capability 9.0 (e4m3 by
-///     scaled too, and not by tree), and those of 16 bits on 10.x and 12.x;
-///   - ampere/{bf16,fp16} on 8.x and blackwell/{bf16,fp16} on 10.x and 12.x, on tensor cores;
+///   - hopper/{bf16,fp16,tf32,e4m3} on tensor cores, on devices of compute capability 9.0 (e4m3 by
+///     scaled too, and not by tree), and all but e4m3 on 10.x and 12.x;
+///   - ampere/{bf16,fp16,tf32} on 8.x and blackwell/{bf16,fp16,tf32} on 10.x and 12.x, on tensor
+///     cores;
 ///   - ieee_fma/{bf16,fp16,fp32} on CUDA cores, on devices of compute capability 8.0 and above;
 ///   - snap/bf16 and snap3/{bf16,fp32}, by fold and tree alone, on the same devices, and by the
 ///     kernels of hopper on 9.0.

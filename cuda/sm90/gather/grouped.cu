@@ -23,8 +23,7 @@ __global__ void __launch_bounds__(gather::kThreads, 1)
   __shared__ std::int64_t inside;
   auto* g = reinterpret_cast<GemmArguments*>(room);
   const std::int64_t tiles_n = (p.all.n + gather::kTile - 1) / gather::kTile;
-  ptx::griddepcontrol_launch_dependents();
-  ptx::griddepcontrol_wait();
+  ptx::wait_for_earlier_work();
   grouped::GroupWalk walk(p, gather::kTile, tiles_n);
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x;; tile += gridDim.x) {

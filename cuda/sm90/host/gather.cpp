@@ -67,7 +67,7 @@ cudaError_t launch_gather_groups(const Kernel& kernel, const Decision& d, const 
   GroupedArguments arguments = call.problem.gemms;
   GatherLeaves leaves{static_cast<float4*>(call.workspace), d.levels};
   void* parameters[] = {&arguments, &leaves};
-  return launch(kernel, d.grid, call.queue(), parameters);
+  return launch(kernel, d.grid, call.portable_queue(), parameters);
 }
 
 std::size_t gather_workspace(const GroupedSpec& spec, std::int64_t max_m, std::int64_t k, int sms) {

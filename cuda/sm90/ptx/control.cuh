@@ -16,6 +16,15 @@ __device__ __forceinline__ void griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+/// Both, in portable code: on devices below 9.0, and where a launch does not overlap, there is
+/// nothing to wait for.
+__device__ __forceinline__ void wait_for_earlier_work() {
+#if __CUDA_ARCH__ >= 900
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
+#endif
+}
+
 /// The warp group gives back registers, down to kCount per thread.
 template <int kCount>
 __device__ __forceinline__ void setmaxnreg_dec() {

@@ -14,6 +14,12 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/// The same number, of which the compiler forgets how it is made: it stays in a register.
+__device__ __forceinline__ std::uint32_t kept(std::uint32_t number) {
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 __device__ __forceinline__ std::uint32_t ld_shared_u32(std::uint32_t from) {
   std::uint32_t v;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from) : "memory");

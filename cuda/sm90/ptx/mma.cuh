@@ -28,6 +28,16 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
   }
 }
 
+/// The same of tf32: 8 products each, of whole fp32 words whose low 13 bits the unit drops.
+__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                                                 const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+      " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /// Loads four, or two, 8 x 8 matrices of 16-bit elements, straight or transposed; lane l gives
 /// the address of row l % 8 of matrix l / 8.
 template <bool kTranspose = false>
@@ -57,19 +67,6 @@ __device__ __forceinline__ void ldmatrix_x2(std::uint32_t (&a)[2], std::uint32_t
                  : "r"(address)
                  : "memory");
   }
-}
-
-/// The same, transposed where `transpose` is set. There is no branch.
-__device__ __forceinline__ void ldmatrix_x4_if(bool transpose, std::uint32_t (&a)[4],
-                                               std::uint32_t address) {
-  asm volatile(
-      "{\n.reg .pred p;\n"
-      "setp.ne.u32 p, %5, 0;\n"
-      "@p ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
-      "@!p ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n}"
-      : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-      : "r"(address), "r"(static_cast<std::uint32_t>(transpose))
-      : "memory");
 }
 
 /// Stores four, or two, 8 x 8 matrices of 16-bit elements, straight or transposed.

@@ -22,7 +22,7 @@ GemmArguments arguments(std::int64_t m, std::int64_t n, std::int64_t k) {
   return g;
 }
 
-Question question(const GemmArguments& g, int sms = 108) {
+Question question(const GemmArguments& g, int sms = 132) {
   Question q;
   q.m = g.m;
   q.n = g.n;
@@ -38,10 +38,13 @@ std::string chosen(std::int64_t m, std::int64_t n, std::int64_t k) {
       kTiles[static_cast<std::size_t>(choose(question(arguments(m, n, k))).decision.kernel)]);
 }
 
-TEST(MmaChoose, FewTokensHaveSmallTilesAndManyHaveLarge) {
-  EXPECT_EQ(chosen(1, 4096, 4096), "mma/16x64");
-  EXPECT_EQ(chosen(16, 4096, 4096), "mma/16x64");
-  EXPECT_EQ(chosen(8192, 8192, 4096), "mma/128x256");
+TEST(MmaChoose, TheFastestTilesOfARecordAreChosen) {
+  EXPECT_EQ(chosen(1, 18432, 16384), "mma/16x128");
+  EXPECT_EQ(chosen(16, 3840, 4096), "mma/16x64");
+  EXPECT_EQ(chosen(64, 3840, 4096), "mma/32x64");
+  EXPECT_EQ(chosen(128, 4096, 14336), "mma/64x64");
+  EXPECT_EQ(chosen(256, 3840, 4096), "mma/64x128");
+  EXPECT_EQ(chosen(8192, 8192, 4096), "mma/128x128");
 }
 
 TEST(MmaChoose, TheLargestTileIsForChains) {
@@ -51,7 +54,7 @@ TEST(MmaChoose, TheLargestTileIsForChains) {
   const Choice choice = choose(q);
   ASSERT_EQ(choice.why_not, nullptr);
   EXPECT_TRUE(kTiles[static_cast<std::size_t>(choice.decision.kernel)].leaves);
-  q.forced = 1;
+  q.forced = 0;
   EXPECT_STREQ(choose(q).why_not, "it computes chains only");
 }
 
@@ -71,7 +74,7 @@ TEST(MmaChoose, OperandsAreReadByTheirStridesAndAddresses) {
   GemmArguments g = arguments(64, 64, 64);
   const auto ways = [&] {
     Decision d;
-    d.kernel = 4;
+    d.kernel = 3;
     const Params p = make_params(g, d, nullptr);
     return std::pair(p.a.way, p.b.way);
   };
@@ -94,7 +97,7 @@ TEST(MmaChoose, WorkspaceGrowsWithMAndHoldsEveryTile) {
   const Reduction tree{ReductionKind::tree, 64};
   std::size_t before = 0;
   for (std::int64_t m = 1; m <= 5000; m += 37) {
-    const std::size_t bytes = workspace_bytes(tree, m, 777, 4096, 108);
+    const std::size_t bytes = workspace_bytes(tree, m, 777, 4096, 132);
     EXPECT_GE(bytes, before);
     before = bytes;
     GemmArguments g = arguments(m, 777, 4096);
@@ -111,8 +114,8 @@ TEST(MmaChoose, WorkspaceGrowsWithMAndHoldsEveryTile) {
       EXPECT_GE(d.grid, 1);
     }
   }
-  EXPECT_EQ(workspace_bytes({ReductionKind::fold, 64}, 5000, 777, 4096, 108), 0U);
-  EXPECT_EQ(workspace_bytes(tree, 0, 777, 4096, 108), 0U);
+  EXPECT_EQ(workspace_bytes({ReductionKind::fold, 64}, 5000, 777, 4096, 132), 0U);
+  EXPECT_EQ(workspace_bytes(tree, 0, 777, 4096, 132), 0U);
 }
 
 /// The eight chunks that ldmatrix reads at once are in eight different places of the 128 bytes that

@@ -10,6 +10,7 @@
 
 #include "cuda/mma/choose.hpp"
 #include "cuda/mma/kernel.cuh"
+#include "cuda/mma/kernels.hpp"
 #include "tests/cuda/mma/machine.hpp"
 
 namespace detgemm::test {
@@ -22,17 +23,17 @@ struct Shape {
 
 using Run = void (*)(const cuda::mma::Params&);
 
-template <DType T, bool kLeaves, int i>
+template <DType T, bool kLeaves, bool kAlong, int i>
 void compute(const cuda::mma::Params& p) {
-  if constexpr (!kLeaves || cuda::mma::kTiles[i].leaves) {
-    cuda::mma::compute_tiles<T, Shape<i>, kLeaves>(p, 0);
+  if constexpr (cuda::mma::has_kernel(cuda::mma::kTiles[i], T, kLeaves, kAlong)) {
+    cuda::mma::compute_tiles<T, Shape<i>, kLeaves, kAlong>(p, 0);
   }
 }
 
-template <DType T, bool kLeaves>
+template <DType T, bool kLeaves, bool kAlong>
 Run kernel_of(int tile) {
   static constexpr auto kAll = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array<Run, sizeof...(i)>{&compute<T, kLeaves, i>...};
+    return std::array<Run, sizeof...(i)>{&compute<T, kLeaves, kAlong, i>...};
   }
   (std::make_integer_sequence<int, cuda::mma::kTileCount>());
   return kAll.at(static_cast<std::size_t>(tile));
@@ -57,8 +58,8 @@ Machine::Step16 step_of(Arithmetic arithmetic, DType input, bool wrong) {
   arithmetic::for_step(arithmetic, input, [&]<Arithmetic A, DType T>() {
     if constexpr ((A == Arithmetic::hopper || A == Arithmetic::ampere ||
                    A == Arithmetic::blackwell) &&
-                  (T == DType::bf16 || T == DType::fp16)) {
-      step = wrong ? &rounded_wrongly<A, T> : &sixteen_products<A, T>;
+                  (T == DType::bf16 || T == DType::fp16 || T == DType::tf32)) {
+      step = wrong ? &products_of<A, T, 1> : &products_of<A, T, 0>;
     }
   });
   return step;
@@ -69,10 +70,20 @@ Machine::Step16 step_of(Arithmetic arithmetic, DType input, bool wrong) {
 std::string run_mma_on_host(const cuda::mma::Params& params, DType input, int tile, bool leaves,
                             unsigned grid, const HostGpu& gpu) {
   const cuda::mma::Tile& t = cuda::mma::kTiles[static_cast<std::size_t>(tile)];
-  const bool bf16 = input == DType::bf16;
-  const Run kernel =
-      leaves ? (bf16 ? kernel_of<DType::bf16, true>(tile) : kernel_of<DType::fp16, true>(tile))
-             : (bf16 ? kernel_of<DType::bf16, false>(tile) : kernel_of<DType::fp16, false>(tile));
+  Run kernel = nullptr;
+  using cuda::mma::Way;
+  const bool along = params.a.way == Way::along && params.b.way == Way::along;
+  const auto find = [&]<DType T>() {
+    if (input != T) return;
+    if (along) {
+      kernel = leaves ? kernel_of<T, true, true>(tile) : kernel_of<T, false, true>(tile);
+    } else {
+      kernel = leaves ? kernel_of<T, true, false>(tile) : kernel_of<T, false, false>(tile);
+    }
+  };
+  find.template operator()<DType::bf16>();
+  find.template operator()<DType::fp16>();
+  find.template operator()<DType::tf32>();
   machine.step = step_of(gpu.arithmetic, input, gpu.fault == MmaFault::wrong_rounding);
   if (machine.step == nullptr) return "the machine has no such arithmetic";
   machine.fault = gpu.fault;

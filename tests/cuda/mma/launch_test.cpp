@@ -52,7 +52,7 @@ TEST(MmaLaunch, WithoutWgmmaHopperIsComputedByMma) {
 
 TEST(MmaLaunch, AmpereAndBlackwellAreComputedByMmaAlone) {
   for (const Arithmetic arithmetic : {Arithmetic::ampere, Arithmetic::blackwell}) {
-    for (const DType input : {DType::bf16, DType::fp16}) {
+    for (const DType input : {DType::bf16, DType::fp16, DType::tf32}) {
       for (const ReductionKind kind :
            {ReductionKind::chain, ReductionKind::fold, ReductionKind::tree}) {
         Recorded& r = record();
@@ -69,7 +69,22 @@ TEST(MmaLaunch, AmpereAndBlackwellAreComputedByMmaAlone) {
         EXPECT_EQ(r.mma.leaves, kind == ReductionKind::chain ? 1 : 8);
       }
     }
-    EXPECT_TRUE(cuda::loops_alone(problem(arithmetic).contract()));
+  }
+}
+
+/// wgmma of tf32 is not compiled, so mma.sync computes it on 9.0 too; of groups, batches alone.
+TEST(MmaLaunch, Tf32IsComputedByMmaEverywhere) {
+  for (const bool wgmma : {true, false}) {
+    Recorded& r = record();
+    const Problem p = problem(Arithmetic::hopper, ReductionKind::chain, DType::tf32);
+    const Ran ran = run(p, options(wgmma));
+    ASSERT_TRUE(ran.ok()) << ran.refusal.message();
+    EXPECT_EQ(ran.decision.family, Family::mma);
+    EXPECT_EQ(r.kernel.input, DType::tf32);
+    EXPECT_EQ(r.mma.k, 2 * p.g().k) << "in units of 2 bytes";
+    EXPECT_EQ(r.mma.a.line_stride, 1024);
+    EXPECT_EQ(r.mma.a.way, cuda::mma::Way::along);
+    EXPECT_TRUE(cuda::loops_alone(p.contract(), wgmma));
   }
 }
 
@@ -98,6 +113,7 @@ TEST(MmaLaunch, EveryTileCanBeForced) {
         ASSERT_TRUE(ran.ok()) << ran.refusal.message();
         EXPECT_EQ(cuda::name(ran.decision).find(cuda::mma::name(t)), 0U);
         EXPECT_EQ(r.kernel.geometry, tile);
+        EXPECT_EQ(r.overlap, o.wgmma) << "programmatic dependent launch, on 9.0 alone";
         const std::size_t waiting = static_cast<std::size_t>(r.mma.levels) * r.grid *
                                     static_cast<std::size_t>(t.waiting_bytes());
         EXPECT_LE(waiting, workspace.size());
@@ -127,25 +143,24 @@ TEST(MmaLaunch, AKernelOfWgmmaIsRefusedWithoutWgmma) {
   }
 }
 
-/// A launch per group; kinds of groups with offsets have no kernel.
-TEST(MmaLaunch, BatchesAreLoops) {
+/// A launch per group of a batch; kinds with offsets are one launch of ordinary loads.
+TEST(MmaLaunch, BatchesAreLoopsAndOtherGroupsAreOneLaunch) {
   for (const Arithmetic arithmetic : {Arithmetic::ampere, Arithmetic::hopper}) {
     GroupedArguments p;
     p.all = problem(arithmetic).g();
     p.groups = 3;
     p.a_bytes = p.d_bytes = 2;
     p.distance = {64 * 512, 256 * 512, 64 * 256};
-    for (const GroupKind kind : {GroupKind::batched, GroupKind::m_grouped}) {
+    for (const GroupKind kind :
+         {GroupKind::batched, GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
       p.kind = kind;
       Recorded& r = record();
       const Ran ran = run(Problem{p, arithmetic, DType::bf16}, options(false));
-      EXPECT_EQ(ran.ok(), kind == GroupKind::batched);
-      EXPECT_EQ(r.launches, ran.ok() ? 3 : 0);
-      if (!ran.ok()) {
-        EXPECT_NE(ran.refusal.message().find("mma.sync takes batches"), std::string::npos);
-      } else {
-        EXPECT_EQ(cuda::name(ran.decision).find("loop of 3: mma/"), 0U);
-      }
+      ASSERT_TRUE(ran.ok()) << ran.refusal.message();
+      const bool loop = kind == GroupKind::batched;
+      EXPECT_EQ(r.launches, loop ? 3 : 1);
+      EXPECT_FALSE(r.overlap);
+      EXPECT_EQ(cuda::name(ran.decision).find(loop ? "loop of 3: mma/" : "sm90/gather"), 0U);
     }
   }
 }
@@ -155,7 +170,7 @@ TEST(MmaLaunch, WorkspaceOfAForcedKernelIsItsOwn) {
   LaunchOptions o = options(true);
   const auto bytes = [&] { return cuda::workspace_bytes(p.contract(), 64, 256, 512, o); };
   const std::size_t by_wgmma = bytes();
-  o.forced = forced_index(p, Family::mma, 6);
+  o.forced = forced_index(p, Family::mma, 1);
   EXPECT_EQ(bytes(), cuda::mma::workspace_bytes(p.g().reduction, 64, 256, 512, 108));
   o.forced = forced_index(p, Family::leaves, 0);
   EXPECT_EQ(bytes(), by_wgmma);

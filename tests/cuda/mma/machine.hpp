@@ -38,7 +38,7 @@ struct Machine {
 
   Fibers fibers;
   SharedMemory shared;
-  Step16 step = nullptr;  ///< 16 products, as this GPU adds them
+  Step16 step = nullptr;  ///< 16 products, or 8 of tf32, as this GPU adds them
   MmaFault fault = MmaFault::none;
   std::uint64_t faults = 0;  ///< addresses that are not aligned, lanes that do not agree
 
@@ -175,21 +175,20 @@ inline Machine machine;
 inline Index block_index, grid_extent;
 inline Index thread_index() { return {static_cast<unsigned>(machine.fibers.current())}; }
 
-/// Sixteen products as mma.sync.m16n8k16 of the GPU that an arithmetic describes adds them.
-template <Arithmetic A, DType T>
-float sixteen_products(const std::uint16_t* a, const std::uint16_t* b, float acc) {
-  using Step = arithmetic::Step<A, T>;
-  for (int k = 0; k < 16; k += Step::products) acc = Step::apply(a + k, b + k, acc);
-  return acc;
-}
-
-/// The same with one bit fewer of every term: a planted fault.
-template <Arithmetic A, DType T>
-float rounded_wrongly(const std::uint16_t* a, const std::uint16_t* b, float acc) {
+/// Thirty-two bytes of products: sixteen as mma.sync.m16n8k16 of the GPU that an arithmetic
+/// describes adds them, or eight of tf32 as m16n8k8 does. `less` bits fewer of every term: a
+/// planted fault.
+template <Arithmetic A, DType T, int less>
+float products_of(const std::uint16_t* a, const std::uint16_t* b, float acc) {
+  using Word = arithmetic::Storage<T>;
+  constexpr int kCount = 32 / sizeof(Word);
+  Word x[kCount], y[kCount];
+  std::memcpy(x, a, 32);
+  std::memcpy(y, b, 32);
   arithmetic::TensorUnit unit = arithmetic::tensor_unit<A, T>();
-  --unit.fraction_bits;
-  for (int k = 0; k < 16; k += unit.products) {
-    acc = arithmetic::tensor_step<T>(unit, a + k, b + k, acc);
+  unit.fraction_bits -= less;
+  for (int k = 0; k < kCount; k += unit.products) {
+    acc = arithmetic::tensor_step<T>(unit, x + k, y + k, acc);
   }
   return acc;
 }
@@ -224,16 +223,24 @@ inline void st_shared_v4_u32(std::uint32_t to, uint4 v) { store_shared(to, v); }
 inline void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
   test::machine.copy(to, from, bytes);
 }
+inline void cp_async_16(std::uint32_t to, const void* from) { test::machine.copy(to, from, 16); }
+inline std::uint32_t kept(std::uint32_t number) { return number; }
 inline void cp_async_commit_group() { test::machine.commit(); }
 template <int kPending>
 void cp_async_wait_group() {
   test::machine.wait(kPending);
 }
-inline void ldmatrix_x4_if(bool transpose, std::uint32_t (&a)[4], std::uint32_t address) {
-  test::machine.load_matrices(transpose, a, address);
+template <bool kTranspose>
+void ldmatrix_x4(std::uint32_t (&a)[4], std::uint32_t address) {
+  test::machine.load_matrices(kTranspose, a, address);
 }
 template <DType T>
 void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  test::machine.multiply(d, a, b);
+}
+/// A lane has the same bytes of an operand as of m16n8k16.
+inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2]) {
   test::machine.multiply(d, a, b);
 }
 

@@ -16,17 +16,18 @@ namespace {
 /// Products computed by a unit: what a device would be whose constants are these.
 template <DType T>
 Status by_unit(const arithmetic::TensorUnit& unit, const GemmArguments& g) {
-  const auto* a = static_cast<const std::uint16_t*>(g.a);
-  const auto* b = static_cast<const std::uint16_t*>(g.b);
+  using Word = arithmetic::Storage<T>;
+  const auto* a = static_cast<const Word*>(g.a);
+  const auto* b = static_cast<const Word*>(g.b);
   for (std::int64_t row = 0; row < g.m; ++row) {
     for (std::int64_t col = 0; col < g.n; ++col) {
       const auto leaf = [&](std::int64_t begin, std::int64_t end, float acc) {
-        std::uint16_t x[64], y[64];
+        Word x[64], y[64];
         for (std::int64_t k = begin; k < end; k += unit.products) {
           for (int i = 0; i < unit.products; ++i) {
             const bool inside = k + i < end;
-            x[i] = inside ? a[row * g.as.row + (k + i) * g.as.col] : std::uint16_t{0};
-            y[i] = inside ? b[col * g.bs.col + (k + i) * g.bs.row] : std::uint16_t{0};
+            x[i] = inside ? a[row * g.as.row + (k + i) * g.as.col] : Word{0};
+            y[i] = inside ? b[col * g.bs.col + (k + i) * g.bs.row] : Word{0};
           }
           acc = arithmetic::tensor_step<T>(unit, x, y, acc);
         }
@@ -63,13 +64,13 @@ void every_constant() {
     contradicts(unit, "fraction bits");
     unit = right;
     unit.min_exponent += by;
-    if (T == DType::bf16) contradicts(unit, "least exponent");
+    if (T != DType::fp16) contradicts(unit, "least exponent");
   }
   arithmetic::TensorUnit unit = right;
   --unit.kept_bits;
   contradicts(unit, "kept bits");
   unit = right;
-  unit.products = right.products == 16 ? 8 : 16;
+  unit.products = right.products == 16 || right.products == 4 ? 8 : 16;
   contradicts(unit, "another step");
 }
 
@@ -79,6 +80,8 @@ TEST(PinnedProducts, ContradictEveryConstantThatCanBe) {
   every_constant<Arithmetic::ampere, DType::bf16>();
   every_constant<Arithmetic::ampere, DType::fp16>();
   every_constant<Arithmetic::blackwell, DType::bf16>();
+  every_constant<Arithmetic::hopper, DType::tf32>();
+  every_constant<Arithmetic::ampere, DType::tf32>();
 }
 
 /// The same products in every version: a change of the drawing changes what was verified.

@@ -55,12 +55,11 @@ std::size_t span_of(const Strides& s, std::int64_t rows, std::int64_t cols) {
 }
 bool is_odd(Lie lie) { return lie != Lie::along && lie != Lie::across; }
 
-/// The first element of an array: at a multiple of 16 bytes, or not.
-template <class V>
-V* first_of(std::vector<V>& memory, Lie lie) {
+/// The first element of an array, of `units` of 2 bytes: at a multiple of 16 bytes, or not.
+std::uint16_t* first_of(std::vector<std::uint16_t>& memory, Lie lie, std::size_t units) {
   auto at = reinterpret_cast<std::uintptr_t>(memory.data() + kMargin);
   at = (at + 15) / 16 * 16;
-  return reinterpret_cast<V*>(at) + (is_odd(lie) ? 1 : 0);
+  return reinterpret_cast<std::uint16_t*>(at) + (is_odd(lie) ? units : 0);
 }
 
 /// A number of 16 bits: 0 near 1, 1 any exponent, 2 any bits now and then, 3 near 1 for pairs that
@@ -144,18 +143,26 @@ MmaScene::MmaScene(const MmaProblem& p) {
   g_.c_type = p.from_c ? DType::fp32 : p.output;
   g_.bias_type = p.bias_type;
   g_.continue_from_c = p.from_c;
+  const bool tf32 = p.input == DType::tf32;
+  const std::size_t units = tf32 ? 2 : 1;
   const auto fill = [&](std::vector<std::uint16_t>& memory, Lie lie, std::int64_t lines,
                         const Strides& s, bool pairs) {
-    memory.assign(span_of(s, lines, p.k) + 2 * kMargin + 9, 0x7fff);
-    std::uint16_t* const first = first_of(memory, lie);
+    memory.assign(units * (span_of(s, lines, p.k) + 2 * kMargin + 9), 0x7fff);
+    std::uint16_t* const first = first_of(memory, lie, units);
     for (std::int64_t line = 0; line < lines; ++line) {
-      std::uint16_t before = 0;
+      std::uint32_t before = 0;
       for (std::int64_t k = 0; k < p.k; ++k) {
-        std::uint16_t v = number(random, p.input, p.data);
+        std::uint32_t v = number(random, tf32 ? DType::bf16 : p.input, p.data);
+        if (tf32) v = v << 16 | (random.next() & 0xffffU);
         if (p.data == 3 && k % 2 != 0) {
-          v = static_cast<std::uint16_t>(before ^ (pairs ? 0x8000U : random.next() % 4));
+          const auto low = static_cast<std::uint32_t>(random.next() % 4);
+          v = before ^ (pairs ? (tf32 ? 0x80000000U : 0x8000U) : (tf32 ? low << 13 : low));
         }
-        first[line * s.row + k * s.col] = before = v;
+        before = v;
+        const std::size_t bytes = 2 * units;
+        std::memcpy(reinterpret_cast<char*>(first) +
+                        static_cast<std::ptrdiff_t>(bytes) * (line * s.row + k * s.col),
+                    &v, bytes);
       }
     }
     return first;

@@ -86,7 +86,7 @@ TEST(CudaVerify, ADeviceThatComputesTheContractIsVerifiedOnce) {
              {12, 0, Arithmetic::hopper, Arithmetic::blackwell},
              {12, 0, Arithmetic::blackwell, Arithmetic::hopper}};
   for (const auto& x : all) {
-    for (const DType input : {DType::bf16, DType::fp16}) {
+    for (const DType input : {DType::bf16, DType::fp16, DType::tf32}) {
       const DeviceFacts facts = device(x.major, x.minor);
       int launches = 0;
       const auto first = verify(facts, x.arithmetic, input, {x.computes}, &launches);

@@ -315,9 +315,9 @@ template const void* line_kernel<2>(int);
 
 namespace detgemm::cuda::mma {
 
-template <DType T, bool kLeaves>
+template <DType T, bool kLeaves, bool kAlong>
 const void* kernel_of_type(int tile) {
-  if (kLeaves && !kTiles.at(static_cast<std::size_t>(tile)).leaves) return nullptr;
+  if (!has_kernel(kTiles.at(static_cast<std::size_t>(tile)), T, kLeaves, kAlong)) return nullptr;
   test::FakeKernel kernel;
   kernel.mma = true;
   kernel.input = T;
@@ -325,10 +325,18 @@ const void* kernel_of_type(int tile) {
   kernel.leaves = kLeaves;
   return test::address_of(kernel);
 }
-template const void* kernel_of_type<DType::bf16, false>(int);
-template const void* kernel_of_type<DType::bf16, true>(int);
-template const void* kernel_of_type<DType::fp16, false>(int);
-template const void* kernel_of_type<DType::fp16, true>(int);
+template const void* kernel_of_type<DType::bf16, false, false>(int);
+template const void* kernel_of_type<DType::bf16, false, true>(int);
+template const void* kernel_of_type<DType::bf16, true, false>(int);
+template const void* kernel_of_type<DType::bf16, true, true>(int);
+template const void* kernel_of_type<DType::fp16, false, false>(int);
+template const void* kernel_of_type<DType::fp16, false, true>(int);
+template const void* kernel_of_type<DType::fp16, true, false>(int);
+template const void* kernel_of_type<DType::fp16, true, true>(int);
+template const void* kernel_of_type<DType::tf32, false, false>(int);
+template const void* kernel_of_type<DType::tf32, false, true>(int);
+template const void* kernel_of_type<DType::tf32, true, false>(int);
+template const void* kernel_of_type<DType::tf32, true, true>(int);
 
 }  // namespace detgemm::cuda::mma
 
