@@ -19,7 +19,7 @@ import documents
 
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
 TRITON_RESULTS = "bench/results/2026-11-21-h200-bench-triton.json"
-VLLM_RESULTS = "tests/results/2026-11-28-h200-vllm-wide.json"
+VLLM_RESULTS = ("tests/results/2026-11-28-h200-vllm-rows.json", "tests/results/2026-11-28-h200-vllm-wide.json")
 PROPERTIES = "core/conformance/properties.cpp"
 SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json",
         "bench/results/2026-11-23-snap-masked-model.json")
@@ -216,8 +216,8 @@ def main():
     speed = targets(page(TARGETS))
     readme = page("README.md")
     wrong = list(check(readme, results, triton)) + list(limits(page("docs/limits.md"), results, speed))
-    wrong += counted(readme, document(root, VLLM_RESULTS), page(PROPERTIES).count('Property{"'))
-    wrong += served(page("docs/vllm.md"), document(root, VLLM_RESULTS))
+    wrong += counted(readme, {"runs": [run for name in VLLM_RESULTS for run in document(root, name)["runs"]]}, page(PROPERTIES).count('Property{"'))
+    wrong += served(page("docs/vllm.md"), {"runs": [run for name in VLLM_RESULTS for run in document(root, name)["runs"]]})
     wrong += snap_accuracy(root, *map(page, SNAP_PAGES))
     wrong += foreign(page("docs/contracts.md"), speed)
     for name, (yes, asked) in kept([*results, *triton]).items():
