@@ -25,9 +25,9 @@ GemmSpec spec_of(const char* contract) {
 /// What is refused whatever the machine has.
 TEST(CudaBackend, OtherContractsAreRefusedByName) {
   for (const char* text :
-       {"hopper/tf32/chain->fp32", "hopper/tf32/tree:512->fp32", "hopper/e5m2/chain->fp32",
-        "hopper/e4m3/tree:128->fp32", "hopper/bf16/scaled:128->bf16", "blackwell/e4m3/chain->bf16",
-        "blackwell/bf16/scaled:128->bf16", "ampere/tf32/chain->fp32", "cdna3/bf16/chain->bf16"}) {
+       {"hopper/tf32/scaled:512->fp32", "hopper/e5m2/chain->fp32", "hopper/e4m3/tree:128->fp32",
+        "hopper/bf16/scaled:128->bf16", "blackwell/e4m3/chain->bf16",
+        "blackwell/bf16/scaled:128->bf16", "cdna3/bf16/chain->bf16"}) {
     const Status status = cuda_backend().supports(spec_of(text));
     EXPECT_EQ(status.code(), Errc::unsupported) << text;
     EXPECT_NE(status.message().find(std::string("contract is ") + text), std::string::npos)
@@ -62,7 +62,8 @@ TEST(CudaBackend, ItsContractsHaveKernelsAndPromises) {
         "hopper/bf16/chain->fp32", "hopper/fp16/chain->fp16", "hopper/fp16/chain->bf16",
         "ieee_fma/fp32/chain->fp32", "ieee_fma/bf16/fold:1->bf16", "ieee_fma/fp16/tree:100->fp32",
         "snap/bf16/fold:128->bf16", "snap/bf16/tree:64->fp32", "ampere/bf16/chain->bf16",
-        "ampere/fp16/fold:8->fp32", "blackwell/bf16/tree:64->bf16"}) {
+        "ampere/fp16/fold:8->fp32", "blackwell/bf16/tree:64->bf16", "hopper/tf32/chain->fp32",
+        "hopper/tf32/tree:512->bf16", "ampere/tf32/fold:64->fp32"}) {
     EXPECT_FALSE(cuda_backend().variants(spec_of(text)).empty()) << text;
     EXPECT_TRUE(cuda_backend().guarantees(spec_of(text).contract).backend_to_backend) << text;
   }
