@@ -100,8 +100,10 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   g.k = spec.k;
   g.reduction = q.reduction;
   g.continue_from_c = spec.continue_from_c;
-  g.as = {8, 1};  // aligned, along k
-  g.bs = {1, 8};
+  // Aligned row-major arrays.
+  g.m = g.n = 64;
+  g.as = spec.op_a == Op::none ? Strides{8, 1} : Strides{1, 8};
+  g.bs = spec.op_b == Op::none ? Strides{8, 1} : Strides{1, 8};
   ask(g, q);
   return q;
 }

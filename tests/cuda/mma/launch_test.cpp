@@ -135,6 +135,7 @@ TEST(MmaLaunch, AKernelOfWgmmaIsRefusedWithoutWgmma) {
   GemmSpec spec;
   spec.n = 256;
   spec.k = 512;
+  spec.op_b = Op::transpose;  // both operands run along k
   spec.contract = p.contract();
   for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
     const bool of_mma = kernel.family == Family::mma;

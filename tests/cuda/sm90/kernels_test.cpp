@@ -142,8 +142,7 @@ TEST(CudaKernels, NamesOfAContractDiffer) {
 
 TEST(CudaKernels, OtherContractsHaveNone) {
   for (const char* contract :
-       {"hopper/tf32/chain->fp32", "hopper/e4m3/tree:128->fp32", "blackwell/e4m3/chain->bf16",
-        "ampere/tf32/chain->fp32", "cdna3/bf16/chain->bf16"}) {
+       {"hopper/e4m3/tree:128->fp32", "blackwell/e4m3/chain->bf16", "cdna3/bf16/chain->bf16"}) {
     EXPECT_TRUE(kernels(*Contract::parse(contract)).empty()) << contract;
   }
 }
