@@ -83,9 +83,9 @@ def train(tokens, hidden, words):
     def ours(keep):
         return lambda x, weight, ids: -dt.linear_log_prob(x, weight, ids, policy, keep_logits=keep).logp.mean()
 
-    gradient = torch.compile(softmax_gradient, dynamic=True)
+    compiled, gradient = torch.compile(cross_entropy, dynamic=False), torch.compile(softmax_gradient, dynamic=True)
     runs = {"ours": lambda: step(ours(None)), "kept": lambda: step(ours(True)), "not kept": lambda: step(ours(False)),
-            "compiled": lambda f=torch.compile(cross_entropy, dynamic=False): step(f),
+            "compiled": lambda: step(compiled),
             "chunked": lambda: chunked(x.detach(), weight.detach(), ids, gradient)}
     if tokens * words < 3e8:
         runs["eager"] = lambda: step(cross_entropy)
