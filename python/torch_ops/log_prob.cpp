@@ -92,12 +92,6 @@ const detgemm_log_prob_plan_t* plan_of(const LayerKey& key) {
   return plans->emplace(key, make(key)).first->second;
 }
 
-void* data_of(const Tensor& tensor) {
-  void* data = nullptr;
-  check(aoti_torch_get_data_ptr(tensor.get(), &data), "give a result's memory");
-  return data;
-}
-
 }  // namespace
 
 void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {

@@ -23,12 +23,6 @@ const detgemm_backend_t* backend_on(const Place& place) {
   return backend;
 }
 
-void* data_of(const Tensor& tensor) {
-  void* data = nullptr;
-  check(aoti_torch_get_data_ptr(tensor.get(), &data), "give a tensor's memory");
-  return data;
-}
-
 /// A vector of fp32, or of `type`, with an element per row; null where it is not given.
 class RowVector {
  public:

@@ -47,6 +47,13 @@ class Tensor {
   AtenTensorHandle handle_ = nullptr;
 };
 
+/// Where a tensor's elements begin.
+inline void* data_of(const Tensor& tensor) {
+  void* data = nullptr;
+  check(aoti_torch_get_data_ptr(tensor.get(), &data), "give a tensor's memory");
+  return data;
+}
+
 /// Reads an operator's arguments in the order of its schema. Every argument is taken by one call;
 /// what was not taken when a call is refused would leak, so take all of them before any check.
 class Arguments {
