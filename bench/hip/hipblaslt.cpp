@@ -57,7 +57,7 @@ struct Library {
   Handle handle = nullptr;
 };
 
-void good(int status, const char* what) {
+void lt_good(int status, const char* what) {
   if (status != 0) {
     throw std::runtime_error(std::string("hipBLASLt: ") + what + ": status " +
                              std::to_string(status));
@@ -118,22 +118,22 @@ std::shared_ptr<Matmul> chosen(const Library& lt, Device& device, const Problem&
   }
   auto m = std::make_shared<Matmul>(lt, device);
   const auto layout = [&](Handle* matrix, std::int64_t rows, std::int64_t cols, int of) {
-    good(lt.MatrixLayoutCreate(matrix, of, static_cast<std::uint64_t>(rows),
-                               static_cast<std::uint64_t>(cols), rows),
-         "layout");
+    lt_good(lt.MatrixLayoutCreate(matrix, of, static_cast<std::uint64_t>(rows),
+                                  static_cast<std::uint64_t>(cols), rows),
+            "layout");
   };
-  good(lt.MatmulDescCreate(&m->operation, kCompute32F, kR32F), "descriptor");
+  lt_good(lt.MatmulDescCreate(&m->operation, kCompute32F, kR32F), "descriptor");
   const std::int32_t first = g.b_transposed ? kTranspose : kNone;
   const std::int32_t second = g.a_transposed ? kTranspose : kNone;
-  good(lt.MatmulDescSetAttribute(m->operation, kTransA, &first, sizeof first), "operation");
-  good(lt.MatmulDescSetAttribute(m->operation, kTransB, &second, sizeof second), "operation");
+  lt_good(lt.MatmulDescSetAttribute(m->operation, kTransA, &first, sizeof first), "operation");
+  lt_good(lt.MatmulDescSetAttribute(m->operation, kTransB, &second, sizeof second), "operation");
   g.b_transposed ? layout(&m->first, g.k, g.n, type) : layout(&m->first, g.n, g.k, type);
   g.a_transposed ? layout(&m->second, g.m, g.k, type) : layout(&m->second, g.k, g.m, type);
   layout(&m->out, g.n, g.m, type_of(output_of(problem)));
 
   Handle preference = nullptr;
   const std::uint64_t most = workspace_bytes;
-  good(lt.MatmulPreferenceCreate(&preference), "preference");
+  lt_good(lt.MatmulPreferenceCreate(&preference), "preference");
   int found = 0;
   int status = lt.MatmulPreferenceSetAttribute(preference, kMaxWorkspace, &most, sizeof most);
   if (status == 0) {
@@ -141,7 +141,7 @@ std::shared_ptr<Matmul> chosen(const Library& lt, Device& device, const Problem&
                                        preference, 1, &m->choice, &found);
   }
   lt.MatmulPreferenceDestroy(preference);
-  good(status, "heuristic");
+  lt_good(status, "heuristic");
   if (found == 0) throw std::runtime_error("hipBLASLt: no algorithm for this problem");
   if (m->choice.workspace_bytes > 0) {
     auto memory = device.allocate(m->choice.workspace_bytes);
