@@ -243,7 +243,9 @@ void extend_k(const std::string& name, std::vector<Operand>& o) {
 Instruction decode(const Statement& s, const KernelText& text, const Table& table) {
   Instruction in;
   const std::string name = base_name(s.mnemonic);
-  const std::string full_name = without_k(s, name);
+  // Of clamped results compilers write one: a difference that stops at 0.
+  const bool clamps = name == "v_sub_u32" && !s.operands.empty() && s.operands.back() == "clamp";
+  const std::string full_name = clamps ? name + " clamp" : without_k(s, name);
   const auto found = table.find(full_name);
   if (found == table.end()) throw Fault("unknown opcode");
   const Opcode& opcode = found->second;
@@ -257,11 +259,12 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   const bool sums = starts(name, "v_") && !starts(name, "v_mfma");
   const u32 sign = !sums ? 0 : half ? 0x8000 : 0x80000000;
   for (const std::string& o : s.operands) {
+    if (clamps && o == "clamp") continue;
     if (half && o.find('.') != std::string::npos && is_number(o))
       throw Fault("a decimal constant of fp16 is not known here");
     in.operands.push_back(operand(o, text, sign));
   }
-  if (full_name != name) extend_k(name, in.operands);
+  if (full_name != name && !clamps) extend_k(name, in.operands);
   for (const std::size_t i : {0, 1}) {
     const std::string part = modifier(s, i == 0 ? "src0_sel" : "src1_sel", "DWORD");
     if (part == "DWORD") continue;

@@ -228,6 +228,7 @@ std::vector<Opcode> vector_opcodes() {
 
       V2("v_add_u32", u32, u32, a + b),
       V2("v_sub_u32", u32, u32, a - b),
+      V2("v_sub_u32 clamp", u32, u32, a > b ? a - b : 0),
       V2("v_subrev_u32", u32, u32, b - a),
       V2("v_sub_u16", u16, u16, static_cast<u16>(a - b)),
       V2("v_mul_lo_u16", u16, u16, static_cast<u16>(u32{a} * b)),

@@ -43,7 +43,7 @@ class Launcher:
             if kind == "constexpr":
                 continue
             if kind.startswith("*"):
-                values.append(ctypes.c_void_p(None if value is None else value.data_ptr()))
+                values.append(ctypes.c_void_p(value.data_ptr() if hasattr(value, "data_ptr") else value))
             else:
                 values.append(TYPES[kind](value))
         values += [ctypes.c_void_p(), ctypes.c_void_p()]  # two kinds of scratch memory that no kernel here uses
@@ -105,6 +105,7 @@ def installed(hip):
     made = Driver(hip, os.environ["GCN_ARCH"], os.environ["DETGEMM_ROCM_TRITON"])
     driver.set_active(made)
     torch.cuda.current_device = lambda: driver.active.get_current_device()
+    torch._C._cuda_getCurrentRawStream = lambda device: driver.active.get_current_stream(device)
     return made
 
 

@@ -111,7 +111,7 @@ def test_rotary(rocm, device, dtype):
 
 def test_experts(rocm, device):
     x, weights, places = bits((8, 100)), bits((4, 2), 1).abs(), torch.tensor([3, 1, -1, 0, 7, 2, 5, -1], dtype=torch.int32)
-    compared(rocm, lambda *each: OPS.combine_experts(*each, None, torch.bfloat16), x, places, weights)
+    compared(rocm, lambda *each: OPS.combine_experts(*each, None, torch.bfloat16, None), x, places, weights)
     compared(rocm, OPS.combine_experts_backward, bits((4, 100), 2), x, places, weights)
 
 
