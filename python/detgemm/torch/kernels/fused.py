@@ -110,7 +110,7 @@ def _divided(above, below):
     underflows, so that it has the bits of a division without looking for numbers for which it would not. Compared with one for
     every fp32 number that `sigmoid` takes (docs/log/vllm.md).
     """
-    if INTERPRETED:
+    if INTERPRETED or AMD:
         return tl.math.div_rn(above, below)
     else:
         near = tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [below], dtype=tl.float32, is_pure=True, pack=1)
