@@ -25,6 +25,12 @@ void cndmask(Wave& w, const Instruction& in) {
   write_lanes(w, in[0], 1, result, (valid[0] & ~mask) | (valid[1] & mask));
 }
 
+/// How many of the first bits are equal; -1 where all are.
+u32 equal_signs(u32 a) {
+  const u32 turned = a >> 31 != 0 ? ~a : a;
+  return turned == 0 ? ~0U : static_cast<u32>(__builtin_clz(turned));
+}
+
 /// v_mad_u64_u32, v_mad_i64_i32: dst64, overflow, a, b, c64. The compiler leaves the high word of c
 /// undefined where only the low word of the result counts, so each word has its own validity.
 template <class T, class Wide>
@@ -207,6 +213,7 @@ std::vector<Opcode> vector_opcodes() {
       V1("v_not_b32", u32, ~a),
       V1("v_bfrev_b32", u32, reversed(a)),
       V1("v_ffbh_u32", u32, a == 0 ? ~0U : static_cast<u32>(__builtin_clz(a))),
+      V1("v_ffbh_i32", u32, equal_signs(a)),
       V2("v_and_b32", u32, u32, a & b),
       V2("v_or_b32", u32, u32, a | b),
       V2("v_xor_b32", u32, u32, a ^ b),
@@ -261,6 +268,7 @@ std::vector<Opcode> vector_opcodes() {
       V2("v_sub_f32", float, float, a - b),
       V2("v_subrev_f32", float, float, b - a),
       V2("v_mul_f32", float, float, a* b),
+      V2("v_ldexp_f32", float, i32, std::ldexp(a, b)),
       V2("v_max_f32", float, float, greatest(a, b)),
       V3("v_max3_f32", float, greatest(greatest(a, b), c)),
       op("v_fma_f32", alu(Fma{})),

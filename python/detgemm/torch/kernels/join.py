@@ -16,7 +16,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch import order
 from detgemm.torch.kernels.arithmetic import exp, rounded
-from detgemm.torch.kernels.launch import TYPES, launch, power_of_2
+from detgemm.torch.kernels.launch import HIP, TYPES, launch, power_of_2
 
 KEYS = tl.constexpr(order.KEYS)
 FEW_COLUMNS = 16    # of values per program where rows are few
@@ -24,6 +24,7 @@ PROGRAMS = 1056     # so many programs of few columns run at once
 SCANNED = 1024      # blocks whose maxima are scanned at once
 TOUCHED = 4096      # lanes times blocks that are in the first cache at once: 16 KB
 AHEAD = 16          # steps whose operands are read together
+WARPS = 1 if HIP else 4  # a barrier of AMD's does not wait for what other warps wrote to memory
 
 
 @triton.jit
@@ -94,8 +95,9 @@ def _join_columns(parts, pairs, out, segments, heads, group, rows, blocks, numbe
 def join(parts, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, early, options):
     """parts: maxima, sums and values of segments x key heads x rows x blocks; pairs: as many integers. out: tokens x heads x dim."""
     count = segments.shape[0]
-    columns = FEW_COLUMNS if rows * kv_heads * count * (width // FEW_COLUMNS) <= PROGRAMS else width
+    # Programs of one row store the same weights, which only NVIDIA's memory model was checked for.
+    columns = FEW_COLUMNS if not HIP and rows * kv_heads * count * (width // FEW_COLUMNS) <= PROGRAMS else width
     scanned = min(power_of_2(blocks), SCANNED)
     launch(_join_columns, (rows * (width // columns), kv_heads, count), parts, pairs, out, segments, heads, group, rows, blocks, number,
            DIM=dim, WIDTH=width, COLUMNS=columns, TYPE=TYPES[out.dtype], SCANNED=scanned, TOUCHED=min(scanned, max(1, TOUCHED // (2 * columns))),
-           AHEAD=AHEAD, EARLY=early, num_warps=4, enable_fp_fusion=False, **options)
+           AHEAD=AHEAD, EARLY=early, num_warps=WARPS, enable_fp_fusion=False, **options)
