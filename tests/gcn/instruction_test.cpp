@@ -75,6 +75,11 @@ TEST(Instructions, Vector) {
   const Case cases[] = {
       {"v_add_u32_e32 v1, s6, v1", [](u32, u32 x) { return x + 5; }},
       {"v_sub_u32_e32 v1, -3, v1", [](u32, u32 x) { return ~2U - x; }},
+      {"v_sub_u32_e64 v1, v0, 9 clamp", [](u32 l, u32) { return l > 9 ? l - 9 : 0; }},
+      {"v_ffbh_i32_e32 v1, v2",
+       [](u32 l, u32) { return l == 0 ? ~0U : static_cast<u32>(__builtin_clz(l)); }},
+      {"v_cvt_f32_u32_e32 v4, v0\nv_ldexp_f32 v1, v4, -3",
+       [](u32 l, u32) { return arithmetic::bits_of(static_cast<float>(l) / 8); }},
       {"v_lshl_add_u32 v1, v1, 3, v0", [](u32 l, u32 x) { return (x << 3) + l; }},
       {"v_bfe_u32 v1, v1, 4, 8", [](u32, u32 x) { return x >> 4 & 255; }},
       {"v_alignbit_b32 v1, v0, v1, 12", [](u32 l, u32 x) { return x >> 12 | l << 20; }},

@@ -24,7 +24,7 @@ PROGRAMS = 1056     # so many programs of few columns run at once
 SCANNED = 1024      # blocks whose maxima are scanned at once
 TOUCHED = 4096      # lanes times blocks that are in the first cache at once: 16 KB
 AHEAD = 16          # steps whose operands are read together
-WARPS = 1 if HIP else 4  # a barrier of AMD's does not wait for what other warps wrote to memory
+WARPS = 1 if HIP else 4  # AMD's barrier does not wait for what other warps wrote to memory
 
 
 @triton.jit

@@ -15,7 +15,8 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from detgemm.torch.kernels.arithmetic import widened
 from detgemm.torch.kernels.fused import _options, _programmatic
 from detgemm.torch.kernels.launch import launch
-from detgemm.torch.kernels.routed import choice, leaf_codes
+from detgemm.torch.kernels.quantize import leaf_codes
+from detgemm.torch.kernels.routed import choice
 
 MOST_SLOTS = 1024
 

@@ -30,6 +30,15 @@ def e4m3(v):
 
 
 @triton.jit
+def leaf_codes(value):
+    """A scale for each row of a tile, and its numbers in e4m3."""
+    magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
+    largest = tl.max(tl.where(magnitude < 0x7f800000, magnitude, 0), axis=1).to(tl.float32, bitcast=True)
+    scale = tl.math.div_rn(tl.where(largest > 1e-4, largest, 1e-4), 448.0)
+    return scale, e4m3(value * tl.math.div_rn(1.0, scale)[:, None])
+
+
+@triton.jit
 def _quantize(x, index, codes, scales, n, stride, copies, leaf, leaves, TYPE: tl.constexpr, GATED: tl.constexpr,
               GATHERED: tl.constexpr, EARLY: tl.constexpr, LEAVES: tl.constexpr, WIDTH: tl.constexpr):
     if EARLY:
@@ -49,12 +58,9 @@ def _quantize(x, index, codes, scales, n, stride, copies, leaf, leaves, TYPE: tl
     if GATED:
         up = widened(tl.load(x + row * stride + n + column, mask=there, other=0.0))
         value = widened(gated(value, up, TYPE))
-    magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
-    largest = tl.max(tl.where(magnitude < 0x7f800000, magnitude, 0), axis=1).to(tl.float32, bitcast=True)
-    scale = tl.math.div_rn(tl.where(largest > 1e-4, largest, 1e-4), 448.0)
+    scale, code = leaf_codes(value)
     tl.store(scales + row * leaves + which, scale, mask=which < leaves)
-    inverse = tl.math.div_rn(1.0, scale)
-    tl.store(codes + row * n + column, e4m3(value * inverse[:, None]), mask=there)
+    tl.store(codes + row * n + column, code, mask=there)
 
 
 def _launched(x, index, rows, n, leaf, copies=1):

@@ -18,7 +18,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree, widened
 from detgemm.torch.kernels.fused import _options, _programmatic, gated, sigmoid
 from detgemm.torch.kernels.launch import TYPES, launch
-from detgemm.torch.kernels.quantize import e4m3
+from detgemm.torch.kernels.quantize import leaf_codes
 
 LEAST = tl.constexpr(-2 ** 31)  # the key of an expert that cannot be taken
 
@@ -152,15 +152,6 @@ def _spread(x, places, y, n, stride, SLOTS: tl.constexpr, EARLY: tl.constexpr, B
     for slot in range(SLOTS):
         place = tl.load(places + token * SLOTS + slot).to(tl.int64)
         tl.store(y + place * n + column, value, mask=there & (place >= 0))
-
-
-@triton.jit
-def leaf_codes(value):
-    """A scale for each row of a tile, and its numbers in e4m3."""
-    magnitude = value.to(tl.int32, bitcast=True) & 0x7fffffff
-    largest = tl.max(tl.where(magnitude < 0x7f800000, magnitude, 0), axis=1).to(tl.float32, bitcast=True)
-    scale = tl.math.div_rn(tl.where(largest > 1e-4, largest, 1e-4), 448.0)
-    return scale, e4m3(value * tl.math.div_rn(1.0, scale)[:, None])
 
 
 @triton.jit(do_not_specialize=["pitch"])
