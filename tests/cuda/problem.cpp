@@ -270,7 +270,7 @@ void misalign_operands(Problem& p) {
 Operands operands_of(const Problem& p, const Addresses& at) {
   const bool ta = p.spec.op_a == Op::transpose;
   const bool tb = p.spec.op_b == Op::transpose;
-  const DType input = p.spec.contract.input;
+  const DType input = stored_type(p.spec.contract.input);
   const DType output = p.spec.contract.output;
   Operands o;
   o.a = view(at.a, p.a, ta ? p.spec.k : p.m, ta ? p.m : p.spec.k, input);

@@ -80,4 +80,7 @@ struct Addresses {
 };
 Operands operands_of(const Problem& problem, const Addresses& at);
 
+/// The type of a contract's inputs in memory.
+inline DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
+
 }  // namespace detgemm::test

@@ -39,6 +39,16 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
   }
 }
 
+TEST(SweepProblem, OfTf32IsFp32InMemory) {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Problem p = draw_problem(7, i, Reductions::all);
+    p.spec.contract.input = DType::tf32;
+    p.spec.contract.k_block = *k_block_of(p.spec.contract.arithmetic, DType::tf32);
+    const Status valid = validate(p.spec, somewhere(p));
+    ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
+  }
+}
+
 TEST(SweepProblem, MisalignedOperandsAreValidAndNearlyAlwaysOdd) {
   int odd = 0, odd_leaves = 0, leaves = 0;
   for (std::uint64_t i = 0; i < 5000; ++i) {
