@@ -49,19 +49,22 @@ Status overlap(std::string_view what, const Extent& x, std::string_view other, c
                  span(y) + ": " + std::string(rule));
 }
 
-Status check_alignment(std::string_view what, const void* data, std::size_t alignment) {
+/// `what` and `member` make the name of the pointer, which is put together where it is needed.
+Status check_alignment(std::string_view what, std::string_view member, const void* data,
+                       std::size_t alignment) {
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   if (at % alignment == 0) return {};
-  return invalid(std::string(what) + " is " + address(at) + ": it must be a multiple of " +
-                 std::to_string(alignment));
+  return invalid(std::string(what) + std::string(member) + " is " + address(at) +
+                 ": it must be a multiple of " + std::to_string(alignment));
 }
 
 /// Whether `bytes` from `data` on are addresses at all.
-Status check_end(std::string_view what, const void* data, std::uintptr_t bytes) {
+Status check_end(std::string_view what, std::string_view member, const void* data,
+                 std::uintptr_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   if (bytes <= std::numeric_limits<std::uintptr_t>::max() - at) return {};
-  return invalid(std::string(what) + " is " + address(at) + ": " + std::to_string(bytes) +
-                 " bytes from there must end within the address space");
+  return invalid(std::string(what) + std::string(member) + " is " + address(at) + ": " +
+                 std::to_string(bytes) + " bytes from there must end within the address space");
 }
 
 /// tf32 is stored in fp32.
@@ -88,27 +91,27 @@ Status check_bias(const GemmSpec& spec, const ConstVector& bias) {
   }
   if (Status s = check_type("bias", bias.dtype, *spec.bias, "the plan"); !s) return s;
   const std::size_t size = size_of(bias.dtype);
-  if (Status s = check_alignment("bias.data", bias.data, size); !s) return s;
+  if (Status s = check_alignment("bias", ".data", bias.data, size); !s) return s;
   std::int64_t bytes = 0;
   if (!product(bias.size, static_cast<std::int64_t>(size), bytes)) {
     return invalid("bias.size is " + std::to_string(bias.size) + ": its bytes must fit 2^63");
   }
-  return check_end("bias.data", bias.data, static_cast<std::uintptr_t>(bytes));
+  return check_end("bias", ".data", bias.data, static_cast<std::uintptr_t>(bytes));
 }
 
 }  // namespace
 
 Status check_view(std::string_view what, const ConstMatrix& view) {
-  const std::string label(what);
+  const auto label = [what] { return std::string(what); };
   if (size_of(view.dtype) == 0 || view.dtype == DType::tf32) {
-    return invalid(label + ".dtype is " + described(view.dtype) +
+    return invalid(label() + ".dtype is " + described(view.dtype) +
                    ": memory holds bf16, fp16, fp32, e4m3 or e5m2");
   }
   if (view.rows < 0) {
-    return invalid(label + ".rows is " + std::to_string(view.rows) + ": it must not be negative");
+    return invalid(label() + ".rows is " + std::to_string(view.rows) + ": it must not be negative");
   }
   if (view.cols < 0) {
-    return invalid(label + ".cols is " + std::to_string(view.cols) + ": it must not be negative");
+    return invalid(label() + ".cols is " + std::to_string(view.cols) + ": it must not be negative");
   }
   if (view.rows == 0 || view.cols == 0) return {};
   const bool one_row = view.rows == 1;
@@ -118,7 +121,7 @@ Status check_view(std::string_view what, const ConstMatrix& view) {
   const bool row_major = unit_cols && (one_row || view.row_stride >= view.cols);
   const bool col_major = unit_rows && (one_col || view.col_stride >= view.rows);
   if (!row_major && !col_major) {
-    return invalid(label + " is " + shape(view.rows, view.cols) + " with strides (" +
+    return invalid(label() + " is " + shape(view.rows, view.cols) + " with strides (" +
                    std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
                    "): one stride must be 1 and the other at least the extent along it");
   }
@@ -131,18 +134,18 @@ Status check_view(std::string_view what, const ConstMatrix& view) {
       !product(view.cols - 1, one_col ? 0 : view.col_stride, cols_span) ||
       __builtin_add_overflow(rows_span, cols_span, &last) ||
       last == std::numeric_limits<std::int64_t>::max() || !product(last + 1, size, bytes)) {
-    return invalid(label + " is " + shape(view.rows, view.cols) + " with strides (" +
+    return invalid(label() + " is " + shape(view.rows, view.cols) + " with strides (" +
                    std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
                    "): its bytes must fit 2^63");
   }
   if (view.data == nullptr) {
-    return invalid(label + ".data is null: the view has " + shape(view.rows, view.cols) +
+    return invalid(label() + ".data is null: the view has " + shape(view.rows, view.cols) +
                    " elements");
   }
-  if (Status s = check_alignment(label + ".data", view.data, static_cast<std::size_t>(size)); !s) {
+  if (Status s = check_alignment(what, ".data", view.data, static_cast<std::size_t>(size)); !s) {
     return s;
   }
-  return check_end(label + ".data", view.data, static_cast<std::uintptr_t>(bytes));
+  return check_end(what, ".data", view.data, static_cast<std::uintptr_t>(bytes));
 }
 
 Extent extent_of(const ConstMatrix& view) {
@@ -283,10 +286,10 @@ Status check_workspace(const Workspace& workspace, std::size_t needed, const Gem
   if (workspace.data == nullptr) {
     return invalid("workspace.data is null: this m needs " + std::to_string(needed) + " bytes");
   }
-  if (Status s = check_alignment("workspace.data", workspace.data, kWorkspaceAlignment); !s) {
+  if (Status s = check_alignment("workspace", ".data", workspace.data, kWorkspaceAlignment); !s) {
     return s;
   }
-  if (Status s = check_end("workspace.data", workspace.data, workspace.bytes); !s) return s;
+  if (Status s = check_end("workspace", ".data", workspace.data, workspace.bytes); !s) return s;
   const auto begin = reinterpret_cast<std::uintptr_t>(workspace.data);
   const Extent scratch{begin, begin + needed};
   const auto apart = [&](std::string_view what, const Extent& other) {
