@@ -101,17 +101,17 @@ Status runs_here(const Contract& contract) {
 /// What the bits of a contract rest on here: refused where the device returned others. Of snap
 /// outside of 9.0, which CUDA cores compute too: empty where mma.sync has no verified arithmetic.
 Result<std::string> evidence_here(const Contract& contract, const cuda::DeviceFacts& device) {
-  if (cuda::is_measured(contract.arithmetic, contract.input, device)) {
+  if (cuda::is_measured(contract.arithmetic, device)) {
     return std::string("measured by the project");
   }
   if (snaps(contract)) {
     const Arithmetic own = device.major == 8 ? Arithmetic::ampere : Arithmetic::hopper;
-    if (!cuda::must_be_verified(own, DType::bf16, device)) return std::string();
+    if (!cuda::must_be_verified(own, device)) return std::string();
     const auto verification = cuda::verify_on(device, own, DType::bf16);
     const bool equal = verification && verification->different == 0;
     return equal ? verification->text : std::string();
   }
-  if (!cuda::must_be_verified(contract.arithmetic, contract.input, device)) return std::string();
+  if (!cuda::must_be_verified(contract.arithmetic, device)) return std::string();
   auto verification = cuda::verify_on(device, contract.arithmetic, contract.input);
   if (!verification) return verification.status();
   if (verification->different > 0) return unsupported(verification->text);

@@ -123,13 +123,13 @@ bool has_mma_of(Arithmetic arithmetic, const DeviceFacts& device) {
   }
 }
 
-bool is_measured(Arithmetic arithmetic, DType input, const DeviceFacts& device) {
-  return device.has_wgmma() && input != DType::tf32 && arithmetic != Arithmetic::ampere &&
+bool is_measured(Arithmetic arithmetic, const DeviceFacts& device) {
+  return device.has_wgmma() && arithmetic != Arithmetic::ampere &&
          arithmetic != Arithmetic::blackwell;
 }
 
-bool must_be_verified(Arithmetic arithmetic, DType input, const DeviceFacts& device) {
-  return has_mma_of(arithmetic, device) && !is_measured(arithmetic, input, device);
+bool must_be_verified(Arithmetic arithmetic, const DeviceFacts& device) {
+  return has_mma_of(arithmetic, device) && !is_measured(arithmetic, device);
 }
 
 Result<Verification> Verdicts::get(const Key& key,
@@ -142,10 +142,10 @@ Result<Verification> Verdicts::get(const Key& key,
 }
 
 Result<Verification> verify_on(const DeviceFacts& device, Arithmetic arithmetic, DType input) {
-  if (is_measured(arithmetic, input, device)) {
+  if (is_measured(arithmetic, device)) {
     return Verification{true, 0, 0, Cuda::text(device), "measured by the project"};
   }
-  if (!must_be_verified(arithmetic, input, device) || !has_pinned_products(input)) {
+  if (!must_be_verified(arithmetic, device) || !has_pinned_products(input)) {
     return unsupported("cuda: contract is " + std::string(name(arithmetic)) + "/" +
                        std::string(name(input)) + ": there are no pinned products for it on " +
                        "compute capability " + device.capability());

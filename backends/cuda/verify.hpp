@@ -18,13 +18,12 @@ namespace detgemm::cuda {
 /// the published models: ampere on 8.x, hopper on 9.0, 10.x and 12.x, blackwell on the last two.
 bool has_mma_of(Arithmetic arithmetic, const DeviceFacts& device);
 
-/// Whether the project ran the kernels of an arithmetic and input on devices of this compute
-/// capability. Those of tf32 ran there as programs of single tiles alone.
-bool is_measured(Arithmetic arithmetic, DType input, const DeviceFacts& device);
+/// Whether the project ran the kernels of an arithmetic on devices of this compute capability.
+bool is_measured(Arithmetic arithmetic, const DeviceFacts& device);
 
 /// Whether an arithmetic must be verified on a device before anything is planned there: what rests
-/// on a published model, or on kernels that did not run there as they are installed.
-bool must_be_verified(Arithmetic arithmetic, DType input, const DeviceFacts& device);
+/// on a published model.
+bool must_be_verified(Arithmetic arithmetic, const DeviceFacts& device);
 
 /// What was found of (device, arithmetic, input) in this process, so that it is found once.
 class Verdicts {
