@@ -22,23 +22,28 @@ def padded(x, *shape):
     return copy
 
 
+def fresh(x):
+    """A copy with the strides of its shape, which DeepGEMM reads where an extent is 1, too; `contiguous` leaves those."""
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device).copy_(x)
+
+
 def rows_of_b(b, scales):
     """(B transposed and padded, its scales, the distance of its columns). A scale of a DeepGEMM kernel is that of 128
     columns; where each column has its own, each is the first of 128, and the others are zeros."""
     *groups, k, n = b.shape
     if scales is None or scales[1] == TILE:
-        return padded(b.transpose(-1, -2), *groups, whole(n), whole(k)), scales and scales[0].contiguous(), 1
+        return padded(b.transpose(-1, -2), *groups, whole(n), whole(k)), scales and fresh(scales[0]), 1
     count = n * TILE * whole(k) * (groups[0] if groups else 1)
     if count > LARGEST:
         raise ValueError(f"B has {n} columns with a scale each: as {TILE} columns each they take {count} bytes, more than {LARGEST}")
     apart = torch.zeros([*groups, n * TILE, whole(k)], dtype=b.dtype, device=b.device)
     apart[..., ::TILE, :k] = b.transpose(-1, -2)
-    return apart, scales[0].contiguous(), TILE
+    return apart, fresh(scales[0]), TILE
 
 
 def rows_of_a(scales, m):
     """A scale for every row."""
-    return None if scales is None else scales[0].repeat_interleave(scales[1], -2)[..., :m, :]
+    return None if scales is None else fresh(scales[0].repeat_interleave(scales[1], -2)[..., :m, :])
 
 
 def single(a, b, d, scale_a, scale_b):
@@ -50,7 +55,7 @@ def single(a, b, d, scale_a, scale_b):
         deep_gemm.bf16_gemm_nt(rows, columns, out, compiled_dims="")
         name = "deep_gemm.bf16_gemm_nt"
     else:
-        deep_gemm.fp8_gemm_nt((rows, sa.contiguous()), (columns, sb), out, compiled_dims="")
+        deep_gemm.fp8_gemm_nt((rows, sa), (columns, sb), out, compiled_dims="")
         name = "deep_gemm.fp8_gemm_nt"
     d.copy_(out[:, ::step][:, : d.shape[1]])
     return name

@@ -29,6 +29,8 @@ def scaled(rows, sa, columns, sb):
     """sa has a scale for each row and 128 products, sb one for 128 columns and 128 products."""
     leaves = rows.shape[-1] // 128
     rule(sa.dtype == sb.dtype == torch.float32, f"scales are {sa.dtype} and {sb.dtype}")
+    for x in (sa, sb):  # also where an extent is 1
+        rule(x.stride(-1) == 1 and x.stride(-2) == x.shape[-1], f"scales of the shape {tuple(x.shape)} have strides {x.stride()}")
     rule(tuple(sa.shape) == (*rows.shape[:-1], leaves), f"scales of a have the shape {tuple(sa.shape)}")
     rule(tuple(sb.shape) == (*columns.shape[:-2], -(-columns.shape[-2] // 128), leaves), f"scales of b have the shape {tuple(sb.shape)}")
     total = torch.zeros([*rows.shape[:-1], columns.shape[-2]])
