@@ -84,7 +84,8 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 # test_preset PRESET [ctest arguments]: ctest's verdict; the rest still runs.
 test_preset() {
   echo "== ctest --preset $*"
-  stage "$1: test" ctest --preset "$@" --parallel "$(nproc)" --no-tests=error \
+  # One more than there are cores, since some tests wait: for ranks, and for limits of time.
+  stage "$1: test" ctest --preset "$@" --parallel $(($(nproc) + 1)) --no-tests=error \
     --output-junit "$results/$1.xml"
 }
 
@@ -122,21 +123,22 @@ elif [ -n "$python_stages" ]; then
 fi
 
 # What reads and writes memory on its own account, under AddressSanitizer and UBSan: the library, and what parses
-# text of others. The harness, the command and the benchmark, which double the time, where --asan is named.
+# text of others. The harness, the command and the benchmark, which double the time, and the tiles of AVX-512, whose
+# operands the host's stage puts between guard pages, where --asan is named.
 run_asan() {
-  local bench=OFF labels='unit|fuzz' skip='^(conformance|conformance_engine|fuzz_worker_lines)$' targets=(tests_unit
+  local bench=OFF tiles='' labels='unit|fuzz' skip='^(conformance|conformance_engine|fuzz_worker_lines)$' targets=(tests_unit
     tests_cluster test_floating_point_guard fuzz_{contract,c_api,golden_name,raw_file,options,safetensors,log_line})
   if [[ " ${wanted[*]} " == *" asan "* ]]; then
     # The pages of digits are computed by the host stage; here that took a minute.
-    bench=ON labels='unit|fuzz|cli|golden' skip='^cli_vendors$'
+    bench=ON tiles=avx512 labels='unit|fuzz|cli|golden' skip='^cli_vendors$'
     targets=(tests_unit tests_cluster test_floating_point_guard tests_fuzz test_conformance test_conformance_engine
       detgemm_cli)
   fi
   stage "host-asan: configure" configure host-asan "${common_options[@]}" "${with_tests[@]}" \
-    -DDETGEMM_BUILD_BENCH=$bench || return
+    -DDETGEMM_BUILD_BENCH=$bench -DDETGEMM_REFERENCE_TILES=$tiles || return
   stage "host-asan: build" cmake --build --preset host-asan --target "${targets[@]}" || return
   test_preset host-asan -L "$labels" -E "$skip" || true
-  if [ $bench = OFF ]; then left_out "host-asan: harness, command, benchmark" "they run where --asan is named"; fi
+  if [ $bench = OFF ]; then left_out "host-asan: harness, command, benchmark, tiles of AVX-512" "they run where --asan is named"; fi
 }
 if asked asan; then run_asan || true; fi
 

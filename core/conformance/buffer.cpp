@@ -120,7 +120,7 @@ std::string Buffer::rewritten() const {
 }
 
 Status Buffer::replace(const Elements& contents) {
-  for_lines([&](std::size_t image, std::size_t packed, std::size_t bytes) {
+  for_lines([&](std::size_t image, std::size_t packed, auto bytes) {
     if (bytes != 0) std::memcpy(image_.data() + image, contents.bytes.data() + packed, bytes);
   });
   return restore();
@@ -143,11 +143,13 @@ void Buffer::for_lines(Move&& move) const {
     }
     return;
   }
-  for (std::int64_t i = 0; i < rows_; ++i) {
-    for (std::int64_t j = 0; j < cols_; ++j) {
-      move(at(i, j), static_cast<std::size_t>(i * cols_ + j) * size_, size_);
+  with_size(size_, [&](auto size) {
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      for (std::int64_t j = 0; j < cols_; ++j) {
+        move(at(i, j), static_cast<std::size_t>(i * cols_ + j) * size, size);
+      }
     }
-  }
+  });
 }
 
 Result<Buffer> Buffer::holding(Device& device, const Elements& contents, bool transposed,
@@ -194,7 +196,7 @@ Result<Elements> Buffer::read() const {
   std::vector<std::uint8_t> now;
   if (Status s = fetch(now); !s) return s;
   Elements e(dtype_, rows_, cols_);
-  for_lines([&](std::size_t image, std::size_t packed, std::size_t bytes) {
+  for_lines([&](std::size_t image, std::size_t packed, auto bytes) {
     if (bytes != 0) std::memcpy(e.bytes.data() + packed, now.data() + image, bytes);
   });
   return e;
@@ -205,7 +207,7 @@ Result<bool> Buffer::intact(bool written) const {
   if (Status s = fetch(now); !s) return s;
   if (written) {
     if (payload_ != 0) std::memcpy(now.data() + first_, image_.data() + first_, payload_);
-    for_lines([&](std::size_t image, std::size_t, std::size_t bytes) {
+    for_lines([&](std::size_t image, std::size_t, auto bytes) {
       std::memcpy(now.data() + image, image_.data() + image, bytes);
     });
   }

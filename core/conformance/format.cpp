@@ -11,28 +11,6 @@
 
 namespace detgemm::conformance {
 
-std::uint32_t Format::beyond_max() const {
-  const std::uint32_t top = ((1U << exponent_bits) - 1U) << fraction_bits;
-  return has_inf ? top : top + (1U << fraction_bits) - 1U;
-}
-
-Format format_of(DType type) {
-  switch (type) {
-    case DType::bf16:
-      return {8, 7, true};
-    case DType::fp16:
-      return {5, 10, true};
-    case DType::e4m3:
-      return {4, 3, false};
-    case DType::e5m2:
-      return {5, 2, true};
-    case DType::fp32:
-    case DType::tf32:
-      break;
-  }
-  return {8, 23, true};
-}
-
 double decode(std::uint32_t bits, DType type) {
   const Format f = format_of(type);
   if (type == DType::tf32) bits &= 0xffffe000U;

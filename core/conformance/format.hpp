@@ -21,12 +21,30 @@ struct Format {
   int min_exponent() const { return 1 - bias(); }
   std::uint32_t sign_bit() const { return 1U << (exponent_bits + fraction_bits); }
   /// The positive Inf, or for e4m3 the NaN that follows the largest number.
-  std::uint32_t beyond_max() const;
+  std::uint32_t beyond_max() const {
+    const std::uint32_t top = ((1U << exponent_bits) - 1U) << fraction_bits;
+    return has_inf ? top : top + (1U << fraction_bits) - 1U;
+  }
   std::uint32_t max() const { return beyond_max() - 1; }
 };
 
-/// tf32 is read as fp32 here; `decode` drops its low 13 bits.
-Format format_of(DType type);
+/// tf32 is read as fp32 here; `decode` drops its low 13 bits. Inline, since data are drawn by it.
+constexpr Format format_of(DType type) {
+  switch (type) {
+    case DType::bf16:
+      return {8, 7, true};
+    case DType::fp16:
+      return {5, 10, true};
+    case DType::e4m3:
+      return {4, 3, false};
+    case DType::e5m2:
+      return {5, 2, true};
+    case DType::fp32:
+    case DType::tf32:
+      break;
+  }
+  return {8, 23, true};
+}
 
 /// What memory holds: fp32 for tf32.
 constexpr DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }

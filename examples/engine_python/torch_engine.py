@@ -12,11 +12,12 @@ import torch
 CUDA = os.environ.get("DETGEMM_ENGINE_DEVICE") == "cuda"
 DEEP_GEMM = os.environ.get("DETGEMM_ENGINE_LIBRARY") == "deep_gemm"
 if DEEP_GEMM:
-    import deep_gemm
+    import deep_engine
 
 BF16, FP32, E4M3 = 0, 2, 4
 TYPES = {BF16: torch.bfloat16, 1: torch.float16, FP32: torch.float32, E4M3: torch.float8_e4m3fn}
 BATCHED, BY_ROWS, MASKED, BY_K = range(4)
+SCALED = 3
 I32, I64, PTR, CHARS, F32 = (ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p,
                              ctypes.c_float)
 
@@ -50,7 +51,7 @@ class Call(ctypes.Structure):
 
 class Groups(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("kind", I32), ("offset_type", I32),
-                ("count", I64), ("offsets", PTR)] + [(x, I64) for x in ("a", "b", "c", "d")]
+                ("count", I64), ("offsets", PTR)] + [(x, I64) for x in ("a", "b", "c", "d", "bias", "scale_a", "scale_b")]
 
 
 def memory(address, size, cuda=CUDA):
@@ -80,33 +81,61 @@ def view(m, transposed=0, groups=None, distance=0):
 
 def supports(spec, groups, _):
     s = Spec.from_address(spec)
+    contract = s.contract.decode()
+    if s.alpha != 1 or s.beta != 0 or s.bias >= 0 or s.activation or s.continue_from_c:
+        raise ValueError("an epilogue is asked: this engine computes plain products")
+    if DEEP_GEMM:
+        return supports_deep_gemm(s, contract, groups and Groups.from_address(groups).kind)
     if s.input not in (BF16, E4M3) or s.output not in (BF16, FP32) or s.reduction != 0:
-        raise ValueError(f"contract is {s.contract.decode()}: this engine takes chains of bf16 and e4m3 alone")
+        raise ValueError(f"contract is {contract}: this engine takes chains of bf16 and e4m3 alone")
     if s.input == E4M3 and groups:
         raise ValueError("groups of e4m3 are asked: this engine calls torch._scaled_mm for single products alone")
     if s.line_scales and (s.input != E4M3 or not CUDA):
         raise ValueError("line_scales is 1: torch._scaled_mm takes scales of rows for e4m3 on a GPU alone")
-    if s.alpha != 1 or s.beta != 0 or s.bias >= 0 or s.activation or s.continue_from_c:
-        raise ValueError("an epilogue is asked: this engine computes plain products")
-    if groups and DEEP_GEMM and Groups.from_address(groups).kind != MASKED:
-        raise ValueError("the kind is not m_masked: this engine calls DeepGEMM for that one alone")
+    return 0
+
+
+def supports_deep_gemm(s, contract, kind):
+    scaled = s.input == E4M3 and s.reduction == SCALED and s.leaf_k == 128 and s.output == BF16
+    if not scaled and (s.input != BF16 or s.reduction != 0 or s.output != BF16):
+        raise ValueError(f"contract is {contract}: DeepGEMM takes bf16/chain->bf16 and e4m3/scaled:128->bf16 alone")
+    if s.line_scales:
+        raise ValueError("line_scales is 1: DeepGEMM takes scales of 128 products alone")
+    if kind == BY_K:
+        raise ValueError("the kind is k_grouped: this engine calls DeepGEMM for the others alone")
     return 0
 
 
 def product(a, b, d):
+    if 0 in a.shape:
+        return d.zero_()
     if d.dtype != a.dtype:  # torch rounds to the type of its operands
         a, b = a.float(), b.float()
     d.copy_(torch.matmul(a, b))
 
 
+def scales_of(s, groups=None, distance=0):
+    """([blocks, leaves] of fp32, how many rows or columns share one), of all groups where there are groups; None without scales."""
+    if not s.data:
+        return None
+    shape, strides = [s.blocks, s.leaves], [s.stride, s.leaf_stride]
+    if groups is not None:
+        shape, strides = [groups] + shape, [distance] + strides
+    if 0 in shape:
+        return torch.ones(shape, device="cuda" if CUDA else "cpu"), s.per
+    last = sum((x - 1) * stride for x, stride in zip(shape, strides))
+    raw = memory(s.data, (last + 1) * (1 if s.type else 4))
+    if s.type == 0:
+        return raw.view(torch.float32).as_strided(shape, strides), s.per
+    exponent = raw.as_strided(shape, strides).int()  # 2^(x - 127): 0 is subnormal, 255 NaN
+    word = torch.where(exponent == 0, 0x00400000, torch.where(exponent == 255, 0x7fc00000, exponent << 23))
+    return word.int().view(torch.float32), s.per
+
+
 def lines(s, count):
     """A scale for each row of op(A) or column of op(B)."""
-    size = 1 if s.type else 4
-    raw = memory(s.data, ((s.blocks - 1) * s.stride + 1) * size)
-    raw = raw if s.type else raw.view(torch.float32)
-    raw = raw.as_strided([s.blocks], [s.stride]).float()
-    scales = torch.exp2(raw - 127) if s.type else raw
-    return scales.repeat_interleave(s.per)[:count].contiguous()
+    scales, per = scales_of(s)
+    return scales[:, 0].repeat_interleave(per)[:count].contiguous()
 
 
 def scaled_product(s, c, a, b, d):
@@ -143,11 +172,20 @@ def run(spec, call, _):
     s, c = Spec.from_address(spec), Call.from_address(call)
     a, b, d = view(c.a, s.op_a), view(c.b, s.op_b), view(c.d)
     with on_stream(c):
+        if DEEP_GEMM:
+            return named(c, deep_product(c, a, b, d))
         if s.input == E4M3:
             scaled_product(s, c, a, b, d)
             return named(c, "torch._scaled_mm")
         product(a, b, d)
     return named(c, "torch.matmul")
+
+
+def deep_product(c, a, b, d):
+    if 0 in a.shape + b.shape:
+        d.zero_()
+        return "torch.zeros"
+    return deep_engine.single(a, b, d, scales_of(c.scale_a), scales_of(c.scale_b))
 
 
 def run_groups(spec, groups, call):
@@ -161,23 +199,24 @@ def compute_groups(s, g, c):
     a = view(c.a, s.op_a, g.count, g.a) if whole else view(c.a, s.op_a)
     b = view(c.b, s.op_b) if g.kind == BY_K else view(c.b, s.op_b, g.count, g.b)
     d = view(c.d) if g.kind == BY_ROWS else view(c.d, 0, g.count, g.d)
-    if g.kind == BATCHED:
+    if g.kind == BATCHED and not DEEP_GEMM:
         product(a, b, d)
         return "torch.bmm"
     dtype = torch.int64 if g.offset_type else torch.int32
-    offsets = memory(g.offsets, g.count * dtype.itemsize).view(dtype)
-    if DEEP_GEMM:
-        out = torch.empty(d.shape, dtype=d.dtype, device=d.device)
-        deep_gemm.m_grouped_bf16_gemm_nt_masked(a.contiguous(), b.transpose(1, 2).contiguous(), out,
-                                                offsets.int(), d.shape[1])
-        rows = torch.arange(d.shape[1], device=d.device)[None, :, None] < offsets[:, None, None]
-        d.copy_(torch.where(rows, out, d))
-        return "deep_gemm.m_grouped_bf16_gemm_nt_masked"
+    if g.kind == BATCHED:
+        offsets = torch.full([g.count], c.d.rows, dtype=dtype, device=d.device)
+    else:
+        offsets = memory(g.offsets, g.count * dtype.itemsize).view(dtype)
+    if DEEP_GEMM and 0 not in a.shape + b.shape:
+        scale_b = scales_of(c.scale_b, g.count, g.scale_b)
+        if g.kind == BY_ROWS:
+            return deep_engine.segments(a, b, d, offsets.tolist(), scales_of(c.scale_a), scale_b) if offsets[-1] else "nothing"
+        return deep_engine.masked(a, b, d, offsets.int(), scales_of(c.scale_a, g.count, g.scale_a), scale_b)
     if g.kind in (BY_ROWS, BY_K) and d.dtype == a.dtype and 0 not in a.shape + b.shape:
         return grouped_mm(g, a, b, d, offsets.int())
     ends = [0] + offsets.tolist()
     for i in range(g.count):
-        if g.kind == MASKED:
+        if g.kind in (BATCHED, MASKED):
             product(a[i, : ends[i + 1]], b[i], d[i, : ends[i + 1]])
         elif g.kind == BY_ROWS:
             product(a[ends[i] : ends[i + 1]], b[i], d[ends[i] : ends[i + 1]])

@@ -19,18 +19,18 @@ namespace {
 /// has neither, and must still load these operators.
 void* loaded(const char* name) { return dlopen(name, RTLD_NOW | RTLD_NOLOAD); }
 
+using GetLevel = std::shared_ptr<void> (*)(std::uint64_t);
+
 /// PyTorch's stable interface has no function for this, so its C++ function is looked up by name:
-/// torch::autograd::ForwardADLevel::try_get_by_idx, which gives null outside of every level. Levels
-/// do not nest in today's releases, so that the first is the only one. tests/python checks that an
-/// installed PyTorch has the function.
-bool in_forward_level() {
-  using Get = std::shared_ptr<void> (*)(std::uint64_t);
-  static const Get get = [] {
+/// torch::autograd::ForwardADLevel::try_get_by_idx, which gives null outside of every level. Null
+/// where a PyTorch has no such function.
+GetLevel level_getter() {
+  static const GetLevel get = [] {
     void* const library = loaded("libtorch_cpu.so");
     constexpr const char* kName = "_ZN5torch8autograd14ForwardADLevel14try_get_by_idxEm";
-    return library == nullptr ? nullptr : reinterpret_cast<Get>(dlsym(library, kName));
+    return library == nullptr ? nullptr : reinterpret_cast<GetLevel>(dlsym(library, kName));
   }();
-  return get != nullptr && get(0) != nullptr;
+  return get;
 }
 
 }  // namespace
@@ -51,7 +51,15 @@ Platform platform() {
 }
 
 void refuse_forward_level(const char* name) {
-  if (!in_forward_level()) return;
+  const GetLevel get = level_getter();
+  if (get == nullptr) {
+    refuse(std::string(name) +
+           " writes into a given tensor, and this PyTorch lacks torch::autograd::ForwardADLevel::"
+           "try_get_by_idx, which shows whether the call is inside a level of forward-mode "
+           "derivatives: call the operator without a tensor to write into");
+  }
+  // Levels do not nest in today's releases, so that the first is the only one.
+  if (get(0) == nullptr) return;
   refuse(
       std::string(name) +
       " was called inside a level of forward-mode derivatives (jvp, dual_level): what is written "

@@ -7,16 +7,19 @@ A figure is a number with a thousands separator, a decimal point or a power of t
 where a record or a dated log (tests/results, bench/results, docs/bench, docs/log) that is linked in the same section has the same
 number, to as many digits, where a small JSON of such a record has it, or where it is the quotient of two numbers of its table's
 row. Every other figure has a line in figures.txt: "PAGE: REASON: FIGURE | FIGURE ..."; a line whose figure left the page, or has
-a record now, is stale and fails. A reason "in PATH" or "in PATH and PATH" is counted again too: one of these files of the tree
-must have the number. Versions of software are no figures. What claims.py counts from the results, cell by cell, is listed as
+a record now, is stale and fails. A reason is counted again too: of "in PATH" or "in PATH and PATH" one of these files of the tree
+must have the number, of "= EXPRESSION in PATH" the files must have every number of the expression, and it must give the figure. A
+reason in words alone fails. Versions of software are no figures. What claims.py counts from the results, cell by cell, is listed as
 that. --fix drops stale lines and lists new figures under REASON.
 """
 import argparse
 import functools
 import lzma
+import math
 import pathlib
 import re
 import sys
+import tarfile
 
 import documents
 
@@ -25,8 +28,8 @@ SMALL = 8192  # bytes of a record's JSON that is read, as it is stored
 FIGURE = re.compile(r"(?<![\w.,/:^-])(\d+(?:\.\d+)? [*\u00b7] 10\^\d+|\d{1,3}(?:,\d{3})+|\d+\.\d+|\d+ of \d+)(?![\w.]*\d)(?![\w/-])")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 RECORD = re.compile(r"\]\(([^)\s#]*(?:results/|bench/|log/)[^)\s#]*\.md)")
-SOFTWARE = ("CUDA|PyTorch|C?Python|GCC|Clang|CMake|Kokkos|glibc|vLLM|TRL|Triton|capability|Ubuntu|version|cuBLAS|DeepGEMM|transformers|Core|NumPy|"
-            "OpenBLAS|oneDNN|NCCL|ROCm|pip|auditwheel|arXiv|Section|Version|TorchTitan|REUSE|after|in|and|from")
+SOFTWARE = ("CUDA|PyTorch|C?Python|JAX|MPI|GCC|Clang|CMake|Kokkos|glibc|vLLM|TRL|Triton|capability|Ubuntu|version|cuBLAS(?:Lt)?|DeepGEMM|transformers|Core|NumPy|"
+            "OpenBLAS|oneDNN|NCCL|ROCm|pip|auditwheel|arXiv|[Ss]ection|Version|TorchTitan|REUSE|after|in|and|from")
 VERSION = re.compile(rf"\b(?:{SOFTWARE}) \d+\.\d+(?:\.\d+|\.x)?(?:(?:, | and | to | or )\d+\.\d+(?:\.\d+|\.x)?)*(?![\d ]*[%x*])|\d+\.\d+\.\w+")
 
 
@@ -110,22 +113,60 @@ def without_record(path):
     return list(found), count
 
 
+@functools.lru_cache
+def source_text(path):
+    """A file of the tree without separators of thousands: text, compressed JSON, or "ARCHIVE.tar.xz:MEMBER"."""
+    name, _, member = str(path).partition(".tar.xz:")
+    if member:
+        with tarfile.open(name + ".tar.xz") as archive:
+            raw = archive.extractfile(member).read()
+        path = pathlib.Path(member)
+    else:
+        raw = path.read_bytes()
+    raw = lzma.decompress(raw) if path.suffix == ".xz" else raw
+    return re.sub(r"(?<=\d)[',_](?=\d)", "", raw.decode("utf-8"))
+
+
+def sources(root, names):
+    return [source_text(root / name) for name in names.split(" and ") if (root / name.partition(":")[0]).exists()]
+
+
+def parts(figure):
+    """(the number as text without separators, its power of ten or None)."""
+    if " of " in figure:
+        return figure, None
+    shown, power = re.fullmatch(r"([\d.,]+)(?: [*\u00b7] 10\^(\d+))?", figure).groups()
+    return shown.replace(",", ""), power
+
+
 def in_files(root, reason, figure):
     """Whether a file that a reason names has the figure, in a source's or a page's way of writing it."""
-    shown, power = re.fullmatch(r"([\d.,]+)(?: [*\u00b7] 10\^(\d+))?", figure).groups() if " of " not in figure else (figure, None)
-    plain_number = shown.replace(",", "")
-    wanted = {plain_number}
+    shown, power = parts(figure)
+    wanted = {shown}
     if power:
-        wanted |= {f"{plain_number}e{power}", figure, f"{float(plain_number) * 10 ** int(power):.0f}"}
-    for name in reason.removeprefix("in ").split(" and "):
-        path = root / name
-        if path.exists():
-            text = re.sub(r"(?<=\d)[',_](?=\d)", "", path.read_text(encoding="utf-8"))
-            # An integer is whole; 13.0 may be that of 13.0.1.
-            ends = {each: "" if "." in each else r"|\.\d" for each in wanted}
-            if any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d{end})", text) for each, end in ends.items()):
-                return True
-    return False
+        wanted |= {f"{shown}e{power}", figure, f"{float(shown) * 10 ** int(power):.0f}"}
+    # An integer is whole; 13.0 may be that of 13.0.1.
+    ends = {each: "" if "." in each else r"|\.\d" for each in wanted}
+    return any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d{end})", text)
+               for text in sources(root, reason.removeprefix("in ")) for each, end in ends.items())
+
+
+def computed(root, reason, figure):
+    """Whether an expression such as "= 336 + 767 in FILE and FILE" has numbers of these files alone (and powers of ten), and is the
+    figure when it is rounded."""
+    expression, _, names = reason.removeprefix("= ").partition(" in ")
+    if not re.fullmatch(r"(?:[\d. +*/(),^-]|gmean|min|max)+", expression):
+        return False
+    texts = sources(root, names)
+    for number in re.findall(r"(?<![\d.^])\d+(?:\.\d+)?", expression.replace("10^", "^")):
+        if not any(re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", text) for text in texts):
+            return False
+    value = eval(expression.replace("^", "**"), {"__builtins__": {}}, {  # digits, signs and three names alone
+        "gmean": lambda *x: math.exp(sum(map(math.log, x)) / len(x)), "min": min, "max": max})
+    shown, power = parts(figure)
+    if " of " in shown:
+        return shown == f"{value} of {value}"
+    return abs(value / 10 ** int(power or 0) - float(shown)) <= 0.5 / 10 ** len(shown.partition(".")[2]) * (1 + 1e-6)
 
 
 def pages(root):
@@ -166,7 +207,10 @@ def check(root, listed):
         wrong += [f"{LISTED}: {name} has no {figure} without a record any more" for figure in mine if figure not in left[name]]
     wrong += [f"{LISTED}: there is no page {name}" for name in listed if name not in left]
     wrong += [f"{name}: {figure} is not {reason}" for name, mine in listed.items() for figure, reason in mine.items()
-              if reason.startswith("in ") and not in_files(root, reason, figure)]
+              if reason.startswith("in ") and not in_files(root, reason, figure)
+              or reason.startswith("= ") and not computed(root, reason, figure)]
+    wrong += [f"{LISTED}: {name}: {figure} has words alone: {reason}" for name, mine in listed.items() for figure, reason in mine.items()
+              if not reason.startswith(("in ", "= ", "counted again by claims.py"))]
     return wrong, left, total
 
 
@@ -186,7 +230,7 @@ def main():
         file.write_text(head + write_list(listed), encoding="utf-8")
         wrong, left, total = check(options.root, listed)
     words = [reason for name, figures in left.items() for figure in figures
-             for reason in [listed.get(name, {}).get(figure, "")] if not reason.startswith(("in ", "counted again by claims.py"))]
+             for reason in [listed.get(name, {}).get(figure, "")] if not reason.startswith(("in ", "= ", "counted again by claims.py"))]
     print("\n".join([*wrong, f"{total} figures, {sum(map(len, left.values()))} of them listed with their evidence, {len(words)} of "
                      f"these in words alone, {len(wrong)} wrong"]))
     sys.exit(1 if wrong or total < 100 else 0)

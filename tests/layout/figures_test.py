@@ -2,7 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """A page, a record and a list; then one false or stale figure at a time."""
+import io
+import lzma
 import pathlib
+import tarfile
 import tempfile
 import unittest
 
@@ -26,7 +29,8 @@ It took 7.5, and 12,288 rows.
 |---|---|---|---|
 | 41.576 | 9.646 | 4.31 | 0.4321 |
 """
-LISTED = {"docs/page.md": {"2.5": "printed by a run that left no record", "7.5": "a constant", "12,288": "in core/rows.hpp"}}
+LISTED = {"docs/page.md": {"2.5": "in tests/results/old.tar.xz:run.json.xz", "7.5": "= gmean(3, 6.75) + 6 / 2 in tests/results/run.json",
+                           "12,288": "in core/rows.hpp"}}
 FALSE = {"12,345 problems": "12,346 problems", "3.3 * 10^9": "3.4 * 10^9", "41.6": "41.5", "0.97 of": "0.98 of", "664 of 664": "64 of 664",
          "2.5 elsewhere": "2.6 elsewhere", "It took 7.5,": "It took 7.5 and 12,345,", "12,288": "12,289", "0.4321": "0.4323", "4.31 |": "4.33 |"}
 
@@ -36,9 +40,16 @@ class Figures(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             for path, text in {"README.md": "# Nothing\n", "docs/page.md": page, "tests/results/run.md": RECORD,
-                               "core/rows.hpp": source, "tests/results/run.json": '{"us": 0.43211}'}.items():
+                               "core/rows.hpp": source, "tests/results/run.json": '{"us": 0.43211, "ms": [3, 6.75, 2, 6]}'}.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text, encoding="utf-8")
+            with tarfile.open(root / "tests/results/old.tar.xz", "w:xz") as archive:
+                packed = lzma.compress(b'{"s": 2.5}')
+                member = tarfile.TarInfo("run.json.xz")
+                member.size = len(packed)
+                archive.addfile(member, io.BytesIO(packed))
+            figures.source_text.cache_clear()
+            figures.measured.cache_clear()
             return figures.check(root, LISTED if listed is None else listed)
 
     def test_a_true_page(self):
@@ -56,10 +67,17 @@ class Figures(unittest.TestCase):
             wrong, _, _ = self.check(source=source)
             self.assertEqual(wrong, ["docs/page.md: 12,288 is not in core/rows.hpp"], source)
 
+    def test_evidence_that_is_none(self):
+        for reason in ("a constant", "printed by a run", "in tests/results/run.md", "in tests/results/none.json", "= 3 + 4.5 in tests/results/run.json",
+                       "= 3 + 6.75 in tests/results/run.json", "= 3 + 6.75 - 2 in core/rows.hpp", "= open('x') in tests/results/run.json"):
+            wrong, _, _ = self.check(listed={"docs/page.md": {**LISTED["docs/page.md"], "7.5": reason}})
+            self.assertEqual(len(wrong), 1, reason)
+            self.assertIn("7.5", wrong[0])
+
     def test_a_list_that_is_stale(self):
-        wrong, _, _ = self.check(listed={"docs/page.md": {**LISTED["docs/page.md"], "41.6": "a constant"}})
-        self.assertEqual(wrong, [f"{figures.LISTED}: docs/page.md has no 41.6 without a record any more"])
-        wrong, _, _ = self.check(listed={**LISTED, "docs/gone.md": {"1.5": "a constant"}})
+        wrong, _, _ = self.check(listed={"docs/page.md": {**LISTED["docs/page.md"], "41.576": "in tests/results/run.md"}})
+        self.assertEqual(wrong, [f"{figures.LISTED}: docs/page.md has no 41.576 without a record any more"])
+        wrong, _, _ = self.check(listed={**LISTED, "docs/gone.md": {"41.576": "in tests/results/run.md"}})
         self.assertEqual(wrong, [f"{figures.LISTED}: there is no page docs/gone.md"])
 
     def test_the_list_is_read_as_it_is_written(self):

@@ -139,7 +139,8 @@ def test(name, python, results, *what, **settings):
     """Runs pytest; its report is rewritten in ctest's terms, which scripts/summary.py adds up."""
     report = WORK / f"{name}.xml"
     report.unlink(missing_ok=True)
-    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DETGEMM_LIBRARY")}
+    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DETGEMM_LIBRARY", "PYTHONDONTWRITEBYTECODE")}
+    clean["PYTHONPYCACHEPREFIX"] = str(python.parents[1] / "bytecode")  # many tests start a process, and each would compile PyTorch's sources again
     done = subprocess.run([python, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", f"--junitxml={report}", *what],
                           check=False, cwd=WORK, env={**clean, **settings})
     tree = xml.parse(report)

@@ -184,7 +184,6 @@ RANKS = """
 import datetime, os, sys, torch, torch.distributed as dist
 sys.path.insert(0, {folder!r})
 import test_log_prob_linear as t, detgemm, detgemm.torch as dt
-torch.set_num_threads(1)
 children = []
 for rank in range(3):
     child = os.fork()
@@ -193,6 +192,7 @@ for rank in range(3):
     children.append(child)
 else:
     raise SystemExit(any([os.waitpid(child, 0)[1] for child in children]))
+torch.set_num_threads(1)  # replaces the pool of threads, which autograd's threads of two GPUs would do at the same time
 dist.init_process_group("gloo", init_method="file://{meeting}", rank=rank, world_size=3, timeout=datetime.timedelta(seconds=60))
 x, weight, targets, scale = t.problem(8, 32, 4096)
 tree = t.policy(dgrad="tree:64")

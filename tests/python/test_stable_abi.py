@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """The operators against PyTorch's stable ABI: our declarations are PyTorch's, and nothing else is used."""
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 import torch
 
-import detgemm.torch  # noqa: F401 - registers the operators
+import detgemm.torch  # registers the operators
 from detgemm import _library
 
 
@@ -47,6 +49,24 @@ def test_declarations_are_pytorchs(tmp_path):
     # What is looked up when it is needed may be absent from a release before 2.11, which is refused then.
     old = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11)
     assert LOOKED_UP - declared(known) <= ({"torch_dtype_float8_e8m0fnu"} if old else set())
+
+
+def test_a_pytorch_that_hides_its_levels_is_refused(tmp_path):
+    """What writes into a tensor looks for a level of forward-mode derivatives by a function that PyTorch's stable interface
+    lacks. Where its name is not found, such a call is refused, and others are not."""
+    name = b"14ForwardADLevel14try_get_by_idxEm"
+    for library in _library.folder().glob("*.so*"):
+        shutil.copy(library, tmp_path)
+    operators = (tmp_path / "detgemm_torch.so").read_bytes()
+    assert operators.count(name) == 1
+    (tmp_path / "detgemm_torch.so").write_bytes(operators.replace(name, name.replace(b"idx", b"idy")))
+    libraries = os.pathsep.join(filter(None, [str(pathlib.Path(detgemm.__file__).parents[1] / "detgemm.libs"), os.environ.get("LD_LIBRARY_PATH")]))
+    code = ("import torch, detgemm.torch as dt\nx, c = torch.ones(8, 8).bfloat16(), 'hopper/bf16/chain->bf16'\ny = dt.gemm(x, x, c)\n"
+            "for call in (lambda: torch.ops.detgemm.gemm.out(x, x, c, out=y), lambda: dt.gemm(x, x, c, out=y)):\n"
+            "    try: call()\n    except RuntimeError as error: print(error)")
+    said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env={
+        **os.environ, "DETGEMM_LIBRARY": str(tmp_path / "libdetgemm.so"), "LD_LIBRARY_PATH": libraries}).stdout
+    assert said.count("gemm.out writes into a given tensor, and this PyTorch lacks torch::autograd::ForwardADLevel") == 2, said
 
 
 def test_only_the_declared_functions_are_used():

@@ -27,12 +27,14 @@ def environment(build):
     triton = build / "tests/python/rocm/triton"  # what Triton compiled, of this run alone
     shutil.rmtree(triton, ignore_errors=True)
     triton.mkdir()
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("DETGEMM_", "GCN_", "ROCM_"))}
+    kept = {key: value for key, value in os.environ.items()
+            if not key.startswith(("DETGEMM_", "GCN_", "ROCM_")) and key != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": str(HERE.parents[2] / "python"), "DETGEMM_LIBRARY": str(lib / "libdetgemm.so"),
             "DETGEMM_ROCM_STUB": str(lib / "libtorch_hip.so"), "DETGEMM_ROCM_RUNTIME": str(runtime),
             "GCN_ARCH": "gfx942", "GCN_CODE": f"{build / 'hip/code'}:{triton}", "GCN_REPORT": "/dev/null",
             "DETGEMM_ROCM_TRITON": str(triton), "TRITON_CACHE_DIR": str(triton / "cache"),
-            "OMP_PROC_BIND": "false", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+            "OMP_PROC_BIND": "false", "OMP_NUM_THREADS": "1",
+            "PYTHONPYCACHEPREFIX": str(build / "tests/python/rocm/bytecode")}  # each of their processes would compile PyTorch's sources again
 
 
 def main():
