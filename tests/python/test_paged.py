@@ -117,7 +117,7 @@ def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, 
     caches = paged(parts, 16)
     for name, value in (("PROGRAMS", programs), ("FEW_COLUMNS", columns), ("SCANNED", scanned), ("TOUCHED", touched), ("AHEAD", ahead)):
         monkeypatch.setattr(join, name, value)
-    monkeypatch.setattr(kernels, "ALL", 0)
+    monkeypatch.setattr(kernels, "SHORT", 1)
     monkeypatch.setattr(kernels, "PROGRAMS", 12)  # each takes several blocks
 
     def decoded(queries):
