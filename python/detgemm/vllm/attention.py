@@ -89,22 +89,21 @@ class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
         common = common_attn_metadata
         if common.causal is not True:
             raise ValueError("detgemm: attention that is not causal is not supported with quantization=\"detgemm\"")
-        starts, segments = common.query_start_loc, self.segments[:len(common.seq_lens)]
-        segments[:, 1] = starts[:-1]
-        torch.sub(starts[1:], starts[:-1], out=segments[:, 2])
-        segments[:, 5] = common.seq_lens
+        segments = self.segments[:len(common.seq_lens)]
+        with on_device(segments):
+            chosen(segments, "paged").write_segments(segments, common.query_start_loc, common.seq_lens)
         return Metadata(common.num_actual_tokens, common.max_query_len, common.max_seq_len, common.block_table_tensor, segments,
                         common.slot_mapping)
 
 
 def decodes_in_graphs(config):
-    """Whether the graph of the most requests, all of the longest, needs no more than MOST_PARTS."""
+    """Whether no graph, all of its requests being of the longest, needs more than MOST_PARTS."""
     from detgemm.torch.kernels import paged
     model, parallel = config.model_config, config.parallel_config
     requests = min(config.scheduler_config.max_num_seqs, config.compilation_config.max_cudagraph_capture_size or 0)
-    heads, width = model.get_num_attention_heads(parallel), max(16, 1 << (model.get_head_size() - 1).bit_length())
-    blocks = -(-model.max_model_len // paged.order.KEYS)
-    return paged.part_numbers(requests, 1, heads, blocks, width) <= MOST_PARTS
+    heads, kv_heads = model.get_num_attention_heads(parallel), model.get_num_kv_heads(parallel)
+    blocks, width = -(-model.max_model_len // paged.order.KEYS), max(16, 1 << (model.get_head_size() - 1).bit_length())
+    return all(paged.part_numbers(number, kv_heads, heads // kv_heads, blocks, width) <= MOST_PARTS for number in range(1, requests + 1))
 
 
 class DetgemmAttention(base.AttentionImpl):

@@ -7,16 +7,14 @@ to that step alone. This operator stands in its place: it reads the step's pages
 """
 import torch
 from vllm.model_executor.layers.attention import attention as theirs
-from vllm.utils.torch_utils import LayerNameType, direct_register_custom_op
+from vllm.utils.torch_utils import LayerNameType
 
 from detgemm.torch.dispatch import chosen, on_device
-from detgemm.torch.rotary import rotary_pair_op
-from detgemm.vllm import hooks
+from detgemm.vllm import hooks, operators
 
 # How a backend's cache has keys and values: pages x heads x rows of both, or pages of keys, then pages of values.
 BOTH, APART = ("FLASH_ATTN", "TRITON_ATTN"), ("CUSTOM", "CPU_ATTN")
 NAME, THEIRS = "detgemm_vllm::turn_and_store", "vllm::unified_kv_cache_update"
-_library = torch.library.Library("detgemm_vllm", "FRAGMENT")
 
 
 def pages_of(layer, cache):
@@ -34,7 +32,7 @@ def turn_and_store(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, positions:
     """q, turned; attention depends on it, so it is behind the write. q, k, v: tokens x heads x elements."""
     _, layer, cache, slots = theirs.get_attention_context(theirs._resolve_layer_name(layer_name))
     if slots is None:  # a run that sizes memory
-        return rotary_pair_op(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0]
+        return operators.rotary_pair(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0]
     keys, values = pages_of(layer, cache)
     if keys.dtype != q.dtype:
         raise ValueError(f"detgemm: the cache has {keys.dtype} and the model {q.dtype}: they must be the same")
@@ -73,4 +71,4 @@ def register(compilation):
         cuts.append(NAME)
 
 
-direct_register_custom_op("turn_and_store", turn_and_store, fake_impl=_shapes, target_lib=_library)
+operators.register("turn_and_store", turn_and_store, _shapes)

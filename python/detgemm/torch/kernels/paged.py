@@ -129,6 +129,22 @@ def _by_keys(q, k, v, table, tops, totals, accs, out, segments, scale, heads, gr
             tl.store(accs + (of_rows + block)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :], acc, mask=valid[:, None])
 
 
+@triton.jit(do_not_specialize=["count"])
+def _write_segments(segments, starts, lengths, count, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = row < count
+    first = tl.load(starts + row, mask=there, other=0)
+    tl.store(segments + row * 6 + 1, first, mask=there)
+    tl.store(segments + row * 6 + 2, tl.load(starts + row + 1, mask=there, other=0) - first, mask=there)
+    tl.store(segments + row * 6 + 5, tl.load(lengths + row, mask=there, other=0), mask=there)
+
+
+def write_segments(segments, starts, lengths):
+    """As plain/paged.py."""
+    count = segments.shape[0]
+    launch(_write_segments, (cdiv(count, 128),), segments, starts, lengths, count, BLOCK=128, num_warps=4)
+
+
 def programs_of(segments, kv_heads, blocks):
     """How many programs share a request's blocks of keys, per key head; 1: one has all of them, and there is nothing to join."""
     if segments * kv_heads >= FILLING and blocks <= FEW or blocks <= SHORT:
