@@ -22,7 +22,6 @@ from detgemm.torch.plain.norms import inverse
 MOST_HELD = 8    # chunks of a row that a program keeps in registers
 NORM_STARTS, SILU_STARTS = 1, 2  # when the next kernel may start: 1 at once, 2 when this one has read its operands
 NORM_WARPS, SILU_WARPS = 16, 8   # less code per thread, which is read from memory too (docs/log/vllm.md)
-FETCH = True     # norms fetch weights and residuals before they may read
 MANY_ROWS, WIDE = 256, 4096      # more rows hide each other's waits; one warp then has a row of so many elements, and no barrier
 
 
@@ -34,12 +33,6 @@ def _programmatic(device):
 
 def _options(early):
     return {"launch_pdl": True} if early else {}
-
-
-@triton.jit
-def fetch(pointers):
-    """Has lines of memory brought into the second cache. A hint: it reads no number, so it may stand before gdc_wait."""
-    tl.inline_asm_elementwise("prefetch.global.L2 [$1]; mov.b32 $0, 0;", "=r,l", [pointers], dtype=tl.int32, is_pure=False, pack=1)
 
 
 @triton.jit
@@ -67,10 +60,9 @@ def _scale(lanes, eps, inverse_n, ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVEL
 @triton.jit(do_not_specialize=["rows"])
 def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner_stride, eps, inverse_n,
               TYPE: tl.constexpr, ADD: tl.constexpr, EARLY: tl.constexpr,
-              ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, HELD: tl.constexpr, FETCH: tl.constexpr):
+              ROWS: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, HELD: tl.constexpr):
     """Chunks of WIDTH elements ascending, then lanes by halves. HELD chunks stay in registers, so memory is waited for once: the
-    weights of a product behind are on their way by then, and each wait is long. HELD = 0: the row is read twice. FETCH: what no
-    product writes is near by then, a program having one row."""
+    weights of a product behind are on their way by then, and each wait is long. HELD = 0: the row is read twice."""
     if EARLY == 1:
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -79,12 +71,6 @@ def _rms_norm(x, residual, weight, y, total, rows, n, inner, outer_stride, inner
     at = row[:, None] * n + lane[None, :]
     valid = row[:, None] < rows
     lanes = tl.zeros([ROWS, WIDTH], tl.float32)
-    if FETCH:
-        for chunk in tl.static_range(HELD):
-            line = tl.minimum(chunk * WIDTH + tl.arange(0, WIDTH // 16) * 16, n - 1)
-            fetch(weight + line)
-            if ADD:
-                fetch(residual + tl.program_id(0).to(tl.int64) * n + line)
     if EARLY:
         gdc_wait()
     if HELD:
@@ -210,8 +196,7 @@ def rms_norm(x, residual, weight, eps):
         launch(_rms_norm, (cdiv(rows, together),), x, x if residual is None else residual, weight, y, total, rows, n, inner,
                outer_stride, inner_stride, eps, inverse(n), TYPE=TYPES[x.dtype], ADD=residual is not None,
                EARLY=NORM_STARTS if early else 0, ROWS=together, WIDTH=width, LEVELS=shape["LEVELS"],
-               HELD=chunks if chunks <= MOST_HELD else 0, FETCH=FETCH and early and width >= 512 and rows <= MANY_ROWS and chunks <= MOST_HELD,
-               num_warps=warps(wanted, NORM_WARPS), enable_fp_fusion=False, **_options(early))
+               HELD=chunks if chunks <= MOST_HELD else 0, num_warps=warps(wanted, NORM_WARPS), enable_fp_fusion=False, **_options(early))
     return y, total
 
 

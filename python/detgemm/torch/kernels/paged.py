@@ -19,16 +19,17 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from detgemm.torch import order
 from detgemm.torch.kernels import join
-from detgemm.torch.kernels.attention import FEW_ROWS, KEYS, WARPS, _finish, _join, _of_keys
+from detgemm.torch.kernels.attention import FEW_ROWS, KEYS, _finish, _join, _of_keys
 from detgemm.torch.kernels.fused import _options, _programmatic
-from detgemm.torch.kernels.launch import PRODUCTS, TYPES, cdiv, launch, power_of_2
+from detgemm.torch.kernels.launch import HIP, PRODUCTS, TYPES, cdiv, launch, power_of_2
 
 PROGRAMS = 1056  # of a launch that shares blocks of keys: enough for all processors of a GPU
 FILLING = 132    # programs with all blocks of a request each that are enough where the longest has FEW blocks
 FEW = 64
-SHORT = 4        # blocks of a request that one program takes where others share theirs
-STAGES = 1       # of loads, where rows are few
+SHORT = 1, 4     # blocks of a request that one program takes where others share theirs: of few requests, and of many
 QUERIES = {"rows": 128, "num_warps": 8, "num_stages": 2}  # a tile of queries
+# Programs of few rows: short of others beside them, or waiting for memory in a loop.
+ALONE, BESIDE = {"num_warps": 4 if HIP else 8, "num_stages": 1}, {"num_warps": 4, "num_stages": 2}
 
 
 @triton.jit
@@ -147,7 +148,7 @@ def write_segments(segments, starts, lengths):
 
 def programs_of(segments, kv_heads, blocks):
     """How many programs share a request's blocks of keys, per key head; 1: one has all of them, and there is nothing to join."""
-    if segments * kv_heads >= FILLING and blocks <= FEW or blocks <= SHORT:
+    if blocks == 1 or segments * kv_heads >= FILLING and blocks <= FEW:
         return 1
     return min(blocks, max(1, PROGRAMS // (segments * kv_heads)))
 
@@ -171,18 +172,18 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None,
     early, rows, blocks = _programmatic(device), max_q * group, cdiv(max_k, order.KEYS)
     few = rows <= FEW_ROWS
     shape = {"PAGE": page, "DIM": dim, "WIDTH": width, "ROWS": max(16, power_of_2(rows)) if few else QUERIES["rows"], "TYPE": TYPES[q.dtype]}
-    programs = programs_of(count, kv_heads, blocks)
+    programs, filled = programs_of(count, kv_heads, blocks), count * kv_heads >= FILLING
     if few and by_keys is not False and (programs > 1 or by_keys):
-        number = count * kv_heads * rows * blocks
+        short, number = SHORT[filled], count * kv_heads * rows * blocks
         parts = torch.empty(number * (width + 4), dtype=torch.float32, device=device)
         pairs, joined = parts[:2 * number].view(torch.int64), parts[2 * number:]
         launch(_by_keys, (programs, kv_heads, count), q, k, v, table, *joined.split((number, number, number * width)), out, segments, scale,
-               heads, group, rows, blocks, *strides, **shape, SHORT=SHORT, EARLY=early, num_warps=WARPS["keys"], num_stages=STAGES,
-               enable_fp_fusion=False, **PRODUCTS, **_options(early))
-        join.join(joined, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, SHORT, early, _options(early))
+               heads, group, rows, blocks, *strides, **shape, SHORT=short, EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early),
+               **(ALONE if programs == blocks else BESIDE))
+        join.join(joined, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, short, early, _options(early))
     else:
         early = early and few
+        tile = QUERIES if not few else BESIDE if count * kv_heads >= 3 * FILLING else ALONE
         launch(_by_rows, (cdiv(rows, shape["ROWS"]), kv_heads, count), q, k, v, table, out, segments, scale, heads, group, *strides, **shape,
-               EARLY=early, num_warps=WARPS["keys"] if few else QUERIES["num_warps"], num_stages=STAGES if few else QUERIES["num_stages"],
-               enable_fp_fusion=False, **PRODUCTS, **_options(early))
+               EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early), num_warps=tile["num_warps"], num_stages=tile["num_stages"])
     return out
