@@ -18,8 +18,14 @@ MOST_PARTS = 2**29  # fp32 numbers that graphs may hold for blocks of keys: 2 Gi
 PATH = "detgemm.vllm.attention.DetgemmAttentionBackend"
 
 
+def halves(cache, head_size):
+    """Keys and values of a cache as pages x rows x heads x elements. The cache has pages of keys, then pages of values (ours, where
+    a backend gives the shape), or pages x heads x rows of both (vLLM's own, and every one in later releases)."""
+    return cache.unbind(1) if cache.dim() == 5 else cache.transpose(1, 2).split(head_size, dim=-1)
+
+
 class DetgemmAttentionBackend(base.AttentionBackend):
-    """Pages of keys, then pages of values: blocks x 2 x page x heads x elements."""
+    """Where the backend gives the cache's shape: pages of keys, then pages of values, blocks x 2 x page x heads x elements."""
 
     forward_includes_kv_cache_update = False
     supported_dtypes = [torch.bfloat16, torch.float16]
@@ -122,7 +128,7 @@ class DetgemmAttention(base.AttentionImpl):
 
     def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
         """Stores keys and values; a slot of -1 is padding."""
-        keys, values = kv_cache.unbind(1)
+        keys, values = halves(kv_cache, self.head_size)
         if key.device.type == "cuda":
             from vllm import _custom_ops as ops
             ops.reshape_and_cache_flash(key, value, keys, values, slot_mapping, self.kv_cache_dtype, layer._k_scale, layer._v_scale)
@@ -136,7 +142,7 @@ class DetgemmAttention(base.AttentionImpl):
             raise ValueError("detgemm: attention with a quantised output is not supported with quantization=\"detgemm\"")
         if attn_metadata is None:  # a step that sizes memory
             return output.zero_()
-        count, (keys, values) = attn_metadata.num_actual_tokens, kv_cache.unbind(1)
+        count, (keys, values) = attn_metadata.num_actual_tokens, halves(kv_cache, self.head_size)
         with on_device(query):
             chosen(query, "paged").paged_attention(query[:count], keys, values, attn_metadata.table, attn_metadata.segments, self.scale,
                                                    min(attn_metadata.max_query_len, count), attn_metadata.max_seq_len, out=output[:count])

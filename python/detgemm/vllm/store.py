@@ -11,9 +11,9 @@ from vllm.utils.torch_utils import LayerNameType
 
 from detgemm.torch.dispatch import chosen, on_device
 from detgemm.vllm import hooks, operators
+from detgemm.vllm.attention import halves
 
-# How a backend's cache has keys and values: pages x heads x rows of both, or pages of keys, then pages of values.
-BOTH, APART = ("FLASH_ATTN", "TRITON_ATTN"), ("CUSTOM", "CPU_ATTN")
+VLLMS, OURS = ("FLASH_ATTN", "TRITON_ATTN"), ("CUSTOM", "CPU_ATTN")  # backends whose caches the kernel writes
 NAME, THEIRS = "detgemm_vllm::turn_and_store", "vllm::unified_kv_cache_update"
 
 
@@ -21,8 +21,7 @@ def pages_of(layer, cache):
     """Keys and values as pages x rows x heads x elements, kept until the layer has another cache."""
     kept = getattr(layer, "_detgemm_pages", (None, None))
     if kept[0] is not cache:
-        both = layer.attn_backend.get_name() in BOTH
-        kept = layer._detgemm_pages = cache, cache.transpose(1, 2).split(layer.head_size, dim=-1) if both else cache.unbind(1)
+        kept = layer._detgemm_pages = cache, halves(cache, layer.head_size)
     return kept[1]
 
 
@@ -47,7 +46,7 @@ def _shapes(q, k, v, positions, table, interleaved, q_weight, k_weight, eps, lay
 def serves(attention):
     """Whether an attention layer keeps keys and values as the kernel writes them, and computes from its cache alone."""
     name = attention.attn_backend.get_name()
-    return (hooks.used("attention") and (name in BOTH or name in APART and attention.attn_backend.__module__.startswith("detgemm.")) and
+    return (hooks.used("attention") and (name in VLLMS or name in OURS and attention.attn_backend.__module__.startswith("detgemm.")) and
             not attention.use_direct_call and attention.kv_sharing_target_layer_name is None and attention.query_quant is None and
             not attention.calculate_kv_scales and attention.head_size == attention.head_size_v)
 
