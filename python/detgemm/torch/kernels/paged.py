@@ -28,8 +28,8 @@ FILLING = 132    # programs with all blocks of a request each that are enough wh
 FEW = 64
 SHORT = 1, 4     # blocks of a request that one program takes where others share theirs: of few requests, and of many
 QUERIES = {"rows": 128, "num_warps": 8, "num_stages": 2}  # a tile of queries
-# Programs of few rows: short of others beside them, or waiting for memory in a loop.
-ALONE, BESIDE = {"num_warps": 4 if HIP else 8, "num_stages": 1}, {"num_warps": 4, "num_stages": 2}
+# Forms of programs of few rows: of a block or two each, of a few blocks each, of many blocks or many requests (docs/log/vllm.md).
+BRIEF, FEW_EACH, MANY = ({"num_warps": warps, "num_stages": stages} for warps, stages in ((4 if HIP else 8, 1), (4 if HIP else 8, 2), (4, 2)))
 
 
 @triton.jit
@@ -177,13 +177,14 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None,
         short, number = SHORT[filled], count * kv_heads * rows * blocks
         parts = torch.empty(number * (width + 4), dtype=torch.float32, device=device)
         pairs, joined = parts[:2 * number].view(torch.int64), parts[2 * number:]
+        form = BRIEF if programs == blocks else FEW_EACH if blocks <= 4 * programs else MANY
         launch(_by_keys, (programs, kv_heads, count), q, k, v, table, *joined.split((number, number, number * width)), out, segments, scale,
-               heads, group, rows, blocks, *strides, **shape, SHORT=short, EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early),
-               **(ALONE if programs == blocks else BESIDE))
+               heads, group, rows, blocks, *strides, **shape, SHORT=short, EARLY=early, **form, enable_fp_fusion=False, **PRODUCTS,
+               **_options(early))
         join.join(joined, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, short, early, _options(early))
     else:
         early = early and few
-        tile = QUERIES if not few else BESIDE if count * kv_heads >= 3 * FILLING else ALONE
+        tile = QUERIES if not few else MANY if count * kv_heads >= 3 * FILLING else BRIEF
         launch(_by_rows, (cdiv(rows, shape["ROWS"]), kv_heads, count), q, k, v, table, out, segments, scale, heads, group, *strides, **shape,
                EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early), num_warps=tile["num_warps"], num_stages=tile["num_stages"])
     return out
