@@ -9,8 +9,8 @@ cuBLASLt without workspace. served-detgemm, served-vllm and served-stock have th
 `vllm serve` does; they are not profiled. MODE@FOLDER takes the Python packages in FOLDER first; MODE:NAME=JSON;NAME=JSON gives arguments of
 vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are separated by spaces.
 
-A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache, so
-decoding alone is timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
+A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache; d: the
+same, and the time of one token is taken away, so decoding steps alone are timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
 """
 import argparse
 import functools
@@ -48,12 +48,13 @@ def facts(engine):
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
-def seconds_of(engine, case, prompts):
+def seconds_of(engine, case, prompts, tokens=None):
     if not case["cached"]:
         engine.llm.reset_prefix_cache()
     start = time.perf_counter()
-    engine.generate(prompts, [engine.sampling(case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
-    return time.perf_counter() - start
+    engine.generate(prompts, [engine.sampling(tokens or case["tokens"], logprobs=None)] * len(prompts), keep_cache=True)
+    seconds = time.perf_counter() - start
+    return seconds - seconds_of(engine, {**case, "steps": False}, prompts, 1) if case["steps"] else seconds
 
 
 def child(mode, pipe, options):
@@ -122,19 +123,19 @@ class Engine:
 
 
 def parsed(text):
-    found = re.fullmatch(r"(p?)(\d+)(?:x(\d+)\+(\d+))?(c?)", text)
+    found = re.fullmatch(r"(p?)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
     if found is None:
-        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p in front or c at the end')
-    profiled, requests, prompt, tokens, cached = found.groups()
-    return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(cached),
-            "profiled": bool(profiled)}
+        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p in front, c or d at the end')
+    profiled, requests, prompt, tokens, end = found.groups()
+    return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(end),
+            "steps": end == "d", "profiled": bool(profiled)}
 
 
 def timed(case, engines, chosen, until):
     """Seconds of all runs by engine, or None where an engine gave no answer in time."""
     samples = {engine.name: [] for engine in engines}
-    for turn, runs in enumerate((1, chosen.runs, chosen.runs)):
-        for engine in engines[::-1] if turn == 2 else engines:
+    for turn, runs in enumerate([1] + [chosen.runs] * chosen.turns):
+        for engine in engines if turn % 2 else engines[::-1]:
             seconds = engine.ask(case, runs, until)
             if seconds is None:
                 print(f"{engine.name} gave no answer to {case['case']}", flush=True)
@@ -154,7 +155,7 @@ def measure(engines, chosen, until, save):
         samples = timed(case, engines, chosen, until)
         if samples is None:
             return
-        produced = case["requests"] * (case["tokens"] if case["tokens"] > 1 else case["prompt"])
+        produced = case["requests"] * (case["tokens"] - case["steps"] if case["tokens"] > 1 else case["prompt"])
         rates = {name: round(produced / statistics.median(each), 1) for name, each in samples.items()}
         save("cases", {**case, "tokens_per_second": rates, "seconds": samples})
         print(case["case"], rates, flush=True)
@@ -166,6 +167,7 @@ def main():
     parser.add_argument("--engines", default="detgemm stock vllm vllm-lt")
     parser.add_argument("--cases", default="1,7,33,100,8x4096+1")
     parser.add_argument("--runs", type=int, default=3, help="per turn, after a warm one")
+    parser.add_argument("--turns", type=int, default=2, help="every other one in the reverse order")
     parser.add_argument("--start", type=float, default=600, help="engines that are not ready after so many seconds are left out")
     parser.add_argument("--seconds", type=float, default=3600, help="in all; what is not done by then is left out")
     parser.add_argument("--when", type=pathlib.Path, help="nothing is timed before this file exists")

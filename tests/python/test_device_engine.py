@@ -65,9 +65,10 @@ def test_heads_are_turned_and_stored(both, normed):
     assert torch.equal(found.cpu().view(torch.int16), wanted.view(torch.int16))
 
 
-@pytest.mark.parametrize("lengths", [(9000, 130, 5), (700,) * 40])
+@pytest.mark.parametrize("lengths", [(9000, 130, 5), (700,) * 40, (300, 5, 128) * 30])
 def test_pages_of_many_blocks_have_the_bits_of_attention(lengths):
-    """Few rows, whose columns are spread over programs, and many. Maxima rise in one sequence and fall in the others."""
+    """Few rows, whose columns are spread over programs, many, and so many that a program has all blocks of a request. Maxima rise in one
+    sequence and fall in the others."""
     parts = sequences(*lengths)
     for number, (_, k, _) in enumerate(parts):
         k *= torch.linspace(*((0.2, 3) if number == 0 else (3, 0.2)), len(k))[:, None, None].bfloat16()

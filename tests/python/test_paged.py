@@ -92,7 +92,7 @@ def test_kernels_decode_as_they_prefill():
     q, k, v = (x.transpose(0, 1)[None] for x in parts[0])
     dense, _ = unpaged.attention(q, k, v, segment, DIM ** -0.5, 0, 0, False, by_keys=False)
     assert same_bits(dense[0].transpose(0, 1).contiguous(), whole[0].contiguous())
-    for queries, kind in (([1, 1, 1], True), ([2, 1, 3], True), ([5, 0, 70], False)):
+    for queries, kind in (([1, 1, 1], True), ([2, 1, 3], True), ([5, 0, 70], False), ([1, 1, 1], None), ([2, 0, 3], False)):
         for part, prompt in zip(step(parts, caches, queries, by(kind)), whole):
             assert same_bits(part.contiguous(), prompt[len(prompt) - len(part):].contiguous())
     alone = step(parts[2:], (caches[0], caches[1], caches[2][2:]), [1], by(True))[0]
@@ -102,8 +102,8 @@ def test_kernels_decode_as_they_prefill():
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("programs, columns, scanned, touched, ahead", [(0, 16, 4, 64, 2), (999, 8, 2, 32, 1)])
-def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, touched, ahead):
+@pytest.mark.parametrize("programs, columns, scanned, touched, ahead, short", [(0, 16, 4, 64, 2, 1), (999, 8, 2, 32, 1, 0)])
+def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, touched, ahead, short):
     """Maxima by a scan and sums by columns: the bits of a join of one block after the other, for maxima that rise, fall and stay;
     queries of several rows, and a sequence of few blocks beside."""
     pytest.importorskip("triton", reason="Triton is not installed")
@@ -117,7 +117,7 @@ def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, 
     caches = paged(parts, 16)
     for name, value in (("PROGRAMS", programs), ("FEW_COLUMNS", columns), ("SCANNED", scanned), ("TOUCHED", touched), ("AHEAD", ahead)):
         monkeypatch.setattr(join, name, value)
-    monkeypatch.setattr(kernels, "ALL", 0)
+    monkeypatch.setattr(kernels, "SHORT", (short, short))  # blocks that one program takes: of the sequence of few, or none
     monkeypatch.setattr(kernels, "PROGRAMS", 12)  # each takes several blocks
 
     def decoded(queries):
@@ -139,6 +139,29 @@ def test_the_join_is_that_of_attention(monkeypatch, programs, columns, scanned, 
 
 def _smaller(a, b):
     return b
+
+
+def test_how_many_programs_share_a_request():
+    """As many as run at once, one where requests are many or blocks few; what they leave for the join is bounded."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import paged as kernels
+    for count, kv_heads, blocks in ((1, 8, 34), (1, 8, 1025), (7, 8, 34), (66, 8, 1025)):
+        assert 1 < kernels.programs_of(count, kv_heads, blocks) <= blocks
+    for count, kv_heads, blocks in ((1, 8, 1), (17, 8, 64), (67, 8, 1025), (1000, 1, 4000)):
+        assert kernels.programs_of(count, kv_heads, blocks) == 1 and kernels.part_numbers(count, kv_heads, 2, blocks, 128) == 0
+    assert max(kernels.part_numbers(count, 8, 2, 1025, 128) for count in range(1, 1025)) < 2**28
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+def test_segments_are_written_alike():
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import paged as kernels
+    from detgemm.torch.plain import paged as plain
+    starts, lengths = torch.arange(0, 603, 3, dtype=torch.int32), torch.arange(200, dtype=torch.int32)
+    found, wanted = (torch.full((200, 6), 9, dtype=torch.int32) for _ in range(2))
+    kernels.write_segments(found, starts, lengths)
+    plain.write_segments(wanted, starts, lengths)
+    assert torch.equal(found, wanted) and wanted[5].tolist() == [9, 15, 3, 9, 9, 5]
 
 
 def test_operator_follows_pytorchs_rules():

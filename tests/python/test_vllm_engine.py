@@ -25,7 +25,7 @@ MODEL = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": 
          "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
          "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2}
 # Changes of newer releases that the plugin does not follow yet; docs/vllm.md names them.
-KNOWN = {"vllm/v1/attention/backend.py: there is no AttentionBackend.get_kv_cache_shape"}
+KNOWN = set()
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}, "HF_HUB_OFFLINE": "1",
                "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "VLLM_NO_USAGE_STATS": "1",
                "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1", "VLLM_MLA_DISABLE": "1",

@@ -13,7 +13,7 @@ FORWARD = ("forward_native", "forward_cuda")
 LAYERS = "vllm/model_executor/layers/"
 MOE = LAYERS + "fused_moe/"
 # Source, name, and parameters: a list of those that the plugin passes, in this order; a tuple of all, where the plugin
-# replaces the function and so must take whatever vLLM passes; None for a name alone.
+# replaces the function and so must take whatever vLLM passes; None for a name alone, or for one of two.
 USED = [
     ("vllm/model_executor/custom_op.py", "op_registry_oot", None),
     ("vllm/model_executor/custom_op.py", "CustomOp.register_oot", ["cls"]),
@@ -90,8 +90,8 @@ USED = [
     ("vllm/v1/attention/backends/registry.py", "register_backend", ["backend", "class_path"]),
     ("vllm/v1/attention/backends/registry.py", "AttentionBackendEnum.CUSTOM", None),
     ("vllm/v1/attention/backends/registry.py", "AttentionBackendEnum.clear_override", ["self"]),
-    ("vllm/v1/attention/backend.py", "AttentionBackend.get_kv_cache_shape",
-     ["num_blocks", "block_size", "num_kv_heads", "head_size", "cache_dtype_str"]),
+    # Later releases give every backend pages x heads x rows x keys and values, which attention.py takes as well.
+    ("vllm/v1/attention/backend.py", "AttentionBackend.get_kv_cache_shape or AttentionBackend.supported_kv_cache_layouts", None),
     ("vllm/v1/attention/backend.py", "AttentionMetadataBuilder.__init__", ["self", "kv_cache_spec", "layer_names", "vllm_config", "device"]),
     ("vllm/v1/attention/backend.py", "AttentionMetadataBuilder.build", ("self", "common_prefix_len", "common_attn_metadata", "fast_build")),
     ("vllm/v1/attention/backend.py", "AttentionImpl.forward",
@@ -134,6 +134,15 @@ def parameters(function):
     return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
 
 
+def bound(body, name):
+    """What a name with points is bound to, or None."""
+    node = None
+    for part in name.split("."):
+        node = members(body).get(part)
+        body = getattr(node, "body", [])
+    return node
+
+
 def changes(folder):
     """A line for each name of USED that is not there, or that no longer takes what is passed to it."""
     folder, found = pathlib.Path(folder), []
@@ -142,10 +151,8 @@ def changes(folder):
         if not path.exists():
             found.append(f"{source}: there is no such file; the plugin uses {name} of it")
             continue
-        body, node = ast.parse(path.read_text(encoding="utf-8")).body, None
-        for part in name.split("."):
-            node = members(body).get(part)
-            body = getattr(node, "body", [])
+        module = ast.parse(path.read_text(encoding="utf-8")).body
+        node = next(filter(None, (bound(module, each) for each in name.split(" or "))), None)
         if node is None:
             found.append(f"{source}: there is no {name}")
         elif wanted is not None:

@@ -18,8 +18,14 @@ MOST_PARTS = 2**29  # fp32 numbers that graphs may hold for blocks of keys: 2 Gi
 PATH = "detgemm.vllm.attention.DetgemmAttentionBackend"
 
 
+def halves(cache, head_size):
+    """Keys and values of a cache as pages x rows x heads x elements. The cache has pages of keys, then pages of values (ours, where
+    a backend gives the shape), or pages x heads x rows of both (vLLM's own, and every one in later releases)."""
+    return cache.unbind(1) if cache.dim() == 5 else cache.transpose(1, 2).split(head_size, dim=-1)
+
+
 class DetgemmAttentionBackend(base.AttentionBackend):
-    """Pages of keys, then pages of values: blocks x 2 x page x heads x elements."""
+    """Where the backend gives the cache's shape: pages of keys, then pages of values, blocks x 2 x page x heads x elements."""
 
     forward_includes_kv_cache_update = False
     supported_dtypes = [torch.bfloat16, torch.float16]
@@ -89,22 +95,21 @@ class DetgemmMetadataBuilder(base.AttentionMetadataBuilder):
         common = common_attn_metadata
         if common.causal is not True:
             raise ValueError("detgemm: attention that is not causal is not supported with quantization=\"detgemm\"")
-        starts, segments = common.query_start_loc, self.segments[:len(common.seq_lens)]
-        segments[:, 1] = starts[:-1]
-        torch.sub(starts[1:], starts[:-1], out=segments[:, 2])
-        segments[:, 5] = common.seq_lens
+        segments = self.segments[:len(common.seq_lens)]
+        with on_device(segments):
+            chosen(segments, "paged").write_segments(segments, common.query_start_loc, common.seq_lens)
         return Metadata(common.num_actual_tokens, common.max_query_len, common.max_seq_len, common.block_table_tensor, segments,
                         common.slot_mapping)
 
 
 def decodes_in_graphs(config):
-    """Whether the graph of the most requests, all of the longest, needs no more than MOST_PARTS."""
+    """Whether no graph, all of its requests being of the longest, needs more than MOST_PARTS."""
     from detgemm.torch.kernels import paged
     model, parallel = config.model_config, config.parallel_config
     requests = min(config.scheduler_config.max_num_seqs, config.compilation_config.max_cudagraph_capture_size or 0)
-    heads, width = model.get_num_attention_heads(parallel), max(16, 1 << (model.get_head_size() - 1).bit_length())
-    blocks = -(-model.max_model_len // paged.order.KEYS)
-    return paged.part_numbers(requests, 1, heads, blocks, width) <= MOST_PARTS
+    heads, kv_heads = model.get_num_attention_heads(parallel), model.get_num_kv_heads(parallel)
+    blocks, width = -(-model.max_model_len // paged.order.KEYS), max(16, 1 << (model.get_head_size() - 1).bit_length())
+    return all(paged.part_numbers(number, kv_heads, heads // kv_heads, blocks, width) <= MOST_PARTS for number in range(1, requests + 1))
 
 
 class DetgemmAttention(base.AttentionImpl):
@@ -123,7 +128,7 @@ class DetgemmAttention(base.AttentionImpl):
 
     def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
         """Stores keys and values; a slot of -1 is padding."""
-        keys, values = kv_cache.unbind(1)
+        keys, values = halves(kv_cache, self.head_size)
         if key.device.type == "cuda":
             from vllm import _custom_ops as ops
             ops.reshape_and_cache_flash(key, value, keys, values, slot_mapping, self.kv_cache_dtype, layer._k_scale, layer._v_scale)
@@ -137,7 +142,7 @@ class DetgemmAttention(base.AttentionImpl):
             raise ValueError("detgemm: attention with a quantised output is not supported with quantization=\"detgemm\"")
         if attn_metadata is None:  # a step that sizes memory
             return output.zero_()
-        count, (keys, values) = attn_metadata.num_actual_tokens, kv_cache.unbind(1)
+        count, (keys, values) = attn_metadata.num_actual_tokens, halves(kv_cache, self.head_size)
         with on_device(query):
             chosen(query, "paged").paged_attention(query[:count], keys, values, attn_metadata.table, attn_metadata.segments, self.scale,
                                                    min(attn_metadata.max_query_len, count), attn_metadata.max_seq_len, out=output[:count])

@@ -14,9 +14,7 @@ from vllm.model_executor.layers.layernorm import RMSNorm
 from vllm.model_executor.layers.logits_processor import LogitsProcessor
 
 from detgemm.contract import contract as parsed
-from detgemm.torch.fused import add_rms_norm_op, inference_rms_norm_op, silu_mul_op
-from detgemm.torch.rotary import rotary_op, rotary_pair_op
-from detgemm.vllm import config, hooks
+from detgemm.vllm import config, hooks, operators
 from detgemm.vllm.parallel import DetgemmRowParallelLinear, RowParallelLinear
 
 
@@ -37,8 +35,8 @@ class DetgemmRMSNorm(RMSNorm):
 
     def _ours(self, x, residual):
         if residual is None:
-            return inference_rms_norm_op(x, self.weight.data, self.variance_epsilon)
-        return add_rms_norm_op(x, residual, self.weight.data, self.variance_epsilon)
+            return operators.rms_norm(x, self.weight.data, self.variance_epsilon)
+        return operators.add_rms_norm(x, residual, self.weight.data, self.variance_epsilon)
 
     def forward_native(self, x, residual=None):
         return self._ours(x, residual) if self.detgemm else super().forward_native(x, residual)
@@ -57,13 +55,13 @@ class DetgemmSiluAndMul(SiluAndMul):
         super().__init__(**more)
 
     def forward_native(self, x):
-        return silu_mul_op(x) if self.detgemm else SiluAndMul.forward_native(x)
+        return operators.silu_mul(x) if self.detgemm else SiluAndMul.forward_native(x)
 
     def forward_cuda(self, x):
-        return silu_mul_op(x) if self.detgemm else super().forward_cuda(x)
+        return operators.silu_mul(x) if self.detgemm else super().forward_cuda(x)
 
     def forward_cpu(self, x):
-        return silu_mul_op(x) if self.detgemm else super().forward_cpu(x)
+        return operators.silu_mul(x) if self.detgemm else super().forward_cpu(x)
 
 
 class DetgemmLogitsProcessor(LogitsProcessor):
@@ -90,8 +88,8 @@ class Rotary:
         given = positions.flatten(), self._match_cos_sin_cache_dtype(query), not self.is_neox_style
         query_heads = query.view(positions.numel(), -1, self.head_size)
         if key is None:
-            return rotary_op(query_heads, *given).view(query.shape), None
-        q, k = rotary_pair_op(query_heads, key.view(positions.numel(), -1, self.head_size), *given, *weights, eps)
+            return operators.rotary(query_heads, *given).view(query.shape), None
+        q, k = operators.rotary_pair(query_heads, key.view(positions.numel(), -1, self.head_size), *given, *weights, eps)
         return q.view(query.shape), k.view(key.shape)
 
     def forward_native(self, positions, query, key=None):

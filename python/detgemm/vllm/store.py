@@ -7,24 +7,21 @@ to that step alone. This operator stands in its place: it reads the step's pages
 """
 import torch
 from vllm.model_executor.layers.attention import attention as theirs
-from vllm.utils.torch_utils import LayerNameType, direct_register_custom_op
+from vllm.utils.torch_utils import LayerNameType
 
 from detgemm.torch.dispatch import chosen, on_device
-from detgemm.torch.rotary import rotary_pair_op
-from detgemm.vllm import hooks
+from detgemm.vllm import hooks, operators
+from detgemm.vllm.attention import halves
 
-# How a backend's cache has keys and values: pages x heads x rows of both, or pages of keys, then pages of values.
-BOTH, APART = ("FLASH_ATTN", "TRITON_ATTN"), ("CUSTOM", "CPU_ATTN")
+VLLMS, OURS = ("FLASH_ATTN", "TRITON_ATTN"), ("CUSTOM", "CPU_ATTN")  # backends whose caches the kernel writes
 NAME, THEIRS = "detgemm_vllm::turn_and_store", "vllm::unified_kv_cache_update"
-_library = torch.library.Library("detgemm_vllm", "FRAGMENT")
 
 
 def pages_of(layer, cache):
     """Keys and values as pages x rows x heads x elements, kept until the layer has another cache."""
     kept = getattr(layer, "_detgemm_pages", (None, None))
     if kept[0] is not cache:
-        both = layer.attn_backend.get_name() in BOTH
-        kept = layer._detgemm_pages = cache, cache.transpose(1, 2).split(layer.head_size, dim=-1) if both else cache.unbind(1)
+        kept = layer._detgemm_pages = cache, halves(cache, layer.head_size)
     return kept[1]
 
 
@@ -34,7 +31,7 @@ def turn_and_store(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, positions:
     """q, turned; attention depends on it, so it is behind the write. q, k, v: tokens x heads x elements."""
     _, layer, cache, slots = theirs.get_attention_context(theirs._resolve_layer_name(layer_name))
     if slots is None:  # a run that sizes memory
-        return rotary_pair_op(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0]
+        return operators.rotary_pair(q, k, positions, table, interleaved, q_weight, k_weight, eps)[0]
     keys, values = pages_of(layer, cache)
     if keys.dtype != q.dtype:
         raise ValueError(f"detgemm: the cache has {keys.dtype} and the model {q.dtype}: they must be the same")
@@ -49,7 +46,7 @@ def _shapes(q, k, v, positions, table, interleaved, q_weight, k_weight, eps, lay
 def serves(attention):
     """Whether an attention layer keeps keys and values as the kernel writes them, and computes from its cache alone."""
     name = attention.attn_backend.get_name()
-    return (hooks.used("attention") and (name in BOTH or name in APART and attention.attn_backend.__module__.startswith("detgemm.")) and
+    return (hooks.used("attention") and (name in VLLMS or name in OURS and attention.attn_backend.__module__.startswith("detgemm.")) and
             not attention.use_direct_call and attention.kv_sharing_target_layer_name is None and attention.query_quant is None and
             not attention.calculate_kv_scales and attention.head_size == attention.head_size_v)
 
@@ -73,4 +70,4 @@ def register(compilation):
         cuts.append(NAME)
 
 
-direct_register_custom_op("turn_and_store", turn_and_store, fake_impl=_shapes, target_lib=_library)
+operators.register("turn_and_store", turn_and_store, _shapes)

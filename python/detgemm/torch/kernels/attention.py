@@ -26,14 +26,19 @@ UNROLL = 4
 
 
 @triton.jit
-def _of_keys(q, keys, values, block, limit, scale):
-    """Maximum, sum and weighted values of one block of keys, for a tile of query rows."""
-    key = block * KEYS + tl.arange(0, KEYS)
-    seen = key[None, :] <= limit[:, None]
-    t = tl.where(seen, tl.dot(q, tl.trans(keys)) * scale, float("-inf"))
-    top = tl.max(t, axis=1)
+def _of_keys(q, keys, values, block, limit, scale, MASKED: tl.constexpr = True):
+    """Maximum, sum and weighted values of one block of keys, for a tile of query rows. MASKED = False: each row sees all of them."""
     some = block * KEYS <= limit
-    p = tl.where(seen, exp(t - tl.where(some, top, 0.0)[:, None]), 0.0).to(q.dtype)
+    t = tl.dot(q, tl.trans(keys)) * scale
+    if MASKED:
+        key = block * KEYS + tl.arange(0, KEYS)
+        seen = key[None, :] <= limit[:, None]
+        t = tl.where(seen, t, float("-inf"))
+        top = tl.max(t, axis=1)
+        p = tl.where(seen, exp(t - tl.where(some, top, 0.0)[:, None]), 0.0).to(q.dtype)
+    else:
+        top = tl.max(t, axis=1)
+        p = exp(t - top[:, None]).to(q.dtype)
     ones = tl.full([KEYS, 16], 1.0, tl.float32).to(q.dtype)
     total = tl.max(tl.dot(p, ones), axis=1)  # sixteen equal columns
     return top, total, tl.dot(p, values), some
@@ -51,8 +56,11 @@ def _block(q, k, v, k_strides, v_strides, k_at, v_at, block, limit, k_len, scale
 
 
 @triton.jit
-def _join(top, total, acc, block_top, block_total, block_acc, some):
+def _join(top, total, acc, block_top, block_total, block_acc, some, MASKED: tl.constexpr = True):
     new = tl.maximum(top, block_top)
+    if not MASKED:
+        old_weight, weight = exp(top - new), exp(block_top - new)
+        return new, total * old_weight + block_total * weight, acc * old_weight[:, None] + block_acc * weight[:, None]
     old_weight = exp(tl.where(some, top - new, 0.0))
     weight = exp(tl.where(some, block_top - new, 0.0))
     joined = acc * old_weight[:, None] + block_acc * weight[:, None]

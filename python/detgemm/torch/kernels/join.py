@@ -51,18 +51,18 @@ def _weights(tops, pairs, part, first, count, largest, SCANNED: tl.constexpr):
 @triton.jit(do_not_specialize=["heads", "group", "rows", "blocks", "number"])
 def _join_columns(parts, pairs, out, segments, heads, group, rows, blocks, number, DIM: tl.constexpr, WIDTH: tl.constexpr,
                   COLUMNS: tl.constexpr, TYPE: tl.constexpr, SCANNED: tl.constexpr, TOUCHED: tl.constexpr, AHEAD: tl.constexpr,
-                  EARLY: tl.constexpr):
+                  SHORT: tl.constexpr, EARLY: tl.constexpr):
     """parts: maxima, sums of weights and values of all blocks, `number` of each of the first two. Row r of a key head is query
-    r // group of head r % group of its group."""
+    r // group of head r % group of its group. A segment of SHORT blocks or fewer is left as it is."""
     if EARLY:
         gdc_launch_dependents()
         gdc_wait()
     slabs: tl.constexpr = WIDTH // COLUMNS
     r, slab = tl.program_id(0) // slabs, tl.program_id(0) % slabs
     segment = segments + tl.program_id(2) * 6
-    i, q_len = r // group, tl.load(segment + 2)
-    if i < q_len:
-        count = (i + tl.load(segment + 5) - q_len) // KEYS + 1
+    i, q_len, k_len = r // group, tl.load(segment + 2), tl.load(segment + 5)
+    if i < q_len and k_len > SHORT * KEYS:
+        count = (i + k_len - q_len) // KEYS + 1
         part = ((tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)).to(tl.int64) * rows + r) * blocks
         lane = tl.arange(0, 2 * COLUMNS)
         summed = lane >= COLUMNS
@@ -92,7 +92,7 @@ def _join_columns(parts, pairs, out, segments, heads, group, rows, blocks, numbe
         tl.store(out + at, rounded(y, TYPE), mask=(lane < COLUMNS) & (column < DIM) & (touched == 0.0))
 
 
-def join(parts, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, early, options):
+def join(parts, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, short, early, options):
     """parts: maxima, sums and values of segments x key heads x rows x blocks; pairs: as many integers. out: tokens x heads x dim."""
     count = segments.shape[0]
     # Programs of one row store the same weights, which only NVIDIA's memory model was checked for.
@@ -100,4 +100,4 @@ def join(parts, pairs, number, out, segments, heads, group, rows, blocks, kv_hea
     scanned = min(power_of_2(blocks), SCANNED)
     launch(_join_columns, (rows * (width // columns), kv_heads, count), parts, pairs, out, segments, heads, group, rows, blocks, number,
            DIM=dim, WIDTH=width, COLUMNS=columns, TYPE=TYPES[out.dtype], SCANNED=scanned, TOUCHED=min(scanned, max(1, TOUCHED // (2 * columns))),
-           AHEAD=AHEAD, EARLY=early, num_warps=WARPS, enable_fp_fusion=False, **options)
+           AHEAD=AHEAD, SHORT=short, EARLY=early, num_warps=WARPS, enable_fp_fusion=False, **options)

@@ -18,3 +18,8 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, out=None):
     keys, values = (x[pages].flatten(1, 2).transpose(1, 2) for x in (k, v))
     found = attention.attention(q.transpose(0, 1)[None], keys, values, segments, scale)[0][0].transpose(0, 1)
     return found if out is None else out.copy_(found)
+
+
+def write_segments(segments, starts, lengths):
+    """Writes where each segment's queries start, how many there are, and how many keys. starts: S + 1, lengths: S, contiguous."""
+    segments[:, 1], segments[:, 2], segments[:, 5] = starts[:-1], starts[1:] - starts[:-1], lengths
