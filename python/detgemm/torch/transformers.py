@@ -13,6 +13,7 @@ import torch
 
 from detgemm.torch.angles import Angles, find_angles
 from detgemm.torch.attend import attention, dense
+from detgemm.torch.decoder import use_nodes
 from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
 from detgemm.torch.experts import KINDS, convert_experts, grouped_experts
@@ -180,6 +181,7 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
         done["angles"].append(name)
     register()
     model.set_attn_implementation(NAME)
+    use_nodes(model, GatedMLP)
     return done
 
 
