@@ -13,8 +13,9 @@ import triton.language as tl
 from detgemm.torch.kernels.arithmetic import exp, rounded, tree
 from detgemm.torch.kernels.launch import PRODUCTS, TYPES, launch
 
-# Rows of a program's tile, rows per step of its loop, warps, and stages of loads.
-SHAPES = {"dq": (64, 64, 4, 3), "dkv": (64, 64, 4, 3)}
+# Rows of a program's tile, rows per step of its loop, warps, and stages of loads: two programs fit on a processor, and hide each
+# other's waits.
+SHAPES = {"dq": (64, 32, 4, 1), "dkv": (64, 64, 4, 2)}
 
 
 @triton.jit(do_not_specialize=["rows", "heads", "queries"])
@@ -31,11 +32,12 @@ def _delta(dout, out, delta, rows, heads, queries, ob, oh, ot, sb, sh, st, DIM: 
 
 
 @triton.jit
-def _weights(t, passed, top, inverse, delta, seen, TYPE: tl.constexpr):
-    """p and ds of a tile from its scaled products and those of the gradients."""
-    p = tl.where(seen, exp(tl.where(seen, t - top, 0.0)) * inverse, 0.0)
-    ds = tl.where(seen, p * (passed - delta), 0.0)
-    return p.to(TYPE), ds.to(TYPE)
+def _weights(q, keys, values, dout, top, inverse, delta, seen, scale):
+    """p and ds of a tile, rows of queries by columns of keys."""
+    t = tl.dot(q, tl.trans(keys)) * scale
+    p = tl.where(seen, exp(tl.where(seen, t - top[:, None], 0.0)) * inverse[:, None], 0.0)
+    ds = tl.where(seen, p * (tl.dot(dout, tl.trans(values)) - delta[:, None]), 0.0)
+    return p.to(q.dtype), ds.to(q.dtype)
 
 
 @triton.jit
@@ -78,8 +80,7 @@ def _dq(q, k, v, dout, stats, delta, dq, segments, scale, heads, group, queries,
             keys = tl.load(k_at + key[:, None].to(tl.int64) * kt + d[None, :], mask=there, other=0.0)
             values = tl.load(v_at + key[:, None].to(tl.int64) * vt + d[None, :], mask=there, other=0.0)
             seen = key[None, :] <= limit[:, None]
-            p, ds = _weights(tl.dot(tile_q, tl.trans(keys)) * scale, tl.dot(tile_do, tl.trans(values)), top[:, None], inverse[:, None],
-                             row_delta[:, None], seen, keys.dtype)
+            p, ds = _weights(tile_q, keys, values, tile_do, top, inverse, row_delta, seen, scale)
             acc = tl.dot(ds, keys, acc)
         at = ((batch * queries + token) * heads + head) * DIM
         tl.store(dq + at[:, None] + d[None, :], rounded(acc * scale, TYPE), mask=valid[:, None] & wide)
@@ -89,7 +90,6 @@ def _dq(q, k, v, dout, stats, delta, dq, segments, scale, heads, group, queries,
 def _dkv(q, k, v, dout, stats, delta, dk, dv, segments, scale, heads, group, queries, plane, all_keys,
          qb, qh, qt, kb, kh, kt, vb, vh, vt, ob, oh, ot, DIM: tl.constexpr, WIDTH: tl.constexpr,
          TILE: tl.constexpr, STEP: tl.constexpr, TYPE: tl.constexpr):
-    """Rows of a tile are keys here, so that p and ds are first operands of products as they are."""
     tile, kv_head = tl.program_id(0), tl.program_id(1)
     segment = segments + tl.program_id(2) * 6
     q_batch, q_first, q_len = tl.load(segment), tl.load(segment + 1), tl.load(segment + 2)
@@ -121,11 +121,10 @@ def _dkv(q, k, v, dout, stats, delta, dk, dv, segments, scale, heads, group, que
                                   mask=valid[:, None] & wide, other=0.0)
                 row = (batch * heads + head) * queries + token
                 top, inverse, row_delta = _rows(stats, delta, plane, row, valid)
-                seen = key[:, None] <= tl.where(valid, i + k_len - q_len, -1)[None, :]
-                p, ds = _weights(tl.dot(keys, tl.trans(tile_q)) * scale, tl.dot(values, tl.trans(tile_do)), top[None, :],
-                                 inverse[None, :], row_delta[None, :], seen, keys.dtype)
-                dv_acc = tl.dot(p, tile_do, dv_acc)
-                dk_acc = tl.dot(ds, tile_q, dk_acc)
+                seen = key[None, :] <= tl.where(valid, i + k_len - q_len, -1)[:, None]
+                p, ds = _weights(tile_q, keys, values, tile_do, top, inverse, row_delta, seen, scale)
+                dv_acc = tl.dot(tl.trans(p), tile_do, dv_acc)
+                dk_acc = tl.dot(tl.trans(ds), tile_q, dk_acc)
         at = ((k_batch.to(tl.int64) * all_keys + where) * tl.num_programs(1) + kv_head) * DIM
         tl.store(dk + at[:, None] + d[None, :], rounded(dk_acc * scale, TYPE), mask=there)
         tl.store(dv + at[:, None] + d[None, :], rounded(dv_acc, TYPE), mask=there)

@@ -147,5 +147,5 @@ def rotary_pair_backward(dq, dk, q, k, positions, cache, q_weight, k_weight, eps
                q_weight if norm else q, k_weight if norm else k, dq_out, dk_out, q_products if norm else dq_out,
                k_products if norm else dk_out, length, q_heads, k_heads, q_blocks, dq.stride(0), dq.stride(2), dq.stride(1),
                dk.stride(0), dk.stride(2), dk.stride(1), eps, inverse(dim), TYPE=TYPES[q.dtype], HALF=dim // 2,
-               LEVELS=(dim // 2).bit_length() - 1, HEADS=together, NORM=norm, num_warps=2, enable_fp_fusion=False)
+               LEVELS=(dim // 2).bit_length() - 1, HEADS=together, NORM=norm, num_warps=4, enable_fp_fusion=False)
     return dq_out, dk_out, q_products, k_products

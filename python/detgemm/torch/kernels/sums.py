@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums over the rows of one matrix or of two, one addition after the other: acc[j] + x[0, j] + x[1, j] + ...
 
-    thread j    v0 v1 ... v127     rows 0 to 127 of its column, on their way
-                acc + v0           then v0 is loaded again, with row 128
-                (acc + v0) + v1    then v1, with row 129, ...
+    thread j    v0 v1 ... v223     rows 0 to 223 of its column, on their way
+                acc + v0           then v0 is loaded again, with row 224
+                (acc + v0) + v1    then v1, with row 225, ...
 
-Each addition waits for the one before, four cycles; a load has 128 of them to arrive. Triton has no array of registers to write
-that with, so the loop is PTX.
+Each addition waits for the one before, four cycles. A processor waits for all loads of a loop's pass at once, so that rows are on
+their way from memory to the L2 cache before: four threads fetch the four sectors of a row, FETCHED rows ahead. Triton has no array
+of registers to write that with, so the loop is PTX.
 """
 import functools
 
@@ -18,20 +19,30 @@ import triton.language as tl
 from detgemm.torch.kernels.arithmetic import INTERPRETED
 from detgemm.torch.kernels.launch import cdiv, launch
 
-AHEAD = 192  # rows
+AHEAD = 224    # rows in registers
+FETCHED = 1024  # rows on their way to the L2 cache
 
 
 @functools.cache
 def _loop(n):
-    """PTX of one thread: $0 = $1 + the numbers at $2, $2 + 4n, ..., $3 of them."""
+    """PTX of one thread: $0 = $1 + the numbers at $2, $2 + 4n, ..., $3 of them. Its warp has 32 columns, and they are neighbours."""
     step, each = 4 * n, range(AHEAD)
-    lines = ["{ .reg .f32 s; .reg .f32 v<%d>; .reg .b64 p; .reg .b32 left; .reg .pred more;" % AHEAD,
-             "mov.f32 s, $1; mov.b64 p, $2; mov.b32 left, $3;",
+
+    def fetch(row):  # 8 rows, where all of them exist; of whole groups of 32 columns alone
+        return "" if n % 32 else f"setp.ge.s32 more, left, {row + 8}; @more prefetch.global.L2 [far+{row * step}];"
+
+    lines = ["{ .reg .f32 s; .reg .f32 v<%d>; .reg .b64 p, far, by; .reg .b32 left, lane, part; .reg .pred more;" % AHEAD,
+             "mov.f32 s, $1; mov.b64 p, $2;",
+             # far = p - 4 lane + (lane / 4) 4n + (lane mod 4) 32
+             "mov.u32 lane, %laneid; and.b32 part, lane, 3; shl.b32 part, part, 5; shl.b32 left, lane, 2; sub.s32 part, part, left;",
+             f"cvt.s64.s32 by, part; add.s64 far, p, by; shr.u32 lane, lane, 2; mul.wide.u32 by, lane, {step}; add.s64 far, far, by;",
+             "mov.b32 left, $3;",
+             *(fetch(row) for row in range(0, FETCHED, 8)),
              f"setp.lt.s32 more, left, {AHEAD}; @more bra rest;",
              *(f"ld.global.f32 v{i}, [p+{i * step}];" for i in each),
-             f"loop: add.s64 p, p, {AHEAD * step}; sub.s32 left, left, {AHEAD};",
+             f"loop: add.s64 p, p, {AHEAD * step}; add.s64 far, far, {AHEAD * step}; sub.s32 left, left, {AHEAD};",
              f"setp.lt.s32 more, left, {AHEAD}; @more bra last;",
-             *(f"add.rn.f32 s, s, v{i}; ld.global.f32 v{i}, [p+{i * step}];" for i in each),
+             *((fetch(FETCHED - AHEAD + i) if i % 8 == 0 else "") + f"add.rn.f32 s, s, v{i}; ld.global.f32 v{i}, [p+{i * step}];" for i in each),
              "bra loop; last:",
              *(f"add.rn.f32 s, s, v{i};" for i in each),
              "rest:",
