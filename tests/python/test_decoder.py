@@ -15,6 +15,7 @@ from detgemm.torch import decoder, same_bits  # noqa: E402
 from detgemm.torch import transformers as hooks  # noqa: E402
 
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:32->fp32")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CONFIGS = {"qwen": transformers.Qwen3Config, "llama": transformers.LlamaConfig}
 
 
@@ -29,7 +30,10 @@ def model_of(kind, separate=False):
     hooks.use(made, POLICY)
     for module in made.modules() if separate else ():
         module.__dict__.pop("forward", None)
-    return made
+    return made.to(DEVICE)
+
+
+SHORT = torch.tensor([[1, 2, 3]], device=DEVICE)
 
 
 @pytest.fixture
@@ -44,12 +48,13 @@ def trained(model, main=False, padded=False):
     """Logits, then gradients of two backward passes, by name."""
     if main:
         dt.main_grads(model)
-    ids, mask = torch.randint(0, 64, (3, 11), generator=torch.Generator().manual_seed(1)), torch.ones(3, 11, dtype=torch.long)
+    ids = torch.randint(0, 64, (3, 11), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    mask = torch.ones(3, 11, dtype=torch.long, device=DEVICE)
     if padded:
         mask[0, :3], mask[1, 9:] = 0, 0
     for seed in range(2):
         logits = model(ids, attention_mask=mask).logits
-        logits.backward(torch.randn(logits.shape, generator=torch.Generator().manual_seed(seed)).to(logits.dtype))
+        logits.backward(torch.randn(logits.shape, generator=torch.Generator().manual_seed(seed)).to(logits))
     return {"logits": logits.detach(), **{name: p.main_grad if main else p.grad for name, p in model.named_parameters()}}
 
 
@@ -107,23 +112,23 @@ CHANGES = {
 def test_what_a_node_does_not_cover_takes_the_layers_own_pass(change, nodes):
     model = model_of("qwen")
     CHANGES[change](model)
-    model(torch.tensor([[1, 2, 3]]))
+    model(SHORT)
     assert len(nodes) == 1  # the second layer
 
 
 def test_inference_and_autocast_take_the_layers_own_pass(nodes):
     model = model_of("llama")
     with torch.no_grad():
-        model(torch.tensor([[1, 2, 3]]), use_cache=True)
-    with torch.autocast("cpu", torch.bfloat16):
-        model(torch.tensor([[1, 2, 3]]))
+        model(SHORT, use_cache=True)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        model(SHORT)
     assert not nodes
 
 
 def test_derivatives_of_gradients_are_refused():
     model = model_of("llama")
-    first = torch.autograd.grad(model(torch.tensor([[1, 2, 3]])).logits.sum(), model.model.norm.weight, create_graph=True)
-    grads = torch.autograd.grad(model(torch.tensor([[1, 2, 3]])).logits.sum(), model.model.layers[0].mlp.up_proj.weight, create_graph=True)
+    first = torch.autograd.grad(model(SHORT).logits.sum(), model.model.norm.weight, create_graph=True)
+    grads = torch.autograd.grad(model(SHORT).logits.sum(), model.model.layers[0].mlp.up_proj.weight, create_graph=True)
     assert first and grads
     with pytest.raises(RuntimeError, match="twice"):
         grads[0].sum().backward()

@@ -15,6 +15,10 @@ from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
 ROW_LOCAL["attention_backward"] = "keys and queries from the sequence's own start"
 
+# Handed through a model of transformers to its attention: the most queries that a segment has. A name of our own, since
+# transformers' max_length_q bounds segments that are not ours, and a bound too small leaves queries out.
+MOST_QUERIES = "detgemm_most_queries"
+
 
 def _unit(x):
     return x if x.stride(-1) == 1 else x.contiguous()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decoder layer of transformers as one node of autograd, with the bits of its separate layers.
 
-    x ─ norm ─ q, k, v ─ norms of heads, rotary ─ attention ─ o ─ (+ x) = s ─ norm ─ gate, up ─ silu_mul ─ down ─ (+ s)
+    x -> norm -> q, k, v -> norms of heads, rotary -> attention -> o -> (+ x) = s -> norm -> gate, up -> silu_mul -> down -> (+ s)
 
 Separate layers are some forty operators with their gradients, each recorded by Python, and a GPU waits for them. Here a layer is
 recorded once. Gradients that meet are added in autograd's order: of q, k and v the last first. `use` calls it for layers in which
@@ -15,6 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from detgemm.torch import attend, fused, gradients, rotary  # noqa: F401  (they register the operators that a layer calls)
+from detgemm.torch.attend import MOST_QUERIES
 from detgemm.torch.dispatch import under_autocast
 from detgemm.torch.gradients import WIDEST
 from detgemm.torch.layers import Linear
@@ -193,7 +194,6 @@ def forward(layer, gated, hidden_states, attention_mask=None, position_ids=None,
         return type(layer).forward(layer, hidden_states, attention_mask=attention_mask, position_ids=position_ids,
                                    past_key_values=past_key_values, use_cache=use_cache, position_embeddings=position_embeddings,
                                    **options)
-    from detgemm.torch.transformers import MOST_QUERIES
     weights = tuple(None if part is None else part.weight for part in parts)
     eps = parts[0].eps, parts[7].eps, 0.0 if parts[4] is None else parts[4].eps
     stable = tuple(2 if getattr(part, "weights_are_stable", False) else 0 for part in parts)

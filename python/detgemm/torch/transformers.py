@@ -12,7 +12,7 @@ import copy
 import torch
 
 from detgemm.torch.angles import Angles, find_angles
-from detgemm.torch.attend import attention, dense
+from detgemm.torch.attend import MOST_QUERIES, attention, dense
 from detgemm.torch.decoder import use_nodes
 from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
@@ -23,9 +23,6 @@ from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm
 
 NAME = "detgemm"
-# Handed through a model to its attention: the most queries that a segment has. A name of our own, since
-# transformers' max_length_q bounds segments that are not ours, and a bound too small leaves queries out.
-MOST_QUERIES = "detgemm_most_queries"
 
 
 def table(rows, device):

@@ -12,7 +12,6 @@ of registers to write that with, so the loop is PTX.
 """
 import functools
 
-import torch
 import triton
 import triton.language as tl
 
