@@ -10,6 +10,7 @@ each part is what detgemm put there; what it does not cover takes the layer's ow
 """
 import dataclasses
 import functools
+import importlib
 
 import torch
 from torch.autograd import forward_ad
@@ -17,6 +18,7 @@ from torch.autograd import forward_ad
 from detgemm.torch import attend, fused, gradients, rotary  # noqa: F401  (they register the operators that a layer calls)
 from detgemm.torch.attend import MOST_QUERIES
 from detgemm.torch.dispatch import under_autocast
+from detgemm.torch.gated import GatedMLP
 from detgemm.torch.gradients import WIDEST
 from detgemm.torch.layers import Linear
 from detgemm.torch.main_grad import gradient_of
@@ -24,7 +26,7 @@ from detgemm.torch.operators import OPS, output_type
 from detgemm.torch.rows import RMSNorm
 from detgemm.torch.sums import SUMS, gradient_after
 
-LAYERS = ("LlamaDecoderLayer", "Qwen3DecoderLayer")
+LAYERS = {"LlamaDecoderLayer": "transformers.models.llama.modeling_llama", "Qwen3DecoderLayer": "transformers.models.qwen3.modeling_qwen3"}
 WEIGHTS = ("input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.q_norm", "self_attn.k_norm",
            "self_attn.o_proj", "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
 # Options of a call that the attention refuses or reads in another way.
@@ -141,13 +143,13 @@ def _plain(tensor):
     return type(tensor) in (torch.Tensor, torch.nn.Parameter)
 
 
-def _why_not(layer, gated, parts, x, mask, keys, positions, options):
+def _why_not(layer, parts, x, mask, keys, positions, options):
     """What keeps a call from being one node, or None."""
     policy = getattr(parts[1], "policy", None)
     known = all(type(part) is RMSNorm if at in (0, 4, 5, 7) else type(part) is Linear and part.bias is None
                 and part.policy == policy and part.weight_snapped_at is None
                 for at, part in enumerate(parts) if part is not None or at not in (4, 5))
-    if not known or type(layer.mlp) is not gated or (parts[4] is None) != (parts[5] is None):
+    if not known or type(layer.mlp) is not GatedMLP or (parts[4] is None) != (parts[5] is None):
         return "a part is not what detgemm put there"
     if parts[4] is not None and parts[4].eps != parts[5].eps:
         return "norms of queries and keys differ in eps"
@@ -185,26 +187,39 @@ def _table(positions, batch):
     return made
 
 
-def forward(layer, gated, hidden_states, attention_mask=None, position_ids=None, past_key_values=None, use_cache=False,
-            position_embeddings=None, **options):
-    """The forward pass of a decoder layer; as one node where it can be."""
-    parts = _parts(layer)
-    if torch.version.hip is not None or _why_not(layer, gated, parts, hidden_states, attention_mask, past_key_values, position_embeddings,
-                                                 options) is not None:
-        return type(layer).forward(layer, hidden_states, attention_mask=attention_mask, position_ids=position_ids,
-                                   past_key_values=past_key_values, use_cache=use_cache, position_embeddings=position_embeddings,
-                                   **options)
-    weights = tuple(None if part is None else part.weight for part in parts)
-    eps = parts[0].eps, parts[7].eps, 0.0 if parts[4] is None else parts[4].eps
-    stable = tuple(2 if getattr(part, "weights_are_stable", False) else 0 for part in parts)
-    main = tuple((None, False) if w is None else gradient_of(w, name) for w, name in zip(weights, WEIGHTS))
-    attention = layer.self_attn
-    plan = _Plan(parts[1].policy, eps, attention.head_dim, float(attention.scaling), options.get(MOST_QUERIES) or 0, stable, main)
-    return _Layer.apply(hidden_states, attention_mask.reshape(-1, 6), *_table(position_embeddings, hidden_states.shape[0]), plan, *weights)
+class Node:
+    """What a decoder layer's class has before transformers' own: the forward pass as one node where it can be."""
+
+    def forward(self, hidden_states, attention_mask=None, position_ids=None, past_key_values=None, use_cache=False, position_embeddings=None,
+                **options):
+        parts = _parts(self)
+        if torch.version.hip is not None or _why_not(self, parts, hidden_states, attention_mask, past_key_values, position_embeddings,
+                                                     options) is not None:
+            return super().forward(hidden_states, attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,
+                                   use_cache=use_cache, position_embeddings=position_embeddings, **options)
+        weights = tuple(None if part is None else part.weight for part in parts)
+        eps = parts[0].eps, parts[7].eps, 0.0 if parts[4] is None else parts[4].eps
+        stable = tuple(2 if getattr(part, "weights_are_stable", False) else 0 for part in parts)
+        main = tuple((None, False) if w is None else gradient_of(w, name) for w, name in zip(weights, WEIGHTS))
+        plan = _Plan(parts[1].policy, eps, self.self_attn.head_dim, float(self.self_attn.scaling), options.get(MOST_QUERIES) or 0, stable, main)
+        return _Layer.apply(hidden_states, attention_mask.reshape(-1, 6), *_table(position_embeddings, hidden_states.shape[0]), plan, *weights)
 
 
-def use_nodes(model, gated):
-    """Makes the decoder layers of a model single nodes of autograd where `forward` covers a call; gated: the class of their MLPs."""
+@functools.cache
+def _class_of(name):
+    """A class of transformers behind Node, under its own name: FSDP and device maps look layers up by it."""
+    return type(name, (Node, getattr(importlib.import_module(LAYERS[name]), name)), {"__module__": __name__})
+
+
+def __getattr__(name):  # where pickle finds these classes
+    if name in LAYERS:
+        return _class_of(name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")
+
+
+def use_nodes(model):
+    """Makes the decoder layers of a model single nodes of autograd where Node covers a call."""
     for module in model.modules():
-        if type(module).__name__ in LAYERS and "forward" not in module.__dict__:
-            module.forward = functools.partial(forward, module, gated)
+        name = type(module).__name__
+        if name in LAYERS and type(module).__module__ == LAYERS[name]:
+            module.__class__ = _class_of(name)
