@@ -156,9 +156,8 @@ def _why_not(layer, parts, x, mask, keys, positions, options):
     if torch.nn.modules.module._has_any_global_hook() or any(map(_hooked, (layer.self_attn, layer.mlp))) or any(
             _hooked(part) for part in parts if part is not None):
         return "a part has a hook"
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0 or not (
-            torch.is_grad_enabled()):
-        return "the pass is compiled, transformed or without gradients"
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0 or not torch.is_grad_enabled():
+        return "the pass is transformed or without gradients"
     if keys is not None or getattr(layer.self_attn, "attention_dropout", 0.0) not in (0.0, None) or any(
             options.get(name) is not None for name in OPTIONS):
         return "the attention has a cache or an option"
@@ -193,8 +192,9 @@ class Node:
     def forward(self, hidden_states, attention_mask=None, position_ids=None, past_key_values=None, use_cache=False, position_embeddings=None,
                 **options):
         parts = _parts(self)
-        if torch.version.hip is not None or _why_not(self, parts, hidden_states, attention_mask, past_key_values, position_embeddings,
-                                                     options) is not None:
+        # A compiler traces its own layers, and no kernel of a backward pass here was executed on AMD GPUs.
+        if torch.compiler.is_compiling() or torch.version.hip is not None or _why_not(
+                self, parts, hidden_states, attention_mask, past_key_values, position_embeddings, options) is not None:
             return super().forward(hidden_states, attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,
                                    use_cache=use_cache, position_embeddings=position_embeddings, **options)
         weights = tuple(None if part is None else part.weight for part in parts)
