@@ -41,6 +41,8 @@ def sum_into(main_grad, rows, contract, weight, flagged):
 
     With main_grad nothing is returned, or zeros where Megatron's flag requires a gradient.
     """
+    if main_grad is None and contract != SUMS:  # such as a tree, which cannot be continued
+        return OPS.gemm(rows.new_ones((1, rows.shape[0])), rows, contract)[0].to(weight.dtype)
     acc = rows.new_zeros(weight.shape) if main_grad is None else main_grad
     sum_rows_op(acc, rows, None, None, contract)
     return gradient_after(main_grad, acc, weight, flagged)
