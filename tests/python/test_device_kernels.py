@@ -7,7 +7,8 @@ from conftest import bits
 from test_paged import paged, sequences, step
 
 import detgemm.torch as dt
-from detgemm.torch import fused
+from detgemm.torch import fused, gradients
+from detgemm.torch.operators import OPS
 from detgemm.torch.paged import paged_attention
 from detgemm.torch.rotary import rotary
 
@@ -70,6 +71,35 @@ def test_experts_are_combined_in_the_written_order(of_x, of_weights):
     equal(dt.combine_experts, patterns(4, 600, 333, dtype=of_x), places, weights)
     equal(backward(dt.combine_experts), bits((600, 333), of_x).requires_grad_(), places, weights.requires_grad_(), dy)
     equal(lambda p: dt.top_experts(p, 6), torch.rand(500, 64, generator=draw).mul(16).round().div(16))  # ties
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16, FP32])
+def test_gradients_of_a_decoder_layers_row_operations(dtype):
+    for n, parts in ((2048, 3), (100, 2), (8192, 1)):
+        given = [bits((33, n), dtype, seed) for seed in range(parts + 2)]
+        equal(lambda d, x, w, *each: gradients.add_rms_norm_backward_op(list(each), d, x, w, 1e-6), *given[:2], bits((n,), dtype, 9), *given[2:])
+    for q_heads, k_heads, d, norm in ((16, 8, 128, True), (6, 2, 64, False)):
+        dq, dk = (bits((3, h, 11, d), dtype, h).transpose(1, 2) for h in (q_heads, k_heads))
+        dq[0, 0] = -0.0
+        weights = (bits((d,), dtype, 5), bits((d,), dtype, 6)) if norm else (None, None)
+        equal(gradients.rotary_pair_backward_op, dq, dk, bits((33, q_heads, d), dtype, 3), bits((33, k_heads, d), dtype, 4), torch.arange(33) % 20,
+              bits((20, d), dtype, 7), *weights, 1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 33, 128, 2048])
+def test_sums_of_rows_in_order(n):
+    """Around the rows that a program has on their way. The control: from the last row to the first."""
+    def added(acc, x, more):
+        acc, other = acc.clone(), acc.flip(0).contiguous()
+        OPS.sum_rows_(acc, x, other, more, "ieee_fma/fp32/chain->fp32")
+        return acc, other
+
+    for rows in (0, 1, 223, 224, 225, 449, 1400, 5000):
+        x = patterns(rows + n, rows, n, dtype=FP32)
+        x = torch.where(x.abs() < 1e30, x, 0.0)
+        equal(added, bits((n,), FP32), x, x[: rows // 3].contiguous())
+    x = bits((5000, n), FP32)
+    assert not dt.same_bits(added(torch.zeros(n), x, x)[0], x.flip(0).cumsum(0)[-1])
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

@@ -21,11 +21,12 @@ if INTERPRETED:
     from detgemm.torch import same_bits
     from triton.runtime import interpreter
 
-    from detgemm.torch.kernels import attention, attention_backward, embedding, fused, log_prob, long_rows, norms, softmax
+    from detgemm.torch.kernels import attention, attention_backward, embedding, fused, gradients, log_prob, long_rows, norms, softmax, sums
     from detgemm.torch.plain import arithmetic
     from detgemm.torch.plain import attention as plain_attention
     from detgemm.torch.plain import embedding as plain_embedding
     from detgemm.torch.plain import fused as plain_fused
+    from detgemm.torch.plain import gradients as plain_gradients
     from detgemm.torch.plain import log_prob as plain_log_prob
     from detgemm.torch.plain import norms as plain_norms
     from detgemm.torch.plain import softmax as plain_softmax
@@ -38,7 +39,7 @@ def test_in_the_interpreter():
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
                          env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False,
                          timeout=300)
-    assert run.returncode == 0 and "21 passed" in run.stdout, run.stdout + run.stderr
+    assert run.returncode == 0 and "27 passed" in run.stdout, run.stdout + run.stderr
 
 
 def wide(shape, dtype, seed=0):
@@ -76,6 +77,38 @@ def test_long_rows(dtype, monkeypatch):
         monkeypatch.setattr(long_rows, "serve", lambda rows, n: False)
         assert same_bits(getattr(softmax, name)(x, torch.float32), y)
         monkeypatch.undo()
+
+
+@interpreted
+@pytest.mark.parametrize("dtype, rows, n, parts", [(torch.bfloat16, 3, 96, 3), (torch.float16, 2, 1500, 2), (torch.float32, 2, 2048, 1)])
+def test_gradient_of_a_norm_behind_an_addition(dtype, rows, n, parts):
+    total, weight, given = wide((rows, n), dtype), wide((n,), dtype, 1), [wide((rows, n), dtype, 2 + at) for at in range(parts + 1)]
+    ours = gradients.add_rms_norm_backward(given[1:], given[0], total, weight, 1e-6)
+    assert all(map(same_bits, ours, plain_gradients.add_rms_norm_backward(given[1:], given[0], total, weight, 1e-6)))
+
+
+@interpreted
+@pytest.mark.parametrize("dtype, norm", [(torch.bfloat16, True), (torch.float16, False)])
+def test_gradient_of_the_rotary_pair(dtype, norm):
+    """Gradients in the attention's layout, batch x heads x length x d in memory; some of them -0."""
+    q, k, cache = wide((10, 3, 32), dtype), wide((10, 1, 32), dtype, 1), wide((7, 32), torch.float32, 2).clamp(-1, 1)
+    dq, dk = (wide((2, h, 5, 32), dtype, 3).transpose(1, 2) for h in (3, 1))
+    dq[0, 0], dk[0, 0] = -0.0, 0.0
+    weights, positions = (wide((32,), dtype, 4), wide((32,), dtype, 5)) if norm else (None, None), torch.arange(10) % 7
+    ours = gradients.rotary_pair_backward(dq, dk, q, k, positions, cache, *weights, 1e-6)
+    wanted = plain_gradients.rotary_pair_backward(dq.reshape(q.shape), dk.reshape(k.shape), q, k, positions, cache, *weights, 1e-6)
+    assert all(map(same_bits, ours, wanted)) and ours[2].shape == (30 if norm else 0, 32)
+
+
+@interpreted
+def test_sums_of_rows():
+    acc, x = [wide((40,), torch.float32, at) for at in (0, 1)], [wide((rows, 40), torch.float32, rows) for rows in (9, 3)]
+    wanted = [each.clone() for each in acc]
+    for total, rows in zip(wanted, x):
+        for row in rows:
+            total += row
+    sums.sum_rows_(acc[0], x[0], acc[1], x[1])
+    assert all(map(same_bits, acc, wanted))
 
 
 @interpreted
@@ -191,7 +224,7 @@ def test_log_prob_needs_the_fused_product():
 @interpreted
 def test_no_global_is_a_nan():
     """Triton compares the globals of a kernel before each launch: a NaN differs from itself, so the second launch is refused."""
-    modules = attention, attention_backward, embedding, fused, log_prob, long_rows, norms, softmax
+    modules = attention, attention_backward, embedding, fused, gradients, log_prob, long_rows, norms, softmax, sums
     values = [getattr(each, "value", each) for module in modules for each in vars(module).values()]
     numbers = [each for each in values if isinstance(each, float)]
     assert len(numbers) > 10 and all(each == each for each in numbers)

@@ -108,6 +108,7 @@ WRONG = {
     "gather_rows: index": (lambda: dt.gather_rows(X, torch.zeros(2), KEYS), "index.dtype is torch.float32: it must be int32 or int64"),
     "gather_rows: copies": (lambda: dt.gather_rows(X, KEYS, KEYS, 0), "copies is 0: it must be positive"),
     "aten: contracts": (lambda: dt.aten(BF16), "contracts is 'hopper/bf16/chain->bf16': it must be a dictionary"),
+    "aten: sums": (lambda: dt.aten({}, sums="hopper/bf16/chain->fp32"), 'sums is "hopper/bf16/chain->fp32": it must read fp32'),
     "aten: no text": (lambda: dt.aten({torch.bfloat16: None}), "contract is None: it must be text"),
 }
 

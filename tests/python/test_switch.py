@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """The switch for aten: what it catches, in which bits, and that it leaves nothing behind."""
+import functools
 import threading
 
 import pytest
@@ -204,3 +205,34 @@ def test_devices_are_registered_as_long_as_a_scope_names_them():
     outer.__exit__(None, None, None)
     A @ B
     assert outer.used.total() == 1
+
+
+SUMS = "ieee_fma/fp32/chain->fp32"
+
+
+def in_parts(values):
+    """Parts of 1024, one addition after the other, then sums of parts in the same way."""
+    while len(values) > 1:
+        values = [functools.reduce(lambda a, b: a + b, values[at:at + 1024], torch.zeros(())) for at in range(0, len(values), 1024)]
+    return values[0]
+
+
+def test_sums_have_a_contract_where_one_is_named():
+    x = bits((3, 1500), torch.float32)
+    calls = {"sum": lambda x: x.sum(-1), "mean": lambda x: x.mean(1), "norm": lambda x: torch.linalg.vector_norm(x, dim=1),
+             "bf16": lambda x: x.bfloat16().sum(1)}
+    with dt.aten({}, devices="cpu", others="pass", sums=SUMS) as used, dt.audit() as report:
+        found = {name: call(x) for name, call in calls.items()}
+        alone = {name: call(x[1:2]) for name, call in calls.items()}
+        whole, norms = x.sum(), torch.nn.utils.get_total_norm([x, x[0]])
+        counts = torch.ones(5, dtype=torch.int64).sum()
+    assert report.uncovered == [] and counts == 5 and sum(used.values()) > 8
+    for row in range(3):
+        assert dt.same_bits(found["sum"][row], in_parts(list(x[row]))) and dt.same_bits(found["mean"][row], in_parts(list(x[row])) / 1500)
+        assert dt.same_bits(found["norm"][row], in_parts([each * each for each in x[row]]).sqrt())
+        assert dt.same_bits(found["bf16"][row], in_parts(list(x[row].bfloat16().float())).bfloat16())
+    assert all(dt.same_bits(alone[name], found[name][1:2]) for name in calls), "a row depends on the row alone"
+    assert dt.same_bits(whole, in_parts(list(x.flatten()))) and torch.allclose(norms, torch.cat((x.flatten(), x[0])).norm())
+    with dt.aten({}, devices="cpu", others="pass"), dt.audit() as report:
+        same = [dt.same_bits(call(x), found[name]) for name, call in calls.items()]
+    assert not all(same) and {row[0] for row in report.uncovered} >= {"aten.sum.dim_IntList", "aten.mean.dim", "aten.linalg_vector_norm"}

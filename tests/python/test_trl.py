@@ -35,7 +35,7 @@ def run(folder, *runs):
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("steps"), "sft:ours", "sft:stock", "grpo:ours")
+    return run(tmp_path_factory.mktemp("steps"), "sft:ours", "sft:sums", "sft:stock", "grpo:ours")
 
 
 def losses(found):
@@ -50,6 +50,13 @@ def test_supervised_steps(steps, tmp_path):
     outside = {row[0] for row in ours["audit"] if row[2] in ("outside", "unknown")}
     assert outside <= OUTSIDE, outside - OUTSIDE
     assert {"aten.mm", "aten.embedding_dense_backward"} <= {row[0] for row in stock["audit"] if row[2] == "outside"}
+
+
+def test_nothing_is_outside_where_sums_have_a_contract(steps):
+    """Of all steps: the loss, meters and the norm of gradients too."""
+    found = {row[0]: row[2] for row in steps["sft:sums"]["audit"]}
+    assert OUTSIDE & set(found) and set(found.values()) == {"row-local", "contract"}
+    assert all(abs(a - b) < 1e-3 for a, b in zip(losses(steps["sft:sums"]), losses(steps["sft:ours"])))
 
 
 def test_policy_steps(steps):

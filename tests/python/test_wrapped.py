@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converted models inside of Accelerate, transformers' Trainer and PyTorch's wrappers. The stage `trainers` of run.py."""
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -126,6 +127,18 @@ def test_accelerate(tmp_path):
     accelerator.load_state(tmp_path)
     assert dt.same_bits(prepared(ids).logits.bfloat16(), wanted)
     assert isinstance(accelerator.unwrap_model(prepared).lm_head, dt.Linear)
+
+
+@pytest.mark.parametrize("way", ["ddp", *(["fsdp"] if torch.cuda.device_count() > 1 else [])])
+def test_accelerate_on_two_ranks(tmp_path, way):
+    """The model's output alone; with checkpoints, without, and from a saved state one end."""
+    done = subprocess.run([sys.executable, "-W", "ignore", PROGRAM.with_name("accelerate_ranks.py"), tmp_path / "result", way],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
+    found = json.loads((tmp_path / "result").read_text())
+    assert [(each["layers"], each["same"]) for each in found] == [(15, True)] * 2
+    assert len({each[name] for each in found for name in ("end", "again")}) == 1
+    assert all(way != "ddp" or each["wrapper"] == "DistributedDataParallel" for each in found)
 
 
 def test_compiled(tmp_path):

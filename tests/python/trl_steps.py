@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trl_steps.py RESULT RUN...: two steps of TRL's trainers with a tiny Qwen3 of random weights; on a GPU six, wider ones.
 
-RUN: "sft:ours", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours",
+RUN: "sft:ours", "sft:sums", "sft:stock", "grpo:ours", "grpo:stock", or with vLLM in the same process, one to a process, "vllm:ours",
 "vllm:control", whose engine computes norms as vLLM does, and on a GPU "vllm:stock". (Stock vLLM packs weights on a CPU, and takes
 no others from TRL.) RESULT gets, per run, what the trainer logged, the weights' digest and the audit's rows. test_trl.py compares.
 """
@@ -107,7 +107,8 @@ def run(text):
         from detgemm.torch import trl as ours
         ours.use(trainer)
     # Kernels of vLLM and of generation with dropout masks and counts are no part of the trainer's steps.
-    with dt.audit() if kind == "sft" else contextlib.nullcontext() as report:
+    sums = dt.aten({}, devices="cuda" if GPU else "cpu", others="pass", sums="ieee_fma/fp32/chain->fp32") if arm == "sums" else contextlib.nullcontext()
+    with sums, dt.audit() if kind == "sft" else contextlib.nullcontext() as report:
         trainer.train()
     weights = hashlib.sha256(b"".join(p.detach().contiguous().view(torch.uint8).cpu().numpy().tobytes() for p in trainer.model.parameters()))
     return {"log": trainer.state.log_history, "digest": weights.hexdigest(), "audit": [list(row) for row in report.rows] if report else []}

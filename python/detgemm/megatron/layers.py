@@ -15,9 +15,8 @@ from detgemm.torch.attend import attention
 from detgemm.torch.dispatch import refuse
 from detgemm.torch.embeddings import embedding_accumulate_
 from detgemm.torch.main_grad import gradient_of
-from detgemm.torch.ops import sum_rows_
 from detgemm.torch.rows import rms_norm_backward_op, rms_norm_op
-from detgemm.torch.sums import SUMS
+from detgemm.torch.sums import SUMS, sum_rows_op
 
 
 class Norm(torch.autograd.Function):
@@ -36,7 +35,7 @@ class Norm(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             acc = weight.new_zeros(weight.shape, dtype=torch.float32) if ctx.main_grad is None else ctx.main_grad
             for rows in sequences(products.view(x.shape)):
-                sum_rows_(acc, rows, SUMS)
+                sum_rows_op(acc, rows.flatten(0, -2), None, None, SUMS)
             dweight = finish(acc, ctx.main_grad, weight, ctx.flagged)
         return dx, dweight, None, None, None
 

@@ -41,7 +41,10 @@ class Angles(torch.nn.Module):
     def forward(self, x, position_ids):
         angles = position_ids[..., None].float() * self.inv_freq.to(x.device)
         angles = torch.cat((angles, angles), dim=-1)
-        return tuple((turn(angles) * self.attention_scaling).to(x.dtype) for turn in (torch.cos, torch.sin))
+        cos, sin = ((turn(angles) * self.attention_scaling).to(x.dtype) for turn in (torch.cos, torch.sin))
+        if not torch.compiler.is_compiling():
+            cos.detgemm_halves = {}  # both halves are equal; decoder.py keeps its table there, for all layers of a pass
+        return cos, sin
 
 
 def find_angles(model):

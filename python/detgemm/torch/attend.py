@@ -15,6 +15,10 @@ from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
 ROW_LOCAL["attention_backward"] = "keys and queries from the sequence's own start"
 
+# Handed through a model of transformers to its attention: the most queries that a segment has. A name of our own, since
+# transformers' max_length_q bounds segments that are not ours, and a bound too small leaves queries out.
+MOST_QUERIES = "detgemm_most_queries"
+
 
 def _unit(x):
     return x if x.stride(-1) == 1 else x.contiguous()
@@ -54,14 +58,12 @@ def attention_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, 
                 _unit(dout), _unit(q), _unit(k), _unit(v), _unit(out), stats, segments.contiguous(), scale,
                 max_q, max_k)
         dq, dk, dv = chosen(q, "attention").attention_backward(dout, q, k, v, out, stats, segments, scale)
-        return _as_output(dq), dk, dv
+        return tuple(map(_as_output, (dq, dk, dv)))
 
 
 @attention_backward_op.register_fake
 def _(dout, q, k, v, out, stats, segments, scale, max_q, max_k):
-    batch, heads, queries, dim = q.shape
-    return (q.new_empty((batch, queries, heads, dim)).transpose(1, 2), k.new_empty(k.shape),
-            v.new_empty(v.shape))
+    return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2) for x in (q, k, v))
 
 
 def _context(ctx, inputs, output):

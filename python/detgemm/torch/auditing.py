@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from detgemm import _library as lib
-from detgemm.torch import switch
+from detgemm.torch import switch, switch_sums
 
 # Reductions whose result does not depend on the order in which elements are met.
 EXACT = set("""max min amax amin aminmax argmax argmin any all sort topk kthvalue median nanmedian unique2 _unique2
@@ -93,6 +93,8 @@ def verdict_of(func, args, options):
         which = 1 if name.startswith(("add", "badd")) else 0
         text = switch.contract_now(args[which])
         return (CONTRACT, text) if text else (OUTSIDE, "")
+    if name in switch_sums.NAMES and (text := switch.sums_now(name, args, options)):
+        return CONTRACT, text
     if name in REDUCES:
         if all(not x.dtype.is_floating_point for x in tensors):
             return None  # sums of integers are exact

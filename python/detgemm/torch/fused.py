@@ -12,7 +12,8 @@ from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
 from detgemm.torch.rows import _check
 
-ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", silu_mul="elements", silu_mul_backward="elements")
+ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", inference_rms_norm="lanes ascending, tree over lanes",
+                 silu_mul="elements", silu_mul_backward="elements")
 
 
 @torch.library.custom_op("detgemm::add_rms_norm", mutates_args=())

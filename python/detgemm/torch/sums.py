@@ -3,11 +3,37 @@
 """Sums over tokens: the product of a row of ones and the tokens' rows, under a contract."""
 import torch
 
+from detgemm.torch.derivatives import guard
+from detgemm.torch.dispatch import chosen, on_device, refuse
 from detgemm.torch.operators import OPS
-from detgemm.torch.ops import sum_rows_
 
 # One product per step, in fp32 and in token order: micro-batches may be cut at any token.
 SUMS = "ieee_fma/fp32/chain->fp32"
+
+
+@torch.library.custom_op("detgemm::sum_rows_", mutates_args=("acc", "acc2"))
+def sum_rows_op(acc: torch.Tensor, x: torch.Tensor, acc2: torch.Tensor | None, x2: torch.Tensor | None, contract: str) -> None:
+    """Adds the rows of x, T x n, to acc, n elements, in order; and those of x2 to acc2, at the same time. All fp32, contiguous."""
+    for total, rows in ((acc, x), (acc2, x2)):
+        refuse(total is not None and (total.dtype != torch.float32 or rows.dtype != torch.float32 or rows.dim() != 2
+                                      or total.shape != acc.shape or rows.shape[1:] != acc.shape),
+               f"x has the shape {tuple(x.shape)} of {x.dtype}: sums of one call need fp32, T x n each, of the same n")
+    if acc.device.type == "cuda" and torch.version.hip is None and contract == SUMS and acc.is_contiguous() and (
+            acc2 is None or acc2.is_contiguous()):
+        with on_device(acc):
+            chosen(acc, "sums").sum_rows_(acc, x.contiguous(), acc2, None if x2 is None else x2.contiguous())
+        return
+    for total, rows in ((acc, x), (acc2, x2)):
+        if total is not None:
+            OPS.accumulate_(total.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
+
+
+@sum_rows_op.register_fake
+def _(acc, x, acc2, x2, contract):
+    return None
+
+
+guard(sum_rows_op)
 
 
 def sum_into(main_grad, rows, contract, weight, flagged):
@@ -15,7 +41,15 @@ def sum_into(main_grad, rows, contract, weight, flagged):
 
     With main_grad nothing is returned, or zeros where Megatron's flag requires a gradient.
     """
-    if main_grad is None:
+    if main_grad is None and contract != SUMS:  # such as a tree, which cannot be continued
         return OPS.gemm(rows.new_ones((1, rows.shape[0])), rows, contract)[0].to(weight.dtype)
-    sum_rows_(main_grad, rows, contract)
+    acc = rows.new_zeros(weight.shape) if main_grad is None else main_grad
+    sum_rows_op(acc, rows, None, None, contract)
+    return gradient_after(main_grad, acc, weight, flagged)
+
+
+def gradient_after(main_grad, acc, weight, flagged):
+    """What a backward pass returns for a weight whose gradient was added to acc, which is its main_grad where it has one."""
+    if main_grad is None:
+        return acc.to(weight.dtype)
     return torch.zeros_like(weight) if flagged else None

@@ -12,7 +12,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.operators import NAMES, OPS, input_type
-from detgemm.torch import switch_scaled
+from detgemm.torch import switch_scaled, switch_sums
 from detgemm.torch.out import into, writable
 from detgemm.torch.policy import Policy
 
@@ -39,6 +39,8 @@ class aten:  # reads as a statement: with aten({...}) as used
     devices    "cuda", or a list that may also have "cpu", where products are exact and slow
     others     what happens to types without a contract: "refuse", or "pass", which runs aten's own kernel and
                counts it
+    sums       a contract of fp32, such as "ieee_fma/fp32/chain->fp32": sums, means and 2-norms of bf16, fp16 and fp32
+               numbers are in its order too, parts of 1024 elements first (switch_sums.py). None leaves them to PyTorch
 
     Forward and backward, eager and compiled: forms that write into `out` and those with `out_dtype` are covered
     too. `linear`, `matmul` and `einsum` arrive here as the products above, `torch.nn.functional.scaled_mm` as a scaled
@@ -46,7 +48,7 @@ class aten:  # reads as a statement: with aten({...}) as used
     nested and left in any order, the innermost that is left counts, and what was there before is restored when the last ends.
     """
 
-    def __init__(self, contracts, *, devices="cuda", others="refuse"):
+    def __init__(self, contracts, *, devices="cuda", others="refuse", sums=None):
         if others not in ("refuse", "pass"):
             raise lib.DetgemmError(f'others is {others!r}: it must be "refuse" or "pass"')
         self.devices = [devices] if isinstance(devices, str) else list(devices)
@@ -54,6 +56,7 @@ class aten:  # reads as a statement: with aten({...}) as used
             if device not in ("cuda", "cpu"):
                 raise lib.DetgemmError(f'devices has {device!r}: it must list "cuda" and "cpu"')
         self.others = others
+        self.sums = None if sums is None else switch_sums.check_contract(sums)
         self.used = Used()
         self.contracts = {}
         if not isinstance(contracts, dict):
@@ -114,6 +117,15 @@ def contract_now(tensor):
     for scope in reversed(_entered):
         if tensor.device.type in scope.devices:
             return scope.contract_for(tensor)
+    return None
+
+
+def sums_now(name, args, options):
+    """The contract under which the switch would compute this call of a sum, a mean or a norm now, or None."""
+    first = args[0][0] if isinstance(args[0], (list, tuple)) and args[0] else args[0]
+    for scope in reversed(_entered):
+        if isinstance(first, torch.Tensor) and first.device.type in scope.devices:
+            return scope.sums if scope.sums and switch_sums.serves(name, args, options) else None
     return None
 
 
@@ -241,12 +253,27 @@ def _override(name, device, original):
     return run
 
 
+def _sums_override(name, original):
+    compute, base = switch_sums.TABLE[name], name.partition(".")[0]
+
+    def run(keys, *args, **options):
+        text = sums_now(base, args, options)
+        if text is None:
+            return original.call_boxed(keys, *args, **options)
+        first = args[0][0] if isinstance(args[0], (list, tuple)) else args[0]
+        scope = next(each for each in reversed(_entered) if first.device.type in each.devices)
+        scope.used[name, first.dtype, text] += 1
+        return compute(text, *args, **options)
+
+    return run
+
+
 def _register(device):
     key = device.upper()
     library = torch.library.Library("aten", "IMPL")
     override = {"allow_override": True} if "allow_override" in inspect.signature(library.impl).parameters else {}
     try:
-        for name in _TABLE:
+        for name in (*_TABLE, *switch_sums.TABLE):
             base, _, overload = name.partition(".")
             found = getattr(getattr(torch.ops.aten, base), overload or "default", None)
             if found is None:
@@ -259,7 +286,8 @@ def _register(device):
                 original = None  # scaled products by recipe are for CUDA alone, and on a CPU the reference computes them
             with warnings.catch_warnings():  # torch says that a kernel is replaced, which is what is wanted
                 warnings.simplefilter("ignore", UserWarning)
-                library.impl(name, _override(name, device, original), key, with_keyset=True, **override)
+                run = _sums_override(name, original) if name in switch_sums.TABLE else _override(name, device, original)
+                library.impl(name, run, key, with_keyset=True, **override)
     except BaseException:
         library._destroy()
         raise

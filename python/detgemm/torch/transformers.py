@@ -12,19 +12,17 @@ import copy
 import torch
 
 from detgemm.torch.angles import Angles, find_angles
-from detgemm.torch.attend import attention, dense
+from detgemm.torch.attend import MOST_QUERIES, attention, dense
+from detgemm.torch.decoder import use_nodes
 from detgemm.torch.dispatch import refuse, under_autocast
 from detgemm.torch.embeddings import Embedding
 from detgemm.torch.experts import KINDS, convert_experts, grouped_experts
-from detgemm.torch.fused import silu_mul
+from detgemm.torch.gated import GatedMLP, is_gated
 from detgemm.torch.layers import convert
 from detgemm.torch.policy import Policy
 from detgemm.torch.rows import RMSNorm
 
 NAME = "detgemm"
-# Handed through a model to its attention: the most queries that a segment has. A name of our own, since
-# transformers' max_length_q bounds segments that are not ours, and a bound too small leaves queries out.
-MOST_QUERIES = "detgemm_most_queries"
 
 
 def table(rows, device):
@@ -106,33 +104,6 @@ def _check_norm(name, module):
                f"{name} is a {type(module).__name__} with another formula than x / sqrt(mean(x^2) + eps) * weight")
 
 
-class GatedMLP(torch.nn.Module):
-    """down(silu(gate(x)) up(x)), with the roundings of transformers and the written order of `silu_mul`."""
-
-    def __init__(self, module):
-        super().__init__()
-        self.gate_proj, self.up_proj, self.down_proj = module.gate_proj, module.up_proj, module.down_proj
-
-    def forward(self, x):
-        return self.down_proj(silu_mul(self.gate_proj(x), self.up_proj(x)))
-
-
-def _is_gated(module):
-    """Whether a module consists of what GatedMLP has, and computes it: it is tested with small layers and random values."""
-    names = {name for name, _ in module.named_children()}
-    if names != {"gate_proj", "up_proj", "down_proj", "act_fn"} or dict(module.named_parameters(recurse=False)):
-        return False
-    generator, twin = torch.Generator().manual_seed(1), copy.copy(module)
-    small = {name: torch.nn.Linear(8, 8, bias=False, device="cpu", dtype=torch.float32) for name in sorted(names - {"act_fn"})}
-    for layer in small.values():
-        layer.weight.data.copy_(torch.randn(8, 8, generator=generator))
-    twin._modules = {**small, "act_fn": module.act_fn}
-    values = torch.randn(4, 8, generator=generator)
-    with torch.no_grad():
-        wanted = small["down_proj"](torch.nn.functional.silu(small["gate_proj"](values)) * small["up_proj"](values))
-        return torch.allclose(twin(values), wanted)
-
-
 def _check(model, policy):
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -159,7 +130,7 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
     for name, module in norms:
         _check_norm(name, module)
     tables = [(name, module) for name, module in model.named_modules() if type(module) is torch.nn.Embedding]
-    gated = [(name, module) for name, module in model.named_modules() if _is_gated(module)]
+    gated = [(name, module) for name, module in model.named_modules() if is_gated(module)]
     turned = find_angles(model)
     done = {"norms": [], "embeddings": [], "linear": [], "experts": [], "mlps": [], "angles": []}
     if policy is not None:
@@ -180,6 +151,7 @@ def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False)
         done["angles"].append(name)
     register()
     model.set_attn_implementation(NAME)
+    use_nodes(model)
     return done
 
 

@@ -21,7 +21,7 @@ KEYS = tl.constexpr(order.KEYS)
 FEW_ROWS = 64  # query rows per key head up to which blocks of keys are spread over programs
 TILE = 64      # query rows per program otherwise
 WARPS = {"queries": 4, "keys": 4}
-STAGES = 2
+STAGES = 1     # more would leave room for one program on a processor; two hide each other's waits
 UNROLL = 4
 
 

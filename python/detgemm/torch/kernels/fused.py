@@ -217,7 +217,6 @@ def silu_mul_backward(dy, gate, up):
     rows, n = dy.shape
     dx = torch.empty((rows, 2 * n), dtype=gate.dtype, device=gate.device)
     if rows and n:
-        _silu_mul_backward[(rows, cdiv(n, 1024))](
-            dy, gate, up, dx, rows, n, dy.stride(0), gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype], BLOCK=1024, num_warps=4,
-            enable_fp_fusion=False)
+        launch(_silu_mul_backward, (rows, cdiv(n, 1024)), dy, gate, up, dx, rows, n, dy.stride(0), gate.stride(0), up.stride(0),
+               TYPE=TYPES[gate.dtype], BLOCK=1024, num_warps=4, enable_fp_fusion=False)
     return dx
