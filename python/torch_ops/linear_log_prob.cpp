@@ -149,8 +149,7 @@ class Gradients {
         x_(describe(call.x, "x")),
         here_(call.valid),
         keeps_(describe(call.kept, "logits").sizes[1] > 0),
-        in_place_(!keeps_ && x_.place.kind != DETGEMM_HOST &&
-                  parsed(call.forward).contract.output == DETGEMM_BF16),
+        in_place_(!keeps_ && parsed(call.forward).contract.output == DETGEMM_BF16),
         stripe_(stripe_of(call.dgrad, (keeps_ ? 4 : 1) * call.stripe_bytes, x_.sizes[0], here_)),
         wide_(with_output(call.dgrad, DETGEMM_FP32)) {
     if (c_.of_weight && !c_.main_grad) dw_ = new_gradient(c_.weight, here_);
