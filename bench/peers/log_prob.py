@@ -5,7 +5,8 @@
 
 forward   the fused pass, with and without the entropy, beside torch.mm into bf16 (no softmax at all): CUDA graphs
 train     forward and backward of a mean cross entropy: linear_log_prob as it decides, with kept logits and without, beside
-          PyTorch eager and compiled, a chunked head by cuBLAS and, where it is installed, Liger: calls as a trainer makes them
+          PyTorch eager and compiled, a chunked head by cuBLAS and, where it is installed, Liger: calls as a trainer makes
+          them, or with --graphs both passes of each as one CUDA graph
 rows      log_probs_of of stored bf16 logits beside vLLM's kernel where it is installed, else one of the same plan: CUDA graphs
 """
 import argparse
@@ -30,10 +31,10 @@ def normal(*shape, scale=1.0):
     return (torch.randn(shape, device="cuda") * scale).bfloat16()
 
 
-def draw(source, count):
+def draw(source, tokens_of, count):
     found = []
     while len(found) < count:
-        tokens, head = source.choice(TOKENS), source.choice(HEADS)
+        tokens, head = source.choice(tokens_of), source.choice(HEADS)
         if 2 * tokens * head[1] <= LARGEST:
             found.append((tokens, *head))
     return found
@@ -53,12 +54,12 @@ def forward(tokens, hidden, words):
 def chunked(x, weight, ids, gradient, budget=2**28):
     """The published scheme of a fused linear cross entropy: chunks of tokens, whose gradients are computed at once."""
     step = max(128, budget // (2 * weight.shape[0]) // 128 * 128)
-    dx, dw = torch.empty_like(x), torch.zeros_like(weight)
+    dx, dw = torch.empty_like(x), None
     for begin in range(0, x.shape[0], step):
         part = slice(begin, begin + step)
         g = gradient(x[part] @ weight.t(), ids[part], 1 / x.shape[0])
         torch.mm(g, weight, out=dx[part])
-        dw.addmm_(g.t(), x[part])
+        dw = g.t() @ x[part] if dw is None else dw.addmm_(g.t(), x[part])
     return dx, dw
 
 
@@ -71,7 +72,7 @@ def cross_entropy(x, weight, ids):
     return nnf.cross_entropy((x @ weight.t()).float(), ids)
 
 
-def train(tokens, hidden, words):
+def train(tokens, hidden, words, graphs):
     x, weight = normal(tokens, hidden).requires_grad_(), normal(words, hidden, scale=hidden**-0.5).requires_grad_()
     ids = torch.randint(words, (tokens,), device="cuda")
     policy = dt.Policy(CHAIN, "hopper/bf16/fold:4096->bf16", "hopper/bf16/fold:1024->fp32")
@@ -95,6 +96,11 @@ def train(tokens, hidden, words):
             runs["Liger"] = lambda: step(lambda *arrays: liger.apply(*arrays)[0])
         except ImportError as error:
             print("  Liger:", sentence(error))
+    if graphs:
+        for run in runs.values():  # PyTorch captures a backward pass that ran on another stream before
+            with torch.cuda.stream(torch.cuda.Stream()):
+                run()
+        return times({name: [run] for name, run in runs.items()}, 5)
     return medians(runs, 5, 1)
 
 
@@ -122,12 +128,14 @@ def main():
     parser.add_argument("part", choices=sorted(OURS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--heads", type=int, default=20)
+    parser.add_argument("--graphs", action="store_true")
+    parser.add_argument("--tokens", type=int, nargs="*", default=TOKENS, help="numbers of tokens to draw from")
     parser.add_argument("--json", required=True)
     asked = parser.parse_args()
     torch._dynamo.config.recompile_limit = 100
-    report, ratios = begun(part=asked.part, seed=asked.seed), []
-    for shape in draw(random.Random(asked.seed), asked.heads):
-        took = globals()[asked.part](*shape)
+    report, ratios = begun(part=asked.part, seed=asked.seed, graphs=asked.graphs), []
+    for shape in draw(random.Random(asked.seed), asked.tokens, asked.heads):
+        took = globals()[asked.part](*shape, *([asked.graphs] if asked.part == "train" else []))
         best = min(us for name, us in took.items() if name not in MINE)
         ratios.append(best / took[OURS[asked.part][0]])
         report.setdefault("cases", []).append({"tokens": shape[0], "hidden": shape[1], "words": shape[2], "us": took})

@@ -3,73 +3,16 @@
 
 #include "core/conformance/engine_backend.hpp"
 
-#include <array>
 #include <bit>
 #include <cstring>
 
 #include "core/conformance/case.hpp"
+#include "core/conformance/engine_call.hpp"
 #include "detgemm/grouped.hpp"
+#include "detgemm/log_prob.hpp"
 
 namespace detgemm::conformance {
 namespace {
-
-using Sentence = std::array<char, 512>;
-
-/// The text that an engine wrote, made safe: it may lack the final 0, or be missing altogether.
-std::string text_of(Sentence& buffer, const char* otherwise) {
-  buffer.back() = '\0';
-  return buffer.front() == '\0' ? otherwise : buffer.data();
-}
-
-detgemm_engine_matrix to_c(const ConstMatrix& m) {
-  return {const_cast<void*>(m.data),          m.rows, m.cols, m.row_stride, m.col_stride,
-          static_cast<std::int32_t>(m.dtype), 0};
-}
-
-detgemm_engine_scales to_c(const BlockScales& s) {
-  return {s.data,
-          static_cast<std::int32_t>(s.type),
-          static_cast<std::int32_t>(s.per),
-          s.blocks,
-          s.leaves,
-          s.stride,
-          s.leaf_stride};
-}
-
-/// The spec in C, with the strings that it points to.
-struct CSpec {
-  CSpec(const GemmSpec& spec, const PlanOptions& options)
-      : contract(spec.contract.text()),
-        arithmetic(name(spec.contract.arithmetic)),
-        variant(options.variant) {
-    c.struct_size = sizeof c;
-    c.n = spec.n;
-    c.k = spec.k;
-    c.contract = contract.c_str();
-    c.arithmetic = arithmetic.c_str();
-    c.input = static_cast<std::int32_t>(spec.contract.input);
-    c.output = static_cast<std::int32_t>(spec.contract.output);
-    c.k_block = spec.contract.k_block;
-    c.reduction = static_cast<std::int32_t>(spec.contract.reduction.kind);
-    c.leaf_k = spec.contract.reduction.leaf_k;
-    c.op_a = static_cast<std::int32_t>(spec.op_a);
-    c.op_b = static_cast<std::int32_t>(spec.op_b);
-    c.alpha = spec.alpha;
-    c.beta = spec.beta;
-    c.bias = spec.bias ? static_cast<std::int32_t>(*spec.bias) : -1;
-    c.activation = static_cast<std::int32_t>(spec.activation);
-    c.continue_from_c = spec.continue_from_c ? 1 : 0;
-    c.max_workers = options.max_workers;
-    c.variant = variant.c_str();
-    c.line_scales = spec.line_scales ? 1 : 0;
-    c.a_snapped = spec.a_snapped ? 1 : 0;
-    c.b_snapped = spec.b_snapped ? 1 : 0;
-  }
-  CSpec(const CSpec&) = delete;
-
-  std::string contract, arithmetic, variant;
-  detgemm_engine_spec c{};
-};
 
 /// Hands the arrays to a callback and reads what it answers.
 template <class Run>
@@ -193,7 +136,8 @@ class EngineBackend final : public Backend {
       : engine_(engine),
         name_(engine.name),
         description_(engine.description == nullptr ? "" : engine.description),
-        device_(engine.device != 0 ? make_engine_device(engine_) : nullptr) {}
+        device_(engine.device != 0 ? make_engine_device(engine_) : nullptr),
+        log_prob_(engine.log_probs != nullptr ? make_engine_log_prob(engine_) : nullptr) {}
 
   std::string_view name() const noexcept override { return name_; }
   std::string_view description() const noexcept override { return description_; }
@@ -247,6 +191,7 @@ class EngineBackend final : public Backend {
   }
 
   Device& device() const noexcept override { return device_ ? *device_ : host_device(); }
+  const LogProbEngine* log_prob() const noexcept override { return log_prob_.get(); }
 
  private:
   /// What older engines do not look at, and would compute wrongly, only those get that say so.
@@ -276,6 +221,7 @@ class EngineBackend final : public Backend {
   std::string name_;
   std::string description_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<LogProbEngine> log_prob_;
 };
 
 }  // namespace

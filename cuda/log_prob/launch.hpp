@@ -41,7 +41,7 @@ cudaError_t join(std::int64_t t, std::span<const LogShard> shards, const LogProb
 /// Results from nodes of one level, which begin at leaf 0 and hold the whole vocabulary.
 /// `logits`: those of the ids that exist.
 cudaError_t root(const Planes& nodes, std::int64_t vocabulary, const LogProbRows& rows,
-                 const float* logits, const LogProbOutputs& outputs, cudaStream_t stream);
+                 const float* logits, const LogProbOutputs& outputs, const Queue& queue);
 
 /// What a launch may use.
 struct Machine {

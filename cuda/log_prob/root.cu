@@ -3,11 +3,14 @@
 
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
 
-constexpr int kWarps = 16;
+constexpr int kThreads = 512;
+constexpr int kRows = 8;  // of a CTA: 32 bytes of each plane's slot
+constexpr int kLines = kThreads / kRows;
 constexpr int kEach = 16;  // nodes that a thread joins in registers
 constexpr int kChunks = kMaxRootSlots / kEach;
 
@@ -37,52 +40,53 @@ __device__ __forceinline__ arithmetic::LogNode chunk_of(const Planes& nodes, std
   return node[0];
 }
 
-/// A CTA has 32 rows, one per lane. Warps join 16 nodes each, then pairs of what they have.
+/// A CTA has 8 rows. Lines of 8 neighbouring threads join 16 nodes each, then pairs of what they
+/// have.
 ///
 ///   slots   0 .. 15   16 .. 31   32 .. 47   48 ..      of each row
-///           warp 0    warp 1     warp 2     warp 3     in registers
+///           line 0    line 1     line 2     line 3     in registers
 ///              \______/             \________/         in shared memory
 ///                   \__________________/
-__global__ void __launch_bounds__(kWarps * 32) root_kernel(const __grid_constant__ RootJob job) {
-  __shared__ std::int32_t k[kChunks][32];
-  __shared__ float s[kChunks][32], a[kChunks][32];
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t row = std::int64_t{blockIdx.x} * 32 + lane;
+__global__ void __launch_bounds__(kThreads) root_kernel(const __grid_constant__ RootJob job) {
+  __shared__ std::int32_t k[kChunks][kRows];
+  __shared__ float s[kChunks][kRows], a[kChunks][kRows];
+  const int at = static_cast<int>(threadIdx.x) % kRows;
+  const int line = static_cast<int>(threadIdx.x) / kRows;
+  const std::int64_t row = std::int64_t{blockIdx.x} * kRows + at;
   const bool exists = row < job.nodes.rows;
   const int chunks = static_cast<int>((job.nodes.slots + kEach - 1) / kEach);
   const auto put = [&](int i, const arithmetic::LogNode& node) {
-    k[i][lane] = node.k;
-    s[i][lane] = node.s;
-    a[i][lane] = node.a;
+    k[i][at] = node.k;
+    s[i][at] = node.s;
+    a[i][at] = node.a;
   };
-  const auto get = [&](int i) { return arithmetic::LogNode{k[i][lane], s[i][lane], a[i][lane]}; };
-  for (int i = warp; i < chunks; i += kWarps) {
+  const auto get = [&](int i) { return arithmetic::LogNode{k[i][at], s[i][at], a[i][at]}; };
+  sm90::ptx::wait_for_earlier_work();
+  for (int i = line; i < chunks; i += kLines) {
     put(i, exists ? chunk_of(job.nodes, std::int64_t{i} * kEach, row) : arithmetic::absent_node());
   }
   __syncthreads();
   for (int step = 1; step < chunks; step *= 2) {
-    for (int i = warp * 2 * step; i + step < chunks; i += kWarps * 2 * step) {
+    for (int i = line * 2 * step; i + step < chunks; i += kLines * 2 * step) {
       put(i, arithmetic::log_join(get(i), get(i + step)));
     }
     __syncthreads();
   }
-  if (warp != 0 || !exists) return;
+  if (line != 0 || !exists) return;
   put_log_results(chunks > 0 ? get(0) : arithmetic::absent_node(), job.ids, job.vocabulary, job.out,
-                  row, [&](std::int64_t at, std::int64_t) { return job.logits[at]; });
+                  row, [&](std::int64_t id, std::int64_t) { return job.logits[id]; });
 }
 
 }  // namespace
 
 cudaError_t root(const Planes& nodes, std::int64_t vocabulary, const LogProbRows& rows,
-                 const float* logits, const LogProbOutputs& outputs, cudaStream_t stream) {
+                 const float* logits, const LogProbOutputs& outputs, const Queue& queue) {
   if (nodes.slots > kMaxRootSlots) return cudaErrorInvalidValue;
   if (nodes.rows == 0) return cudaSuccess;
   RootJob job{nodes, vocabulary, rows.targets, logits, outputs};
   void* arguments[] = {&job};
-  const auto ctas = static_cast<unsigned>((nodes.rows + 31) / 32);
-  return cudaLaunchKernel(reinterpret_cast<const void*>(&root_kernel), dim3(ctas),
-                          dim3(kWarps * 32), arguments, 0, stream);
+  const Kernel kernel{reinterpret_cast<const void*>(&root_kernel), kThreads};
+  return launch(kernel, static_cast<int>((nodes.rows + kRows - 1) / kRows), queue, arguments);
 }
 
 }  // namespace detgemm::cuda::log_prob

@@ -10,8 +10,9 @@
 namespace detgemm::cuda::log_prob {
 namespace {
 
-constexpr int kWarps = 8;
+constexpr int kWarps = 8;  // of a CTA, at most
 constexpr int kMaxChunks = 128;
+constexpr int kManyRows = 12;  // per multiprocessor
 static_assert(kMaxWholeVocabulary == kMaxChunks * kChunkColumns, "Each chunk has a node.");
 
 struct WholeJob {
@@ -58,8 +59,9 @@ __global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
   const std::int64_t row = blockIdx.x / cluster.size;
   const int chunks = static_cast<int>((job.logits.columns + kChunkColumns - 1) / kChunkColumns);
   const float scale = kScaled ? usable_scale(job.rows.scale, row) : 1.0F;
-  const int step = kWarps * cluster.size, begin = warp * cluster.size + cluster.rank;
-  std::uint32_t far = 0;  // a bit for each of this warp's chunks
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  const int step = warps * cluster.size, begin = warp * cluster.size + cluster.rank;
+  std::uint32_t far = 0;  // a bit for each of this warp's chunks, at most 32
   for (int i = begin; i < chunks; i += step) {
     arithmetic::LogNode node;
     if (!near_chunk<k32, kEntropy, kScaled>(job.logits, row, i, scale, lane, node)) {
@@ -94,6 +96,12 @@ __global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
   }
 }
 
+/// Warps of a CTA: while one of them ends its row the others wait, so half as many are faster, if
+/// there are rows for all multiprocessors. Two and one are slower again (docs/log/log-prob.md).
+int warps_of(std::int64_t rows, int sms) {
+  return rows >= std::int64_t{sms} * kManyRows ? kWarps / 2 : kWarps;
+}
+
 template <bool k32, bool kEntropy>
 const void* kernel_of(bool scaled) {
   return scaled ? reinterpret_cast<const void*>(&whole_kernel<k32, kEntropy, true>)
@@ -113,8 +121,8 @@ cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRo
   kernel.function =
       is_32 ? (entropy ? kernel_of<true, true>(scaled) : kernel_of<true, false>(scaled))
             : (entropy ? kernel_of<false, true>(scaled) : kernel_of<false, false>(scaled));
-  kernel.threads = kWarps * 32;
   const auto chunks = (columns + kChunkColumns - 1) / kChunkColumns;
+  kernel.threads = warps_of(logits.rows, machine.sms) * 32;
   while (machine.clusters && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
          logits.rows * kernel.cluster <= machine.sms) {
     kernel.cluster *= 2;

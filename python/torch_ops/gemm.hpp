@@ -30,5 +30,7 @@ Boxed quantize;
 Boxed layer_log_probs;
 Boxed logits_log_probs;
 Boxed logits_gradient;
+Boxed linear_log_prob;
+Boxed linear_log_prob_backward;
 
 }  // namespace detgemm::torch_ops

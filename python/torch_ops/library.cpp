@@ -102,6 +102,20 @@ constexpr Operator kOperators[] = {
      "Tensor? lse, Tensor? entropy, Tensor? dlogp, Tensor? dlse, Tensor? dentropy, int begin, "
      "int valid, float alpha, *, Tensor(a!) out) -> ()",
      logits_gradient},
+    {"linear_log_prob",
+     "linear_log_prob(Tensor x, Tensor weight, Tensor targets, Tensor? scale, Tensor? bias, "
+     "Tensor? main_grad, Tensor? bias_main_grad, str forward, str dgrad, str wgrad, int valid, "
+     "bool entropy, bool keep_logits, bool zero_gradient, float alpha=1.0) -> "
+     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+     linear_log_prob},
+    {"linear_log_prob_backward",
+     "linear_log_prob_backward(Tensor? dlogp, Tensor? dlse, Tensor? dentropy, Tensor x, "
+     "Tensor weight, Tensor targets, Tensor? scale, Tensor? bias, Tensor k, Tensor r, Tensor lse, "
+     "Tensor entropy, Tensor kept, Tensor(a!)? main_grad, Tensor(b!)? bias_main_grad, "
+     "Tensor? ones, str forward, str dgrad, str wgrad, int valid, "
+     "int stripe_bytes, bool of_x, bool of_weight, bool of_bias, float alpha=1.0) -> (Tensor, "
+     "Tensor, Tensor)",
+     linear_log_prob_backward},
 };
 
 /// The handles of torch's libraries live as long as the process.

@@ -3,10 +3,12 @@
 
 // Log-probabilities of a linear layer whose logits are never stored.
 
+#include "python/torch_ops/log_prob.hpp"
+
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
-#include <vector>
 
 #include "detgemm/detgemm_log_prob.h"
 #include "python/torch_ops/gemm.hpp"
@@ -16,27 +18,6 @@
 
 namespace detgemm::torch_ops {
 namespace {
-
-/// The arguments of `layer_log_probs`, in the order of its schema.
-struct LayerCall {
-  Tensor x, weight, targets, scale, bias;
-  std::string contract;
-  std::int64_t valid;
-  bool entropy;
-  double alpha;
-
-  explicit LayerCall(Arguments& from) {
-    x = from.tensor();
-    weight = from.tensor();
-    targets = from.tensor();
-    scale = from.optional_tensor();
-    bias = from.optional_tensor();
-    contract = from.text();
-    valid = from.integer();
-    entropy = from.boolean();
-    alpha = from.real();
-  }
-};
 
 /// Everything that a plan is made from.
 struct LayerKey {
@@ -94,9 +75,7 @@ const detgemm_log_prob_plan_t* plan_of(const LayerKey& key) {
 
 }  // namespace
 
-void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
-  Arguments from(stack);
-  const LayerCall call(from);
+RowResults log_probs_of_layer(const Layer& call) {
   const MatrixOf x(call.x, "x", Copies::allowed);
   const MatrixOf weight(call.weight, "weight", Copies::allowed);
   const Place place = x.description().place;
@@ -139,9 +118,10 @@ void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const Workspace workspace(bytes, place);
   const std::int64_t t[] = {x.rows()};
   const std::int64_t none[] = {0};
-  Tensor results[6];  // logp, lse, entropy, target_logit, K as words, R
-  for (int i = 0; i < 6; ++i)
+  RowResults results;
+  for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = empty(i == 2 && !call.entropy ? none : t, DETGEMM_FP32, place);
+  }
   detgemm_log_prob_rows_t rows{};
   detgemm_log_prob_rows_init(&rows, sizeof rows);
   rows.targets = targets.data();
@@ -160,7 +140,20 @@ void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
                               workspace.bytes()) != DETGEMM_OK) {
     refuse(detgemm_last_error());
   }
-  for (std::size_t i = 0; i < 6; ++i) give(stack, std::move(results[i]), i);
+  return results;
+}
+
+void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Tensor x = from.tensor(), weight = from.tensor(), targets = from.tensor();
+  const Tensor scale = from.optional_tensor(), bias = from.optional_tensor();
+  const std::string contract = from.text();
+  const std::int64_t valid = from.integer();
+  const bool entropy = from.boolean();
+  const double alpha = from.real();
+  RowResults results =
+      log_probs_of_layer({x, weight, targets, scale, bias, contract, valid, entropy, alpha});
+  for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
 }
 
 }  // namespace detgemm::torch_ops

@@ -7,6 +7,7 @@
 
 #include "detgemm/detgemm_log_prob.h"
 #include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/log_prob.hpp"
 #include "python/torch_ops/run.hpp"
 #include "python/torch_ops/stack.hpp"
 
@@ -17,7 +18,7 @@ void done(detgemm_status_t status) {
   if (status != DETGEMM_OK) refuse(detgemm_last_error());
 }
 
-const detgemm_backend_t* backend_on(const Place& place) {
+const detgemm_backend_t* backend_of_rows(const Place& place) {
   const detgemm_backend_t* backend = nullptr;
   done(detgemm_backend_find(place.kind == DETGEMM_HOST ? "reference" : "cuda", &backend));
   return backend;
@@ -46,9 +47,9 @@ class RowVector {
 };
 
 /// Logits, the ids of their rows and the scales.
-struct Rows {
-  Rows(const Tensor& tensor, const Tensor& tokens, const char* name, const Tensor& factors,
-       Copies copies)
+struct LogitRows {
+  LogitRows(const Tensor& tensor, const Tensor& tokens, const char* name, const Tensor& factors,
+            Copies copies)
       : logits(tensor, "logits", copies),
         place(logits.description().place),
         ids(tokens, name),
@@ -78,19 +79,16 @@ struct Rows {
 
 }  // namespace
 
-void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
-  Arguments from(stack);
-  const Tensor logits = from.tensor(), ids = from.tensor(), scale = from.optional_tensor();
-  const std::int64_t valid = from.integer();
-  const bool entropy = from.boolean();
-  const Rows in(logits, ids, "ids", scale, Copies::allowed);
+RowResults log_probs_of_logits(const Tensor& logits, const Tensor& ids, const char* name,
+                               const Tensor& scale, std::int64_t valid, bool entropy) {
+  const LogitRows in(logits, ids, name, scale, Copies::allowed);
   const CurrentStream stream(in.place);
   std::size_t bytes = 0;
   done(detgemm_log_prob_workspace_size(in.logits.rows(), valid, &bytes));
   const Workspace workspace(bytes, in.place);
   const std::int64_t t[] = {in.logits.rows()}, none[] = {0}, all[] = {in.ids.count()};
-  Tensor results[6];  // logp, lse, entropy, logits of the ids, K as words, R
-  for (int i = 0; i < 6; ++i) {
+  RowResults results;
+  for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = empty(i == 2 && !entropy ? none : i % 3 == 0 ? all : t, DETGEMM_FP32, in.place);
   }
   detgemm_log_prob_outputs_t out{};
@@ -101,31 +99,32 @@ void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   out.target_logit = static_cast<float*>(data_of(results[3]));
   out.saved_k = static_cast<std::int32_t*>(data_of(results[4]));
   out.saved_r = static_cast<float*>(data_of(results[5]));
-  done(detgemm_log_prob_of_logits(backend_on(in.place), &stream.stream(), &in.logits.input(), valid,
-                                  &in.rows, &out, workspace.data(), workspace.bytes()));
-  for (std::size_t i = 0; i < 6; ++i) give(stack, std::move(results[i]), i);
+  done(detgemm_log_prob_of_logits(backend_of_rows(in.place), &stream.stream(), &in.logits.input(),
+                                  valid, &in.rows, &out, workspace.data(), workspace.bytes()));
+  return results;
 }
 
-void logits_gradient(StableIValue* stack, std::uint64_t, std::uint64_t) {
+void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
-  const Tensor logits = from.tensor(), targets = from.tensor(), scale = from.optional_tensor();
-  const Tensor k = from.tensor(), r = from.tensor();
-  const Tensor lse = from.optional_tensor(), entropy = from.optional_tensor();
-  const Tensor d_logp = from.optional_tensor(), d_lse = from.optional_tensor();
-  const Tensor d_entropy = from.optional_tensor();
-  const std::int64_t begin = from.integer(), valid = from.integer();
-  const double alpha = from.real();
-  const Tensor out = from.tensor();
-  const Rows in(logits, targets, "targets", scale, Copies::allowed);
+  const Tensor logits = from.tensor(), ids = from.tensor(), scale = from.optional_tensor();
+  const std::int64_t valid = from.integer();
+  const bool entropy = from.boolean();
+  RowResults results = log_probs_of_logits(logits, ids, "ids", scale, valid, entropy);
+  for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
+}
+
+void gradient_of_logits(const Tensor& logits, const GradientRows& rows, std::int64_t begin,
+                        std::int64_t valid, double alpha, const Tensor& out) {
+  const LogitRows in(logits, rows.targets, "targets", rows.scale, Copies::allowed);
   const MatrixOf g(out, "out", Copies::refused);
   check_same_place(g.description().place, "out", in.place, "logits");
   const std::int64_t t = in.logits.rows();
   const auto row = [&](const Tensor& tensor, const char* name) {
     return RowVector(tensor, name, t, in.place);
   };
-  const RowVector words = row(k, "k"), inverse = row(r, "r"), sums = row(lse, "lse");
-  const RowVector h = row(entropy, "entropy"), of_logp = row(d_logp, "dlogp");
-  const RowVector of_lse = row(d_lse, "dlse"), of_entropy = row(d_entropy, "dentropy");
+  const RowVector words = row(rows.k, "k"), inverse = row(rows.r, "r"), sums = row(rows.lse, "lse");
+  const RowVector h = row(rows.entropy, "entropy"), of_logp = row(rows.d_logp, "dlogp");
+  const RowVector of_lse = row(rows.d_lse, "dlse"), of_entropy = row(rows.d_entropy, "dentropy");
   detgemm_log_prob_upstream_t up{};
   detgemm_log_prob_upstream_init(&up, sizeof up);
   up.saved_k = reinterpret_cast<const std::int32_t*>(words.data());
@@ -138,8 +137,22 @@ void logits_gradient(StableIValue* stack, std::uint64_t, std::uint64_t) {
   up.alpha = static_cast<float>(alpha);
   const CurrentStream stream(in.place);
   const detgemm_matrix_t to = g.output();
-  done(detgemm_log_prob_gradient(backend_on(in.place), &stream.stream(), &in.logits.input(), begin,
-                                 valid, &in.rows, &up, &to));
+  done(detgemm_log_prob_gradient(backend_of_rows(in.place), &stream.stream(), &in.logits.input(),
+                                 begin, valid, &in.rows, &up, &to));
+}
+
+void logits_gradient(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Tensor logits = from.tensor(), targets = from.tensor(), scale = from.optional_tensor();
+  const Tensor k = from.tensor(), r = from.tensor();
+  const Tensor lse = from.optional_tensor(), entropy = from.optional_tensor();
+  const Tensor d_logp = from.optional_tensor(), d_lse = from.optional_tensor();
+  const Tensor d_entropy = from.optional_tensor();
+  const std::int64_t begin = from.integer(), valid = from.integer();
+  const double alpha = from.real();
+  const Tensor out = from.tensor();
+  gradient_of_logits(logits, {targets, scale, k, r, lse, entropy, d_logp, d_lse, d_entropy}, begin,
+                     valid, alpha, out);
 }
 
 }  // namespace detgemm::torch_ops

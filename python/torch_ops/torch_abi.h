@@ -53,6 +53,9 @@ AOTITorchError aoti_torch_empty_strided(int64_t dim, const int64_t* sizes, const
                                         int32_t dtype, int32_t device_type, int32_t device_index,
                                         AtenTensorHandle* tensor);
 AOTITorchError aoti_torch_zero_(AtenTensorHandle tensor);
+AOTITorchError aoti_torch__reinterpret_tensor(AtenTensorHandle tensor, int64_t dim,
+                                              const int64_t* sizes, const int64_t* strides,
+                                              int64_t offset, AtenTensorHandle* view);
 
 /* Text on the stack. */
 AOTITorchError torch_string_length(StringHandle text, size_t* length);

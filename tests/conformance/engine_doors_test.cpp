@@ -12,6 +12,7 @@
 #include "core/conformance/property.hpp"
 #include "detgemm/conformance.hpp"
 #include "detgemm/grouped.hpp"
+#include "detgemm/log_prob.hpp"
 #include "detgemm/plan.hpp"
 
 // An engine in C that hands all that it is given to a backend of the project: every door of the
@@ -32,6 +33,9 @@ enum class Mistake {
   masked_as_batched,    // rows beyond the count are written
   groups_first_scales,  // all groups have the scales of the first one's B
   empty_untouched,      // a group without products keeps its bytes
+  unscaled_logits,      // scales are 1
+  targets_of_shard,     // a shard counts targets from its own first column
+  packed_head,          // rows of W are taken to be without gaps
 };
 Mistake mistake = Mistake::none;
 
@@ -189,6 +193,89 @@ std::size_t groups_workspace_bytes(const detgemm_engine_spec* s, const detgemm_e
   return plan ? *plan->workspace_bytes(max_m, max_k) : 0;
 }
 
+/// Tokens from C, and where their results go.
+struct Tokens {
+  explicit Tokens(const detgemm_engine_tokens& c)
+      : stream{DeviceKind::host, c.stream},
+        rows{{c.targets, c.rows, 1, c.target_stride, static_cast<OffsetType>(c.target_type)},
+             mistake == Mistake::unscaled_logits ? nullptr : c.scale},
+        out{c.logp, c.target_logit, c.lse, c.entropy, c.saved_k, c.saved_r},
+        workspace{c.workspace, c.workspace_bytes} {}
+  Stream stream;
+  LogProbRows rows;
+  LogProbOutputs out;
+  Workspace workspace;
+};
+LogShard from_c(const detgemm_engine_shard& s) {
+  return {s.begin, s.end, s.nodes, s.target_logit, true};
+}
+
+int log_probs(const detgemm_engine_matrix* z, const detgemm_engine_tokens* c) {
+  const Tokens t(*c);
+  return say(
+      log_prob_of_logits(behind(), t.stream, from_c(*z), c->vocabulary, t.rows, t.out, t.workspace),
+      c->sentence, c->sentence_size);
+}
+int log_prob_nodes(const detgemm_engine_matrix* z, const detgemm_engine_shard* s,
+                   const detgemm_engine_tokens* c) {
+  // The library refuses targets beyond the shard as if it ended the vocabulary, and it gives
+  // ignored rows a +0: so all but the shard's own are ignored here, and left alone in the result.
+  const Tokens t(*c);
+  const auto* const ids = static_cast<const std::int32_t*>(c->targets);
+  std::vector<std::int32_t> own(static_cast<std::size_t>(c->rows));
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::int64_t id = ids[static_cast<std::int64_t>(i) * c->target_stride];
+    if (mistake == Mistake::targets_of_shard && id >= 0) id += s->begin;
+    own[i] = static_cast<std::int32_t>(id >= s->begin && id < s->end ? id : -1);
+  }
+  const LogProbRows rows{{own.data(), c->rows, 1, 1, OffsetType::i32}, t.rows.scale};
+  std::vector<float> logits(own.size());
+  LogShard shard = from_c(*s);
+  shard.target_logit = logits.data();
+  const Status status =
+      log_prob_nodes_of_logits(behind(), t.stream, from_c(*z), c->vocabulary, rows, shard);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i] >= 0) s->target_logit[i] = logits[i];
+  }
+  return say(status, c->sentence, c->sentence_size);
+}
+int log_prob_joined(const detgemm_engine_shard* shards, std::size_t count,
+                    const detgemm_engine_tokens* c) {
+  const Tokens t(*c);
+  std::vector<LogShard> list;
+  std::vector<std::vector<float>> logits;  // chunks of a layer write where results go
+  for (std::size_t i = 0; i < count; ++i) {
+    logits.emplace_back(shards[i].target_logit, shards[i].target_logit + c->rows);
+    list.push_back(from_c(shards[i]));
+    list.back().target_logit = logits.back().data();
+  }
+  return say(log_prob_join(behind(), t.stream, c->rows, list, c->vocabulary, t.rows, t.out),
+             c->sentence, c->sentence_size);
+}
+Result<LogProbPlan> layer_of(const detgemm_engine_spec& s) {
+  const GemmSpec product = from_c(s);
+  LogProbSpec spec;
+  spec.n = s.n, spec.k = s.k;
+  spec.contract = product.contract;
+  spec.alpha = product.alpha, spec.bias = product.bias;
+  spec.entropy = true;
+  return LogProbPlan::create(behind(), spec, options_of(s));
+}
+int log_prob_layer(const detgemm_engine_spec* s, const detgemm_engine_matrix* x,
+                   const detgemm_engine_matrix* w, const void*, const detgemm_engine_tokens* c) {
+  const Tokens t(*c);
+  const auto plan = layer_of(*s);
+  if (!plan) return say(plan.status(), c->sentence, c->sentence_size);
+  LogProbOperands o;
+  o.x = from_c(*x), o.w = from_c(*w), o.rows = t.rows;
+  if (mistake == Mistake::packed_head) o.w.row_stride = o.w.cols, o.w.col_stride = 1;
+  return say(plan->run(t.stream, o, t.out, t.workspace), c->sentence, c->sentence_size);
+}
+std::size_t log_prob_layer_bytes(const detgemm_engine_spec* s, std::int64_t max_rows) {
+  const auto plan = layer_of(*s);
+  return plan ? *plan->workspace_bytes(max_rows) : 0;
+}
+
 detgemm_engine all_doors() {
   detgemm_engine e{};
   e.struct_size = sizeof e;
@@ -199,6 +286,8 @@ detgemm_engine all_doors() {
   e.takes = DETGEMM_ENGINE_SCALES | DETGEMM_ENGINE_LINE_SCALES | DETGEMM_ENGINE_SNAPPED;
   e.supports_groups = supports_groups, e.run_groups = run_groups;
   e.groups_workspace_bytes = groups_workspace_bytes;
+  e.log_probs = log_probs, e.log_prob_nodes = log_prob_nodes, e.log_prob_join = log_prob_joined;
+  e.log_prob_layer = log_prob_layer, e.log_prob_layer_bytes = log_prob_layer_bytes;
   return e;
 }
 
@@ -236,14 +325,8 @@ TEST(EngineDoors, EveryPropertyPassesAndNoneIsUnsupported) {
     const Cell cell = report_of(*engine, property, kScaled).cells.front();
     EXPECT_EQ(name(cell.verdict), "passed") << property << ": " << cell.reason;
   }
-  // The host has no graphs to replay, and log-probabilities have no door yet.
-  EXPECT_EQ(passed.size() + 5, properties().size());
-  for (const char* property :
-       {"log_prob_rows", "log_prob_shards", "log_prob_fused", "log_prob_reference"}) {
-    EXPECT_EQ(passed.count(property), 0U);
-    EXPECT_EQ(report_of(*engine, property, "hopper/bf16/chain->bf16").cells.front().reason,
-              "the engine does not compute log-probabilities");
-  }
+  // The host has no graphs to replay.
+  EXPECT_EQ(passed.size() + 1, properties().size());
   EXPECT_EQ(passed.count("graph_replay"), 0U);
 }
 
@@ -262,7 +345,10 @@ TEST(EngineDoors, AMistakeBehindEachIsFound) {
         Row{Mistake::offsets_as_i32, "group_order", "hopper/bf16/chain->bf16"},
         Row{Mistake::packed_groups, "group_padding", "hopper/bf16/chain->bf16"},
         Row{Mistake::masked_as_batched, "group_padding", "hopper/bf16/chain->bf16"},
-        Row{Mistake::empty_untouched, "group_empty", "hopper/bf16/chain->bf16"}}) {
+        Row{Mistake::empty_untouched, "group_empty", "hopper/bf16/chain->bf16"},
+        Row{Mistake::unscaled_logits, "log_prob_reference", "hopper/bf16/chain->bf16"},
+        Row{Mistake::targets_of_shard, "log_prob_shards", "hopper/bf16/chain->bf16"},
+        Row{Mistake::packed_head, "log_prob_fused", "hopper/bf16/chain->bf16"}}) {
     mistake = planted;
     const detgemm_engine table = all_doors();
     const auto engine = std::move(wrap_engine(&table)).value();
@@ -271,6 +357,26 @@ TEST(EngineDoors, AMistakeBehindEachIsFound) {
         << static_cast<int>(planted) << " by " << property << ": " << report.cells.front().reason;
   }
   mistake = Mistake::none;
+}
+
+TEST(EngineDoors, LogProbabilitiesNeedTheirOwnCallbacks) {
+  mistake = Mistake::none;
+  detgemm_engine table = all_doors();
+  constexpr const char* kChain = "hopper/bf16/chain->bf16";
+  table.log_prob_layer = nullptr;  // then columns are computed by `run`, and joined
+  auto engine = std::move(wrap_engine(&table)).value();
+  EXPECT_EQ(name(report_of(*engine, "log_prob_fused", kChain).cells.front().verdict), "passed");
+  table.log_prob_nodes = nullptr;
+  engine = std::move(wrap_engine(&table)).value();
+  EXPECT_EQ(name(report_of(*engine, "log_prob_reference", kChain).cells.front().verdict), "passed");
+  for (const char* property : {"log_prob_shards", "log_prob_fused"}) {
+    EXPECT_EQ(report_of(*engine, property, kChain).cells.front().reason,
+              "engine \"through\" has no log_prob_nodes callback");
+  }
+  table.log_probs = nullptr;
+  engine = std::move(wrap_engine(&table)).value();
+  EXPECT_EQ(report_of(*engine, "log_prob_rows", kChain).cells.front().reason,
+            "the engine does not compute log-probabilities");
 }
 
 TEST(EngineDoors, ATableOfBeforeIsRefusedOnlyForWhatItLacks) {

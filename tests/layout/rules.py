@@ -84,7 +84,7 @@ CUDA = {
     "cuda/sm90/epilogue": ["cuda/sm90/pipeline/", "cuda/sm90/ptx/", "cuda/sm90/tile/"],
     "cuda/sm90/pack": [KERNEL, "cuda/sm90/ptx/"],
     "cuda/sm90/chain": [KERNEL, "cuda/sample.hpp", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/", "cuda/sm90/tile/"],
-    "cuda/log_prob": [KERNEL],
+    "cuda/log_prob": [KERNEL, "cuda/sm90/ptx/control.cuh"],
     "cuda/sm90/log_prob": [KERNEL, "cuda/sample.hpp", "cuda/log_prob/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/", "cuda/sm90/ptx/",
                            "cuda/sm90/tile/"],
     "cuda/sm90/leaves": ["cuda/sample.hpp", "cuda/sm90/chain/", "cuda/sm90/epilogue/", "cuda/sm90/pipeline/",

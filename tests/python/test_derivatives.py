@@ -154,7 +154,9 @@ def test_every_operator_is_in_a_row_here():
     inference.add("layer_log_probs")  # the forward pass of linear_log_prob, which guards it
     inference |= {"logits_log_probs", "logits_gradient"}  # both passes of log_probs_of, which guards them
     backward = {f"{name}_backward" for name in ("attention", "rms_norm", "softmax", "log_softmax", "combine_experts", "top_experts",
-                                                 "silu_mul", "log_probs_of", "linear_log_prob", "add_rms_norm", "rotary_pair")}  # seen behind forward passes
+                                                 "silu_mul", "log_probs_of", "linear_log_prob", "add_rms_norm", "rotary_pair",
+                                                 "sharded_log_prob")}  # seen behind forward passes
+    inference.add("sharded_log_prob")  # needs ranks: test_log_prob_linear.py
     asked = {call.split(",")[0].split(" ")[0] for call in [*CALLS, *WRITE]} | backward | inference | {"accumulate_"}  # of sum_rows_
     names = {name.split("::")[1].split(".")[0] for name in torch._C._dispatch_get_all_op_names() if name.startswith("detgemm::")}
     assert names <= asked, names - asked

@@ -8,7 +8,7 @@ import torch
 
 from detgemm.torch import shards
 from detgemm.torch.plain import log_prob as plain
-from detgemm.torch.log_prob_linear import STRIPE
+from detgemm.torch.log_prob_sharded import STRIPE
 
 PAGE = pathlib.Path(__file__).parents[1] / "golden/logsum16.txt"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="tests/golden/logsum16.txt is not beside these tests")

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """linear_log_prob: stripes against stored logits, padding, micro-batches into main_grad, ranks, refusals."""
+import ctypes
 import os
 import random
 import subprocess
@@ -11,7 +12,8 @@ import torch
 from conftest import bits
 
 import detgemm.torch as dt
-from detgemm.torch import log_prob_linear, shards
+from detgemm.torch import log_prob_gradients, log_prob_sharded, shards
+from detgemm.torch.operators import MODULE
 from detgemm.torch.plain import log_prob as plain
 
 FORWARD = {"bf16": "hopper/bf16/chain->bf16", "fp32": "hopper/bf16/chain->fp32"}
@@ -28,6 +30,13 @@ def problem(tokens=40, hidden=48, columns=9000, seed=0):
     targets = torch.randint(0, columns * 9 // 10, (tokens,), generator=generator)
     targets[::7] = -100
     return x, weight, targets, torch.rand(tokens, generator=generator) + 0.5
+
+
+def plans_used():
+    """Products that found or made a plan since the process began."""
+    counts = (ctypes.c_int64 * 5)()
+    MODULE.detgemm_torch_counts(counts)
+    return counts[1] + counts[2]
 
 
 def run(x, weight, targets, chosen, **options):
@@ -52,10 +61,14 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     assert dt.same_bits(stored.detach(), whole[0])
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
     assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=False), whole)
-    for name in ("KEPT_STRIPE_BYTES", "STRIPE_BYTES"):  # three stripes in place of one
-        monkeypatch.setattr(log_prob_linear, name, 2 * 40 * 3008)
-    assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=True), whole)
-    assert equal(run(x, weight, targets, policy(logits), scale=scale), whole)
+    plans = []
+    for stripes in (1, 3):  # of 9024 columns in the backward pass; kept logits have four times as many bytes of G
+        for keep in (False, True):
+            monkeypatch.setattr(log_prob_gradients, "STRIPE_BYTES", 2 * 40 * 9024 // stripes // (4 if keep else 1))
+            before = plans_used()
+            assert equal(run(x, weight, targets, policy(logits), scale=scale, keep_logits=keep), whole)
+            plans.append(plans_used() - before)
+    assert plans == [3, 3, 9, 7]  # Z, dX and dW of each stripe; kept logits are one product
     assert dt.same_bits(dt.linear_log_prob(x, weight, targets, policy(logits), scale=scale).logp, whole[0])  # without entropy
     # autograd by hand: the gradient of stored logits, then the policy's products
     weight = weight.clone().requires_grad_()
@@ -168,7 +181,7 @@ def test_random_borders_have_the_bits_of_one_rank():
         every = []
         for begin, end in zip(borders, borders[1:]):
             parts = []
-            for first, last, level in shards.stripes(begin, end, log_prob_linear.STRIPE, False):
+            for first, last, level in shards.stripes(begin, end, log_prob_sharded.STRIPE, False):
                 parts += shards.pieces(level, first // 16 >> level, plain.nodes(z[:, first:last], None, True, level))
             parts = shards.merged(parts)
             assert [part[:2] for part in parts] == shards.aligned(begin // 16, -(-end // 16))
@@ -240,9 +253,9 @@ def test_operators_follow_pytorchs_rules():
     x, weight, targets, scale = problem(4, 16, 50, 2)
     targets.clamp_(max=40)
     p = policy()
-    torch.library.opcheck(log_prob_linear.linear_log_prob_op, (
-        x.requires_grad_(), weight.requires_grad_(), targets, scale, None, None, None, p.forward, p.dgrad, p.wgrad, -1, True, False,
-        False, "", 0), test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
+    torch.library.opcheck(torch.ops.detgemm.linear_log_prob.default, (
+        x.requires_grad_(), weight.requires_grad_(), targets, scale, None, None, None, p.forward, p.dgrad, p.wgrad, 50, True, True,
+        False), test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
     with dt.audit() as report:
         dt.linear_log_prob(x, weight, targets, p).logp.sum().backward()
     assert {(row[0].split(".")[-1], row[3]) for row in report.rows if row[2] == "row-local"} == {
@@ -284,14 +297,14 @@ def test_compiled_heads_have_the_eager_gradients(accumulate):
     ({"weight": torch.zeros(50, 9).bfloat16()}, r"weight \(50, 9\): they must be \[..., H\] and V x H"),
     ({"targets": torch.zeros(4, dtype=torch.int64)}, r"targets has the shape \(4,\)"),
     ({"targets": torch.zeros(3)}, "targets.dtype is torch.float32: it must be int64 or int32"),
-    ({"targets": torch.tensor([0, 50, 1])}, "targets has 50: it must be below the 50 columns"),
+    ({"targets": torch.tensor([0, 50, 1])}, r"targets\[1,0\] is 50: it must be below the vocabulary's end, 50"),
     ({"policy": None}, "policy is None"), ({"entropy": 1}, "entropy is 1: it must be True or False"),
     ({"policy": dt.Policy("ieee_fma/fp16/chain->fp16", *["ieee_fma/fp16/chain->fp32"] * 2), "x": torch.zeros(3, 8).half(),
       "weight": torch.zeros(50, 8).half()}, "policy.input is torch.float16: gradients of logits are bf16"),
     ({"valid": 51}, "valid is 51: it must be an integer from 1 to the 50 rows"), ({"vocab_start": 16}, "vocab_start is 16"),
     ({"bias": torch.zeros(3)}, r"bias has the shape \(3,\)"), ({"scale": -1.0}, "scale is -1.0"),
     ({"alpha": float("nan")}, "alpha is nan: it must be a finite number"),
-    ({"scale": torch.tensor([1.0, 0.0, 1.0])}, "scale has a number that is not finite and above zero"),
+    ({"scale": torch.tensor([1.0, 0.0, 1.0])}, r"scale\[1\] is 0.000000: it must be finite and positive"),
 ])
 def test_wrong_calls_are_refused_in_a_sentence(change, sentence):
     given = {"x": torch.zeros(3, 8).bfloat16(), "weight": torch.zeros(50, 8).bfloat16(), "targets": torch.tensor([0, 1, 49]),

@@ -155,6 +155,44 @@ typedef struct detgemm_engine_groups {
   int64_t scale_b;
 } detgemm_engine_groups;
 
+/* One token of each of T rows, behind logits of which `vocabulary` columns exist: the reduction
+ * logsum16 of core/contract/CONTRACT.md, section 8, whose letters these are. x is a logit times its
+ * row's scale. A negative target is ignored. Results are T numbers each, one after the other; those
+ * that are NULL are not requested. */
+typedef struct detgemm_engine_tokens {
+  size_t struct_size;
+  int64_t rows; /* T */
+  int64_t vocabulary;
+  const void* targets; /* numbers of columns of the whole vocabulary */
+  int64_t target_stride;
+  int32_t target_type; /* offsets, see above */
+  int32_t reserved;
+  const float* scale; /* T of them, finite and positive; NULL: 1 */
+  float* logp;
+  float* target_logit; /* x of the target */
+  float* lse;
+  float* entropy;   /* H */
+  int32_t* saved_k; /* K */
+  float* saved_r;   /* R */
+  void* stream;
+  void* workspace; /* aligned to 256 bytes */
+  size_t workspace_bytes;
+  char* sentence; /* the reason, if the callback does not return 0 */
+  size_t sentence_size;
+} detgemm_engine_tokens;
+
+/* Columns begin .. end - 1 of a vocabulary. Their maximal aligned nodes, ascending, are words of 32
+ * bits in three planes K, S and A of slots x T: word `slot * T + row` of each. */
+typedef struct detgemm_engine_shard {
+  int64_t begin; /* a multiple of 16 */
+  int64_t end;   /* a multiple of 16, or the vocabulary's end */
+  int64_t slots;
+  void* nodes;
+  /* T: x of the targets that are in the shard, and the others are left alone. Chunks of a layer
+   * share tokens->target_logit. */
+  float* target_logit;
+} detgemm_engine_shard;
+
 /* Bits of detgemm_engine.takes: what `supports` and `run` can do beyond the first version of this
  * header. A bit promises nothing: `supports` may still refuse. */
 #define DETGEMM_ENGINE_SCALES 1u /* contracts of scaled, which read call->scale_a and scale_b */
@@ -208,6 +246,24 @@ typedef struct detgemm_engine {
   /* All bytes of the device's memory, free or not. With it, arrays whose lines are more than 2^30
    * elements apart are drawn, each in up to half of it; without it they are not. */
   size_t (*memory_bytes)(void);
+
+  /* Log-probabilities of tokens: without the first the engine is given none. The results of stored
+   * logits, T x vocabulary, bf16 or fp32. tokens->workspace has room for the nodes of the
+   * vocabulary as one shard. */
+  int (*log_probs)(const detgemm_engine_matrix* logits, const detgemm_engine_tokens* tokens);
+  /* The nodes of a shard of stored logits, whose first column is column shard->begin; and results
+   * from those of all shards, in ascending order. A shard may be empty. In the first, results
+   * are NULL and tokens->vocabulary is shard->end; the second is given no scale. */
+  int (*log_prob_nodes)(const detgemm_engine_matrix* logits, const detgemm_engine_shard* shard,
+                        const detgemm_engine_tokens* tokens);
+  int (*log_prob_join)(const detgemm_engine_shard* shards, size_t count,
+                       const detgemm_engine_tokens* tokens);
+  /* A layer whose logits are not stored: they would be alpha * X W^T + bias under spec->contract,
+   * where X is T x k and W, op(B) transposed, is n x k. And the bytes of workspace for it. */
+  int (*log_prob_layer)(const detgemm_engine_spec* spec, const detgemm_engine_matrix* x,
+                        const detgemm_engine_matrix* w, const void* bias,
+                        const detgemm_engine_tokens* tokens);
+  size_t (*log_prob_layer_bytes)(const detgemm_engine_spec* spec, int64_t max_rows);
 } detgemm_engine;
 
 /* The one exported symbol. Returns NULL if the engine does not implement this ABI version; the

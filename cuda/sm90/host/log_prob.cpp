@@ -103,7 +103,8 @@ cudaError_t run_stripe(const LogLayer& layer, void* workspace, const LogLaunch& 
   const int grid = std::min(shape.raster.tiles(), how.sms);
   const auto error = launch(kernel, grid, {how.stream, how.overlap}, arguments);
   if (error != cudaSuccess) return error;
-  return log_prob::root(tiles.nodes, g.n, layer.rows, tiles.target_logit, layer.out, how.stream);
+  return log_prob::root(tiles.nodes, g.n, layer.rows, tiles.target_logit, layer.out,
+                        {how.stream, how.overlap});
 }
 
 }  // namespace

@@ -28,13 +28,7 @@ __device__ __forceinline__ void run_log_consumer(const SharedLayout<T>& shared,
     const int line = static_cast<int>(threadIdx.x % 128);
     rows.load(tiles, shape.x_rows, x0 + group * T::kBlocks * 64 + line / 32 * 16 + line % 32 / 4,
               y0);
-#pragma unroll
-    for (int i = 0; i < T::kBlocks; ++i) {
-#pragma unroll
-      for (int j = 0; j < T::kN / 2; ++j) acc[i][j] = 0.0F;
-      ptx::pin(acc[i]);
-    }
-    run_chain<T>(shared, shape.k_blocks, group, cursor, stagger, acc);
+    run_chain<T, true>(shared, shape.k_blocks, group, cursor, stagger, acc);
     if (shape.finishes) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {

@@ -76,7 +76,9 @@ __device__ __forceinline__ float exchange(bool has_bit, int mask, float first, f
 ///   2 leaves of a block    l < half: lanes of q / 2 = 0, the others q / 2 = 1; a tree in each
 ///   thread,
 ///                        then both halves
-template <bool kEntropy, int kN>
+///
+/// Without kScaled the scales are 1 and are not read: x is the logit itself.
+template <bool kEntropy, bool kScaled, int kN>
 __device__ __forceinline__ void add_near(const Logits<kN>& z, const float (&scale)[2], int lane,
                                          float& sum, float& weighted) {
   constexpr int kHalf = kN / 32;  // leaves of each half
@@ -94,8 +96,8 @@ __device__ __forceinline__ void add_near(const Logits<kN>& z, const float (&scal
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           const int p = (2 * (l + half * kHalf) + j) * 2 + h;
-          const float x0 = arithmetic::mul_rn(z[2 * p], scale[h]);
-          const float x1 = arithmetic::mul_rn(z[2 * p + 1], scale[h]);
+          const float x0 = kScaled ? arithmetic::mul_rn(z[2 * p], scale[h]) : z[2 * p];
+          const float x1 = kScaled ? arithmetic::mul_rn(z[2 * p + 1], scale[h]) : z[2 * p + 1];
           const float e0 = arithmetic::near_exponential(x0);
           const float e1 = arithmetic::near_exponential(x1);
           pairs[0][j] = arithmetic::add_rn(e0, e1);

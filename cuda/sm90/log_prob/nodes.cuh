@@ -94,7 +94,11 @@ __device__ __forceinline__ void store_nodes(const SharedLayout<T>& shared, const
       top = fmaxf(top, __shfl_xor_sync(0xffffffffU, lane % 2 != 0 ? highest[0] : highest[1], 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
       float sum, weighted;
-      add_near<kEntropy, T::kN>(z, rows.scale[i], lane, sum, weighted);
+      if (tiles.scale == nullptr) {
+        add_near<kEntropy, false, T::kN>(z, rows.scale[i], lane, sum, weighted);
+      } else {
+        add_near<kEntropy, true, T::kN>(z, rows.scale[i], lane, sum, weighted);
+      }
       node = arithmetic::near_node(top, sum, weighted);
     } else {
       node = far_node<kEntropy, T::kN>(z, words, rows.scale[i], lane, y0, shape.y_rows);

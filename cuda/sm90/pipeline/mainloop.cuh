@@ -98,13 +98,22 @@ __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int g
 ///                  '------------ one pipeline stage: 4 * kDepth steps ----'
 ///
 /// One wgmma group stays in flight. While it runs, the stage of the group before it is handed back.
-template <class T>
+/// With kFresh the start is +0, and there is a stage.
+template <class T, bool kFresh = false>
 __device__ __forceinline__ void run_chain(const SharedLayout<T>& shared, int k_blocks, int group,
                                           RingCursor<T::kStages>& cursor, Stagger& stagger,
                                           Accumulators<T>& acc) {
   int previous = -1;
+  int block = 0;
+  if constexpr (kFresh) {
+    start_stage<T, true>(shared, group, cursor, acc);
+    stagger.stage_started();
+    previous = cursor.stage;
+    cursor.advance();
+    block = T::kDepth;
+  }
 #pragma unroll 1
-  for (int block = 0; block < k_blocks; block += T::kDepth) {
+  for (; block < k_blocks; block += T::kDepth) {
     start_stage<T>(shared, group, cursor, acc);
     stagger.stage_started();
     ptx::wgmma_wait<1>();

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Both passes of a linear layer with log-probabilities, each in one operator: for few tokens the
+// host's calls would take longer than the kernels.
+//
+//   forward    logits that are kept: Z = X W^T, then its rows; else the kernel of a whole layer
+//   backward   for each stripe of columns:  Z (kept, or again) -> G, in bf16
+//              dX = dX + G W_c in fp32, rounded with the last stripe;  dW_c = G^T X, or continued
+//
+// Stripes end where the contract of dX allows a cut, so they move no bit (docs/log-prob.md).
+
+#include <algorithm>
+#include <array>
+
+#include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/log_prob.hpp"
+#include "python/torch_ops/run.hpp"
+#include "python/torch_ops/stack.hpp"
+
+namespace detgemm::torch_ops {
+namespace {
+
+/// A view of a tensor of one or two dimensions.
+Tensor view_of(const Tensor& tensor, std::span<const std::int64_t> sizes,
+               std::span<const std::int64_t> strides, std::int64_t first = 0) {
+  AtenTensorHandle view = nullptr;
+  check(aoti_torch__reinterpret_tensor(tensor.get(), static_cast<std::int64_t>(sizes.size()),
+                                       sizes.data(), strides.data(), first, &view),
+        "make a view");
+  return Tensor(view);
+}
+
+/// `count` lines from `first` on, of dimension `dim`.
+Tensor part_of(const Tensor& tensor, std::size_t dim, std::int64_t first, std::int64_t count) {
+  const Description d = describe(tensor, "an operand");
+  std::array<std::int64_t, 2> sizes{};
+  std::copy(d.sizes.begin(), d.sizes.end(), sizes.begin());
+  sizes[dim] = count;
+  return view_of(tensor, std::span(sizes).first(d.sizes.size()), d.strides, first * d.strides[dim]);
+}
+
+Tensor transposed(const Tensor& tensor) {
+  const Description d = describe(tensor, "an operand");
+  const std::array sizes{d.sizes[1], d.sizes[0]}, strides{d.strides[1], d.strides[0]};
+  return view_of(tensor, sizes, strides);
+}
+
+/// One line of numbers as a matrix of one row.
+Tensor as_row(const Tensor& line) {
+  const Description d = describe(line, "an operand");
+  const std::array sizes{std::int64_t{1}, d.sizes[0]}, strides{d.sizes[0], d.strides[0]};
+  return view_of(line, sizes, strides);
+}
+
+/// The tensor itself, or a copy of this type.
+Tensor as_type(Tensor tensor, detgemm_dtype_t type) {
+  const Description d = describe(tensor, "a gradient");
+  if (d.dtype == type) return tensor;
+  Tensor copy = empty(d.sizes, type, d.place);
+  check(aoti_torch_copy_(copy.get(), tensor.get(), 0), "convert a gradient");
+  return copy;
+}
+
+/// The contract with outputs of this type.
+std::string with_output(const std::string& contract, detgemm_dtype_t type) {
+  return contract.substr(0, contract.find("->")) + "->" + detgemm_dtype_name(type);
+}
+
+Problem product(const std::string& contract, double alpha = 1) {
+  Problem problem;
+  problem.contract = contract;
+  problem.alpha = alpha;
+  return problem;
+}
+
+/// Z of the columns from `first` on, into `out` or a new tensor.
+Tensor logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const std::string& contract, double alpha, std::int64_t first, std::int64_t count,
+                 Tensor out = {}) {
+  const Tensor part = part_of(weight, 0, first, count);
+  const Tensor addend = bias ? part_of(bias, 0, first, count) : Tensor();
+  return multiply(product(contract, alpha), x, part, {}, addend, std::move(out),
+                  {.rows_of_b = true});
+}
+
+/// What the backward pass of a layer reads, and what it computes.
+struct Backward {
+  Tensor d_logp, d_lse, d_entropy, x, weight, targets, scale, bias, k, r, lse, entropy, kept;
+  Tensor main_grad, bias_main_grad, ones;
+  std::string forward, dgrad, wgrad;
+  std::int64_t valid, stripe_bytes;
+  bool of_x, of_weight, of_bias;
+  double alpha;
+
+  explicit Backward(Arguments& from) {
+    d_logp = from.optional_tensor();
+    d_lse = from.optional_tensor();
+    d_entropy = from.optional_tensor();
+    x = from.tensor();
+    weight = from.tensor();
+    targets = from.tensor();
+    scale = from.optional_tensor();
+    bias = from.optional_tensor();
+    k = from.tensor();
+    r = from.tensor();
+    lse = from.tensor();
+    entropy = from.tensor();
+    kept = from.tensor();
+    main_grad = from.optional_tensor();
+    bias_main_grad = from.optional_tensor();
+    ones = from.optional_tensor();
+    forward = from.text();
+    dgrad = from.text();
+    wgrad = from.text();
+    valid = from.integer();
+    stripe_bytes = from.integer();
+    of_x = from.boolean();
+    of_weight = from.boolean();
+    of_bias = from.boolean();
+    alpha = from.real();
+  }
+};
+
+/// A new gradient of a parameter, of which lines from `here` on do not exist and are +0.
+Tensor new_gradient(const Tensor& parameter, std::int64_t here) {
+  const Description d = describe(parameter, "weight");
+  Tensor made = empty(d.sizes, d.dtype, d.place);
+  if (here < d.sizes[0]) {
+    const Tensor rest = part_of(made, 0, here, d.sizes[0] - here);
+    check(aoti_torch_zero_(rest.get()), "clear a gradient");
+  }
+  return made;
+}
+
+/// Columns of G at a time: a whole number of dgrad's leaves, and all of them under a tree.
+std::int64_t stripe_of(const std::string& dgrad, std::int64_t bytes, std::int64_t t,
+                       std::int64_t here) {
+  const detgemm_contract_t& contract = parsed(dgrad).contract;
+  if (contract.reduction == DETGEMM_TREE) return std::max<std::int64_t>(here, 1);
+  const std::int64_t unit = contract.leaf_k != 0 ? contract.leaf_k : contract.k_block;
+  return std::max<std::int64_t>(1, bytes / (2 * std::max<std::int64_t>(t, 1) * unit)) * unit;
+}
+
+class Gradients {
+ public:
+  explicit Gradients(const Backward& call)
+      : c_(call),
+        x_(describe(call.x, "x")),
+        here_(call.valid),
+        keeps_(describe(call.kept, "logits").sizes[1] > 0),
+        in_place_(!keeps_ && parsed(call.forward).contract.output == DETGEMM_BF16),
+        stripe_(stripe_of(call.dgrad, (keeps_ ? 4 : 1) * call.stripe_bytes, x_.sizes[0], here_)),
+        wide_(with_output(call.dgrad, DETGEMM_FP32)) {
+    if (c_.of_weight && !c_.main_grad) dw_ = new_gradient(c_.weight, here_);
+    if (c_.of_bias && !c_.bias_main_grad) db_ = new_gradient(c_.bias, here_);
+  }
+
+  void run() {
+    for (std::int64_t first = 0; first < here_; first += stripe_) {
+      stripe(first, std::min(stripe_, here_ - first));
+    }
+    if (c_.of_x) dx_ = as_type(std::move(dx_), x_.dtype);
+  }
+
+  void give_to(StableIValue* stack) {
+    std::size_t at = 0;
+    for (Tensor* each : {&dx_, &dw_, &db_}) {
+      const std::int64_t none[] = {0};
+      give(stack, *each ? std::move(*each) : empty(none, x_.dtype, x_.place), at++);
+    }
+  }
+
+ private:
+  void stripe(std::int64_t first, std::int64_t count) {
+    Tensor z = keeps_ ? part_of(c_.kept, 1, first, count)
+                      : logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count);
+    Tensor g;
+    if (c_.of_bias) {  // alpha is the product's alone
+      g = gradient(z, first, count, 1.0, false);
+      sum_rows(g, first, count);
+    }
+    if (!g || c_.alpha != 1.0) g = gradient(z, first, count, c_.alpha, in_place_);
+    z = {};
+    if (c_.of_x) add_dx(g, first, count);
+    if (c_.of_weight) add_dw(g, first, count);
+  }
+
+  Tensor gradient(const Tensor& z, std::int64_t first, std::int64_t count, double factor,
+                  bool in_place) const {
+    const std::int64_t shape[] = {x_.sizes[0], count};
+    Tensor g = in_place ? part_of(z, 1, 0, count) : empty(shape, DETGEMM_BF16, x_.place);
+    const Tensor none;
+    const bool sums = static_cast<bool>(c_.d_entropy);
+    gradient_of_logits(z,
+                       {c_.targets, c_.scale, c_.k, c_.r, sums ? c_.lse : none,
+                        sums ? c_.entropy : none, c_.d_logp, c_.d_lse, c_.d_entropy},
+                       first, here_, factor, g);
+    return as_type(std::move(g), x_.dtype);
+  }
+
+  void add_dx(const Tensor& g, std::int64_t first, std::int64_t count) {
+    const Tensor weight = part_of(c_.weight, 0, first, count);
+    const bool last = first + count == here_;
+    Problem problem = product(last ? c_.dgrad : wide_);
+    problem.continue_from_c = first > 0;
+    const Tensor before = std::move(dx_);
+    dx_ = multiply(problem, g, weight, before, {}, {});
+  }
+
+  void add_dw(const Tensor& g, std::int64_t first, std::int64_t count) {
+    add(c_.main_grad, dw_, transposed(g), c_.x, first, count);
+  }
+  void sum_rows(const Tensor& g, std::int64_t first, std::int64_t count) {
+    const Tensor main = c_.bias_main_grad ? as_row(c_.bias_main_grad) : Tensor();
+    const Tensor mine = db_ ? as_row(db_) : Tensor();
+    add(main, mine, c_.ones, g, first, count, 1);
+  }
+  /// a b under wgrad: added to lines of `main`, or else these lines of `made`.
+  void add(const Tensor& main, const Tensor& made, const Tensor& a, const Tensor& b,
+           std::int64_t first, std::int64_t count, std::size_t dim = 0) const {
+    if (!main) {
+      const std::string narrow = with_output(c_.wgrad, describe(made, "a gradient").dtype);
+      multiply(product(narrow), a, b, {}, {}, part_of(made, dim, first, count));
+      return;
+    }
+    Problem problem = product(c_.wgrad);
+    problem.continue_from_c = true;
+    multiply(problem, a, b, {}, {}, part_of(main, dim, first, count), {.out_is_c = true});
+  }
+
+  const Backward& c_;
+  Description x_;
+  std::int64_t here_;
+  bool keeps_, in_place_;
+  std::int64_t stripe_;
+  std::string wide_;
+  Tensor dx_, dw_, db_;
+};
+
+}  // namespace
+
+void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Tensor x = from.tensor(), weight = from.tensor(), targets = from.tensor();
+  const Tensor scale = from.optional_tensor(), bias = from.optional_tensor();
+  const Tensor main_grad = from.optional_tensor();  // for the backward pass alone
+  const Tensor bias_main_grad = from.optional_tensor();
+  const std::string forward = from.text(), dgrad = from.text(), wgrad = from.text();
+  const std::int64_t valid = from.integer();
+  const bool entropy = from.boolean(), keeps = from.boolean();
+  from.boolean();  // zero_gradient
+  const double alpha = from.real();
+  const Description rows = describe(x, "x");
+  const std::int64_t shape[] = {rows.sizes[0], keeps ? valid : 0};
+  Tensor kept = empty(shape, parsed(forward).contract.output, rows.place);
+  RowResults results;
+  if (keeps) {
+    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of(kept, 0, 0, rows.sizes[0]));
+    results = log_probs_of_logits(kept, targets, "targets", scale, valid, entropy);
+  } else {
+    results = log_probs_of_layer({x, weight, targets, scale, bias, forward, valid, entropy, alpha});
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
+  give(stack, std::move(kept), results.size());
+}
+
+void linear_log_prob_backward(StableIValue* stack, std::uint64_t, std::uint64_t) {
+  Arguments from(stack);
+  const Backward call(from);
+  Gradients gradients(call);
+  gradients.run();
+  gradients.give_to(stack);
+}
+
+}  // namespace detgemm::torch_ops

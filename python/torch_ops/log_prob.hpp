@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The detgemm authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "python/torch_ops/stack.hpp"
+
+/// Log-probabilities of tokens, as operators share them.
+namespace detgemm::torch_ops {
+
+/// Per row, in fp32: logp, lse, entropy (without elements where it was not requested), logits of
+/// the ids, K as words, R.
+using RowResults = std::array<Tensor, 6>;
+
+/// A linear layer whose logits are not stored, and the ids of its rows.
+struct Layer {
+  const Tensor &x, &weight, &targets, &scale, &bias;  ///< the last two may be absent
+  const std::string& contract;                        ///< of the logits
+  std::int64_t valid;                                 ///< columns that exist
+  bool entropy;
+  double alpha;
+};
+RowResults log_probs_of_layer(const Layer& layer);
+
+/// Stored logits, T x at least `valid`, and one id or several per row; sentences call them `name`.
+RowResults log_probs_of_logits(const Tensor& logits, const Tensor& ids, const char* name,
+                               const Tensor& scale, std::int64_t valid, bool entropy);
+
+/// What the gradient of logits reads per row; all but targets, k and r may be absent.
+struct GradientRows {
+  const Tensor &targets, &scale, &k, &r, &lse, &entropy, &d_logp, &d_lse, &d_entropy;
+};
+/// G, in bf16, of logits that are columns `begin` and on of `valid`; `out` may be bf16 logits.
+void gradient_of_logits(const Tensor& logits, const GradientRows& rows, std::int64_t begin,
+                        std::int64_t valid, double alpha, const Tensor& out);
+
+}  // namespace detgemm::torch_ops
