@@ -89,6 +89,7 @@ WRONG = {
     "Linear: weights_are_stable": (lambda: dt.Linear(3, 4, policy=POLICY, weights_are_stable=2), "weights_are_stable is 2: it must be"),
     "convert: weights_are_stable": (lambda: dt.convert(MODEL, POLICY, weights_are_stable="x"), "weights_are_stable is 'x': it must be"),
     "convert: snap_weights": (lambda: dt.convert(MODEL, POLICY, snap_weights="x"), "snap_weights is 'x': it must be True or False"),
+    "prepare: x": (lambda: dt.prepare(5), "x is a int: it must be a tensor"),
     "Policy: none": (lambda: dt.Policy(BF16, None, WGRAD), "contract is None: it must be text"),
     "Policy: a list": (lambda: dt.Policy([], BF16, WGRAD), r"contract is \[\]: it must be text"),
     "Policy: a NUL": (lambda: dt.Policy(BF16 + "\0", BF16, WGRAD), "it must have no NUL"),

@@ -22,7 +22,7 @@ from detgemm.torch.log_prob_linear import LogProbs, linear_log_prob
 from detgemm.torch.log_prob import log_probs_of
 from detgemm.torch.main_grad import check_cuts, main_grads
 from detgemm.torch.mixture import moe, run_experts, top_experts
-from detgemm.torch.ops import bmm, clear_plans, gemm, stats, sum_rows_
+from detgemm.torch.ops import bmm, clear_plans, gemm, prepare, stats, sum_rows_
 from detgemm.torch.policy import Policy
 from detgemm.torch.quantizing import gather_quantize, silu_mul_quantize
 from detgemm.torch.rows import RMSNorm, log_softmax, rms_norm, softmax, token_log_probs
@@ -34,6 +34,6 @@ from detgemm.torch.snapping import check_snapped, is_snapped, snap, snap_weights
 __all__ = ["Embedding", "GradientTree", "Linear", "LogProbs", "Policy", "RMSNorm", "aten", "attention", "audit", "bisect", "bmm", "check_cuts",
            "check_snapped", "clear_plans", "combine_experts", "convert", "digest", "embedding", "gather_quantize",
            "gather_rows", "gemm", "grouped_accumulate_", "grouped_gemm", "grouped_linear", "linear", "linear_log_prob",
-           "log_probs_of", "log_softmax", "main_grads", "is_snapped", "moe", "quantize", "rms_norm", "route",
+           "log_probs_of", "log_softmax", "main_grads", "is_snapped", "moe", "prepare", "quantize", "rms_norm", "route",
            "routed_experts", "run_experts", "same_bits", "scaled_gemm", "segment_offsets", "segments", "silu_mul_quantize", "snap", "snap_weights", "softmax",
            "stats", "sum_rows_", "token_log_probs", "top_experts"]

@@ -39,6 +39,25 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     return out
 
 
+def prepare(x):
+    """x with rows that begin at multiples of 16 bytes, which the fastest kernels of GPUs require: x itself where they do, else a
+    copy with zeros between its rows.
+
+    x   [..., K] of any type, in memory that begins at 16 bytes as PyTorch's does: for example the weight N x K of a layer whose
+        K is odd. `.t()` of the result is what `gemm` takes as b
+
+    Where rows begin elsewhere, every product copies the operand or loads it more slowly; a prepared weight is copied once. The
+    result has x's shape and values, so products have the same bits. Gradients pass through. Later writes to x do not change a
+    copy, and `.to()` of PyTorch makes rows without zeros between them again.
+    """
+    check_tensors(x=x)
+    unit = 16 // x.element_size()
+    if x.dim() < 2 or (x.stride(-1) == 1 and not any(at % unit for at in (x.storage_offset(), *x.stride()[:-1]))):
+        return x
+    wide = x.new_zeros((*x.shape[:-1], -(-x.shape[-1] // unit) * unit))
+    return wide[..., :x.shape[-1]].copy_(x)
+
+
 def bmm(a, b, contract, *, out=None, c=None, **options):
     """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
     check_tensors(a=a, b=b)
