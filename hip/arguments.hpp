@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "core/contract/gemm_arguments.hpp"
+#include "core/contract/group_arguments.hpp"
 #include "hip/raster.hpp"
 
 namespace detgemm::hip {
@@ -22,6 +22,14 @@ struct TileArguments {
   /// u / tiles. 1 in kernels that do not spread K.
   int parts = 1;
   float* roots = nullptr;
+};
+
+/// The one argument of a kernel over groups. `tile` has what does not depend on the group: its `g`
+/// holds the arrays of all groups, and the `tiles_m` of its raster counts where all groups have the
+/// same rows (batched, k_grouped).
+struct GroupTileArguments {
+  TileArguments tile;  ///< first: what kernels read as TileArguments
+  GroupedArguments groups;
 };
 
 /// A root of a combine: an fp32 matrix, and how many nodes of the tree end with it

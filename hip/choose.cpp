@@ -9,6 +9,7 @@
 
 #include "core/contract/forced_kernel.hpp"
 #include "hip/gfx9/fp32_tile.hpp"
+#include "hip/gfx9/stream_tile.hpp"
 #include "hip/parts.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
@@ -21,9 +22,6 @@ using gfx9::Major;
 /// Offsets inside a tile are 32-bit.
 constexpr std::int64_t kMaxRowStride = std::int64_t{1} << 22;  // elements; a tile has 256 rows
 constexpr std::int64_t kMaxKStride = std::int64_t{1} << 24;    // half a stage has 32 k
-
-/// Workgroups of one launch; they loop over the tiles that are left.
-constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
 
 /// The roots of a spread K fill at most so much of the workspace, and travel as arguments.
 constexpr std::int64_t kMaxRootBytes = std::int64_t{64} << 20;
@@ -39,7 +37,9 @@ KernelInfo in_parts(Variant variant) {
                              std::pair{Variant::tile64, "64x64-parts"},
                              std::pair{Variant::stream, "stream-parts"},
                              std::pair{Variant::stream32, "stream32-parts"},
-                             std::pair{Variant::stream64, "stream64-parts"}};
+                             std::pair{Variant::stream64, "stream64-parts"},
+                             std::pair{Variant::stream96, "stream96-parts"},
+                             std::pair{Variant::stream64x128, "stream64x128-parts"}};
   const auto* const found = std::find_if(names.begin(), names.end(),
                                          [&](const auto& each) { return each.first == variant; });
   const bool any_strides = variant == Variant::stream || variant == Variant::tile64;
@@ -156,18 +156,23 @@ Status refusal(Arithmetic arithmetic, const GemmArguments& g, const LaunchOption
 
 std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reduction) {
   static const std::array chain{
-      info(Variant::tile256, false),     info(Variant::tile256x224, false),
-      info(Variant::tile256x192, false), info(Variant::tile256x128, false),
-      info(Variant::tile128, false),     info(Variant::tile64, true),
-      info(Variant::stream, true),       info(Variant::stream32, false),
-      info(Variant::stream64, false)};
-  // Tiles wider than 256 x 128 have no registers for a second sum.
-  static const std::array leaves{info(Variant::tile256x128, false), info(Variant::tile128, false),
-                                 info(Variant::tile64, true),       info(Variant::stream, true),
-                                 info(Variant::stream32, false),    info(Variant::stream64, false),
-                                 in_parts(Variant::tile256x128),    in_parts(Variant::tile128),
-                                 in_parts(Variant::tile64),         in_parts(Variant::stream),
-                                 in_parts(Variant::stream32),       in_parts(Variant::stream64)};
+      info(Variant::tile256, false),      info(Variant::tile256x224, false),
+      info(Variant::tile256x192, false),  info(Variant::tile160x256, false),
+      info(Variant::tile256x128, false),  info(Variant::tile128, false),
+      info(Variant::tile64, true),        info(Variant::stream, true),
+      info(Variant::stream32, false),     info(Variant::stream64, false),
+      info(Variant::stream96, false),     info(Variant::stream64x128, false),
+      info(Variant::stream96x128, false), info(Variant::stream128x128, false)};
+  // The others have no registers for a second sum.
+  static const std::array leaves{
+      info(Variant::tile256x128, false), info(Variant::tile128, false),
+      info(Variant::tile64, true),       info(Variant::stream, true),
+      info(Variant::stream32, false),    info(Variant::stream64, false),
+      info(Variant::stream96, false),    info(Variant::stream64x128, false),
+      in_parts(Variant::tile256x128),    in_parts(Variant::tile128),
+      in_parts(Variant::tile64),         in_parts(Variant::stream),
+      in_parts(Variant::stream32),       in_parts(Variant::stream64),
+      in_parts(Variant::stream96),       in_parts(Variant::stream64x128)};
   static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true),
                                info(Variant::fp32_128, true)};
   // Sums of snapped operands are exact, so every kernel with leaves gives them.
@@ -212,6 +217,14 @@ template <class T>
 constexpr Shape tile_shape(int per_unit) {
   return {T::kM, T::kN, T::kThreads, per_unit, T::kWavesM, T::kWavesN, T::kPhased};
 }
+/// At most 256 registers per thread: eight waves per compute unit.
+template <class W>
+constexpr Shape stream_shape(bool leaves) {
+  return {W::kM,       W::kN,
+          W::kThreads, 2,
+          1,           gfx9::kStreamWaves,
+          false,       leaves ? W::kLeavesDepth : W::kDepth};
+}
 
 }  // namespace
 
@@ -223,20 +236,35 @@ Shape shape_of(Variant variant, bool leaves) {
       return tile_shape<gfx9::Tile256x224>(1);
     case Variant::tile256x192:
       return tile_shape<gfx9::Tile256x192>(1);
+    case Variant::tile160x256:
+      return tile_shape<gfx9::Tile160x256>(1);
     case Variant::tile256x128:
       return tile_shape<gfx9::Tile256x128>(1);
     case Variant::tile128:
       return tile_shape<gfx9::Tile128>(2);
     case Variant::tile64:
       return tile_shape<gfx9::Tile64>(3);
-    // At most 256 registers per thread: eight waves per compute unit.
     case Variant::stream:
-      return {gfx9::kStreamBlock, gfx9::kStreamBlock, (leaves ? gfx9::kStreamWaves : 1) * 64,
-              leaves ? 2 : 8};
+      return {gfx9::kStreamBlock,
+              gfx9::kStreamBlock,
+              (leaves ? gfx9::kStreamWaves : 1) * 64,
+              leaves ? 2 : 8,
+              1,
+              1,
+              false,
+              gfx9::kStreamDepth};
     case Variant::stream32:
-      return {32, gfx9::kStreamBlock * gfx9::kStreamWaves, gfx9::kStreamWaves * 64, 2};
+      return stream_shape<gfx9::Stream32>(leaves);
     case Variant::stream64:
-      return {64, gfx9::kStreamBlock * gfx9::kStreamWaves, gfx9::kStreamWaves * 64, 2};
+      return stream_shape<gfx9::Stream64>(leaves);
+    case Variant::stream96:
+      return stream_shape<gfx9::Stream96>(leaves);
+    case Variant::stream64x128:
+      return stream_shape<gfx9::Stream64x128>(leaves);
+    case Variant::stream96x128:
+      return stream_shape<gfx9::Stream96x128>(leaves);
+    case Variant::stream128x128:
+      return stream_shape<gfx9::Stream128x128>(leaves);
     case Variant::simt64:
       return {simt::Tile64::kM, simt::Tile64::kN, simt::kThreads, 4};
     case Variant::simt16:
@@ -340,7 +368,6 @@ Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType inp
   d.shape = shape_of(best->variant, leaves);
   d.parts = best->parts;
   const Needs needs = needs_of(*best, g, options);
-  constexpr std::int64_t kMaxTiles = (std::int64_t{1} << 31) - 1 - kMaxBlocks;
   if (needs.tiles_m > kMaxTiles / needs.tiles_n / d.parts) {
     return unsupported("d has " + std::to_string(needs.tiles_m) + " x " +
                        std::to_string(needs.tiles_n) + " tiles: this backend counts at most " +
@@ -352,18 +379,23 @@ Result<Decision> decide(const GemmArguments& g, Arithmetic arithmetic, DType inp
   d.raster.tiles_m = static_cast<int>(needs.tiles_m);
   d.raster.tiles_n = static_cast<int>(needs.tiles_n);
   d.raster.xcds = xcds_of(options);
+  d.raster.group = stripe_rows(d.shape, needs.tiles_m, options);
+  return d;
+}
+
+int stripe_rows(const Shape& shape, std::int64_t tiles_m, const LaunchOptions& options) {
   // The tiles that one die works on at a time form a patch about as high as it is wide.
   const double together =
-      static_cast<double>(units_used(options)) * d.shape.per_unit / d.raster.xcds;
-  const double side = std::sqrt(together * d.shape.n / d.shape.m);
-  d.raster.group = static_cast<int>(std::clamp<std::int64_t>(std::lround(side), 1, needs.tiles_m));
-  return d;
+      static_cast<double>(units_used(options)) * shape.per_unit / xcds_of(options);
+  const double side = std::sqrt(together * shape.n / shape.m);
+  return static_cast<int>(std::clamp<std::int64_t>(std::lround(side), 1, tiles_m));
 }
 
 std::string name(const Decision& decision) {
   std::string text =
       std::string(name(decision.chip)) + "/" + std::string(name(decision.key.variant));
   if (decision.parts > 1) text += "-parts:" + std::to_string(decision.parts);
+  if (decision.key.groups) text += "/grouped";
   if (decision.key.a == Major::any) text += "/any-strides";
   return text;
 }

@@ -16,6 +16,11 @@ namespace detgemm::hip {
 
 Shape shape_of(Variant variant, bool leaves);
 
+/// Workgroups of one launch; they loop over the tiles that are left.
+inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 20;
+/// Tiles of one product; their numbers, and those of the turns beyond them, are ints.
+inline constexpr std::int64_t kMaxTiles = (std::int64_t{1} << 31) - 1 - kMaxBlocks;
+
 /// Whether the chooser may take the kernel where none is forced. The fp32 matrix cores are taken
 /// only in a build with DETGEMM_HIP_FP32_MFMA, as long as no chip has confirmed their bits.
 bool may_be_chosen(Variant variant, Chip chip);
@@ -49,6 +54,9 @@ std::int64_t most_root_bytes(const Contract& contract, std::int64_t max_m, std::
 /// many as the device holds at a time.
 int blocks_for(std::int64_t tiles, const Shape& shape, bool needs_scratch,
                const LaunchOptions& options);
+
+/// Rows of tiles in a stripe of the raster, for a product with so many of them.
+int stripe_rows(const Shape& shape, std::int64_t tiles_m, const LaunchOptions& options);
 
 /// Floats of one workgroup's scratch, which holds `waiting` sums for each of its outputs.
 std::int64_t scratch_floats(const Shape& shape, int waiting);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "hip/choose.hpp"
+#include "hip/gfx9/stream_tile.hpp"
 
 namespace detgemm::hip {
 namespace {
@@ -91,18 +92,19 @@ Demand stream_demand(const Candidate& c, const Shape& s, const Machine& at) {
   // In the kernel for leaves every wave of `stream` has 16 x 16 outputs of its own leaf: four steps
   // at a time, and each is counted here as one of four parallel ones.
   d.matrix = s.m * s.n * kStep / (at.macs * kSimds);
-  const double wave_matrix = s.m * gfx9::kStreamBlock * kStep / at.macs;
   if (wide) {
+    const double of_wave = s.n / waves;  // columns
     d.lds = (1 + waves) * s.m * row / at.lds_bytes;
-    d.l1 = waves * gathers * gather_clocks + s.m * row / at.l1_bytes;
+    d.l1 = s.n / gfx9::kStreamBlock * gathers * gather_clocks + s.m * row / at.l1_bytes;
     d.bytes = (s.m + s.n) * row;
-    d.alone = wave_matrix + kBarrierClocks;
+    d.alone = s.m * of_wave * kStep / at.macs + kBarrierClocks;
   } else {
+    const double wave_matrix = s.m * gfx9::kStreamBlock * kStep / at.macs;
     d.l1 = 2 * gathers * gather_clocks;
     d.bytes = (s.m + s.n) * row;
     d.alone = (wave_matrix + (slow ? d.l1 : 0)) / waves;
   }
-  d.flying = slow ? 1 : (gfx9::kStreamDepth - 1) * (wide ? 1 : waves);
+  d.flying = slow ? 1 : (s.depth - 1) * (wide ? 1 : waves);
   return d;
 }
 
@@ -175,7 +177,8 @@ std::string_view Cost::limit() const {
   return longest == l2 ? "L2" : "latency";
 }
 
-Cost cost_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& options) {
+Cost cost_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& options,
+             std::int64_t products) {
   const Machine at = machine_of(options);
   const Shape s = shape_of(c.variant, g.reduction.kind != ReductionKind::chain);
   const Demand d = demand_of(c, s, at);
@@ -183,7 +186,8 @@ Cost cost_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& op
   const auto n = static_cast<double>(g.n);
   const auto k = static_cast<double>(g.k);
   const double steps = std::max(1.0, k / kStep) / c.parts;
-  const double groups = std::ceil(m / s.m) * std::ceil(n / s.n) * c.parts;
+  const auto count = static_cast<double>(products);
+  const double groups = std::ceil(m / s.m) * std::ceil(n / s.n) * c.parts * count;
   const double rounds = std::ceil(groups / (at.units * s.per_unit));  // one after the other
   const double ends = kTileClocks + kClocksPer16 * s.m * s.n / 16;
 
@@ -201,9 +205,10 @@ Cost cost_of(const Candidate& c, const GemmArguments& g, const LaunchOptions& op
   cost.latency = rounds * (steps * turn + ends) / at.clock;
   cost.l2 = groups * steps * d.bytes / at.l2_bytes / at.clock;
   const double output = g.output == DType::fp32 ? 4 : 2;
-  const double operands = (m + n) * k * (is_ieee(c.variant) ? 4 : 2);
+  const double operands = (m + n) * k * (is_ieee(c.variant) ? 4 : 2) * count;
   const double again = std::max(0.0, groups * steps * d.bytes - operands);
-  cost.memory = (operands + kLostShare * again + m * n * output) / (at.memory_bytes * kMemoryShare);
+  cost.memory =
+      (operands + kLostShare * again + m * n * output * count) / (at.memory_bytes * kMemoryShare);
   if (c.parts > 1) {
     // Every root is written and read once more.
     cost.combine = kLaunch + 2 * c.parts * m * n * 4 / (at.memory_bytes * kMemoryShare);

@@ -59,8 +59,10 @@ struct Candidate {
   int parts = 1;
 };
 
-/// The predicted time of a problem. For one candidate it never falls when m, n or k grow.
-Cost cost_of(const Candidate& candidate, const GemmArguments& g, const LaunchOptions& options);
+/// The predicted time of a problem, or of so many of them in one launch. For one candidate it never
+/// falls when m, n or k grow.
+Cost cost_of(const Candidate& candidate, const GemmArguments& g, const LaunchOptions& options,
+             std::int64_t products = 1);
 
 /// Compute units that may be used.
 int units_used(const LaunchOptions& options);

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "hip/qualifiers.hpp"
 
 namespace detgemm::hip {
@@ -35,6 +37,27 @@ DETGEMM_DEVICE int fresh_thread() {
   return thread & 1023;  // not negative: divisions become shifts
 }
 
+/// A number that is the same in all threads of the workgroup, in scalar registers.
+DETGEMM_DEVICE std::int64_t block_uniform(std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  const auto half = [](std::uint64_t word) {
+    return static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(word)));
+  };
+  const std::uint64_t high = half(bits >> 32);
+  return static_cast<std::int64_t>(high << 32 | half(bits & 0xffffffffU));
+}
+
+/// A number that is the same in all threads of the workgroup and waits in vector registers, where
+/// scalar ones are scarce.
+class Parked {
+ public:
+  DETGEMM_DEVICE Parked(std::int64_t value) : value_(value) { asm volatile("" : "+v"(value_)); }
+  DETGEMM_DEVICE operator std::int64_t() const { return block_uniform(value_); }
+
+ private:
+  std::int64_t value_;
+};
+
 /// All waves of the workgroup meet; what they wrote to shared memory before is visible to all of
 /// them after. Loads from global memory stay in flight.
 DETGEMM_DEVICE void block_barrier() {
@@ -48,6 +71,8 @@ DETGEMM_DEVICE void block_barrier() {
 DETGEMM_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 DETGEMM_DEVICE int block_index() { return static_cast<int>(blockIdx.x); }
 DETGEMM_DEVICE int fresh_thread() { return thread_index(); }
+DETGEMM_DEVICE std::int64_t block_uniform(std::int64_t value) { return value; }
+using Parked = std::int64_t;
 DETGEMM_DEVICE void block_barrier() { __syncthreads(); }
 template <class Arguments>
 DETGEMM_DEVICE const Arguments& reload(const Arguments& argument) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace detgemm::hip {
 namespace {
@@ -13,16 +14,18 @@ using gfx9::Major;
 
 /// Whether a wave has registers for the sum of a leaf beside that of the leaves before it.
 bool holds_two_sums(Variant variant) {
-  return variant == Variant::tile256x128 || variant == Variant::tile128 ||
-         variant == Variant::tile64;
+  constexpr std::array none{Variant::tile256,     Variant::tile256x224,  Variant::tile256x192,
+                            Variant::tile160x256, Variant::stream96x128, Variant::stream128x128};
+  return std::find(none.begin(), none.end(), variant) == none.end();
 }
 
 std::vector<KernelKey> matrix_keys() {
   std::vector<KernelKey> keys;
   for (const DType input : {DType::bf16, DType::fp16}) {
     for (const bool leaves : {false, true}) {
-      for (const Variant variant : {Variant::tile256, Variant::tile256x224, Variant::tile256x192,
-                                    Variant::tile256x128, Variant::tile128, Variant::tile64}) {
+      for (const Variant variant :
+           {Variant::tile256, Variant::tile256x224, Variant::tile256x192, Variant::tile160x256,
+            Variant::tile256x128, Variant::tile128, Variant::tile64}) {
         if (leaves && !holds_two_sums(variant)) continue;
         for (const Major a : {Major::k, Major::mn}) {
           for (const Major b : {Major::k, Major::mn})
@@ -32,8 +35,20 @@ std::vector<KernelKey> matrix_keys() {
       keys.push_back({Variant::tile64, input, leaves, Major::any, Major::any});
       keys.push_back({Variant::stream, input, leaves, Major::k, Major::k});
       keys.push_back({Variant::stream, input, leaves, Major::any, Major::any});
-      keys.push_back({Variant::stream32, input, leaves, Major::k, Major::k});
-      keys.push_back({Variant::stream64, input, leaves, Major::k, Major::k});
+      for (const Variant variant :
+           {Variant::stream32, Variant::stream64, Variant::stream96, Variant::stream64x128,
+            Variant::stream96x128, Variant::stream128x128}) {
+        if (leaves && !holds_two_sums(variant)) continue;
+        keys.push_back({variant, input, leaves, Major::k, Major::k});
+      }
+      // The layouts of experts and of their gradients.
+      for (const auto& [a, b] :
+           {std::pair{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::mn}}) {
+        keys.push_back({Variant::tile128, input, leaves, a, b, true});
+      }
+      keys.push_back({Variant::tile64, input, leaves, Major::any, Major::any, true});
+      keys.push_back({Variant::stream32, input, leaves, Major::k, Major::k, true});
+      keys.push_back({Variant::stream64, input, leaves, Major::k, Major::k, true});
     }
   }
   for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
@@ -47,6 +62,9 @@ std::vector<KernelKey> portable_keys() {
   for (const DType input : {DType::bf16, DType::fp16, DType::fp32}) {
     for (const Variant variant : {Variant::simt64, Variant::simt16}) {
       for (const bool leaves : {false, true}) keys.push_back({variant, input, leaves});
+    }
+    for (const bool leaves : {false, true}) {
+      keys.push_back({Variant::simt64, input, leaves, Major::k, Major::k, true});
     }
   }
   return keys;
@@ -93,13 +111,14 @@ std::optional<Chip> chip_of(std::string_view architecture) {
 
 bool is_simt(Variant variant) { return variant == Variant::simt64 || variant == Variant::simt16; }
 bool is_stream(Variant variant) {
-  return variant == Variant::stream || variant == Variant::stream32 || variant == Variant::stream64;
+  return variant >= Variant::stream && variant <= Variant::stream128x128;
 }
 
 std::string_view name(Variant variant) {
-  constexpr std::array names{"256x256",  "256x224",    "256x192",    "256x128",
-                             "128x128",  "64x64",      "stream",     "stream32",
-                             "stream64", "simt-64x64", "simt-16x64", "mfma-fp32"};
+  constexpr std::array names{
+      "256x256",      "256x224",       "256x192",    "160x256",    "256x128",  "128x128",
+      "64x64",        "stream",        "stream32",   "stream64",   "stream96", "stream64x128",
+      "stream96x128", "stream128x128", "simt-64x64", "simt-16x64", "mfma-fp32"};
   return names[static_cast<std::size_t>(variant)];
 }
 
@@ -115,6 +134,7 @@ std::string name(const KernelKey& key) {
   full += "_" + std::string(simt ? family.substr(family.find('-') + 1) : family);
   full += key.leaves ? "_leaves" : "_chain";
   if (!simt) full += std::string("_") + text(key.a) + "_" + text(key.b);
+  if (key.groups) full += "_groups";
   return full;
 }
 

@@ -28,12 +28,17 @@ enum class Variant {
   tile256,
   tile256x224,
   tile256x192,
+  tile160x256,
   tile256x128,
   tile128,
   tile64,
   stream,
   stream32,
   stream64,
+  stream96,
+  stream64x128,
+  stream96x128,
+  stream128x128,
   simt64,
   simt16,
   fp32_128,
@@ -46,13 +51,15 @@ bool is_stream(Variant variant);
 /// Whether it computes ieee_fma, and therefore takes arrays however they lie.
 inline bool is_ieee(Variant variant) { return is_simt(variant) || variant == Variant::fp32_128; }
 
-/// One kernel of a family. `leaves`: for fold and tree; otherwise for chain.
+/// One kernel of a family. `leaves`: for fold and tree; otherwise for chain. `groups`: over many
+/// products (hip/group_walk.hpp).
 struct KernelKey {
   Variant variant = Variant::tile64;
   DType input = DType::bf16;
   bool leaves = false;
   gfx9::Major a = gfx9::Major::k;  ///< of the matrix-core kernels alone
   gfx9::Major b = gfx9::Major::k;
+  bool groups = false;
 
   bool operator==(const KernelKey&) const = default;
 };

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <type_traits>
 
 #include "hip/choose.hpp"
 #include "hip/parts.hpp"
@@ -15,14 +13,6 @@
 
 namespace detgemm::hip {
 namespace {
-
-template <class Arguments>
-void pack(const Arguments& arguments, Launch& out) {
-  static_assert(sizeof(Arguments) <= sizeof(out.arguments), "a Launch has room for the arguments");
-  static_assert(std::is_trivially_copyable_v<Arguments>, "arguments travel to the device as bytes");
-  std::memcpy(out.arguments, &arguments, sizeof(Arguments));
-  out.bytes = sizeof(Arguments);
-}
 
 /// The problem as the kernels' walk over k sees it, without arrays.
 GemmArguments problem(const Contract& contract, std::int64_t k) {
@@ -112,7 +102,7 @@ std::vector<Launch> launches_of(const Decision& decision, const GemmArguments& g
   launch.kernel = decision.kernel;
   launch.blocks = static_cast<std::uint32_t>(decision.blocks);
   launch.threads = static_cast<std::uint32_t>(decision.shape.threads);
-  pack(arguments, launch);
+  launch.pack(arguments);
   if (decision.parts == 1) return {launch};
   const bool fold = g.reduction.kind == ReductionKind::fold;
   std::vector<Root> roots;
@@ -151,7 +141,7 @@ std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Roo
       launch.kernel = place_index(options.chip);
       launch.blocks = 1;
       launch.threads = simt::kThreads;
-      pack(place, launch);
+      launch.pack(place);
     }
     arguments.table = table;
   }
@@ -166,7 +156,7 @@ std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Roo
   launch.kernel = combine_index(options.chip);
   launch.blocks = static_cast<std::uint32_t>(blocks);
   launch.threads = simt::kThreads;
-  pack(arguments, launch);
+  launch.pack(arguments);
   return launches;
 }
 

@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "core/contract/gemm_arguments.hpp"
+#include "core/contract/problem.hpp"
 #include "hip/arguments.hpp"
 #include "hip/kernel_names.hpp"
 
@@ -77,6 +79,7 @@ struct Shape {
   int per_unit;
   int waves_m = 1, waves_n = 1;
   bool phased = false;  ///< one half of the waves moves data while the other multiplies
+  int depth = 0;        ///< stages of a stream that are in flight or being multiplied
 };
 
 /// What runs for one problem: a value that knows no array.
@@ -120,12 +123,47 @@ struct Launch {
   std::uint32_t threads = 0;
   std::size_t bytes = 0;  ///< of the arguments
   alignas(16) std::byte arguments[1536];
+
+  /// Copies the argument of the kernel, which travels to the device as bytes.
+  template <class Arguments>
+  void pack(const Arguments& from) {
+    static_assert(sizeof(Arguments) <= sizeof(arguments), "a Launch has room for the arguments");
+    static_assert(std::is_trivially_copyable_v<Arguments>, "arguments are plain data");
+    std::memcpy(arguments, &from, sizeof(Arguments));
+    bytes = sizeof(Arguments);
+  }
 };
 
 /// The launches, in order, of `decision` for the problem that it was made for: the kernel, and
 /// where it spreads K the one that joins the parts.
 std::vector<Launch> launches_of(const Decision& decision, const GemmArguments& g,
                                 const LaunchOptions& options, void* workspace);
+
+// Many products in one launch: its workgroups read the offsets and share out the tiles of all
+// groups (hip/group_walk.hpp), so nothing waits for the offsets, and a captured graph reads them
+// again.
+
+/// Whether there are kernels over groups for a problem: those of `computes`, except that operands
+/// of snap must be promised to be snapped and that snap3 has none.
+bool computes_groups(Chip chip, const GroupedSpec& spec);
+
+/// The kernels over groups that can be forced. All give the bits of single products.
+std::span<const KernelInfo> group_kernels(Arithmetic arithmetic, ReductionKind reduction);
+inline std::span<const KernelInfo> group_kernels(const Contract& contract) {
+  return group_kernels(contract.arithmetic, contract.reduction.kind);
+}
+
+/// What runs for all groups; a pure function of everything but the offsets. `options.forced` is an
+/// index into group_kernels. Refuses as `decide` does.
+Result<Decision> decide_groups(const Problem& problem, const LaunchOptions& options);
+
+/// Bytes of workspace that suffice for any number of rows up to max_m and of products of k_grouped
+/// up to max_k.
+std::size_t group_workspace_bytes(const GroupedSpec& spec, std::int64_t max_m, std::int64_t max_k,
+                                  const LaunchOptions& options);
+
+/// The one launch of a Decision over groups.
+Launch group_launch(const Decision& decision, const GroupedArguments& groups, void* workspace);
 
 /// The launches, in order, that combine fp32 roots in tree order and apply the epilogue.
 std::vector<Launch> combine_launches(const GemmArguments& g, std::span<const Root> roots,

@@ -64,9 +64,7 @@ Launch launch_of(int kernel, const Arguments& arguments) {
   launch.kernel = kernel;
   launch.blocks = static_cast<std::uint32_t>(arguments.blocks);
   launch.threads = simt::kThreads;
-  static_assert(sizeof(arguments) <= sizeof(launch.arguments), "a Launch has room for them");
-  std::memcpy(launch.arguments, &arguments, sizeof(arguments));
-  launch.bytes = sizeof(arguments);
+  launch.pack(arguments);
   return launch;
 }
 

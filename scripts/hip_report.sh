@@ -56,12 +56,14 @@ if [ $quick = yes ]; then
   sizes=("1 64 64" "16 128 128" "64 128 128")
   conform=(--property batch --contract "${arithmetic:-ieee_fma}/bf16/chain")
   sweep=(--outputs 3e3 --products 1e5)
-  seconds=5
+  product=snap/bf16/tree:512->bf16
+  if [ -n "$arithmetic" ]; then product="$arithmetic/bf16/chain->bf16"; fi
+  bench=(--quick --m 16 --n 128 --k 128 --contract "$product" --seconds 5)
 else
   sizes=("1 4096 4096" "16 8192 8192" "64 8192 8192" "1024 4096 4096" "4096 4096 4096" "8192 8192 8192")
   conform=()
   sweep=(--outputs 2e7 --products 1e8)
-  seconds=280
+  bench=(--seconds 280)
 fi
 program identify tests/hip/detgemm_hip_identify
 program rates tests/hip/probe/detgemm_hip_rates
@@ -90,7 +92,7 @@ say clocks "$clocks"
 part times times
 # The same cases as on any machine, burst and settled, with hipBLASLt beside ours where it is installed.
 if [ -x "$(dirname "$cli")/detgemm_bench" ]; then
-  part bench "$cli" bench --backend hip --seconds $seconds --json "$report/bench.json" \
+  part bench "$cli" bench --backend hip "${bench[@]}" --json "$report/bench.json" \
     --markdown "$report/bench.md"
   grep -o 'hipBLASLt[^"]*' "$report/bench.json" 2>/dev/null | head -n 1 > "$report/hipblaslt.txt"
   if [ -s "$report/hipblaslt.txt" ]; then

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +66,31 @@ std::string what_was_built() {
   return (text.empty() ? "no chip in this build" : text) + others;
 }
 
+/// The chip of the current device, if there is one.
+std::optional<hip::Chip> current_chip() {
+  const auto device = hip::current_device();
+  if (!device) return std::nullopt;
+  const auto chip = hip::chip_of(*device);
+  return chip ? std::optional(*chip) : std::nullopt;
+}
+
+/// Without a device there is no chip to ask, and the list has the kernels of all.
+std::vector<std::string> names_of(std::span<const hip::KernelInfo> kernels) {
+  const auto chip = current_chip();
+  std::vector<std::string> list;
+  for (const hip::KernelInfo& kernel : kernels) {
+    if (!chip || hip::has(*chip, kernel.variant)) list.emplace_back(kernel.name);
+  }
+  return list;
+}
+
+bool has_group_kernels(const GroupedSpec& spec) {
+  for (const hip::Chip chip : hip::chips()) {
+    if (hip::computes_groups(chip, spec)) return true;
+  }
+  return false;
+}
+
 class HipBackend final : public Backend {
  public:
   std::string_view name() const noexcept override { return "hip"; }
@@ -114,14 +141,12 @@ class HipBackend final : public Backend {
 
   std::vector<std::string> variants(const GemmSpec& spec) const override {
     if (!any_chip_computes(spec.contract)) return {};
-    // Without a device there is no chip to ask, and the list has the kernels of all.
-    const auto device = hip::current_device();
-    const auto chip = device ? hip::chip_of(*device) : Result<hip::Chip>(device.status());
-    std::vector<std::string> list;
-    for (const hip::KernelInfo& kernel : hip::kernels(spec.contract)) {
-      if (!chip || hip::has(*chip, kernel.variant)) list.emplace_back(kernel.name);
-    }
-    return list;
+    return names_of(hip::kernels(spec.contract));
+  }
+  std::vector<std::string> grouped_variants(const GroupedSpec& spec) const override {
+    if (!any_chip_computes(spec.gemm.contract)) return {};
+    return has_group_kernels(spec) ? names_of(hip::group_kernels(spec.gemm.contract))
+                                   : variants(spec.gemm);
   }
 
   Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec,
@@ -129,6 +154,15 @@ class HipBackend final : public Backend {
     const auto device = hip::current_device();
     if (!device) return device.status();
     return hip::make_plan(spec, options, *device);
+  }
+
+  /// What kernels over groups do not compute, a plan per group does.
+  Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(
+      const GroupedSpec& spec, const PlanOptions& options) const override {
+    if (!has_group_kernels(spec)) return Backend::make_grouped_plan(spec, options);
+    const auto device = hip::current_device();
+    if (!device) return device.status();
+    return hip::make_grouped_plan(spec, options, *device);
   }
 
   Device& device() const noexcept override { return hip::hip_device(); }

@@ -6,11 +6,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/gpu/grouped_plan.hpp"
 #include "backends/gpu/plan.hpp"
 #include "backends/hip/find_runtime.hpp"
 
 namespace detgemm::hip {
 namespace {
+
+/// Names the compiler too, where it is not the one whose code the tests execute.
+std::string name_of(const Decision& decision) {
+  const CodeObject* const code = code_object_of(decision.chip);
+  const bool tested = code == nullptr || is_of(code->compiler, tested_compiler());
+  return name(decision) + (tested ? "" : ", code of " + std::string(code->compiler));
+}
 
 /// The kernels of one contract on one device; see gpu::Kernels.
 class HipKernels {
@@ -38,12 +46,7 @@ class HipKernels {
     return hip::decide(over_copies(g, nullptr), contract_.arithmetic, contract_.input, options_,
                        workspace - copies);
   }
-  /// Names the compiler too, where it is not the one whose code the tests execute.
-  std::string name(const Decision& decision) const {
-    const CodeObject* const code = code_object_of(decision.chip);
-    const bool tested = code == nullptr || is_of(code->compiler, tested_compiler());
-    return hip::name(decision) + (tested ? "" : ", code of " + std::string(code->compiler));
-  }
+  std::string name(const Decision& decision) const { return name_of(decision); }
   std::size_t workspace_bytes(std::int64_t max_m) const {
     return sum(copies_of(max_m), hip::workspace_bytes(contract_, max_m, n_, k_, options_));
   }
@@ -110,6 +113,54 @@ class HipKernels {
   int device_;
 };
 
+/// The kernels over groups of one contract on one device; see gpu::Multiplies.
+class HipGroupKernels {
+ public:
+  using Runtime = Hip;
+  using Decision = hip::Decision;
+
+  HipGroupKernels(const LaunchOptions& options, int device) : options_(options), device_(device) {}
+
+  Result<Decision> decide(const Problem& problem, std::size_t) const {
+    return decide_groups(problem, options_);
+  }
+  std::string name(const Decision& decision) const { return name_of(decision); }
+  std::size_t workspace_bytes(const GroupedSpec& spec, std::int64_t max_m,
+                              std::int64_t max_k) const {
+    return group_workspace_bytes(spec, max_m, max_k, options_);
+  }
+  Status enqueue(const Decision& decision, const Problem& problem, Workspace workspace,
+                 StreamHandle stream) const {
+    return launch(device_, options_.chip, group_launch(decision, problem.gemms, workspace.data),
+                  stream);
+  }
+
+ private:
+  LaunchOptions options_;
+  int device_;
+};
+
+/// The chip of the current device, whose kernels are then loaded.
+Result<Chip> loaded_chip(const DeviceFacts& device) {
+  if (Status s = check_one_runtime(); !s) return s;  // one that was loaded since the first call
+  const auto chip = chip_of(device);
+  if (!chip) return chip.status();
+  if (const auto loaded = kernels_of(device.ordinal, *chip); !loaded) return loaded.status();
+  return *chip;
+}
+
+/// Everything that a plan's options and its device say of a launch.
+LaunchOptions options_of(const PlanOptions& options, const DeviceFacts& device, Chip chip,
+                         std::span<const KernelInfo> list) {
+  LaunchOptions launch;
+  launch.chip = chip;
+  launch.units = device.units;
+  launch.xcds = device.xcds;
+  launch.max_units = options.max_workers;
+  launch.forced = gpu::index_of(list, options.variant);
+  return launch;
+}
+
 /// A matrix as rows of K.
 SnapOperand operand_of(const SnapSpec& spec, const ConstMatrix& view) {
   const Strides s = strides_of(view, spec.k == KDimension::cols ? Op::none : Op::transpose);
@@ -120,18 +171,23 @@ SnapOperand operand_of(const SnapSpec& spec, const ConstMatrix& view) {
 
 Result<std::shared_ptr<const PlanImpl>> make_plan(const GemmSpec& spec, const PlanOptions& options,
                                                   const DeviceFacts& device) {
-  if (Status s = check_one_runtime(); !s) return s;  // one that was loaded since the first call
-  const auto chip = chip_of(device);
+  const auto chip = loaded_chip(device);
   if (!chip) return chip.status();
-  if (const auto loaded = kernels_of(device.ordinal, *chip); !loaded) return loaded.status();
-  LaunchOptions launch;
-  launch.chip = *chip;
-  launch.units = device.units;
-  launch.xcds = device.xcds;
-  launch.max_units = options.max_workers;
-  launch.forced = gpu::index_of(kernels(spec.contract), options.variant);
+  const LaunchOptions launch = options_of(options, device, *chip, kernels(spec.contract));
   return std::shared_ptr<const PlanImpl>(std::make_shared<gpu::GpuPlan<HipKernels>>(
       spec, device.ordinal, HipKernels(spec, launch, device.ordinal)));
+}
+
+Result<std::shared_ptr<const GroupedPlanImpl>> make_grouped_plan(const GroupedSpec& spec,
+                                                                 const PlanOptions& options,
+                                                                 const DeviceFacts& device) {
+  const auto chip = loaded_chip(device);
+  if (!chip) return chip.status();
+  const auto list = group_kernels(spec.gemm.contract);
+  const LaunchOptions launch = options_of(options, device, *chip, list);
+  return std::shared_ptr<const GroupedPlanImpl>(
+      std::make_shared<gpu::GroupedGpuPlan<HipGroupKernels>>(
+          spec, device.ordinal, HipGroupKernels(launch, device.ordinal)));
 }
 
 Status snap_matrix(StreamHandle stream, const SnapSpec& spec, const ConstMatrix& from,

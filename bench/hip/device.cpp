@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 constexpr std::size_t kScratch = std::size_t{256} << 20;
+constexpr std::int64_t kCopied = std::int64_t{1} << 30;
+
+/// The device of tests/gcn, whose clock is the interpreter's: it is enough that everything runs.
+bool is_emulated(const Backend& backend) {
+  const auto list = backend.device().list();
+  return !list.empty() && list[0].name.rfind("emulated ", 0) == 0;
+}
 
 template <class T>
 T required(Result<T> result) {
@@ -54,16 +61,22 @@ class HipBenchDevice final : public BenchDevice {
   HipBenchDevice(const Backend& backend, const hip::Runtime& api)
       : backend_(backend),
         api_(api),
+        emulated_(is_emulated(backend)),
         memory_(backend.device()),
         queue_(api, required(backend.device().create_stream()),
-               required(backend.device().allocate(kScratch)), kScratch) {}
+               emulated_ ? nullptr : required(backend.device().allocate(kScratch)),
+               emulated_ ? 0 : kScratch) {}
 
   std::string name() const override { return "hip"; }
   const Backend& backend() const override { return backend_; }
   Queue& queue() override { return queue_; }
   Memory& memory() override { return memory_; }
   /// Past the 256 MB of a gfx942's last cache.
-  PoolBytes pools() const override { return {std::int64_t{2} << 30, std::int64_t{1} << 30}; }
+  PoolBytes pools() const override {
+    if (emulated_) return {std::int64_t{1} << 20, std::int64_t{1} << 20};
+    return {std::int64_t{2} << 30, std::int64_t{1} << 30};
+  }
+  bool calls_wait() override { return emulated_; }
 
   std::vector<std::pair<std::string, std::string>> facts() override {
     const auto list = backend_.device().list();
@@ -81,7 +94,9 @@ class HipBenchDevice final : public BenchDevice {
             hip::hipblaslt(backend_.device(), "hipblaslt0", 0)};
   }
 
-  Protocol protocol(const Case& c, bool quick) const override { return gpu_protocol(c, quick); }
+  Protocol protocol(const Case& c, bool quick) const override {
+    return emulated_ ? Protocol{3, 0, 1, 1} : gpu_protocol(c, quick);
+  }
 
   double guess_us(const Case& c, const ContractArm& spec) const override {
     const Gemm g = gemm_of(c.problem);
@@ -91,13 +106,14 @@ class HipBenchDevice final : public BenchDevice {
 
   Ceilings measure_ceilings(bool quick) override {
     Ceilings c;
-    constexpr std::int64_t kBytes = std::int64_t{1} << 30;
-    void* const from = memory_.allocate(kBytes);
-    void* const to = memory_.allocate(kBytes);
+    const std::int64_t bytes = emulated_ ? kCopied >> 10 : kCopied;
+    void* const from = memory_.allocate(bytes);
+    void* const to = memory_.allocate(bytes);
     Arm arm;
     arm.name = "copy";
     arm.enqueue = [&](Stream stream, int) -> Status {
-      const int error = api_.MemcpyAsync(to, from, kBytes, hip::kDeviceToDevice, stream.handle);
+      const int error = api_.MemcpyAsync(to, from, static_cast<std::size_t>(bytes),
+                                         hip::kDeviceToDevice, stream.handle);
       if (error == 0) return {};
       return {Errc::internal, "a copy: HIP error " + std::to_string(error)};
     };
@@ -105,15 +121,17 @@ class HipBenchDevice final : public BenchDevice {
     const auto samples = sample_in_turn(queue_, {replay.get()}, quick ? 3 : 9, 1);
     memory_.release(from);
     memory_.release(to);
-    c.copy_bytes_per_s =
-        2.0 * kBytes / *std::min_element(samples[0].us.begin(), samples[0].us.end()) * 1e6;
-    c.how = "copies of 1 GiB; the ceiling of matrix instructions is not measured on AMD";
+    c.copy_bytes_per_s = 2.0 * static_cast<double>(bytes) /
+                         *std::min_element(samples[0].us.begin(), samples[0].us.end()) * 1e6;
+    c.how = "copies of " + std::to_string(bytes >> 20) +
+            " MiB; the ceiling of matrix instructions is not measured on AMD";
     return c;
   }
 
  private:
   const Backend& backend_;
   const hip::Runtime& api_;
+  bool emulated_;
   HipMemory memory_;
   hip::HipQueue queue_;
 };

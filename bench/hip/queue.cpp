@@ -61,6 +61,7 @@ Queue::MarkPtr HipQueue::mark() {
 }
 
 bool HipQueue::passed(const Mark& mark) {
+  if (scratch_bytes_ == 0) return false;
   const int state = api_.EventQuery(event_of(mark));
   if (state != 0 && state != kNotReady) good(state, "a timed call");
   return state == 0;
@@ -77,7 +78,7 @@ void HipQueue::wait() { good(api_.StreamSynchronize(stream_.handle), "waiting");
 
 void HipQueue::occupy(double us) {
   constexpr double kBytesPerUs = 3e6;  // no more than memory takes in
-  double left = us * kBytesPerUs;
+  double left = scratch_bytes_ == 0 ? 0 : us * kBytesPerUs;
   for (; left > 0; left -= static_cast<double>(scratch_bytes_)) {
     const auto bytes = std::min(scratch_bytes_, static_cast<std::size_t>(left));
     good(api_.MemsetAsync(scratch_, 0, bytes, stream_.handle), "a fill");

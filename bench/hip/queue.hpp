@@ -9,7 +9,8 @@
 namespace detgemm::bench::hip {
 
 /// A HIP stream, with graphs and events. The device is kept busy by a fill of memory, for want of a
-/// kernel that waits.
+/// kernel that waits. Without that memory it is not: a launch of the emulated device returns when
+/// it is done.
 class HipQueue final : public Queue {
  public:
   HipQueue(const Runtime& api, Stream stream, void* scratch, std::size_t scratch_bytes)

@@ -102,6 +102,8 @@ class BenchDevice {
   virtual std::string name() const = 0;  ///< cpu, cuda, hip
   virtual const Backend& backend() const = 0;
   virtual Queue& queue() = 0;
+  /// Whether a call returns when it is done, and not when it is enqueued.
+  virtual bool calls_wait() { return queue().stream().kind == DeviceKind::host; }
   virtual Memory& memory() = 0;
   virtual PoolBytes pools() const = 0;
   /// Facts worth recording, in order: device, driver, toolkit, ...

@@ -84,7 +84,7 @@ void add_contract(BenchDevice& device, const GemmSpec& spec, const Arrays& array
                   std::vector<Timed>& out) {
   const Backend& backend = device.backend();
   Queue& queue = device.queue();
-  const bool host = queue.stream().kind == DeviceKind::host;
+  const bool host = device.calls_wait();
   const std::string& contract = spec.contract.text();
   const bool chain = spec.contract.reduction.kind == ReductionKind::chain;
   out.push_back({"plan creation, " + contract + ", 16 x 256 x 256",
@@ -129,7 +129,7 @@ void add_groups(BenchDevice& device, const GemmSpec& spec, const Arrays& arrays,
   o.group.b = kSide * kSide;
   o.group.scale_b = static_cast<std::int64_t>(o.arrays.scale_b.blocks * o.arrays.scale_b.leaves);
   o.offsets = {arrays.zeros.data, kGroups};
-  const bool host = queue.stream().kind == DeviceKind::host;
+  const bool host = device.calls_wait();
   out.push_back({std::string(host ? "whole call, " : "call until it is enqueued, ") +
                      spec.contract.text() + ", 2 groups, 32 x 256 x 256",
                  [&queue, plan = *plan, o, bytes, workspace = arrays.workspace.data] {
@@ -154,7 +154,7 @@ Overheads measure_overheads(BenchDevice& device, Arithmetic native) {
   Overheads out;
   const Arrays arrays(device.memory());
   std::vector<Timed> all;
-  const bool host = device.queue().stream().kind == DeviceKind::host;
+  const bool host = device.calls_wait();
   struct Measured {
     DType input;
     Reduction reduction;

@@ -80,8 +80,9 @@ DETGEMM_DEVICE void finish_block(const GemmArguments& g, const float* staging, s
 
 /// The root of a part: kSide x kSide staged sums go to the workspace as they are.
 template <int kSide, int kPitch>
-DETGEMM_DEVICE void store_root(const TileArguments& a, int part, const float* staging,
-                               std::int64_t m, std::int64_t n, int lane) {
+DETGEMM_DEVICE void store_root(int part, const float* staging, std::int64_t m, std::int64_t n,
+                               int lane) {
+  const TileArguments& a = kernel_argument<TileArguments>();
   float* const root = a.roots + std::int64_t{part} * a.g.m * a.g.n;
 #pragma unroll 1
   for (int e = lane; e < kSide * kSide; e += gcn::kWave) {
@@ -97,16 +98,15 @@ DETGEMM_DEVICE void store_root(const TileArguments& a, int part, const float* st
 /// several, one after the other through its own piece of shared memory. The loop over the blocks
 /// is not unrolled, so the epilogue's code exists once; since registers can only be named by
 /// constants, each turn compares all block numbers with its own.
-template <class T, bool kLeaves>
-DETGEMM_DEVICE void finish_tile(const TileArguments& a, char* shared, TilePlace tile, int part,
-                                const Sums<T>& sums) {
-  const GemmArguments& g = a.g;
+template <class T, bool kLeaves, class Work>
+DETGEMM_DEVICE void finish_tile(const Work& work, char* shared, const Sums<T>& sums) {
   const WavePlace<T> at;
-  const std::int64_t m0 = std::int64_t{tile.m} * T::kM + at.m;
-  const std::int64_t n0 = std::int64_t{tile.n} * T::kN + at.n;
+  const std::int64_t m0 = std::int64_t{work.tile.m} * T::kM + at.m;
+  const std::int64_t n0 = std::int64_t{work.tile.n} * T::kN + at.n;
   float* staging = reinterpret_cast<float*>(shared) + at.wave * (32 * kEpiloguePitch);
 #pragma unroll 1
   for (int block = 0; block < Sums<T>::kBlocks; ++block) {
+    const GemmArguments& g = work.gemm();  // of a group: made again for each block
     const std::int64_t m = m0 + block / T::kBlocksN * 32;
     const std::int64_t n = n0 + block % T::kBlocksN * 32;
     if (m >= g.m || n >= g.n) continue;
@@ -120,8 +120,8 @@ DETGEMM_DEVICE void finish_tile(const TileArguments& a, char* shared, TilePlace 
       }
     }
     gcn::wave_fence();
-    if (kLeaves && a.parts > 1) {
-      store_root<32, kEpiloguePitch>(a, part, staging, m, n, at.lane);
+    if (kLeaves && work.parts() > 1) {
+      store_root<32, kEpiloguePitch>(work.part_index, staging, m, n, at.lane);
     } else {
       finish_block<32, 32, kEpiloguePitch>(g, staging, m, n, at.lane);
     }

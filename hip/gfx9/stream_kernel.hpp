@@ -90,18 +90,18 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared,
         const std::int64_t begin = (work.part.first + first + wave) * step;
         const std::int64_t end = g.k - begin < step ? g.k : begin + step;
         const f32x4 zero = {0.0F, 0.0F, 0.0F, 0.0F};
-        stage_stream(round + wave * kPiece, lane,
+        stage_stream(round + wave * kStreamPiece, lane,
                      stream_chain<kType>(x, y, lane, begin, end, zero));
       }
       block_barrier();
       const float* mine = round + thread / 16 * kStreamPitch + thread % 16;
 #pragma unroll 1
       for (int w = 0; w < kStreamWaves && first + w < count; ++w) {
-        stack.add_leaf(kernel_argument<TileArguments>(), count, first + w, mine[w * kPiece]);
+        stack.add_leaf(kernel_argument<TileArguments>(), count, first + w, mine[w * kStreamPiece]);
       }
       // The next round writes the other half. This half is written again two rounds later, after a
       // barrier that every reader of it has reached.
-      round = round == shared ? shared + kStreamWaves * kPiece : shared;
+      round = round == shared ? shared + kStreamWaves * kStreamPiece : shared;
     }
   }
   const TileArguments& now = kernel_argument<TileArguments>();
@@ -115,13 +115,9 @@ DETGEMM_DEVICE void stream_leaves(const TileArguments& a, float* shared,
 template <DType kType, Major kMajorA, Major kMajorB, bool kLeaves>
 DETGEMM_DEVICE void run_stream() {
   constexpr int kPieces = kLeaves ? 2 * kStreamWaves : 1;
-  __shared__ __attribute__((aligned(16))) float shared[kPieces * kPiece];
-#pragma unroll 1
-  for (int unit = block_index();;) {
+  __shared__ __attribute__((aligned(16))) float shared[kPieces * kStreamPiece];
+  UnitOfWork<kLeaves>::each(nullptr, [&](const UnitOfWork<kLeaves>& work) {
     const TileArguments& a = kernel_argument<TileArguments>();
-    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
-    const UnitOfWork<kLeaves> work(a, unit);
-    unit += a.blocks;
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;
     if constexpr (kLeaves) {
@@ -131,7 +127,7 @@ DETGEMM_DEVICE void run_stream() {
       stream_columns<kType, kMajorA, kMajorB>(a.g, shared, std::int64_t{work.tile.m} * kStreamBlock,
                                               std::int64_t{work.tile.n} * kStreamBlock, lane);
     }
-  }
+  });
 }
 
 }  // namespace detgemm::hip::gfx9

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hip/gfx9/fill.hpp"
+#include "hip/gfx9/stream_tile.hpp"
 
 namespace detgemm::hip::gfx9 {
 

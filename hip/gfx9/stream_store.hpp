@@ -8,9 +8,6 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// How many floats a wave's 16 x 16 sums occupy in shared memory.
-inline constexpr int kPiece = kStreamBlock * kStreamPitch;
-
 /// Writes a wave's sums from the order of lanes to rows of kStreamPitch floats.
 DETGEMM_DEVICE void stage_stream(float* staging, int lane, f32x4 acc) {
 #pragma unroll

@@ -19,7 +19,6 @@ inline constexpr int kPackets =
 /// Floats from row to row of a block of 32 x 32 in the epilogue: rows start at multiples of 16
 /// bytes.
 inline constexpr int kEpiloguePitch = 36;
-inline constexpr int kStreamPitch = 20;  ///< the same for a block of 16 x 16
 
 /// How an operand lies in memory. `k`: neighbours along k are adjacent. `mn`: neighbours along M or
 /// N are adjacent. `any`: any strides and alignment, read element by element.
@@ -46,10 +45,12 @@ struct Tile {
   static constexpr int kThreads = kWaves * 64;
   static constexpr int kBlocksM = kM / kWavesM / 32;  ///< a wave's 32 x 32 blocks along M
   static constexpr int kBlocksN = kN / kWavesN / 32;
-  /// Rows of B in shared memory: as many as all threads fill in whole passes. Those beyond kN
-  /// repeat the last row of B and are never read, so no thread has to ask whether its row exists.
+  /// Rows of A and B in shared memory: as many as all threads fill in whole passes. Those beyond kM
+  /// and kN repeat the operand's last row and are never read, so no thread has to ask whether its
+  /// row exists.
+  static constexpr int kFilledM = (kM + kThreads / 4 - 1) / (kThreads / 4) * (kThreads / 4);
   static constexpr int kFilledN = (kN + kThreads / 4 - 1) / (kThreads / 4) * (kThreads / 4);
-  static constexpr int kBufferBytes = (kM + kFilledN) * kRowBytes;
+  static constexpr int kBufferBytes = (kFilledM + kFilledN) * kRowBytes;
   /// In the epilogue each wave has one block of fp32.
   static constexpr int kEpilogueBytes = kWaves * 32 * kEpiloguePitch * 4;
   static constexpr int kSharedBytes =
@@ -59,6 +60,7 @@ struct Tile {
 using Tile256 = Tile<256, 256, 2, 4, true>;
 using Tile256x224 = Tile<256, 224, 8, 1, true>;
 using Tile256x192 = Tile<256, 192, 4, 2, true>;
+using Tile160x256 = Tile<160, 256, 1, 8, true>;
 using Tile256x128 = Tile<256, 128, 4, 2, true>;
 using Tile128 = Tile<128, 128, 2, 2, false>;
 using Tile64 = Tile<64, 64, 2, 2, false>;
@@ -76,14 +78,5 @@ DETGEMM_HD int packet_at(int row, int packet) {
 DETGEMM_HD int result_row_32(int lane, int i) { return 8 * (i / 4) + 4 * (lane / 32) + i % 4; }
 /// The row of a 16x16 MFMA's result that is in register i (0..3); the column is lane % 16.
 DETGEMM_HD int result_row_16(int lane, int i) { return 4 * (lane / 16) + i; }
-
-/// The streaming kernels: a wave has 16 columns and reads their weights directly from global
-/// memory.
-inline constexpr int kStreamWaves = 4;  ///< of a workgroup, where it is not one wave
-inline constexpr int kStreamBlock = 16;
-inline constexpr int kStreamStep = 16;                           ///< k of one MFMA
-inline constexpr int kStreamSteps = 4;                           ///< MFMAs of a stage
-inline constexpr int kStreamStage = kStreamSteps * kStreamStep;  ///< k: a row's is a cache line
-inline constexpr int kStreamDepth = 8;  ///< stages that are in flight or being multiplied
 
 }  // namespace detgemm::hip::gfx9

@@ -30,7 +30,7 @@ struct Fragments {
       }
 #pragma unroll
       for (int i = 0; i < T::kBlocksN; ++i) {
-        const int row = T::kM + at.n + i * 32 + at.lane % 32;
+        const int row = T::kFilledM + at.n + i * 32 + at.lane % 32;
         b[s][i] = *reinterpret_cast<const Packet*>(half + packet_at(row, packet));
       }
     }
@@ -83,44 +83,41 @@ struct StageWalk {
 ///   regs -> shared     write 0b              write 1a              write 1b      a, b: the halves
 ///   lower waves        read 0a    mult 0a    read 0b    mult 0b    read 1a
 ///   upper waves                   read 0a    mult 0a    read 0b    mult 0b       (kPhased)
-template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves>
+template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves, class Work>
 struct TileKernel {
-  Fill<T::kM, T::kThreads, kMajorA> fill_a;
+  Fill<T::kFilledM, T::kThreads, kMajorA> fill_a;
   Fill<T::kFilledN, T::kThreads, kMajorB> fill_b;
 
-  DETGEMM_DEVICE void run(char* shared, const UnitOfWork<kLeaves>& work) {
+  DETGEMM_DEVICE void run(char* shared, const Work& work) {
     Sums<T> sums;
     sums.clear();
     LeafStack<T> stack;
     Sums<T>& start = kLeaves ? stack.top : sums;
     if (kLeaves) start.clear();
-    start_tile(work.tile, start);
-    const GemmArguments& g = kernel_argument<TileArguments>().g;
-    if (g.k > 0) {
+    start_tile(work, start);
+    if (work.gemm().k > 0) {
       multiply_all(shared, work, sums, stack);
       if (!kLeaves) restore_zeros(sums);
     } else {
       gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
     block_barrier();
-    finish_tile<T, kLeaves>(kernel_argument<TileArguments>(), shared, work.tile, work.part_index,
-                            start);
+    finish_tile<T, kLeaves>(work, shared, start);
     block_barrier();
   }
 
  private:
-  DETGEMM_DEVICE void start_tile(TilePlace tile, Sums<T>& start) {
-    const TileArguments& a = kernel_argument<TileArguments>();
-    const GemmArguments& g = a.g;
-    start_sums(g, g.continue_from_c && (!kLeaves || a.parts == 1), tile, start);
-    fill_a.start(operand_a(g), std::int64_t{tile.m} * T::kM, T::kM);
-    fill_b.start(operand_b(g), std::int64_t{tile.n} * T::kN, T::kN);
+  DETGEMM_DEVICE void start_tile(const Work& work, Sums<T>& start) {
+    const GemmArguments& g = work.gemm();
+    start_sums(g, g.continue_from_c && (!kLeaves || work.parts() == 1), work.tile, start);
+    fill_a.start(operand_a(g), std::int64_t{work.tile.m} * T::kM, T::kM);
+    fill_b.start(operand_b(g), std::int64_t{work.tile.n} * T::kN, T::kN);
   }
 
   DETGEMM_DEVICE void store(int h, char* shared) const {
     char* half = shared + h * T::kBufferBytes;
     fill_a.store(h, half);
-    fill_b.store(h, half + T::kM * kRowBytes);
+    fill_b.store(h, half + T::kFilledM * kRowBytes);
   }
 
   /// Loads the next stage, if there is one. The way through most stages is one test.
@@ -167,14 +164,14 @@ struct TileKernel {
     gcn::set_priority<0>();
   }
 
-  DETGEMM_DEVICE void multiply_all(char* shared, const UnitOfWork<kLeaves>& work, Sums<T>& sums,
+  DETGEMM_DEVICE void multiply_all(char* shared, const Work& work, Sums<T>& sums,
                                    LeafStack<T>& stack) {
     const WavePlace<T> at;
     const bool upper = T::kPhased && at.wave >= T::kWaves / 2;
     StageWalk walk;
-    const GemmArguments& g = kernel_argument<TileArguments>().g;
-    walk.k = kLeaves ? work.begin_k(g) : 0;
-    walk.end = kLeaves ? work.end_k(g) : g.k;
+    const GemmArguments& g = work.gemm();
+    walk.k = work.begin_k(g);
+    walk.end = work.end_k(g);
     walk.start_leaf(g);
     Next now = load_next(walk);
     store(0, shared);
@@ -201,20 +198,15 @@ struct TileKernel {
   }
 };
 
-/// Workgroup b computes units of work b, b + blocks, ...
-template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves>
+/// Every unit of work of this workgroup.
+template <DType kType, class T, Major kMajorA, Major kMajorB, bool kLeaves,
+          class Work = UnitOfWork<kLeaves>>
 DETGEMM_DEVICE void run_tiles() {
   __shared__ __attribute__((aligned(16))) char shared[T::kSharedBytes];
-#pragma unroll 1
-  for (int unit = block_index();;) {
-    const TileArguments& a = kernel_argument<TileArguments>();
-    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
-    UnitOfWork<kLeaves> work(a, unit);
-    work.tile = {gcn::uniform(work.tile.m), gcn::uniform(work.tile.n)};
-    unit += a.blocks;
-    TileKernel<kType, T, kMajorA, kMajorB, kLeaves> kernel;
+  Work::each(shared, [&](const Work& work) {
+    TileKernel<kType, T, kMajorA, kMajorB, kLeaves, Work> kernel;
     kernel.run(shared, work);
-  }
+  });
 }
 
 }  // namespace detgemm::hip::gfx9

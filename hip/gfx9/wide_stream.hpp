@@ -7,49 +7,24 @@
 
 namespace detgemm::hip::gfx9 {
 
-/// A workgroup of 4 waves with 16 * kRowBlocks rows: each wave has 16 columns, whose weights it
-/// reads once, directly into registers, and multiplies with every block of rows. The rows of A are
-/// read once per workgroup and go to the waves through shared memory.
-///
-///           wave 0   1    2    3         shared memory: kRows rows of one stage of A, twice
-///   rows  .----+----+----+----.
-///   0..15 | 16 | 16 | 16 | 16 | <- A     one weight packet is multiplied with kRowBlocks packets
-///  16..31 |    |    |    |    | <- A     of A
-///         '----+----+----+----'
-///           B    B    B    B
-template <int kBlocks>
-struct WideStream {
-  static constexpr int kRowBlocks = kBlocks;
-  static constexpr int kRows = kRowBlocks * kStreamBlock;
-  static constexpr int kThreads = kStreamWaves * gcn::kWave;
-  /// Bytes from row to row: 34 banks, so that 16 lanes reading one packet of 16 rows touch every
-  /// bank once, as 16 lanes writing the packets of one row do.
-  static constexpr int kPitch = kStreamStage * 2 + 8;
-  static constexpr int kBufferBytes = kRows * kPitch;
-  static constexpr int kEpilogueBytes = kStreamWaves * kPiece * 4;
-  static constexpr int kSharedBytes =
-      2 * kBufferBytes > kEpilogueBytes ? 2 * kBufferBytes : kEpilogueBytes;
-};
-
 /// Where a packet of A lies in a buffer.
-template <class W>
 DETGEMM_DEVICE Packet* stream_packet(char* buffer, int row, int packet) {
-  return reinterpret_cast<Packet*>(buffer + row * W::kPitch + packet * 8);
+  return reinterpret_cast<Packet*>(buffer + stream_packet_at(row, packet));
 }
 
-/// A wave's sums: kRowBlocks blocks of 16 x 16 outputs with 4 registers each.
+/// A wave's sums: kRowBlocks x kColBlocks blocks of 16 x 16 outputs with 4 registers each.
 template <class W>
 struct StreamSums {
-  f32x4 block[W::kRowBlocks];
+  f32x4 block[W::kBlocks];
 
   DETGEMM_DEVICE void clear() {
 #pragma unroll
-    for (int b = 0; b < W::kRowBlocks; ++b) block[b] = f32x4{0.0F, 0.0F, 0.0F, 0.0F};
+    for (int b = 0; b < W::kBlocks; ++b) block[b] = f32x4{0.0F, 0.0F, 0.0F, 0.0F};
   }
   /// The hardware may leave -0 where the contract has +0, and -0 + 0 is +0.
   DETGEMM_DEVICE void restore_zeros() {
 #pragma unroll
-    for (int b = 0; b < W::kRowBlocks; ++b) {
+    for (int b = 0; b < W::kBlocks; ++b) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) block[b][i] = arithmetic::add_rn(block[b][i], 0.0F);
     }
@@ -57,15 +32,16 @@ struct StreamSums {
   /// Starts from fp32 C. Outputs beyond D's edge read its last row or column.
   DETGEMM_DEVICE void start_from_c(const GemmArguments& g, std::int64_t m0, std::int64_t n0,
                                    int lane) {
-    const std::int64_t n = n0 + lane % 16;
-    const float* column = static_cast<const float*>(g.c) + (n < g.n ? n : g.n - 1) * g.cs.col;
 #pragma unroll
-    for (int b = 0; b < W::kRowBlocks; ++b) {
+    for (int b = 0; b < W::kBlocks; ++b) {
+      const std::int64_t n = n0 + b % W::kColBlocks * kStreamBlock + lane % 16;
+      const float* column = static_cast<const float*>(g.c) + (n < g.n ? n : g.n - 1) * g.cs.col;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::int64_t m = m0 + b * kStreamBlock + result_row_16(lane, i);
+        const std::int64_t m = m0 + b / W::kColBlocks * kStreamBlock + result_row_16(lane, i);
         block[b][i] = column[(m < g.m ? m : g.m - 1) * g.cs.row];
       }
+      gcn::schedule_fence();  // addresses of one block at a time
     }
   }
 };
@@ -75,7 +51,7 @@ struct StreamSums {
 template <class W>
 struct WideBatch {
   Packet a[W::kRowBlocks];
-  Packet b[kStreamSteps];
+  Packet b[W::kColBlocks][kStreamSteps];
 };
 
 /// From which rows a thread loads. Of A it loads packet thread % 16 of rows thread / 16 + 16 * i:
@@ -83,16 +59,21 @@ struct WideBatch {
 template <class W>
 struct WideSource {
   const std::uint16_t* a[W::kRowBlocks];
-  StreamRow<Major::k> b;
+  const std::uint16_t* b[W::kColBlocks];
 
-  DETGEMM_DEVICE WideSource(const GemmArguments& g, std::int64_t m0, std::int64_t n0, int thread)
-      : b(operand_b(g), n0, thread % 16) {
+  DETGEMM_DEVICE WideSource(const GemmArguments& g, std::int64_t m0, std::int64_t n0, int thread) {
 #pragma unroll
     for (int i = 0; i < W::kRowBlocks; ++i) a[i] = row(g, m0, thread, i).at;
+#pragma unroll
+    for (int j = 0; j < W::kColBlocks; ++j) b[j] = column(g, n0, thread, j).at;
   }
   DETGEMM_DEVICE static StreamRow<Major::k> row(const GemmArguments& g, std::int64_t m0, int thread,
                                                 int i) {
     return {operand_a(g), m0, thread / 16 + i * kStreamBlock};
+  }
+  DETGEMM_DEVICE static StreamRow<Major::k> column(const GemmArguments& g, std::int64_t n0,
+                                                   int thread, int j) {
+    return {operand_b(g), n0, thread % 16 + j * kStreamBlock};
   }
   /// The stage at k .. k + kStreamStage - 1, all of which exist.
   DETGEMM_DEVICE void load(WideBatch<W>& batch, std::int64_t k, int thread) const {
@@ -101,8 +82,12 @@ struct WideSource {
       batch.a[i] = *reinterpret_cast<const Packet*>(a[i] + k + thread % 16 * 4);
     }
 #pragma unroll
-    for (int u = 0; u < kStreamSteps; ++u) {
-      batch.b[u] = b.whole(k + thread % gcn::kWave / 16 * 4 + u * kStreamStep);
+    for (int j = 0; j < W::kColBlocks; ++j) {
+#pragma unroll
+      for (int u = 0; u < kStreamSteps; ++u) {
+        batch.b[j][u] = *reinterpret_cast<const Packet*>(b[j] + k + thread % gcn::kWave / 16 * 4 +
+                                                         u * kStreamStep);
+      }
     }
   }
 };
@@ -111,14 +96,18 @@ struct WideSource {
 ///
 ///   acc -> [k 0..15] -> [k 16..31] -> [k 32..47] -> [k 48..63] -> next stage
 template <DType kType, class W>
-DETGEMM_DEVICE void multiply_stage(char* buffer, const Packet (&b)[kStreamSteps], int lane,
-                                   StreamSums<W>& sums) {
+DETGEMM_DEVICE void multiply_stage(char* buffer, const Packet (&b)[W::kColBlocks][kStreamSteps],
+                                   int lane, StreamSums<W>& sums) {
 #pragma unroll
   for (int u = 0; u < kStreamSteps; ++u) {
 #pragma unroll
     for (int i = 0; i < W::kRowBlocks; ++i) {
-      const Packet a = *stream_packet<W>(buffer, i * kStreamBlock + lane % 16, u * 4 + lane / 16);
-      sums.block[i] = gcn::mfma_16x16x16<kType>(a, b[u], sums.block[i]);
+      const Packet a = *stream_packet(buffer, i * kStreamBlock + lane % 16, u * 4 + lane / 16);
+#pragma unroll
+      for (int j = 0; j < W::kColBlocks; ++j) {
+        f32x4& acc = sums.block[i * W::kColBlocks + j];
+        acc = gcn::mfma_16x16x16<kType>(a, b[j][u], acc);
+      }
     }
   }
 }

@@ -43,14 +43,13 @@ struct WideStack {
  private:
   DETGEMM_DEVICE static float* entry(int index) {
     const TileArguments& a = kernel_argument<TileArguments>();
-    constexpr int kOutputs = W::kRows * kStreamBlock * kStreamWaves;
-    return a.stack + block_index() * a.stack_stride + std::int64_t{index} * kOutputs;
+    return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (W::kM * W::kN);
   }
   template <class Fn>
   DETGEMM_DEVICE static void each(Fn&& fn) {
     const int thread = fresh_thread();
 #pragma unroll
-    for (int b = 0; b < W::kRowBlocks; ++b) {
+    for (int b = 0; b < W::kBlocks; ++b) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) fn(b, i, (b * 4 + i) * W::kThreads + thread);
     }
@@ -64,9 +63,9 @@ struct WideStack {
 ///   A -> shared    write 0      write 1      write 2        into two buffers in turn
 ///   barrier       |            |            |
 ///   waves            multiply 0   multiply 1   multiply 2
-template <DType kType, class W, bool kLeaves>
+template <DType kType, class W, bool kLeaves, class Work>
 struct WideKernel {
-  static constexpr int kDepth = kStreamDepth;
+  static constexpr int kDepth = kLeaves ? W::kLeavesDepth : W::kDepth;
   StreamSums<W> sums;
   WideStack<W> stack;
   std::int64_t leaf = 0;
@@ -74,9 +73,8 @@ struct WideKernel {
   /// Stages [0, count) from product k on, all whole; `to_end` where K, and with it a leaf that may
   /// be short, ends with the last of them. As in stream_whole, a load in every turn lets the
   /// compiler wait for the oldest batch alone. Returns which buffer is written next: 0 or 1.
-  DETGEMM_DEVICE int whole_stages(const UnitOfWork<kLeaves>& work, const WideSource<W>& source,
-                                  char* shared, std::int64_t k, std::int64_t count, bool to_end,
-                                  int thread) {
+  DETGEMM_DEVICE int whole_stages(const Work& work, const WideSource<W>& source, char* shared,
+                                  std::int64_t k, std::int64_t count, bool to_end, int thread) {
     const auto at = [&](std::int64_t stage) {
       return k + (stage < count ? stage : count - 1) * kStreamStage;
     };
@@ -113,19 +111,23 @@ struct WideKernel {
   }
 
   /// The stage in which K ends: products k .. end - 1, followed by zeros.
-  DETGEMM_DEVICE void last_stage(const GemmArguments& g, const UnitOfWork<kLeaves>& work,
-                                 const WideSource<W>& source, char* buffer, std::int64_t k,
+  DETGEMM_DEVICE void last_stage(const Work& work, char* buffer, std::int64_t n0, std::int64_t k,
                                  std::int64_t end, int thread) {
-    Packet b[kStreamSteps];
+    const GemmArguments& g = work.gemm();
+    Packet b[W::kColBlocks][kStreamSteps];
 #pragma unroll
-    for (int u = 0; u < kStreamSteps; ++u) {
-      b[u] = source.b.part(k + thread % gcn::kWave / 16 * 4 + u * kStreamStep, end);
-      gcn::schedule_fence();  // keeps the masks of one packet at a time in registers
+    for (int j = 0; j < W::kColBlocks; ++j) {
+      const auto column = WideSource<W>::column(g, n0, thread, j);
+#pragma unroll
+      for (int u = 0; u < kStreamSteps; ++u) {
+        b[j][u] = column.part(k + thread % gcn::kWave / 16 * 4 + u * kStreamStep, end);
+        gcn::schedule_fence();  // keeps the masks of one packet at a time in registers
+      }
     }
 #pragma unroll 1
     for (int i = 0; i < W::kRowBlocks; ++i) {
-      const auto row = WideSource<W>::row(g, std::int64_t{work.tile.m} * W::kRows, thread, i);
-      *stream_packet<W>(buffer, thread / 16 + i * kStreamBlock, thread % 16) =
+      const auto row = WideSource<W>::row(g, std::int64_t{work.tile.m} * W::kM, thread, i);
+      *stream_packet(buffer, thread / 16 + i * kStreamBlock, thread % 16) =
           row.part(k + thread % 16 * 4, end);
     }
     block_barrier();
@@ -133,27 +135,28 @@ struct WideKernel {
     if (kLeaves) stack.add_leaf(work.part.count, leaf++, sums);
   }
 
-  DETGEMM_DEVICE void run(const TileArguments& a, const UnitOfWork<kLeaves>& work, char* shared) {
+  DETGEMM_DEVICE void run(const Work& work, char* shared) {
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;
     const int wave = gcn::uniform(thread / gcn::kWave);
-    const std::int64_t m0 = std::int64_t{work.tile.m} * W::kRows;
-    const std::int64_t n0 = (std::int64_t{work.tile.n} * kStreamWaves + wave) * kStreamBlock;
+    const GemmArguments& g = work.gemm();
+    const std::int64_t m0 = std::int64_t{work.tile.m} * W::kM;
+    const std::int64_t n0 =
+        std::int64_t{work.tile.n} * W::kN + wave * (W::kColBlocks * kStreamBlock);
     StreamSums<W>& result = kLeaves ? stack.top : sums;
     sums.clear();
     result.clear();
-    if (a.g.continue_from_c && a.parts == 1) result.start_from_c(a.g, m0, n0, lane);
-    const std::int64_t k = kLeaves ? work.begin_k(a.g) : 0;
-    const std::int64_t end = kLeaves ? work.end_k(a.g) : a.g.k;
+    if (g.continue_from_c && work.parts() == 1) result.start_from_c(g, m0, n0, lane);
+    const std::int64_t k = work.begin_k(g);
+    const std::int64_t end = work.end_k(g);
     if (k < end) {
-      const WideSource<W> source(a.g, m0, n0, thread);
+      const WideSource<W> source(g, m0, n0, thread);
       const std::int64_t whole = whole_pieces<kStreamStage>(end - k);
       int buffer = 0;
       const std::int64_t rest = k + whole * kStreamStage;
       if (whole > 0) buffer = whole_stages(work, source, shared, k, whole, rest == end, thread);
       if (rest < end) {
-        last_stage(kernel_argument<TileArguments>().g, work, source,
-                   shared + buffer * W::kBufferBytes, rest, end, thread);
+        last_stage(work, shared + buffer * W::kBufferBytes, n0, rest, end, thread);
       }
       if (!kLeaves) sums.restore_zeros();
     }
@@ -166,50 +169,46 @@ struct WideKernel {
   DETGEMM_DEVICE static void store(const Packet (&a)[W::kRowBlocks], char* buffer, int thread) {
 #pragma unroll
     for (int i = 0; i < W::kRowBlocks; ++i) {
-      *stream_packet<W>(buffer, thread / 16 + i * kStreamBlock, thread % 16) = a[i];
+      *stream_packet(buffer, thread / 16 + i * kStreamBlock, thread % 16) = a[i];
     }
   }
 
   /// Stores a wave's blocks, one after the other through its own piece of shared memory. The loop
   /// is not unrolled, so the epilogue's code exists once; registers can only be named by constants.
-  DETGEMM_DEVICE static void finish(const UnitOfWork<kLeaves>& work, char* shared, std::int64_t m0,
+  DETGEMM_DEVICE static void finish(const Work& work, char* shared, std::int64_t m0,
                                     std::int64_t n0, const StreamSums<W>& result) {
     const int thread = fresh_thread();
     const int lane = thread % gcn::kWave;
     float* const staging =
-        reinterpret_cast<float*>(shared) + gcn::uniform(thread / gcn::kWave) * kPiece;
+        reinterpret_cast<float*>(shared) + gcn::uniform(thread / gcn::kWave) * kStreamPiece;
 #pragma unroll 1
-    for (int block = 0; block < W::kRowBlocks; ++block) {
-      const TileArguments& a = kernel_argument<TileArguments>();
-      const std::int64_t m = m0 + block * kStreamBlock;
-      if (m >= a.g.m || n0 >= a.g.n) break;
+    for (int block = 0; block < W::kBlocks; ++block) {
+      const GemmArguments& g = work.gemm();
+      const std::int64_t m = m0 + block / W::kColBlocks * kStreamBlock;
+      const std::int64_t n = n0 + block % W::kColBlocks * kStreamBlock;
+      if (m >= g.m || n >= g.n) continue;
       gcn::wave_fence();
 #pragma unroll
-      for (int b = 0; b < W::kRowBlocks; ++b) {
+      for (int b = 0; b < W::kBlocks; ++b) {
         if (b == block) stage_stream(staging, lane, result.block[b]);
       }
       gcn::wave_fence();
-      if (a.parts > 1) {
-        store_root<kStreamBlock, kStreamPitch>(a, work.part_index, staging, m, n0, lane);
+      if (work.parts() > 1) {
+        store_root<kStreamBlock, kStreamPitch>(work.part_index, staging, m, n, lane);
       } else {
-        finish_block<16, 16, kStreamPitch>(a.g, staging, m, n0, lane);
+        finish_block<16, 16, kStreamPitch>(g, staging, m, n, lane);
       }
     }
   }
 };
 
-template <DType kType, class W, bool kLeaves>
+template <DType kType, class W, bool kLeaves, class Work = UnitOfWork<kLeaves>>
 DETGEMM_DEVICE void run_wide_stream() {
   __shared__ __attribute__((aligned(16))) char shared[W::kSharedBytes];
-#pragma unroll 1
-  for (int unit = block_index();;) {
-    const TileArguments& a = kernel_argument<TileArguments>();
-    if (UnitOfWork<kLeaves>::ends(a, unit)) break;
-    const UnitOfWork<kLeaves> work(a, unit);
-    unit += a.blocks;
-    WideKernel<kType, W, kLeaves> kernel;
-    kernel.run(a, work, shared);
-  }
+  Work::each(shared, [&](const Work& work) {
+    WideKernel<kType, W, kLeaves, Work> kernel;
+    kernel.run(work, shared);
+  });
 }
 
 }  // namespace detgemm::hip::gfx9

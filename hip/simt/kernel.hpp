@@ -6,6 +6,7 @@
 #include "core/contract/compute_element.hpp"
 #include "hip/arguments.hpp"
 #include "hip/grid.hpp"
+#include "hip/group_walk.hpp"
 #include "hip/reduction_walk.hpp"
 #include "hip/simt/tile.hpp"
 
@@ -69,9 +70,9 @@ struct Outputs {
     return a.stack + block_index() * a.stack_stride + std::int64_t{index} * (T::kM * T::kN);
   }
 
-  /// Adds the sums of leaf `leaf` to the stack and sets them to zero.
-  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaf) {
-    const LeafStep step = leaf_step(a.g, a.leaves, leaf);
+  /// Adds the sums of leaf `leaf` of `leaves` to the stack and sets them to zero.
+  DETGEMM_DEVICE void add_leaf(const TileArguments& a, std::int64_t leaves, std::int64_t leaf) {
+    const LeafStep step = leaf_step(a.g, leaves, leaf);
     if (step.push) {
       float* to = entry(a, waiting++);
       each([&](int i, int j, int at) { to[at] = top[i][j]; });
@@ -136,10 +137,30 @@ DETGEMM_DEVICE void finish(const GemmArguments& g, std::int64_t m0, std::int64_t
   }
 }
 
-template <DType kType, class T, bool kLeaves>
-DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t m0,
-                             std::int64_t n0) {
-  const GemmArguments& g = reload(a).g;
+/// The problem of a launch for one product, and how the kernel reads its argument again.
+struct OneProblem {
+  const TileArguments& argument;
+
+  DETGEMM_DEVICE const GemmArguments& gemm() const { return reload(argument).g; }
+  DETGEMM_DEVICE const TileArguments& tile() const { return reload(argument); }
+  DETGEMM_DEVICE std::int64_t leaves() const { return reload(argument).leaves; }
+};
+
+/// The same for a group of a launch over groups.
+struct GroupProblem {
+  const GroupTileArguments& argument;
+  const GroupPlace& place;
+
+  DETGEMM_DEVICE GemmArguments gemm() const {
+    return gemm_of_group(reload(argument), place.group, place.part);
+  }
+  DETGEMM_DEVICE const TileArguments& tile() const { return reload(argument).tile; }
+  DETGEMM_DEVICE std::int64_t leaves() const { return place.leaves; }
+};
+
+template <DType kType, class T, bool kLeaves, class P>
+DETGEMM_DEVICE void run_tile(const P& problem, float* shared, std::int64_t m0, std::int64_t n0) {
+  const GemmArguments& g = problem.gemm();
   Outputs<T> out;
   {
     const int thread = thread_index();
@@ -162,10 +183,10 @@ DETGEMM_DEVICE void run_tile(const TileArguments& a, float* shared, std::int64_t
                        length, 0.0F, shared_b);
     block_barrier();
     T::multiply(shared, shared_b, out);
-    if (kLeaves && walk.ends_leaf(kStage)) out.add_leaf(reload(a), leaf++);
+    if (kLeaves && walk.ends_leaf(kStage)) out.add_leaf(problem.tile(), problem.leaves(), leaf++);
     block_barrier();
   }
-  finish<T>(reload(a).g, m0, n0, kLeaves ? out.top : out.sum);
+  finish<T>(problem.gemm(), m0, n0, kLeaves ? out.top : out.sum);
 }
 
 template <DType kType, class T, bool kLeaves>
@@ -177,8 +198,26 @@ DETGEMM_DEVICE void run_tiles(const TileArguments& a) {
     if (index >= now.raster.tiles_m * now.raster.tiles_n) break;
     const TilePlace place = tile_of(now.raster, index);
     index += now.blocks;
-    run_tile<kType, T, kLeaves>(a, shared, std::int64_t{place.m} * T::kM,
+    run_tile<kType, T, kLeaves>(OneProblem{a}, shared, std::int64_t{place.m} * T::kM,
                                 std::int64_t{place.n} * T::kN);
+  }
+}
+
+/// The tiles of all groups.
+template <DType kType, class T, bool kLeaves>
+DETGEMM_DEVICE void run_group_tiles(const GroupTileArguments& a) {
+  using Walk = GroupWalk<kThreads, T::kM>;
+  __shared__ __attribute__((aligned(16))) float shared[T::kSharedFloats];
+  static_assert(Walk::kSharedBytes <= T::kSharedFloats * 4, "the walk has the tile's memory");
+  Walk walk(reinterpret_cast<char*>(shared));
+  GroupPlace found;
+#pragma unroll 1
+  for (std::int64_t unit = block_index(); walk.find(a, unit, found);
+       unit += reload(a).tile.blocks) {
+    const TilePlace place = tile_of(raster_of_group<T::kM>(reload(a), found), found.inside);
+    run_tile<kType, T, kLeaves>(GroupProblem{a, found}, shared, std::int64_t{place.m} * T::kM,
+                                std::int64_t{place.n} * T::kN);
+    block_barrier();
   }
 }
 

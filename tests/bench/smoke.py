@@ -69,6 +69,15 @@ def check_own(detgemm, out):
                  f"{result['case']}: {arm}")
 
 
+def check_budget(detgemm, out):
+    """What comes before the cases takes longer than this budget: the first case is measured all the same."""
+    done = run(detgemm, "bench", "--backend", "cpu", "--n", 32, "--k", 32, "--m", "1,2,3", "--contract", "chain",
+               "--quick", "--no-batch", "--repetitions", 3, "--seconds", 0.001, "--json", out / "budget.json")
+    need(done.returncode == 0, f"exit {done.returncode}: {done.stdout}{done.stderr}")
+    document = json.loads((out / "budget.json").read_text())
+    need(len(document["results"]) == 1 and document["not_measured"] == 2, f"{done.stdout}")
+
+
 def check_lists(detgemm):
     """Draws are the same with one seed; a list and an estimate look for no library."""
     def listed(*arguments):
@@ -107,6 +116,7 @@ def main():
             check_result(result)
         arms = sum(len(result["arms"]) for result in document["results"])
         check_own(detgemm, out)
+        check_budget(detgemm, out)
         check_lists(detgemm)
         need(len(list(csv.DictReader((out / "r.csv").open()))) == arms, "lines of the CSV")
         need((out / "r.md").read_text().count("\n| ") >= arms, "lines of the markdown")

@@ -97,6 +97,9 @@ TEST(Instructions, Vector) {
       {"v_and_b32_sdwa v1, v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 "
        "src1_sel:BYTE_0",
        [](u32 l, u32 x) { return x >> 16 & (~l & 255); }},
+      {"v_and_b32_sdwa v1, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD "
+       "src1_sel:DWORD",
+       [](u32 l, u32 x) { return (x & ~l) << 16; }},
       {"v_cvt_f32_u32_e32 v4, v0\nv_fma_f32 v1, -v4, |v4|, 2.0",
        [](u32 l, u32) { return arithmetic::bits_of(2.0F - static_cast<float>(l * l)); }},
       {"v_cvt_f32_u32_e32 v4, v0\nv_mov_b32_e32 v5, 1.0\nv_pk_fma_f32 v[6:7], v[4:5], v[4:5], "

@@ -118,16 +118,16 @@ int identify_kernels(Arithmetic arithmetic) {
   return same ? 0 : 1;
 }
 
-/// By kernels of one instruction each, on a chip whose matrix core no contract describes.
+/// By kernels of one instruction each, what no contract describes.
 int identify_probes() {
   const auto probes = Probes::load();
   if (!probes) {
     std::printf("skipped: %s\n", probes.status().message().c_str());
     return 77;
   }
-  for (const ProbeShape& shape : kProbeShapes) {
-    Fit fit(shape.count);
-    for (const Steps& steps : draw_groups(shape.count, 1)) {
+  for (const ProbeShape& shape : probes->shapes()) {
+    Fit fit(shape.count, shape.input);
+    for (const Steps& steps : draw_groups(shape.count, 1, shape.input)) {
       const auto results = probes->run(shape, steps);
       if (!results) {
         std::printf("%s: %s\n", shape.name, results.status().message().c_str());
@@ -139,8 +139,7 @@ int identify_probes() {
     std::printf("%s: %s\n", shape.name, fit.sentence().c_str());
   }
   std::printf(
-      "No contract describes this device's matrix core; the lines \"winner\" say what it "
-      "computes.\n");
+      "No contract describes these instructions; the lines \"winner\" say what they compute.\n");
   return 0;
 }
 
@@ -156,8 +155,9 @@ int run() {
     spec.contract = *Contract::make(arithmetic, DType::bf16, {}, DType::fp32);
     if (!hip_backend().supports(spec)) continue;
     const int fp32 = identify_fp32();
+    const int fp8 = probe_shapes(current_chip()).empty() ? 0 : identify_probes();
     const int steps = identify_kernels(arithmetic);
-    return steps != 0 ? steps : fp32;
+    return steps != 0 ? steps : fp32 != 0 ? fp32 : fp8;
   }
   return identify_probes();
 }

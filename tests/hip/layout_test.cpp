@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "hip/gfx9/stream_tile.hpp"
 #include "hip/gfx9/tile.hpp"
 
 namespace detgemm::hip::gfx9 {
@@ -103,6 +104,53 @@ TEST(Stage, TransposedWritesConflictTwiceAtMost) {
   }
 }
 
+/// In the streams' buffers of A, 16 lanes read one packet of 16 rows, and write the 16 packets of
+/// one row.
+TEST(StreamStage, HasNoBankConflicts) {
+  std::set<int> places;
+  for (int row = 0; row < 128; ++row) {
+    std::vector<int> written;
+    for (int packet = 0; packet < 16; ++packet) {
+      written.push_back(stream_packet_at(row, packet));
+      EXPECT_EQ(written.back() / (kStreamStage * 2), row);
+      places.insert(written.back());
+    }
+    EXPECT_EQ(max_uses_of_a_bank(written), 1) << row;
+  }
+  EXPECT_EQ(places.size(), 128U * 16);
+  for (int first = 0; first < 128; first += 16) {
+    for (int packet = 0; packet < 16; ++packet) {
+      std::vector<int> read, unspread;
+      for (int lane = 0; lane < 16; ++lane) {
+        read.push_back(stream_packet_at(first + lane, packet));
+        unspread.push_back((first + lane) * kStreamStage * 2 + packet * 8);
+      }
+      EXPECT_EQ(max_uses_of_a_bank(read), 1) << first << " " << packet;
+      EXPECT_EQ(max_uses_of_a_bank(unspread), 16) << "without the exclusive or";
+    }
+  }
+}
+
+/// Two workgroups share a compute unit's 64 KB, and a thread's registers hold sums and stages.
+TEST(StreamStage, TwoWorkgroupsFit) {
+  const auto check = [](auto stream, int sums_of_an_output) {
+    using W = decltype(stream);
+    EXPECT_LE(2 * W::kSharedBytes, 65536);
+    const int stage = 2 * (W::kRowBlocks + W::kColBlocks * kStreamSteps);
+    const int depth = sums_of_an_output == 1 ? W::kDepth : W::kLeavesDepth;
+    EXPECT_GE(depth, 3);
+    EXPECT_LE(4 * W::kBlocks * sums_of_an_output + depth * stage, 176) << W::kM << "x" << W::kN;
+  };
+  for (const int sums : {1, 2}) {
+    check(Stream32{}, sums);
+    check(Stream64{}, sums);
+    check(Stream96{}, sums);
+    check(Stream64x128{}, sums);
+  }
+  check(Stream96x128{}, 1);
+  check(Stream128x128{}, 1);
+}
+
 TEST(Stage, IsOneCacheLinePerRow) { EXPECT_EQ(kStage * 2, 128); }
 
 TEST(Tiles, FitTheChip) {
@@ -114,13 +162,15 @@ TEST(Tiles, FitTheChip) {
     EXPECT_EQ(T::kN % (T::kWavesN * 32), 0);
     EXPECT_LE(T::kBlocksM * T::kBlocksN * 16, 128) << "accumulators, of 256 registers";
     // Whole passes of all threads, four per row of half a stage, fill both operands.
-    EXPECT_EQ(T::kM * 4 % T::kThreads, 0);
+    EXPECT_EQ(T::kFilledM * 4 % T::kThreads, 0);
+    EXPECT_GE(T::kFilledM, T::kM);
     EXPECT_EQ(T::kFilledN * 4 % T::kThreads, 0);
     EXPECT_GE(T::kFilledN, T::kN);
   };
   check(Tile256{});
   check(Tile256x224{});
   check(Tile256x192{});
+  check(Tile160x256{});
   check(Tile256x128{});
   check(Tile128{});
   check(Tile64{});

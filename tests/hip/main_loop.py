@@ -6,11 +6,11 @@ import re
 
 
 class Tile:
-    """A tile: outputs, the rows of shared memory that are filled for each operand, its waves, the
+    """A tile: outputs, the rows of shared memory that are filled for both operands, its waves, the
     workgroups that a compute unit holds, and whether half of the waves run half a step behind."""
 
-    def __init__(self, m, n, filled_n, waves, workgroups, phased):
-        self.m, self.n, self.filled_n = m, n, filled_n
+    def __init__(self, m, n, filled, waves, workgroups, phased):
+        self.m, self.n, self.filled = m, n, filled
         self.waves, self.workgroups, self.phased = waves, workgroups, phased
 
     def blocks(self):
@@ -18,9 +18,10 @@ class Tile:
         return self.m * self.n // (1024 * self.waves)
 
 
-TILES = {"256x256": Tile(256, 256, 256, 8, 1, True), "256x224": Tile(256, 224, 256, 8, 1, True),
-         "256x192": Tile(256, 192, 256, 8, 1, True), "256x128": Tile(256, 128, 128, 8, 1, True),
-         "128x128": Tile(128, 128, 128, 4, 2, False), "64x64": Tile(64, 64, 64, 4, 3, False)}
+TILES = {"256x256": Tile(256, 256, 512, 8, 1, True), "256x224": Tile(256, 224, 512, 8, 1, True),
+         "256x192": Tile(256, 192, 512, 8, 1, True), "160x256": Tile(160, 256, 512, 8, 1, True),
+         "256x128": Tile(256, 128, 384, 8, 1, True),
+         "128x128": Tile(128, 128, 256, 4, 2, False), "64x64": Tile(64, 64, 128, 4, 3, False)}
 BRANCH = re.compile(r"s_(?:c?branch)\w*\s+(\.LBB\w+)")
 
 
@@ -82,7 +83,7 @@ def main_loop(kernel, tile, stage):
     loads one. None where there is no such way."""
     graph = pieces(kernel)
     start = next(name for name, (lines, _) in graph.items() if any("v_mfma" in x for x in lines))
-    share = (tile.m + tile.filled_n) * stage * 2 // tile.waves  # bytes of a stage per wave
+    share = tile.filled * stage * 2 // tile.waves  # bytes of a stage per wave
     sizes = {}
     for name, (lines, _) in graph.items():
         wrote = sum(lds_bytes(x) for x in lines if x.startswith("ds_write"))

@@ -15,7 +15,7 @@ import sys
 import assembly
 
 # Multiplications per wave in a stage of each tile: 8 steps times its 32 x 32 blocks.
-MFMAS = {"256x256": 64, "256x224": 56, "256x192": 48, "256x128": 32, "128x128": 32, "64x64": 8,
+MFMAS = {"256x256": 64, "256x224": 56, "256x192": 48, "160x256": 40, "256x128": 32, "128x128": 32, "64x64": 8,
          "fp32": 32}
 LDS = 65536
 SPELLING = {"gfx90a": {"bf16": "bf16_1k", "fp16": "f16"}, "gfx942": {"bf16": "_bf16", "fp16": "_f16"}}

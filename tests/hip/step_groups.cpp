@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/arithmetic/formats.hpp"
 #include "core/conformance/random.hpp"
@@ -34,12 +35,30 @@ constexpr Group kGroups[] = {
     {"subnormal results", "results and accumulators below 2^-126", 4, -6, 6, -132, 0},
     {"large results", "sums near and beyond 2^128", 2, -2, 2, 125, 0},
 };
+/// Of fp8, whose products lie between 2^-18 and 2^16.
+constexpr Group kFp8Groups[] = {
+    {"ordinary", "the sum of nearby terms and its rounding", 3, -3, 3, 0, 0},
+    {"far products", "products cut at 24 bits below the largest", 13, -40, -20, 0, 0},
+    {"large accumulator", "the dot product floored against the accumulator", 6, 4, 36, 0, 0},
+    {"small accumulator", "the accumulator floored against the products", 6, -34, -4, 0, 0},
+    {"few products", "zero products take no part", 6, -8, 8, 0, 3},
+    {"no products", "accumulators below 2^-126", 0, -6, 6, -132, 1},
+};
+
+/// What is drawn of a type: normal numbers, of both formats where it is fp8.
+struct Numbers {
+  int least, most;  ///< exponents
+  int bits;         ///< of the fraction
+};
+constexpr Numbers numbers_of(DType input) {
+  return input == DType::e4m3 ? Numbers{-6, 7, 3} : Numbers{-126, 127, 7};
+}
 
 /// (-1)^s * 2^e * (1 + random fraction) in bf16; the nearest exponent where e is none.
-std::uint16_t bf16(Random& random, int exponent) {
-  const auto fraction = static_cast<std::uint32_t>(random.below(128));
+std::uint16_t bf16(Random& random, int exponent, const Numbers& of) {
+  const auto fraction = static_cast<std::uint32_t>(random.below(1 << of.bits)) << (7 - of.bits);
   const std::uint32_t sign = random.one_in(2) ? 0x8000U : 0U;
-  const auto field = static_cast<std::uint32_t>(std::clamp(exponent, -126, 127) + 127);
+  const auto field = static_cast<std::uint32_t>(std::clamp(exponent, of.least, of.most) + 127);
   return static_cast<std::uint16_t>(sign | field << 7 | fraction);
 }
 
@@ -53,23 +72,25 @@ float accumulator(Random& random, int exponent) {
                   fraction);
 }
 
-Steps empty(const char* name, const char* shows, int count) {
+Steps empty(const char* name, const char* shows, int count, DType input) {
   const auto elements = static_cast<std::size_t>(kSide * count);
   return {name,
           shows,
           count,
+          input,
           std::vector<std::uint16_t>(elements),
           std::vector<std::uint16_t>(elements),
           std::vector<std::uint32_t>(kSide * kSide)};
 }
 
-Steps draw(const Group& group, int count, Random& random) {
-  Steps steps = empty(group.name, group.shows, count);
+Steps draw(const Group& group, int count, DType input, Random& random) {
+  Steps steps = empty(group.name, group.shows, count, input);
   const int half = group.base / 2;
   const auto element = [&](int base) {
     if (group.zeros != 0 && random.one_in(group.zeros)) return std::uint16_t{0};
     const int spread = group.spread / 2;
-    return bf16(random, base + static_cast<int>(random.between(-spread, spread)));
+    return bf16(random, base + static_cast<int>(random.between(-spread, spread)),
+                numbers_of(input));
   };
   for (auto& x : steps.a) x = element(half);
   for (auto& x : steps.b) x = element(group.base - half);
@@ -97,16 +118,21 @@ constexpr Vector kTies[] = {
     {{0x1p-12F, 0x1p-16F}, {0x1p-13F, 0x1p-16F}, -1},
 };
 
+/// The vectors' factors times 2^power.
 template <std::size_t N>
-Steps of_vectors(const char* name, const char* shows, const Vector (&vectors)[N], int count) {
-  Steps steps = empty(name, shows, count);
+Steps of_vectors(const char* name, const char* shows, const Vector (&vectors)[N], int power,
+                 int count, DType input) {
+  Steps steps = empty(name, shows, count, input);
   for (int i = 0; i < kSide; ++i) {
     const Vector& v = vectors[static_cast<std::size_t>(i) % N];
     for (int k = 0; k < 4; ++k) {
-      steps.a[static_cast<std::size_t>(i * count + k)] = arithmetic::to_bf16(v.a[k]);
-      steps.b[static_cast<std::size_t>(i * count + k)] = arithmetic::to_bf16(v.b[k]);
+      steps.a[static_cast<std::size_t>(i * count + k)] =
+          arithmetic::to_bf16(std::ldexp(v.a[k], power));
+      steps.b[static_cast<std::size_t>(i * count + k)] =
+          arithmetic::to_bf16(std::ldexp(v.b[k], power));
     }
-    for (int j = 0; j < kSide; ++j) steps.c[static_cast<std::size_t>(i * kSide + j)] = bits_of(v.c);
+    for (int j = 0; j < kSide; ++j)
+      steps.c[static_cast<std::size_t>(i * kSide + j)] = bits_of(std::ldexp(v.c, 2 * power));
   }
   return steps;
 }
@@ -114,8 +140,12 @@ Steps of_vectors(const char* name, const char* shows, const Vector (&vectors)[N]
 /// Sums beside a power of two that are an fp32 number or a tie but for one much smaller product,
 /// and sometimes another. So they show which bits the aligned terms and their sum keep, and how the
 /// last rounding takes what is left.
-Steps draw_ties(int count, Random& random) {
-  Steps steps = empty("ties", "bits below a tie, where the sum passes a power of two", count);
+Steps draw_ties(int count, DType input, Random& random) {
+  Steps steps =
+      empty("ties", "bits below a tie, where the sum passes a power of two", count, input);
+  // fp8 has few exponents, so there the accumulators are large and not the products small.
+  const bool fp8 = input == DType::e4m3;
+  const int up = fp8 ? 24 : 0;
   int scale[kSide];
   const auto number = [&](int low, int up) { return static_cast<int>(random.between(low, up)); };
   const auto at = [&](int line, int k) { return static_cast<std::size_t>(line * count + k); };
@@ -123,25 +153,37 @@ Steps draw_ties(int count, Random& random) {
     return arithmetic::to_bf16(std::ldexp(random.one_in(2) ? -1.0F : 1.0F, exponent));
   };
   for (int i = 0; i < kSide; ++i) {
-    scale[i] = number(-20, 20);
+    scale[i] = fp8 ? number(-3, 5) : number(-20, 20);
     // Each row moves the products of a column by some bits, so that hardly two steps are alike.
     for (int k = 0; k < count; ++k)
       steps.a[at(i, k)] = arithmetic::to_bf16(std::ldexp(1.0F, scale[i] - number(0, 3)));
     // The last bit of 2 and more weighs 2^-22, that of less than 1 2^-24: ties from 2^-23 to 2^-25.
     const auto odd = static_cast<float>(2 * number(-8, 7) + 1);
     const int first = number(0, count - 1);
-    steps.b[at(i, first)] = arithmetic::to_bf16(std::ldexp(odd, -22));
-    steps.b[at(i, (first + number(1, count - 1)) % count)] = signed_power(number(-32, -24));
-    if (random.one_in(4)) steps.b[at(i, number(0, count - 1))] = signed_power(number(-32, -22));
+    steps.b[at(i, first)] = arithmetic::to_bf16(std::ldexp(odd, up - 22));
+    steps.b[at(i, (first + number(1, count - 1)) % count)] = signed_power(up + number(-32, -24));
+    if (random.one_in(4))
+      steps.b[at(i, number(0, count - 1))] = signed_power(up + number(-32, -22));
   }
   for (int i = 0; i < kSide; ++i) {
     for (int j = 0; j < kSide; ++j) {
       const float last = std::ldexp(static_cast<float>(number(0, 5)), -23);
       const float near = random.one_in(2) ? 2 - last : 1 + last;
       steps.c[static_cast<std::size_t>(i * kSide + j)] =
-          bits_of(std::ldexp(random.one_in(2) ? -near : near, scale[i]));
+          bits_of(std::ldexp(random.one_in(2) ? -near : near, up + scale[i]));
     }
   }
+  return steps;
+}
+
+/// Small whole numbers, whose sums every arithmetic has: what differs here is where an instruction
+/// has its operands and results.
+Steps draw_whole(int count, DType input, Random& random) {
+  Steps steps = empty("whole numbers", "the places of operands and results", count, input);
+  const auto whole = [&] { return static_cast<float>(random.between(-8, 8)); };
+  for (auto& x : steps.a) x = arithmetic::to_bf16(whole());
+  for (auto& x : steps.b) x = arithmetic::to_bf16(whole());
+  for (auto& x : steps.c) x = bits_of(whole());
   return steps;
 }
 
@@ -151,20 +193,24 @@ float Steps::c_of(int i, int j) const {
   return float_of(c[static_cast<std::size_t>(i * kSide + j)]);
 }
 
-std::vector<Steps> draw_groups(int count, std::uint64_t seed) {
+std::vector<Steps> draw_groups(int count, std::uint64_t seed, DType input) {
   Random random(seed);
   std::vector<Steps> groups;
   // First, since few models are left after it.
-  for (int i = 0; i < kTieGroups; ++i) groups.push_back(draw_ties(count, random));
-  for (const Group& group : kGroups) groups.push_back(draw(group, count, random));
-  groups.push_back(
-      of_vectors("known vector", "the five arithmetics give five or four results", kKnown, count));
-  groups.push_back(of_vectors("four ties", "the two published models of gfx942", kTies, count));
+  for (int i = 0; i < kTieGroups; ++i) groups.push_back(draw_ties(count, input, random));
+  const bool fp8 = input == DType::e4m3;
+  const std::span<const Group> drawn = fp8 ? std::span<const Group>(kFp8Groups) : kGroups;
+  for (const Group& group : drawn) groups.push_back(draw(group, count, input, random));
+  groups.push_back(of_vectors("known vector", "the five arithmetics give five or four results",
+                              kKnown, fp8 ? -6 : 0, count, input));
+  groups.push_back(of_vectors("four ties", "the two published models of gfx942", kTies,
+                              fp8 ? 12 : 0, count, input));
+  groups.push_back(draw_whole(count, input, random));
   return groups;
 }
 
-Fit::Fit(int count) : left_(named_models()) {
-  for (StepModel& model : family_models(count)) left_.push_back(std::move(model));
+Fit::Fit(int count, DType input) : left_(named_models()) {
+  for (StepModel& model : family_models(count, input)) left_.push_back(std::move(model));
   tried_ = left_.size();
 }
 

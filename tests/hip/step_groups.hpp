@@ -18,6 +18,7 @@ inline constexpr int kSide = 32;
 struct Steps {
   std::string name, shows;
   int count = 0;
+  DType input = DType::bf16;  ///< e4m3: all of a and b are numbers of both fp8 formats too
   std::vector<std::uint16_t> a, b;
   std::vector<std::uint32_t> c;  ///< fp32, row-major
 
@@ -26,13 +27,14 @@ struct Steps {
   float c_of(int i, int j) const;
 };
 
-/// The groups for an instruction with `count` products, 8 or more; the numbers follow from `seed`.
-std::vector<Steps> draw_groups(int count, std::uint64_t seed);
+/// The groups for an instruction with `count` products of `input` (bf16, e4m3), 8 or more; the
+/// numbers follow from `seed`.
+std::vector<Steps> draw_groups(int count, std::uint64_t seed, DType input = DType::bf16);
 
 /// What is left of all models after some steps: those that gave each result.
 class Fit {
  public:
-  explicit Fit(int count);
+  explicit Fit(int count, DType input = DType::bf16);
   void add(const Steps& steps, const std::vector<std::uint32_t>& results);
   /// Models that gave all results. Named ones come first, so that the first is the winner.
   const std::vector<StepModel>& left() const { return left_; }

@@ -35,7 +35,39 @@ std::int64_t shifted(std::int64_t value, int shift, Cut cut) {
 struct Term {
   std::int64_t value;  ///< with its sign, in units of 2^(exponent - 14)
   int exponent;        ///< as the sum of the factors' exponents: the value lies in [1, 4)
+  int k;
 };
+
+/// A sum of products in units of 2^(exponent - kDotBits).
+struct Dot {
+  bool empty = true;
+  int exponent = 0;
+  std::int64_t value = 0;
+};
+
+/// The products whose k, divided by `every`, leaves `rest`.
+Dot dot_of(const Term* terms, int count, int every, int rest) {
+  Dot dot;
+  for (int i = 0; i < count; ++i) {
+    if (terms[i].k % every != rest) continue;
+    dot.exponent = dot.empty ? terms[i].exponent : std::max(dot.exponent, terms[i].exponent);
+    dot.empty = false;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (terms[i].k % every == rest)
+      dot.value +=
+          shifted(terms[i].value, kDotBits - 14 + terms[i].exponent - dot.exponent, Cut::truncate);
+  }
+  return dot;
+}
+
+Dot joined(const Dot& x, const Dot& y, Cut cut) {
+  if (x.empty || y.empty) return x.empty ? y : x;
+  const int exponent = std::max(x.exponent, y.exponent);
+  return {
+      false, exponent,
+      shifted(x.value, x.exponent - exponent, cut) + shifted(y.value, y.exponent - exponent, cut)};
+}
 
 Unpacked operand(std::uint16_t raw, bool flushes) {
   Unpacked x = arithmetic::unpack<DType::bf16>(raw);
@@ -72,25 +104,22 @@ float step(const StepFamily& f, const std::uint16_t* a, const std::uint16_t* b, 
     if (product == 0) continue;
     const int exponent = x[i].exponent + y[i].exponent;
     dot_exponent = count == 0 ? exponent : std::max(dot_exponent, exponent);
-    terms[count++] = {x[i].negative != y[i].negative ? -product : product, exponent};
+    terms[count++] = {x[i].negative != y[i].negative ? -product : product, exponent, i};
   }
   const int top = count == 0 ? c.exponent : std::max(dot_exponent, c.exponent);
-  const std::int64_t signed_c =
-      c.negative ? -std::int64_t{c.significand} : std::int64_t{c.significand};
+  std::int64_t signed_c = c.negative ? -std::int64_t{c.significand} : std::int64_t{c.significand};
+  if (f.far != 0 && c.exponent < top - f.far) signed_c = 0;
   std::int64_t sum = 0;  // in units of 2^(top - fraction)
   if (f.stages == 1) {
     sum = shifted(signed_c, f.fraction - 23 + c.exponent - top, f.cut);
     for (int i = 0; i < count; ++i)
       sum += shifted(terms[i].value, f.fraction - 14 + terms[i].exponent - top, f.cut);
   } else {
-    std::int64_t dot = 0;
-    for (int i = 0; i < count; ++i) {
-      dot +=
-          shifted(terms[i].value, kDotBits - 14 + terms[i].exponent - dot_exponent, Cut::truncate);
-    }
+    const Dot dot = f.apart ? joined(dot_of(terms, count, 2, 0), dot_of(terms, count, 2, 1), f.cut)
+                            : dot_of(terms, count, 1, 0);
     const int acc_bits = std::min(kDotBits, f.fraction);
     sum = shifted(signed_c, acc_bits - 23 + c.exponent - top, f.cut) << (f.fraction - acc_bits);
-    if (count != 0) sum += shifted(dot, f.fraction - kDotBits + dot_exponent - top, f.cut);
+    if (!dot.empty) sum += shifted(dot.value, f.fraction - kDotBits + dot.exponent - top, f.cut);
   }
   if (sum == 0) return 0.0F;
   const int lsb = top - f.fraction;
@@ -122,7 +151,9 @@ std::string text(const StepFamily& f) {
   return "L " + std::to_string(f.products) + (f.stages == 1 ? ", 1 stage, F " : ", 2 stages, F ") +
          std::to_string(f.fraction) + ", " + kCuts[static_cast<std::size_t>(f.cut)] +
          (f.kept == 0 ? "" : ", " + std::to_string(f.kept) + " kept") +
-         (f.nearest ? ", nearest" : ", toward zero") + (f.flushes ? ", flushes" : "");
+         (f.nearest ? ", nearest" : ", toward zero") + (f.flushes ? ", flushes" : "") +
+         (f.apart ? ", even and odd apart" : "") +
+         (f.far == 0 ? "" : ", accumulators to " + std::to_string(f.far) + " bits below");
 }
 
 float apply(const StepFamily& family, const std::uint16_t* a, const std::uint16_t* b, int count,
@@ -142,14 +173,18 @@ float apply(const StepFamily& family, const std::uint16_t* a, const std::uint16_
 
 const std::vector<StepModel>& named_models() {
   static const std::vector<StepModel> models{
-      {"cdna3", chain<Arithmetic::cdna3>},          {"cdna2", chain<Arithmetic::cdna2>},
-      {"cdna3-one-floor", nullptr, kCdna3OneFloor}, {"ieee_fma", chain<Arithmetic::ieee_fma>},
-      {"ampere", chain<Arithmetic::ampere>},        {"hopper", chain<Arithmetic::hopper>},
+      {"cdna3", chain<Arithmetic::cdna3>},
+      {"cdna2", chain<Arithmetic::cdna2>},
+      {"cdna3-one-floor", nullptr, kCdna3OneFloor},
+      {"ieee_fma", chain<Arithmetic::ieee_fma>},
+      {"ampere", chain<Arithmetic::ampere>},
+      {"hopper", chain<Arithmetic::hopper>},
+      {"cdna3-fp8", nullptr, kCdna3Fp8},
   };
   return models;
 }
 
-std::vector<StepModel> family_models(int count) {
+std::vector<StepModel> family_models(int count, DType input) {
   std::vector<StepModel> models;
   const auto add = [&](const StepFamily& family) {
     models.push_back({text(family), nullptr, family});
@@ -162,6 +197,11 @@ std::vector<StepModel> family_models(int count) {
             add({products, 1, fraction, cut, 0, nearest, flushes});
             add({products, 2, fraction, cut, 0, nearest, flushes});
             add({products, 2, fraction, cut, 31, nearest, flushes});
+            if (input != DType::e4m3) continue;
+            for (const int far : {0, 25}) {
+              add({products, 2, fraction, cut, 0, nearest, flushes, true, far});
+              add({products, 2, fraction, cut, 31, nearest, flushes, true, far});
+            }
           }
         }
       }
@@ -174,7 +214,7 @@ std::optional<StepModel> find_model(std::string_view name) {
   for (const StepModel& model : named_models()) {
     if (model.name == name) return model;
   }
-  for (StepModel& model : family_models(kMostProducts)) {
+  for (StepModel& model : family_models(kMostProducts, DType::e4m3)) {
     if (model.name == name) return std::move(model);
   }
   return std::nullopt;

@@ -9,9 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "detgemm/types.hpp"
+
 /// Arithmetics that a matrix core could have: those with a name, and a family of steps as data, in
 /// which identify looks for what a chip computes and which the interpreter can be told to compute.
-/// Operands are bf16, results +0 for every zero and the canonical NaN.
+/// Operands are bf16, of which fp8 numbers are a part; results are +0 for every zero and the
+/// canonical NaN.
 namespace detgemm::test {
 
 /// A step that aligns terms to the largest exponent E, cuts them there, adds exactly and rounds.
@@ -19,6 +22,7 @@ namespace detgemm::test {
 ///   one stage     products and accumulator  -> multiples of 2^(E - fraction) -> sum -> fp32
 ///   two stages    products, by themselves   -> 24 bits, truncated -> dot product
 ///                 dot product -> 2^(E - fraction), accumulator -> 2^(E - 24) -> sum -> fp32
+///   apart         two dot products, of even and of odd k, each by itself; their sum -> 24 bits
 struct StepFamily {
   enum class Cut { floor, truncate, nearest };
   int products = 8;  ///< L: added in one step
@@ -29,6 +33,8 @@ struct StepFamily {
   int kept = 31;
   bool nearest = true;   ///< the last rounding is to nearest even; otherwise toward zero
   bool flushes = false;  ///< subnormal operands, accumulators and results count as zero
+  bool apart = false;    ///< two dot products, see above; of two stages alone
+  int far = 0;           ///< accumulators more than so many bits below E count as zero; 0: none
 
   bool operator==(const StepFamily&) const = default;
 };
@@ -40,6 +46,9 @@ std::string text(const StepFamily& family);
 /// power of two.
 inline constexpr StepFamily kCdna3{};
 inline constexpr StepFamily kCdna3OneFloor{.fraction = 31, .kept = 0};
+/// The published model of its fp8.
+inline constexpr StepFamily kCdna3Fp8{
+    .products = 16, .fraction = 31, .kept = 0, .apart = true, .far = 25};
 
 /// acc + sum of a[i] * b[i], i < count, in steps of `products`; the last one is filled with zeros.
 float apply(const StepFamily& family, const std::uint16_t* a, const std::uint16_t* b, int count,
@@ -58,8 +67,9 @@ struct StepModel {
 
 /// cdna3 and cdna2 first, then what other units compute.
 const std::vector<StepModel>& named_models();
-/// Every member of the family for an instruction with `count` products.
-std::vector<StepModel> family_models(int count);
+/// Every member of the family for an instruction with `count` products of `input`: those with dot
+/// products apart for fp8 alone.
+std::vector<StepModel> family_models(int count, DType input = DType::bf16);
 /// The model with a name of named_models, or of a member of the family as `text` writes it.
 std::optional<StepModel> find_model(std::string_view name);
 

@@ -198,6 +198,12 @@ u32 offset_of(const std::string& text) {
   return static_cast<u32>(std::stol(text, nullptr, 0));
 }
 
+/// A result that goes to the upper half of its register, above zeros: an opcode of its own.
+bool upper_half(const Statement& s) {
+  return base_name(s.mnemonic) == "v_and_b32" && modifier(s, "dst_sel", "") == "WORD_1" &&
+         modifier(s, "dst_unused", "") == "UNUSED_PAD";
+}
+
 /// Refuses a modifier that nothing below reads. Modifiers about caching have no meaning here.
 void check_modifiers(const Statement& s, const Opcode& opcode) {
   static const std::set<std::string> known = {"offset",   "offset0",  "offset1", "nt",
@@ -210,7 +216,8 @@ void check_modifiers(const Statement& s, const Opcode& opcode) {
   for (const auto& [name, value] : s.modifiers) {
     if (exchanges || (buffer && name == "offen")) continue;
     const bool here = opcode.form >= Opcode::pairs && of_pairs.count(name) != 0;
-    if ((known.count(name) == 0 && !here) || (name == "dst_sel" && value != "DWORD"))
+    if ((known.count(name) == 0 && !here) ||
+        (name == "dst_sel" && value != "DWORD" && !upper_half(s)))
       throw Fault("modifier " + name + " is not known here");
   }
 }
@@ -245,7 +252,9 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
   const std::string name = base_name(s.mnemonic);
   // Of clamped results compilers write one: a difference that stops at 0.
   const bool clamps = name == "v_sub_u32" && !s.operands.empty() && s.operands.back() == "clamp";
-  const std::string full_name = clamps ? name + " clamp" : without_k(s, name);
+  const std::string full_name = clamps          ? name + " clamp"
+                                : upper_half(s) ? name + " upper"
+                                                : without_k(s, name);
   const auto found = table.find(full_name);
   if (found == table.end()) throw Fault("unknown opcode");
   const Opcode& opcode = found->second;
@@ -264,7 +273,7 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
       throw Fault("a decimal constant of fp16 is not known here");
     in.operands.push_back(operand(o, text, sign));
   }
-  if (full_name != name && !clamps) extend_k(name, in.operands);
+  if (full_name != name && name[0] == 's') extend_k(name, in.operands);
   for (const std::size_t i : {0, 1}) {
     const std::string part = modifier(s, i == 0 ? "src0_sel" : "src1_sel", "DWORD");
     if (part == "DWORD") continue;

@@ -38,6 +38,7 @@ class Workgroup {
       w.memory = &memory;
       w.adverse = launch.adverse;
       w.step = launch.step ? &launch.step : nullptr;
+      w.fp8_step = launch.fp8_step ? &launch.fp8_step : nullptr;
       w.index = static_cast<int>(waves_.size()) - 1;
       w.spread_exec();
     }

@@ -18,8 +18,8 @@ struct Launch {
   /// contract leaves both to the chip, and kernels have to restore its own.
   bool adverse = false;
   /// What matrix instructions with bf16 operands compute in place of the contract's arithmetic, and
-  /// those of gfx950 at all: no contract describes them.
-  MatrixStep step;
+  /// those of gfx950 and of fp8 at all: no contract describes them.
+  MatrixStep step, fp8_step;
 };
 
 struct Totals {

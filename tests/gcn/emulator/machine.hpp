@@ -101,8 +101,8 @@ struct Wave {
   u32 last_smem = 0;                ///< scalar loads arrive in any order
   int index = 0;                    ///< in its workgroup
   u64 instructions = 0, mfmas = 0;
-  bool adverse = false;              ///< matrix instructions return -0 and odd NaNs, see Launch
-  const MatrixStep* step = nullptr;  ///< see Launch
+  bool adverse = false;  ///< matrix instructions return -0 and odd NaNs, see Launch
+  const MatrixStep *step = nullptr, *fp8_step = nullptr;  ///< see Launch
   Lds* lds = nullptr;
   GlobalAccess* global = nullptr;
   const MemoryMap* memory = nullptr;

@@ -17,6 +17,7 @@
 #include "detgemm/contract.hpp"
 #include "tests/gcn/emulator/vector_alu.hpp"
 #include "tests/gcn/emulator/wide.hpp"
+#include "tests/hip/fp8.hpp"
 
 namespace detgemm::gcn {
 
@@ -43,19 +44,26 @@ void disturb(float (&d)[N][kLanes]) {
     for (float& x : row) x = x == 0 ? -0.0F : x != x ? arithmetic::float_of(0xffc12345) : x;
 }
 
+enum class Stored { bf16, fnuz, ocp };
+
 /// By the launch's own step, with E elements of each operand per lane.
-template <int R, int E>
+template <int R, int E, Stored S = Stored::bf16>
 void mfma_by_step(Wave& w, const Instruction& in) {
-  constexpr int registers = R * R / kLanes, products = kLanes / R * E;
-  require(w.step != nullptr, "no model of this matrix instruction was given");
+  constexpr bool bf16 = S == Stored::bf16;
+  constexpr int registers = R * R / kLanes, products = kLanes / R * E, per_word = bf16 ? 2 : 4;
+  const MatrixStep* const step = bf16 ? w.step : w.fp8_step;
+  require(step != nullptr, "no model of this matrix instruction was given");
   std::uint16_t operands[2][R][products];
   for (int i = 0; i < 2; ++i) {
     const int reg = vector_destination(in[i + 1]).reg;
-    w.need(reg, E / 2, ~u64{0});
+    w.need(reg, E / per_word, ~u64{0});
     for (int k = 0; k < products; ++k) {
       for (int row = 0; row < R; ++row) {
-        const u32 word = w.v[reg + k % E / 2][k / E * R + row];
-        operands[i][row][k] = static_cast<std::uint16_t>(word >> (k % 2 * 16));
+        const u32 word = w.v[reg + k % E / per_word][k / E * R + row];
+        const u32 element = word >> (k % per_word * (32 / per_word));
+        const auto format = S == Stored::fnuz ? test::Fp8::fnuz : test::Fp8::ocp;
+        operands[i][row][k] = bf16 ? static_cast<std::uint16_t>(element)
+                                   : test::bf16_of(format, static_cast<u8>(element));
       }
     }
   }
@@ -67,7 +75,7 @@ void mfma_by_step(Wave& w, const Instruction& in) {
       const int row = R == 32 ? 8 * (r / 4) + 4 * (l / R) + r % 4 : 4 * (l / R) + r;
       const u32 c = constant ? static_cast<u32>(read_scalar(w, in[3], 1)) : w.v[in[3].reg + r][l];
       d[r][l] = arithmetic::bits_of(
-          (*w.step)(operands[0][row], operands[1][l % R], products, arithmetic::float_of(c)));
+          (*step)(operands[0][row], operands[1][l % R], products, arithmetic::float_of(c)));
     }
   }
   const int reg = vector_destination(in[0]).reg;
@@ -135,9 +143,13 @@ std::vector<Opcode> opcodes(const std::array<const char*, 4>& names) {
 }  // namespace
 
 std::vector<Opcode> mfma_opcodes(const std::string& architecture) {
+  constexpr const char* fp8[] = {"v_mfma_f32_32x32x16_fp8_fp8", "v_mfma_f32_16x16x32_fp8_fp8"};
   if (architecture == "gfx942") {
-    return opcodes<Arithmetic::cdna3>({"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_bf16",
-                                       "v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16"});
+    auto all = opcodes<Arithmetic::cdna3>({"v_mfma_f32_32x32x8_bf16", "v_mfma_f32_16x16x16_bf16",
+                                           "v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16"});
+    all.push_back(op(fp8[0], mfma_by_step<32, 8, Stored::fnuz>));
+    all.push_back(op(fp8[1], mfma_by_step<16, 8, Stored::fnuz>));
+    return all;
   }
   if (architecture == "gfx90a") {
     return opcodes<Arithmetic::cdna2>({"v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_16x16x16bf16_1k",
@@ -147,7 +159,9 @@ std::vector<Opcode> mfma_opcodes(const std::string& architecture) {
     return {op("v_mfma_f32_32x32x8_bf16", mfma_by_step<32, 4>),
             op("v_mfma_f32_16x16x16_bf16", mfma_by_step<16, 4>),
             op("v_mfma_f32_32x32x16_bf16", mfma_by_step<32, 8>),
-            op("v_mfma_f32_16x16x32_bf16", mfma_by_step<16, 8>)};
+            op("v_mfma_f32_16x16x32_bf16", mfma_by_step<16, 8>),
+            op(fp8[0], mfma_by_step<32, 8, Stored::ocp>),
+            op(fp8[1], mfma_by_step<16, 8, Stored::ocp>)};
   }
   return {};
 }

@@ -215,6 +215,7 @@ std::vector<Opcode> vector_opcodes() {
       V1("v_ffbh_u32", u32, a == 0 ? ~0U : static_cast<u32>(__builtin_clz(a))),
       V1("v_ffbh_i32", u32, equal_signs(a)),
       V2("v_and_b32", u32, u32, a & b),
+      V2("v_and_b32 upper", u32, u32, (a & b) << 16),
       V2("v_or_b32", u32, u32, a | b),
       V2("v_xor_b32", u32, u32, a ^ b),
       V2("v_lshlrev_b32", u32, u32, b << (a & 31)),

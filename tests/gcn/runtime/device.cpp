@@ -23,6 +23,12 @@ std::string environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+MatrixStep step_of(const test::StepModel& model) {
+  return [model](const std::uint16_t* a, const std::uint16_t* b, int count, float acc) {
+    return model.compute(a, b, count, acc);
+  };
+}
+
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -68,9 +74,10 @@ Device::Device()
                    matrix.c_str());
       std::exit(2);
     }
-    step = [model](const std::uint16_t* a, const std::uint16_t* b, int count, float acc) {
-      return model->compute(a, b, count, acc);
-    };
+    step = step_of(*model);
+    fp8_step = step;
+  } else if (architecture == "gfx942") {
+    fp8_step = step_of(*test::find_model("cdna3-fp8"));
   }
   std::string folders = environment("GCN_CODE", "");
   for (std::size_t begin = 0; begin < folders.size();) {

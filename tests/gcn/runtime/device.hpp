@@ -72,10 +72,10 @@ class Device {
   static Device& get();
   ~Device();
 
-  std::string architecture;  ///< gfx942, gfx90a or gfx950
-  int units;                 ///< number of compute units that it reports
-  bool adverse = false;      ///< see Launch
-  MatrixStep step;           ///< likewise
+  std::string architecture;   ///< gfx942, gfx90a or gfx950
+  int units;                  ///< number of compute units that it reports
+  bool adverse = false;       ///< see Launch
+  MatrixStep step, fp8_step;  ///< likewise
   // What a version of HIP may do, and a program must not depend on: see README.md.
   bool faults_on_dead_streams, loads_in_capture, knows_pointers, streams_elsewhere;
   std::recursive_mutex mutex;

@@ -326,6 +326,7 @@ HIP_EXPORT int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, u
     if (parameters == nullptr || extra != nullptr) return kInvalidValue;
     launch.adverse = d.adverse;
     launch.step = d.step;
+    launch.fp8_step = d.fp8_step;
     launch.arguments = pack_arguments(kernel->text, parameters, launch);
     return d.enqueue(stream, [=, &d] { return d.launch(*kernel, launch); });
   });

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""planted.py DETGEMM CODE_DIR RUNTIME_DIR WORK [--all]: faults planted in the text of a real kernel, one
+"""planted.py DETGEMM GROUPS_TEST CODE_DIR RUNTIME_DIR WORK [--all]: faults planted in the text of a real kernel, one
 at a time, must be found by executing it: bits that differ from the reference's, or a launch that the
 stand-in runtime refuses to finish. The kernel as it is must pass. --all takes every kind of tile, by hand.
 """
@@ -113,6 +113,9 @@ MESSAGES = {misaligned: "misaligned LDS access of 8 bytes", shared_slice: "race 
 TARGETS = [
     Target("mfma_bf16_128x128_chain_k_k", "128x128", "cdna3/bf16/chain->fp32", ("128", "128", "96"),
            MATRIX + [wrong_row, misaligned]),
+    # The wide stream with most sums: two blocks of columns to a wave.
+    Target("mfma_bf16_stream96x128_chain_k_k", "stream96x128", "cdna3/bf16/chain->fp32", ("100", "140", "520"),
+           MATRIX),
     # Several workgroups, each with sums of a tree that wait in its slice of the workspace.
     Target("mfma_bf16_128x128_leaves_k_k", "128x128", "cdna3/bf16/tree:64->fp32", ("256", "256", "256"),
            [shared_slice]),
@@ -147,6 +150,12 @@ def tile(variant, contract, shape, layouts="k_k"):
 
 
 CHAIN, TREE, FOLD = (f"cdna3/bf16/{reduction}->fp32" for reduction in ("chain", "tree:64", "fold:64"))
+# Kernels over groups, which no command of detgemm runs: a test of GROUPS_TEST must fail.
+GROUPS = [
+    ("mfma_bf16_stream64_chain_k_k_groups", "HipGroups.AlignedExpertsTakeEveryKernel", [no_barriers, *MATRIX]),
+    ("mfma_bf16_128x128_chain_k_k_groups", "HipGroups.AlignedExpertsTakeEveryKernel", [wrong_row]),
+    ("simt_fp32_64x64_chain_groups", "HipGroups.OffsetsThatBreakTheirRulesStayInside", [no_barriers]),
+]
 MORE = [
     tile("256x256", CHAIN, ("256", "256", "192")),
     tile("256x224", CHAIN, ("256", "224", "192")),
@@ -158,6 +167,12 @@ MORE = [
     tile("64x64-parts", TREE, ("70", "70", "520")),
     tile("stream32", CHAIN, ("30", "70", "1100")),
     tile("stream32-parts", TREE, ("30", "70", "1100")),
+    tile("160x256", CHAIN, ("160", "256", "192")),
+    tile("stream96", CHAIN, ("100", "70", "1100")),
+    tile("stream96-parts", TREE, ("100", "70", "1100")),
+    tile("stream64x128", CHAIN, ("70", "140", "1100")),
+    tile("stream64x128-parts", TREE, ("70", "140", "1100")),
+    tile("stream128x128", CHAIN, ("130", "140", "1100")),
 ]
 
 
@@ -193,7 +208,7 @@ def digest(command, environment):
 
 
 def main():
-    cli, code, runtime, work = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
+    cli, groups_test, code, runtime, work = *sys.argv[1:3], *map(pathlib.Path, sys.argv[3:6])
     environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime))
     failed = []
     planted = 0
@@ -207,6 +222,16 @@ def main():
             print(f"{name}: {'equal' if got == expected else got}")
             planted += 1 if fault else 0
             if (got == expected) == bool(fault) or MESSAGES.get(fault, "") not in got:
+                failed.append(name)
+    for kernel, test, faults in GROUPS:
+        for fault in [None, *faults]:
+            code_folder = plant(code, work, kernel, fault)
+            done = subprocess.run([groups_test, f"--gtest_filter={test}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  env=dict(environment, GCN_CODE=str(code_folder)), text=True, check=False)
+            name = f"{kernel}, {fault.__name__ if fault else 'as it is'}"
+            print(f"{name}: {'equal' if done.returncode == 0 else 'found'}")
+            planted += 1 if fault else 0
+            if (done.returncode == 0) == bool(fault) or "[==========] 1 test" not in done.stdout:
                 failed.append(name)
     print(f"{planted} planted faults, wrong verdicts: {', '.join(failed) or 'none'}")
     sys.exit(1 if failed or not planted else 0)

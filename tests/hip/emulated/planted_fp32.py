@@ -48,11 +48,11 @@ def left_out(lines):
 
 
 def main():
-    identify, code, runtime, work = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
+    identify, code, runtime, work, probes = sys.argv[1], *map(pathlib.Path, sys.argv[2:6])
     wrong = []
     for fault in (None, twice, exchanged, left_out):
         environment = dict(os.environ, GCN_ARCH="gfx942", LD_LIBRARY_PATH=str(runtime),
-                           GCN_CODE=str(planted.plant(code, work, KERNEL, fault)))
+                           GCN_CODE=f"{planted.plant(code, work, KERNEL, fault)}:{probes}")
         done = subprocess.run([identify], env=environment, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.PIPE, check=False)
         name = fault.__name__ if fault else "as it is"

@@ -8,9 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 
 #include "core/arithmetic/formats.hpp"
+#include "tests/hip/fp8.hpp"
 #include "tests/hip/step_groups.hpp"
 
 namespace detgemm::test {
@@ -29,9 +33,9 @@ std::vector<std::uint32_t> results_of(const StepModel& model, const Steps& steps
   return results;
 }
 
-Fit fit_of(const StepModel& chip, int count, bool ties) {
-  Fit fit(count);
-  for (const Steps& steps : draw_groups(count, 1)) {
+Fit fit_of(const StepModel& chip, int count, bool ties, DType input = DType::bf16) {
+  Fit fit(count, input);
+  for (const Steps& steps : draw_groups(count, 1, input)) {
     if (ties || steps.name.find("ties") == std::string::npos)
       fit.add(steps, results_of(chip, steps));
   }
@@ -39,10 +43,10 @@ Fit fit_of(const StepModel& chip, int count, bool ties) {
 }
 
 /// How many of 10^5 steps, other ones than identify's, two models compute differently.
-int differences(const StepModel& x, const StepModel& y, int count) {
+int differences(const StepModel& x, const StepModel& y, int count, DType input) {
   int differ = 0;
   for (std::size_t done = 0, seed = 100; done < 100'000; ++seed) {
-    for (const Steps& steps : draw_groups(count, seed)) {
+    for (const Steps& steps : draw_groups(count, seed, input)) {
       const auto of_x = results_of(x, steps), of_y = results_of(y, steps);
       for (std::size_t i = 0; i < of_x.size(); ++i) differ += of_x[i] != of_y[i] ? 1 : 0;
       done += of_x.size();
@@ -94,23 +98,74 @@ TEST(StepModels, OrdinaryStepsDoNotTellThemApart) {
   EXPECT_EQ(fit.left().front().name, "cdna3");
 }
 
-class Planted : public testing::TestWithParam<int> {};
+struct Instruction {
+  int count;
+  DType input;
+};
+class Planted : public testing::TestWithParam<Instruction> {};
 
+/// Eight of the family, drawn; all of it where DETGEMM_ALL_STEP_MODELS is set, in some minutes.
 TEST_P(Planted, NoArithmeticIsMisnamed) {
-  const int count = GetParam();
+  const auto [count, input] = GetParam();
   std::vector<StepModel> planted = named_models();
-  const std::vector<StepModel> family = family_models(count);
+  const std::vector<StepModel> family = family_models(count, input);
+  const bool all = std::getenv("DETGEMM_ALL_STEP_MODELS") != nullptr;
   std::mt19937 random(7);
-  for (int i = 0; i < 8; ++i) planted.push_back(family[random() % family.size()]);
+  for (std::size_t i = 0; i < (all ? family.size() : 8); ++i)
+    planted.push_back(family[all ? i : random() % family.size()]);
+  int others = 0;
   for (const StepModel& chip : planted) {
-    const Fit fit = fit_of(chip, count, true);
+    const Fit fit = fit_of(chip, count, true, input);
     ASSERT_FALSE(fit.left().empty()) << chip.name;
     const StepModel& winner = fit.left().front();
     if (winner.name == chip.name) continue;
-    EXPECT_EQ(differences(chip, winner, count), 0) << chip.name << " was named " << winner.name;
+    ++others;
+    EXPECT_EQ(differences(chip, winner, count, input), 0)
+        << chip.name << " was named " << winner.name;
+  }
+  std::printf("%zu planted, %d of them named as another one with the same results\n",
+              planted.size(), others);
+}
+INSTANTIATE_TEST_SUITE_P(Products, Planted,
+                         testing::Values(Instruction{8, DType::bf16}, Instruction{16, DType::bf16},
+                                         Instruction{32, DType::bf16}, Instruction{16, DType::e4m3},
+                                         Instruction{32, DType::e4m3}));
+
+/// A number that a chip reads otherwise than the models would name a wrong arithmetic.
+TEST(StepModels, Fp8OperandsAreNumbersOfBothFormats) {
+  for (const Steps& steps : draw_groups(32, 1, DType::e4m3)) {
+    for (const auto* operand : {&steps.a, &steps.b}) {
+      for (const std::uint16_t x : *operand) {
+        EXPECT_TRUE(code_of(Fp8::fnuz, x)) << steps.name << " " << x;
+        EXPECT_TRUE(code_of(Fp8::ocp, x)) << steps.name << " " << x;
+      }
+    }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Products, Planted, testing::Values(8, 16, 32));
+
+TEST(StepModels, Fp8CodesAreThoseOfTheFormats) {
+  const auto value = [](Fp8 format, std::uint8_t code) {
+    return arithmetic::float_of(std::uint32_t{bf16_of(format, code)} << 16);
+  };
+  EXPECT_EQ(value(Fp8::ocp, 0x7e), 448);
+  EXPECT_EQ(value(Fp8::ocp, 0x38), 1);
+  EXPECT_EQ(value(Fp8::ocp, 0x81), -0x1p-9F);
+  EXPECT_EQ(value(Fp8::fnuz, 0x7f), 240);
+  EXPECT_EQ(value(Fp8::fnuz, 0x40), 1);
+  EXPECT_EQ(value(Fp8::fnuz, 0x87), -0x1.cp-8F);
+  EXPECT_TRUE(std::isnan(value(Fp8::fnuz, 0x80)));
+  EXPECT_TRUE(std::isnan(value(Fp8::ocp, 0xff)));
+  for (int code = 1; code < 128; ++code) {
+    const auto next = static_cast<std::uint8_t>(code);
+    const auto before = static_cast<std::uint8_t>(code - 1);
+    EXPECT_GT(value(Fp8::fnuz, next), value(Fp8::fnuz, before)) << code;
+    if (code < 127) {
+      EXPECT_EQ(value(Fp8::ocp, next), 2 * value(Fp8::fnuz, next)) << code;
+    }
+    const float finite = arithmetic::to_float<DType::e4m3>(next);
+    EXPECT_TRUE(code == 127 ? std::isnan(finite) : finite == value(Fp8::ocp, next)) << code;
+  }
+}
 
 /// An arithmetic of no kind that is known is not given a name.
 TEST(StepModels, AnUnknownArithmeticHasNoWinner) {

@@ -14,7 +14,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 HERE = pathlib.Path(__file__).resolve().parent
-LEAST = 62
+LEAST = 64
 
 
 def environment(build):

@@ -153,6 +153,21 @@ def test_capture(rocm, contract):
         assert same(first, middle) and same(second, OPS.gemm(middle, b2, contract))
 
 
+@pytest.mark.parametrize("contract", [CHAIN, TREE])
+def test_groups_in_a_capture(rocm, contract):
+    """One launch for all groups: a replay reads the offsets again."""
+    a, b = bits((50, 128)), bits((4, 128, 32), 1)
+    first, second = (torch.tensor(ends, dtype=torch.int32) for ends in ([7, 7, 30, 50], [0, 20, 21, 50]))
+    on_gpu = rocm.put(a), rocm.put(b), rocm.put(first)
+    dt.grouped_gemm(*on_gpu, contract)
+    with rocm.captured(rocm.stream()) as launch:
+        given = dt.grouped_gemm(*on_gpu, contract)
+    for offs in (first, second):
+        fake_rocm.on_cpu(on_gpu[2]).copy_(offs)
+        launch[0]()
+        assert same(given, dt.grouped_gemm(a, b, offs, contract))
+
+
 def test_streams_of_the_caller_are_used(rocm):
     """The stream that PyTorch names takes the work: under capture it computes nothing."""
     a = rocm.put(bits((4, 64)))
