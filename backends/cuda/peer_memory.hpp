@@ -97,6 +97,8 @@ class SmShare {
   SmShare(const SmShare&) = delete;
   ~SmShare();
   int of(int multiprocessors) const { return std::max(1, multiprocessors >> index_); }
+  /// Whether it is the share 1, of which there is one at a time.
+  bool is_first() const { return index_ == 0; }
   /// What the open windows of a device of this process have, bit i for the share 1 / 2^i.
   static std::uint32_t taken(int device);
 

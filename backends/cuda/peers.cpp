@@ -60,6 +60,7 @@ class CudaPeerWindow final : public PeerWindow {
     }
     // On a device of several ranks, those that wait must leave room for the products of others.
     if (shared) most_ctas_ = std::max(1, most_ctas_ / (4 * ranks()));
+    lets_next_in_ = !shared && sm_share_.is_first();
   }
 
   ~CudaPeerWindow() override {
@@ -132,7 +133,7 @@ class CudaPeerWindow final : public PeerWindow {
     }
     Job job = job_of(spec, what);
     if (!captured) job.number = joins_ + 1;
-    const cudaError_t error = peers::enqueue(job, most_ctas_, on, own().major >= 9);
+    const cudaError_t error = peers::enqueue(job, way(), on);
     if (error != cudaSuccess) return failed("launching " + peers::name(job), error);
     if (!captured) joins_ = job.number;
     if (info != nullptr) info->kernel = peers::name(job);
@@ -170,6 +171,7 @@ class CudaPeerWindow final : public PeerWindow {
 
  private:
   int ranks() const { return static_cast<int>(cards_.size()); }
+  peers::Way way() const { return {most_ctas_, own().major >= 9, lets_next_in_}; }
   const CudaCard& own() const { return memory_->facts(); }
   std::byte* memory_of(int rank) const {
     if (rank == rank_) return memory_->memory();
@@ -282,6 +284,7 @@ class CudaPeerWindow final : public PeerWindow {
   const std::chrono::milliseconds patience_;
   const SmShare sm_share_;
   int most_ctas_ = 1;
+  bool lets_next_in_ = false;
   mutable std::atomic<std::uint64_t> joins_{0};  ///< that are in no graph
 };
 

@@ -115,12 +115,18 @@ struct DeviceCta : DeviceMachine {
   }
 };
 
-/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for. The kernel
-/// behind this one is never let in early: it would take the multiprocessors of other ranks' kernels
-/// that this one waits for, where ranks share a device or a device has several communicators.
+/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for.
 __device__ __forceinline__ void wait_for_earlier_work() {
 #if __CUDA_ARCH__ >= 900
   sm90::ptx::griddepcontrol_wait();
+#endif
+}
+
+/// The kernel behind this one on its stream may begin once all CTAs of this one run. It takes what
+/// is left of the multiprocessors.
+__device__ __forceinline__ void let_next_in() {
+#if __CUDA_ARCH__ >= 900
+  sm90::ptx::griddepcontrol_launch_dependents();
 #endif
 }
 
@@ -131,7 +137,30 @@ __global__ void __launch_bounds__(kMaxThreads, 1) peers_kernel(const __grid_cons
   run_call<kRun, kDepth>(job, cta);
 }
 
+/// The same, under whose wait for peers the next kernel begins:
+///
+///     product | join: post, wait for peers, add | product              peers_kernel
+///     product | join: post, wait for peers, add |                      this one
+///               next product: barriers, weights | the rest of it
+///
+/// A multiprocessor has registers for a CTA of a product of few rows beside one of this kernel.
+/// Only where no other kernel of this device waits for peers that wait for this one; see
+/// Way::lets_next_in.
+template <int kRun, int kDepth>
+__global__ void __launch_bounds__(kMaxThreadsBesideNext, 2)
+    peers_kernel_beside_next(const __grid_constant__ Job job) {
+  let_next_in();
+  wait_for_earlier_work();
+  const DeviceCta cta;
+  run_call<kRun, kDepth>(job, cta);
+}
+
 }  // namespace
+
+Kernel kernel_beside_next() {
+  return {reinterpret_cast<const void*>(&peers_kernel_beside_next<4, kShallow>),
+          kMaxThreadsBesideNext};
+}
 
 Kernel kernel(bool vectors, bool deep) {
   using Function = void (*)(Job);

@@ -46,9 +46,9 @@ struct PeerJoin {
   bool rows_out = false;               ///< but one_shot: D and C are this rank's rows alone
   std::span<const LeafRange> nodes;    ///< of all ranks, in the order of the tree
   std::span<const int> owners;         ///< the rank of each node, which does not decrease
-  /// This rank's roots, one per node of its own: m x N fp32, row-major and packed. For two_shot
-  /// root i is at roots_at + i * root_stride. None for push, where this rank's rows of node i of
-  /// all nodes are there.
+  /// This rank's roots, one per node of its own: m x N fp32, row-major and packed. For two_shot the
+  /// rows of root i that other ranks join are at roots_at + i * root_stride too. None for push,
+  /// where this rank's rows of node i of all nodes are there.
   std::span<const void* const> roots;
   std::size_t roots_at = 0, root_stride = 0;
   /// one_shot: room for the roots of all nodes, at even calls and, odd_mail further on, at odd

@@ -27,8 +27,9 @@ namespace {
 
 thread_local int current = 0;
 
-/// Kernels are told apart by addresses.
-char kernels[2][2];
+/// Kernels are told apart by addresses: 2 * vectors + deep, and the one that lets the next in.
+char kernels[5];
+constexpr int kBesideNext = 4;
 
 std::mutex memory_mutex;
 std::map<void*, std::size_t> sizes;
@@ -105,8 +106,9 @@ namespace detgemm::cuda {
 Status whole_build() { return {}; }
 namespace peers {
 Kernel kernel(bool vectors, bool deep) {
-  return {&test::kernels[vectors ? 1 : 0][deep ? 1 : 0], kMaxThreads};
+  return {&test::kernels[(vectors ? 2 : 0) + (deep ? 1 : 0)], kMaxThreads};
 }
+Kernel kernel_beside_next() { return {&test::kernels[test::kBesideNext], kMaxThreadsBesideNext}; }
 }  // namespace peers
 }  // namespace detgemm::cuda
 
@@ -241,12 +243,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (error != 0) return static_cast<cudaError_t>(error);
   }
   const auto job = *static_cast<const detgemm::cuda::peers::Job*>(arguments[0]);
-  const auto at = static_cast<const char*>(function) - &detgemm::test::kernels[0][0];
+  const auto at = static_cast<const char*>(function) - detgemm::test::kernels;
+  const bool beside_next = at == detgemm::test::kBesideNext;
   const int ctas = static_cast<int>(config->gridDim.x);
   const int threads = static_cast<int>(config->blockDim.x);
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
+  fake_cuda().beside_next += beside_next ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;
@@ -255,7 +259,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (device == fake_cuda().slow_device) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    detgemm::test::run_kernel(job, at / 2 != 0, at % 2 != 0, ctas, threads);
+    detgemm::test::run_kernel(job, at / 2 != 0, !beside_next && at % 2 != 0, ctas, threads);
     fake_cuda().pending[device] -= counted;
   });
   return cudaSuccess;
