@@ -143,23 +143,21 @@ __global__ void __launch_bounds__(kMaxThreads, 1) peers_kernel(const __grid_cons
 ///     product | join: post, wait for peers, add |                      this one
 ///               next product: barriers, weights | the rest of it
 ///
-/// A multiprocessor has registers for a CTA of a product of few rows beside one of this kernel.
-/// Only where no other kernel of this device waits for peers that wait for this one; see
+/// Three CTAs have room on a multiprocessor, so that one leaves a product of few rows its
+/// registers. Only where no other kernel of the device waits for peers that wait for this one; see
 /// Way::lets_next_in.
-template <int kRun, int kDepth>
-__global__ void __launch_bounds__(kMaxThreadsBesideNext, 2)
+__global__ void __launch_bounds__(kMaxThreadsBesideNext, 3)
     peers_kernel_beside_next(const __grid_constant__ Job job) {
   let_next_in();
   wait_for_earlier_work();
   const DeviceCta cta;
-  run_call<kRun, kDepth>(job, cta);
+  run_call<4, kFlat>(job, cta);
 }
 
 }  // namespace
 
 Kernel kernel_beside_next() {
-  return {reinterpret_cast<const void*>(&peers_kernel_beside_next<4, kShallow>),
-          kMaxThreadsBesideNext};
+  return {reinterpret_cast<const void*>(&peers_kernel_beside_next), kMaxThreadsBesideNext};
 }
 
 Kernel kernel(bool vectors, bool deep) {

@@ -52,9 +52,9 @@ cudaError_t enqueue(const Job& job, const Way& way, cudaStream_t stream) {
   std::int64_t rows = 0;
   for (int r = 0; r < job.ranks; ++r) rows = std::max(rows, job.row[r + 1] - job.row[r]);
   const bool vectors = takes_vectors(job);
-  const bool deep = most_waiting(job.closes, job.nodes) > kShallow;
-  const bool beside = way.lets_next_in && vectors && !deep;
-  Kernel chosen = beside ? kernel_beside_next() : kernel(vectors, deep);
+  const int waiting = most_waiting(job.closes, job.nodes);
+  const bool beside = way.lets_next_in && vectors && waiting <= kFlat;
+  Kernel chosen = beside ? kernel_beside_next() : kernel(vectors, waiting > kShallow);
   const Grid grid = choose(rows * job.g.n, way.most_ctas, chosen.threads);
   chosen.threads = grid.threads;
   Job copy = job;

@@ -16,12 +16,10 @@ namespace detgemm::cuda::peers {
 /// Threads of a CTA, at most, and of one that leaves room for a CTA of the next kernel.
 inline constexpr int kMaxThreads = 512;
 inline constexpr int kMaxThreadsBesideNext = 256;
-/// Sums that wait in the kernels that are not deep.
-inline constexpr int kShallow = 4;
 /// The compiled kernel: for runs of outputs or for single ones, for up to kShallow sums that wait
 /// or up to kMaxWaiting.
 Kernel kernel(bool vectors, bool deep);
-/// Beside which the next kernel of the stream begins: vectors, not deep.
+/// Beside which the next kernel of the stream begins: for runs of outputs, and up to kFlat sums.
 Kernel kernel_beside_next();
 
 /// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that are in

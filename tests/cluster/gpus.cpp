@@ -405,6 +405,7 @@ int run_peers(Ranks& ranks, const Settings& settings) {
     return different == 0 ? 0 : 1;
   }
   PeerSettings what;
+  what.same_device = settings.same_device;
   what.seeds = settings.seeds;
   what.replays = settings.replays;
   what.outputs = settings.outputs;

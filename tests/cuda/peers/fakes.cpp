@@ -38,7 +38,7 @@ fake::WorkerStream& stream_of(cudaStream_t stream) {
   return fake::FakeDevice::of({DeviceKind::cuda, stream});
 }
 
-void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int threads) {
+void run_kernel(cuda::peers::Job job, int kernel, int ctas, int threads) {
   FakeCuda& cuda = fake_cuda();
   const PeerFault planted = cuda.fault;
   const bool here = job.rank == 0 || planted == PeerFault::epilogue_per_rank;
@@ -60,8 +60,9 @@ void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int thr
     if (job.rank == job.ranks - 1 && planted == PeerFault::no_second_wait) {
       cta.after_met = [] { wait_until_ahead(1); };
     }
-    all.emplace_back([&job, vectors, deep, cta, pass, at_end] {
-      run_on_host(job, vectors, deep, cta);
+    all.emplace_back([&job, kernel, cta, pass, at_end] {
+      const bool flat = kernel == kBesideNext;
+      run_on_host(job, kernel / 2 != 0, !flat && kernel % 2 != 0, cta, flat);
       if (job.rank == 0 && at_end) pass();
     });
   }
@@ -243,14 +244,13 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (error != 0) return static_cast<cudaError_t>(error);
   }
   const auto job = *static_cast<const detgemm::cuda::peers::Job*>(arguments[0]);
-  const auto at = static_cast<const char*>(function) - detgemm::test::kernels;
-  const bool beside_next = at == detgemm::test::kBesideNext;
+  const auto kernel = static_cast<int>(static_cast<const char*>(function) - detgemm::test::kernels);
   const int ctas = static_cast<int>(config->gridDim.x);
   const int threads = static_cast<int>(config->blockDim.x);
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
-  fake_cuda().beside_next += beside_next ? 1 : 0;
+  fake_cuda().beside_next += kernel == detgemm::test::kBesideNext ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;
@@ -259,7 +259,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (device == fake_cuda().slow_device) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    detgemm::test::run_kernel(job, at / 2 != 0, !beside_next && at % 2 != 0, ctas, threads);
+    detgemm::test::run_kernel(job, kernel, ctas, threads);
     fake_cuda().pending[device] -= counted;
   });
   return cudaSuccess;

@@ -120,12 +120,15 @@ struct HostCta : HostMachine {
   }
 };
 
-/// What the kernel does that cuda::peers::kernel(vectors, deep) gives.
-inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, HostCta cta) {
+/// What the kernel does that cuda::peers::kernel(vectors, deep) gives, or with `flat`
+/// kernel_beside_next().
+inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, HostCta cta,
+                        bool flat = false) {
   using namespace cuda::peers;
-  constexpr int kShallow = 4;
   cta.expected = signal_of(cta.relaxed(&job.header[job.rank]->calls[cta.at]), job.step);
-  if (vectors) {
+  if (flat) {
+    run_call<4, kFlat>(job, cta);
+  } else if (vectors) {
     deep ? run_call<4, kMaxWaiting>(job, cta) : run_call<4, kShallow>(job, cta);
   } else {
     deep ? run_call<1, kMaxWaiting>(job, cta) : run_call<1, kShallow>(job, cta);
