@@ -114,6 +114,12 @@ class DeviceWindowJoin final : public Join {
   std::byte* root_in_window(std::size_t i) const override {
     return state().device_window->data() + layout_.roots_at + i * layout_.root_stride;
   }
+  std::byte* take_blank_roots(std::int64_t m) const override {
+    if (chosen_for(m) != Algorithm::one_shot || m > layout_.one_shot_rows) return nullptr;
+    const std::size_t bytes = shares().cover(rank()).size() * root_bytes(m);
+    const bool any = bytes > 0 && spec().n % 8 == 0;  // kernels that take vectors
+    return any ? state().device_window->take_blank_roots(bytes) : nullptr;
+  }
   std::int64_t rows_in_workspace(std::int64_t max_m) const override;
 
   /// Kernels that join take multiprocessors from the product beside them: on two H200s more chunks

@@ -45,21 +45,38 @@ cudaError_t prepare() {
       if (error != cudaSuccess) return error;
     }
   }
-  return cudaFuncGetAttributes(&attributes, kernel_beside_next().function);
+  for (const bool early : {false, true}) {
+    const cudaError_t error =
+        cudaFuncGetAttributes(&attributes, kernel_beside_next(early).function);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
-cudaError_t enqueue(const Job& job, const Way& way, cudaStream_t stream) {
+cudaError_t blank_roots(const Job& job, cudaStream_t stream) {
+  const auto bytes = static_cast<std::size_t>(job.row[job.ranks] * job.g.n) * sizeof(float);
+  for (int i = 0; i < job.own; ++i) {
+    auto* const root = const_cast<float*>(job.root[job.first_own + i]);
+    const cudaError_t error = cudaMemsetAsync(root, kBlank & 0xff, bytes, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t enqueue(const Job& job, const Way& way, bool blank, cudaStream_t stream) {
   std::int64_t rows = 0;
   for (int r = 0; r < job.ranks; ++r) rows = std::max(rows, job.row[r + 1] - job.row[r]);
   const bool vectors = takes_vectors(job);
   const int waiting = most_waiting(job.closes, job.nodes);
   const bool beside = way.lets_next_in && vectors && waiting <= kFlat;
-  Kernel chosen = beside ? kernel_beside_next() : kernel(vectors, waiting > kShallow);
+  Kernel chosen = beside ? kernel_beside_next(blank) : kernel(vectors, waiting > kShallow);
   const Grid grid = choose(rows * job.g.n, way.most_ctas, chosen.threads);
   chosen.threads = grid.threads;
   Job copy = job;
   void* arguments[] = {&copy};
-  return cuda::launch(chosen, grid.ctas, {stream, way.overlap}, arguments);
+  const cudaError_t error = cuda::launch(chosen, grid.ctas, {stream, way.overlap}, arguments);
+  if (error != cudaSuccess || !blank || beside) return error;
+  return blank_roots(job, stream);
 }
 
 std::string name(const Job& job) {

@@ -20,7 +20,8 @@ inline constexpr int kMaxThreadsBesideNext = 256;
 /// or up to kMaxWaiting.
 Kernel kernel(bool vectors, bool deep);
 /// Beside which the next kernel of the stream begins: for runs of outputs, and up to kFlat sums.
-Kernel kernel_beside_next();
+/// `early`: one_shot with roots that are blank until the product stores them (early.hpp).
+Kernel kernel_beside_next(bool early);
 
 /// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that are in
 /// windows are.
@@ -51,8 +52,12 @@ struct Way {
 };
 
 /// Enqueues one call on the current device, of compute capability 8.0 and above. No allocation, no
-/// synchronisation; capturable, and a replay is a call of its own.
-cudaError_t enqueue(const Job& job, const Way& way, cudaStream_t stream);
+/// synchronisation; capturable, and a replay is a call of its own. `blank`: one_shot whose own
+/// roots were blank before the product, and are so again after the call.
+cudaError_t enqueue(const Job& job, const Way& way, bool blank, cudaStream_t stream);
+
+/// Makes this rank's own roots blank, on the stream.
+cudaError_t blank_roots(const Job& job, cudaStream_t stream);
 
 /// The kernel's line for RunInfo.
 std::string name(const Job& job);

@@ -84,6 +84,11 @@ class DETGEMM_API PeerWindow {
   /// whose kernels have noticed.
   virtual Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
                       RunInfo* info) const = 0;
+  /// Memory of this rank alone where a product may write the roots of the next one_shot, which then
+  /// sends each element as soon as it is there; null where there is none, or not `bytes` of it. The
+  /// roots of a call are wholly in it, one behind the other, from its beginning on, and that call
+  /// is the next join. Where a call has taken it and no join followed, there is none any more.
+  virtual std::byte* take_blank_roots(std::size_t /*bytes*/) const noexcept { return nullptr; }
   /// What has failed so far. Does not wait.
   virtual PeerFailure failure() const noexcept = 0;
   /// Lets go of every wait: this rank takes part no more.

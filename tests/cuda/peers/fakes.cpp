@@ -27,8 +27,9 @@ namespace {
 
 thread_local int current = 0;
 
-/// Kernels are told apart by addresses: 2 * vectors + deep, and the one that lets the next in.
-char kernels[5];
+/// Kernels are told apart by addresses: 2 * vectors + deep, and those that let the next in, of
+/// which the second is early.
+char kernels[6];
 constexpr int kBesideNext = 4;
 
 std::mutex memory_mutex;
@@ -61,8 +62,11 @@ void run_kernel(cuda::peers::Job job, int kernel, int ctas, int threads) {
       cta.after_met = [] { wait_until_ahead(1); };
     }
     all.emplace_back([&job, kernel, cta, pass, at_end] {
-      const bool flat = kernel == kBesideNext;
-      run_on_host(job, kernel / 2 != 0, !flat && kernel % 2 != 0, cta, flat);
+      if (kernel >= kBesideNext) {
+        run_beside_next(job, kernel > kBesideNext, cta);
+      } else {
+        run_on_host(job, kernel / 2 != 0, kernel % 2 != 0, cta);
+      }
       if (job.rank == 0 && at_end) pass();
     });
   }
@@ -109,7 +113,9 @@ namespace peers {
 Kernel kernel(bool vectors, bool deep) {
   return {&test::kernels[(vectors ? 2 : 0) + (deep ? 1 : 0)], kMaxThreads};
 }
-Kernel kernel_beside_next() { return {&test::kernels[test::kBesideNext], kMaxThreadsBesideNext}; }
+Kernel kernel_beside_next(bool early) {
+  return {&test::kernels[test::kBesideNext + (early ? 1 : 0)], kMaxThreadsBesideNext};
+}
 }  // namespace peers
 }  // namespace detgemm::cuda
 
@@ -170,6 +176,10 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
   if (fake_cuda().dirty_windows) bytes = std::min(bytes, sizeof(detgemm::cuda::peers::Header));
   return std::memset(memory, value, bytes), cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
+  detgemm::test::stream_of(stream).enqueue([=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   return *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64), cudaSuccess;
@@ -250,7 +260,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
-  fake_cuda().beside_next += kernel == detgemm::test::kBesideNext ? 1 : 0;
+  fake_cuda().beside_next += kernel >= detgemm::test::kBesideNext ? 1 : 0;
+  fake_cuda().early += kernel > detgemm::test::kBesideNext ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;

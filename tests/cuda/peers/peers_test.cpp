@@ -255,7 +255,7 @@ TEST(CudaPeers, OneWindowOfADeviceLetsTheNextKernelIn) {
   spec.bias = DType::bf16;
   FakeCuda& cuda = fake_cuda();
   const auto let_in = [&](const std::function<int(int rank)>& device, bool second, int gap) {
-    cuda.launches = cuda.beside_next = 0;
+    cuda.launches = cuda.beside_next = cuda.early = 0;
     on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
       cudaSetDevice(device(transport->rank()));
       const auto first = *Communicator::create(transport, with_windows(std::size_t{1} << 20));
@@ -269,6 +269,7 @@ TEST(CudaPeers, OneWindowOfADeviceLetsTheNextKernelIn) {
   };
   const auto own = [](int rank) { return rank; };
   EXPECT_EQ(let_in(own, false, 8), 6);
+  EXPECT_EQ(cuda.early, 2) << "one_shot, whose roots are blank before";
   EXPECT_EQ(let_in(own, true, 8), 0) << "the second communicator";
   EXPECT_EQ(let_in(own, false, 1), 0) << "single outputs";
   EXPECT_EQ(let_in([](int) { return 0; }, false, 8), 0) << "ranks on one device";
