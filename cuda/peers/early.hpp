@@ -65,7 +65,14 @@ DETGEMM_HD void run_early(const Job& j, const Cta& cta) {
       }
     }
   });
-  count_call(j, cta, call);
+  // As at the end of run_call, whose kernels would be compiled otherwise if they called a function.
+  cta.sync();
+  cta.each([&](int thread, int threads) {
+    for (int c = cta.index() + thread * cta.count(); c < kMaxCtas; c += threads * cta.count()) {
+      own.calls[c] = call + 1;
+      if (j.number != 0) own.ended[c] = j.number;
+    }
+  });
 }
 
 }  // namespace detgemm::cuda::peers

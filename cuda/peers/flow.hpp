@@ -119,19 +119,6 @@ DETGEMM_HD bool two_shot(const Job& j, const Cta& cta, std::uint64_t call) {
   return true;
 }
 
-/// Advances the count of calls, when all threads have the call.
-template <class Cta>
-DETGEMM_HD void count_call(const Job& j, const Cta& cta, std::uint64_t call) {
-  Header& own = *j.header[j.rank];
-  cta.sync();
-  cta.each([&](int thread, int threads) {
-    for (int c = cta.index() + thread * cta.count(); c < kMaxCtas; c += threads * cta.count()) {
-      own.calls[c] = call + 1;
-      if (j.number != 0) own.ended[c] = j.number;
-    }
-  });
-}
-
 /// One call. The count of calls is advanced here, so that a replayed graph goes on counting. After
 /// a failure it touches no other rank's memory: graphs are replayed without asking the host, and
 /// the other ranks may be gone.
@@ -149,7 +136,13 @@ DETGEMM_HD void run_call(const Job& j, const Cta& cta) {
     good = one_shot<kRun, kDepth>(j, cta, call);
   }
   if (!good) fill_with_nan(j, cta);
-  count_call(j, cta, call);
+  cta.sync();  // all threads have the call
+  cta.each([&](int thread, int threads) {
+    for (int c = cta.index() + thread * cta.count(); c < kMaxCtas; c += threads * cta.count()) {
+      own.calls[c] = call + 1;
+      if (j.number != 0) own.ended[c] = j.number;
+    }
+  });
 }
 
 }  // namespace detgemm::cuda::peers

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(kMaxThreadsBesideNext, 3)
 }
 
 /// The same for one_shot with roots that are blank until the product stores them (early.hpp).
-__global__ void __launch_bounds__(kMaxThreadsBesideNext, 3)
+__global__ void __launch_bounds__(kMaxThreadsBesideNext, 2)
     peers_kernel_early(const __grid_constant__ Job job) {
   const DeviceCta cta;
   run_early<4, kFlat>(job, cta);
