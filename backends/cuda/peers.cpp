@@ -60,7 +60,7 @@ class CudaPeerWindow final : public PeerWindow {
     }
     // On a device of several ranks, those that wait must leave room for the products of others.
     if (shared) most_ctas_ = std::max(1, most_ctas_ / (4 * ranks()));
-    lets_next_in_ = !shared && sm_share_.is_first();
+    has_blank_roots_ = !shared && memory_->facts().major >= 9;
   }
 
   ~CudaPeerWindow() override {
@@ -147,7 +147,7 @@ class CudaPeerWindow final : public PeerWindow {
   }
 
   std::byte* take_blank_roots(std::size_t bytes) const noexcept override {
-    if (!lets_next_in_ || bytes > CudaPeerMemory::kBlankBytes || spoiled_) return nullptr;
+    if (!has_blank_roots_ || bytes > CudaPeerMemory::kBlankBytes || spoiled_) return nullptr;
     spoiled_ = taken_.exchange(true);
     return spoiled_ ? nullptr : memory_->blank_roots(turn_);
   }
@@ -183,7 +183,7 @@ class CudaPeerWindow final : public PeerWindow {
 
  private:
   int ranks() const { return static_cast<int>(cards_.size()); }
-  peers::Way way() const { return {most_ctas_, own().major >= 9, lets_next_in_}; }
+  peers::Way way() const { return {most_ctas_, own().major >= 9, sm_share_.is_first()}; }
   const CudaCard& own() const { return memory_->facts(); }
   std::byte* memory_of(int rank) const {
     if (rank == rank_) return memory_->memory();
@@ -299,7 +299,7 @@ class CudaPeerWindow final : public PeerWindow {
   const std::chrono::milliseconds patience_;
   const SmShare sm_share_;
   int most_ctas_ = 1;
-  bool lets_next_in_ = false;
+  bool has_blank_roots_ = false;
   mutable std::atomic<std::uint64_t> joins_{0};  ///< that are in no graph
   mutable std::atomic<int> turn_{0};             ///< which array of blank roots is next
   mutable std::atomic<bool> taken_{false};       ///< by a call whose join has not been enqueued

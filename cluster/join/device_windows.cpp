@@ -85,9 +85,10 @@ DeviceLayout DeviceLayout::of(const JoinSpec& spec, std::size_t window_bytes) {
 /// What automatic takes for m rows where both are possible.
 Algorithm choose(std::int64_t m, std::int64_t n, int ranks, std::size_t nodes) {
   // one_shot moves the roots of all nodes to all ranks in one step, 8 bytes per element; two_shot
-  // each root once and D once, in two. On two H200s they take the same time at 131072 elements, and
-  // on four two_shot is ahead by a quarter at 196608 (docs/log/cluster.md).
-  constexpr std::int64_t kElements = 100'000;
+  // each root once and D once, in two. On two H200s they took the same time at 131072 elements
+  // before one_shot began early, and on four two_shot is ahead by a quarter at 196608
+  // (docs/log/cluster.md).
+  constexpr std::int64_t kElements = 140'000;
   // A rank sends half of all and more: so many elements are too many, and their number may be none.
   if (nodes > 0 && m > 0 && n > 2 * kElements / m) return Algorithm::two_shot;
   const auto sent = static_cast<std::int64_t>(nodes) * m * n * (ranks - 1) / ranks;

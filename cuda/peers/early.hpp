@@ -30,7 +30,7 @@ DETGEMM_HD void await_run(const Job& j, const Cta& cta, std::int64_t e) {
 }
 
 /// One call, as run_call.
-template <int kRun, int kDepth, class Cta>
+template <int kRun, int kDepth, bool kLetsNextIn, class Cta>
 DETGEMM_HD void run_early(const Job& j, const Cta& cta) {
   Header& own = *j.header[j.rank];
   const Part part = part_of(j.row[j.ranks] * j.g.n, cta.index(), cta.count());
@@ -41,7 +41,7 @@ DETGEMM_HD void run_early(const Job& j, const Cta& cta) {
   });
   const bool broken = cta.any(cta.relaxed(&own.given_up) != 0);  // a barrier: an element was seen
   const std::uint64_t call = cta.relaxed(&own.calls[cta.index()]);
-  cta.let_next_in();
+  if constexpr (kLetsNextIn) cta.let_next_in();
   bool good = false;
   if (broken) {
     if (const std::uint64_t why = cta.relaxed(&own.given_up); why != 0) tell_host(j, cta, why);

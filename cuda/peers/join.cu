@@ -167,35 +167,20 @@ __global__ void __launch_bounds__(kMaxThreads, 1) peers_kernel(const __grid_cons
   run_call<kRun, kDepth>(job, cta);
 }
 
-/// The same, under whose wait for peers the next kernel begins:
-///
-///     product | join: post, wait for peers, add | product              peers_kernel
-///     product | join: post, wait for peers, add |                      this one
-///               next product: barriers, weights | the rest of it
-///
-/// Three CTAs have room on a multiprocessor, so that one leaves a product of few rows its
-/// registers. Only where no other kernel of the device waits for peers that wait for this one; see
-/// Way::lets_next_in.
-__global__ void __launch_bounds__(kMaxThreadsBesideNext, 3)
-    peers_kernel_beside_next(const __grid_constant__ Job job) {
-  let_dependents_in();
-  wait_for_all_before();
-  const DeviceCta cta;
-  run_call<4, kFlat>(job, cta);
-}
-
-/// The same for one_shot with roots that are blank until the product stores them (early.hpp).
-__global__ void __launch_bounds__(kMaxThreadsBesideNext, 2)
+/// one_shot with roots that are blank until the product stores them (early.hpp). Two CTAs have room
+/// on a multiprocessor, so that one leaves a product of few rows its registers. With kLetsNextIn
+/// the next kernel of the stream begins under its wait; see Way::lets_next_in.
+template <bool kLetsNextIn>
+__global__ void __launch_bounds__(kMaxThreadsEarly, 2)
     peers_kernel_early(const __grid_constant__ Job job) {
-  const DeviceCta cta;
-  run_early<4, kFlat>(job, cta);
+  run_early<4, kFlat, kLetsNextIn>(job, DeviceCta{});
 }
 
 }  // namespace
 
-Kernel kernel_beside_next(bool early) {
-  const auto kernel = early ? &peers_kernel_early : &peers_kernel_beside_next;
-  return {reinterpret_cast<const void*>(kernel), kMaxThreadsBesideNext};
+Kernel early_kernel(bool lets_next_in) {
+  const auto kernel = lets_next_in ? &peers_kernel_early<true> : &peers_kernel_early<false>;
+  return {reinterpret_cast<const void*>(kernel), kMaxThreadsEarly};
 }
 
 Kernel kernel(bool vectors, bool deep) {

@@ -45,9 +45,9 @@ cudaError_t prepare() {
       if (error != cudaSuccess) return error;
     }
   }
-  for (const bool early : {false, true}) {
+  for (const bool lets_next_in : {false, true}) {
     const cudaError_t error =
-        cudaFuncGetAttributes(&attributes, kernel_beside_next(early).function);
+        cudaFuncGetAttributes(&attributes, early_kernel(lets_next_in).function);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -68,14 +68,14 @@ cudaError_t enqueue(const Job& job, const Way& way, bool blank, cudaStream_t str
   for (int r = 0; r < job.ranks; ++r) rows = std::max(rows, job.row[r + 1] - job.row[r]);
   const bool vectors = takes_vectors(job);
   const int waiting = most_waiting(job.closes, job.nodes);
-  const bool beside = way.lets_next_in && vectors && waiting <= kFlat;
-  Kernel chosen = beside ? kernel_beside_next(blank) : kernel(vectors, waiting > kShallow);
+  const bool early = blank && vectors && waiting <= kFlat;
+  Kernel chosen = early ? early_kernel(way.lets_next_in) : kernel(vectors, waiting > kShallow);
   const Grid grid = choose(rows * job.g.n, way.most_ctas, chosen.threads);
   chosen.threads = grid.threads;
   Job copy = job;
   void* arguments[] = {&copy};
   const cudaError_t error = cuda::launch(chosen, grid.ctas, {stream, way.overlap}, arguments);
-  if (error != cudaSuccess || !blank || beside) return error;
+  if (error != cudaSuccess || !blank || early) return error;
   return blank_roots(job, stream);
 }
 

@@ -13,15 +13,15 @@
 /// The entry to the kernels of peers, beside cuda/launch.hpp.
 namespace detgemm::cuda::peers {
 
-/// Threads of a CTA, at most, and of one that leaves room for a CTA of the next kernel.
+/// Threads of a CTA, at most, and of one that leaves room for a CTA of a product.
 inline constexpr int kMaxThreads = 512;
-inline constexpr int kMaxThreadsBesideNext = 256;
+inline constexpr int kMaxThreadsEarly = 256;
 /// The compiled kernel: for runs of outputs or for single ones, for up to kShallow sums that wait
 /// or up to kMaxWaiting.
 Kernel kernel(bool vectors, bool deep);
-/// Beside which the next kernel of the stream begins: for runs of outputs, and up to kFlat sums.
-/// `early`: one_shot with roots that are blank until the product stores them (early.hpp).
-Kernel kernel_beside_next(bool early);
+/// one_shot that begins before its product has ended (early.hpp): for runs of outputs, and up to
+/// kFlat sums that wait. Under its wait the next kernel of the stream begins, or does not.
+Kernel early_kernel(bool lets_next_in);
 
 /// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that are in
 /// windows are.
@@ -44,7 +44,7 @@ cudaError_t prepare();
 struct Way {
   int most_ctas = 1;
   bool overlap = false;  ///< programmatic dependent launch
-  /// The next kernel on the stream may begin while this one waits for its peers. It takes
+  /// The next kernel on the stream may begin while an early one waits for its peers. It takes
   /// multiprocessors, so each rank has a device of its own, and of the windows that are open on a
   /// device one alone does so: whichever call of another window waits, this one finds room on all
   /// devices, ends, and lets the other in.

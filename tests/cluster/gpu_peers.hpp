@@ -289,7 +289,7 @@ class PeerRun {
     spec.op_b = Op::transpose;
     spec.contract = *Contract::parse("hopper/bf16/tree:64->bf16");
     const auto d_bytes = static_cast<std::size_t>(kRows * kWidth) * 2;
-    const std::size_t room = std::size_t{64} << 20;
+    const std::size_t room = std::size_t{256} << 20;
     const OnDevice whole(device, d_bytes), scratch(device, room);
     const auto view = [&](const OnDevice& x, KRange k, std::int64_t rows) {
       const auto* const from = static_cast<const std::uint16_t*>(x.data()) + k.begin;

@@ -139,7 +139,7 @@ class Early {
     host.fault = r == 0 ? fault : PeerFault::none;
     host.lets_next_in = [&] { ++rank.let_in[at]; };
     host.product_ended = [&] { wait_for(rank.stored[at], 1); };
-    run_beside_next(job, true, host);
+    run_early_on_host(job, host);
     ++rank.ended[at];
   }
 

@@ -27,10 +27,10 @@ namespace {
 
 thread_local int current = 0;
 
-/// Kernels are told apart by addresses: 2 * vectors + deep, and those that let the next in, of
-/// which the second is early.
+/// Kernels are told apart by addresses: 2 * vectors + deep, and the early ones, of which the second
+/// lets the next one in.
 char kernels[6];
-constexpr int kBesideNext = 4;
+constexpr int kEarly = 4;
 
 std::mutex memory_mutex;
 std::map<void*, std::size_t> sizes;
@@ -62,8 +62,8 @@ void run_kernel(cuda::peers::Job job, int kernel, int ctas, int threads) {
       cta.after_met = [] { wait_until_ahead(1); };
     }
     all.emplace_back([&job, kernel, cta, pass, at_end] {
-      if (kernel >= kBesideNext) {
-        run_beside_next(job, kernel > kBesideNext, cta);
+      if (kernel >= kEarly) {
+        run_early_on_host(job, cta);
       } else {
         run_on_host(job, kernel / 2 != 0, kernel % 2 != 0, cta);
       }
@@ -113,8 +113,8 @@ namespace peers {
 Kernel kernel(bool vectors, bool deep) {
   return {&test::kernels[(vectors ? 2 : 0) + (deep ? 1 : 0)], kMaxThreads};
 }
-Kernel kernel_beside_next(bool early) {
-  return {&test::kernels[test::kBesideNext + (early ? 1 : 0)], kMaxThreadsBesideNext};
+Kernel early_kernel(bool lets_next_in) {
+  return {&test::kernels[test::kEarly + (lets_next_in ? 1 : 0)], kMaxThreadsEarly};
 }
 }  // namespace peers
 }  // namespace detgemm::cuda
@@ -260,8 +260,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
-  fake_cuda().beside_next += kernel >= detgemm::test::kBesideNext ? 1 : 0;
-  fake_cuda().early += kernel > detgemm::test::kBesideNext ? 1 : 0;
+  fake_cuda().early += kernel >= detgemm::test::kEarly ? 1 : 0;
+  fake_cuda().lets_next_in += kernel > detgemm::test::kEarly ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;

@@ -163,15 +163,9 @@ inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, Ho
   }
 }
 
-/// What the kernel does that cuda::peers::kernel_beside_next(early) gives.
-inline void run_beside_next(const cuda::peers::Job& job, bool early, HostCta cta) {
-  using namespace cuda::peers;
-  if (early) {
-    run_early<4, kFlat>(job, cta);
-    return;
-  }
-  cta.expected = signal_of(cta.relaxed(&job.header[job.rank]->calls[cta.at]), job.step);
-  run_call<4, kFlat>(job, cta);
+/// What the kernels do that cuda::peers::early_kernel gives.
+inline void run_early_on_host(const cuda::peers::Job& job, const HostCta& cta) {
+  cuda::peers::run_early<4, cuda::peers::kFlat, true>(job, cta);
 }
 
 }  // namespace detgemm::test
