@@ -206,7 +206,7 @@ TEST(CudaPeers, BitsOfOneRankWhileRanksAreLate) {
 /// On every rank, or in rows; where windows are small, in pieces of which each has rows of all
 /// ranks.
 void sum_a_tree(Algorithm algorithm, Placement output, std::size_t window_bytes) {
-  const Sample sample(kContract, 81);
+  const Sample sample(kContract, 81, 70);
   const auto shares = *Shares::even(sample.spec.contract, sample.spec.k, 4);
   const int launches = fake_cuda().launches;
   on_devices(4, [&](const std::shared_ptr<Transport>& transport) {
