@@ -241,7 +241,7 @@ TEST(CudaPeers, ATreeSum) {
     sum_a_tree(algorithm, Placement::replicated, std::size_t{1} << 20);
     if (algorithm == Algorithm::one_shot) continue;
     sum_a_tree(algorithm, Placement::rows, std::size_t{1} << 20);
-    sum_a_tree(algorithm, Placement::rows, std::size_t{1} << 12);
+    sum_a_tree(algorithm, Placement::rows, std::size_t{1} << 11);
   }
 }
 
