@@ -105,7 +105,7 @@ struct DeviceCta : DeviceMachine {
   /// warp until its own are there: by then most of the others' are.
   template <int kRun>
   __device__ __forceinline__ bool await(const float* from) const {
-    static_assert(kRun == 4, "One access.");
+    static_assert(kRun == 4, "A run of four elements is one access.");
     const auto seen = [&] {
       const uint4 v = ptx::ld_relaxed_gpu_v4_b32(from);
       return v.x != kBlank && v.y != kBlank && v.z != kBlank && v.w != kBlank;
@@ -123,7 +123,7 @@ struct DeviceCta : DeviceMachine {
   }
   template <int kRun>
   __device__ __forceinline__ void blank(float* to) const {
-    static_assert(kRun == 4, "One access.");
+    static_assert(kRun == 4, "A run of four elements is one access.");
     *reinterpret_cast<uint4*>(to) = make_uint4(kBlank, kBlank, kBlank, kBlank);
   }
   __device__ __forceinline__ void wait_for_earlier_work() const { wait_for_all_before(); }
