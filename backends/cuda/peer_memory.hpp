@@ -30,9 +30,11 @@ struct CudaCard {
 };
 static_assert(sizeof(CudaCard) <= sizeof(PeerCard));
 
-/// A rank's window, Header and data, and its word in the host's memory.
+/// A rank's window, Header and data, and its word in the host's memory. Behind the data are two
+/// arrays for blank roots of one_shot, which this rank alone uses (cuda/peers/early.hpp).
 class CudaPeerMemory final : public PeerMemory {
  public:
+  static constexpr std::size_t kBlankBytes = std::size_t{1} << 20;  ///< of each
   static Result<std::unique_ptr<CudaPeerMemory>> make(std::size_t bytes);
   CudaPeerMemory(const CudaPeerMemory&) = delete;
   ~CudaPeerMemory() override;
@@ -40,6 +42,9 @@ class CudaPeerMemory final : public PeerMemory {
   const PeerCard& card() const noexcept override { return shown_; }
   const CudaCard& facts() const { return facts_; }
   std::byte* memory() const { return static_cast<std::byte*>(facts_.memory); }
+  std::byte* blank_roots(int i) const {
+    return memory() + sizeof(peers::Header) + facts_.bytes + (i == 0 ? 0 : kBlankBytes);
+  }
   std::uint64_t* host_word() const { return host_word_; }
   /// Somebody may still use it: the destructor leaves it alone.
   void keep() { kept_ = true; }
@@ -97,6 +102,8 @@ class SmShare {
   SmShare(const SmShare&) = delete;
   ~SmShare();
   int of(int multiprocessors) const { return std::max(1, multiprocessors >> index_); }
+  /// Whether it is the share 1, of which there is one at a time.
+  bool is_first() const { return index_ == 0; }
   /// What the open windows of a device of this process have, bit i for the share 1 / 2^i.
   static std::uint32_t taken(int device);
 

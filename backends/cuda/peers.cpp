@@ -60,6 +60,7 @@ class CudaPeerWindow final : public PeerWindow {
     }
     // On a device of several ranks, those that wait must leave room for the products of others.
     if (shared) most_ctas_ = std::max(1, most_ctas_ / (4 * ranks()));
+    has_blank_roots_ = !shared && memory_->facts().major >= 9;
   }
 
   ~CudaPeerWindow() override {
@@ -132,11 +133,23 @@ class CudaPeerWindow final : public PeerWindow {
     }
     Job job = job_of(spec, what);
     if (!captured) job.number = joins_ + 1;
-    const cudaError_t error = peers::enqueue(job, most_ctas_, on, own().major >= 9);
+    const bool blank = job.own > 0 && is_blank_array(job.root[job.first_own]);
+    const cudaError_t error = peers::enqueue(job, way(), blank, on);
+    if (blank) {
+      taken_ = false;
+      turn_ = 1 - turn_;
+      if (error != cudaSuccess) spoiled_ = true;
+    }
     if (error != cudaSuccess) return failed("launching " + peers::name(job), error);
     if (!captured) joins_ = job.number;
     if (info != nullptr) info->kernel = peers::name(job);
     return {};
+  }
+
+  std::byte* take_blank_roots(std::size_t bytes) const noexcept override {
+    if (!has_blank_roots_ || bytes > CudaPeerMemory::kBlankBytes || spoiled_) return nullptr;
+    spoiled_ = taken_.exchange(true);
+    return spoiled_ ? nullptr : memory_->blank_roots(turn_);
   }
 
   PeerFailure failure() const noexcept override {
@@ -170,12 +183,16 @@ class CudaPeerWindow final : public PeerWindow {
 
  private:
   int ranks() const { return static_cast<int>(cards_.size()); }
+  peers::Way way() const { return {most_ctas_, own().major >= 9, sm_share_.is_first()}; }
   const CudaCard& own() const { return memory_->facts(); }
   std::byte* memory_of(int rank) const {
     if (rank == rank_) return memory_->memory();
     return reached_[static_cast<std::size_t>(rank < rank_ ? rank : rank - 1)].memory();
   }
   Header* header_of(int rank) const { return reinterpret_cast<Header*>(memory_of(rank)); }
+  bool is_blank_array(const void* root) const {
+    return root == memory_->blank_roots(0) || root == memory_->blank_roots(1);
+  }
 
   /// Words of a header from and to the host, on a stream of this thread's own.
   Status copy(void* to, const void* from) const {
@@ -282,7 +299,11 @@ class CudaPeerWindow final : public PeerWindow {
   const std::chrono::milliseconds patience_;
   const SmShare sm_share_;
   int most_ctas_ = 1;
+  bool has_blank_roots_ = false;
   mutable std::atomic<std::uint64_t> joins_{0};  ///< that are in no graph
+  mutable std::atomic<int> turn_{0};             ///< which array of blank roots is next
+  mutable std::atomic<bool> taken_{false};       ///< by a call whose join has not been enqueued
+  mutable std::atomic<bool> spoiled_{false};     ///< by a product behind which no join ran
 };
 
 class CudaPeers final : public PeerEngine {

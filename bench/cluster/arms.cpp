@@ -27,10 +27,10 @@ Arm own_arm(const RankKit& kit, const ClusterArm& arm, const Case& c, const Buff
   const Backend& backend = kit.device->backend();
   cluster::RowParallelOptions options;
   options.output = arm.in_rows ? cluster::Placement::rows : cluster::Placement::replicated;
-  options.plan.stable = what.stable;
-  const auto plan =
-      required(cluster::RowParallelPlan::create(arm.peers ? *kit.peers : *kit.communicator, backend,
-                                                spec_of(c.problem, what.contract), options));
+  options.plan.stable = arm.stable ? Stable::b : what.stable;
+  const Contract contract = contract_of(kit, arm, c);
+  const auto plan = required(cluster::RowParallelPlan::create(
+      arm.peers ? *kit.peers : *kit.communicator, backend, spec_of(c.problem, contract), options));
   const Problem share = share_of(kit, c);
   const Gemm g = gemm_of(share);
   const std::int64_t rows =
@@ -48,7 +48,7 @@ Arm own_arm(const RankKit& kit, const ClusterArm& arm, const Case& c, const Buff
     const Buffers::Call at = buffers.at(share, call);
     const Operands operands{row_major(at.a, g.m, g.k, share.type),
                             row_major(at.b, g.n, g.k, share.type),
-                            row_major(at.d, rows, g.n, what.contract.output)};
+                            row_major(at.d, rows, g.n, contract.output)};
     return plan.run(stream, g.m, operands, {scratch.get(), bytes});
   };
   return made;
@@ -104,6 +104,15 @@ std::vector<Baseline> baselines_of(const RankKit& kit) {
     }
   }
   return all;
+}
+
+Contract contract_of(const RankKit& kit, const ClusterArm& arm, const Case& c) {
+  Contract contract = c.contract_arms.front().contract;
+  if (!arm.one_leaf) return contract;
+  const std::int64_t k = gemm_of(c.problem).k, ranks = kit.ranks.size();
+  if (contract.leaves(k) % ranks != 0) throw std::runtime_error("absent");
+  contract.reduction.leaf_k *= contract.leaves(k) / ranks;
+  return contract;
 }
 
 Problem share_of(const RankKit& kit, const Case& c) {

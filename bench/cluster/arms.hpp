@@ -31,25 +31,35 @@ struct RankKit {
 struct ClusterArm {
   std::string name;
   Role role = Role::detgemm;
-  bool in_rows = false;  ///< every rank has rows of D in the end, and not all of it
-  bool fp32 = false;     ///< the partial products and what is sent are fp32: a baseline
-  bool peers = false;    ///< joins through windows in the memory of devices
+  bool in_rows = false;   ///< every rank has rows of D in the end, and not all of it
+  bool fp32 = false;      ///< the partial products and what is sent are fp32: a baseline
+  bool peers = false;     ///< joins through windows in the memory of devices
+  bool stable = false;    ///< B is promised to be stable, as engines promise it of weights
+  bool one_leaf = false;  ///< each rank's share is one leaf, in place of the case's tree
 };
 
 /// detgemm's arms first. Whether there are libraries for the others, `baselines_of` says.
 inline const std::vector<ClusterArm>& cluster_arms() {
-  static const std::vector<ClusterArm> all{{"tree", Role::detgemm, false, false},
-                                           {"tree+rows", Role::detgemm, true, false},
-                                           {"tree+peers", Role::detgemm, false, false, true},
-                                           {"tree+peers+rows", Role::detgemm, true, false, true},
-                                           {"cublaslt+allreduce", Role::baseline, false, false},
-                                           {"cublaslt+allreduce-fp32", Role::baseline, false, true},
-                                           {"cublaslt+reducescatter", Role::baseline, true, false}};
+  static const std::vector<ClusterArm> all{
+      {"tree", Role::detgemm, false, false},
+      {"tree+rows", Role::detgemm, true, false},
+      {"tree+peers", Role::detgemm, false, false, true},
+      {"tree+peers+rows", Role::detgemm, true, false, true},
+      {"tree+peers+stable", Role::detgemm, false, false, true, true},
+      {"tree+peers+rows+stable", Role::detgemm, true, false, true, true},
+      {"leaf+peers+stable", Role::detgemm, false, false, true, true, true},
+      {"leaf+peers+rows+stable", Role::detgemm, true, false, true, true, true},
+      {"cublaslt+allreduce", Role::baseline, false, false},
+      {"cublaslt+allreduce-fp32", Role::baseline, false, true},
+      {"cublaslt+reducescatter", Role::baseline, true, false}};
   return all;
 }
 
 /// The baselines as a result names them: what they are, or why they are absent.
 std::vector<Baseline> baselines_of(const RankKit& kit);
+
+/// The contract of one of detgemm's arms. Throws where shares are not one leaf each.
+Contract contract_of(const RankKit& kit, const ClusterArm& arm, const Case& c);
 
 /// The part of a problem that a rank multiplies. Throws where a rank has none.
 Problem share_of(const RankKit& kit, const Case& c);

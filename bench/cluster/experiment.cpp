@@ -132,10 +132,10 @@ class ClusterExperiment {
       arm.name = r.what->name;
       arm.role = r.what->role;
       if (arm.role == Role::detgemm) {
-        const Contract& contract = case_.contract_arms.front().contract;
+        const Contract contract = contract_of(kit_, *r.what, case_);
         arm.contract = contract.text();
         arm.digest = hex(contract.digest());
-        arm.stable = detgemm::name(case_.contract_arms.front().stable);
+        arm.stable = detgemm::name(r.what->stable ? Stable::b : case_.contract_arms.front().stable);
         arm.workspace_bytes = r.workspace_bytes;
       }
       arm.detail = r.arm.detail;

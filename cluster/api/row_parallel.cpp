@@ -163,14 +163,16 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   }
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
+  const int count = state_->chunk_count_of(m);
+  std::byte* const blank = in_window || count > 1 ? nullptr : join.take_blank_roots(m);
   std::vector<std::byte*> roots;
   for (std::size_t i = 0; i < state_->nodes.size(); ++i) {
-    roots.push_back(in_window ? join.root_in_window(i)
-                              : static_cast<std::byte*>(take(workspace, root_bytes).data));
+    roots.push_back(in_window          ? join.root_in_window(i)
+                    : blank != nullptr ? blank + i * root_bytes
+                                       : static_cast<std::byte*>(take(workspace, root_bytes).data));
   }
   // In one chunk the products are before the join, so they may share what it uses after them.
   Workspace of_products = workspace;
-  const int count = state_->chunk_count_of(m);
   if (count > 1) of_products = take(workspace, state_->product_bytes(m));
   const auto root_of = [&](std::size_t node, Range rows) {
     return roots[node] + static_cast<std::size_t>(rows.begin * whole.n) * sizeof(float);

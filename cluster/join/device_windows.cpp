@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <utility>
 
 #include "cluster/join/join.hpp"
 #include "detgemm/digest.hpp"
@@ -84,9 +85,10 @@ DeviceLayout DeviceLayout::of(const JoinSpec& spec, std::size_t window_bytes) {
 /// What automatic takes for m rows where both are possible.
 Algorithm choose(std::int64_t m, std::int64_t n, int ranks, std::size_t nodes) {
   // one_shot moves the roots of all nodes to all ranks in one step, 8 bytes per element; two_shot
-  // each root once and D once, in two. On two H200s they take the same time at 131072 elements, and
-  // on four two_shot is ahead by a quarter at 196608 (docs/log/cluster.md).
-  constexpr std::int64_t kElements = 100'000;
+  // each root once and D once, in two. On two H200s they took the same time at 131072 elements
+  // before one_shot began early, and on four two_shot is ahead by a quarter at 196608
+  // (docs/log/cluster.md).
+  constexpr std::int64_t kElements = 140'000;
   // A rank sends half of all and more: so many elements are too many, and their number may be none.
   if (nodes > 0 && m > 0 && n > 2 * kElements / m) return Algorithm::two_shot;
   const auto sent = static_cast<std::int64_t>(nodes) * m * n * (ranks - 1) / ranks;
@@ -113,6 +115,12 @@ class DeviceWindowJoin final : public Join {
   std::byte* root_in_window(std::size_t i) const override {
     return state().device_window->data() + layout_.roots_at + i * layout_.root_stride;
   }
+  std::byte* take_blank_roots(std::int64_t m) const override {
+    if (chosen_for(m) != Algorithm::one_shot || m > layout_.one_shot_rows) return nullptr;
+    const std::size_t bytes = shares().cover(rank()).size() * root_bytes(m);
+    const bool any = bytes > 0 && spec().n % 8 == 0;  // kernels that take vectors
+    return any ? state().device_window->take_blank_roots(bytes) : nullptr;
+  }
   std::int64_t rows_in_workspace(std::int64_t max_m) const override;
 
   /// Kernels that join take multiprocessors from the product beside them: on two H200s more chunks
@@ -127,10 +135,15 @@ class DeviceWindowJoin final : public Join {
   std::string way(std::int64_t m) const override;
   bool scatters(std::int64_t m) const override { return chosen_for(m) != Algorithm::one_shot; }
 
+  /// The rows of a piece that each rank joins in two_shot and push.
+  using Piece = std::vector<Range>;
+
   Algorithm chosen_for(std::int64_t m) const;
-  Range rows_in(const JoinCall& call, Range piece, int rank) const;
-  Status push(const JoinCall& call, Range piece) const;
-  Status join_piece(const JoinCall& call, Algorithm algorithm, Range rows) const;
+  Piece rows_side_by_side(std::int64_t m, Range rows) const;
+  Status copy_to_window(const JoinCall& call, const Piece& piece, std::size_t root,
+                        std::byte* to) const;
+  Status push(const JoinCall& call, const Piece& piece) const;
+  Status join_piece(const JoinCall& call, Algorithm algorithm, const Piece& piece) const;
 
   DeviceLayout layout_;
 };
@@ -155,36 +168,87 @@ std::int64_t DeviceWindowJoin::rows_in_workspace(std::int64_t max_m) const {
   return below;
 }
 
+/// Where D is in rows and a call has several pieces, each has rows of every rank, so that all ranks
+/// join at the same time and links carry roots both ways:
+///
+///     rows of     rank 0      rank 1            pieces: 0 2 | 1 3, and not 0 1 | 2 3
+///                 [0][1]      [2][3]
 Status DeviceWindowJoin::join(const JoinCall& call) const {
   // Roots in the window are read by two_shot, as few rows as these may be.
   const Algorithm algorithm = call.window_row >= 0 ? Algorithm::two_shot : chosen_for(call.m);
   const std::int64_t most = layout_.rows(algorithm);
+  // A window has rows of all ranks in two_shot, and those of its own rank in push.
+  const std::int64_t each = algorithm == Algorithm::push ? most : most / ranks();
+  if (output() == Placement::rows && call.m > most && each > 0) {
+    const std::int64_t longest = rows_of(call.m, 0, ranks()).size();
+    for (std::int64_t begin = 0; begin < longest; begin += each) {
+      Piece piece;
+      for (int r = 0; r < ranks(); ++r) {
+        const Range all = rows_of(call.m, r, ranks());
+        const std::int64_t from = std::min(all.begin + begin, all.end);
+        piece.push_back({from, std::min(from + each, all.end)});
+      }
+      if (Status s = join_piece(call, algorithm, piece); !s) return s;
+    }
+    return {};
+  }
   for (std::int64_t begin = 0; begin < call.m; begin += most) {
-    const Range piece{begin, std::min(call.m, begin + most)};
-    if (Status s = join_piece(call, algorithm, piece); !s) return s;
+    const Range rows{begin, std::min(call.m, begin + most)};
+    if (Status s = join_piece(call, algorithm, rows_side_by_side(call.m, rows)); !s) return s;
   }
   return {};
 }
 
-/// The rows of a piece that a rank joins in two_shot: its rows of D where it has no others.
-Range DeviceWindowJoin::rows_in(const JoinCall& call, Range piece, int rank) const {
-  if (output() == Placement::rows) {
-    const Range all = rows_of(call.m, rank, ranks());
-    return {std::clamp(all.begin, piece.begin, piece.end),
-            std::clamp(all.end, piece.begin, piece.end)};
+/// `rows` of M, cut for the ranks: those that are theirs where each has rows of D, else equal
+/// parts.
+DeviceWindowJoin::Piece DeviceWindowJoin::rows_side_by_side(std::int64_t m, Range rows) const {
+  Piece piece;
+  for (int r = 0; r < ranks(); ++r) {
+    if (output() == Placement::rows) {
+      const Range all = rows_of(m, r, ranks());
+      piece.push_back(
+          {std::clamp(all.begin, rows.begin, rows.end), std::clamp(all.end, rows.begin, rows.end)});
+    } else {
+      const Range part = rows_of(rows.size(), r, ranks());
+      piece.push_back({rows.begin + part.begin, rows.begin + part.end});
+    }
   }
-  const Range part = rows_of(piece.size(), rank, ranks());
-  return {piece.begin + part.begin, piece.begin + part.end};
+  return piece;
+}
+
+/// The rows of a root that other ranks join, to where they read them; this rank reads its own rows
+/// where they are.
+Status DeviceWindowJoin::copy_to_window(const JoinCall& call, const Piece& piece, std::size_t root,
+                                        std::byte* to) const {
+  const auto* const from = static_cast<const std::byte*>(call.roots[root]);
+  std::int64_t at = 0;  // in the window, whose rows are packed
+  Range run{0, 0};      // rows that follow each other are one copy
+  const auto copy_run = [&](Range next) -> Status {
+    if (next.begin == run.end && next.size() > 0 && run.size() > 0) {
+      run.end = next.end;
+      return {};
+    }
+    const Range ready = std::exchange(run, next);
+    if (ready.size() == 0) return {};
+    return device().copy(call.stream, to + root_bytes(at - ready.size()),
+                         from + root_bytes(ready.begin), root_bytes(ready.size()));
+  };
+  for (int r = 0; r < ranks(); ++r) {
+    const Range rows = piece[static_cast<std::size_t>(r)];
+    if (Status s = copy_run(r == rank() ? Range{0, 0} : rows); !s) return s;
+    at += rows.size();
+  }
+  return copy_run({0, 0});
 }
 
 /// Every rank's rows of this rank's roots go into that rank's window, beginning with the next
 /// rank's, so that every window has one writer at a time.
-Status DeviceWindowJoin::push(const JoinCall& call, Range piece) const {
+Status DeviceWindowJoin::push(const JoinCall& call, const Piece& piece) const {
   const auto first = static_cast<std::size_t>(
       std::find(layout_.owners.begin(), layout_.owners.end(), rank()) - layout_.owners.begin());
   for (int i = 1; i <= ranks(); ++i) {
     const int to = (rank() + i) % ranks();
-    const Range rows = rows_in(call, piece, to);
+    const Range rows = piece[static_cast<std::size_t>(to)];
     if (rows.size() == 0) continue;
     for (std::size_t node = 0; node < shares().cover(rank()).size(); ++node) {
       std::byte* const slot = state().device_window->data_of(to) + layout_.roots_at +
@@ -201,16 +265,19 @@ Status DeviceWindowJoin::push(const JoinCall& call, Range piece) const {
   return {};
 }
 
-Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm, Range rows) const {
+Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm,
+                                    const Piece& piece) const {
   PeerWindow& window = *state().device_window;
+  const Range mine = piece[static_cast<std::size_t>(rank())];
+  const Range all{piece.front().begin, piece.back().end};
   PeerJoin join;
-  join.m = rows.size();
   join.way = algorithm == Algorithm::one_shot   ? PeerJoin::Way::one_shot
              : algorithm == Algorithm::two_shot ? PeerJoin::Way::two_shot
                                                 : PeerJoin::Way::push;
   join.rows_out = output() == Placement::rows;
   std::vector<std::int64_t> borders{0};
-  for (int r = 0; r < ranks(); ++r) borders.push_back(rows_in(call, rows, r).end - rows.begin);
+  for (const Range& rows : piece) borders.push_back(borders.back() + rows.size());
+  join.m = borders.back();
   join.rows = borders;
   join.nodes = layout_.nodes;
   join.owners = layout_.owners;
@@ -220,25 +287,25 @@ Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm, R
   join.odd_mail = layout_.odd_mail;
   join.results_at = layout_.results_at;
   const bool there = call.window_row >= 0;
-  if (there) join.roots_at += root_bytes(call.window_row + rows.begin);
+  if (there) join.roots_at += root_bytes(call.window_row + all.begin);
   if (algorithm == Algorithm::push) {
-    if (Status s = push(call, rows); !s) return s;
+    if (Status s = push(call, piece); !s) return s;
   }
+  // Row r of the piece is row r + shift of M, as far as this rank's rows are concerned.
+  const std::int64_t shift = mine.begin - borders[static_cast<std::size_t>(rank())];
   std::vector<const void*> own;
   for (std::size_t i = 0; i < call.roots.size() && algorithm != Algorithm::push; ++i) {
-    const void* from = static_cast<const std::byte*>(call.roots[i]) + root_bytes(rows.begin);
     if (algorithm == Algorithm::two_shot && !there) {
-      void* const to = window.data() + join.roots_at + i * join.root_stride;
-      if (Status s = device().copy(call.stream, to, from, root_bytes(rows.size())); !s) return s;
-      from = to;
+      std::byte* const to = window.data() + join.roots_at + i * join.root_stride;
+      if (Status s = copy_to_window(call, piece, i, to); !s) return s;
     }
-    own.push_back(from);
+    own.push_back(static_cast<const std::byte*>(call.roots[i]) + root_bytes(shift));
   }
   join.roots = own;
-  const std::int64_t facts[] = {number(),   call.m,   call.window_row,
-                                rows.begin, rows.end, static_cast<std::int64_t>(algorithm)};
+  const std::int64_t facts[] = {number(),  call.m,  call.window_row,
+                                all.begin, all.end, static_cast<std::int64_t>(algorithm)};
   join.step = digest_bytes(facts, sizeof facts);
-  join.operands = part_of(call, join.rows_out ? rows_in(call, rows, rank()) : rows);
+  join.operands = part_of(call, join.rows_out ? mine : all);
   return window.join(call.stream, spec(), join, call.info);
 }
 

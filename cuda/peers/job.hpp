@@ -14,9 +14,14 @@
 namespace detgemm::cuda::peers {
 
 inline constexpr int kMaxRanks = 8;
-inline constexpr int kMaxNodes = 64;   ///< of all ranks together
-inline constexpr int kMaxWaiting = 8;  ///< sums that wait in registers at one time
+inline constexpr int kMaxNodes = 64;  ///< of all ranks together
+/// Sums that wait in registers at one time: in the kernels for many roots, in those for few, and in
+/// the one that leaves room for a CTA of another kernel.
+inline constexpr int kMaxWaiting = 8, kShallow = 4, kFlat = 3;
 inline constexpr int kMaxCtas = 256;
+
+/// An element that no root has, since every NaN of a root is 0x7fffffff; see early.hpp.
+inline constexpr std::uint32_t kBlank = 0xffffffffU;
 
 /// Words by which ranks meet. CTA c of a rank signals CTA c of every other rank and waits for it,
 /// so no CTA waits for the rest of its own grid.

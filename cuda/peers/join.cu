@@ -1,13 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuda/peers/flow.hpp"
+#include "cuda/peers/early.hpp"
 #include "cuda/peers/launch.hpp"
 #include "cuda/peers/ptx/flags.cuh"
 #include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::peers {
 namespace {
+
+/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for.
+__device__ __forceinline__ void wait_for_all_before() {
+#if __CUDA_ARCH__ >= 900
+  sm90::ptx::griddepcontrol_wait();
+#endif
+}
+
+/// The kernel behind this one on its stream may begin once all CTAs of this one have said so, or
+/// have ended. It takes what is left of the multiprocessors.
+__device__ __forceinline__ void let_dependents_in() {
+#if __CUDA_ARCH__ >= 900
+  sm90::ptx::griddepcontrol_launch_dependents();
+#endif
+}
 
 struct DeviceMachine {
   __device__ __forceinline__ std::uint64_t acquire(const std::uint64_t* from) const {
@@ -86,6 +101,34 @@ struct DeviceCta : DeviceMachine {
     }
   }
 
+  /// Whether none of these elements is blank, after some time at the latest. One lane looks for its
+  /// warp until its own are there: by then most of the others' are.
+  template <int kRun>
+  __device__ __forceinline__ bool await(const float* from) const {
+    static_assert(kRun == 4, "A run of four elements is one access.");
+    const auto seen = [&] {
+      const uint4 v = ptx::ld_relaxed_gpu_v4_b32(from);
+      return v.x != kBlank && v.y != kBlank && v.z != kBlank && v.w != kBlank;
+    };
+    const auto look = [&] {
+      for (int round = 0; round < kMaxLooks; ++round) {
+        if (seen()) return true;
+      }
+      return false;
+    };
+    const unsigned active = __activemask();
+    if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(active)) - 1)) look();
+    __syncwarp(active);
+    return look();
+  }
+  template <int kRun>
+  __device__ __forceinline__ void blank(float* to) const {
+    static_assert(kRun == 4, "A run of four elements is one access.");
+    *reinterpret_cast<uint4*>(to) = make_uint4(kBlank, kBlank, kBlank, kBlank);
+  }
+  __device__ __forceinline__ void wait_for_earlier_work() const { wait_for_all_before(); }
+  __device__ __forceinline__ void let_next_in() const { let_dependents_in(); }
+
   /// Whether it holds for any thread. A barrier.
   __device__ __forceinline__ bool any(bool yes) const { return __syncthreads_or(yes) != 0; }
   /// Whether no thread has a reason to give up. A barrier.
@@ -110,28 +153,35 @@ struct DeviceCta : DeviceMachine {
   }
 
  private:
+  static constexpr int kMaxLooks = 2000;  ///< about a millisecond
+
   static __device__ __forceinline__ std::uint64_t pack(float low, float high) {
     return static_cast<std::uint64_t>(__float_as_uint(high)) << 32 | __float_as_uint(low);
   }
 };
 
-/// Programmatic dependent launch; on devices below 9.0 there is nothing to wait for. The kernel
-/// behind this one is never let in early: it would take the multiprocessors of other ranks' kernels
-/// that this one waits for, where ranks share a device or a device has several communicators.
-__device__ __forceinline__ void wait_for_earlier_work() {
-#if __CUDA_ARCH__ >= 900
-  sm90::ptx::griddepcontrol_wait();
-#endif
-}
-
 template <int kRun, int kDepth>
 __global__ void __launch_bounds__(kMaxThreads, 1) peers_kernel(const __grid_constant__ Job job) {
-  wait_for_earlier_work();
+  wait_for_all_before();
   const DeviceCta cta;
   run_call<kRun, kDepth>(job, cta);
 }
 
+/// one_shot with roots that are blank until the product stores them (early.hpp). Two CTAs have room
+/// on a multiprocessor, so that one leaves a product of few rows its registers. With kLetsNextIn
+/// the next kernel of the stream begins under its wait; see Way::lets_next_in.
+template <bool kLetsNextIn>
+__global__ void __launch_bounds__(kMaxThreadsEarly, 2)
+    peers_kernel_early(const __grid_constant__ Job job) {
+  run_early<4, kFlat, kLetsNextIn>(job, DeviceCta{});
+}
+
 }  // namespace
+
+Kernel early_kernel(bool lets_next_in) {
+  const auto kernel = lets_next_in ? &peers_kernel_early<true> : &peers_kernel_early<false>;
+  return {reinterpret_cast<const void*>(kernel), kMaxThreadsEarly};
+}
 
 Kernel kernel(bool vectors, bool deep) {
   using Function = void (*)(Job);

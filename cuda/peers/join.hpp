@@ -12,7 +12,8 @@ namespace detgemm::cuda::peers {
 
 /// Roots whose loads are all under way before the first is added. Words of mail take twice the
 /// registers.
-inline constexpr int kAtOnceInMail = 4, kAtOnceInRoots = 8;
+template <int kDepth, bool kMail>
+inline constexpr int kRootsAtOnce = (kMail ? 4 : 8) / (kDepth < kShallow ? 2 : 1);
 
 /// In which mail roots of others are read, where they are not read at root[node].
 struct Source {
@@ -31,7 +32,7 @@ struct Source {
 template <int kRun, int kDepth, bool kMail, class Cta>
 DETGEMM_HD std::uint64_t join_run(const Job& j, const Cta& cta, std::int64_t e,
                                   const Source& source, float* sums) {
-  constexpr int kAtOnce = kMail ? kAtOnceInMail : kAtOnceInRoots;
+  constexpr int kAtOnce = kRootsAtOnce<kDepth, kMail>;
   constexpr int kWords = kRun > 1 ? kRun / 2 : 1;
   float held[kDepth][kRun];
   int top = 0;

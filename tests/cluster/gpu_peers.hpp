@@ -91,7 +91,8 @@ class MixedUpWindow final : public PeerWindow {
 };
 
 struct PeerSettings {
-  bool wide = true;  ///< layers of a real size too
+  bool wide = true;          ///< layers of a real size too
+  bool same_device = false;  ///< of all ranks
   std::uint64_t seeds = 40;
   int replays = 1000;
   double outputs = 2e8;  ///< to compare on each rank in layers ...
@@ -116,6 +117,7 @@ class PeerRun {
     }
     if (ranks_.size() > 1) {
       ended_behind_a_call();
+      if (!settings_.same_device) two_at_once();
       small_windows();
       mixed_up();
       somebody_is_missing();
@@ -262,6 +264,79 @@ class PeerRun {
     if (wrong.empty()) wrong = communicator.health().message();
     note("a graph of 5 calls replayed " + std::to_string(settings_.replays) + " times", wrong,
          5 * sample.m * sample.spec.n);
+  }
+
+  /// Two communicators of one device, each on a stream of its own, whose calls the ranks begin in
+  /// different orders: while the join of one waits, and lets its next product in, that of the other
+  /// finds room on every device.
+  void two_at_once() {
+    constexpr std::int64_t kWidth = 2048, kDepth = 2048, kRows = 24;
+    constexpr int kCalls = 300;
+    Device& device = backend_.device();
+    std::mt19937_64 random(7);
+    const auto elements = [&](std::int64_t count) {
+      std::vector<std::uint16_t> all(static_cast<std::size_t>(count));
+      for (auto& x : all) {
+        x = static_cast<std::uint16_t>((random() & 0x807f) | ((120 + random() % 8) << 7));
+      }
+      return all;
+    };
+    const auto a = elements(kRows * kDepth), b = elements(kWidth * kDepth);
+    const OnDevice at_a(device, a.data(), a.size() * 2), at_b(device, b.data(), b.size() * 2);
+    GemmSpec spec;
+    spec.n = kWidth;
+    spec.k = kDepth;
+    spec.op_b = Op::transpose;
+    spec.contract = *Contract::parse("hopper/bf16/tree:64->bf16");
+    const auto d_bytes = static_cast<std::size_t>(kRows * kWidth) * 2;
+    const std::size_t room = std::size_t{256} << 20;
+    const OnDevice whole(device, d_bytes), scratch(device, room);
+    const auto view = [&](const OnDevice& x, KRange k, std::int64_t rows) {
+      const auto* const from = static_cast<const std::uint16_t*>(x.data()) + k.begin;
+      return row_major(static_cast<const void*>(from), rows, k.end - k.begin, DType::bf16, kDepth);
+    };
+    Status s =
+        required(Plan::create(backend_, spec))
+            .run(stream_, view(at_a, {0, kDepth}, kRows), view(at_b, {0, kDepth}, kWidth),
+                 row_major(whole.data(), kRows, kWidth, DType::bf16), {scratch.data(), room});
+    if (s) s = device.synchronize(stream_);
+    struct One {
+      Communicator communicator;
+      RowParallelPlan plan;
+      OwnStream stream;
+      OnDevice d, scratch;
+    };
+    std::vector<std::unique_ptr<One>> both;
+    for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot}) {
+      RowParallelOptions options;
+      options.algorithm = way;
+      options.plan.stable = Stable::b;
+      auto communicator = required(create(20'000, std::size_t{64} << 20));
+      auto plan = required(RowParallelPlan::create(communicator, backend_, spec, options));
+      both.push_back(
+          std::unique_ptr<One>(new One{communicator, plan, OwnStream(device),
+                                       OnDevice(device, d_bytes), OnDevice(device, room)}));
+    }
+    meeting()();
+    for (int call = 0; s && call < kCalls; ++call) {
+      for (int i = 0; s && i < 2; ++i) {
+        One& one = *both[static_cast<std::size_t>((i + ranks_.rank()) % 2)];
+        const KRange k = one.plan.k_range();
+        s = one.plan.run(one.stream, kRows,
+                         {view(at_a, k, kRows), view(at_b, k, kWidth),
+                          row_major(one.d.data(), kRows, kWidth, DType::bf16)},
+                         {one.scratch.data(), room});
+      }
+    }
+    std::string wrong = s.message();
+    for (const auto& one : both) {
+      s = device.synchronize(one->stream);
+      if (s) s = one->communicator.health();
+      if (wrong.empty()) wrong = s ? "" : s.message();
+      if (wrong.empty() && one->d.read() != whole.read()) wrong = "other bits";
+    }
+    note("two communicators at once", wrong, 2 * kRows * kWidth);
+    ranks_.meet();
   }
 
   /// A window of a few rows: calls are done in pieces, with the same bits.

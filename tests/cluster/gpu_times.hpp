@@ -10,12 +10,11 @@
 
 namespace detgemm::cluster {
 
-/// Of one call, of kCalls in a graph that is replayed; the slowest rank.
+/// Of one call, of `calls` in a graph that is replayed; the slowest rank.
 inline double time_calls(bench::Ranks& ranks, Device& device, Stream stream, int times,
-                         const std::function<Status(Stream)>& call) {
-  constexpr int kCalls = 10;
+                         const std::function<Status(Stream)>& call, int calls = 10) {
   const auto graph = [&](Stream on) {
-    for (int i = 0; i < kCalls; ++i) {
+    for (int i = 0; i < calls; ++i) {
       if (Status s = call(on); !s) return s;
     }
     return Status{};
@@ -31,7 +30,7 @@ inline double time_calls(bench::Ranks& ranks, Device& device, Stream stream, int
       seconds[more] =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     }
-    best = std::min(best, ranks.largest((seconds[1] - seconds[0]) / times / kCalls * 1e6));
+    best = std::min(best, ranks.largest((seconds[1] - seconds[0]) / times / calls * 1e6));
   }
   return best;
 }

@@ -3,7 +3,7 @@
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
 //      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]
-//      [--times]]
+//      [--times] [--gradients]]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
@@ -13,8 +13,9 @@
 // of tests/cluster/one_way.hpp, and says which ones did not end. --peers needs no NCCL: ranks join
 // through windows in the memory of their devices (gpu_peers.hpp), with --same-device all in
 // that of device 0; at least N outputs are compared on each rank, or as many as S seconds
-// allow. With --times nothing is compared: it prints microseconds per call of every way. Compiled
-// with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
+// allow. With --times nothing is compared: it prints microseconds per call of every way.
+// --gradients: sums of gradients, their bits and their times beside NCCL's (gpu_gradients.hpp).
+// Compiled with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +27,7 @@
 #include "bench/cluster/ranks.hpp"
 #include "detgemm/detgemm_cluster.h"
 #include "detgemm/nccl.hpp"
-#include "tests/cluster/gpu_times.hpp"
+#include "tests/cluster/gpu_gradients.hpp"
 #include "tests/cluster/one_way.hpp"
 #include "tests/cluster/passing.hpp"
 #include "tests/cluster/shares.hpp"
@@ -48,7 +49,7 @@ using bench::Ranks;
 struct Settings {
   int ranks = 2;
   bool threads = false, plant = false, trace = false, one_chunk = false, one_way = false;
-  bool peers = false, same_device = false, times = false;
+  bool peers = false, same_device = false, times = false, gradients = false;
   double outputs = 2e8, seconds = 40;
   std::string nccl, json;
   std::uint64_t seeds = 40;
@@ -77,6 +78,13 @@ void use_gpu(int ordinal) {
 const Backend& gpu_backend() { return **find_backend("cuda"); }
 Result<std::shared_ptr<Transport>> transport_of(void* comm) { return nccl(comm, DeviceKind::cuda); }
 #endif
+
+void* make_comm(Ranks& ranks, const Nccl& nccl) {
+  bench::NcclId id;
+  if (ranks.rank() == 0) id = nccl.new_id();
+  id.bytes = ranks.from_first(id.bytes);
+  return nccl.communicator(id, ranks.size(), ranks.rank());
+}
 
 /// A planted fault: the first and the last root of a step change places, where they are as long.
 class MixedUp final : public PassingTransport {
@@ -136,12 +144,7 @@ class Run {
     return std::move(result).value();
   }
 
-  void* new_comm() {
-    bench::NcclId id;
-    if (ranks_.rank() == 0) id = nccl_->new_id();
-    id.bytes = ranks_.from_first(id.bytes);
-    return nccl_->communicator(id, ranks_.size(), ranks_.rank());
-  }
+  void* new_comm() { return make_comm(ranks_, *nccl_); }
   Result<Communicator> create(void* comm, const Options& options) const {
     auto transport = transport_of(comm);
     if (!transport) return transport.status();
@@ -391,7 +394,18 @@ class Run {
 int run_peers(Ranks& ranks, const Settings& settings) {
   use_gpu(settings.same_device ? 0 : ranks.rank());
   if (settings.times) return print_times(ranks, gpu_backend(), settings.seconds), 0;
+  if (settings.gradients) {
+    std::string why;
+    const auto library = Nccl::open(settings.nccl, why);
+    if (library == nullptr) throw std::runtime_error("no NCCL: " + why);
+    void* const comm = make_comm(ranks, *library);
+    const double different =
+        GradientRun(ranks, gpu_backend(), *library, comm).all(settings.seconds);
+    library->destroy(comm);
+    return different == 0 ? 0 : 1;
+  }
   PeerSettings what;
+  what.same_device = settings.same_device;
   what.seeds = settings.seeds;
   what.replays = settings.replays;
   what.outputs = settings.outputs;
@@ -427,7 +441,8 @@ int run(const std::vector<std::string>& words) {
                                                 {"--one-way", &settings.one_way},
                                                 {"--peers", &settings.peers},
                                                 {"--same-device", &settings.same_device},
-                                                {"--times", &settings.times}};
+                                                {"--times", &settings.times},
+                                                {"--gradients", &settings.gradients}};
     if (const auto at = switches.find(word); at != switches.end()) {
       *at->second = true;
       continue;

@@ -46,9 +46,9 @@ struct PeerJoin {
   bool rows_out = false;               ///< but one_shot: D and C are this rank's rows alone
   std::span<const LeafRange> nodes;    ///< of all ranks, in the order of the tree
   std::span<const int> owners;         ///< the rank of each node, which does not decrease
-  /// This rank's roots, one per node of its own: m x N fp32, row-major and packed. For two_shot
-  /// root i is at roots_at + i * root_stride. None for push, where this rank's rows of node i of
-  /// all nodes are there.
+  /// This rank's roots, one per node of its own: m x N fp32, row-major and packed. For two_shot the
+  /// rows of root i that other ranks join are at roots_at + i * root_stride too. None for push,
+  /// where this rank's rows of node i of all nodes are there.
   std::span<const void* const> roots;
   std::size_t roots_at = 0, root_stride = 0;
   /// one_shot: room for the roots of all nodes, at even calls and, odd_mail further on, at odd
@@ -84,6 +84,11 @@ class DETGEMM_API PeerWindow {
   /// whose kernels have noticed.
   virtual Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
                       RunInfo* info) const = 0;
+  /// Memory of this rank alone where a product may write the roots of the next one_shot, which then
+  /// sends each element as soon as it is there; null where there is none, or not `bytes` of it. The
+  /// roots of a call are wholly in it, one behind the other, from its beginning on, and that call
+  /// is the next join. Where a call has taken it and no join followed, there is none any more.
+  virtual std::byte* take_blank_roots(std::size_t /*bytes*/) const noexcept { return nullptr; }
   /// What has failed so far. Does not wait.
   virtual PeerFailure failure() const noexcept = 0;
   /// Lets go of every wait: this rank takes part no more.

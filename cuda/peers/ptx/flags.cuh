@@ -30,6 +30,16 @@ __device__ __forceinline__ std::uint64_t ld_relaxed_sys_u64(const std::uint64_t*
   return value;
 }
 
+/// Four values that another kernel of this device may store meanwhile, each on its own.
+__device__ __forceinline__ uint4 ld_relaxed_gpu_v4_b32(const void* from) {
+  uint4 v;
+  asm volatile("ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from)
+               : "memory");
+  return v;
+}
+
 /// 16 bytes in one access, of which no thread sees a part; 7.0 and above, PTX 8.4.
 __device__ __forceinline__ void st_relaxed_sys_b128(void* to, std::uint64_t low,
                                                     std::uint64_t high) {

@@ -27,8 +27,10 @@ namespace {
 
 thread_local int current = 0;
 
-/// Kernels are told apart by addresses.
-char kernels[2][2];
+/// Kernels are told apart by addresses: 2 * vectors + deep, and the early ones, of which the second
+/// lets the next one in.
+char kernels[6];
+constexpr int kEarly = 4;
 
 std::mutex memory_mutex;
 std::map<void*, std::size_t> sizes;
@@ -37,7 +39,7 @@ fake::WorkerStream& stream_of(cudaStream_t stream) {
   return fake::FakeDevice::of({DeviceKind::cuda, stream});
 }
 
-void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int threads) {
+void run_kernel(cuda::peers::Job job, int kernel, int ctas, int threads) {
   FakeCuda& cuda = fake_cuda();
   const PeerFault planted = cuda.fault;
   const bool here = job.rank == 0 || planted == PeerFault::epilogue_per_rank;
@@ -59,8 +61,12 @@ void run_kernel(cuda::peers::Job job, bool vectors, bool deep, int ctas, int thr
     if (job.rank == job.ranks - 1 && planted == PeerFault::no_second_wait) {
       cta.after_met = [] { wait_until_ahead(1); };
     }
-    all.emplace_back([&job, vectors, deep, cta, pass, at_end] {
-      run_on_host(job, vectors, deep, cta);
+    all.emplace_back([&job, kernel, cta, pass, at_end] {
+      if (kernel >= kEarly) {
+        run_early_on_host(job, cta);
+      } else {
+        run_on_host(job, kernel / 2 != 0, kernel % 2 != 0, cta);
+      }
       if (job.rank == 0 && at_end) pass();
     });
   }
@@ -105,7 +111,10 @@ namespace detgemm::cuda {
 Status whole_build() { return {}; }
 namespace peers {
 Kernel kernel(bool vectors, bool deep) {
-  return {&test::kernels[vectors ? 1 : 0][deep ? 1 : 0], kMaxThreads};
+  return {&test::kernels[(vectors ? 2 : 0) + (deep ? 1 : 0)], kMaxThreads};
+}
+Kernel early_kernel(bool lets_next_in) {
+  return {&test::kernels[test::kEarly + (lets_next_in ? 1 : 0)], kMaxThreadsEarly};
 }
 }  // namespace peers
 }  // namespace detgemm::cuda
@@ -167,6 +176,10 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
   if (fake_cuda().dirty_windows) bytes = std::min(bytes, sizeof(detgemm::cuda::peers::Header));
   return std::memset(memory, value, bytes), cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
+  detgemm::test::stream_of(stream).enqueue([=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   return *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64), cudaSuccess;
@@ -241,12 +254,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (error != 0) return static_cast<cudaError_t>(error);
   }
   const auto job = *static_cast<const detgemm::cuda::peers::Job*>(arguments[0]);
-  const auto at = static_cast<const char*>(function) - &detgemm::test::kernels[0][0];
+  const auto kernel = static_cast<int>(static_cast<const char*>(function) - detgemm::test::kernels);
   const int ctas = static_cast<int>(config->gridDim.x);
   const int threads = static_cast<int>(config->blockDim.x);
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
+  fake_cuda().early += kernel >= detgemm::test::kEarly ? 1 : 0;
+  fake_cuda().lets_next_in += kernel > detgemm::test::kEarly ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;
@@ -255,7 +270,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     if (device == fake_cuda().slow_device) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    detgemm::test::run_kernel(job, at / 2 != 0, at % 2 != 0, ctas, threads);
+    detgemm::test::run_kernel(job, kernel, ctas, threads);
     fake_cuda().pending[device] -= counted;
   });
   return cudaSuccess;

@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "cuda/peers/flow.hpp"
+#include "cuda/peers/early.hpp"
 #include "tests/cuda/peers/planted.hpp"
 
 /// CTAs of the kernels of peers on a host: a thread of the host is a CTA, whose threads are a loop.
@@ -41,6 +41,8 @@ struct HostCta : HostMachine {
   std::function<void()> passed;     ///< called when a CTA with a fault has read what it should not
   std::uint64_t expected = 0;       ///< the signal of the call
   std::function<void()> after_met;  ///< called between the first meeting and what follows
+  std::function<void()> lets_next_in;
+  std::function<void()> product_ended;  ///< waits for what is before the kernel on its stream
 
   int index() const { return at; }
   int count() const { return ctas; }
@@ -51,7 +53,37 @@ struct HostCta : HostMachine {
   void sync() const {}
   template <int kRun>
   void load(const float* from, float* to) const {
-    std::memcpy(to, from, kRun * sizeof(float));
+    for (int i = 0; i < kRun; ++i) {  // a product may store an element for the second time
+      to[i] = std::atomic_ref<float>(const_cast<float&>(from[i])).load(std::memory_order_relaxed);
+    }
+  }
+  /// Until the product has stored them, or waiting is given up for its end.
+  template <int kRun>
+  bool await(const float* from) const {
+    for (int round = 0; round < 1000; ++round) {
+      const auto is_there = [&](int i) {
+        const float x = std::atomic_ref<float>(const_cast<float&>(from[i])).load();
+        return std::bit_cast<std::uint32_t>(x) != cuda::peers::kBlank;
+      };
+      bool all = true;
+      for (int i = 0; i < kRun; ++i) all = all && is_there(i);
+      if (all) return true;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return false;
+  }
+  template <int kRun>
+  void blank(float* to) const {
+    if (fault == PeerFault::not_blanked) return;
+    for (int i = 0; i < kRun; ++i) {
+      std::atomic_ref<float>(to[i]).store(std::bit_cast<float>(cuda::peers::kBlank));
+    }
+  }
+  void wait_for_earlier_work() const {
+    if (product_ended) product_ended();
+  }
+  void let_next_in() const {
+    if (lets_next_in) lets_next_in();
   }
   template <int kRun>
   void store(void* to, DType type, const float* v) const {
@@ -123,13 +155,17 @@ struct HostCta : HostMachine {
 /// What the kernel does that cuda::peers::kernel(vectors, deep) gives.
 inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, HostCta cta) {
   using namespace cuda::peers;
-  constexpr int kShallow = 4;
   cta.expected = signal_of(cta.relaxed(&job.header[job.rank]->calls[cta.at]), job.step);
   if (vectors) {
     deep ? run_call<4, kMaxWaiting>(job, cta) : run_call<4, kShallow>(job, cta);
   } else {
     deep ? run_call<1, kMaxWaiting>(job, cta) : run_call<1, kShallow>(job, cta);
   }
+}
+
+/// What the kernels do that cuda::peers::early_kernel gives.
+inline void run_early_on_host(const cuda::peers::Job& job, const HostCta& cta) {
+  cuda::peers::run_early<4, cuda::peers::kFlat, true>(job, cta);
 }
 
 }  // namespace detgemm::test

@@ -203,34 +203,76 @@ TEST(CudaPeers, BitsOfOneRankWhileRanksAreLate) {
   }
 }
 
-TEST(CudaPeers, ATreeSum) {
-  const Sample sample(kContract, 81);
+/// On every rank, or in rows; where windows are small, in pieces of which each has rows of all
+/// ranks.
+void sum_a_tree(Algorithm algorithm, Placement output, std::size_t window_bytes) {
+  const Sample sample(kContract, 81, 70);
   const auto shares = *Shares::even(sample.spec.contract, sample.spec.k, 4);
+  const int launches = fake_cuda().launches;
+  on_devices(4, [&](const std::shared_ptr<Transport>& transport) {
+    const auto communicator = *Communicator::create(transport, with_windows(window_bytes));
+    const auto sum =
+        *TreeSum::create(communicator, peer_backend(), sample.spec, shares, output, algorithm);
+    const Roots roots(sample, shares, transport->rank());
+    ASSERT_TRUE(roots.made) << roots.made.message();
+    std::vector<std::unique_ptr<OnDevice>> on_device;
+    std::vector<ConstMatrix> views = roots.views;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      const auto& root = roots.data[i];
+      on_device.push_back(std::make_unique<OnDevice>(fake::device(), root.data(), root.size() * 4));
+      views[i].data = on_device.back()->data();
+    }
+    const Range rows =
+        output == Placement::rows ? rows_of(sample.m, transport->rank(), 4) : Range{0, sample.m};
+    const SampleOnDevice arrays(fake::device(), sample, {0, 0}, rows);
+    const OwnStream stream(fake::device());
+    EXPECT_EQ(*sum.workspace_bytes(sample.m), 0U) << "roots are read where they are";
+    const Status ran = sum.run(stream, sample.m, views, arrays.operands(sample), {});
+    EXPECT_TRUE(ran) << ran.message();
+    EXPECT_TRUE(fake::device().synchronize(stream));
+    EXPECT_EQ(arrays.verdict(sample), "");
+  });
+  const int pieces = (fake_cuda().launches - launches) / 4;
+  EXPECT_EQ(pieces == 1, window_bytes > 1 << 16) << pieces << " pieces of m = " << sample.m;
+}
+
+TEST(CudaPeers, ATreeSum) {
   for (const Algorithm algorithm : kDeviceAlgorithms) {
-    on_devices(4, [&](const std::shared_ptr<Transport>& transport) {
-      const auto communicator =
-          *Communicator::create(transport, with_windows(std::size_t{1} << 20));
-      const auto sum = *TreeSum::create(communicator, peer_backend(), sample.spec, shares,
-                                        Placement::replicated, algorithm);
-      const Roots roots(sample, shares, transport->rank());
-      ASSERT_TRUE(roots.made) << roots.made.message();
-      std::vector<std::unique_ptr<OnDevice>> on_device;
-      std::vector<ConstMatrix> views = roots.views;
-      for (std::size_t i = 0; i < views.size(); ++i) {
-        const auto& root = roots.data[i];
-        on_device.push_back(
-            std::make_unique<OnDevice>(fake::device(), root.data(), root.size() * 4));
-        views[i].data = on_device.back()->data();
-      }
-      const SampleOnDevice arrays(fake::device(), sample, {0, 0}, {0, sample.m});
-      const OwnStream stream(fake::device());
-      EXPECT_EQ(*sum.workspace_bytes(sample.m), 0U) << "roots are read where they are";
-      const Status ran = sum.run(stream, sample.m, views, arrays.operands(sample), {});
-      EXPECT_TRUE(ran) << ran.message();
-      EXPECT_TRUE(fake::device().synchronize(stream));
-      EXPECT_EQ(arrays.verdict(sample), "");
-    });
+    sum_a_tree(algorithm, Placement::replicated, std::size_t{1} << 20);
+    if (algorithm == Algorithm::one_shot) continue;
+    sum_a_tree(algorithm, Placement::rows, std::size_t{1} << 20);
+    sum_a_tree(algorithm, Placement::rows, std::size_t{1} << 11);
   }
+}
+
+/// one_shot begins before its product has ended where ranks have devices of their own and D takes
+/// vectors. Of the windows of a device one lets the next kernel in too.
+TEST(CudaPeers, EarlyOneShot) {
+  GemmSpec spec;
+  spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->bf16");
+  spec.n = 40;
+  spec.k = 530;
+  spec.bias = DType::bf16;
+  FakeCuda& cuda = fake_cuda();
+  const auto early = [&](const std::function<int(int rank)>& device, bool second, int gap) {
+    cuda.launches = cuda.early = cuda.lets_next_in = 0;
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+      cudaSetDevice(device(transport->rank()));
+      const auto first = *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      const auto other = *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      for (const Algorithm way : {Algorithm::one_shot, Algorithm::two_shot, Algorithm::one_shot,
+                                  Algorithm::push, Algorithm::one_shot}) {
+        EXPECT_EQ(run_aligned(second ? other : first, spec, 9, gap, way, gap % 8 == 0), "");
+      }
+    });
+    EXPECT_EQ(cuda.launches, 10);
+    return std::pair(cuda.early.load(), cuda.lets_next_in.load());
+  };
+  const auto own = [](int rank) { return rank; };
+  EXPECT_EQ(early(own, false, 8), std::pair(6, 6));
+  EXPECT_EQ(early(own, true, 8), std::pair(6, 0)) << "the second communicator";
+  EXPECT_EQ(early(own, false, 1), std::pair(0, 0)) << "single outputs";
+  EXPECT_EQ(early([](int) { return 0; }, false, 8), std::pair(0, 0)) << "ranks on one device";
 }
 
 /// A call is one launch for each chunk and piece, beside what is before it on the stream, of no

@@ -19,6 +19,7 @@ enum class PeerFault : std::uint8_t {
   gone_between,    ///< two_shot: ends after the first meeting
   wrong_mail,      ///< one_shot: mail of odd calls lies where that of even calls does
   torn_word,       ///< one_shot: the signal is there before what it stands for
+  not_blanked,     ///< early one_shot: its roots stay where they are behind a call
   // The rest need no timing.
   swapped_order,      ///< two roots of other ranks (one_shot: of its own) in each other's places
   rank_order,         ///< roots are added one after the other, and not as the tree says
