@@ -39,6 +39,18 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
   }
 }
 
+TEST(SweepProblem, IsValidWithInputsOfTf32) {
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Problem p = draw_problem(7, i, Reductions::all);
+    set_input(p.spec.contract, DType::tf32);
+    ASSERT_TRUE(validate(p.spec)) << p.text();
+    const Operands o = somewhere(p);
+    const Status valid = validate(p.spec, o);
+    ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
+    ASSERT_EQ(size_of(o.a.dtype), 4U);
+  }
+}
+
 TEST(SweepProblem, MisalignedOperandsAreValidAndNearlyAlwaysOdd) {
   int odd = 0, odd_leaves = 0, leaves = 0;
   for (std::uint64_t i = 0; i < 5000; ++i) {

@@ -114,9 +114,9 @@ void Scene::place(const Problem& problem) {
   const DType input = spec.contract.input;
   const Strides b = strides_of(operands_.b, spec.op_b);
   must(fill({a_.array(), strides_of(operands_.a, spec.op_a), problem_.m, spec.k},
-            draw(input, kRoleA), stream_),
+            draw(stored(input), kRoleA), stream_),
        "filling A");
-  must(fill({b_.array(), {b.col, b.row}, spec.n, spec.k}, draw(input, kRoleB), stream_),
+  must(fill({b_.array(), {b.col, b.row}, spec.n, spec.k}, draw(stored(input), kRoleB), stream_),
        "filling B");
   const std::int64_t leaf_k = spec.contract.reduction.leaf_k;
   if (spec.a_snapped) {
