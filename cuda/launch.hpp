@@ -37,8 +37,7 @@ Status whole_build();
 ///   groups          one launch, TMA and wgmma                         chains of hopper, after a
 ///                                                                     launch that copies lines of
 ///                                                                     a batch at odd addresses
-///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop,
-///                                                                     which is all that tf32 has
+///   loop            a launch per group, by the kernels of one         batches up to kMaxLoop
 ///   gather_groups   one launch of ordinary loads and mma.sync         all of hopper, ampere,
 ///                                                                     blackwell
 ///   simt_groups     one launch on CUDA cores                          all of ieee_fma
@@ -105,9 +104,6 @@ struct KernelInfo {
 /// groups; LaunchOptions::forced and PlanOptions::variant count in this list. Empty for any other
 /// contract.
 std::span<const KernelInfo> kernels(const Contract& contract, bool grouped = false);
-
-/// Whether groups of a contract are computed by a loop alone. `wgmma`: see LaunchOptions.
-bool loops_alone(const Contract& contract, bool wgmma = true);
 
 /// Whether the kernel takes some arrays of this problem, with rows at multiples of 16 bytes where
 /// it needs them and with few rows where it is made for few. Kernels that run in clusters are among

@@ -230,13 +230,6 @@ class CudaBackend final : public Backend {
           ": this backend does not split operands in groups; run a Plan for each group");
     }
     const bool loops = spec.kind == GroupKind::batched && spec.groups <= cuda::kMaxLoop;
-    if (cuda::loops_alone(spec.gemm.contract, has_wgmma(spec.gemm.contract)) && !loops) {
-      return unsupported("cuda: contract is " + spec.gemm.contract.text() + " for " +
-                         std::to_string(spec.groups) + " groups of " +
-                         std::string(detgemm::name(spec.kind)) +
-                         ": of tf32 there are batches of up to 1024 groups alone; run a Plan for "
-                         "each group");
-    }
     const bool snaps = spec.gemm.contract.arithmetic == Arithmetic::snap &&
                        !(spec.gemm.a_snapped && spec.gemm.b_snapped);
     if (!snaps || loops) return runs_here(spec.gemm.contract);

@@ -61,8 +61,6 @@ Ways ways_of(const Problem& p, const LaunchOptions& options) {
   const bool snaps =
       p.arithmetic == Arithmetic::snap && !(options.a_is_snapped && options.b_is_snapped);
   switch (set_of(multiplies(p.arithmetic, options.wgmma), p.input, true, options.wgmma)) {
-    case KernelSet::mma:
-      return {};
     case KernelSet::groups_of_mma:
       return {Family::none, Family::gather_groups};
     case KernelSet::e4m3:
@@ -117,9 +115,7 @@ Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {
   }
   // Operands that are snapped first are left to the loop, which does it.
   const bool compares = ways.tiles == Family::groups && p.arithmetic == Arithmetic::hopper;
-  Choice all;
-  all.why_not = "of tf32 there are batches of up to 1024 groups alone; run a Plan for each group";
-  if (ways.all != Family::none) all = row_of(ways.all).choose(q);
+  const Choice all = row_of(ways.all).choose(q);
   Choice copied;
   copied.why_not = "no copies are considered";
   if (forced == nullptr && ways.tiles == Family::groups) copied = choose_on_copies(p, options, q);

@@ -92,7 +92,7 @@ KernelSet set_of(Arithmetic multiplies, DType input, bool grouped, bool wgmma) {
     return grouped ? KernelSet::groups_of_hopper : KernelSet::hopper;
   }
   if (multiplies != Arithmetic::ieee_fma) {
-    return grouped && input != DType::tf32 ? KernelSet::groups_of_mma : KernelSet::mma;
+    return grouped ? KernelSet::groups_of_mma : KernelSet::mma;
   }
   return grouped ? KernelSet::groups_of_ieee_fma : KernelSet::ieee_fma;
 }

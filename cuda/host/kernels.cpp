@@ -42,10 +42,10 @@ bool is_any_of(DType type, std::initializer_list<DType> types) {
 std::span<const KernelInfo> kernels_of_groups(const Contract& c) {
   using enum Family;
   if (c.input == DType::e4m3) return list_of<loop, element_groups, fp8_groups>();
-  if (c.input == DType::tf32) return list_of<loop>();
   if (c.arithmetic == Arithmetic::ieee_fma) return list_of<loop, simt_groups>();
   if (c.arithmetic == Arithmetic::snap) return list_of<loop, gather_groups, simt_groups>();
-  if (c.arithmetic == Arithmetic::hopper && c.reduction.kind == ReductionKind::chain) {
+  const bool by_tiles = c.arithmetic == Arithmetic::hopper && c.input != DType::tf32;
+  if (by_tiles && c.reduction.kind == ReductionKind::chain) {
     return list_of<loop, gather_groups, groups>();
   }
   return list_of<loop, gather_groups>();
@@ -86,10 +86,6 @@ std::span<const KernelInfo> kernels(const Contract& c, bool grouped) {
   if (arithmetic::is_snap(c.arithmetic)) return list_of<leaves, simt>();
   if (c.arithmetic != Arithmetic::hopper || c.input == DType::tf32) return list_of<mma>();
   return is_chain ? list_of<chain, mma>() : list_of<leaves, mma>();
-}
-
-bool loops_alone(const Contract& c, bool wgmma) {
-  return set_of(multiplies(c.arithmetic, wgmma), c.input, true, wgmma) == KernelSet::mma;
 }
 
 bool takes(const KernelInfo& kernel, const GemmSpec& problem, bool wgmma) {

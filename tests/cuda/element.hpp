@@ -39,6 +39,9 @@ DETGEMM_HD std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// What memory holds of a contract's inputs.
+constexpr DType stored(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
+
 /// Field widths of a storage type at run time.
 struct Fields {
   int exponent_bits, fraction_bits;

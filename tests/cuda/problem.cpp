@@ -267,10 +267,15 @@ void misalign_operands(Problem& p) {
   reduction.leaf_k = std::max(reduction.leaf_k / 16, std::int64_t{1}) * 16 + 16 * r.between(0, 3);
 }
 
+void set_input(Contract& contract, DType input) {
+  contract.input = input;
+  contract.k_block = *k_block_of(contract.arithmetic, input);
+}
+
 Operands operands_of(const Problem& p, const Addresses& at) {
   const bool ta = p.spec.op_a == Op::transpose;
   const bool tb = p.spec.op_b == Op::transpose;
-  const DType input = stored_type(p.spec.contract.input);
+  const DType input = stored(p.spec.contract.input);
   const DType output = p.spec.contract.output;
   Operands o;
   o.a = view(at.a, p.a, ta ? p.spec.k : p.m, ta ? p.m : p.spec.k, input);

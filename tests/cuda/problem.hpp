@@ -68,6 +68,9 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index,
 /// aligned run too.
 void misalign_operands(Problem& problem);
 
+/// Another type of inputs, and the length of its steps. Arrays lie as before, in its elements.
+void set_input(Contract& contract, DType input);
+
 /// Views of stored arrays whose first elements lie at these addresses.
 struct Addresses {
   void* a = nullptr;
@@ -79,8 +82,5 @@ struct Addresses {
   void* scale_b = nullptr;
 };
 Operands operands_of(const Problem& problem, const Addresses& at);
-
-/// The type of a contract's inputs in memory.
-inline DType stored_type(DType input) { return input == DType::tf32 ? DType::fp32 : input; }
 
 }  // namespace detgemm::test

@@ -39,13 +39,15 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
   }
 }
 
-TEST(SweepProblem, OfTf32IsFp32InMemory) {
+TEST(SweepProblem, IsValidWithInputsOfTf32) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     Problem p = draw_problem(7, i, Reductions::all);
-    p.spec.contract.input = DType::tf32;
-    p.spec.contract.k_block = *k_block_of(p.spec.contract.arithmetic, DType::tf32);
-    const Status valid = validate(p.spec, somewhere(p));
+    set_input(p.spec.contract, DType::tf32);
+    ASSERT_TRUE(validate(p.spec)) << p.text();
+    const Operands o = somewhere(p);
+    const Status valid = validate(p.spec, o);
     ASSERT_TRUE(valid) << valid.message() << "\n" << p.text();
+    ASSERT_EQ(size_of(o.a.dtype), 4U);
   }
 }
 

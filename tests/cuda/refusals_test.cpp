@@ -108,24 +108,20 @@ TEST(CudaBackend, PlansWithoutWgmmaAreOfMma) {
   }
 }
 
-/// There is no kernel over segments of rows or products.
-TEST(CudaBackend, GroupsOfTf32AreBatches) {
-  GroupedSpec spec;
-  spec.gemm = spec_of("ampere/tf32/chain->bf16");
-  for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
-    spec.kind = kind;
+/// No tile of wgmma is named for them.
+TEST(CudaBackend, GroupsOfTf32AreOfOneKernelOrALoop) {
+  for (const char* text : {"hopper/tf32/chain->bf16", "ampere/tf32/tree:64->fp32"}) {
+    GroupedSpec spec;
+    spec.gemm = spec_of(text);
     spec.groups = 4;
-    const Status status = cuda_backend().supports_grouped(spec);
-    EXPECT_EQ(status.code(), Errc::unsupported);
-    for (const std::string& part :
-         {std::string("ampere/tf32/chain->bf16"), std::string("4 groups"), std::string(name(kind)),
-          std::string("batches of up to 1024 groups alone")}) {
-      EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    using Names = std::vector<std::string>;
+    for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked, GroupKind::k_grouped}) {
+      spec.kind = kind;
+      EXPECT_EQ(cuda_backend().grouped_variants(spec), (Names{"gather"})) << name(kind);
     }
+    spec.kind = GroupKind::batched;
+    EXPECT_EQ(cuda_backend().grouped_variants(spec), (Names{"loop", "gather"}));
   }
-  spec.kind = GroupKind::batched;
-  spec.groups = 1025;
-  EXPECT_EQ(cuda_backend().supports_grouped(spec).code(), Errc::unsupported);
 }
 
 /// Roots travel as the argument of a kernel, so their number has a maximum; no device is asked

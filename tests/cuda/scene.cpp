@@ -111,12 +111,12 @@ void Scene::place(const Problem& problem) {
   take_all();
   for (const Arena* arena : {&a_, &b_, &c_, &bias_, &scale_a_, &scale_b_, &e_}) poison(*arena);
   const GemmSpec& spec = problem_.spec;
-  const DType input = stored_type(spec.contract.input);
+  const DType input = spec.contract.input;
   const Strides b = strides_of(operands_.b, spec.op_b);
   must(fill({a_.array(), strides_of(operands_.a, spec.op_a), problem_.m, spec.k},
-            draw(input, kRoleA), stream_),
+            draw(stored(input), kRoleA), stream_),
        "filling A");
-  must(fill({b_.array(), {b.col, b.row}, spec.n, spec.k}, draw(input, kRoleB), stream_),
+  must(fill({b_.array(), {b.col, b.row}, spec.n, spec.k}, draw(stored(input), kRoleB), stream_),
        "filling B");
   const std::int64_t leaf_k = spec.contract.reduction.leaf_k;
   if (spec.a_snapped) {
@@ -142,7 +142,7 @@ void Scene::place(const Problem& problem) {
          "filling the bias");
   }
   fill_output_with_c(e_);
-  must(oracle(flatten(spec, expected_), spec.contract.input, stream_, spec.contract.arithmetic,
+  must(oracle(flatten(spec, expected_), input, stream_, spec.contract.arithmetic,
               flatten_scales(spec, expected_)),
        "the oracle");
   sum_ = sum_of_inputs();

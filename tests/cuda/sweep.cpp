@@ -121,9 +121,7 @@ Problem draw(const Settings& s, std::uint64_t index) {
                                                : draw_problem(s.seed, index, s.reductions);
   if (s.arithmetic == "ampere") problem.spec.contract.arithmetic = Arithmetic::ampere;
   if (s.arithmetic == "blackwell") problem.spec.contract.arithmetic = Arithmetic::blackwell;
-  if (s.tf32) problem.spec.contract.input = DType::tf32;
-  problem.spec.contract.k_block =
-      *k_block_of(problem.spec.contract.arithmetic, problem.spec.contract.input);
+  set_input(problem.spec.contract, s.tf32 ? DType::tf32 : problem.spec.contract.input);
   if (s.odd) misalign_operands(problem);
   return problem;
 }

@@ -102,6 +102,40 @@ def test_sums_of_rows_in_order(n):
     assert not dt.same_bits(added(torch.zeros(n), x, x)[0], x.flip(0).cumsum(0)[-1])
 
 
+def cancelling(shape, dtype, seed):
+    """Rows whose second half is the first one."""
+    x = bits(shape, dtype, seed)
+    x[..., shape[-1] // 2:] = x[..., :shape[-1] // 2]
+    return x
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 7, 33, 64, 65])
+@pytest.mark.parametrize("form", ["bf16", "fp16", "e4m3"])
+def test_a_layer_of_experts(form, tokens):
+    """Numbers of 12 binades; sums whose halves cancel, so that what is left is what the order rounded away; NaN, Inf and random bits
+    among the weights. All of the experts, and half of them. Up to 64 tokens are computed by kernels of their own, 65 by products over
+    groups."""
+    dtype, scaled = FP16 if form == "fp16" else BF16, form == "e4m3"
+    contract = "hopper/e4m3/scaled:128->bf16" if scaled else f"hopper/{form}/chain->{form}"
+    experts, h, n = 16, 256, 256
+    for draw in (bits, cancelling, lambda shape, dtype, seed: patterns(seed, *shape, dtype=dtype)):
+        gate_up, down = weights = [draw((experts, *shape), BF16 if scaled else dtype, seed) for seed, shape in ((3, (2 * n, h)), (4, (h, n)))]
+        if draw is cancelling:  # so that the rows behind gate and up cancel too
+            gate_up[:, n // 2:n], gate_up[:, n + n // 2:] = gate_up[:, :n // 2], -gate_up[:, n:n + n // 2]
+        if scaled:
+            weights = [each for w in weights for each in map(torch.stack, zip(*(dt.quantize(part, 128, per=128) for part in w)))]
+        for seed, (first, count, top, result) in enumerate(((0, experts, 4, FP32), (0, experts, 1, dtype), (4, 8, 3, FP32)) * (4 if tokens == 1 else 1)):
+            x, logits = bits((tokens, h), dtype, seed), bits((tokens, experts), dtype, seed + 100)
+            if draw is cancelling:
+                x[:, h // 2:] = -x[:, :h // 2]
+
+            def layer(x, logits, *given):
+                share = [each[first:first + count] for each in given]
+                pairs = (tuple(share[:2]), tuple(share[2:])) if scaled else share
+                return dt.routed_experts(x, *dt.route(logits, top), *pairs, contract, first=first, total=experts, dtype=result)
+            equal(layer, x, logits, *weights)
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("dtype", [BF16, FP16, FP32])
 def test_rotary(dtype, interleaved):

@@ -48,9 +48,10 @@ Kernel grouped_gather_kernel(DType type, bool leaves) {
     return leaves ? reinterpret_cast<const void*>(&grouped_gather_kernel_of<T, true>)
                   : reinterpret_cast<const void*>(&grouped_gather_kernel_of<T, false>);
   };
-  return {type == DType::bf16 ? of.template operator()<DType::bf16>()
-                              : of.template operator()<DType::fp16>(),
-          gather::kThreads, 0};
+  const void* const kernel = type == DType::bf16   ? of.template operator()<DType::bf16>()
+                             : type == DType::fp16 ? of.template operator()<DType::fp16>()
+                                                   : of.template operator()<DType::tf32>();
+  return {kernel, gather::kThreads, 0};
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <type_traits>
+
 #include "core/contract/compute_element.hpp"
 #include "cuda/sm90/gather/gather.hpp"
 #include "cuda/sm90/ptx/memory.cuh"
@@ -13,6 +15,7 @@
 // every other kernel:
 //
 //   acc = start -> [k 0..15] -> [k 16..31] -> ...        two steps per iteration of the loop
+//   tf32: start -> [k 0..7] -> [k 8..15] -> ...          the same bytes, half as many products
 //
 // Under fold and tree that is a leaf from +0, and the leaves are added up as they end.
 //
@@ -23,49 +26,58 @@ namespace detgemm::cuda::sm90::gather {
 
 inline constexpr int kTile = kGatherTile;
 inline constexpr int kThreads = 256;
-inline constexpr int kK = 32;
-inline constexpr int kPitch = kK * 2 + 16;  // bytes per row: ldmatrix meets no bank twice
+inline constexpr int kPieceBytes = 32;               // of one row, along k
+inline constexpr int kPitch = 2 * kPieceBytes + 16;  // bytes per row: ldmatrix meets no bank twice
 inline constexpr int kOperandBytes = kTile * kPitch;
 inline constexpr int kWarpX = 64, kWarpY = 32;
 inline constexpr int kStagePitch = kWarpY + 8;  // floats
 inline constexpr int kSharedBytes =
     2 * kOperandBytes > 8 * 8 * kStagePitch * 4 ? 2 * kOperandBytes : 8 * 8 * kStagePitch * 4;
 
-/// One thread's piece of an operand's block: 16 k of one row, as they will be in shared memory.
-struct Piece {
-  std::uint32_t pair[8];
-};
+/// A number as it is stored.
+template <DType T>
+using Stored = std::conditional_t<T == DType::tf32, std::uint32_t, std::uint16_t>;
 
-/// Loads 16 k of row `row` from `k0` on; what is outside of `rows` and `k` is zero.
-__device__ __forceinline__ Piece load_piece(const std::uint16_t* data, std::int64_t rows,
+/// One thread's piece of an operand's block, as it will be in shared memory: kPieceK k of one row.
+struct Piece {
+  std::uint32_t word[kPieceBytes / 4];
+};
+template <DType T>
+inline constexpr int kPieceK = kPieceBytes / static_cast<int>(sizeof(Stored<T>));
+
+/// Loads a piece of row `row` from `k0` on; what is outside of `rows` and `k` is zero.
+template <DType T>
+__device__ __forceinline__ Piece load_piece(const Stored<T>* data, std::int64_t rows,
                                             std::int64_t k, std::int64_t row_stride,
                                             std::int64_t k_stride, std::int64_t row,
                                             std::int64_t k0) {
   Piece piece;
-  const std::uint16_t* from = data + row * row_stride + k0 * k_stride;
-  const bool inside = row < rows && k0 + 16 <= k;
+  const Stored<T>* from = data + row * row_stride + k0 * k_stride;
+  const bool inside = row < rows && k0 + kPieceK<T> <= k;
   if (inside && k_stride == 1 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
-    const uint4 low = *reinterpret_cast<const uint4*>(from);
-    const uint4 high = *reinterpret_cast<const uint4*>(from + 8);
+    const uint4 low = reinterpret_cast<const uint4*>(from)[0];
+    const uint4 high = reinterpret_cast<const uint4*>(from)[1];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
   }
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    std::uint32_t pair = 0;
-    if (row < rows) {
-      if (k0 + 2 * i < k) pair = from[2 * i * k_stride];
-      if (k0 + 2 * i + 1 < k) pair |= std::uint32_t{from[(2 * i + 1) * k_stride]} << 16;
+    std::uint32_t word = 0;
+    if constexpr (T == DType::tf32) {
+      if (row < rows && k0 + i < k) word = from[i * k_stride];
+    } else if (row < rows) {
+      if (k0 + 2 * i < k) word = from[2 * i * k_stride];
+      if (k0 + 2 * i + 1 < k) word |= std::uint32_t{from[(2 * i + 1) * k_stride]} << 16;
     }
-    piece.pair[i] = pair;
+    piece.word[i] = word;
   }
   return piece;
 }
 
 __device__ __forceinline__ void store_piece(unsigned char* operand, int row, int half,
                                             const Piece& piece) {
-  auto* to = reinterpret_cast<uint4*>(operand + row * kPitch + half * 32);
-  to[0] = make_uint4(piece.pair[0], piece.pair[1], piece.pair[2], piece.pair[3]);
-  to[1] = make_uint4(piece.pair[4], piece.pair[5], piece.pair[6], piece.pair[7]);
+  auto* to = reinterpret_cast<uint4*>(operand + row * kPitch + half * kPieceBytes);
+  to[0] = make_uint4(piece.word[0], piece.word[1], piece.word[2], piece.word[3]);
+  to[1] = make_uint4(piece.word[4], piece.word[5], piece.word[6], piece.word[7]);
 }
 
 using Accumulators = float[4][4][4];  // (64, 32) per warp: 4 x 4 fragments of 16 x 8
@@ -118,13 +130,14 @@ __device__ __forceinline__ void add_leaf(const Reduction& reduction, std::int64_
 }
 
 /// Outputs of tile `tile`, in rows of `tiles_n`, by all threads of a CTA, which share `memory`.
-/// With kLeaves, a fold or tree of leaves whose length is any multiple of 16; else one chain, which
-/// is the same with a single leaf. With kMayBeEmpty, k may be 0 under leaves too: then there is no
+/// With kLeaves, a fold or tree of leaves of whole steps; else one chain, which is the same with a
+/// single leaf. With kMayBeEmpty, k may be 0 under leaves too: then there is no
 /// leaf, and outputs are the start.
 template <DType T, bool kLeaves, bool kMayBeEmpty = false>
 __device__ __forceinline__ void compute_tile(const GemmArguments& g, const GatherLeaves& leaves,
                                              unsigned char* memory, std::int64_t tile,
                                              std::int64_t tiles_n) {
+  constexpr int kK = 2 * kPieceK<T>;
   unsigned char* shared_a = memory;                  // (kTile, kK), pitch kPitch
   unsigned char* shared_b = memory + kOperandBytes;  // (kTile, kK), pitch kPitch
   const int lane = threadIdx.x % 32;
@@ -149,8 +162,8 @@ __device__ __forceinline__ void compute_tile(const GemmArguments& g, const Gathe
   }
   const int row = threadIdx.x % kTile;
   const int half = threadIdx.x / kTile;
-  const auto* a = static_cast<const std::uint16_t*>(g.a);
-  const auto* b = static_cast<const std::uint16_t*>(g.b);
+  const auto* a = static_cast<const Stored<T>*>(g.a);
+  const auto* b = static_cast<const Stored<T>*>(g.b);
   const std::int64_t leaf_k = kLeaves ? g.reduction.leaf_k : g.k;
   const bool empty = kMayBeEmpty && kLeaves && g.k == 0;
   const std::int64_t leaf_count = empty ? 0 : kLeaves ? leaves_of(g.k, leaf_k) : 1;
@@ -163,10 +176,10 @@ __device__ __forceinline__ void compute_tile(const GemmArguments& g, const Gathe
       for (int f = 0; f < 64; ++f) acc[f / 16][f / 4 % 4][f % 4] = 0.0F;
     }
     const auto load_a = [&](std::int64_t k0) {
-      return load_piece(a, g.m, end, g.as.row, g.as.col, row0 + row, k0 + half * 16);
+      return load_piece<T>(a, g.m, end, g.as.row, g.as.col, row0 + row, k0 + half * kPieceK<T>);
     };
     const auto load_b = [&](std::int64_t k0) {
-      return load_piece(b, g.n, end, g.bs.col, g.bs.row, col0 + row, k0 + half * 16);
+      return load_piece<T>(b, g.n, end, g.bs.col, g.bs.row, col0 + row, k0 + half * kPieceK<T>);
     };
     Piece next_a = load_a(leaf * leaf_k);
     Piece next_b = load_b(leaf * leaf_k);
@@ -181,7 +194,7 @@ __device__ __forceinline__ void compute_tile(const GemmArguments& g, const Gathe
       }
 #pragma unroll
       for (int step = 0; step < 2; ++step) {
-        std::uint32_t fragment_a[4][4], fragment_b[2][4];  // (64, 16) and (32, 16)
+        std::uint32_t fragment_a[4][4], fragment_b[2][4];  // (64, step) and (32, step)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const int at = warp_row + i * 16 + lane % 16;
@@ -200,7 +213,11 @@ __device__ __forceinline__ void compute_tile(const GemmArguments& g, const Gathe
           for (int j = 0; j < 4; ++j) {
             const std::uint32_t(&pair)[4] = fragment_b[j / 2];
             const std::uint32_t columns[2] = {pair[j % 2 * 2], pair[j % 2 * 2 + 1]};
-            ptx::mma_m16n8k16<T>(acc[i][j], fragment_a[i], columns);
+            if constexpr (T == DType::tf32) {
+              ptx::mma_m16n8k8_tf32(acc[i][j], fragment_a[i], columns);
+            } else {
+              ptx::mma_m16n8k16<T>(acc[i][j], fragment_a[i], columns);
+            }
           }
         }
       }

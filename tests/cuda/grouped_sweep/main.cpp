@@ -22,6 +22,7 @@ constexpr const char* kUsage = R"(detgemm_cuda_grouped_sweep [--NAME VALUE] ...
   --seed S           problems are a function of the seed and their index (1)
   --only INDEX       this problem alone
   --arithmetic A     hopper (default): bf16 and fp16, or fp8: e4m3, in builds of DETGEMM_CUDA_FP8
+  --input T          drawn (default), or tf32, of hopper
   --kind K           batched, m_grouped, m_masked or k_grouped alone
   --variant V        force this kernel; else the backend's choice and then each kernel in turn
   --plant bit        spoil every result by one bit; succeeds if each one is found
@@ -35,6 +36,7 @@ struct Settings {
   std::optional<std::string> variant;
   std::optional<GroupKind> kind;
   bool e4m3 = false;
+  bool tf32 = false;
   bool plant = false;
 };
 
@@ -58,6 +60,8 @@ Settings parse(int argc, char** argv) {
       s.kind = *kind;
     } else if (option == "--arithmetic" && (value == "hopper" || value == "fp8")) {
       s.e4m3 = value == "fp8";
+    } else if (option == "--input" && (value == "drawn" || value == "tf32")) {
+      s.tf32 = value == "tf32";
     } else if (option == "--plant" && value == "bit") {
       s.plant = true;
     } else {
@@ -95,7 +99,8 @@ class Sweep {
 
  private:
   void one(std::uint64_t index) {
-    const GroupProblem problem = draw_group_problem(settings_.seed, index, settings_.e4m3);
+    GroupProblem problem = draw_group_problem(settings_.seed, index, settings_.e4m3);
+    if (settings_.tf32) set_input(problem.spec.gemm.contract, DType::tf32);
     if (settings_.kind && problem.spec.kind != *settings_.kind) return;
     ++problems_;
     scene_.place(problem);
@@ -173,11 +178,11 @@ class Sweep {
 
   void say(const char* what, std::uint64_t index, const std::string& variant,
            const std::string& kernel) const {
-    std::printf("%s --arithmetic %s --seed %llu --only %llu --variant \"%s\": kernel %s; %s\n",
-                what, settings_.e4m3 ? "fp8" : "hopper",
-                static_cast<unsigned long long>(settings_.seed),
-                static_cast<unsigned long long>(index), variant.c_str(), kernel.c_str(),
-                scene_.problem().text().c_str());
+    std::printf(
+        "%s --arithmetic %s --input %s --seed %llu --only %llu --variant \"%s\": kernel %s; %s\n",
+        what, settings_.e4m3 ? "fp8" : "hopper", settings_.tf32 ? "tf32" : "drawn",
+        static_cast<unsigned long long>(settings_.seed), static_cast<unsigned long long>(index),
+        variant.c_str(), kernel.c_str(), scene_.problem().text().c_str());
   }
 
   int finish(double seconds) const {
@@ -213,7 +218,9 @@ int sweep(int argc, char** argv) {
   Status usable = cuda.status();
   if (usable) usable = (*cuda)->available();
   if (usable) {
-    usable = (*cuda)->supports(draw_group_problem(settings.seed, 1, settings.e4m3).spec.gemm);
+    GroupProblem problem = draw_group_problem(settings.seed, 1, settings.e4m3);
+    if (settings.tf32) set_input(problem.spec.gemm.contract, DType::tf32);
+    usable = (*cuda)->supports(problem.spec.gemm);
   }
   if (!usable) {
     std::printf("skipped: %s\n", usable.message().c_str());

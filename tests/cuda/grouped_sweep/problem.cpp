@@ -269,7 +269,7 @@ GroupProblem draw_group_problem(std::uint64_t seed, std::uint64_t index, bool e4
 GroupedOperands operands_of(const GroupProblem& p, const Addresses& at, const void* offsets) {
   const GemmSpec& g = p.spec.gemm;
   const bool ta = g.op_a == Op::transpose, tb = g.op_b == Op::transpose;
-  const DType input = g.contract.input, output = g.contract.output;
+  const DType input = stored(g.contract.input), output = g.contract.output;
   GroupedOperands x;
   Operands& o = x.arrays;
   o.a = view(at.a, p.a, ta ? p.k : p.m, ta ? p.m : p.k, input);

@@ -19,11 +19,13 @@ GroupedOperands at_addresses(const GroupProblem& p) {
 }
 
 TEST(GroupProblems, AreLegalAndFitTheMemoryThatIsSetAside) {
-  for (const bool e4m3 : {false, true}) {
+  for (const DType input : {DType::bf16, DType::e4m3, DType::tf32}) {
+    const bool e4m3 = input == DType::e4m3;
     std::set<std::string> layouts;
     int continues = 0, scaled = 0, of_lines = 0, biases = 0;
     for (std::uint64_t index = 0; index < 4000; ++index) {
-      const GroupProblem p = draw_group_problem(3, index, e4m3);
+      GroupProblem p = draw_group_problem(3, index, e4m3);
+      if (input == DType::tf32) set_input(p.spec.gemm.contract, input);
       const Status legal = validate(p.spec);
       ASSERT_TRUE(legal) << legal.message() << ": " << p.text();
       const GroupedOperands x = at_addresses(p);

@@ -66,7 +66,7 @@ void GroupScene::fill_results(const Arena& arena, const GroupLayout& layout, DTy
 void GroupScene::fill_all() {
   const GemmSpec& g = problem_.spec.gemm;
   const Operands& x = operands_.arrays;
-  const DType in = g.contract.input;
+  const DType in = stored(g.contract.input);
   const std::int64_t groups = problem_.spec.groups;
   const auto count = [&](std::int64_t distance) { return distance > 0 ? groups : 1; };
   const Strides b = strides_of(x.b, g.op_b);

@@ -72,7 +72,7 @@ TEST(MmaLaunch, AmpereAndBlackwellAreComputedByMmaAlone) {
   }
 }
 
-/// wgmma of tf32 is not compiled, so mma.sync computes it on 9.0 too; of groups, batches alone.
+/// wgmma of tf32 is not compiled, so mma.sync computes it on 9.0 too, in groups as well.
 TEST(MmaLaunch, Tf32IsComputedByMmaEverywhere) {
   for (const bool wgmma : {true, false}) {
     Recorded& r = record();
@@ -84,7 +84,8 @@ TEST(MmaLaunch, Tf32IsComputedByMmaEverywhere) {
     EXPECT_EQ(r.mma.k, 2 * p.g().k) << "in units of 2 bytes";
     EXPECT_EQ(r.mma.a.line_stride, 1024);
     EXPECT_EQ(r.mma.a.way, cuda::mma::Way::along);
-    EXPECT_TRUE(cuda::loops_alone(p.contract(), wgmma));
+    EXPECT_EQ(cuda::set_of(Arithmetic::hopper, DType::tf32, true, wgmma),
+              cuda::KernelSet::groups_of_mma);
   }
 }
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from detgemm.torch.kernels.arithmetic import rounded, tree, widened
+from detgemm.torch.kernels.arithmetic import AMD, rounded, tree, widened
 from detgemm.torch.kernels.fused import _options, _programmatic
 from detgemm.torch.kernels.launch import TYPES, launch, rows_per_program
 
@@ -62,7 +62,10 @@ def _combine(x, places, weights, start, eighths, y, n, stride, parts, rounds, SL
         for which in range(rounds):  # 8, which the compiler does not know: unrolled, its code is read from memory for longer than it runs
             mine = absent
             for slot in tl.static_range(SLOTS):
-                mine = _in(mine + tl.where(eighth[slot] == which, products[slot], absent), TYPE)
+                if AMD:
+                    mine = _in(mine + tl.where(eighth[slot] == which, products[slot], absent), TYPE)
+                elif eighth[slot] == which:  # a branch that all lanes take together leaves out seven additions of -0 of eight
+                    mine = _in(mine + products[slot], TYPE)
             pair = _in(one + mine, TYPE)
             quad = _in(two + pair, TYPE)
             total = _in(four + quad, TYPE)
