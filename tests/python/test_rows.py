@@ -173,7 +173,7 @@ def test_wrong_calls_are_refused_in_a_sentence(call, sentence):
 def test_the_gradient_of_a_weight_is_a_sum_under_a_contract(sums):
     """Also under a tree, which cannot be continued in a main_grad."""
     x, weight = torch.randn(40, 16, generator=torch.Generator().manual_seed(1)), torch.ones(16, requires_grad=True)
-    dt.rms_norm(x, weight, sums=sums).sum().backward()
+    rows.rms_norm(x, weight, sums=sums).sum().backward()
     products = torch.ops.detgemm.rms_norm_backward(torch.ones_like(x), x, weight.detach(), torch.ops.detgemm.rms_norm(
         x, weight.detach(), None, 1e-6, sums, False)[1])[1]
-    assert dt.same_bits(weight.grad, dt.gemm(torch.ones(1, 40), products, sums)[0])
+    assert detgemm.torch.same_bits(weight.grad, detgemm.torch.gemm(torch.ones(1, 40), products, sums)[0])
