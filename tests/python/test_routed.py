@@ -173,6 +173,22 @@ def test_kernels_have_the_bits_of_the_definitions():
         call = (patterns(7, 22, 150), places.view(11, 2), weights, None, result, eighths, 8)
         assert dt.same_bits(kernels_combine.combine(*call), plain_combine.combine(*call))
 
+def test_which_layers_have_kernels_for_few_tokens(monkeypatch):
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import few_tokens as few
+    capability = (9, 0)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    x, gate_up, down = (torch.zeros(shape).bfloat16() for shape in ((64, 256), (2, 256, 256), (2, 256, 128)))
+    given = {"x": x, "slots": 512, "gate_up": gate_up, "down": down, "scales": (None, None), "contract": BF16}
+    assert few.serve(**given)
+    others = {"x": x.half(), "slots": 513, "gate_up": gate_up[:, :, :192].contiguous(), "down": down.mT, "scales": (x, x),
+              "contract": "hopper/bf16/fold:64->bf16"}
+    assert not any(few.serve(**{**given, name: other}) for name, other in others.items())
+    assert not few.serve(**{**given, "x": x.new_zeros(65, 256)}) and not few.serve(**{**given, "x": x[:0]})
+    capability = (10, 0)  # nothing was compared there
+    assert not few.serve(**given)
+
+
 def whole_numbers(seed, *shape, row=None):
     """-2 to 2, of which `row` in each row are not zero, or all: products whose sums of any order are exact."""
     generator = torch.Generator().manual_seed(seed)

@@ -60,19 +60,19 @@ def placing():
     return placing
 
 
-def _few(x, gate_up, down, scales, contract):
+def _few(x, slots, gate_up, down, scales, contract):
     """The kernels for few tokens, or None where they are not for such a layer."""
     if x.device.type != "cuda":
         return None
     from detgemm.torch.kernels import few_tokens
-    return few_tokens if few_tokens.serve(x, gate_up, down, scales, contract) else None
+    return few_tokens if few_tokens.serve(x, slots, gate_up, down, scales, contract) else None
 
 
 def _layer(x, weights, experts, gate_up, down, scales, contract, leaf, first, total, dtype, routed=None):
     """From the rows' places to the sum. gate_up and down with scales: e4m3 under scaled:leaf."""
     of_gate_up, of_down = scales
     x, experts, leaf = _by_rows(x), experts.contiguous(), 0 if of_gate_up is None else leaf
-    if few := _few(x, gate_up, down, scales, contract):
+    if few := _few(x, experts.numel(), gate_up, down, scales, contract):
         return few.layer(x, weights.contiguous(), experts, gate_up, down, scales, first, total, dtype)
     offs, places, rows, of_rows = _placed(x, experts, first, len(gate_up), leaf, routed)
     rows, of_rows = _product(rows, gate_up, offs, contract, of_rows, of_gate_up, x.dtype), None
@@ -106,7 +106,7 @@ def routed_layer_op(x: torch.Tensor, logits: torch.Tensor, bias: torch.Tensor | 
     with on_device(x):
         logits, bias = _by_rows(logits), None if bias is None else bias.contiguous()
         routed = None
-        if len(x) == 1 and x.device.type == "cuda" and not _few(x, gate_up, down, (gate_up_scale, down_scale), contract):
+        if len(x) == 1 and x.device.type == "cuda" and not _few(x, top_k, gate_up, down, (gate_up_scale, down_scale), contract):
             weights = torch.empty((1, top_k), dtype=torch.float32, device=x.device)
             experts = torch.empty((1, top_k), dtype=torch.int32, device=x.device)
             routed = logits, bias, norm, sigmoid, groups, chosen_groups, float(scale), weights

@@ -77,15 +77,18 @@ TEST_F(HipGroups, EachHasTheBitsOfAPlanOfItsOwn) {
 TEST_F(HipGroups, AlignedExpertsTakeEveryKernel) {
   std::uint64_t seed = 100;
   for (const std::string& contract :
-       {own + "/bf16/chain->bf16", own + "/bf16/fold:64->fp32", own + "/fp16/tree:64->fp16"}) {
+       {own + "/bf16/chain->fp32", own + "/bf16/fold:64->fp32", own + "/fp16/tree:64->fp16"}) {
     for (const GroupKind kind : kKinds) {
       const bool by_k = kind == GroupKind::k_grouped;
       grouped_tests::Setup s = drawn(contract, kind, ++seed);
+      // Of long sums of random bits most are NaN, in every order.
+      if (s.data == test::Data::bits || s.data == test::Data::specials)
+        s.data = test::Data::near_one;
       s.n = 72;
       s.m = by_k ? 40 : 33;
       s.sizes = by_k ? std::vector<std::int64_t>{130, 0, 7, 66, 1}
                      : std::vector<std::int64_t>{5, 0, 33, 65, 130, 1};
-      s.k = by_k ? 0 : 328;
+      s.k = by_k ? 0 : 376;
       s.pad = s.shift = 0;
       s.op_a = by_k ? Op::transpose : Op::none;
       s.op_b = by_k ? Op::none : Op::transpose;

@@ -25,7 +25,7 @@ from detgemm.torch.kernels.launch import TYPES, launch, power_of_2
 from detgemm.torch.kernels.quantize import leaf_codes
 from detgemm.torch.kernels.routed import quantize
 
-MOST_TOKENS = 64
+MOST_TOKENS, MOST_SLOTS = 64, 512
 TOGETHER = 16  # tokens of a tile
 LEAF = 128
 KINDS = ("bf16", torch.bfloat16), ("fp16", torch.float16)
@@ -199,10 +199,10 @@ def _down_one(x, experts, factors, weights, of_weights, y, n, k, scale_expert, s
 CONTRACTS = {**{f"hopper/{name}/chain->{name}": dtype for name, dtype in KINDS}, **{f"hopper/e4m3/scaled:128->{name}": dtype for name, dtype in KINDS}}
 
 
-def serve(x, gate_up, down, scales, contract):
+def serve(x, slots, gate_up, down, scales, contract):
     """Whether these kernels compute such a layer: whole tiles, arrays without gaps, and tensor cores that were compared."""
     n, k, step = gate_up.shape[1] // 2, gate_up.shape[2], LEAF
-    shapes = 0 < len(x) <= MOST_TOKENS and n % step == 0 and k % step == 0
+    shapes = 0 < len(x) <= MOST_TOKENS and slots <= MOST_SLOTS and n % step == 0 and k % step == 0
     given = gate_up.is_contiguous() and down.is_contiguous() and CONTRACTS.get(contract) == x.dtype
     scaled = all(each is None or each.dtype == torch.float32 for each in scales)
     return shapes and given and scaled and torch.version.hip is None and torch.cuda.get_device_capability(x.device) == (9, 0)
