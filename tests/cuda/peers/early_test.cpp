@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "tests/cuda/peers/host_cta.hpp"
 
@@ -23,35 +27,36 @@ using cuda::peers::Header;
 using cuda::peers::Job;
 using cuda::peers::kBlank;
 
-constexpr int kRanks = 2, kCtas = 3, kCalls = 7;
-constexpr std::int64_t kRows = 3, kColumns = 32, kElements = kRows * kColumns;
-using Root = std::vector<float>;
+constexpr int kEarlyRanks = 2, kEarlyCtas = 3, kEarlyCalls = 7;
+constexpr std::int64_t kEarlyRows = 3, kEarlyColumns = 32,
+                       kEarlyElements = kEarlyRows * kEarlyColumns;
+using EarlyRoot = std::vector<float>;
 
-void wait_for(const std::atomic<int>& count, int expected) {
+void wait_for_count(const std::atomic<int>& count, int expected) {
   while (count < expected) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
-Root random_root(std::uint64_t seed) {
+EarlyRoot early_root(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Root all(kElements);
+  EarlyRoot all(kEarlyElements);
   for (float& x : all) x = static_cast<float>(static_cast<std::int64_t>(random() % 2001) - 1000);
   return all;
 }
-Root product_of(int rank, int call) {
-  return random_root(static_cast<std::uint64_t>(call * kRanks + rank));
+EarlyRoot early_product(int rank, int call) {
+  return early_root(static_cast<std::uint64_t>(call * kEarlyRanks + rank));
 }
 
 /// A rank's memory and what its stream has reached.
-struct Rank {
+struct EarlyRank {
   Header header{};
   std::vector<std::byte> data = std::vector<std::byte>(std::size_t{1} << 14);
-  std::array<Root, 2> roots;  ///< by turns
-  std::array<Root, kCalls> d;
+  std::array<EarlyRoot, 2> roots;  ///< by turns
+  std::array<EarlyRoot, kEarlyCalls> d;
   std::uint64_t host_word = 0;
-  std::array<std::atomic<int>, kCalls> let_in{}, ended{}, stored{};
+  std::array<std::atomic<int>, kEarlyCalls> let_in{}, ended{}, stored{};
 
-  Rank() {
-    roots.fill(Root(kElements, std::bit_cast<float>(kBlank)));
-    d.fill(Root(kElements));
+  EarlyRank() {
+    roots.fill(EarlyRoot(kEarlyElements, std::bit_cast<float>(kBlank)));
+    d.fill(EarlyRoot(kEarlyElements));
   }
 };
 
@@ -62,42 +67,42 @@ class Early {
     places_ = places;
     patience_ms_ = patience_ms;
     std::vector<std::thread> all;
-    for (int r = 0; r < kRanks; ++r) {
-      for (int call = 0; call < kCalls; ++call) {
+    for (int r = 0; r < kEarlyRanks; ++r) {
+      for (int call = 0; call < kEarlyCalls; ++call) {
         all.emplace_back([this, r, call] { store(r, call); });
-        for (int c = 0; c < kCtas; ++c) {
+        for (int c = 0; c < kEarlyCtas; ++c) {
           all.emplace_back([this, r, call, c, fault] { join(r, call, c, fault); });
         }
       }
     }
     for (std::thread& one : all) one.join();
     int wrong = 0;
-    for (int call = 0; call < kCalls; ++call) {
-      const Root a = product_of(0, call), b = product_of(1, call);
-      Root sum(kElements);
+    for (int call = 0; call < kEarlyCalls; ++call) {
+      const EarlyRoot a = early_product(0, call), b = early_product(1, call);
+      EarlyRoot sum(kEarlyElements);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
       wrong += sum == ranks_[1].d[static_cast<std::size_t>(call)] ? 0 : 1;
     }
     return wrong;
   }
-  const Rank& rank(int r) const { return ranks_[static_cast<std::size_t>(r)]; }
+  const EarlyRank& rank(int r) const { return ranks_[static_cast<std::size_t>(r)]; }
 
  private:
-  Root& root(int r, int call) {
+  EarlyRoot& root(int r, int call) {
     return ranks_[static_cast<std::size_t>(r)].roots[static_cast<std::size_t>(call % places_)];
   }
 
   /// The product.
   void store(int r, int call) {
-    Rank& rank = ranks_[static_cast<std::size_t>(r)];
+    EarlyRank& rank = ranks_[static_cast<std::size_t>(r)];
     const auto at = static_cast<std::size_t>(call);
-    if (call > 0) wait_for(rank.ended[at - 1], kCtas);
-    const Root values = product_of(r, call);
+    if (call > 0) wait_for_count(rank.ended[at - 1], kEarlyCtas);
+    const EarlyRoot values = early_product(r, call);
     std::mt19937_64 random(at);
-    std::vector<std::size_t> order(kElements);
+    std::vector<std::size_t> order(kEarlyElements);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random);
-    order.insert(order.end(), order.begin(), order.begin() + kElements / 4);
+    order.insert(order.end(), order.begin(), order.begin() + kEarlyElements / 4);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     for (const std::size_t i : order) {
       std::atomic_ref<float>(root(r, call)[i]).store(values[i]);
@@ -107,41 +112,42 @@ class Early {
   }
 
   void join(int r, int call, int cta, PeerFault fault) {
-    Rank& rank = ranks_[static_cast<std::size_t>(r)];
+    EarlyRank& rank = ranks_[static_cast<std::size_t>(r)];
     const auto at = static_cast<std::size_t>(call);
-    if (call > 0) wait_for(rank.let_in[at - 1], kCtas);
+    if (call > 0) wait_for_count(rank.let_in[at - 1], kEarlyCtas);
     Job job;
     job.g.d = rank.d[at].data();
-    job.g.m = kRows;
-    job.g.n = kColumns;
-    job.g.ds = {kColumns, 1};
+    job.g.m = kEarlyRows;
+    job.g.n = kEarlyColumns;
+    job.g.ds = {kEarlyColumns, 1};
     job.g.output = DType::fp32;
     job.rank = r;
-    job.ranks = job.nodes = kRanks;
+    job.ranks = job.nodes = kEarlyRanks;
     job.first_own = r;
     job.own = 1;
     job.limit_ns = patience_ms_ * 1'000'000;
     job.host_word = &rank.host_word;
     job.mail_stride = 2048;
     job.odd_mail = 8192;
-    job.row[1] = job.row[2] = kRows;
+    job.row[1] = job.row[2] = kEarlyRows;
     job.owner[1] = 1;
     job.closes[1] = 1;
-    for (int q = 0; q < kRanks; ++q) {
+    for (int q = 0; q < kEarlyRanks; ++q) {
       job.header[q] = &ranks_[static_cast<std::size_t>(q)].header;
       job.data[q] = ranks_[static_cast<std::size_t>(q)].data.data();
     }
     job.root[r] = root(r, call).data();
     HostCta host;
     host.at = cta;
-    host.ctas = kCtas;
+    host.ctas = kEarlyCtas;
     host.threads = 4;
     host.fault = r == 0 ? fault : PeerFault::none;
     host.lets_next_in = [&] { ++rank.let_in[at]; };
     host.product_ended = [&] {
-      wait_for(rank.stored[at], 1);
+      wait_for_count(rank.stored[at], 1);
       // With one place for all calls the next kernel looks before this one has blanked its roots.
-      for (int i = 0; places_ == 1 && at + 1 < kCalls && rank.let_in[at + 1] == 0 && i < 500; ++i) {
+      for (int i = 0; places_ == 1 && at + 1 < kEarlyCalls && rank.let_in[at + 1] == 0 && i < 500;
+           ++i) {
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       }
     };
@@ -149,7 +155,7 @@ class Early {
     ++rank.ended[at];
   }
 
-  std::array<Rank, kRanks> ranks_;
+  std::array<EarlyRank, kEarlyRanks> ranks_;
   int places_ = 2;
   std::uint64_t patience_ms_ = 0;
 };
@@ -157,9 +163,9 @@ class Early {
 TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
   Early early;
   EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0);
-  for (int r = 0; r < kRanks; ++r) {
+  for (int r = 0; r < kEarlyRanks; ++r) {
     EXPECT_EQ(early.rank(r).host_word, 0U) << "nobody gave up";
-    for (const Root& root : early.rank(r).roots) {
+    for (const EarlyRoot& root : early.rank(r).roots) {
       for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
     }
   }
