@@ -15,14 +15,14 @@ import statistics
 
 os.environ["TRITON_OVERRIDE_ARCH"] = "sm80"  # before triton reads it
 
-import torch  # noqa: E402
-import triton  # noqa: E402
-import triton.backends.nvidia.compiler as compiler  # noqa: E402
-import triton.language as tl  # noqa: E402
-from report import begun, differing, options, save  # noqa: E402
-from timing import sentence, sets_for, times  # noqa: E402
+import torch
+import triton
+import triton.backends.nvidia.compiler as compiler
+import triton.language as tl
+from report import begun, differing, options, save
+from timing import sentence, sets_for, times
 
-import detgemm.torch  # noqa: E402, F401 - registers torch.ops.detgemm
+import detgemm.torch  # noqa: F401 - registers torch.ops.detgemm
 
 CHAIN = "hopper/bf16/chain->bf16"
 FIXED = ((1, 18432, 16384), (16, 3840, 4096), (32, 8192, 4096), (64, 3840, 4096), (64, 18432, 16384), (128, 4096, 14336),

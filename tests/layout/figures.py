@@ -28,8 +28,8 @@ SMALL = 8192  # bytes of a record's JSON that is read, as it is stored
 FIGURE = re.compile(r"(?<![\w.,/:^-])(\d+(?:\.\d+)? [*\u00b7] 10\^\d+|\d{1,3}(?:,\d{3})+|\d+\.\d+|\d+ of \d+)(?![\w.]*\d)(?![\w/-])")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 RECORD = re.compile(r"\]\(([^)\s#]*(?:results/|bench/|log/)[^)\s#]*\.md)")
-SOFTWARE = ("CUDA|PyTorch|C?Python|JAX|MPI|GCC|Clang|CMake|Kokkos|glibc|vLLM|TRL|Triton|capability|Ubuntu|version|cuBLAS(?:Lt)?|DeepGEMM|transformers|Core|NumPy|"
-            "OpenBLAS|oneDNN|NCCL|ROCm|pip|auditwheel|arXiv|[Ss]ection|Version|TorchTitan|REUSE|after|in|and|from")
+SOFTWARE = ("CUDA|PyTorch|C?Python|JAX|MPI|GCC|Clang|CMake|Kokkos|glibc|vLLM|TRL|Triton|capability|Ubuntu|version|cuBLAS(?:Lt)?|DeepGEMM|transformers|Core|"
+            "NumPy|OpenBLAS|oneDNN|NCCL|ROCm|pip|auditwheel|arXiv|[Ss]ection|Version|TorchTitan|REUSE|after|in|and|from")
 VERSION = re.compile(rf"\b(?:{SOFTWARE}) \d+\.\d+(?:\.\d+|\.x)?(?:(?:, | and | to | or )\d+\.\d+(?:\.\d+|\.x)?)*(?![\d ]*[%x*])|\d+\.\d+\.\w+")
 
 

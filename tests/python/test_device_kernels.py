@@ -129,7 +129,7 @@ def test_a_layer_of_experts(form, tokens):
             if draw is cancelling:
                 x[:, h // 2:] = -x[:, :h // 2]
 
-            def layer(x, logits, *given):
+            def layer(x, logits, *given, first=first, count=count, top=top, result=result):
                 share = [each[first:first + count] for each in given]
                 pairs = (tuple(share[:2]), tuple(share[2:])) if scaled else share
                 return dt.routed_experts(x, *dt.route(logits, top), *pairs, contract, first=first, total=experts, dtype=result)
