@@ -4,6 +4,7 @@
 #include "backends/cuda/peers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -134,7 +135,12 @@ class CudaPeerWindow final : public PeerWindow {
     Job job = job_of(spec, what);
     if (!captured) job.number = joins_ + 1;
     const bool blank = job.own > 0 && is_blank_array(job.root[job.first_own]);
-    const cudaError_t error = peers::enqueue(job, way(), blank, on);
+    // A captured call takes its turn too, and runs later or never: behind a call in the same array
+    // this one starts when its own product has ended.
+    peers::Way how = way();
+    const void* const array = blank ? job.root[job.first_own] : nullptr;
+    if (blank && last_[captured ? 1 : 0].exchange(array) == array) how.overlap = false;
+    const cudaError_t error = peers::enqueue(job, how, blank, on);
     if (blank) {
       taken_ = false;
       turn_ = 1 - turn_;
@@ -302,8 +308,10 @@ class CudaPeerWindow final : public PeerWindow {
   bool has_blank_roots_ = false;
   mutable std::atomic<std::uint64_t> joins_{0};  ///< that are in no graph
   mutable std::atomic<int> turn_{0};             ///< which array of blank roots is next
-  mutable std::atomic<bool> taken_{false};       ///< by a call whose join has not been enqueued
-  mutable std::atomic<bool> spoiled_{false};     ///< by a product behind which no join ran
+  /// The array of the last call that was not captured, and of the last one that was.
+  mutable std::array<std::atomic<const void*>, 2> last_{};
+  mutable std::atomic<bool> taken_{false};    ///< by a call whose join has not been enqueued
+  mutable std::atomic<bool> spoiled_{false};  ///< by a product behind which no join ran
 };
 
 class CudaPeers final : public PeerEngine {

@@ -16,6 +16,7 @@ struct RowParallelPlan::State {
   KRange share;
   Device* device;
   std::int32_t chunks;
+  bool serial;  ///< serial_launch: no join begins before its product has ended
 
   int chunk_count_of(std::int64_t m) const {
     return chunk_count(m, join->ranks(), join->chunks(m, chunks));
@@ -98,12 +99,14 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
     auto nodes = plan_nodes(backend, whole, *shares, communicator.rank(), options.plan);
     if (!nodes) return nodes.status();
     facts.push_back({"chunks", std::to_string(options.chunks)});
+    facts.push_back({"serial_launch", options.plan.serial_launch ? "true" : "false"});
     if (Status s = prepare_side(communicator.state(), backend.device(), options.chunks); !s) {
       return s;
     }
     return State{*std::move(join),           std::move(nodes->plans),
                  std::move(nodes->products), shares->k_range(communicator.rank()),
-                 &backend.device(),          options.chunks};
+                 &backend.device(),          options.chunks,
+                 options.plan.serial_launch};
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
@@ -164,7 +167,8 @@ Status RowParallelPlan::run(Stream stream, std::int64_t m, const Operands& local
   const std::size_t root_bytes =
       static_cast<std::size_t>(m) * static_cast<std::size_t>(whole.n) * sizeof(float);
   const int count = state_->chunk_count_of(m);
-  std::byte* const blank = in_window || count > 1 ? nullptr : join.take_blank_roots(m);
+  const bool late = in_window || count > 1 || state_->serial;
+  std::byte* const blank = late ? nullptr : join.take_blank_roots(m);
   std::vector<std::byte*> roots;
   for (std::size_t i = 0; i < state_->nodes.size(); ++i) {
     roots.push_back(in_window          ? join.root_in_window(i)

@@ -73,8 +73,10 @@ class EngineLogProb final : public LogProbEngine {
                const LogProbOperands& operands, const LogProbOutputs& out,
                Workspace workspace) const override {
     const CSpec c(product_of(spec), options);
-    const detgemm_engine_matrix x = to_c(operands.x), w = to_c(operands.w);
-    return call(operands.x.rows, spec.n, operands.rows, out, stream, workspace,
+    ConstMatrix head = operands.w;
+    head.rows = c.c.n;
+    const detgemm_engine_matrix x = to_c(operands.x), w = to_c(head);
+    return call(operands.x.rows, c.c.n, operands.rows, out, stream, workspace,
                 [&](const auto& tokens) {
                   return engine_.log_prob_layer(&c.c, &x, &w, operands.bias.data, &tokens);
                 });
@@ -87,7 +89,9 @@ class EngineLogProb final : public LogProbEngine {
   }
   static GemmSpec product_of(const LogProbSpec& spec) {
     GemmSpec product;
-    product.n = spec.n;
+    // Columns from the end of the vocabulary on are padding, which the engine does not see.
+    const std::int64_t end = spec.vocabulary == 0 ? spec.begin + spec.n : spec.vocabulary;
+    product.n = std::clamp<std::int64_t>(end - spec.begin, 0, spec.n);
     product.k = spec.k;
     product.contract = spec.contract;
     product.op_b = Op::transpose;
@@ -96,8 +100,13 @@ class EngineLogProb final : public LogProbEngine {
     return product;
   }
   static detgemm_engine_shard to_c(const LogShard& shard) {
-    return {shard.begin, shard.end, log_prob_slots(shard.begin, shard.end).value(), shard.nodes,
-            shard.target_logit};
+    return {shard.begin,
+            shard.end,
+            log_prob_slots(shard.begin, shard.end).value(),
+            shard.nodes,
+            shard.target_logit,
+            shard.entropy ? 3 : 2,
+            0};
   }
   static detgemm_engine_matrix to_c(const ConstMatrix& m) { return conformance::to_c(m); }
 
@@ -108,6 +117,10 @@ class EngineLogProb final : public LogProbEngine {
   template <class Run>
   static Status call(std::int64_t t, std::int64_t vocabulary, const LogProbRows& rows,
                      const LogProbOutputs& out, Stream stream, Workspace workspace, Run&& run) {
+    if (rows.targets.data != nullptr && rows.targets.per_row != 1) {
+      return unsupported("targets.per_row is " + std::to_string(rows.targets.per_row) +
+                         ": an engine in C has one target per row");
+    }
     Sentence sentence{};
     detgemm_engine_tokens c{};
     c.struct_size = sizeof c;

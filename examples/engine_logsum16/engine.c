@@ -158,12 +158,12 @@ static void put(const detgemm_engine_tokens* t, int64_t i, node root, float x) {
     }
   }
   const int ignored = target_of(t, i) < 0;
-  t->logp[i] = ignored ? 0.0F : logp;
-  t->target_logit[i] = ignored ? 0.0F : canonical(x);
-  t->lse[i] = lse;
-  t->entropy[i] = entropy;
-  t->saved_k[i] = root.k;
-  t->saved_r[i] = ordinary ? 1.0F / root.s : 0.0F;
+  if (t->logp != NULL) t->logp[i] = ignored ? 0.0F : logp;
+  if (t->target_logit != NULL) t->target_logit[i] = ignored ? 0.0F : canonical(x);
+  if (t->lse != NULL) t->lse[i] = lse;
+  if (t->entropy != NULL) t->entropy[i] = entropy;
+  if (t->saved_k != NULL) t->saved_k[i] = root.k;
+  if (t->saved_r != NULL) t->saved_r[i] = ordinary ? 1.0F / root.s : 0.0F;
 }
 
 static row row_of(const detgemm_engine_matrix* z, const detgemm_engine_tokens* t, int64_t i) {
@@ -202,11 +202,11 @@ static int log_prob_nodes(const detgemm_engine_matrix* z, const detgemm_engine_s
       const node n = node_of(&part, level, 0);
       memcpy(word_of(s, t->rows, 0, slot, i), &n.k, sizeof n.k);
       *word_of(s, t->rows, 1, slot, i) = canonical(n.s);
-      *word_of(s, t->rows, 2, slot, i) = canonical(n.a);
+      if (s->planes == 3) *word_of(s, t->rows, 2, slot, i) = canonical(n.a);
       at += (int64_t)1 << level;
     }
     const int64_t target = target_of(t, i);
-    if (target >= s->begin && target < s->end)
+    if (s->target_logit != NULL && target >= s->begin && target < s->end)
       s->target_logit[i] = canonical(x_of(&r, target - s->begin));
   }
   return 0;
@@ -243,11 +243,11 @@ static int log_prob_join(const detgemm_engine_shard* shards, size_t count,
         node n;
         memcpy(&n.k, word_of(s, t->rows, 0, slot, i), sizeof n.k);
         n.s = *word_of(s, t->rows, 1, slot, i);
-        n.a = *word_of(s, t->rows, 2, slot, i);
+        n.a = s->planes == 3 ? *word_of(s, t->rows, 2, slot, i) : 0.0F;
         push(&w, n, level, at >> level);
         at += (int64_t)1 << level;
       }
-      if (target >= s->begin && target < s->end) x = s->target_logit[i];
+      if (s->target_logit != NULL && target >= s->begin && target < s->end) x = s->target_logit[i];
     }
     /* A node without a right neighbour passes up unchanged. */
     node root = w.count > 0 ? w.nodes[--w.count] : kAbsent;

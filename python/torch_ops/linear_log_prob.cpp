@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "python/torch_ops/gemm.hpp"
 #include "python/torch_ops/log_prob.hpp"
@@ -31,10 +32,22 @@ Tensor view_of(const Tensor& tensor, std::span<const std::int64_t> sizes,
   return Tensor(view);
 }
 
+void check_matrix(const char* name, const Tensor& tensor) {
+  const std::size_t dimensions = describe(tensor, name).sizes.size();
+  if (dimensions == 2) return;
+  refuse(std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have 2");
+}
+
 /// `count` lines from `first` on, of dimension `dim`.
 Tensor part_of(const Tensor& tensor, std::size_t dim, std::int64_t first, std::int64_t count) {
   const Description d = describe(tensor, "an operand");
   std::array<std::int64_t, 2> sizes{};
+  if (d.sizes.size() > sizes.size() || dim >= d.sizes.size() || first < 0 || count < 0 ||
+      first + count > d.sizes[dim]) {
+    refuse("an operand has no lines " + std::to_string(first) + " to " +
+           std::to_string(first + count) +
+           ": weight, bias, logits and main_grad must have as many as valid says");
+  }
   std::copy(d.sizes.begin(), d.sizes.end(), sizes.begin());
   sizes[dim] = count;
   return view_of(tensor, std::span(sizes).first(d.sizes.size()), d.strides, first * d.strides[dim]);
@@ -251,6 +264,8 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const bool entropy = from.boolean(), keeps = from.boolean();
   from.boolean();  // zero_gradient
   const double alpha = from.real();
+  check_matrix("x", x);
+  check_matrix("weight", weight);
   const Description rows = describe(x, "x");
   const std::int64_t shape[] = {rows.sizes[0], keeps ? valid : 0};
   Tensor kept = empty(shape, parsed(forward).contract.output, rows.place);
@@ -268,6 +283,12 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
 void linear_log_prob_backward(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const Backward call(from);
+  for (const auto& [name, tensor] : {std::pair{"x", &call.x}, std::pair{"weight", &call.weight},
+                                     std::pair{"logits", &call.kept}}) {
+    check_matrix(name, *tensor);
+  }
+  if (call.of_bias && !call.ones)
+    refuse("ones is absent: the gradient of bias needs a row of ones");
   Gradients gradients(call);
   gradients.run();
   gradients.give_to(stack);

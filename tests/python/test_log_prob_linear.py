@@ -249,6 +249,28 @@ def test_one_two_and_three_processes(tmp_path):
     assert done.returncode == 0 and done.stdout.count("equal") == 3, done.stdout
 
 
+def test_operators_that_are_called_directly_refuse_shapes():
+    """Before a byte is read past an end."""
+    x, weight, targets, _ = problem(4, 16, 50)
+    p = policy()
+
+    def call(x=x, weight=weight, valid=50, keep=True):
+        return torch.ops.detgemm.linear_log_prob(x, weight, targets, None, None, None, None, p.forward, p.dgrad, p.wgrad, valid, False, keep,
+                                                 False)
+
+    def backward(ones=None, main_grad=None, valid=50):
+        logp, lse, entropy, _, k, r, kept = call()
+        return torch.ops.detgemm.linear_log_prob_backward(torch.ones(4), None, None, x, weight, targets, None, None, k, r, lse, entropy, kept,
+                                                          main_grad, None, ones, p.forward, p.dgrad, p.wgrad, valid, 1 << 20, True, True,
+                                                          ones is None)
+
+    for wrong, sentence in ((lambda: call(weight=weight[None]), "weight has 3 dimensions"), (lambda: call(x=x[0]), "x has 1 dimensions"),
+                            (lambda: call(valid=51), "no lines 0 to 51"), (backward, "ones is absent"),
+                            (lambda: backward(torch.ones(1, 4), torch.zeros(40, 16)), "no lines 0 to 50")):
+        with pytest.raises(RuntimeError, match=sentence):
+            wrong()
+
+
 def test_operators_follow_pytorchs_rules():
     x, weight, targets, scale = problem(4, 16, 50, 2)
     targets.clamp_(max=40)

@@ -189,8 +189,10 @@ typedef struct detgemm_engine_shard {
   int64_t slots;
   void* nodes;
   /* T: x of the targets that are in the shard, and the others are left alone. Chunks of a layer
-   * share tokens->target_logit. */
+   * share tokens->target_logit. NULL: not requested. */
   float* target_logit;
+  int32_t planes; /* 3; 2: there is no plane A */
+  int32_t reserved;
 } detgemm_engine_shard;
 
 /* Bits of detgemm_engine.takes: what `supports` and `run` can do beyond the first version of this
