@@ -37,7 +37,8 @@ class Wave:
     def __init__(self, memory, argument, group, gfx12):
         self.memory, self.gfx12, self.vcc = memory, gfx12, [0] * LANES
         self.vector = {0: list(range(LANES))}
-        self.scalar = {"s0": argument, "s1": 0, "s15": group, "ttmp9": group}
+        # The group is behind the user registers, of which gfx11 has 15 or 2; on gfx12 it is in ttmp9.
+        self.scalar = {"s0": argument, "s1": 0, "s2": group, "s15": group, "ttmp9": group}
 
     def read(self, name, lane):
         """A register, or a constant; 64 bits where it names a pair."""
