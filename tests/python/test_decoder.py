@@ -107,7 +107,20 @@ def test_frozen_weights_and_checkpoints(nodes):
     assert different(*found) == [] and len(found[0]) == len(found[1]) == len(dict(model.named_parameters())) + 1 - 11 and len(nodes) > 4
 
 
+class Wrapped(torch.nn.Module):
+    """A module around the attention."""
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args, **options):
+        return self.module(*args, **options)
+
+
 CHANGES = {
+    "a wrapped attention": lambda model: setattr(model.model.layers[0], "self_attn", Wrapped(model.model.layers[0].self_attn)),
+    "another attention": lambda model: setattr(model.model.layers[0].self_attn, "__class__",
+                                               type("Other", (type(model.model.layers[0].self_attn),), {})),
     "a hook": lambda model: model.model.layers[0].mlp.register_forward_hook(lambda *_: None),
     "another layer": lambda model: setattr(model.model.layers[0].self_attn.q_proj, "__class__", torch.nn.Linear),
     "two numbers": lambda model: setattr(model.model.layers[0].self_attn.k_norm, "eps", 1e-3),
@@ -120,6 +133,13 @@ def test_what_a_node_does_not_cover_takes_the_layers_own_pass(change, nodes):
     CHANGES[change](model)
     model(SHORT)
     assert len(nodes) == 1  # the second layer
+
+
+def test_a_hook_may_write_to_what_a_layer_returns(nodes):
+    model = model_of("qwen")
+    model.model.layers[0].register_forward_hook(lambda module, given, output: output.add_(1))
+    model(SHORT).logits.sum().backward()
+    assert len(nodes) == 2
 
 
 def test_inference_and_autocast_take_the_layers_own_pass(nodes):

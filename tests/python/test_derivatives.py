@@ -151,7 +151,7 @@ def test_every_operator_is_in_a_row_here():
     inference = {"add_rms_norm", "inference_rms_norm"}  # asked in test_fused.py
     inference.add("paged_attention")  # guarded as they are
     inference |= {"route", "routed_experts", "routed_layer", "scaled_linear"}  # which refuse gradients: test_routed.py
-    inference.add("layer_log_probs")  # the forward pass of linear_log_prob, which guards it
+    inference.add("layer_log_probs")  # results of a layer whose logits are not stored, without gradients
     inference |= {"logits_log_probs", "logits_gradient"}  # both passes of log_probs_of, which guards them
     backward = {f"{name}_backward" for name in ("attention", "rms_norm", "softmax", "log_softmax", "combine_experts", "top_experts",
                                                  "silu_mul", "log_probs_of", "linear_log_prob", "add_rms_norm", "rotary_pair",

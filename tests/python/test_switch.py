@@ -233,6 +233,14 @@ def test_sums_have_a_contract_where_one_is_named():
         assert dt.same_bits(found["bf16"][row], in_parts(list(x[row].bfloat16().float())).bfloat16())
     assert all(dt.same_bits(alone[name], found[name][1:2]) for name in calls), "a row depends on the row alone"
     assert dt.same_bits(whole, in_parts(list(x.flatten()))) and torch.allclose(norms, torch.cat((x.flatten(), x[0])).norm())
+    one = torch.ones(1, 1)
+    with dt.aten({}, devices="cpu", others="pass", sums=SUMS):
+        one.sum(-1).add_(1)
+        x[0, 0].sum().add_(1)
+        assert one.item() == 1 and torch.zeros(0, 5).sum(-1).shape == (0,) and torch.tensor(3.0).sum() == 3
+        for wrong in (5, (0, 0)):
+            with pytest.raises((IndexError, RuntimeError)):
+                x.sum(wrong)
     with dt.aten({}, devices="cpu", others="pass"), dt.audit() as report:
         same = [dt.same_bits(call(x), found[name]) for name, call in calls.items()]
     assert not all(same) and {row[0] for row in report.uncovered} >= {"aten.sum.dim_IntList", "aten.mean.dim", "aten.linalg_vector_norm"}

@@ -78,7 +78,7 @@ def verdict_of(func, args, options):
     name = func._schema.name.partition("::")[2]
     space = func.namespace
     tensors = [x for x in (*args, *options.values()) if isinstance(x, torch.Tensor)]
-    if space == "detgemm":
+    if space in ("detgemm", "detgemm_vllm"):
         if name in ROUNDS:
             return None
         if name in ROW_LOCAL:
@@ -93,7 +93,7 @@ def verdict_of(func, args, options):
         which = 1 if name.startswith(("add", "badd")) else 0
         text = switch.contract_now(args[which])
         return (CONTRACT, text) if text else (OUTSIDE, "")
-    if name in switch_sums.NAMES and (text := switch.sums_now(name, args, options)):
+    if name in switch_sums.NAMES and not func._schema.overload_name.endswith("out") and (text := switch.sums_now(name, args, options)):
         return CONTRACT, text
     if name in REDUCES:
         if all(not x.dtype.is_floating_point for x in tensors):

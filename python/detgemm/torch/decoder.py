@@ -27,6 +27,7 @@ from detgemm.torch.rows import RMSNorm
 from detgemm.torch.sums import SUMS, gradient_after
 
 LAYERS = {"LlamaDecoderLayer": "transformers.models.llama.modeling_llama", "Qwen3DecoderLayer": "transformers.models.qwen3.modeling_qwen3"}
+ATTENTIONS = ("LlamaAttention", "Qwen3Attention")
 WEIGHTS = ("input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.q_norm", "self_attn.k_norm",
            "self_attn.o_proj", "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
 # Options of a call that the attention refuses or reads in another way.
@@ -67,10 +68,10 @@ class _Layer(torch.autograd.Function):
             h2, s = OPS.add_rms_norm.default(_linear(plan, 6, a, wo), x, n2, plan.eps[1])
             gate, up = _linear(plan, 8, h2, wg), _linear(plan, 9, h2, wu)
             m = OPS.silu_mul.default(gate, up)
-            y = s + _linear(plan, 10, m, wd)
+            y = s.view(batch, length, n) + _linear(plan, 10, m, wd).view(batch, length, n)  # no view: a hook may write to it
         ctx.plan = plan
         ctx.save_for_backward(x, h1, q, k, *heads, out, stats, a, s, h2, gate, up, m, segments, positions, cache, *weights)
-        return y.view(batch, length, n)
+        return y
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -128,8 +129,11 @@ class _Layer(torch.autograd.Function):
 
 
 def _parts(layer):
-    """The layer's parts by the names of WEIGHTS, None for norms of heads where there are none."""
+    """The layer's parts by the names of WEIGHTS, None for norms of heads where there are none; None where a module
+    has another formula than ours and theirs."""
     attention, mlp = layer.self_attn, layer.mlp
+    if type(mlp) is not GatedMLP or type(attention).__name__ not in ATTENTIONS or type(attention).__module__ not in LAYERS.values():
+        return None
     return (layer.input_layernorm, attention.q_proj, attention.k_proj, attention.v_proj, getattr(attention, "q_norm", None),
             getattr(attention, "k_norm", None), attention.o_proj, layer.post_attention_layernorm, mlp.gate_proj, mlp.up_proj, mlp.down_proj)
 
@@ -145,11 +149,13 @@ def _plain(tensor):
 
 def _why_not(layer, parts, x, mask, keys, positions, options):
     """What keeps a call from being one node, or None."""
+    if parts is None:
+        return "the attention or the gated layer is another one"
     policy = getattr(parts[1], "policy", None)
     known = all(type(part) is RMSNorm if at in (0, 4, 5, 7) else type(part) is Linear and part.bias is None
                 and part.policy == policy and part.weight_snapped_at is None
                 for at, part in enumerate(parts) if part is not None or at not in (4, 5))
-    if not known or type(layer.mlp) is not GatedMLP or (parts[4] is None) != (parts[5] is None):
+    if not known or (parts[4] is None) != (parts[5] is None):
         return "a part is not what detgemm put there"
     if parts[4] is not None and parts[4].eps != parts[5].eps:
         return "norms of queries and keys differ in eps"
@@ -169,7 +175,9 @@ def _why_not(layer, parts, x, mask, keys, positions, options):
     if policy.input != x.dtype or output_type(policy.forward) != x.dtype or output_type(policy.dgrad) != x.dtype:
         return "the policy has another output"
     dim = layer.self_attn.head_dim
-    if x.shape[-1] > WIDEST or dim & (dim - 1) or dim < 32 or not positions or getattr(positions[0], "detgemm_halves", None) is None or (
+    if x.dtype not in (torch.bfloat16, torch.float16) or not 32 <= dim <= 256:
+        return "the attention takes bf16 and fp16, and heads of 32 to 256 elements here"
+    if x.shape[-1] > WIDEST or dim & (dim - 1) or not positions or getattr(positions[0], "detgemm_halves", None) is None or (
             positions[0].shape[-1] != dim) or positions[0].dtype != x.dtype:
         return "the rotary embedding is another one"
     return None

@@ -127,7 +127,8 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     alpha    a factor of the product, before the bias: logits are alpha x W^T + bias, rounded as `forward` says
 
     Returns (logp, lse, entropy or None, target_logit), fp32 [...]; gradients pass through the first three. The weight's
-    gradient goes to its main_grad where that exists, as for `linear`. A wrong call raises DetgemmError with a sentence.
+    gradient goes to its main_grad where that exists, as for `linear`. A wrong call raises DetgemmError with a sentence; values of
+    targets and scale that are refused on a CPU raise RuntimeError with one.
     """
     # The default of alpha is an integer: torch.compile takes a float for a number that changes, and compiles twice.
     _check_policy(policy)

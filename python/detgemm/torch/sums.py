@@ -14,6 +14,7 @@ SUMS = "ieee_fma/fp32/chain->fp32"
 @torch.library.custom_op("detgemm::sum_rows_", mutates_args=("acc", "acc2"))
 def sum_rows_op(acc: torch.Tensor, x: torch.Tensor, acc2: torch.Tensor | None, x2: torch.Tensor | None, contract: str) -> None:
     """Adds the rows of x, T x n, to acc, n elements, in order; and those of x2 to acc2, at the same time. All fp32, contiguous."""
+    refuse((acc2 is None) != (x2 is None), "acc2 and x2 must be given together")
     for total, rows in ((acc, x), (acc2, x2)):
         refuse(total is not None and (total.dtype != torch.float32 or rows.dtype != torch.float32 or rows.dim() != 2
                                       or total.shape != acc.shape or rows.shape[1:] != acc.shape),

@@ -31,20 +31,23 @@ def ordered_sum(rows, text):
     """The sum over the last dimension of fp32 rows."""
     if rows.shape[-1] == 0:
         return rows.new_zeros(rows.shape[:-1])
-    while rows.shape[-1] > 1:
+    while True:  # one element is a product too, so that no result shares memory with x
         n = rows.shape[-1]
         if n > STEP and n % STEP:
             rows = torch.nn.functional.pad(rows, (0, -n % STEP))
         part = min(n, STEP)
-        parts = rows.reshape(-1, part)
-        rows = OPS.gemm(parts, parts.new_ones((part, 1)), text).view(*rows.shape[:-1], -1)
-    return rows[..., 0]
+        count = rows.shape[-1] // part
+        parts = rows.reshape(rows.shape[:-1].numel() * count, part)
+        rows = OPS.gemm(parts, parts.new_ones((part, 1)), text).view(*rows.shape[:-1], count)
+        if count == 1:
+            return rows[..., 0]
 
 
 def _last(x, dim):
     """x in fp32 with what is added in its last dimension, and the dimensions that are added."""
-    dims = range(x.dim()) if dim is None or (not isinstance(dim, int) and len(dim) == 0) else [dim] if isinstance(dim, int) else dim
-    dims = sorted({each % x.dim() for each in dims}) if x.dim() else []
+    dims = None if dim is None or (not isinstance(dim, int) and len(dim) == 0) else [dim] if isinstance(dim, int) else dim
+    dims = sorted(torch._prims_common.reduction_dims(x.shape, dims))  # refuses what aten refuses
+    dims = dims if x.dim() else []
     kept = [each for each in range(x.dim()) if each not in dims]
     count = math.prod(x.shape[each] for each in dims)
     return x.permute([*kept, *dims]).reshape([*(x.shape[each] for each in kept), count]).float(), dims
@@ -83,6 +86,8 @@ def serves(name, args, options):
     """Whether a call of the table has a written order here: of floating-point numbers, and norms of order 2. A maximum needs none."""
     first = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
     types = {each.dtype for each in first} | {options.get("dtype")} - {None}
+    if name == "_foreach_norm" and len(args) > 2:
+        types |= {args[2]} - {None}
     if not types or not types <= set(FLOATS):
         return False
     order = args[1] if len(args) > 1 else options.get("ord", 2)

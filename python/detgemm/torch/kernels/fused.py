@@ -207,8 +207,8 @@ def silu_mul(gate, up):
     if rows and n:
         early = _programmatic(gate.device)
         launch(_silu_mul, (rows, cdiv(n, 1024)), gate, up, y, rows, n, gate.stride(0), up.stride(0), TYPE=TYPES[gate.dtype],
-               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=2 if rows > MANY_ROWS else SILU_WARPS, enable_fp_fusion=False,
-               **_options(early))
+               EARLY=SILU_STARTS if early else 0, BLOCK=1024, num_warps=warps(2, SILU_WARPS) if rows > MANY_ROWS else SILU_WARPS,
+               enable_fp_fusion=False, **_options(early))
     return y
 
 

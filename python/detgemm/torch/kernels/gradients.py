@@ -16,7 +16,6 @@ from detgemm.torch.kernels.arithmetic import narrowed, rounded, square_root, tre
 from detgemm.torch.kernels.launch import TYPES, cdiv, launch, power_of_2
 from detgemm.torch.plain.norms import inverse
 
-MOST_CHUNKS = 8  # of 1024 lanes, in registers
 TOGETHER = 8     # heads per program
 
 
