@@ -123,6 +123,7 @@ CHANGES = {
                                                type("Other", (type(model.model.layers[0].self_attn),), {})),
     "a hook": lambda model: model.model.layers[0].mlp.register_forward_hook(lambda *_: None),
     "another layer": lambda model: setattr(model.model.layers[0].self_attn.q_proj, "__class__", torch.nn.Linear),
+    "one weight": lambda model: setattr(model.model.layers[0].post_attention_layernorm, "weight", model.model.layers[0].input_layernorm.weight),
     "two numbers": lambda model: setattr(model.model.layers[0].self_attn.k_norm, "eps", 1e-3),
 }
 

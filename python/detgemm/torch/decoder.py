@@ -157,6 +157,9 @@ def _why_not(layer, parts, x, mask, keys, positions, options):
                 for at, part in enumerate(parts) if part is not None or at not in (4, 5))
     if not known or (parts[4] is None) != (parts[5] is None):
         return "a part is not what detgemm put there"
+    weights = [part.weight for part in parts if part is not None]
+    if len(set(map(id, weights))) < len(weights):
+        return "two parts share a weight, whose gradients are added in no order here"
     if parts[4] is not None and parts[4].eps != parts[5].eps:
         return "norms of queries and keys differ in eps"
     if torch.nn.modules.module._has_any_global_hook() or any(map(_hooked, (layer.self_attn, layer.mlp))) or any(
