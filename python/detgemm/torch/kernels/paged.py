@@ -76,7 +76,7 @@ def _all_blocks(q, k, v, table, out, segment, scale, heads, group, pages, tile, 
     top = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     acc = tl.zeros([ROWS, WIDTH], tl.float32)
-    seen = tl.maximum(tile * ROWS // group + k_len - q_len + 1, 0)  # keys of the first row
+    seen = tile * ROWS // group + k_len - q_len + 1  # keys of the first row
     last = tl.minimum((tile * ROWS + ROWS - 1) // group + 1, q_len) + k_len - q_len
     for block in range(0, seen // KEYS):
         block_top, block_total, block_acc, some = _block(rows, k, v, table + of_table, kp, kr, vp, vr, kv_head * kh, kv_head * vh, block,
