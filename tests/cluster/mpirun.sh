@@ -8,5 +8,6 @@ mpiexec=$1 ranks=$2
 shift 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # Open MPI 5 and its launcher
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 exec "$mpiexec" -n "$ranks" "$@"
