@@ -70,7 +70,7 @@ class Join {
   virtual RootPlace root_place(std::int64_t) const { return RootPlace::workspace; }
   /// Where the root of this rank's node i is, unless it is in the workspace.
   virtual std::byte* root_in_window(std::size_t) const { return nullptr; }
-  /// Where the roots of a call of m rows may be, in one piece and one behind the other, so that the
+  /// Where the roots of a call of m rows may be, in one piece and side by side, so that the
   /// join sends their elements while products write others; null: nowhere. To be followed by that
   /// call.
   virtual std::byte* take_blank_roots(std::int64_t /*m*/) const { return nullptr; }

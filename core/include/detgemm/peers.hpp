@@ -86,7 +86,7 @@ class DETGEMM_API PeerWindow {
                       RunInfo* info) const = 0;
   /// Memory of this rank alone where a product may write the roots of the next one_shot, which then
   /// sends each element as soon as it is there; null where there is none, or not `bytes` of it. The
-  /// roots of a call are wholly in it, one behind the other, from its beginning on, and that call
+  /// roots of a call are wholly in it, side by side, from its beginning on, and that call
   /// is the next join. Where a call has taken it and no join followed, there is none any more.
   virtual std::byte* take_blank_roots(std::size_t /*bytes*/) const noexcept { return nullptr; }
   /// What has failed so far. Does not wait.

@@ -172,7 +172,6 @@ def _why_not(layer, parts, x, mask, keys, positions, options):
         return "the attention has a cache or an option"
     if mask is None or mask.dtype != torch.int32 or mask.shape[-1] != 6:
         return "the mask is no table of segments"
-    weights = [part.weight for part in parts if part is not None]
     if under_autocast(x) or not all(map(_plain, (x, *weights))) or any(w.dtype != x.dtype or w.device != x.device for w in weights):
         return "types differ, or tensors are of a subclass"
     if policy.input != x.dtype or output_type(policy.forward) != x.dtype or output_type(policy.dgrad) != x.dtype:

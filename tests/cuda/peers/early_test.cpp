@@ -164,7 +164,7 @@ TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
   Early early;
   EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0);
   for (int r = 0; r < kEarlyRanks; ++r) {
-    EXPECT_EQ(early.rank(r).host_word, 0U) << "nobody gave up";
+    EXPECT_EQ(early.rank(r).host_word, 0U) << "no rank gave up";
     for (const EarlyRoot& root : early.rank(r).roots) {
       for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
     }
