@@ -62,6 +62,7 @@ def train(folder, made, steps=2, resume=None, callbacks=(), **more):
     arguments = transformers.TrainingArguments(
         output_dir=str(folder), max_steps=steps, learning_rate=1e-3, logging_steps=1, save_steps=1, report_to=[],
         use_cpu=not GPU, seed=0, disable_tqdm=True, **{"bf16": True, "gradient_checkpointing": True, "per_device_train_batch_size": 4, **more})
+    arguments._n_gpu = min(arguments.n_gpu, 1)    # the Trainer takes all that are visible, and copies the model to each
     trainer = transformers.Trainer(model=made, args=arguments, train_dataset=ROWS, callbacks=list(callbacks))
     trainer.train(resume_from_checkpoint=resume)
     assert all(isinstance(trainer.model.get_submodule(name), dt.Linear) for name in ("lm_head", "model.layers.1.mlp.down_proj"))
@@ -102,6 +103,14 @@ def test_what_gradients_in_fp32_need(tmp_path, more, made, sentence):
     from detgemm.torch.trainer import MainGrads
     with pytest.raises(RuntimeError, match=sentence):
         train(tmp_path, made(), callbacks=[MainGrads()], **more)
+
+
+def test_gradients_in_fp32_need_one_gpu(tmp_path):
+    from detgemm.torch.trainer import MainGrads
+    arguments = transformers.TrainingArguments(output_dir=str(tmp_path), max_grad_norm=0, use_cpu=not GPU, report_to=[])
+    arguments._n_gpu = max(arguments.n_gpu, 2)
+    with pytest.raises(RuntimeError, match="one process has"):
+        MainGrads().on_train_begin(arguments, None, None, model=ours())
 
 
 def stock_with_a_converted_head():

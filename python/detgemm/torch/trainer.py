@@ -11,7 +11,7 @@ from detgemm.torch.main_grad import main_grads
 class MainGrads(TrainerCallback):
     """Trainer(..., callbacks=[MainGrads()]): every parameter's gradient is its fp32 `main_grad`, which micro-batches continue.
 
-    For a model of `detgemm.torch.transformers.use` with fp32 weights under bf16=True, on one process. Gradients must not be clipped
+    For a model of `detgemm.torch.transformers.use` with fp32 weights under bf16=True, on one process with one GPU. Gradients must not be clipped
     (max_grad_norm=0), since the Trainer clips what autograd returned, and that is nothing here.
     """
 
@@ -19,6 +19,8 @@ class MainGrads(TrainerCallback):
         refuse(args.max_grad_norm, f"max_grad_norm is {args.max_grad_norm}: it must be 0, since gradients are not where the Trainer clips them")
         refuse(args.world_size != 1, f"there are {args.world_size} processes: they would add gradients to each other's in an order without "
                                      "a contract")
+        refuse(args.n_gpu > 1, f"one process has {args.n_gpu} GPUs: the Trainer copies the model to each (DataParallel), and copies of weights have "
+                               "no main_grad; set CUDA_VISIBLE_DEVICES to one GPU")
         main_grads(model)
         left = [name for name, p in model.named_parameters() if p.requires_grad and getattr(p, "main_grad", None) is None]
         refuse(left, f"{', '.join(left[:4])} have no main_grad: call detgemm.torch.transformers.use(model, policy) first")
