@@ -4,7 +4,7 @@
 #include <cudaTypedefs.h>
 
 #include "backends/cuda/runtime.hpp"
-#include "cuda/driver.hpp"
+#include "cuda/launch.hpp"
 
 // What every call queries about its stream. The driver answers in less than half of the runtime's
 // time (docs/log/house.md). Where it does not answer, the runtime does: the driver is older, or
