@@ -144,8 +144,8 @@ Status check_view(std::string_view what, const ConstMatrix& view) {
   const auto wrong_strides = [&](const char* rule) {
     return refuse([&] {
       return label() + " is " + shape(view.rows, view.cols) + " with strides (" +
-             std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) + "): " +
-             rule;
+             std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
+             "): " + rule;
     });
   };
   if (!row_major && !col_major) {

@@ -71,7 +71,8 @@ class EarlyWindow final : public AroundPeerWindow {
 
 class EarlyRun {
  public:
-  EarlyRun(bench::Ranks& ranks, const Backend& backend) : ranks_(ranks), backend_(backend) {
+  EarlyRun(bench::Ranks& ranks, const Backend& backend, int rounds)
+      : ranks_(ranks), backend_(backend), rounds_(rounds) {
     spec_.n = kWidth;
     spec_.k = kDepth;
     spec_.op_b = Op::transpose;
@@ -81,7 +82,7 @@ class EarlyRun {
     const auto plan = required(Plan::create(backend, spec_));
     for (int i = 0; i < kInputs; ++i) {
       const OnDevice d(device(), kBytes);
-      Operands all = operands({0, kDepth}, i, d);
+      const Operands all = operands({0, kDepth}, i, kRows, d);
       check(plan.run(stream, all, {scratch.data(), kScratch}));
       check(device().synchronize(stream));
       expected_.push_back(d.read());
@@ -105,15 +106,25 @@ class EarlyRun {
   static constexpr int kInputs = 4, kWorkers = 8;
   static constexpr std::size_t kBytes = kRows * kWidth * 2, kScratch = std::size_t{64} << 20;
 
-  /// A communicator, a plan of its own and a stream, with an output for each call of a round.
+  /// What a call of a round computes: rows of an input, by one_shot or by two_shot.
+  struct Drawn {
+    int input = 0;
+    std::int64_t rows = kRows;
+    bool two_shot = false;
+    explicit Drawn(std::mt19937_64& random)
+        : input(static_cast<int>(random() % kInputs)),
+          rows(random() % 2 == 0 ? kRows : static_cast<std::int64_t>(1 + random() % kRows)),
+          two_shot(random() % 5 == 0) {}
+  };
+  /// A communicator, plans of its own and a stream, with an output for each call of a round.
   struct Side {
     Communicator communicator;
     std::shared_ptr<EarlyWindow> window;
-    RowParallelPlan plan;
+    RowParallelPlan one_shot, two_shot;
     OwnStream stream;
     OnDevice scratch;
     std::vector<std::unique_ptr<OnDevice>> outputs;
-    std::vector<int> inputs;  ///< of each output
+    std::vector<Drawn> drawn;  ///< of each output
   };
 
   template <class T>
@@ -144,14 +155,14 @@ class EarlyRun {
     const auto all = elements(seed, count);
     return OnDevice(device(), all.data(), all.size() * 2);
   }
-  Operands operands(KRange k, int input, const OnDevice& d) const {
+  Operands operands(KRange k, int input, std::int64_t m, const OnDevice& d) const {
     const auto view = [&](const OnDevice& x, std::int64_t first, std::int64_t rows) {
       const auto* const from =
           static_cast<const std::uint16_t*>(x.data()) + first * kDepth + k.begin;
       return row_major(static_cast<const void*>(from), rows, k.end - k.begin, DType::bf16, kDepth);
     };
-    return {view(a_, input * kRows, kRows), view(b_, 0, kWidth),
-            row_major(d.data(), kRows, kWidth, DType::bf16)};
+    return {view(a_, input * kRows, m), view(b_, 0, kWidth),
+            row_major(d.data(), m, kWidth, DType::bf16)};
   }
 
   Communicator communicator(std::chrono::milliseconds patience) {
@@ -167,29 +178,35 @@ class EarlyRun {
   std::unique_ptr<Side> side(const Communicator& on, bool serial, bool stale, int outputs) {
     auto window = std::make_shared<EarlyWindow>(on.state().device_window, stale);
     on.state().device_window = window;
-    RowParallelOptions options;
-    options.algorithm = Algorithm::one_shot;
-    options.plan.stable = Stable::b;
-    options.plan.max_workers = kWorkers;
-    options.plan.serial_launch = serial;
-    std::unique_ptr<Side> made(
-        new Side{on,
-                 window,
-                 required(RowParallelPlan::create(on, backend_, spec_, options)),
-                 OwnStream(device()),
-                 OnDevice(device(), kScratch),
-                 {},
-                 {}});
+    const auto plan = [&](Algorithm algorithm) {
+      RowParallelOptions options;
+      options.algorithm = algorithm;
+      options.plan.stable = Stable::b;
+      options.plan.max_workers = kWorkers;
+      options.plan.serial_launch = serial;
+      return required(RowParallelPlan::create(on, backend_, spec_, options));
+    };
+    std::mt19937_64 first(1);
+    std::unique_ptr<Side> made(new Side{on,
+                                        window,
+                                        plan(Algorithm::one_shot),
+                                        plan(Algorithm::two_shot),
+                                        OwnStream(device()),
+                                        OnDevice(device(), kScratch),
+                                        {},
+                                        {}});
     for (int i = 0; i < outputs; ++i) {
       made->outputs.push_back(std::make_unique<OnDevice>(device(), kBytes));
-      made->inputs.push_back(0);
+      made->drawn.emplace_back(first);
     }
     return made;
   }
-  Status call(Side& side, std::size_t output, int input, const OwnStream& stream) {
-    side.inputs[output] = input;
-    return side.plan.run(stream, kRows, operands(side.plan.k_range(), input, *side.outputs[output]),
-                         {side.scratch.data(), kScratch});
+  Status call(Side& side, std::size_t output, const Drawn& drawn, const OwnStream& stream) {
+    side.drawn[output] = drawn;
+    const RowParallelPlan& plan = drawn.two_shot ? side.two_shot : side.one_shot;
+    return plan.run(stream, drawn.rows,
+                    operands(plan.k_range(), drawn.input, drawn.rows, *side.outputs[output]),
+                    {side.scratch.data(), kScratch});
   }
   /// Before a round: whoever does not write an output shows it.
   void poison(const Side& side) {
@@ -203,10 +220,12 @@ class EarlyRun {
     if (s) s = side.communicator.health();
     if (!s) return s.message();
     for (std::size_t i = 0; i < side.outputs.size(); ++i) {
-      compared_ += kRows * kWidth;
-      if (side.outputs[i]->read() != expected_[static_cast<std::size_t>(side.inputs[i])]) {
-        return "other bits";
-      }
+      const Drawn& drawn = side.drawn[i];
+      std::vector<std::byte> expected = expected_[static_cast<std::size_t>(drawn.input)];
+      const auto written = static_cast<std::ptrdiff_t>(drawn.rows * kWidth * 2);
+      std::fill(expected.begin() + written, expected.end(), std::byte{0xff});
+      compared_ += drawn.rows * kWidth;
+      if (side.outputs[i]->read() != expected) return "other bits";
     }
     return "";
   }
@@ -214,22 +233,23 @@ class EarlyRun {
   /// Graphs that were captured between eager calls, each once in a round among eager ones, in an
   /// order that is the same on all ranks.
   std::string captured_beside_eager(bool plant) {
-    constexpr int kGraphs = 4, kEager = 12, kRounds = 60;
+    constexpr int kGraphs = 4, kEager = 12;
     const auto on = communicator(std::chrono::seconds(20));
     const auto s = side(on, false, plant, kGraphs + kEager);
     std::mt19937_64 random(3);
-    const auto input = [&] { return static_cast<int>(random() % kInputs); };
     std::vector<cudaGraphExec_t> graphs;
     poison(*s);
     for (int g = 0; g < kGraphs; ++g) {
       // One eager call before some of them, so that their arrays are not taken in turn.
-      if (g != 2) check(call(*s, kGraphs, input(), s->stream));
+      if (g != 2) check(call(*s, kGraphs, Drawn(random), s->stream));
       check(device().synchronize(s->stream));
       ranks_.meet();  // instantiating may wait for the device, and so for the other rank's kernels
       cudaGraph_t graph = nullptr;
       cudaGraphExec_t exec = nullptr;
       check(cudaStreamBeginCapture(handle(s->stream), cudaStreamCaptureModeThreadLocal));
-      const Status captured = call(*s, static_cast<std::size_t>(g), input(), s->stream);
+      Drawn drawn(random);
+      drawn.two_shot = false;
+      const Status captured = call(*s, static_cast<std::size_t>(g), drawn, s->stream);
       check(cudaStreamEndCapture(handle(s->stream), &graph));
       check(captured);
       check(cudaGraphInstantiate(&exec, graph, 0));
@@ -240,7 +260,7 @@ class EarlyRun {
       ranks_.meet();
     }
     std::string wrong;
-    for (int round = 0; round < kRounds && ranks_.all(wrong.empty()); ++round) {
+    for (int round = 0; round < rounds_ && ranks_.all(wrong.empty()); ++round) {
       std::vector<int> order;
       for (int i = 0; i < kGraphs + kEager; ++i) order.push_back(i);
       std::shuffle(order.begin(), order.end(), random);
@@ -249,7 +269,7 @@ class EarlyRun {
         if (i < kGraphs) {
           check(cudaGraphLaunch(graphs[static_cast<std::size_t>(i)], handle(s->stream)));
         } else {
-          check(call(*s, static_cast<std::size_t>(i), input(), s->stream));
+          check(call(*s, static_cast<std::size_t>(i), Drawn(random), s->stream));
         }
       }
       wrong = verdict(*s);
@@ -260,13 +280,13 @@ class EarlyRun {
 
   /// Calls of a plan with serial_launch among those of one without, on one stream.
   std::string beside_serial(bool plant) {
-    constexpr int kCalls = 16, kRounds = 40;
+    constexpr int kCalls = 16;
     const auto on = communicator(std::chrono::seconds(20));
     const auto early = side(on, false, false, kCalls);
     const auto serial = side(on, !plant, false, kCalls);
     std::mt19937_64 random(4);
     std::string wrong;
-    for (int round = 0; round < kRounds && ranks_.all(wrong.empty()); ++round) {
+    for (int round = 0; round < rounds_ && ranks_.all(wrong.empty()); ++round) {
       poison(*early);
       poison(*serial);
       const int before = serial->window->early();  // it is around the other one, and sees both
@@ -276,7 +296,7 @@ class EarlyRun {
         for (const bool is_serial : {serial_first, !serial_first}) {
           Side& of = is_serial ? *serial : *early;
           const int already = serial->window->early();
-          check(call(of, i, static_cast<int>(random() % kInputs), early->stream));
+          check(call(of, i, Drawn(random), early->stream));
           if (is_serial) began_early += serial->window->early() - already;
         }
       }
@@ -290,7 +310,7 @@ class EarlyRun {
 
   /// Calls of two communicators, each on a stream of its own, in different orders on the ranks.
   std::string two_at_once(bool plant) {
-    constexpr int kCalls = 8, kRounds = 40;
+    constexpr int kCalls = 8;
     const auto patience = std::chrono::milliseconds(plant ? 1500 : 20'000);
     const auto first = communicator(patience);
     const auto second = plant ? first : communicator(patience);
@@ -298,16 +318,16 @@ class EarlyRun {
     const auto other = side(second, false, false, kCalls);
     std::mt19937_64 random(5);
     std::string wrong;
-    for (int round = 0; round < kRounds && ranks_.all(wrong.empty()); ++round) {
+    for (int round = 0; round < rounds_ && ranks_.all(wrong.empty()); ++round) {
       poison(*one);
       poison(*other);
       Status s;
       for (std::size_t i = 0; i < kCalls && s; ++i) {
-        const int input = static_cast<int>(random() % kInputs);
+        const Drawn drawn(random);
         Side* both[] = {one.get(), other.get()};
         if (ranks_.rank() != 0) std::swap(both[0], both[1]);
         for (Side* const of : both) {
-          if (s) s = call(*of, i, input, of->stream);
+          if (s) s = call(*of, i, drawn, of->stream);
         }
       }
       wrong = s ? verdict(*one) : s.message();
@@ -337,6 +357,7 @@ class EarlyRun {
 
   bench::Ranks& ranks_;
   const Backend& backend_;
+  const int rounds_;
   GemmSpec spec_;
   const OnDevice a_ = on_device(1, kInputs*kRows*kDepth), b_ = on_device(2, kWidth*kDepth);
   std::vector<std::vector<std::byte>> expected_;

@@ -15,7 +15,8 @@
 // that of device 0; at least N outputs are compared on each rank, or as many as S seconds
 // allow. With --times nothing is compared: it prints microseconds per call of every way.
 // --gradients: sums of gradients, their bits and their times beside NCCL's (gpu_gradients.hpp).
-// --early, with --threads --same-device: joins that begin early, on one GPU (gpu_early.hpp).
+// --early, with --threads --same-device: joins that begin early, on one GPU, S rounds of each check
+// (gpu_early.hpp).
 // Compiled with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
@@ -429,7 +430,7 @@ int run_peers(Ranks& ranks, const Settings& settings) {
   }
 #ifndef GPUS_STAND_IN
   if (settings.early) {
-    EarlyRun run(ranks, gpu_backend());
+    EarlyRun run(ranks, gpu_backend(), static_cast<int>(settings.seeds));
     const int failed = run.all();
     return report_peers(ranks, settings, "windows of ranks that seem apart", run.checks(), failed);
   }

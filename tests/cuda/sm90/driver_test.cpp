@@ -9,11 +9,12 @@
 #include <thread>
 
 #include "backends/cuda/runtime.hpp"
+#include "cuda/kernel.hpp"
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "tests/support/random_bits.hpp"
 
-// What a call asks of the driver: maps, of which some are known and given another address, and
-// where its stream is. The driver and the runtime are played here.
+// What a call asks of the driver: maps, of which some are known and given another address, where
+// its stream is, and launches. The driver and the runtime are played here.
 
 namespace detgemm::test {
 namespace {
@@ -27,12 +28,25 @@ struct Encoded {
 };
 static_assert(sizeof(Encoded) <= sizeof(CUtensorMap));
 
+/// A launch, by whichever of the two.
+struct Launched {
+  unsigned grid = 0, threads = 0, shared = 0, cluster = 1;
+  bool overlap = false;
+  const void* stream = nullptr;
+  void** arguments = nullptr;
+  bool operator==(const Launched&) const = default;
+};
+
 struct Driver {
   int encoded = 0, readdressed = 0;
   CUresult encode_error = CUDA_SUCCESS, readdress_error = CUDA_SUCCESS;
   CUresult stream_error = CUDA_SUCCESS;
   bool has_context = true;
   int of_driver = 0, of_runtime = 0;  ///< queries of streams
+  int functions = 0;                  ///< that were looked up
+  CUresult launch_error = CUDA_SUCCESS;
+  cudaError_t runtime_error = cudaSuccess;
+  Launched by_driver, by_runtime;
 } driver;
 
 CUresult encode_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
@@ -75,9 +89,50 @@ CUresult device_of_stream(CUstream, CUdevice* device) {
   return driver.stream_error;
 }
 
+CUresult launch_kernel(const CUlaunchConfig* c, CUfunction, void** arguments, void**) {
+  Launched& l = driver.by_driver;
+  l = {c->gridDimX * c->gridDimY * c->gridDimZ, c->blockDimX * c->blockDimY * c->blockDimZ,
+       c->sharedMemBytes};
+  l.stream = c->hStream;
+  l.arguments = arguments;
+  for (unsigned i = 0; i < c->numAttrs; ++i) {
+    const CUlaunchAttribute& a = c->attrs[i];
+    if (a.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+      l.overlap = a.value.programmaticStreamSerializationAllowed != 0;
+    }
+    if (a.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      l.cluster = a.value.clusterDim.x * a.value.clusterDim.y * a.value.clusterDim.z;
+    }
+  }
+  return driver.launch_error;
+}
+
 }  // namespace
 }  // namespace detgemm::test
 
+extern "C" cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
+  ++detgemm::test::driver.functions;
+  *function = static_cast<cudaFunction_t>(const_cast<void*>(symbol));
+  return cudaSuccess;
+}
+extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void*,
+                                           void** arguments) {
+  detgemm::test::Launched& l = detgemm::test::driver.by_runtime;
+  l = {c->gridDim.x * c->gridDim.y * c->gridDim.z, c->blockDim.x * c->blockDim.y * c->blockDim.z,
+       static_cast<unsigned>(c->dynamicSmemBytes)};
+  l.stream = c->stream;
+  l.arguments = arguments;
+  for (unsigned i = 0; i < c->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = c->attrs[i];
+    if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      l.overlap = a.val.programmaticStreamSerializationAllowed != 0;
+    }
+    if (a.id == cudaLaunchAttributeClusterDimension) {
+      l.cluster = a.val.clusterDim.x * a.val.clusterDim.y * a.val.clusterDim.z;
+    }
+  }
+  return detgemm::test::driver.runtime_error;
+}
 extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
                                                         unsigned long long,
                                                         cudaDriverEntryPointQueryResult* result) {
@@ -89,6 +144,7 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void**
   if (wanted == "cuCtxGetCurrent") *function = reinterpret_cast<void*>(&context_of_thread);
   if (wanted == "cuStreamIsCapturing") *function = reinterpret_cast<void*>(&stream_is_capturing);
   if (wanted == "cuStreamGetDevice") *function = reinterpret_cast<void*>(&device_of_stream);
+  if (wanted == "cuLaunchKernelEx") *function = reinterpret_cast<void*>(&launch_kernel);
   return *function != nullptr ? cudaSuccess : cudaErrorInvalidValue;
 }
 extern "C" cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -110,7 +166,7 @@ using cuda::Cuda;
 using cuda::sm90::encode;
 using cuda::sm90::TensorShape;
 
-const void* address(std::uint64_t n) { return reinterpret_cast<const void*>(n * 16); }
+const void* address(std::int64_t n) { return reinterpret_cast<const void*>(n * 16); }
 
 TensorShape drawn(Random& random) {
   const DType types[] = {DType::bf16, DType::fp16, DType::e4m3, DType::fp32};
@@ -140,14 +196,14 @@ std::string encoded_anew(const TensorShape& s) {
 TEST(Sm90Maps, KnownOnesAreThoseThatAreEncoded) {
   driver = {};
   Random random(5);
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 400; ++i) {
     TensorShape s = drawn(random);
     const std::string expected = encoded_anew(s);
     for (int again = 0; again < 3; ++again) ASSERT_EQ(map_of(s), expected) << i;
     s.data = address(1 + random.below(1 << 20));
     ASSERT_EQ(map_of(s), encoded_anew(s)) << i << ", at another address";
   }
-  EXPECT_GE(driver.readdressed, 3 * 3000) << "all but the first of each shape";
+  EXPECT_GE(driver.readdressed, 3 * 400) << "all but the first of each shape";
 }
 
 /// Every part of a shape counts: shapes that differ in one part alone are two maps.
@@ -215,6 +271,45 @@ TEST(CudaStreams, TheDriverAnswersOrElseTheRuntime) {
   EXPECT_EQ(ask(nullptr), cudaErrorStreamCaptureImplicit);
   EXPECT_EQ(driver.of_driver, 0);
   EXPECT_EQ(driver.of_runtime, 2);
+}
+
+/// The driver launches what the runtime would.
+TEST(CudaLaunch, TheDriverLaunchesWhereTheContextIsKnown) {
+  int some = 0;
+  void* arguments[] = {&some};
+  std::uint64_t context = 100;
+  for (const int cluster : {1, 4}) {
+    for (const bool overlap : {false, true}) {
+      driver = {};
+      const cuda::Kernel kernel{&some, 384, 200'000, cluster};
+      const auto stream = reinterpret_cast<cudaStream_t>(&some);
+      EXPECT_EQ(cuda::launch(kernel, 132, {stream, overlap}, arguments), cudaSuccess);
+      EXPECT_EQ(driver.by_driver, Launched{}) << "no context was given";
+      EXPECT_EQ(driver.functions, 0);
+      const Launched expected = driver.by_runtime;
+      EXPECT_EQ(expected.grid, 132U);
+      EXPECT_EQ(expected.cluster, static_cast<unsigned>(cluster));
+      driver.by_runtime = {};
+      ++context;
+      for (int again = 0; again < 3; ++again) {
+        EXPECT_EQ(cuda::launch(kernel, 132, {stream, overlap, context}, arguments), cudaSuccess);
+        EXPECT_EQ(driver.by_driver, expected);
+        EXPECT_EQ(driver.by_runtime, Launched{});
+      }
+      EXPECT_EQ(driver.functions, 1) << "once per context";
+    }
+  }
+}
+
+/// What the driver refuses is what the runtime says of it.
+TEST(CudaLaunch, RefusalsAreThoseOfTheRuntime) {
+  int some = 0;
+  driver = {};
+  driver.launch_error = CUDA_ERROR_INVALID_VALUE;
+  driver.runtime_error = cudaErrorInvalidConfiguration;
+  const cuda::Kernel kernel{&some, 384, 1024, 8};
+  EXPECT_EQ(cuda::launch(kernel, 8, {nullptr, true, 200}, nullptr), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(driver.by_runtime, driver.by_driver) << "both were given the same";
 }
 
 }  // namespace
