@@ -39,13 +39,14 @@ class Recall {
           pack<21>(o.sms, o.forced, o.preferred));
     }
     bool operator==(const Key&) const = default;
-    /// In four parts side by side, since a product waits for the one before it.
+    /// Of what calls differ in as a rule: extents, and all that is packed, types among it. Two
+    /// sums, since a product waits for the one before it.
     std::uint64_t hash() const {
-      std::array<std::uint64_t, 4> mix{1, 2, 3, 4};
-      for (std::size_t i = 0; i < words_.size(); ++i) {
-        mix[i % 4] = (mix[i % 4] ^ words_[i]) * 0x9e3779b97f4a7c15ULL;
-      }
-      return (mix[0] ^ mix[1] >> 7 ^ mix[2] >> 13 ^ mix[3] >> 19) * 0x9e3779b97f4a7c15ULL;
+      constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
+      std::uint64_t extents = 0, packed = 0;
+      for (std::size_t i = 0; i < 6; ++i) extents = (extents ^ words_[i]) * kOdd;
+      for (std::size_t i = kPacked; i < words_.size(); ++i) packed = (packed ^ words_[i]) * kOdd;
+      return (extents ^ packed >> 17) * kOdd;
     }
 
    private:
@@ -66,7 +67,8 @@ class Recall {
       return word;
     }
 
-    std::array<std::uint64_t, 32> words_{};  // about no rows, which no call has
+    static constexpr std::size_t kPacked = 27;  // the first word that is packed
+    std::array<std::uint64_t, 32> words_{};     // about no rows, which no call has
     std::size_t count_ = 0;
   };
 

@@ -3,7 +3,6 @@
 
 #include "cuda/sm90/host/tensor_map.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include "cuda/driver.hpp"
@@ -27,8 +26,8 @@ class KnownMaps {
   };
   /// Where a map of this shape is, if it is known.
   Entry& entry_of(const TensorShape& s) {
-    const std::uint64_t mix = s.extent[0] * 3 + s.extent[1] * 5 + s.extent[2] * 7 +
-                              s.stride[0] * 11 + s.box[0] * 13 + s.box[1] * 17 + s.box[2] * 19;
+    const std::uint64_t mix = s.extent[0] + s.extent[1] * 5 + s.extent[2] * 9 + s.stride[0] * 33 +
+                              s.box[0] * 129U + s.box[1] * 257U;
     return table_[mix * 0x9e3779b97f4a7c15ULL >> 58];
   }
 
@@ -38,8 +37,10 @@ class KnownMaps {
 
 /// Whether maps of both are equal but for the address.
 bool differ_in_data_alone(const TensorShape& x, const TensorShape& y) {
-  return x.type == y.type && x.rank == y.rank && std::ranges::equal(x.extent, y.extent) &&
-         std::ranges::equal(x.stride, y.stride) && std::ranges::equal(x.box, y.box);
+  return x.type == y.type && x.rank == y.rank && x.extent[0] == y.extent[0] &&
+         x.extent[1] == y.extent[1] && x.extent[2] == y.extent[2] && x.stride[0] == y.stride[0] &&
+         x.stride[1] == y.stride[1] && x.box[0] == y.box[0] && x.box[1] == y.box[1] &&
+         x.box[2] == y.box[2];
 }
 
 CUtensorMapDataType data_type(DType type) {
