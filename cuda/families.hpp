@@ -99,11 +99,14 @@ struct Call {
   Problem problem;
   LaunchOptions options;
   void* workspace = nullptr;
+  std::uint64_t context = 0;  ///< see Queue
 
   const GemmArguments& g() const { return problem.g(); }
-  Queue queue() const { return {options.stream, options.overlap}; }
+  Queue queue() const { return {options.stream, options.overlap, context}; }
   /// Of kernels that other devices than 9.0 take too, where such launches were never tried.
-  Queue portable_queue() const { return {options.stream, options.overlap && options.wgmma}; }
+  Queue portable_queue() const {
+    return {options.stream, options.overlap && options.wgmma, context};
+  }
 };
 
 /// Kernels that are prepared together, and of which one computes a problem.

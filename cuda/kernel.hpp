@@ -5,6 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace detgemm::cuda {
 
 /// A compiled kernel and what its launch needs.
@@ -19,6 +21,9 @@ struct Kernel {
 struct Queue {
   cudaStream_t stream = nullptr;
   bool overlap = false;
+  /// The number of the current context (host/context.hpp), by which its functions are remembered;
+  /// 0: it was not queried, and the runtime looks the function up.
+  std::uint64_t context = 0;
 };
 
 /// The launch of `grid` CTAs as the runtime takes it. It refers to itself: do not copy it.
@@ -31,9 +36,7 @@ struct LaunchConfig {
   cudaLaunchConfig_t config{};
 };
 
-inline cudaError_t launch(const Kernel& kernel, int grid, const Queue& queue, void** arguments) {
-  const LaunchConfig launch(kernel, grid, queue);
-  return cudaLaunchKernelExC(&launch.config, kernel.function, arguments);
-}
+/// Enqueues `grid` CTAs.
+cudaError_t launch(const Kernel& kernel, int grid, const Queue& queue, void** arguments);
 
 }  // namespace detgemm::cuda

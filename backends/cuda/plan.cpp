@@ -25,6 +25,7 @@ struct CudaKernels {
   std::string evidence;                    ///< for RunInfo
   std::shared_ptr<const Tuning> tuning{};  ///< keeps `tuned`
   const TunedProduct* tuned = nullptr;     ///< rows of a single product, or none
+  bool needs_workspace = true;             ///< a single product, for some number of rows
 
   Result<Decision> decide(const Problem& problem, std::size_t workspace_bytes) const {
     return cuda::decide(problem, with(problem, workspace_bytes));
@@ -48,6 +49,7 @@ struct CudaKernels {
   std::string name(const Decision& decision) const { return cuda::name(decision); }
 
   std::size_t workspace_bytes(std::int64_t max_m) const {
+    if (!needs_workspace) return 0;
     return cuda::workspace_bytes(spec.contract, max_m, spec.n, spec.k, options);
   }
   std::size_t workspace_bytes(const GroupedSpec& groups, std::int64_t max_m,
@@ -96,6 +98,9 @@ CudaKernels kernels_for(const GemmSpec& spec, const PlanOptions& options, const 
   launch.a_is_snapped = spec.a_snapped;
   launch.b_is_snapped = spec.b_snapped;
   CudaKernels made{spec, launch, evidence};
+  constexpr std::int64_t kManyRows = std::int64_t{1} << 30;  // what is needed grows with the rows
+  made.needs_workspace = grouped || spec.contract.reduction.kind != ReductionKind::chain ||
+                         made.workspace_bytes(kManyRows) > 0;
   if (grouped || options.tuning == nullptr || launch.forced >= 0) return made;
   made.tuning = options.tuning;
   made.tuned = options.tuning->find(spec);

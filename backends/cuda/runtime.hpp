@@ -103,16 +103,9 @@ struct Cuda {
     cudaGetLastError();
     return cudaSuccess;
   }
-  static Error stream_device(Stream stream, int* ordinal) {
-    return cudaStreamGetDevice(stream, ordinal);
-  }
+  static Error stream_device(Stream stream, int* ordinal);
 
-  static Error is_capturing(Stream stream, bool* yes) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    const Error error = cudaStreamIsCapturing(stream, &status);
-    *yes = status != cudaStreamCaptureStatusNone;
-    return error;
-  }
+  static Error is_capturing(Stream stream, bool* yes);
   static Error begin_capture(Stream stream) {
     return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   }

@@ -15,6 +15,13 @@
 namespace detgemm {
 namespace {
 
+/// A refusal. Its sentence is built out of the way of calls that are good, which these checks are
+/// in each time.
+template <class Sentence>
+__attribute__((cold, noinline)) Status refuse(const Sentence& sentence) {
+  return invalid(sentence());
+}
+
 std::string shape(std::int64_t rows, std::int64_t cols) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
@@ -26,15 +33,19 @@ bool product(std::int64_t a, std::int64_t b, std::int64_t& out) {
 
 Status check_type(std::string_view what, DType type, DType expected, std::string_view why) {
   if (type == expected) return {};
-  return invalid(std::string(what) + ".dtype is " + std::string(name(type)) + ": " +
-                 std::string(why) + " needs " + std::string(name(expected)));
+  return refuse([&] {
+    return std::string(what) + ".dtype is " + std::string(name(type)) + ": " + std::string(why) +
+           " needs " + std::string(name(expected));
+  });
 }
 
 Status check_shape(std::string_view what, const ConstMatrix& view, std::int64_t rows,
                    std::int64_t cols, std::string_view rule) {
   if (view.rows == rows && view.cols == cols) return {};
-  return invalid(std::string(what) + " is " + shape(view.rows, view.cols) + ": it must be " +
-                 shape(rows, cols) + " (" + std::string(rule) + ")");
+  return refuse([&] {
+    return std::string(what) + " is " + shape(view.rows, view.cols) + ": it must be " +
+           shape(rows, cols) + " (" + std::string(rule) + ")";
+  });
 }
 
 std::string address(std::uintptr_t at) { return "0x" + hex(at); }
@@ -45,8 +56,10 @@ std::string span(const Extent& extent) {
 
 Status overlap(std::string_view what, const Extent& x, std::string_view other, const Extent& y,
                std::string_view rule = "they must not share memory") {
-  return invalid(std::string(what) + " at " + span(x) + " overlaps " + std::string(other) + " at " +
-                 span(y) + ": " + std::string(rule));
+  return refuse([&] {
+    return std::string(what) + " at " + span(x) + " overlaps " + std::string(other) + " at " +
+           span(y) + ": " + std::string(rule);
+  });
 }
 
 /// `what` and `member` make the name of the pointer, which is put together where it is needed.
@@ -54,8 +67,10 @@ Status check_alignment(std::string_view what, std::string_view member, const voi
                        std::size_t alignment) {
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   if (at % alignment == 0) return {};
-  return invalid(std::string(what) + std::string(member) + " is " + address(at) +
-                 ": it must be a multiple of " + std::to_string(alignment));
+  return refuse([&] {
+    return std::string(what) + std::string(member) + " is " + address(at) +
+           ": it must be a multiple of " + std::to_string(alignment);
+  });
 }
 
 /// Whether `bytes` from `data` on are addresses at all.
@@ -63,8 +78,10 @@ Status check_end(std::string_view what, std::string_view member, const void* dat
                  std::uintptr_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(data);
   if (bytes <= std::numeric_limits<std::uintptr_t>::max() - at) return {};
-  return invalid(std::string(what) + std::string(member) + " is " + address(at) + ": " +
-                 std::to_string(bytes) + " bytes from there must end within the address space");
+  return refuse([&] {
+    return std::string(what) + std::string(member) + " is " + address(at) + ": " +
+           std::to_string(bytes) + " bytes from there must end within the address space";
+  });
 }
 
 /// tf32 is stored in fp32.
@@ -103,16 +120,20 @@ Status check_bias(const GemmSpec& spec, const ConstVector& bias) {
 
 Status check_view(std::string_view what, const ConstMatrix& view) {
   const auto label = [what] { return std::string(what); };
-  if (size_of(view.dtype) == 0 || view.dtype == DType::tf32) {
-    return invalid(label() + ".dtype is " + described(view.dtype) +
-                   ": memory holds bf16, fp16, fp32, e4m3 or e5m2");
+  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
+  if (size == 0 || view.dtype == DType::tf32) {
+    return refuse([&] {
+      return label() + ".dtype is " + described(view.dtype) +
+             ": memory holds bf16, fp16, fp32, e4m3 or e5m2";
+    });
   }
-  if (view.rows < 0) {
-    return invalid(label() + ".rows is " + std::to_string(view.rows) + ": it must not be negative");
-  }
-  if (view.cols < 0) {
-    return invalid(label() + ".cols is " + std::to_string(view.cols) + ": it must not be negative");
-  }
+  const auto negative = [&](const char* member, std::int64_t value) {
+    return refuse([&] {
+      return label() + member + " is " + std::to_string(value) + ": it must not be negative";
+    });
+  };
+  if (view.rows < 0) return negative(".rows", view.rows);
+  if (view.cols < 0) return negative(".cols", view.cols);
   if (view.rows == 0 || view.cols == 0) return {};
   const bool one_row = view.rows == 1;
   const bool one_col = view.cols == 1;
@@ -120,27 +141,30 @@ Status check_view(std::string_view what, const ConstMatrix& view) {
   const bool unit_rows = one_row || view.row_stride == 1;
   const bool row_major = unit_cols && (one_row || view.row_stride >= view.cols);
   const bool col_major = unit_rows && (one_col || view.col_stride >= view.rows);
+  const auto wrong_strides = [&](const char* rule) {
+    return refuse([&] {
+      return label() + " is " + shape(view.rows, view.cols) + " with strides (" +
+             std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
+             "): " + rule;
+    });
+  };
   if (!row_major && !col_major) {
-    return invalid(label() + " is " + shape(view.rows, view.cols) + " with strides (" +
-                   std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
-                   "): one stride must be 1 and the other at least the extent along it");
+    return wrong_strides("one stride must be 1 and the other at least the extent along it");
   }
   std::int64_t rows_span = 0;
   std::int64_t cols_span = 0;
   std::int64_t last = 0;
   std::int64_t bytes = 0;
-  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
   if (!product(view.rows - 1, one_row ? 0 : view.row_stride, rows_span) ||
       !product(view.cols - 1, one_col ? 0 : view.col_stride, cols_span) ||
       __builtin_add_overflow(rows_span, cols_span, &last) ||
       last == std::numeric_limits<std::int64_t>::max() || !product(last + 1, size, bytes)) {
-    return invalid(label() + " is " + shape(view.rows, view.cols) + " with strides (" +
-                   std::to_string(view.row_stride) + ", " + std::to_string(view.col_stride) +
-                   "): its bytes must fit 2^63");
+    return wrong_strides("its bytes must fit 2^63");
   }
   if (view.data == nullptr) {
-    return invalid(label() + ".data is null: the view has " + shape(view.rows, view.cols) +
-                   " elements");
+    return refuse([&] {
+      return label() + ".data is null: the view has " + shape(view.rows, view.cols) + " elements";
+    });
   }
   if (Status s = check_alignment(what, ".data", view.data, static_cast<std::size_t>(size)); !s) {
     return s;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/api/checks.hpp"
+#include "core/api/good_calls.hpp"
 #include "core/api/plan_checks.hpp"
 #include "core/arithmetic/floating_point_mode.hpp"
 #include "core/arithmetic/step.hpp"
@@ -54,6 +55,7 @@ struct Plan::State {
   GemmSpec spec;
   PlanOptions options;
   std::shared_ptr<const PlanImpl> impl;
+  std::uint64_t number = new_plan_number();
 };
 
 namespace {
@@ -66,6 +68,20 @@ Status check_max_m(std::int64_t max_m) {
 Status check_tree(const Contract& contract) {
   if (contract.reduction.kind == ReductionKind::tree) return {};
   return unsupported("contract is " + contract.text() + ": only a tree has roots to combine");
+}
+
+/// The bytes of workspace that a call uses, or the rule that its arguments break.
+Result<std::size_t> check_call(const PlanImpl& impl, const GemmSpec& spec, const Operands& operands,
+                               const Workspace& workspace) {
+  if (Status s = validate(spec, operands); !s) return s;
+  std::size_t used = impl.workspace_bytes(operands.d.rows);
+  if (workspace.data != nullptr && workspace.bytes > used) {
+    const std::size_t fast = impl.fast_workspace_bytes(operands);
+    if (workspace.bytes >= fast) used = fast;
+  }
+  const std::array<NamedView, 2> inputs{{{"a", operands.a}, {"b", operands.b}}};
+  if (Status s = check_workspace(workspace, used, spec, operands, inputs); !s) return s;
+  return used;
 }
 
 /// The options with the tuning that the plan takes: its own, or that of the process.
@@ -127,16 +143,15 @@ Status Plan::run(Stream stream, const Operands& operands, Workspace workspace, R
   const FloatingPointMode ieee;
   const GemmSpec& spec = state_->spec;
   if (Status s = check_stream(*state_->backend, stream); !s) return s;
-  if (Status s = validate(spec, operands); !s) return s;
-  std::size_t used = state_->impl->workspace_bytes(operands.d.rows);
-  if (workspace.data != nullptr && workspace.bytes > used) {
-    const std::size_t fast = state_->impl->fast_workspace_bytes(operands);
-    if (workspace.bytes >= fast) used = fast;
+  static thread_local GoodCalls<Operands> good_calls;
+  auto& known = good_calls.entry_of(state_->number, operands);
+  if (!known.is(state_->number, operands, workspace)) {
+    const auto used = check_call(*state_->impl, spec, operands, workspace);
+    if (!used) return used.status();
+    known = {state_->number, operands, workspace, *used};
   }
-  const std::array<NamedView, 2> inputs{{{"a", operands.a}, {"b", operands.b}}};
-  if (Status s = check_workspace(workspace, used, spec, operands, inputs); !s) return s;
   if (operands.d.rows == 0 || spec.n == 0) return no_outputs(info);
-  return state_->impl->run(stream, operands, {workspace.data, used}, info);
+  return state_->impl->run(stream, operands, {workspace.data, known.used}, info);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }

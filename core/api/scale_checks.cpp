@@ -70,25 +70,27 @@ Extent extent_of(const BlockScales& scales) {
 
 Status check_scale_array(std::string_view what, const BlockScales& scales, std::int64_t blocks,
                          std::int64_t leaves) {
-  const std::string label(what);
-  const std::string shape =
-      std::to_string(scales.blocks) + " x " + std::to_string(scales.leaves) + " scales";
+  // Sentences are put together in refusals alone.
+  const auto label = [what] { return std::string(what); };
+  const auto shape = [&scales] {
+    return std::to_string(scales.blocks) + " x " + std::to_string(scales.leaves) + " scales";
+  };
   if (size_of(scales.type) == 0) {
-    return invalid(label + ".type is " + described(scales.type) +
+    return invalid(label() + ".type is " + described(scales.type) +
                    ": it must be fp32 (0) or e8m0 (1)");
   }
   if (scales.blocks != blocks || scales.leaves != leaves) {
-    return invalid(label + " has " + shape + ": it must have " + std::to_string(blocks) + " x " +
-                   std::to_string(leaves) + ", blocks of " + std::to_string(scales.per) +
+    return invalid(label() + " has " + shape() + ": it must have " + std::to_string(blocks) +
+                   " x " + std::to_string(leaves) + ", blocks of " + std::to_string(scales.per) +
                    " x leaves");
   }
   for (const auto& [field, stride] :
        {std::pair{".stride", scales.stride}, std::pair{".leaf_stride", scales.leaf_stride}}) {
     if (stride >= 0) continue;
-    return invalid(label + field + " is " + std::to_string(stride) + ": it must not be negative");
+    return invalid(label() + field + " is " + std::to_string(stride) + ": it must not be negative");
   }
   if (blocks == 0 || leaves == 0) return {};
-  if (scales.data == nullptr) return invalid(label + ".data is null: there are " + shape);
+  if (scales.data == nullptr) return invalid(label() + ".data is null: there are " + shape());
   std::int64_t along = 0;
   std::int64_t across = 0;
   std::int64_t last = 0;
@@ -100,12 +102,12 @@ Status check_scale_array(std::string_view what, const BlockScales& scales, std::
       __builtin_add_overflow(along, across, &last) || __builtin_add_overflow(last, 1, &last) ||
       __builtin_mul_overflow(last, size, &bytes) ||
       static_cast<std::uintptr_t>(bytes) > std::numeric_limits<std::uintptr_t>::max() - at) {
-    return invalid(label + " has " + shape + " with strides (" + std::to_string(scales.stride) +
+    return invalid(label() + " has " + shape() + " with strides (" + std::to_string(scales.stride) +
                    ", " + std::to_string(scales.leaf_stride) +
                    "): its bytes must fit 2^63 and end within the address space");
   }
   if (at % static_cast<std::uintptr_t>(size) == 0) return {};
-  return invalid(label + ".data is " + address(scales.data) + ": it must be a multiple of " +
+  return invalid(label() + ".data is " + address(scales.data) + ": it must be a multiple of " +
                  std::to_string(size));
 }
 

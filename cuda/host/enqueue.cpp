@@ -55,6 +55,7 @@ cudaError_t launch(Decision& d, Call& call) {
   for (const Step& step : d.steps) {
     if (const auto e = take(step, d, call); e != cudaSuccess) return e;
   }
+  call.context = context;
   const cudaError_t error = row.launch(kernel, d, call);
   if (kernel.cluster == 1 || !says_no_cluster(error)) return error;
   cudaGetLastError();

@@ -39,10 +39,14 @@ class Recall {
           pack<21>(o.sms, o.forced, o.preferred));
     }
     bool operator==(const Key&) const = default;
+    /// Of what calls differ in as a rule: extents, and all that is packed, types among it. Two
+    /// sums, since a product waits for the one before it.
     std::uint64_t hash() const {
-      std::uint64_t mix = 0;
-      for (const std::uint64_t word : words_) mix = (mix ^ word) * 0x9e3779b97f4a7c15ULL;
-      return mix;
+      constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
+      std::uint64_t extents = 0, packed = 0;
+      for (std::size_t i = 0; i < 6; ++i) extents = (extents ^ words_[i]) * kOdd;
+      for (std::size_t i = kPacked; i < words_.size(); ++i) packed = (packed ^ words_[i]) * kOdd;
+      return (extents ^ packed >> 17) * kOdd;
     }
 
    private:
@@ -63,7 +67,8 @@ class Recall {
       return word;
     }
 
-    std::array<std::uint64_t, 32> words_{};  // about no rows, which no call has
+    static constexpr std::size_t kPacked = 27;  // the first word that is packed
+    std::array<std::uint64_t, 32> words_{};     // about no rows, which no call has
     std::size_t count_ = 0;
   };
 

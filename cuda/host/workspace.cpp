@@ -63,6 +63,9 @@ std::size_t fast_workspace_bytes(const Problem& p, const LaunchOptions& options)
   const std::size_t needed = workspace_bytes(p.contract(), g.m, g.n, g.k, options);
   LaunchOptions all = options;
   all.workspace_bytes = std::numeric_limits<std::size_t>::max();
+  // Few arrays need copies, and whether these do is seen without a decision.
+  const bool snaps = arithmetic::is_snap(p.arithmetic);
+  if (!snaps && !question_of(p, all).packing.any()) return needed;
   const auto decision = decide(p, all);
   if (!decision) return needed;
   const Step* const pack = decision->steps.find(Step::pack);

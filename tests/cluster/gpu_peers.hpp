@@ -13,6 +13,7 @@
 #include "cluster/common/state.hpp"
 #include "detgemm/peers.hpp"
 #include "tests/cluster/on_device.hpp"
+#include "tests/cluster/peer_windows.hpp"
 #include "tests/cluster/shares.hpp"
 
 // What gpus.cpp does with --peers: ranks join through windows in the memory of their devices, and
@@ -56,38 +57,6 @@ class AgreeingTransport final : public Transport {
  private:
   bench::Ranks& ranks_;
   bool aborted_ = false;
-};
-
-/// A planted fault: this rank takes its first and its last root for each other.
-class MixedUpWindow final : public PeerWindow {
- public:
-  explicit MixedUpWindow(std::shared_ptr<PeerWindow> inner) : inner_(std::move(inner)) {}
-  std::byte* data() const noexcept override { return inner_->data(); }
-  std::byte* data_of(int rank) const noexcept override { return inner_->data_of(rank); }
-  std::size_t bytes() const noexcept override { return inner_->bytes(); }
-  Status mark_all() override { return inner_->mark_all(); }
-  Status find_marks() override { return inner_->find_marks(); }
-  Status supports(const GemmSpec& spec, std::span<const LeafRange> nodes) const override {
-    return inner_->supports(spec, nodes);
-  }
-  Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
-              RunInfo* info) const override {
-    std::vector<const void*> roots(join.roots.begin(), join.roots.end());
-    if (roots.size() > 1) std::swap(roots.front(), roots.back());
-    PeerJoin mixed = join;
-    mixed.roots = roots;
-    if (join.way == PeerJoin::Way::push && join.nodes.size() > 1) {
-      // The roots of the first node are read where nothing is, or an older call's.
-      mixed.roots_at += join.root_stride;
-    }
-    return inner_->join(stream, spec, mixed, info);
-  }
-  PeerFailure failure() const noexcept override { return inner_->failure(); }
-  void give_up() noexcept override { inner_->give_up(); }
-  std::string description() const override { return inner_->description() + ", mixed up"; }
-
- private:
-  std::shared_ptr<PeerWindow> inner_;
 };
 
 struct PeerSettings {

@@ -3,7 +3,7 @@
 
 // gpus [--ranks P] [--threads] [--nccl PATH] [--seeds S] [--replays R] [--json FILE] [--plant]
 //      [--trace] [--one-chunk] [--one-way] [--peers [--same-device] [--outputs N] [--seconds S]
-//      [--times] [--gradients]]
+//      [--times] [--gradients] [--early]]
 //
 // Ranks over NCCL on the GPUs of one host, started here: a process for each, or with --threads the
 // threads of this process. Every output is compared with that of one rank. Exit status 77: fewer
@@ -15,6 +15,8 @@
 // that of device 0; at least N outputs are compared on each rank, or as many as S seconds
 // allow. With --times nothing is compared: it prints microseconds per call of every way.
 // --gradients: sums of gradients, their bits and their times beside NCCL's (gpu_gradients.hpp).
+// --early, with --threads --same-device: joins that begin early, on one GPU, S rounds of each check
+// (gpu_early.hpp).
 // Compiled with GPUS_STAND_IN it runs on the stand-ins of tests/cluster/fake_nccl.
 
 #include <cstdio>
@@ -37,6 +39,8 @@
 #include "tests/cluster/fake_nccl/device.hpp"
 #else
 #include <cuda_runtime_api.h>
+
+#include "tests/cluster/gpu_early.hpp"
 #endif
 
 namespace detgemm::cluster {
@@ -49,7 +53,7 @@ using bench::Ranks;
 struct Settings {
   int ranks = 2;
   bool threads = false, plant = false, trace = false, one_chunk = false, one_way = false;
-  bool peers = false, same_device = false, times = false, gradients = false;
+  bool peers = false, same_device = false, times = false, gradients = false, early = false;
   double outputs = 2e8, seconds = 40;
   std::string nccl, json;
   std::uint64_t seeds = 40;
@@ -390,6 +394,26 @@ class Run {
   bool complete_ = false;
 };
 
+int report_peers(const Ranks& ranks, const Settings& settings, const std::string& name,
+                 const std::map<std::string, PeerRun::Check>& all, int failed) {
+  if (ranks.rank() != 0) return 0;
+  nlohmann::ordered_json checks;
+  for (const auto& [check, c] : all) {
+    checks[check] = {{"runs", c.runs}, {"outputs", c.outputs}, {"failed", c.failed}};
+  }
+  const nlohmann::ordered_json out{{"ranks", ranks.size()},
+                                   {"ranks_are", settings.threads ? "threads" : "processes"},
+                                   {"same_device", settings.same_device},
+                                   {"transport", name},
+                                   {"device", gpu_backend().device().description()},
+                                   {"checks", checks},
+                                   {"complete", true},
+                                   {"failed", failed}};
+  if (!settings.json.empty()) std::ofstream(settings.json) << out.dump(1) << "\n";
+  std::printf("%s\n", out.dump(1).c_str());
+  return failed == 0 ? 0 : 1;
+}
+
 /// With --peers; the same on all ranks.
 int run_peers(Ranks& ranks, const Settings& settings) {
   use_gpu(settings.same_device ? 0 : ranks.rank());
@@ -404,6 +428,13 @@ int run_peers(Ranks& ranks, const Settings& settings) {
     library->destroy(comm);
     return different == 0 ? 0 : 1;
   }
+#ifndef GPUS_STAND_IN
+  if (settings.early) {
+    EarlyRun run(ranks, gpu_backend(), static_cast<int>(settings.seeds));
+    const int failed = run.all();
+    return report_peers(ranks, settings, "windows of ranks that seem apart", run.checks(), failed);
+  }
+#endif
   PeerSettings what;
   what.same_device = settings.same_device;
   what.seeds = settings.seeds;
@@ -412,22 +443,7 @@ int run_peers(Ranks& ranks, const Settings& settings) {
   what.seconds = settings.seconds;
   PeerRun run(ranks, gpu_backend(), what);
   const int failed = run.all();
-  if (ranks.rank() != 0) return 0;
-  nlohmann::ordered_json checks;
-  for (const auto& [name, c] : run.checks()) {
-    checks[name] = {{"runs", c.runs}, {"outputs", c.outputs}, {"failed", c.failed}};
-  }
-  const nlohmann::ordered_json out{{"ranks", ranks.size()},
-                                   {"ranks_are", settings.threads ? "threads" : "processes"},
-                                   {"same_device", settings.same_device},
-                                   {"transport", run.name()},
-                                   {"device", gpu_backend().device().description()},
-                                   {"checks", checks},
-                                   {"complete", true},
-                                   {"failed", failed}};
-  if (!settings.json.empty()) std::ofstream(settings.json) << out.dump(1) << "\n";
-  std::printf("%s\n", out.dump(1).c_str());
-  return failed == 0 ? 0 : 1;
+  return report_peers(ranks, settings, run.name(), run.checks(), failed);
 }
 
 int run(const std::vector<std::string>& words) {
@@ -442,7 +458,8 @@ int run(const std::vector<std::string>& words) {
                                                 {"--peers", &settings.peers},
                                                 {"--same-device", &settings.same_device},
                                                 {"--times", &settings.times},
-                                                {"--gradients", &settings.gradients}};
+                                                {"--gradients", &settings.gradients},
+                                                {"--early", &settings.early}};
     if (const auto at = switches.find(word); at != switches.end()) {
       *at->second = true;
       continue;
@@ -469,6 +486,9 @@ int run(const std::vector<std::string>& words) {
   }
   if (settings.same_device && !settings.peers) {
     throw std::invalid_argument("--same-device goes with --peers");
+  }
+  if (settings.early && !(settings.same_device && settings.threads)) {
+    throw std::invalid_argument("--early goes with --peers --threads --same-device");
   }
   // Kernels of ranks that share a device wait for each other: none may stand behind another's in a
   // queue of the device, and none may be loaded while others wait.

@@ -171,6 +171,7 @@ finish() {
 if [ "$gpus" = 1 ]; then
   if [ -n "$bits" ]; then
     ranks peers-same-device-few 60 4 --peers --threads --same-device --outputs 2e7 --seconds 15
+    ranks peers-early 60 2 --peers --threads --same-device --early --seeds 100
     [ -n "$quick" ] || { same_device 1 2 3 4 5 6 7 8 && same_device_processes; }
   fi
   [ -n "$times" ] && part peers-times 60 "$program" --peers --ranks 2 --threads --same-device --times --seconds 45

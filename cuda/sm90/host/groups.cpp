@@ -449,7 +449,7 @@ cudaError_t launch_groups(const Kernel& kernel, const Decision& d, const Call& g
   device.all.cs.row = all.g.cs.row;  // of one row per group, too
   device.all.ds.row = all.g.ds.row;
   void* parameters[] = {&maps, &shape, &device, &groups};
-  return launch(kernel, d.grid, call.queue(), parameters);
+  return launch(kernel, d.grid, given.queue(), parameters);
 }
 
 }  // namespace detgemm::cuda::sm90

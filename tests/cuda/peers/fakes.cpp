@@ -246,6 +246,7 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t) { return "a planted error"; }
 const char* cudaGetErrorName(cudaError_t) { return "cudaErrorPlanted"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaSuccess; }
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t*, const void*) { return cudaErrorNotSupported; }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
                                 void** arguments) {

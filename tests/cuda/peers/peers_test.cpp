@@ -47,9 +47,10 @@ TEST(CudaPeers, BitsOfOneRank) {
 }
 
 /// One call whose arrays take vectors, against one rank: "" or what is wrong. D's rows are `gap`
-/// elements apart.
+/// elements apart. From a graph where it is replayed.
 std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, std::int64_t m,
-                        std::int64_t gap, Algorithm algorithm, bool vectors = true) {
+                        std::int64_t gap, Algorithm algorithm, bool vectors = true,
+                        bool serial = false, int replays = 0) {
   Device& device = fake::device();
   std::mt19937_64 random(static_cast<std::uint64_t>(m));
   const auto elements = [&](std::int64_t count) {
@@ -71,6 +72,7 @@ std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, 
   const OwnStream stream(device);
   RowParallelOptions options;
   options.algorithm = algorithm;
+  options.plan.serial_launch = serial;
   const auto plan = *RowParallelPlan::create(communicator, peer_backend(), spec, options);
   const KRange k = plan.k_range();
   const auto view = [](const OnDevice& x, std::int64_t from, std::int64_t rows, std::int64_t cols,
@@ -90,7 +92,10 @@ std::string run_aligned(const Communicator& communicator, const GemmSpec& spec, 
   const std::size_t bytes = *plan.workspace_bytes(m);
   const OnDevice room(device, bytes);
   RunInfo info;
-  s = plan.run(stream, m, local, {room.data(), bytes}, &info);
+  const auto enqueue = [&](Stream on) {
+    return plan.run(on, m, local, {room.data(), bytes}, &info);
+  };
+  s = replays > 0 ? device.replay(stream, enqueue, replays) : enqueue(stream);
   if (s) s = device.synchronize(stream);
   if (s) s = communicator.health();
   if (!s) return s.message();
@@ -274,6 +279,38 @@ TEST(CudaPeers, EarlyOneShot) {
   EXPECT_EQ(early(own, true, 8), std::pair(6, 0)) << "the second communicator";
   EXPECT_EQ(early(own, false, 1), std::pair(0, 0)) << "single outputs";
   EXPECT_EQ(early([](int) { return 0; }, false, 8), std::pair(0, 0)) << "ranks on one device";
+}
+
+/// Captured calls take their turn of the two arrays too, and run later. A call in the array of the
+/// last eager one, or of the last captured one, starts when its own product has ended; one with
+/// serial_launch has no such array.
+TEST(CudaPeers, EarlyJoinsThatWait) {
+  GemmSpec spec;
+  spec.contract = *Contract::parse("ieee_fma/bf16/tree:16->bf16");
+  spec.n = 40;
+  spec.k = 530;
+  spec.bias = DType::bf16;
+  FakeCuda& cuda = fake_cuda();
+  // Calls in turn: e(ager), c(aptured) or s(erial); how many begin early, and beside their product.
+  const auto early = [&](const char* calls) {
+    cuda.launches = cuda.early = cuda.overlapping = 0;
+    on_devices(2, [&](const std::shared_ptr<Transport>& transport) {
+      const auto ranks = *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+      for (const char* c = calls; *c != 0; ++c) {
+        EXPECT_EQ(
+            run_aligned(ranks, spec, 9, 8, Algorithm::one_shot, true, *c == 's', *c == 'c' ? 3 : 0),
+            "")
+            << calls << " at " << c;
+      }
+    });
+    return std::pair(cuda.early / 2, cuda.overlapping / 2);
+  };
+  EXPECT_EQ(early("eeee"), std::pair(4, 4)) << "by turns";
+  EXPECT_EQ(early("cccc"), std::pair(4, 4));
+  EXPECT_EQ(early("ece"), std::pair(3, 2)) << "both eager calls are in one array";
+  EXPECT_EQ(early("cec"), std::pair(3, 2)) << "both captured calls are";
+  EXPECT_EQ(early("eceeccee"), std::pair(8, 7));
+  EXPECT_EQ(early("ses"), std::pair(1, 3)) << "a serial call waits for its product by itself";
 }
 
 /// A call is one launch for each chunk and piece, beside what is before it on the stream, of no

@@ -16,9 +16,6 @@
 #include "cuda/quantize/launch.hpp"
 
 namespace detgemm::cuda {
-
-LaunchConfig::LaunchConfig(const Kernel&, int, const Queue&) {}
-
 namespace quantize {
 namespace {
 
@@ -206,11 +203,10 @@ Kernel kernel(int index) {
 }
 
 }  // namespace quantize
-}  // namespace detgemm::cuda
 
-extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*,
-                                           void** arguments) {
-  using namespace detgemm::cuda::quantize;
+/// The kernel runs at once, on the host.
+cudaError_t launch(const Kernel&, int, const Queue&, void** arguments) {
+  using namespace quantize;
   const auto& q = *static_cast<const detgemm::QuantizeArguments*>(arguments[0]);
   if (last_kernel == 0) run_leaves<detgemm::DType::bf16>(q);
   if (last_kernel == 1) run_leaves<detgemm::DType::fp16>(q);
@@ -218,3 +214,5 @@ extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void
   if (last_kernel == kAny) run_any(q);
   return cudaSuccess;
 }
+
+}  // namespace detgemm::cuda

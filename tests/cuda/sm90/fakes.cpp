@@ -403,6 +403,11 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void**
   return cudaSuccess;
 }
 
+/// The driver of this fake launches nothing, so that all launches are the runtime's.
+extern "C" cudaError_t cudaGetFuncBySymbol(cudaFunction_t*, const void*) {
+  return cudaErrorNotSupported;
+}
+
 extern "C" cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute,
                                             int value) {
   using namespace detgemm::test;

@@ -11,13 +11,9 @@
 // What a launch would need: nothing here may reach it.
 
 namespace detgemm::cuda {
-LaunchConfig::LaunchConfig(const Kernel&, int, const Queue&) { std::abort(); }
+cudaError_t launch(const Kernel&, int, const Queue&, void**) { std::abort(); }
 namespace snap {
 Kernel kernel(int) { std::abort(); }
 Kernel split_kernel(int, bool) { std::abort(); }
 }  // namespace snap
 }  // namespace detgemm::cuda
-
-extern "C" cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) {
-  std::abort();
-}
