@@ -39,44 +39,66 @@ __device__ __forceinline__ std::uint32_t rounded(float first, float second) {
   return *reinterpret_cast<const std::uint32_t*>(&pair);
 }
 
-/// A thread has 8 columns of a row at a time: neighbours, or with kSingle those 256 apart, at any
-/// strides. G may be where the logits are.
+/// A thread has 8 columns of a row at a time: neighbours, the last ones of a row one at a time, or
+/// with kSingle those 256 apart, at any strides. G may be where the logits are.
+///
+///   load 0, the row's numbers | load 1, compute 0, store 0 | load 2, compute 1, store 1 | ..
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
   const std::int64_t row = blockIdx.x;
+  const LogitView& z = job.logits;
+  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
+  constexpr int kWords = k32 ? 8 : 4;
+  std::uint32_t next[kWords] = {};
+  const auto column_of = [&](int turn) {
+    return base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
+  };
+  const auto fetch = [&](int turn) {
+    const std::int64_t col = column_of(turn);
+    if (turn >= kTurns || col + kEach > job.columns) return;
+    load_words(next, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
+  };
+  if constexpr (!kSingle) fetch(0);
   const arithmetic::LogGradient g = gradient_row(
       job.rows, job.upstream, job.alpha, row,
       [](const LogProbRows& rows, std::int64_t at) { return usable_scale(rows.scale, at); });
   std::int64_t target = -1;
   if (job.rows.targets.data != nullptr) target = token(job.rows.targets, row, 0) - job.begin;
-  const LogitView& z = job.logits;
   const auto value = [&](std::int64_t col, float logit) -> std::uint16_t {
     if (col >= job.existing) return 0;
     return arithmetic::log_gradient(g, arithmetic::mul_rn(logit, g.scale), col == target);
   };
-  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
+  const auto put_one = [&](std::int64_t col) {
+    const std::int64_t at = row * z.at.row + col * z.at.col;
+    const float logit =
+        k32 ? static_cast<const float*>(z.data)[at]
+            : arithmetic::to_float<DType::bf16>(static_cast<const std::uint16_t*>(z.data)[at]);
+    job.g[row * job.to.row + col * job.to.col] = value(col, logit);
+  };
   if constexpr (kSingle) {
 #pragma unroll 1
     for (int i = 0; i < kEach * kTurns; ++i) {
       const std::int64_t col = base + i * kThreads + threadIdx.x;
       if (col >= job.columns) return;
-      const std::int64_t at = row * z.at.row + col * z.at.col;
-      const float logit =
-          k32 ? static_cast<const float*>(z.data)[at]
-              : arithmetic::to_float<DType::bf16>(static_cast<const std::uint16_t*>(z.data)[at]);
-      job.g[row * job.to.row + col * job.to.col] = value(col, logit);
+      put_one(col);
     }
   } else {
     const bool plain = is_plain(g);
     const bool factors = g.scale != 1.0F || g.alpha != 1.0F;
-    constexpr int kWords = k32 ? 8 : 4;
 #pragma unroll 1
     for (int turn = 0; turn < kTurns; ++turn) {
-      const std::int64_t col = base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
+      const std::int64_t col = column_of(turn);
       if (col >= job.columns) return;
+      if (col + kEach > job.columns) {
+#pragma unroll 1
+        for (std::int64_t i = col; i < job.columns; ++i) put_one(i);
+        return;
+      }
       std::uint32_t words[kWords], out[4];
-      load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) words[i] = next[i];
+      fetch(turn + 1);
       const auto logit = [&](int i) {
         if constexpr (k32) return __uint_as_float(words[i % kWords]);
         return __uint_as_float(i % 2 == 0 ? words[i / 2 % kWords] << 16
@@ -117,7 +139,7 @@ bool aligned(const void* data, std::int64_t row, std::int64_t size) {
 cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
   if (job.logits.rows == 0 || job.columns == 0) return cudaSuccess;
   const bool is_32 = job.logits.type == DType::fp32;
-  const bool vectors = job.logits.at.col == 1 && job.to.col == 1 && job.columns % kEach == 0 &&
+  const bool vectors = job.logits.at.col == 1 && job.to.col == 1 &&
                        aligned(job.logits.data, job.logits.at.row, is_32 ? 4 : 2) &&
                        aligned(job.g, job.to.row, 2);
   const auto kernel =
