@@ -78,6 +78,22 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     assert dt.same_bits(weight.grad, dt.gemm(g.t(), x, policy().wgrad).bfloat16())
 
 
+@pytest.mark.parametrize("columns", [7, 257, 1003])
+def test_vocabularies_that_are_no_multiple_of_8(columns):
+    """Rows of kept logits and of G begin at multiples of 16 bytes; what is behind a row's last column does not exist."""
+    x, weight, targets, scale = problem(6, columns=columns)
+    padded = torch.cat([weight, torch.full((-columns % 8, 48), float("nan")).bfloat16()])
+    for logits, keep in (("bf16", True), ("bf16", False), ("fp32", True)):
+        stored = dt.log_probs_of(dt.gemm(x, weight.t(), FORWARD[logits]), targets, scale=scale)
+        *found, dweight = run(x, weight, targets, policy(logits), scale=scale, keep_logits=keep)
+        *wanted, dpadded = run(x, padded, targets, policy(logits), scale=scale, keep_logits=keep, valid=columns)
+        assert dt.same_bits(found[0], stored) and equal(found, wanted) and dt.same_bits(dweight, dpadded[:columns])
+    none = [None] * 4
+    kept = torch.ops.detgemm.linear_log_prob(x, weight, targets, *none, FORWARD["bf16"], policy().dgrad, policy().wgrad, columns, False, True,
+                                             False)[6]
+    assert kept.shape == (6, len(padded))
+
+
 def test_rows_alone_in_a_batch_and_permuted():
     x, weight, targets, scale = problem(12, columns=700)
     whole = run(x, weight, targets, policy(), scale=scale)
