@@ -41,30 +41,16 @@ __device__ __forceinline__ std::uint32_t rounded(float first, float second) {
 
 /// A thread has 8 columns of a row at a time: neighbours, the last ones of a row one at a time, or
 /// with kSingle those 256 apart, at any strides. G may be where the logits are.
-///
-///   load 0, the row's numbers | load 1, compute 0, store 0 | load 2, compute 1, store 1 | ..
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
   const std::int64_t row = blockIdx.x;
-  const LogitView& z = job.logits;
-  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
-  constexpr int kWords = k32 ? 8 : 4;
-  std::uint32_t next[kWords] = {};
-  const auto column_of = [&](int turn) {
-    return base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
-  };
-  const auto fetch = [&](int turn) {
-    const std::int64_t col = column_of(turn);
-    if (turn >= kTurns || col + kEach > job.columns) return;
-    load_words(next, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
-  };
-  if constexpr (!kSingle) fetch(0);
   const arithmetic::LogGradient g = gradient_row(
       job.rows, job.upstream, job.alpha, row,
       [](const LogProbRows& rows, std::int64_t at) { return usable_scale(rows.scale, at); });
   std::int64_t target = -1;
   if (job.rows.targets.data != nullptr) target = token(job.rows.targets, row, 0) - job.begin;
+  const LogitView& z = job.logits;
   const auto value = [&](std::int64_t col, float logit) -> std::uint16_t {
     if (col >= job.existing) return 0;
     return arithmetic::log_gradient(g, arithmetic::mul_rn(logit, g.scale), col == target);
@@ -76,6 +62,7 @@ __global__ void __launch_bounds__(kThreads)
             : arithmetic::to_float<DType::bf16>(static_cast<const std::uint16_t*>(z.data)[at]);
     job.g[row * job.to.row + col * job.to.col] = value(col, logit);
   };
+  const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
   if constexpr (kSingle) {
 #pragma unroll 1
     for (int i = 0; i < kEach * kTurns; ++i) {
@@ -86,9 +73,10 @@ __global__ void __launch_bounds__(kThreads)
   } else {
     const bool plain = is_plain(g);
     const bool factors = g.scale != 1.0F || g.alpha != 1.0F;
+    constexpr int kWords = k32 ? 8 : 4;
 #pragma unroll 1
     for (int turn = 0; turn < kTurns; ++turn) {
-      const std::int64_t col = column_of(turn);
+      const std::int64_t col = base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
       if (col >= job.columns) return;
       if (col + kEach > job.columns) {
 #pragma unroll 1
@@ -96,9 +84,7 @@ __global__ void __launch_bounds__(kThreads)
         return;
       }
       std::uint32_t words[kWords], out[4];
-#pragma unroll
-      for (int i = 0; i < kWords; ++i) words[i] = next[i];
-      fetch(turn + 1);
+      load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
       const auto logit = [&](int i) {
         if constexpr (k32) return __uint_as_float(words[i % kWords]);
         return __uint_as_float(i % 2 == 0 ? words[i / 2 % kWords] << 16

@@ -61,15 +61,7 @@ __global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 
   const float scale = kScaled ? usable_scale(job.rows.scale, row) : 1.0F;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int step = warps * cluster.size, begin = warp * cluster.size + cluster.rank;
-  // The end of a row waits for no load where registers hold the logit of the lane's first id.
-  constexpr bool kEarly = kAligned && !kEntropy;
   const RowsOfLogits& z = job.logits;
-  const TokenIds& ids = job.rows.targets;
-  [[maybe_unused]] float early = 0.0F;
-  if (kEarly && cluster.rank == 0 && warp == 0 && lane < ids.per_row) {
-    const std::int64_t id = token(ids, row, lane);
-    if (id >= 0 && id < z.columns) early = load_logit<k32>(z, row, id);
-  }
   std::uint32_t far = 0;  // a bit for each of this warp's chunks, at most 32
   for (int i = begin; i < chunks; i += step) {
     arithmetic::LogNode node;
@@ -93,11 +85,12 @@ __global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 
       arithmetic::log_join(arithmetic::log_join(at(4 * lane), at(4 * lane + 1)),
                            arithmetic::log_join(at(4 * lane + 2), at(4 * lane + 3)));
   node = join_lanes<kEntropy>(node);
+  const TokenIds& ids = job.rows.targets;
   const float lse = arithmetic::log_sum_exp(node);
   if (lane == 0) put_row_results(node, ids, z.columns, job.out, row);
   for (std::int64_t j = lane; j < ids.per_row; j += 32) {
     put_id_results(node, lse, ids, z.columns, job.out, row, j, [&](std::int64_t, std::int64_t id) {
-      const float logit = kEarly && j == lane ? early : load_logit<k32>(z, row, id);
+      const float logit = load_logit<k32>(z, row, id);
       return arithmetic::canonical(kScaled ? arithmetic::mul_rn(logit, scale) : logit);
     });
   }
