@@ -39,8 +39,8 @@ __device__ __forceinline__ std::uint32_t rounded(float first, float second) {
   return *reinterpret_cast<const std::uint32_t*>(&pair);
 }
 
-/// A thread has 8 columns of a row at a time: neighbours, the last ones of a row one at a time, or
-/// with kSingle those 256 apart, at any strides. G may be where the logits are.
+/// A thread has 8 columns of a row at a time: neighbours, or with kSingle those 256 apart, at any
+/// strides. G may be where the logits are.
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
@@ -55,20 +55,17 @@ __global__ void __launch_bounds__(kThreads)
     if (col >= job.existing) return 0;
     return arithmetic::log_gradient(g, arithmetic::mul_rn(logit, g.scale), col == target);
   };
-  const auto put_one = [&](std::int64_t col) {
-    const std::int64_t at = row * z.at.row + col * z.at.col;
-    const float logit =
-        k32 ? static_cast<const float*>(z.data)[at]
-            : arithmetic::to_float<DType::bf16>(static_cast<const std::uint16_t*>(z.data)[at]);
-    job.g[row * job.to.row + col * job.to.col] = value(col, logit);
-  };
   const std::int64_t base = std::int64_t{blockIdx.y} * kThreads * kEach * kTurns;
   if constexpr (kSingle) {
 #pragma unroll 1
     for (int i = 0; i < kEach * kTurns; ++i) {
       const std::int64_t col = base + i * kThreads + threadIdx.x;
       if (col >= job.columns) return;
-      put_one(col);
+      const std::int64_t at = row * z.at.row + col * z.at.col;
+      const float logit =
+          k32 ? static_cast<const float*>(z.data)[at]
+              : arithmetic::to_float<DType::bf16>(static_cast<const std::uint16_t*>(z.data)[at]);
+      job.g[row * job.to.row + col * job.to.col] = value(col, logit);
     }
   } else {
     const bool plain = is_plain(g);
@@ -78,11 +75,6 @@ __global__ void __launch_bounds__(kThreads)
     for (int turn = 0; turn < kTurns; ++turn) {
       const std::int64_t col = base + (turn * kThreads + std::int64_t{threadIdx.x}) * kEach;
       if (col >= job.columns) return;
-      if (col + kEach > job.columns) {
-#pragma unroll 1
-        for (std::int64_t i = col; i < job.columns; ++i) put_one(i);
-        return;
-      }
       std::uint32_t words[kWords], out[4];
       load_words(words, z.data, (row * z.at.row + col) * (k32 ? 4 : 2));
       const auto logit = [&](int i) {
@@ -120,6 +112,31 @@ bool aligned(const void* data, std::int64_t row, std::int64_t size) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && row * size % 16 == 0;
 }
 
+cudaError_t launch(GradientJob job, bool vectors, cudaStream_t stream) {
+  const bool is_32 = job.logits.type == DType::fp32;
+  const auto kernel =
+      is_32 ? (vectors ? &gradient_kernel<true, false> : &gradient_kernel<true, true>)
+            : (vectors ? &gradient_kernel<false, false> : &gradient_kernel<false, true>);
+  constexpr std::int64_t kColumns = kThreads * kEach * kTurns;
+  const auto blocks = static_cast<unsigned>((job.columns + kColumns - 1) / kColumns);
+  void* arguments[] = {&job};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                          dim3(static_cast<unsigned>(job.logits.rows), blocks), dim3(kThreads),
+                          arguments, 0, stream);
+}
+
+/// The job of columns `first` .. `first + count - 1`.
+GradientJob part_of(const GradientJob& job, std::int64_t first, std::int64_t count) {
+  GradientJob part = job;
+  part.logits.data = static_cast<const char*>(job.logits.data) +
+                     first * job.logits.at.col * (job.logits.type == DType::fp32 ? 4 : 2);
+  part.begin += first;
+  part.existing = job.existing > first ? job.existing - first : 0;
+  part.g += first * job.to.col;
+  part.columns = count;
+  return part;
+}
+
 }  // namespace
 
 cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
@@ -128,16 +145,12 @@ cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
   const bool vectors = job.logits.at.col == 1 && job.to.col == 1 &&
                        aligned(job.logits.data, job.logits.at.row, is_32 ? 4 : 2) &&
                        aligned(job.g, job.to.row, 2);
-  const auto kernel =
-      is_32 ? (vectors ? &gradient_kernel<true, false> : &gradient_kernel<true, true>)
-            : (vectors ? &gradient_kernel<false, false> : &gradient_kernel<false, true>);
-  constexpr std::int64_t kColumns = kThreads * kEach * kTurns;
-  const auto blocks = static_cast<unsigned>((job.columns + kColumns - 1) / kColumns);
-  GradientJob copy = job;
-  void* arguments[] = {&copy};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
-                          dim3(static_cast<unsigned>(job.logits.rows), blocks), dim3(kThreads),
-                          arguments, 0, stream);
+  const std::int64_t whole = vectors ? job.columns / kEach * kEach : 0;
+  if (whole > 0) {
+    if (const auto e = launch(part_of(job, 0, whole), true, stream); e != cudaSuccess) return e;
+  }
+  if (whole == job.columns) return cudaSuccess;
+  return launch(part_of(job, whole, job.columns - whole), false, stream);
 }
 
 }  // namespace detgemm::cuda::log_prob
