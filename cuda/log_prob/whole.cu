@@ -102,12 +102,14 @@ int warps_of(std::int64_t rows, int sms) {
   return rows >= std::int64_t{sms} * kManyRows ? kWarps / 2 : kWarps;
 }
 
+/// A scale of 1 changes no bit, so what is rare has no kernel without one.
 template <bool k32, bool kEntropy>
 const void* kernel_of(bool scaled, bool is_aligned) {
-  const auto kernel = scaled ? (is_aligned ? &whole_kernel<k32, kEntropy, true, true>
-                                           : &whole_kernel<k32, kEntropy, true, false>)
-                             : (is_aligned ? &whole_kernel<k32, kEntropy, false, true>
-                                           : &whole_kernel<k32, kEntropy, false, false>);
+  constexpr bool kOften = !k32 && !kEntropy;
+  const auto kernel = is_aligned ? (scaled ? &whole_kernel<k32, kEntropy, true, true>
+                                           : &whole_kernel<k32, kEntropy, false, true>)
+                                 : (scaled ? &whole_kernel<k32, kEntropy, true, false>
+                                           : &whole_kernel<k32, kEntropy, !kOften, false>);
   return reinterpret_cast<const void*>(kernel);
 }
 
