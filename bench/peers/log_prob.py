@@ -18,10 +18,12 @@ import torch
 import torch.nn.functional as nnf
 
 import detgemm.torch as dt
+from detgemm.torch.heads import dgrad_of
 from report import begun, save
 from timing import medians, sentence, sets_for, times
 
 HEADS = (2048, 151936), (4096, 151936), (8192, 128256), (3584, 152064), (2304, 256000), (5120, 32000), (4096, 128256), (2560, 262144)
+ODD = (2048, 50257), (4096, 32001), (3072, 49159), (2560, 100277)  # with --odd
 TOKENS = 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384
 LARGEST = 4.4e9  # bytes of one array of logits
 CHAIN = "hopper/bf16/chain->bf16"
@@ -31,10 +33,10 @@ def normal(*shape, scale=1.0):
     return (torch.randn(shape, device="cuda") * scale).bfloat16()
 
 
-def draw(source, tokens_of, count):
+def draw(source, tokens_of, heads_of, count):
     found = []
     while len(found) < count:
-        tokens, head = source.choice(tokens_of), source.choice(HEADS)
+        tokens, head = source.choice(tokens_of), source.choice(heads_of)
         if 2 * tokens * head[1] <= LARGEST:
             found.append((tokens, *head))
     return found
@@ -75,7 +77,7 @@ def cross_entropy(x, weight, ids):
 def train(tokens, hidden, words, graphs):
     x, weight = normal(tokens, hidden).requires_grad_(), normal(words, hidden, scale=hidden**-0.5).requires_grad_()
     ids = torch.randint(words, (tokens,), device="cuda")
-    policy = dt.Policy(CHAIN, "hopper/bf16/fold:4096->bf16", "hopper/bf16/fold:1024->fp32")
+    policy = dt.Policy(CHAIN, dgrad_of(tokens, hidden, words), "hopper/bf16/fold:1024->fp32")
 
     def step(loss):
         x.grad = weight.grad = None
@@ -130,11 +132,12 @@ def main():
     parser.add_argument("--heads", type=int, default=20)
     parser.add_argument("--graphs", action="store_true")
     parser.add_argument("--tokens", type=int, nargs="*", default=TOKENS, help="numbers of tokens to draw from")
+    parser.add_argument("--odd", action="store_true", help="vocabularies that are no multiple of 16 are drawn too")
     parser.add_argument("--json", required=True)
     asked = parser.parse_args()
     torch._dynamo.config.recompile_limit = 100
     report, ratios = begun(part=asked.part, seed=asked.seed, graphs=asked.graphs), []
-    for shape in draw(random.Random(asked.seed), asked.tokens, asked.heads):
+    for shape in draw(random.Random(asked.seed), asked.tokens, HEADS + ODD if asked.odd else HEADS, asked.heads):
         took = globals()[asked.part](*shape, *([asked.graphs] if asked.part == "train" else []))
         best = min(us for name, us in took.items() if name not in MINE)
         ratios.append(best / took[OURS[asked.part][0]])

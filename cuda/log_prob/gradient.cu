@@ -112,24 +112,45 @@ bool aligned(const void* data, std::int64_t row, std::int64_t size) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && row * size % 16 == 0;
 }
 
-}  // namespace
-
-cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
-  if (job.logits.rows == 0 || job.columns == 0) return cudaSuccess;
+cudaError_t launch(GradientJob job, bool vectors, cudaStream_t stream) {
   const bool is_32 = job.logits.type == DType::fp32;
-  const bool vectors = job.logits.at.col == 1 && job.to.col == 1 && job.columns % kEach == 0 &&
-                       aligned(job.logits.data, job.logits.at.row, is_32 ? 4 : 2) &&
-                       aligned(job.g, job.to.row, 2);
   const auto kernel =
       is_32 ? (vectors ? &gradient_kernel<true, false> : &gradient_kernel<true, true>)
             : (vectors ? &gradient_kernel<false, false> : &gradient_kernel<false, true>);
   constexpr std::int64_t kColumns = kThreads * kEach * kTurns;
   const auto blocks = static_cast<unsigned>((job.columns + kColumns - 1) / kColumns);
-  GradientJob copy = job;
-  void* arguments[] = {&copy};
+  void* arguments[] = {&job};
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
                           dim3(static_cast<unsigned>(job.logits.rows), blocks), dim3(kThreads),
                           arguments, 0, stream);
+}
+
+/// The job of columns `first` .. `first + count - 1`.
+GradientJob part_of(const GradientJob& job, std::int64_t first, std::int64_t count) {
+  GradientJob part = job;
+  part.logits.data = static_cast<const char*>(job.logits.data) +
+                     first * job.logits.at.col * (job.logits.type == DType::fp32 ? 4 : 2);
+  part.begin += first;
+  part.existing = job.existing > first ? job.existing - first : 0;
+  part.g += first * job.to.col;
+  part.columns = count;
+  return part;
+}
+
+}  // namespace
+
+cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
+  if (job.logits.rows == 0 || job.columns == 0) return cudaSuccess;
+  const bool is_32 = job.logits.type == DType::fp32;
+  const bool vectors = job.logits.at.col == 1 && job.to.col == 1 &&
+                       aligned(job.logits.data, job.logits.at.row, is_32 ? 4 : 2) &&
+                       aligned(job.g, job.to.row, 2);
+  const std::int64_t whole = vectors ? job.columns / kEach * kEach : 0;
+  if (whole > 0) {
+    if (const auto e = launch(part_of(job, 0, whole), true, stream); e != cudaSuccess) return e;
+  }
+  if (whole == job.columns) return cudaSuccess;
+  return launch(part_of(job, whole, job.columns - whole), false, stream);
 }
 
 }  // namespace detgemm::cuda::log_prob

@@ -30,15 +30,14 @@ struct RowsOfLogits {
   const void* data;
   Strides at;
   std::int64_t columns;
-  bool vectors;  ///< all leaves are 16 neighbours at a multiple of 16 bytes
 };
 
-inline RowsOfLogits rows_of_logits(const LogitView& view, std::int64_t columns) {
+/// Whether all leaves are 16 neighbours at a multiple of 16 bytes.
+inline bool is_aligned(const LogitView& view, std::int64_t columns) {
   const std::int64_t size = view.type == DType::fp32 ? 4 : 2;
-  const bool aligned = view.at.col == 1 && view.at.row * size % 16 == 0 && columns > 0 &&
-                       columns % arithmetic::kLogLeaf == 0 &&
-                       reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
-  return {view.data, view.at, columns, aligned};
+  return view.at.col == 1 && view.at.row * size % 16 == 0 && columns > 0 &&
+         columns % arithmetic::kLogLeaf == 0 &&
+         reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
 }
 
 template <bool k32>
@@ -63,6 +62,57 @@ struct LeafWords {
   __device__ __forceinline__ float get(int i) const {
     if constexpr (k32) return __uint_as_float(word[i]);
     return __uint_as_float(i % 2 == 0 ? word[i / 2] << 16 : word[i / 2] & 0xffff0000U);
+  }
+};
+
+/// A row of neighbours that begins `shift` bytes behind a multiple of 16.
+struct ShiftedRow {
+  const char* line;  ///< the multiple of 16
+  int shift;
+  int whole;  ///< leaves from the first on that load_shifted reads without leaving the row's bytes
+
+  template <bool k32>
+  static __device__ __forceinline__ ShiftedRow of(const RowsOfLogits& z, std::int64_t row) {
+    constexpr int kSize = k32 ? 4 : 2;
+    const char* const first = static_cast<const char*>(z.data) + row * z.at.row * kSize;
+    const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % 16);
+    if (z.at.col != 1) return {first, 0, 0};
+    const int end = shift + static_cast<int>(z.columns) * kSize - (shift != 0 ? 16 : 0);
+    return {first - shift, shift, max(end, 0) / LeafWords<k32>::kBytes};
+  }
+};
+
+/// The 16-byte words that hold a leaf of such a row, and the leaf among them.
+///
+///   words      | . . a b | c d e f | g h . . |     bf16, shift 4: the leaf is a .. h
+///   by 4       | . a b c | d e f g | h . . . |     each step moves all words down or none
+template <bool k32>
+struct ShiftedWords {
+  static constexpr int kCount = LeafWords<k32>::kCount;
+  std::uint32_t word[kCount + 4];
+
+  __device__ __forceinline__ void load(const ShiftedRow& row, int leaf) {
+    const std::int64_t at = std::int64_t{leaf} * LeafWords<k32>::kBytes;
+    std::uint32_t most[kCount], last[4] = {};
+    load_words(most, row.line, at);
+    if (row.shift != 0) load_words(last, row.line, at + LeafWords<k32>::kBytes);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) word[i] = most[i];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) word[kCount + i] = last[i];
+  }
+  __device__ __forceinline__ LeafWords<k32> leaf(int shift) const {
+    std::uint32_t by_8[kCount + 2], by_4[kCount + 1];
+    LeafWords<k32> found;
+#pragma unroll
+    for (int i = 0; i < kCount + 2; ++i) by_8[i] = (shift & 8) != 0 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < kCount + 1; ++i) by_4[i] = (shift & 4) != 0 ? by_8[i + 1] : by_8[i];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      found.word[i] = k32 ? by_4[i] : __funnelshift_r(by_4[i], by_4[i + 1], (shift & 2) * 8);
+    }
+    return found;
   }
 };
 
@@ -237,17 +287,50 @@ __device__ __forceinline__ arithmetic::LogNode far_chunk(const RowsOfLogits& z, 
   return arithmetic::log_join(left, right);
 }
 
+/// The plain sums of a leaf whose logits are loaded one at a time.
+template <bool k32, bool kEntropy, bool kScaled>
+__device__ __forceinline__ void add_singly(const RowsOfLogits& z, std::int64_t row, int leaf,
+                                           float scale, Range<k32, kEntropy>& range, float& sum,
+                                           float& weighted) {
+  const std::int64_t col = std::int64_t{leaf} * arithmetic::kLogLeaf;
+  float e[arithmetic::kLogLeaf], w[arithmetic::kLogLeaf];
+#pragma unroll
+  for (int i = 0; i < arithmetic::kLogLeaf; ++i) {
+    e[i] = w[i] = 0.0F;
+    if (col + i < z.columns) {
+      const float logit = load_logit<k32>(z, row, col + i);
+      const float x = kScaled ? arithmetic::mul_rn(logit, scale) : logit;
+      range.add(logit);
+      e[i] = arithmetic::near_exponential(x);
+      if constexpr (kEntropy) w[i] = arithmetic::mul_rn(e[i], x);
+    }
+  }
+  sum = arithmetic::add_leaf(e);
+  weighted = kEntropy ? arithmetic::add_leaf(w) : 0.0F;
+}
+
 /// Whether the logits of a chunk of a row are near, and then its node, which all lanes have. Sums
 /// are plain (core/arithmetic/log_near.hpp), and a column that does not exist adds +0 to them.
-template <bool k32, bool kEntropy, bool kScaled>
+///
+///   kAligned   all leaves are whole, and their words begin at multiples of 16 bytes
+///   else       such words are moved to a leaf's beginning; what reaches beyond the row's last
+///              bytes, and columns at a distance, are loaded one at a time
+template <bool k32, bool kEntropy, bool kScaled, bool kAligned>
 __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t row, int chunk,
                                            float scale, int lane, arithmetic::LogNode& node) {
   const int first = chunk * kChunkLeaves + lane;
   float sums[kPieces], weighted[kPieces];
   Range<k32, kEntropy> range;
-  if (z.vectors) {
-    // Behind the last leaf that leaf is loaded again: its sum does not count, and its range does no
-    // harm.
+  // Behind the last leaf that leaf is loaded again: its sum does not count, and its range does no
+  // harm.
+  const auto add = [&](int p, int last, const LeafWords<k32>& words) {
+    range.add(words);
+    add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p], weighted[p]);
+    const bool exists = first + 32 * p <= last;
+    sums[p] = exists ? sums[p] : 0.0F;
+    weighted[p] = kEntropy && exists ? weighted[p] : 0.0F;
+  };
+  if constexpr (kAligned) {
     const int last = static_cast<int>(z.columns) / arithmetic::kLogLeaf - 1;
     const char* const line =
         static_cast<const char*>(z.data) + row * z.at.row * static_cast<int>(k32 ? 4 : 2);
@@ -257,34 +340,37 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
     for (int p = 0; p < kPieces; ++p) {
       const LeafWords<k32> words = next;
       if (p + 1 < kPieces) next.load(line, min(first + 32 * (p + 1), last));
-      range.add(words);
-      add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p], weighted[p]);
-      const bool exists = first + 32 * p <= last;
-      sums[p] = exists ? sums[p] : 0.0F;
-      weighted[p] = kEntropy && exists ? weighted[p] : 0.0F;
+      add(p, last, words);
     }
   } else {
-#pragma unroll 1
-    for (int q = 0; q < kPieces; ++q) {
-      float sum = 0.0F, more = 0.0F;
-      const std::int64_t col = std::int64_t{first + q * 32} * arithmetic::kLogLeaf;
-      float e[arithmetic::kLogLeaf], w[arithmetic::kLogLeaf];
+    const auto from = ShiftedRow::of<k32>(z, row);
+    const int last = from.whole - 1;
 #pragma unroll
-      for (int i = 0; i < arithmetic::kLogLeaf; ++i) {
-        e[i] = w[i] = 0.0F;
-        if (col + i < z.columns) {
-          const float logit = load_logit<k32>(z, row, col + i);
-          const float x = kScaled ? arithmetic::mul_rn(logit, scale) : logit;
-          range.add(logit);
-          e[i] = arithmetic::near_exponential(x);
-          if constexpr (kEntropy) w[i] = arithmetic::mul_rn(e[i], x);
-        }
-      }
-      sum = arithmetic::add_leaf(e);
-      if constexpr (kEntropy) more = arithmetic::add_leaf(w);
+    for (int p = 0; p < kPieces; ++p) sums[p] = weighted[p] = 0.0F;
+    if (last >= 0) {
+      ShiftedWords<k32> next;
+      next.load(from, min(first, last));
 #pragma unroll
       for (int p = 0; p < kPieces; ++p) {
-        if (p == q) {
+        const ShiftedWords<k32> words = next;
+        if (p + 1 < kPieces) next.load(from, min(first + 32 * (p + 1), last));
+        add(p, last, words.leaf(from.shift));
+      }
+    }
+    const int leaves =
+        static_cast<int>((z.columns + arithmetic::kLogLeaf - 1) / arithmetic::kLogLeaf);
+#pragma unroll 1
+    for (int q = 0; q < kPieces; ++q) {
+      const int leaf = first + 32 * q;
+      const bool is_left = leaf > last && leaf < leaves;
+      if (!__any_sync(kAllLanes, is_left)) continue;
+      float sum = 0.0F, more = 0.0F;
+      if (is_left) {
+        add_singly<k32, kEntropy, kScaled>(z, row, leaf, scale, range, sum, more);
+      }
+#pragma unroll
+      for (int p = 0; p < kPieces; ++p) {
+        if (p == q && is_left) {
           sums[p] = sum;
           weighted[p] = more;
         }

@@ -49,8 +49,8 @@ struct Cluster {
 ///                        warp 0    warp 1    warp 2             of the first CTA, then the next
 ///                          \_________/          \_____ ..       a tree by position: 4 neighbours
 ///                               \________________/              in a lane, then lanes
-template <bool k32, bool kEntropy, bool kScaled>
-__global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
+template <bool k32, bool kEntropy, bool kScaled, bool kAligned>
+__global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 2 : 3)
     whole_kernel(const __grid_constant__ WholeJob job) {
   __shared__ arithmetic::LogNode nodes[kMaxChunks];
   const Cluster cluster;
@@ -61,10 +61,11 @@ __global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
   const float scale = kScaled ? usable_scale(job.rows.scale, row) : 1.0F;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int step = warps * cluster.size, begin = warp * cluster.size + cluster.rank;
+  const RowsOfLogits& z = job.logits;
   std::uint32_t far = 0;  // a bit for each of this warp's chunks, at most 32
   for (int i = begin; i < chunks; i += step) {
     arithmetic::LogNode node;
-    if (!near_chunk<k32, kEntropy, kScaled>(job.logits, row, i, scale, lane, node)) {
+    if (!near_chunk<k32, kEntropy, kScaled, kAligned>(z, row, i, scale, lane, node)) {
       far |= 1U << (i / step);
     } else if (lane == 0) {
       cluster.of_first(nodes[i]) = node;
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
 #pragma unroll 1
   for (; far != 0; far &= far - 1) {
     const int i = begin + (__ffs(static_cast<int>(far)) - 1) * step;
-    const auto node = far_chunk<k32, kEntropy>(job.logits, row, i, scale, lane);
+    const auto node = far_chunk<k32, kEntropy>(z, row, i, scale, lane);
     if (lane == 0) cluster.of_first(nodes[i]) = node;
   }
   __syncwarp();
@@ -84,7 +85,6 @@ __global__ void __launch_bounds__(kWarps * 32, 3 - (kEntropy && k32))
       arithmetic::log_join(arithmetic::log_join(at(4 * lane), at(4 * lane + 1)),
                            arithmetic::log_join(at(4 * lane + 2), at(4 * lane + 3)));
   node = join_lanes<kEntropy>(node);
-  const RowsOfLogits& z = job.logits;
   const TokenIds& ids = job.rows.targets;
   const float lse = arithmetic::log_sum_exp(node);
   if (lane == 0) put_row_results(node, ids, z.columns, job.out, row);
@@ -102,10 +102,15 @@ int warps_of(std::int64_t rows, int sms) {
   return rows >= std::int64_t{sms} * kManyRows ? kWarps / 2 : kWarps;
 }
 
+/// A scale of 1 changes no bit, so what is rare has no kernel without one.
 template <bool k32, bool kEntropy>
-const void* kernel_of(bool scaled) {
-  return scaled ? reinterpret_cast<const void*>(&whole_kernel<k32, kEntropy, true>)
-                : reinterpret_cast<const void*>(&whole_kernel<k32, kEntropy, false>);
+const void* kernel_of(bool scaled, bool is_aligned) {
+  constexpr bool kOften = !k32 && !kEntropy;
+  const auto kernel = is_aligned ? (scaled ? &whole_kernel<k32, kEntropy, true, true>
+                                           : &whole_kernel<k32, kEntropy, false, true>)
+                                 : (scaled ? &whole_kernel<k32, kEntropy, true, false>
+                                           : &whole_kernel<k32, kEntropy, !kOften, false>);
+  return reinterpret_cast<const void*>(kernel);
 }
 
 }  // namespace
@@ -115,12 +120,14 @@ cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRo
   if (columns > kMaxWholeVocabulary || logits.rows > kMaxWholeRows) return cudaErrorInvalidValue;
   if (logits.rows == 0) return cudaSuccess;
   const bool is_32 = logits.type == DType::fp32;
-  WholeJob job{rows_of_logits(logits, columns), rows, outputs};
+  WholeJob job{{logits.data, logits.at, columns}, rows, outputs};
   const bool entropy = outputs.entropy != nullptr, scaled = rows.scale != nullptr;
+  const bool aligned = is_aligned(logits, columns);
   Kernel kernel;
-  kernel.function =
-      is_32 ? (entropy ? kernel_of<true, true>(scaled) : kernel_of<true, false>(scaled))
-            : (entropy ? kernel_of<false, true>(scaled) : kernel_of<false, false>(scaled));
+  kernel.function = is_32 ? (entropy ? kernel_of<true, true>(scaled, aligned)
+                                     : kernel_of<true, false>(scaled, aligned))
+                          : (entropy ? kernel_of<false, true>(scaled, aligned)
+                                     : kernel_of<false, false>(scaled, aligned));
   const auto chunks = (columns + kChunkColumns - 1) / kChunkColumns;
   kernel.threads = warps_of(logits.rows, machine.sms) * 32;
   while (machine.clusters && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&

@@ -87,10 +87,22 @@ Problem product(const std::string& contract, double alpha = 1) {
   return problem;
 }
 
-/// Z of the columns from `first` on, into `out` or a new tensor.
+/// Columns of an array of logits or of G: rows begin at multiples of 16 bytes, so that products and
+/// the kernels of rows move 16 bytes at a time, whatever the vocabulary.
+std::int64_t padded(std::int64_t columns) { return (columns + 7) / 8 * 8; }
+
+/// A new matrix with such rows.
+Tensor rows_of_16(std::int64_t rows, std::int64_t columns, detgemm_dtype_t type,
+                  const Place& place) {
+  const std::int64_t shape[] = {rows, padded(columns)};
+  Tensor whole = empty(shape, type, place);
+  return shape[1] == columns ? std::move(whole) : part_of(whole, 1, 0, columns);
+}
+
+/// Z of the columns from `first` on, into `out`.
 Tensor logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const std::string& contract, double alpha, std::int64_t first, std::int64_t count,
-                 Tensor out = {}) {
+                 Tensor out) {
   const Tensor part = part_of(weight, 0, first, count);
   const Tensor addend = bias ? part_of(bias, 0, first, count) : Tensor();
   return multiply(product(contract, alpha), x, part, {}, addend, std::move(out),
@@ -162,7 +174,8 @@ class Gradients {
         x_(describe(call.x, "x")),
         here_(call.valid),
         keeps_(describe(call.kept, "logits").sizes[1] > 0),
-        in_place_(!keeps_ && parsed(call.forward).contract.output == DETGEMM_BF16),
+        logits_(parsed(call.forward).contract.output),
+        in_place_(!keeps_ && logits_ == DETGEMM_BF16),
         stripe_(stripe_of(call.dgrad, (keeps_ ? 4 : 1) * call.stripe_bytes, x_.sizes[0], here_)),
         wide_(with_output(call.dgrad, DETGEMM_FP32)) {
     if (c_.of_weight && !c_.main_grad) dw_ = new_gradient(c_.weight, here_);
@@ -187,7 +200,8 @@ class Gradients {
  private:
   void stripe(std::int64_t first, std::int64_t count) {
     Tensor z = keeps_ ? part_of(c_.kept, 1, first, count)
-                      : logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count);
+                      : logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count,
+                                  rows_of_16(x_.sizes[0], count, logits_, x_.place));
     Tensor g;
     if (c_.of_bias) {  // alpha is the product's alone
       g = gradient(z, first, count, 1.0, false);
@@ -201,8 +215,8 @@ class Gradients {
 
   Tensor gradient(const Tensor& z, std::int64_t first, std::int64_t count, double factor,
                   bool in_place) const {
-    const std::int64_t shape[] = {x_.sizes[0], count};
-    Tensor g = in_place ? part_of(z, 1, 0, count) : empty(shape, DETGEMM_BF16, x_.place);
+    Tensor g =
+        in_place ? part_of(z, 1, 0, count) : rows_of_16(x_.sizes[0], count, DETGEMM_BF16, x_.place);
     const Tensor none;
     const bool sums = static_cast<bool>(c_.d_entropy);
     gradient_of_logits(z,
@@ -245,7 +259,9 @@ class Gradients {
   const Backward& c_;
   Description x_;
   std::int64_t here_;
-  bool keeps_, in_place_;
+  bool keeps_;
+  detgemm_dtype_t logits_;
+  bool in_place_;
   std::int64_t stripe_;
   std::string wide_;
   Tensor dx_, dw_, db_;
@@ -267,11 +283,11 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
   check_matrix("x", x);
   check_matrix("weight", weight);
   const Description rows = describe(x, "x");
-  const std::int64_t shape[] = {rows.sizes[0], keeps ? valid : 0};
+  const std::int64_t shape[] = {rows.sizes[0], keeps ? padded(valid) : 0};
   Tensor kept = empty(shape, parsed(forward).contract.output, rows.place);
   RowResults results;
   if (keeps) {
-    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of(kept, 0, 0, rows.sizes[0]));
+    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of(kept, 1, 0, valid));
     results = log_probs_of_logits(kept, targets, "targets", scale, valid, entropy);
   } else {
     results = log_probs_of_layer({x, weight, targets, scale, bias, forward, valid, entropy, alpha});

@@ -36,6 +36,7 @@ enum class Mistake {
   unscaled_logits,      // scales are 1
   targets_of_shard,     // a shard counts targets from its own first column
   packed_head,          // rows of W are taken to be without gaps
+  third_plane,          // nodes have a plane A whatever the shard says
 };
 Mistake mistake = Mistake::none;
 
@@ -207,7 +208,8 @@ struct Tokens {
   Workspace workspace;
 };
 LogShard from_c(const detgemm_engine_shard& s) {
-  return {s.begin, s.end, s.nodes, s.target_logit, true};
+  return {s.begin, s.end, s.nodes, s.target_logit,
+          s.planes == 3 || mistake == Mistake::third_plane};
 }
 
 int log_probs(const detgemm_engine_matrix* z, const detgemm_engine_tokens* c) {
@@ -377,6 +379,93 @@ TEST(EngineDoors, LogProbabilitiesNeedTheirOwnCallbacks) {
   engine = std::move(wrap_engine(&table)).value();
   EXPECT_EQ(report_of(*engine, "log_prob_rows", kChain).cells.front().reason,
             "the engine does not compute log-probabilities");
+}
+
+/// A head of 41 words whose weight has 48 rows, for 3 tokens, and what comes out of it.
+struct Head {
+  static constexpr std::int64_t kTokens = 3, kWidth = 16, kRows = 48, kWords = 41;
+  std::vector<std::uint16_t> x, w;  // (kTokens, kWidth), (kRows, kWidth)
+  std::vector<std::int32_t> targets{0, kWords - 1, -100};
+  std::array<std::vector<float>, 4> results;  // logp, x_t, lse, H
+
+  Head() : x(kTokens * kWidth), w(kRows * kWidth, 0x7fff) {  // the rows that do not exist are NaN
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint16_t>(0x3f00 + i);
+    for (std::size_t i = 0; i < kWords * kWidth; ++i) {
+      w[i] = static_cast<std::uint16_t>((i % 3 == 0 ? 0xbd00 : 0x3d00) + i % 200);
+    }
+    results.fill(std::vector<float>(kTokens));
+  }
+  LogProbOutputs outputs() {
+    return {results[0].data(), results[1].data(), results[2].data(), results[3].data()};
+  }
+  Status run(const Backend& backend, std::int64_t per_row = 1) {
+    LogProbSpec spec;
+    spec.n = kRows, spec.k = kWidth, spec.vocabulary = kWords;
+    spec.contract = *Contract::parse("hopper/bf16/chain->bf16");
+    spec.entropy = true;
+    const auto plan = LogProbPlan::create(backend, spec);
+    if (!plan) return plan.status();
+    LogProbOperands o;
+    o.x = {x.data(), kTokens / per_row, kWidth, kWidth, 1, DType::bf16};
+    o.w = {w.data(), kRows, kWidth, kWidth, 1, DType::bf16};
+    o.rows.targets = {targets.data(), kTokens / per_row, per_row, per_row, OffsetType::i32};
+    std::vector<std::byte> memory(*plan->workspace_bytes(kTokens) + 256);
+    void* at = memory.data();
+    std::size_t size = memory.size();
+    std::align(256, size - 256, at, size);
+    return plan->run({}, o, outputs(), {at, size});
+  }
+};
+
+TEST(EngineDoors, RowsOfAHeadThatDoNotExistAreNotHanded) {
+  mistake = Mistake::none;
+  detgemm_engine table = all_doors();
+  Head expected;
+  ASSERT_TRUE(expected.run(behind()).ok());
+  EXPECT_LT(expected.results[0][1], 0.0F);
+  for (const bool has_layer : {true, false}) {
+    if (!has_layer) table.log_prob_layer = nullptr;
+    Head found;
+    const Status status = found.run(*std::move(wrap_engine(&table)).value());
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(found.results, expected.results) << has_layer;
+  }
+}
+
+TEST(EngineDoors, SeveralTargetsOfARowAreRefused) {
+  mistake = Mistake::none;
+  const detgemm_engine table = all_doors();
+  Head head;
+  head.targets = {0, 1, 2};
+  EXPECT_EQ(head.run(*std::move(wrap_engine(&table)).value(), 3).message(),
+            "targets.per_row is 3: an engine in C has one target per row");
+  EXPECT_TRUE(head.run(behind(), 3).ok());
+}
+
+TEST(EngineDoors, AShardHasThePlanesThatItsNodesHaveRoomFor) {
+  const detgemm_engine table = all_doors();
+  const auto engine = std::move(wrap_engine(&table)).value();
+  const std::int64_t t = Head::kTokens, v = Head::kWidth;
+  const Head head;
+  const std::vector<std::int32_t> targets{0, 15, -100};
+  const auto nodes = [&](const Backend& backend, bool entropy) {
+    std::vector<std::uint32_t> words(3 * static_cast<std::size_t>(t), 77);  // one leaf per row
+    std::vector<float> target_logit(static_cast<std::size_t>(t));
+    const LogProbRows rows{{targets.data(), t, 1, 1, OffsetType::i32}, nullptr};
+    const LogShard shard{0, v, words.data(), target_logit.data(), entropy};
+    const ConstMatrix logits{head.x.data(), t, v, v, 1, DType::bf16};
+    const Status status = log_prob_nodes_of_logits(backend, {}, logits, v, rows, shard);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return words;
+  };
+  mistake = Mistake::none;
+  for (const bool entropy : {true, false}) {
+    EXPECT_EQ(nodes(*engine, entropy), nodes(behind(), entropy));
+    EXPECT_EQ(nodes(*engine, entropy).back() == 77, !entropy);
+  }
+  mistake = Mistake::third_plane;
+  EXPECT_NE(nodes(*engine, false), nodes(behind(), false));
+  mistake = Mistake::none;
 }
 
 TEST(EngineDoors, ATableOfBeforeIsRefusedOnlyForWhatItLacks) {

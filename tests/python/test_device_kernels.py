@@ -146,7 +146,7 @@ def test_rotary(dtype, interleaved):
 
 
 @pytest.mark.parametrize("dtype", [BF16, FP32])
-@pytest.mark.parametrize("columns", [17, 5000, 151936])
+@pytest.mark.parametrize("columns", [17, 5000, 5003, 151936])  # 17 and 5003: rows at odd addresses
 def test_log_probabilities(columns, dtype):
     rows = 12 if columns > 10 ** 5 else 33
     draw = torch.Generator().manual_seed(columns)
@@ -158,10 +158,11 @@ def test_log_probabilities(columns, dtype):
     equal(lambda z, ids: dt.log_probs_of(z, ids), patterns(9, rows, columns, dtype=dtype), ids)
 
 
-def test_log_probabilities_of_a_head(policy):
+@pytest.mark.parametrize("words", [1000, 1003])
+def test_log_probabilities_of_a_head(policy, words):
     draw = torch.Generator().manual_seed(0)
-    x, weight = (torch.randn(shape, generator=draw).bfloat16().requires_grad_() for shape in ((40, 64), (1000, 64)))
-    ids, dy = torch.randint(0, 1000, (40,), generator=draw), torch.randn(40, generator=draw)
+    x, weight = (torch.randn(shape, generator=draw).bfloat16().requires_grad_() for shape in ((40, 64), (words, 64)))
+    ids, dy = torch.randint(0, words, (40,), generator=draw), torch.randn(40, generator=draw)
     ids[3] = -100
     equal(backward(lambda x, weight, ids: dt.linear_log_prob(x, weight, ids, policy=policy)), x, weight, ids, dy)
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 from conftest import bits
 
+import detgemm
 import detgemm.torch as dt
-from detgemm.torch import log_prob_gradients, log_prob_sharded, shards
+from detgemm.torch import heads, log_prob_gradients, log_prob_sharded, shards
 from detgemm.torch.operators import MODULE
 from detgemm.torch.plain import log_prob as plain
 
@@ -76,6 +77,36 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     stored.sum().backward()
     g = z.grad.bfloat16()
     assert dt.same_bits(weight.grad, dt.gemm(g.t(), x, policy().wgrad).bfloat16())
+
+
+@pytest.mark.parametrize("columns", [7, 257, 1003])
+def test_vocabularies_that_are_no_multiple_of_8(columns):
+    """Rows of kept logits and of G begin at multiples of 16 bytes; what is behind a row's last column does not exist."""
+    x, weight, targets, scale = problem(6, columns=columns)
+    padded = torch.cat([weight, torch.full((-columns % 8, 48), float("nan")).bfloat16()])
+    for logits, keep in (("bf16", True), ("bf16", False), ("fp32", True)):
+        stored = dt.log_probs_of(dt.gemm(x, weight.t(), FORWARD[logits]), targets, scale=scale)
+        *found, dweight = run(x, weight, targets, policy(logits), scale=scale, keep_logits=keep)
+        *wanted, dpadded = run(x, padded, targets, policy(logits), scale=scale, keep_logits=keep, valid=columns)
+        assert dt.same_bits(found[0], stored) and equal(found, wanted) and dt.same_bits(dweight, dpadded[:columns])
+    none = [None] * 4
+    kept = torch.ops.detgemm.linear_log_prob(x, weight, targets, *none, FORWARD["bf16"], policy().dgrad, policy().wgrad, columns, False, True,
+                                             False)[6]
+    assert kept.shape == (6, len(padded))
+
+
+def test_a_contract_for_dx_has_as_many_leaves_as_tiles_leave_room_for():
+    for sizes, reduction in (((64, 2048, 151936), "fold:19008"), ((64, 4096, 151936), "fold:38016"), ((512, 2560, 262144), "fold:131072"),
+                             ((4096, 4096, 151936), "chain"), ((1, 64, 100), "chain"), ((1, 64, 512), "fold:64")):
+        assert heads.dgrad_of(*sizes) == f"hopper/bf16/{reduction}->bf16"
+    x, weight, targets, scale = problem(3, columns=1000)
+    chosen = dt.Policy(FORWARD["bf16"], heads.dgrad_of(3, 48, 1000), "hopper/bf16/fold:16->fp32")
+    assert chosen.dgrad == "hopper/bf16/fold:128->bf16"
+    assert equal(run(x, weight, targets, chosen, keep_logits=True), run(x, weight, targets, chosen, keep_logits=False))
+    for wrong, sentence in (((0, 1, 1), "tokens is 0: it must be an integer of 1 or more"), ((1, 2.0, 1), "hidden is 2.0"),
+                            ((1, 1, True), "vocabulary is True"), ((1, 1, 1, "fp16"), "output is 'fp16': it must be bf16 or fp32")):
+        with pytest.raises(detgemm.DetgemmError, match=sentence):
+            heads.dgrad_of(*wrong)
 
 
 def test_rows_alone_in_a_batch_and_permuted():

@@ -21,6 +21,7 @@ namespace detgemm::cuda::sm90 {
 namespace {
 
 constexpr const DeviceModel::Chain& model = kH200.chain;
+constexpr std::int64_t kShortK = 256;  // see Tiling::stores_fast
 
 /// 0 for an operand far below `limit`, 1 for one far above.
 double above(double bytes, double limit, double width) {
@@ -264,10 +265,19 @@ struct Tiling {
     return q.family == Family::leaves && q.forced < 0 && t.load < t.x() && t.load > 16 && x <= 16;
   }
 
+  /// A short K across which both operands run, as of a large head's gradient for few tokens: most
+  /// of the time is D's, and one geometry stores it faster than others of the same model time.
+  bool stores_fast() const {
+    if (q.family != Family::chain || !q.a_mn || !q.b_mn || q.k > kShortK) return false;
+    if (tiles() < 4 * at_once) return false;
+    return q.k <= kBlockK ? t.groups == 2 && t.x() == 128 && t.n == 192
+                          : t.groups == 3 && t.n == 128;
+  }
+
   double time() const {
     if (q.family == Family::leaves) return predicted_leaf_time(q, t, s, x, y, d.swapped);
-    return q.family == Family::realign ? predicted_realign_time(t, x, y, q.k, q.sms)
-                                       : predicted_time(t, x, y, q.k, q.sms, d.swapped);
+    if (q.family == Family::realign) return predicted_realign_time(t, x, y, q.k, q.sms);
+    return predicted_time(t, x, y, q.k, q.sms, d.swapped) * (stores_fast() ? model.short_k : 1);
   }
 
   Decision decision() const {

@@ -27,7 +27,7 @@ bool suits(const Operand& o) {
 /// which 18 instructions per logit pass at 128 per clock.
 double tile_clocks(const Geometry& t, std::int64_t k) {
   const double products = static_cast<double>(t.x()) * t.n * static_cast<double>(k) / 4096;
-  const double fill = (t.x() + t.n) * 2.0 * static_cast<double>(k) / 70;
+  const double fill = (t.x() + t.n) * 2.0 * static_cast<double>(k) / 50;
   return std::max(2 * products, fill) + t.x() * t.n * 18 / 128.0 + 700;
 }
 

@@ -4,6 +4,7 @@
 
     detgemm.torch.heads.log_probs(model, tokens, policy, input_ids=...)     a model's log-probabilities, without logits
     detgemm.torch.heads.use_in_trl(policy)                                  every fused head of TRL, from then on
+    detgemm.torch.heads.dgrad_of(tokens, hidden, vocabulary)                a contract for dX that is fast on Hopper
 """
 import importlib
 
@@ -20,6 +21,26 @@ CHANGES = {"final_logit_softcapping": None, "logit_scale": 1.0, "output_multipli
 def scale_of(temperature):
     """1 / temperature as every side should form it: both in fp32, rounded once."""
     return float(torch.tensor(1.0) / torch.tensor(temperature, dtype=torch.float32))
+
+
+def dgrad_of(tokens, hidden, vocabulary, output="bf16"):
+    """The text of a contract for a head's dX (`Policy.dgrad`), of which sums over the vocabulary are fast on Hopper.
+
+    tokens      rows of a call, as many as calls usually have; hidden, vocabulary: sizes of the weight
+    output      dX's type in the contract, "bf16" or "fp32"
+
+    dX has tokens x hidden outputs, few for a GPU's multiprocessors where there are few tokens, and each is a sum over the whole
+    vocabulary. A fold of 2, 4 or 8 leaves is shared by as many of them; where there are enough outputs it is one chain. The text
+    is part of what decides about bits: use one for a whole training, whatever a call's rows are. DetgemmError for other sizes.
+    """
+    for name, value in (("tokens", tokens), ("hidden", hidden), ("vocabulary", vocabulary)):
+        refuse(isinstance(value, bool) or not isinstance(value, int) or value < 1, f"{name} is {value!r}: it must be an integer of 1 or "
+                                                                                   "more")
+    refuse(output not in ("bf16", "fp32"), f"output is {output!r}: it must be bf16 or fp32")
+    tiles = -(-tokens // 128) * -(-hidden // 192)
+    leaves = next((each for each in (8, 4, 2) if tiles * each <= 128), 1)
+    leaf = -(-vocabulary // (64 * leaves)) * 64
+    return f"hopper/bf16/fold:{leaf}->{output}" if leaves > 1 and -(-vocabulary // leaf) == leaves else f"hopper/bf16/chain->{output}"
 
 
 def check_head(model):

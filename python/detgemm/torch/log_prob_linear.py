@@ -39,7 +39,8 @@ def _(x, weight, targets, scale, bias, main_grad, bias_main_grad, forward, dgrad
       alpha=1.0):
     tokens = x.shape[0]
     rows = [x.new_empty((tokens if wanted else 0,), dtype=torch.float32) for wanted in (True, True, entropy, True, True, True)]
-    return (*rows, x.new_empty((tokens, valid if keep_logits else 0), dtype=output_type(forward)))
+    # Rows of kept logits begin at multiples of 16 bytes.
+    return (*rows, x.new_empty((tokens, (valid + 7) // 8 * 8 if keep_logits else 0), dtype=output_type(forward)))
 
 
 @torch.library.register_fake("detgemm::linear_log_prob_backward")
