@@ -131,7 +131,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
-  const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
+  const double boxes = many.pieces ? t.n / static_cast<double>(t.slab()) : t.d_slabs();
   const double tile =
       steps * together(tensor, fill) * steps_of_pair +
       model.behind * behind * together(tensor, fill) + model.tile_clocks +
@@ -277,6 +277,7 @@ struct Tiling {
     all.leaves = q.leaves();
     all.deep = is_deep();
     all.folds = q.family == Family::leaves && folds(q, t, s);
+    all.from_c = all.folds && q.from_c;
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);

@@ -27,19 +27,22 @@ Kernel compiled_leaf() {
 }
 
 /// Accumulators per thread of every kernel of folds, or 0: there is none.
-constexpr auto fold_accumulators(bool x_mn, bool y_mn) {
+constexpr auto fold_accumulators(bool x_mn, bool y_mn, bool from_c) {
   auto all = accumulators_of(kLeafGeometries, x_mn, y_mn);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!has_fold(kLeafGeometries[i])) all[i] = 0;
+    const Geometry& g = kLeafGeometries[i];
+    if (!(from_c ? has_fold_from_c(g, x_mn, y_mn) : has_fold(g))) all[i] = 0;
   }
   return all;
 }
 
-template <DType T, std::size_t kI, bool kXMn, bool kYMn>
+template <DType T, std::size_t kI, bool kXMn, bool kYMn, bool kFromC>
 Kernel compiled_fold() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  if constexpr (is_built(fold_accumulators(kXMn, kYMn), kI, sampled_as(T, kXMn, kYMn))) {
-    using Tile = FoldTile<T, kG, kXMn, kYMn>;
+  constexpr DType kSampledAs = kFromC ? DType::fp16 : sampled_as(T, kXMn, kYMn);
+  constexpr bool kAnother = kSampleAlone && kFromC && T != DType::bf16;  // a sample has one
+  if constexpr (!kAnother && is_built(fold_accumulators(kXMn, kYMn, kFromC), kI, kSampledAs)) {
+    using Tile = FoldTile<T, kG, kXMn, kYMn, kFromC>;
     return {reinterpret_cast<const void*>(&fold_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};
   } else {
@@ -48,12 +51,14 @@ Kernel compiled_fold() {
 }
 
 template <DType T, bool kXMn, bool kYMn>
-Kernel fold_kernel_of(int geometry) {
+Kernel fold_kernel_of(int geometry, bool from_c) {
   static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Kernel, sizeof...(I)>{compiled_fold<T, I, kXMn, kYMn>()...};
+    return std::array<Kernel, 2 * sizeof...(I)>{compiled_fold<T, I, kXMn, kYMn, false>()...,
+                                                compiled_fold<T, I, kXMn, kYMn, true>()...};
   }
   (std::make_index_sequence<kLeafGeometries.size()>());
-  return all[static_cast<std::size_t>(geometry)];
+  const std::size_t first = from_c ? kLeafGeometries.size() : 0;
+  return all[first + static_cast<std::size_t>(geometry)];
 }
 
 template <DType T, bool kXMn, bool kYMn>

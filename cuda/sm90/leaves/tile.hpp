@@ -56,6 +56,12 @@ constexpr bool has_fold(const Geometry& g) {
   return g.load == g.x() && g.depth == 1 && g.ctas == 1 && g.blocks * g.n >= 64;
 }
 
+/// Whether that kernel exists for folds that start from fp32 C too. They are sums of gradients:
+/// both operands run across k, and there are outputs in plenty for large tiles.
+constexpr bool has_fold_from_c(const Geometry& g, bool x_mn, bool y_mn) {
+  return has_fold(g) && g.groups == 2 && g.n >= 128 && x_mn && y_mn;
+}
+
 /// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
 /// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
@@ -85,8 +91,8 @@ constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_by
 
 /// A kernel of leaves at compile time: a Tile whose ring is smaller by what the slots need.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kDeep>
-struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
-  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
   static constexpr int kHolding = holding_threads(kG);
   static constexpr int kSlotBytes = slot_bytes(kG);
   static constexpr int kSlots = shared_slots(kG, kDeep);
@@ -130,10 +136,11 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
                 "A box of D begins where the pattern of the 128-byte swizzle does.");
 };
 
-/// A kernel of folds at compile time.
-template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
-struct FoldTile : Tile<kT, kG, kXMnT, kYMnT> {
-  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+/// A kernel of folds at compile time, from +0 or from C.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kFromCT = false>
+struct FoldTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
+  static constexpr bool kFromC = kFromCT;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   /// Whether a leaf is added while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
@@ -141,7 +148,8 @@ struct FoldTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr int kConsumerRegisters = kOverlaps ? 232 : 240;
   static constexpr int kProducerRegisters = kOverlaps ? 40 : 24;
 
-  static_assert(has_fold(kG), "A stage is a k block of whole tiles.");
+  static_assert(kFromC ? has_fold_from_c(kG, kXMnT, kYMnT) : has_fold(kG),
+                "A stage is a k block of whole tiles.");
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -311,7 +311,13 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
       ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
       EXPECT_EQ(r.kernel.geometry,
                 choose(g, o.sms, -1).decision.kernel / static_cast<int>(kSharings.size()));
-      EXPECT_EQ(r.kernel.folds, !from_c);
+      const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(r.kernel.geometry));
+      EXPECT_EQ(r.kernel.folds, !from_c || has_fold_from_c(t, true, true));
+      EXPECT_EQ(r.kernel.from_c, from_c && r.kernel.folds);
+      if (r.kernel.from_c) {  // C comes through the ring, ahead of the first leaf
+        EXPECT_TRUE(r.shape.c.stages > 0 && !r.shape.c.copied);
+        EXPECT_FALSE(r.leaf.c_by_tma);
+      }
       kernels.insert(r.kernel.text());
     }
     differ += kernels.size() > 1;
