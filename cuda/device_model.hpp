@@ -37,6 +37,7 @@ struct DeviceModel {
     double swapped = 0.01;        // between equals, M is on the x side from 512 tokens on
     double three = 1.03;          // three groups that wait for each other's stages
     double three_light = 1.15;    // the same of at most 80 columns in more than two waves
+    double light = 0.2;           // 128 x 112 and lighter, whose weights on the x side are streamed
     double wide_stream = 0.0086;  // few tokens against more than 112 weights, per 128 more
     double apart = 1.6;           // clocks per output that is stored by itself
     double general_tile = 4200;   // clocks of the general epilogue per tile, and per output

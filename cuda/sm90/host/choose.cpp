@@ -159,8 +159,12 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double flops =
       groups * 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
   const double power = flops / model.power * (1 + model.power_per_edge * (1.0 / t.x() + 1.0 / t.n));
+  // Weights on the x side that memory streams to several light tiles of tokens.
+  const bool light = swapped && groups == 1 && waves > 1 && tiles_y > 1 && t.groups < 3 &&
+                     t.x() <= 128 && t.n <= 112;
+  const double drifts = light ? model.light * is_streamed(x_bytes) : 0;
   const double wide = x_rows <= 64 && t.n > 112 ? model.wide_stream * (t.n - 112) / 128 : 0;
-  return together(together(work, memory), together(cache, power)) * (1 + wide) *
+  return together(together(work, memory), together(cache, power)) * (1 + wide) * (1 + drifts) *
          (swapped ? 1 + model.swapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
          (t.groups < 3             ? 1
           : waves > 2 && t.n <= 80 ? model.three_light
