@@ -73,6 +73,9 @@ struct DeviceModel {
     double turn_tree = 1.65;  // added for a tree, whose sums wait in the workspace
     double cluster = 0.044, cluster_kib = 0.052;  // us per part, and per KiB of a slot
     double grid = 1.7, grid_kib = 0.128;
+    // In wide tiles: us per leaf and tile, and per level of sums that pass through the workspace.
+    double tree_leaf = 0.3, tree_run = 3;
+    double tree_wide = 1.05;     // more than 160 columns
     double swapped_tree = 1.08;  // deep trees in several waves with weights on the x side
     double pair_tree = 1.02;     // trees gain nothing from pairs of 128x128
     double pair_from_c = 1.02, alone_from_c = 1.03;  // and from C, 128x128 loses to 128x192

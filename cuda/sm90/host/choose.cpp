@@ -282,6 +282,7 @@ struct Tiling {
     all.deep = is_deep();
     all.folds = q.family == Family::leaves && folds(q, t, s);
     all.from_c = all.folds && q.from_c;
+    all.trees = q.family == Family::leaves && wide_tree(q, t, s);
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);

@@ -46,6 +46,11 @@ bool folds(const Question& q, const Geometry& t, const Sharing& s) {
   return (is_fold || leaves_of(q.reduction, q.k) == 2) && has_fold(t);
 }
 
+bool wide_tree(const Question& q, const Geometry& t, const Sharing& s) {
+  return q.reduction.kind == ReductionKind::tree && s.parts == 1 && has_tree(t) &&
+         leaves_of(q.reduction, q.k) > 2;
+}
+
 int slots_for(const Sharing& s, int sms) {
   if (s.split != Split::cluster || s.parts == 2) return sms;
   return sms * 120 / 132;  // of 132, as cudaOccupancyMaxActiveClusters says for clusters of 4 and 8
@@ -75,6 +80,11 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   if (folds(q, t, s)) {
     if (order == Order::sequential) return time + model.fold_turn * leaves * turns;
     return time + (t.groups == 1 ? model.fold_one : model.fold_two) * leaves;
+  }
+  if (wide_tree(q, t, s)) {
+    const double passed = run_levels(leaves_of(q.reduction, q.k));
+    const double wide = t.n > 160 ? model.tree_wide : 1;
+    return time * wide + turns * (model.tree_leaf * leaves + model.tree_run * passed);
   }
   if (order != Order::sequential) return time + model.leaf * leaves;
   return time + leaves * turns * (model.turn + (tree ? model.turn_tree : 0));

@@ -46,6 +46,10 @@ int slots_for(const Sharing& s, int sms);
 /// is -0.
 bool folds(const Question& q, const Geometry& t, const Sharing& s);
 
+/// Whether the kernel of trees in wide tiles runs (leaves/tree_kernel.cuh): one CTA per tile, more
+/// than two leaves.
+bool wide_tree(const Question& q, const Geometry& t, const Sharing& s);
+
 /// The rule by which a kernel of fold and tree does not take the problem, whichever operand takes
 /// the x side; or null.
 const char* why_not_leaves(const Question& q, const Geometry& t, const Sharing& s);

@@ -19,8 +19,9 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel kernel_for(const Decision& d) {
   if (d.family == Family::leaves) {
     const int geometry = d.kernel / static_cast<int>(kSharings.size());
-    Kernel kernel = d.folds ? fold_kernel_of<T, kXMn, kYMn>(geometry, d.from_c)
-                            : leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
+    Kernel kernel = d.folds   ? fold_kernel_of<T, kXMn, kYMn>(geometry, d.from_c)
+                    : d.trees ? tree_kernel_of<T, kXMn, kYMn>(geometry)
+                              : leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
     kernel.cluster = d.cluster;
     return kernel;
   }
@@ -88,14 +89,17 @@ std::vector<Decision> compiled(Family family) {
       d.form = form;
       for (std::size_t i = 0; i < geometries_of(family).size(); ++i) {
         d.kernel = static_cast<int>(leaves ? i * kSharings.size() : i);
-        for (const int code : {0, 1, 2, 3}) {
+        for (const int code : {0, 1, 2, 3, 4}) {
           d.deep = code == 1;
-          d.folds = code >= 2;
+          d.folds = code == 2 || code == 3;
           d.from_c = code == 3;
+          d.trees = code == 4;
           if (code > 0 && !leaves) break;
           const Geometry& t = geometry_of(d);
-          const bool exists = d.from_c ? has_fold_from_c(t, d.x_mn, d.y_mn) : has_fold(t);
-          if (!d.folds || exists) all.push_back(d);
+          const bool exists = d.from_c  ? has_fold_from_c(t, d.x_mn, d.y_mn)
+                              : d.trees ? has_tree(t)
+                                        : has_fold(t);
+          if (code < 2 || exists) all.push_back(d);
         }
       }
     }

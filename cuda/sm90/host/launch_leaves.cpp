@@ -56,7 +56,7 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   s.split = sharing.split;
   const bool deep = d.deep && has_deep(t);
   const int per_part = (s.leaves + s.parts - 1) / s.parts;
-  s.levels = levels_for(s.tree, per_part, registers_of(t, deep));
+  s.levels = d.trees ? run_levels(s.leaves) : levels_for(s.tree, per_part, registers_of(t, deep));
   const int arriving = s.split == Split::cluster ? s.parts - 1 : 0;
   s.shared_levels = std::min(s.levels, shared_slots(t, deep) - arriving);
   s.from_c = g.continue_from_c;

@@ -10,6 +10,7 @@
 #include "cuda/sm90/leaves/fold_kernel.cuh"
 #include "cuda/sm90/leaves/kernel.cuh"
 #include "cuda/sm90/leaves/kernels.hpp"
+#include "cuda/sm90/leaves/tree_kernel.cuh"
 
 namespace detgemm::cuda::sm90 {
 
@@ -48,6 +49,37 @@ Kernel compiled_fold() {
   } else {
     return {};
   }
+}
+
+/// Accumulators per thread of every kernel of wide trees, or 0: there is none.
+constexpr auto tree_accumulators(bool x_mn, bool y_mn) {
+  auto all = accumulators_of(kLeafGeometries, x_mn, y_mn);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!has_tree(kLeafGeometries[i])) all[i] = 0;
+  }
+  return all;
+}
+
+template <DType T, std::size_t kI, bool kXMn, bool kYMn>
+Kernel compiled_tree() {
+  // A sample has one kernel, of bf16 with both operands along k.
+  constexpr bool kAnother = kSampleAlone && (T != DType::bf16 || kXMn || kYMn);
+  if constexpr (!kAnother && is_built(tree_accumulators(kXMn, kYMn), kI, DType::fp16)) {
+    using Tile = TreeTile<T, kLeafGeometries[kI], kXMn, kYMn>;
+    return {reinterpret_cast<const void*>(&tree_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
+            Tile::kCluster};
+  } else {
+    return {};
+  }
+}
+
+template <DType T, bool kXMn, bool kYMn>
+Kernel tree_kernel_of(int geometry) {
+  static const auto all = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Kernel, sizeof...(I)>{compiled_tree<T, I, kXMn, kYMn>()...};
+  }
+  (std::make_index_sequence<kLeafGeometries.size()>());
+  return all[static_cast<std::size_t>(geometry)];
 }
 
 template <DType T, bool kXMn, bool kYMn>

@@ -16,4 +16,8 @@ Kernel leaf_kernel_of(int geometry, bool deep);
 template <DType T, bool kXMn, bool kYMn>
 Kernel fold_kernel_of(int geometry, bool from_c);
 
+/// The same for trees of more than two leaves in wide tiles; null where has_tree says so too.
+template <DType T, bool kXMn, bool kYMn>
+Kernel tree_kernel_of(int geometry);
+
 }  // namespace detgemm::cuda::sm90

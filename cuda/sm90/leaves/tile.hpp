@@ -62,6 +62,13 @@ constexpr bool has_fold_from_c(const Geometry& g, bool x_mn, bool y_mn) {
   return has_fold(g) && g.groups == 2 && g.n >= 128 && x_mn && y_mn;
 }
 
+/// Whether trees of more than two leaves that one CTA per tile adds up have a kernel of their own
+/// (tree.cuh): tiles too wide for a third set of registers. Their sums wait in shared memory, and
+/// those of many leaves in the workspace.
+constexpr bool has_tree(const Geometry& g) {
+  return has_fold(g) && g.groups == 2 && g.blocks == 1 && g.n > 128;
+}
+
 /// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
 /// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
@@ -150,6 +157,33 @@ struct FoldTile : Tile<kT, kG, kXMnT, kYMnT, false> {
 
   static_assert(kFromC ? has_fold_from_c(kG, kXMnT, kYMnT) : has_fold(kG),
                 "A stage is a k block of whole tiles.");
+};
+
+/// A kernel of trees at compile time.
+///
+///   | stages | slot of group 0 | slot of group 1 | a barrier per group | full | empty |
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
+struct TreeTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
+  static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
+  static constexpr int kHolding = 128;
+  static constexpr bool kTakesTurns = true;
+  static constexpr int kSlotBytes = slot_bytes(kG);
+  /// Boxes of D are where a sum waits: none does when D is stored.
+  static constexpr int kGroupBoxes = kSlotBytes / kG.groups;
+  static constexpr int kEpilogueBytes = kSlotBytes + 16;
+  static constexpr int kConsumerRegisters = 240;
+  static constexpr int kProducerRegisters = 24;
+  static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
+  static constexpr int kSharedBytes =
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
+
+  static_assert(has_tree(kG), "A leaf and a sum are in registers, and a stage is a k block.");
+  static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
+  static_assert(kGroupBoxes >= Base::kBoxes * Base::kBoxBytes &&
+                    kGroupBoxes % kSharedAlignment == 0,
+                "The boxes of D of a group fit into its slot, and begin where the pattern of the "
+                "128-byte swizzle does.");
 };
 
 }  // namespace detgemm::cuda::sm90

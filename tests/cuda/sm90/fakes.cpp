@@ -62,7 +62,8 @@ std::string FakeKernel::text() const {
   return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
          std::to_string(static_cast<int>(form)) + (leaves ? " leaves" : "") +
-         (deep ? " deep" : "") + (folds ? " folds" : "") + (from_c ? " from C" : "");
+         (deep ? " deep" : "") + (folds ? " folds" : "") + (from_c ? " from C" : "") +
+         (trees ? " trees" : "");
 }
 
 Recorded& record() {
@@ -170,6 +171,22 @@ Kernel fold_kernel_of(int geometry, bool from_c) {
   kernel.from_c = from_c;
   return fake(kernel, 128 * (t.groups + 1), t.cluster);
 }
+template <DType T, bool kXMn, bool kYMn>
+Kernel tree_kernel_of(int geometry) {
+  const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
+  if (!has_tree(t) || ((kXMn || kYMn) && !t.takes_mn_major())) return {};
+  test::FakeKernel kernel{Path::plain, T, geometry, kXMn, kYMn, Form::plain, true};
+  kernel.trees = true;
+  return fake(kernel, 128 * (t.groups + 1), t.cluster);
+}
+template Kernel tree_kernel_of<DType::bf16, false, false>(int);
+template Kernel tree_kernel_of<DType::bf16, false, true>(int);
+template Kernel tree_kernel_of<DType::bf16, true, false>(int);
+template Kernel tree_kernel_of<DType::bf16, true, true>(int);
+template Kernel tree_kernel_of<DType::fp16, false, false>(int);
+template Kernel tree_kernel_of<DType::fp16, false, true>(int);
+template Kernel tree_kernel_of<DType::fp16, true, false>(int);
+template Kernel tree_kernel_of<DType::fp16, true, true>(int);
 template Kernel fold_kernel_of<DType::bf16, false, false>(int, bool);
 template Kernel fold_kernel_of<DType::bf16, false, true>(int, bool);
 template Kernel fold_kernel_of<DType::bf16, true, false>(int, bool);
