@@ -38,6 +38,7 @@ struct DeviceModel {
     double three = 1.03;          // three groups that wait for each other's stages
     double three_light = 1.15;    // the same of at most 80 columns in more than two waves
     double short_k = 0.93;        // where one geometry stores fastest, see stores_fast
+    double light = 0.2;           // 128 x 112 and lighter, whose weights on the x side are streamed
     double wide_stream = 0.0086;  // few tokens against more than 112 weights, per 128 more
     double apart = 1.6;           // clocks per output that is stored by itself
     double general_tile = 4200;   // clocks of the general epilogue per tile, and per output
@@ -73,6 +74,9 @@ struct DeviceModel {
     double turn_tree = 1.65;  // added for a tree, whose sums wait in the workspace
     double cluster = 0.044, cluster_kib = 0.052;  // us per part, and per KiB of a slot
     double grid = 1.7, grid_kib = 0.128;
+    // In wide tiles: us per leaf and tile, and per level of sums that pass through the workspace.
+    double tree_leaf = 0.3, tree_run = 3;
+    double tree_wide = 1.05;     // more than 160 columns
     double swapped_tree = 1.08;  // deep trees in several waves with weights on the x side
     double pair_tree = 1.02;     // trees gain nothing from pairs of 128x128
     double pair_from_c = 1.02, alone_from_c = 1.03;  // and from C, 128x128 loses to 128x192

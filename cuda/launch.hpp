@@ -159,7 +159,9 @@ struct Decision {
   bool x_mn = false, y_mn = false;  ///< majors: memory does not run along k (SIMT: x is A)
   bool leaves = false;              ///< there is more than one leaf, or C below the only one
   bool deep = false;                ///< SM90: sums of a tree wait outside of registers
-  bool folds = false;               ///< SM90: one CTA per tile adds up a fold from +0
+  bool folds = false;               ///< SM90: one CTA per tile adds up a fold in a straight line
+  bool from_c = false;              ///< SM90: and starts it from C
+  bool trees = false;               ///< SM90: one CTA per wide tile adds up a tree
   int cluster = 1;                  ///< CTAs per cluster
   int grid = 0;                     ///< CTAs
   int across = 0;                   ///< elements over groups: of these, CTAs per group

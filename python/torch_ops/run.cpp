@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <vector>
 
 namespace detgemm::torch_ops {
@@ -113,6 +114,36 @@ std::size_t scratch_of(const detgemm_plan_t* plan, std::int64_t m) {
   return bytes;
 }
 
+/// Whether all rows, or all columns, begin at multiples of 16 bytes.
+bool begins_at_16(const detgemm_const_matrix_t& x) {
+  const auto size = static_cast<std::int64_t>(detgemm_dtype_size(x.dtype));
+  const auto step = x.col_stride == 1 ? x.row_stride : x.col_stride;
+  return reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0 && step * size % 16 == 0;
+}
+
+std::size_t fast_scratch_of(const detgemm_plan_t* plan, const detgemm_operands_t& operands) {
+  std::size_t bytes = 0;
+  if (detgemm_plan_fast_workspace_size(plan, &operands, &bytes) != DETGEMM_OK) {
+    refuse(detgemm_last_error());
+  }
+  return bytes;
+}
+
+/// Copies of A and B may be as large as they are: without room for them the run loads rows more
+/// slowly.
+Workspace workspace_of(const detgemm_plan_t* plan, const detgemm_operands_t& operands,
+                       const Place& place) {
+  if (!begins_at_16(*operands.a) || !begins_at_16(*operands.b)) {
+    const std::size_t fast = fast_scratch_of(plan, operands);
+    try {
+      return {fast, place};
+    } catch (const std::exception&) {
+      if (fast == scratch_of(plan, operands.d->rows)) throw;
+    }
+  }
+  return {plan, operands.d->rows, place};
+}
+
 }  // namespace
 
 Workspace::Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place)
@@ -200,7 +231,6 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   key.stable = static_cast<detgemm_stable_t>(stable_of(key.stable, left.copied(), right.copied()));
   key.line_scales = scales != nullptr && key.contract->contract.reduction != DETGEMM_SCALED;
   const Plan plan = plan_of(key);
-  const Workspace workspace(plan.get(), left.rows(), place);
   const detgemm_matrix_t d = result.output();
   detgemm_operands_t operands{};
   detgemm_operands_init(&operands, sizeof operands);
@@ -212,6 +242,7 @@ Tensor multiply(const Problem& problem, const Tensor& a, const Tensor& b, const 
   if (addend) operands.bias = &addend->vector();
   if (of_a) operands.scale_a = &of_a->scales();
   if (of_b) operands.scale_b = &of_b->scales();
+  const Workspace workspace = workspace_of(plan.get(), operands, place);
   if (place.kind != DETGEMM_HOST) {
     run(plan.get(), stream, operands, workspace);
     return out;

@@ -137,7 +137,7 @@ void time_kernel(Problem16& p, const std::string& contract, const void* function
     operand(p.b[i], p.n, t.y_share(), &maps[i].y);
     const Sides q{
         {nullptr, p.m, p.k, false}, {nullptr, p.n, p.k, false}, p.k, p.n, 1, false, false, false};
-    check(make_output_map(g, q, t, &maps[i].d), "the map of D");
+    check(make_output_map(g, q, t, &maps[i].d, T::kDSlab == t.d_slab()), "the map of D");
   }
   int sms = 0;
   check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), "the device");

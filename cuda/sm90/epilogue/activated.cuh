@@ -12,14 +12,20 @@
 namespace detgemm::cuda::sm90 {
 
 /// How activated outputs leave the accumulators of a group: a chunk is what one stmatrix of a warp
-/// takes, 16 rows of 16 columns, or of 8 where slabs are as narrow.
+/// takes, 16 rows of 16 columns, or of 8 where the tile is as narrow. Where chunks of 16 do not cut
+/// it evenly the last one begins 8 columns earlier.
 template <class T>
 struct Chunks {
-  static constexpr int kColumns = T::kSlab == 8 ? 8 : 16;
+  static constexpr int kColumns = T::kActivatedSlab == 8 ? 8 : 16;
   static constexpr int kEach = kColumns / 2;  ///< accumulators of a thread
   static constexpr int kPairs = kEach / 2;
-  static constexpr int kAcross = T::kN / kColumns;
+  static constexpr int kAcross = (T::kN + kColumns - 1) / kColumns;
   static constexpr int kCount = T::kBlocks * kAcross;
+  /// The first column of a chunk, or of the box that begins with it.
+  static constexpr __host__ __device__ int column(int chunk, int width) {
+    const int first = chunk % kAcross * kColumns;
+    return first < T::kN - width ? first : T::kN - width;
+  }
 };
 
 /// Copies the accumulators of chunk `chunk` to `v`. Registers have no index at run time, so the
@@ -31,7 +37,7 @@ __device__ __forceinline__ void take_chunk(int chunk, const Accumulators<T>& acc
   if constexpr (kFirst == kLast) {
 #pragma unroll
     for (int i = 0; i < C::kEach; ++i) {
-      ptx::copy(v[i], acc[kFirst / C::kAcross][kFirst % C::kAcross * C::kEach + i]);
+      ptx::copy(v[i], acc[kFirst / C::kAcross][C::column(kFirst, C::kColumns) / 2 + i]);
     }
   } else {
     constexpr int kMiddle = (kFirst + kLast) / 2;
@@ -105,7 +111,7 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
                                                 Activation activation, int group, int& box_index,
                                                 const Accumulators<T>& acc, int x0, int y0, int z) {
   using C = Chunks<T>;
-  constexpr int kPerSlab = T::kSlab / C::kColumns;
+  constexpr int kPerSlab = T::kActivatedSlab / C::kColumns;
   // As of here: addresses that are computed ahead of the main loop would take registers of a tile.
   std::uint32_t thread = threadIdx.x % 128;
   ptx::pin(thread);
@@ -140,12 +146,12 @@ __device__ __forceinline__ void store_activated(const SharedLayout<T>& shared,
     if (leader) {
       const int warp = static_cast<int>(thread / 32);
       const int x = x0 + (group * T::kBlocks + chunk / C::kAcross) * 64;
-      const int y = y0 + chunk % C::kAcross / kPerSlab * T::kSlab;
+      const int y = y0 + C::column(chunk - at, T::kActivatedSlab);
       if (along_x) {
-        store_box<T>(map, x, y, z, box);  // (kSlab, 64)
+        store_box<T>(map, x, y, z, box);  // (kActivatedSlab, 64)
       } else {
         store_box<T>(map, y, x + warp * 16, z,
-                     box + warp * 16 * (T::kSlab * 2));  // (16, kSlab)
+                     box + warp * 16 * (T::kActivatedSlab * 2));  // (16, kActivatedSlab)
       }
       ptx::tma_store_commit();
     }

@@ -59,7 +59,8 @@ __device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, 
       ptx::stmatrix_x2<true>(swizzled<128>(box, chunk * 8 + in_matrix, warp * 2 + half), pair[0],
                              pair[1]);
     } else {
-      ptx::stmatrix_x2<false>(swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, chunk),
+      constexpr int kRowBytes = T::kActivatedSlab * 2;
+      ptx::stmatrix_x2<false>(swizzled<kRowBytes>(box, warp * 16 + half * 8 + in_matrix, chunk),
                               pair[0], pair[1]);
     }
   } else {
@@ -68,7 +69,8 @@ __device__ __forceinline__ void stage_chunk_16(std::uint32_t box, bool along_x, 
       ptx::stmatrix_x4<true>(swizzled<128>(box, at * 8 + in_matrix, warp * 2 + half), pair[0],
                              pair[1], pair[2], pair[3]);
     } else {
-      ptx::stmatrix_x4<false>(swizzled<T::kSlab * 2>(box, warp * 16 + half * 8 + in_matrix, at),
+      constexpr int kRowBytes = T::kActivatedSlab * 2;
+      ptx::stmatrix_x4<false>(swizzled<kRowBytes>(box, warp * 16 + half * 8 + in_matrix, at),
                               pair[0], pair[1], pair[2], pair[3]);
     }
   }

@@ -93,8 +93,8 @@ struct Fp8Shape {
 ///
 /// kReserved: bytes of static shared memory that the kernel has beside.
 template <Geometry kG, Join kJoinT, int kReserved = 0>
-struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
-  using Base = Tile<DType::e4m3, kG, false, false>;
+struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
+  using Base = Tile<DType::e4m3, kG, false, false, false>;
   static constexpr Join kJoin = kJoinT;
   static constexpr bool kScaled = kJoin != Join::add;
   /// Whether a leaf joins while the next one runs: registers hold two leaves beside the sum.

@@ -132,7 +132,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   } else if (waves == 1 && parts == 1 && groups == 1) {
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
-  const double boxes = quad ? t.d_slabs() : t.n / static_cast<double>(t.slab());
+  const double boxes = many.pieces ? t.n / static_cast<double>(t.slab()) : t.d_slabs();
   const double tile =
       steps * together(tensor, fill) * steps_of_pair +
       model.behind * behind * together(tensor, fill) + model.tile_clocks +
@@ -160,8 +160,12 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const double flops =
       groups * 2.0 * tiles_x * t.cluster_x() * t.x() * tiles_y * t.cluster_y() * t.n * k;
   const double power = flops / model.power * (1 + model.power_per_edge * (1.0 / t.x() + 1.0 / t.n));
+  // Weights on the x side that memory streams to several light tiles of tokens.
+  const bool light = swapped && groups == 1 && waves > 1 && tiles_y > 1 && t.groups < 3 &&
+                     t.x() <= 128 && t.n <= 112;
+  const double drifts = light ? model.light * is_streamed(x_bytes) : 0;
   const double wide = x_rows <= 64 && t.n > 112 ? model.wide_stream * (t.n - 112) / 128 : 0;
-  return together(together(work, memory), together(cache, power)) * (1 + wide) *
+  return together(together(work, memory), together(cache, power)) * (1 + wide) * (1 + drifts) *
          (swapped ? 1 + model.swapped * std::min(1.0, static_cast<double>(y_rows) / 512) : 1) *
          (t.groups < 3             ? 1
           : waves > 2 && t.n <= 80 ? model.three_light
@@ -287,6 +291,8 @@ struct Tiling {
     all.leaves = q.leaves();
     all.deep = is_deep();
     all.folds = q.family == Family::leaves && folds(q, t, s);
+    all.from_c = all.folds && q.from_c;
+    all.trees = q.family == Family::leaves && wide_tree(q, t, s);
     all.cluster = s.split == Split::cluster ? s.parts : t.cluster;
     all.raster = raster_of(t, x, y, at_once);
     all.grid = s.parts * t.cluster * std::min(all.raster.tiles(), at_once);

@@ -51,6 +51,7 @@ struct Many {
   double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
   bool on_x = false;   ///< `apart` holds for tokens along x too
   bool general = false;  ///< all of D leaves by ordinary stores, whose lines run along y
+  bool pieces = false;   ///< boxes of D cut a tile evenly, as those of leaves do
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share

@@ -40,8 +40,15 @@ double large_tile(const Geometry& t, bool tree, bool from_c) {
 }  // namespace
 
 bool folds(const Question& q, const Geometry& t, const Sharing& s) {
-  const bool is_fold = q.reduction.kind == ReductionKind::fold || leaves_of(q.reduction, q.k) == 2;
-  return is_fold && s.parts == 1 && !q.from_c && has_fold(t);
+  if (s.parts > 1) return false;
+  const bool is_fold = q.reduction.kind == ReductionKind::fold;
+  if (q.from_c) return is_fold && has_fold_from_c(t, q.a_mn, q.b_mn);
+  return (is_fold || leaves_of(q.reduction, q.k) == 2) && has_fold(t);
+}
+
+bool wide_tree(const Question& q, const Geometry& t, const Sharing& s) {
+  return q.reduction.kind == ReductionKind::tree && s.parts == 1 && has_tree(t) &&
+         leaves_of(q.reduction, q.k) > 2;
 }
 
 int slots_for(const Sharing& s, int sms) {
@@ -57,8 +64,11 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   const Order order = registers_of(t, tree && leaves_per_part(q, s) > 2).order;
   const double blocks = static_cast<double>(q.k) / (kBlockK * s.parts);
   const double chain = model.first + blocks * (model.stage / t.depth + 4 * model.step);
-  const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts);
-  double time = std::max(chain, work) * large_tile(t, tree, q.from_c) + sharing_time(s, t);
+  Many one;
+  one.pieces = true;
+  const double work = predicted_time(t, x, y, q.k, slots, swapped && s.parts == 1, s.parts, one);
+  double time =
+      std::max(chain, work) * large_tile(t, tree, q.from_c && !folds(q, t, s)) + sharing_time(s, t);
   if (s.split == Split::grid) {  // every round writes slices, and joins those of its tiles
     const double units =
         static_cast<double>(raster_of(t, x, y, std::max(1, slots / s.parts)).tiles()) * s.parts;
@@ -70,6 +80,11 @@ double predicted_leaf_time(const Question& q, const Geometry& t, const Sharing& 
   if (folds(q, t, s)) {
     if (order == Order::sequential) return time + model.fold_turn * leaves * turns;
     return time + (t.groups == 1 ? model.fold_one : model.fold_two) * leaves;
+  }
+  if (wide_tree(q, t, s)) {
+    const double passed = run_levels(leaves_of(q.reduction, q.k));
+    const double wide = t.n > 160 ? model.tree_wide : 1;
+    return time * wide + turns * (model.tree_leaf * leaves + model.tree_run * passed);
   }
   if (order != Order::sequential) return time + model.leaf * leaves;
   return time + leaves * turns * (model.turn + (tree ? model.turn_tree : 0));

@@ -41,9 +41,14 @@ bool slices_fit(const Question& q, const Geometry& t, const Sharing& s, std::int
 /// CTAs that run at once if they share leaves in this way.
 int slots_for(const Sharing& s, int sms);
 
-/// Whether the kernel of folds runs (leaves/fold_kernel.cuh): one CTA per tile, from +0. A tree of
-/// two leaves is a fold too: (+0 + l0) + l1 = l0 + l1, since no leaf is -0.
+/// Whether the kernel of folds runs (leaves/fold_kernel.cuh): one CTA per tile, from +0, and in
+/// large tiles from C. A tree of two leaves is a fold too: (+0 + l0) + l1 = l0 + l1, since no leaf
+/// is -0.
 bool folds(const Question& q, const Geometry& t, const Sharing& s);
+
+/// Whether the kernel of trees in wide tiles runs (leaves/tree_kernel.cuh): one CTA per tile, more
+/// than two leaves.
+bool wide_tree(const Question& q, const Geometry& t, const Sharing& s);
 
 /// The rule by which a kernel of fold and tree does not take the problem, whichever operand takes
 /// the x side; or null.

@@ -182,7 +182,7 @@ cudaError_t launch_fp8(const Kernel& kernel, const Decision& d, const Call& call
   if (const auto e = make_fp8_map(q.y, g.k, y_boxes(t, q).rows, &maps.y); e != cudaSuccess)
     return e;
   if (shape.d_by_tma) {
-    if (const auto e = make_output_map(g, q, t, &maps.d); e != cudaSuccess) return e;
+    if (const auto e = make_output_map(g, q, t, &maps.d, false); e != cudaSuccess) return e;
   }
   void* arguments[] = {&maps, &shape, &g, &fp8};
   return launch(kernel, d.grid, call.queue(), arguments);

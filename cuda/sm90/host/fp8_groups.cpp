@@ -183,7 +183,7 @@ cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Cal
   if (const auto e = make(!d.swapped, t.x(), &maps.x); e != cudaSuccess) return e;
   if (const auto e = make(d.swapped, t.n, &maps.y); e != cudaSuccess) return e;
   if (shape.d_by_tma) {
-    if (const auto e = make_output_map(g, q, t, &maps.d); e != cudaSuccess) return e;
+    if (const auto e = make_output_map(g, q, t, &maps.d, false); e != cudaSuccess) return e;
   }
   void* arguments[] = {&maps, &shape, &p, &fp8, &s};
   return launch(kernel, d.grid, call.queue(), arguments);

@@ -437,8 +437,8 @@ cudaError_t launch_groups(const Kernel& kernel, const Decision& d, const Call& g
     if (e != cudaSuccess) return e;
   }
   if (shape.d_by_tma) {
-    const auto e =
-        make_output_map(all.g, p, t, &maps.d, all.d_by_map ? all.groups : 1, arguments.distance.d);
+    const auto e = make_output_map(all.g, p, t, &maps.d, true, all.d_by_map ? all.groups : 1,
+                                   arguments.distance.d);
     if (e != cudaSuccess) return e;
   }
   // A group may have no products, and then a NaN of C becomes canonical by a multiplication by 1.

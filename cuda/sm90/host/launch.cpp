@@ -19,8 +19,9 @@ template <DType T, bool kXMn, bool kYMn>
 Kernel kernel_for(const Decision& d) {
   if (d.family == Family::leaves) {
     const int geometry = d.kernel / static_cast<int>(kSharings.size());
-    Kernel kernel = d.folds ? fold_kernel_of<T, kXMn, kYMn>(geometry)
-                            : leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
+    Kernel kernel = d.folds   ? fold_kernel_of<T, kXMn, kYMn>(geometry, d.from_c)
+                    : d.trees ? tree_kernel_of<T, kXMn, kYMn>(geometry)
+                              : leaf_kernel_of<T, kXMn, kYMn>(geometry, d.deep);
     kernel.cluster = d.cluster;
     return kernel;
   }
@@ -88,10 +89,17 @@ std::vector<Decision> compiled(Family family) {
       d.form = form;
       for (std::size_t i = 0; i < geometries_of(family).size(); ++i) {
         d.kernel = static_cast<int>(leaves ? i * kSharings.size() : i);
-        for (const int code : {0, 1, 2}) {
+        for (const int code : {0, 1, 2, 3, 4}) {
           d.deep = code == 1;
-          d.folds = code == 2;
-          if (code == 0 || (leaves && (!d.folds || has_fold(kLeafGeometries[i])))) all.push_back(d);
+          d.folds = code == 2 || code == 3;
+          d.from_c = code == 3;
+          d.trees = code == 4;
+          if (code > 0 && !leaves) break;
+          const Geometry& t = geometry_of(d);
+          const bool exists = d.from_c  ? has_fold_from_c(t, d.x_mn, d.y_mn)
+                              : d.trees ? has_tree(t)
+                                        : has_fold(t);
+          if (code < 2 || exists) all.push_back(d);
         }
       }
     }
@@ -143,13 +151,13 @@ void set_finish(bool may_use_registers, const GemmArguments& g, LaunchShape& s) 
 }
 
 /// The producer cannot tell which CTA finishes a tile in several parts, so C is not loaded through
-/// the ring there; a fold that starts from C has its own ways.
+/// the ring there; kernels of leaves take the C from which a fold starts in ways of their own.
 LaunchShape shape_of(const Decision& d, const Sides& p, const Call& call) {
   const Geometry& t = geometry_of(d);
   LaunchShape s = tile_shape(t, d.raster, p, call.g(), d.family == Family::realign);
   s.k_blocks = static_cast<int>(ceil_div(call.g().k, kBlockK));
   const bool leaves = d.family == Family::leaves;
-  const bool whole = !leaves || (sharing_of(d).parts == 1 && !call.g().continue_from_c);
+  const bool whole = !leaves || d.folds || (sharing_of(d).parts == 1 && !call.g().continue_from_c);
   if (d.family == Family::chain || (leaves && whole)) s.c = ring_c(call.g(), p, t);
   set_finish(d.family != Family::realign, call.g(), s);
   return s;
@@ -173,7 +181,8 @@ cudaError_t make_maps(const Decision& d, const Sides& p, const Call& call, Launc
     const auto e = make_ring_map(call.g(), p, t, shape.c, &maps->c);
     if (e != cudaSuccess) return e;
   }
-  return shape.d_by_tma ? make_output_map(call.g(), p, t, &maps->d) : cudaSuccess;
+  return shape.d_by_tma ? make_output_map(call.g(), p, t, &maps->d, d.family == Family::chain)
+                        : cudaSuccess;
 }
 
 cudaError_t launch_chain(const Kernel& kernel, const Decision& d, const Call& call) {

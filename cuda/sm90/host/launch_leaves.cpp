@@ -56,7 +56,7 @@ LeafShape leaf_shape(const Decision& d, const Call& call) {
   s.split = sharing.split;
   const bool deep = d.deep && has_deep(t);
   const int per_part = (s.leaves + s.parts - 1) / s.parts;
-  s.levels = levels_for(s.tree, per_part, registers_of(t, deep));
+  s.levels = d.trees ? run_levels(s.leaves) : levels_for(s.tree, per_part, registers_of(t, deep));
   const int arriving = s.split == Split::cluster ? s.parts - 1 : 0;
   s.shared_levels = std::min(s.levels, shared_slots(t, deep) - arriving);
   s.from_c = g.continue_from_c;
@@ -115,8 +115,8 @@ cudaError_t launch_leaves(const Kernel& kernel, const Decision& d, const Call& c
   // The last tile may begin at any column.
   const bool at_chunks =
       shape.y_last == std::numeric_limits<int>::max() || inner_begins_at_16(shape.y_last, 4);
-  leaf.c_by_tma =
-      leaf.from_c && takes_c_by_tma(t, call.g().output) && at_chunks && c_suits_tma(call.g(), p);
+  leaf.c_by_tma = leaf.from_c && !d.folds && takes_c_by_tma(t, call.g().output) && at_chunks &&
+                  c_suits_tma(call.g(), p);
   if (leaf.c_by_tma) {
     if (const auto e = make_c_map(call.g(), p, t, &maps.c); e != cudaSuccess) return e;
   }

@@ -62,12 +62,14 @@ TensorShape slab_shape(const void* data, DType type, const Sides& p, bool along_
 }  // namespace
 
 cudaError_t make_output_map(const GemmArguments& g, const Sides& p, const Geometry& t,
-                            CUtensorMap* map, std::int64_t groups, std::int64_t distance) {
+                            CUtensorMap* map, bool wide, std::int64_t groups,
+                            std::int64_t distance) {
   const bool along_x = p.d_x_contiguous();
   const bool is_32 = g.output == DType::fp32;
-  const int slab = is_32                                 ? t.d_fp32_slab()
-                   : takes_chunks(g.epilogue.activation) ? t.slab()
-                                                         : t.d_slab();
+  const int slab = is_32                                 ? (wide ? t.d_fp32_slab() : t.fp32_slab())
+                   : takes_chunks(g.epilogue.activation) ? t.activated_slab()
+                   : wide                                ? t.d_slab()
+                                                         : t.slab();
   TensorShape s = slab_shape(g.d, g.output, p, along_x, along_x ? p.d_y : p.d_x, slab);
   if (groups > 0) {
     s.rank = 3;
@@ -135,7 +137,7 @@ bool c_suits_tma(const GemmArguments& g, const Sides& p) {
 cudaError_t make_c_map(const GemmArguments& g, const Sides& p, const Geometry& t,
                        CUtensorMap* map) {
   const std::int64_t pitch = p.swapped ? g.cs.col : g.cs.row;
-  return encode(slab_shape(g.c, DType::fp32, p, false, pitch, t.d_fp32_slab()), map);
+  return encode(slab_shape(g.c, DType::fp32, p, false, pitch, t.fp32_slab()), map);
 }
 
 }  // namespace detgemm::cuda::sm90

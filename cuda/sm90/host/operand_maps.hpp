@@ -14,10 +14,11 @@ namespace detgemm::cuda::sm90 {
 cudaError_t make_map(const Operand& operand, DType type, std::int64_t k, int box_rows, int depth,
                      CUtensorMap* map);
 
-/// The map through which D is stored, in boxes of the kernel's slabs. Kernels over groups have a
-/// dimension more: `groups` matrices, `distance` elements apart.
+/// The map through which D is stored, in the kernel's boxes (`wide`: see Tile). Kernels over groups
+/// have a dimension more: `groups` matrices, `distance` elements apart.
 cudaError_t make_output_map(const GemmArguments& g, const Sides& p, const Geometry& t,
-                            CUtensorMap* map, std::int64_t groups = 0, std::int64_t distance = 0);
+                            CUtensorMap* map, bool wide = true, std::int64_t groups = 0,
+                            std::int64_t distance = 0);
 
 /// Whether boxes may begin at every multiple of `step` elements along a map's contiguous direction:
 /// TMA takes them at multiples of 16 bytes there, from operands, C and D alike. Elsewhere a load

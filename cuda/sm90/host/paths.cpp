@@ -57,7 +57,8 @@ void set_family(bool tma, bool aligned, bool realigns, bool plain, Question& q) 
 Roles roles_for(const GemmArguments& g, const Question& q) {
   if (q.family != Family::chain && q.family != Family::leaves) return Roles::any;
   const bool reads_fp32 = g.c_type == DType::fp32 && g.epilogue.beta != 0.0F;
-  const bool ring_32 = reads_fp32 || (g.continue_from_c && !q.leaves());
+  const bool gradients = q.reduction.kind == ReductionKind::fold && q.a_mn && q.b_mn;
+  const bool ring_32 = reads_fp32 || (g.continue_from_c && (!q.leaves() || gradients));
   if (q.form == Form::plain && !ring_32) return Roles::any;
   const Strides& lines = q.form == Form::plain ? g.cs : g.ds;
   if (g.m == 1 || g.n == 1) return Roles::any;

@@ -5,9 +5,9 @@
 
 #include "cuda/sm90/leaves/sums.cuh"
 
-// Folds of whole tiles from +0. What is between the last step of one leaf and the next stage is
-// a straight line of adds: the branches that trees, parts and C need there cost 30 % at leaves of
-// 128 k, since no group has more than a stage's steps ahead of it.
+// Folds of whole tiles, from a sum that has its value. What is between the last step of one leaf
+// and the next stage is a straight line of adds: the branches that trees, parts and C need there
+// cost 30 % at leaves of 128 k, since no group has more than a stage's steps ahead of it.
 
 namespace detgemm::cuda::sm90 {
 

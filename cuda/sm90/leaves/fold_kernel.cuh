@@ -25,10 +25,15 @@ __device__ __forceinline__ void run_fold_consumer(const SharedLayout<T>& shared,
   while (walk.next(shape.raster, tile_x, tile_y)) {
     TileBias<T>::prefetch(g, shape, group, x_of<T>(shape, tile_x), y_of<T>(shape, tile_y));
     Accumulators<T> sum;  // (64 * kBlocks, kN)
+    if constexpr (T::kFromC) {
+      start_chains<T>(shared, shape, g, group, cursor, x_of<T>(shape, tile_x),
+                      y_of<T>(shape, tile_y), sum);
+    } else {
 #pragma unroll
-    for (int i = 0; i < T::kBlocks; ++i) {
+      for (int i = 0; i < T::kBlocks; ++i) {
 #pragma unroll
-      for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
+        for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
+      }
     }
     FoldedLeaves<T>{shared, shape.k_blocks, leaf.leaf_blocks, group, cursor, sum}.run();
     // The origin is computed again, so that no register keeps it through the leaves.
@@ -43,8 +48,12 @@ __device__ __forceinline__ void run_fold_consumer(const SharedLayout<T>& shared,
   ptx::tma_store_wait_read<0>();       // TMA may still read the boxes
 }
 
-/// The wgmma kernel of folds that one CTA per tile adds up, from +0. Warp group 0 produces and
-/// groups 1 .. kGroups consume, as in chain_kernel.
+/// The wgmma kernel of folds that one CTA per tile adds up, from +0, or from C, which comes through
+/// the ring ahead of the first leaf. Warp group 0 produces and groups 1 .. kGroups consume, as in
+/// chain_kernel.
+///
+///   ring | C, slabs of y | l0, stage 0 | l0, stage 1 | ... | l1, stage 0 | ...      sum = C; sum +
+///   l0; + l1; ...
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     fold_kernel(const __grid_constant__ LaunchMaps maps, const __grid_constant__ LaunchShape shape,
@@ -59,7 +68,8 @@ __global__ void __launch_bounds__(T::kThreads, 1)
   sync_barriers<T>();
   if (warp < 4) {
     become_producer<T>();
-    run_producer<T>(shared, maps, shape, false, warp, TileWalk<T>{}, BlockRange{0, shape.k_blocks});
+    run_producer<T>(shared, maps, shape, T::kFromC, warp, TileWalk<T>{},
+                    BlockRange{0, shape.k_blocks});
   } else {
     become_consumer<T>();
     run_fold_consumer<T>(shared, maps, shape, g, leaf, warp / 4 - 1);

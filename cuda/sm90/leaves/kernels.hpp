@@ -11,8 +11,13 @@ namespace detgemm::cuda::sm90 {
 template <DType T, bool kXMn, bool kYMn>
 Kernel leaf_kernel_of(int geometry, bool deep);
 
-/// The same for folds that one CTA per tile adds up from +0; null where has_fold says so too.
+/// The same for folds that one CTA per tile adds up, from +0 or from C; null where has_fold or
+/// has_fold_from_c says so too.
 template <DType T, bool kXMn, bool kYMn>
-Kernel fold_kernel_of(int geometry);
+Kernel fold_kernel_of(int geometry, bool from_c);
+
+/// The same for trees of more than two leaves in wide tiles; null where has_tree says so too.
+template <DType T, bool kXMn, bool kYMn>
+Kernel tree_kernel_of(int geometry);
 
 }  // namespace detgemm::cuda::sm90

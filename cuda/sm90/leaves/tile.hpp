@@ -56,6 +56,19 @@ constexpr bool has_fold(const Geometry& g) {
   return g.load == g.x() && g.depth == 1 && g.ctas == 1 && g.blocks * g.n >= 64;
 }
 
+/// Whether that kernel exists for folds that start from fp32 C too. They are sums of gradients:
+/// both operands run across k, and there are outputs in plenty for large tiles.
+constexpr bool has_fold_from_c(const Geometry& g, bool x_mn, bool y_mn) {
+  return has_fold(g) && g.groups == 2 && g.n >= 128 && x_mn && y_mn;
+}
+
+/// Whether trees of more than two leaves that one CTA per tile adds up have a kernel of their own
+/// (tree.cuh): tiles too wide for a third set of registers. Their sums wait in shared memory, and
+/// those of many leaves in the workspace.
+constexpr bool has_tree(const Geometry& g) {
+  return has_fold(g) && g.groups == 2 && g.blocks == 1 && g.n > 128;
+}
+
 /// Slots in shared memory, for parts that arrive and sums that wait: 7, 3, 1 or none, as many as
 /// 64 KB hold. A large tile has a use for one only where sums wait.
 constexpr int shared_slots(const Geometry& g, bool deep) {
@@ -85,8 +98,8 @@ constexpr int boxes_of(const Geometry& g, bool y_mn, int box_bytes, int slots_by
 
 /// A kernel of leaves at compile time: a Tile whose ring is smaller by what the slots need.
 template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kDeep>
-struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
-  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
   static constexpr int kHolding = holding_threads(kG);
   static constexpr int kSlotBytes = slot_bytes(kG);
   static constexpr int kSlots = shared_slots(kG, kDeep);
@@ -130,10 +143,11 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT> {
                 "A box of D begins where the pattern of the 128-byte swizzle does.");
 };
 
-/// A kernel of folds at compile time.
-template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
-struct FoldTile : Tile<kT, kG, kXMnT, kYMnT> {
-  using Base = Tile<kT, kG, kXMnT, kYMnT>;
+/// A kernel of folds at compile time, from +0 or from C.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kFromCT = false>
+struct FoldTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
+  static constexpr bool kFromC = kFromCT;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   /// Whether a leaf is added while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
@@ -141,7 +155,35 @@ struct FoldTile : Tile<kT, kG, kXMnT, kYMnT> {
   static constexpr int kConsumerRegisters = kOverlaps ? 232 : 240;
   static constexpr int kProducerRegisters = kOverlaps ? 40 : 24;
 
-  static_assert(has_fold(kG), "A stage is a k block of whole tiles.");
+  static_assert(kFromC ? has_fold_from_c(kG, kXMnT, kYMnT) : has_fold(kG),
+                "A stage is a k block of whole tiles.");
+};
+
+/// A kernel of trees at compile time.
+///
+///   | stages | slot of group 0 | slot of group 1 | a barrier per group | full | empty |
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
+struct TreeTile : Tile<kT, kG, kXMnT, kYMnT, false> {
+  using Base = Tile<kT, kG, kXMnT, kYMnT, false>;
+  static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
+  static constexpr int kHolding = 128;
+  static constexpr bool kTakesTurns = true;
+  static constexpr int kSlotBytes = slot_bytes(kG);
+  /// Boxes of D are where a sum waits: none does when D is stored.
+  static constexpr int kGroupBoxes = kSlotBytes / kG.groups;
+  static constexpr int kEpilogueBytes = kSlotBytes + 16;
+  static constexpr int kConsumerRegisters = 240;
+  static constexpr int kProducerRegisters = 24;
+  static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
+  static constexpr int kSharedBytes =
+      kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
+
+  static_assert(has_tree(kG), "A leaf and a sum are in registers, and a stage is a k block.");
+  static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
+  static_assert(kGroupBoxes >= Base::kBoxes * Base::kBoxBytes &&
+                    kGroupBoxes % kSharedAlignment == 0,
+                "The boxes of D of a group fit into its slot, and begin where the pattern of the "
+                "128-byte swizzle does.");
 };
 
 }  // namespace detgemm::cuda::sm90

@@ -78,6 +78,29 @@ __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
+/// The same until they have ended, so that what they wrote can be read.
+__device__ __forceinline__ void tma_store_wait() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/// Global to shared memory: so many bytes, a multiple of 16. They complete on the barrier.
+__device__ __forceinline__ void bulk_load(std::uint32_t destination, const void* source,
+                                          std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(destination),
+      "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+/// Shared to global memory: so many bytes, a multiple of 16.
+__device__ __forceinline__ void bulk_store(void* destination, std::uint32_t source,
+                                           std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
+               "r"(source), "r"(bytes)
+               : "memory");
+}
+
 /// True in one lane of a converged warp. Behind this test ptxas keeps the operands of TMA
 /// instructions in uniform registers; behind `lane == 0` it wraps each instruction in a loop.
 __device__ __forceinline__ bool elect_sync() {

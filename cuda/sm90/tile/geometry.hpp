@@ -48,11 +48,23 @@ struct Geometry {
   /// Width along y of an epilogue box: the widest piece, of at most 64, that cuts n evenly.
   constexpr int slab() const { return n % 64 == 0 ? 64 : n % 32 == 0 ? 32 : n % 16 == 0 ? 16 : 8; }
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
-  /// Width along y of a box of D. Most widths of quads are cut evenly by pieces of 8 alone, and
-  /// each box takes its time, so D leaves in wider boxes there, of which the last one overlaps the
-  /// one before it. Activated outputs keep the pieces, so that none is computed twice.
-  constexpr int d_slab() const { return cluster <= 2 ? slab() : 64; }
-  constexpr int d_fp32_slab() const { return cluster <= 2 ? fp32_slab() : 32; }
+  /// Width along y of a box of D. Each box takes its time, so boxes are wider than a piece that
+  /// cuts n evenly, and the last one overlaps the one before it. They have no more bytes than boxes
+  /// of fp32 in pieces of 16, and so cost no stage of the ring.
+  ///
+  ///   n = 144   | 0 .. 31 | 32 .. 63 | 64 .. 95 | 96 .. 127 |
+  ///                                                  | 112 .. 143 |     five in place of nine
+  constexpr int d_slab() const {
+    int widest = cluster > 2 || slab() >= 32 ? 64 : 32;
+    while (widest > n) widest /= 2;
+    return widest;
+  }
+  /// The same of activated outputs, of which as few as possible are computed twice.
+  constexpr int activated_slab() const { return slab() == 8 && n > 8 ? 16 : slab(); }
+  /// The same of fp32 outputs: half as many columns have as many bytes.
+  constexpr int d_fp32_slab() const {
+    return d_slab() / 2 > fp32_slab() ? d_slab() / 2 : fp32_slab();
+  }
   constexpr int d_slabs() const { return (n + d_slab() - 1) / d_slab(); }
 };
 
@@ -102,11 +114,12 @@ inline constexpr auto kPlainGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
   constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
-  constexpr int kTwo[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256};
-  constexpr int kWide[] = {64, 96, 128, 144, 160, 176, 192};
+  constexpr int kTwo[] = {32,  48,  64,  80,  96,  104, 112, 128, 136, 144,
+                          152, 160, 168, 176, 192, 200, 208, 224, 240, 256};
+  constexpr int kWide[] = {64, 96, 128, 136, 144, 152, 160, 168, 176, 184, 192};
   constexpr int kThree[] = {80, 128, 144, 160, 176};
   constexpr int kQuad[] = {64, 72, 80, 88, 96, 104, 112, 128, 136};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 13 + 7 + 5 + 4 + 2 + 9> all{};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 20 + 11 + 5 + 4 + 2 + 9> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);

@@ -84,8 +84,10 @@ enum class Join {
 };
 inline constexpr int kJoins = 3;
 
-/// A wgmma kernel at compile time.
-template <DType kT, Geometry kG, bool kXMnT, bool kYMnT>
+/// A wgmma kernel at compile time. kWideBoxes: D leaves in boxes of d_slab() columns, else in
+/// pieces that cut the tile evenly. Kernels of folds, trees and e4m3 have pieces: wide ones were
+/// not tried.
+template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, bool kWideBoxes = true>
 struct Tile {
   static constexpr DType kInput = kT;
   static constexpr Geometry kGeometry = kG;
@@ -109,8 +111,10 @@ struct Tile {
   /// Whether the bias of a tile waits in registers while its chains run.
   static constexpr bool kLoadsBiasEarly = kBlocks * kN <= 256;
 
-  static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();  ///< of C, and of activated D
-  static constexpr int kDSlab = kG.d_slab(), kDSlabFp32 = kG.d_fp32_slab();  ///< of D
+  static constexpr int kSlab = kG.slab(), kSlabFp32 = kG.fp32_slab();  ///< of C
+  static constexpr int kActivatedSlab = kG.activated_slab();           ///< of D after an activation
+  static constexpr int kDSlab = kWideBoxes ? kG.d_slab() : kG.slab();  ///< of D
+  static constexpr int kDSlabFp32 = kWideBoxes ? kG.d_fp32_slab() : kG.fp32_slab();
   static constexpr int kBoxBytes =
       128 * kDSlab > 256 * kDSlabFp32 ? 128 * kDSlab : 256 * kDSlabFp32;
   static constexpr int kBoxes = 2;  ///< of D, per group

@@ -60,8 +60,10 @@ TEST(CudaContext, PreparingRaisesEveryKernel) {
       expected += (t.takes_mn_major() ? 4U : 1U) * (path == Path::plain ? 1U : 2U);
     }
   }
-  for (const Geometry& t : kLeafGeometries) {  // shallow and deep, and of folds
-    expected += (t.takes_mn_major() ? 4U : 1U) * (has_fold(t) ? 3U : 2U);
+  for (const Geometry& t : kLeafGeometries) {  // shallow and deep, and of folds from +0 and from C
+    expected +=
+        (t.takes_mn_major() ? 4U : 1U) * ((has_fold(t) ? 3U : 2U) + (has_tree(t) ? 1U : 0U));
+    expected += t.takes_mn_major() && has_fold_from_c(t, true, true) ? 1U : 0U;
   }
   EXPECT_EQ(raised.size(), 2 * expected);  // two types
   r.raised.clear();

@@ -247,10 +247,12 @@ inline void tma_store(const CUtensorMap*, int along, int line, std::uint32_t box
 /// Of kernels over groups, which no test on this machine runs.
 inline void tma_store(const CUtensorMap*, int, int, int, std::uint32_t) { std::abort(); }
 inline void tma_store_commit() { ++test::store_groups; }
+#ifndef DETGEMM_MACHINE_HAS_A_RING
 template <int kPending>
 void tma_store_wait_read() {
   test::run_stores(kPending);
 }
+#endif
 inline void prefetch_global_l2(const void*) {}
 template <bool kTransposed>
 void ldmatrix_x2(std::uint32_t* pairs, std::uint32_t from) {

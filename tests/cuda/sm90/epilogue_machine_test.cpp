@@ -180,7 +180,8 @@ std::vector<std::uint16_t> run_through(const Through& w, int ld, const Epilogue&
                                        std::vector<float>& tile) {
   const int lines = w.along_x ? w.y_rows : w.x_rows;
   std::vector<std::uint16_t> memory(static_cast<std::size_t>(lines * ld + 64), kPoison);
-  const int slab = takes_chunks(w.activation) ? T::kSlab : T::kDSlab;  // as make_output_map has it
+  // As make_output_map has it.
+  const int slab = takes_chunks(w.activation) ? T::kActivatedSlab : T::kDSlab;
   test::output_map = w.along_x ? test::OutputMap{memory.data(), w.x_rows, w.y_rows, ld, 64, slab}
                                : test::OutputMap{memory.data(), w.y_rows, w.x_rows, ld, slab, 16};
   GemmArguments g{};
@@ -290,12 +291,14 @@ void check_all_through() {
 
 TEST(Sm90Epilogue, OutputsThatLeaveThroughTmaHaveTheBitsOfTheOperationsInEitherRole) {
   using namespace geometry;
-  check_all_through<tile(2, 2, 64)>();  // slabs of 64, 32, 16 and 8
+  // Boxes of 64, of which from 96 columns on the last one overlaps, and of 32; activated, of 64, 32
+  // and 16. Of 56 and 88 the last one of those overlaps too.
+  check_all_through<tile(2, 2, 64)>();
   check_all_through<tile(2, 1, 96)>();
   check_all_through<tile(3, 1, 48)>();
   check_all_through<tile(1, 1, 56)>();
   check_all_through<narrow(8, 4, 1)>();
-  check_all_through<quad(88)>();  // boxes of 64, of which the last one overlaps; activated, of 8
+  check_all_through<quad(88)>();
 }
 
 /// The special function unit of this test is off by as much as its documentation allows.

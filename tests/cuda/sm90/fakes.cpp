@@ -62,7 +62,8 @@ std::string FakeKernel::text() const {
   return kPaths[static_cast<int>(path)] + std::string(name(input)) + " " +
          std::to_string(geometry) + (x_mn ? " x-mn" : "") + (y_mn ? " y-mn" : "") + " form " +
          std::to_string(static_cast<int>(form)) + (leaves ? " leaves" : "") +
-         (deep ? " deep" : "") + (folds ? " folds" : "");
+         (deep ? " deep" : "") + (folds ? " folds" : "") + (from_c ? " from C" : "") +
+         (trees ? " trees" : "");
 }
 
 Recorded& record() {
@@ -161,21 +162,39 @@ template Kernel leaf_kernel_of<DType::fp16, true, false>(int, bool);
 template Kernel leaf_kernel_of<DType::fp16, true, true>(int, bool);
 
 template <DType T, bool kXMn, bool kYMn>
-Kernel fold_kernel_of(int geometry) {
+Kernel fold_kernel_of(int geometry, bool from_c) {
   const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
-  if (!has_fold(t) || ((kXMn || kYMn) && !t.takes_mn_major())) return {};
+  const bool exists = from_c ? has_fold_from_c(t, kXMn, kYMn) : has_fold(t);
+  if (!exists || ((kXMn || kYMn) && !t.takes_mn_major())) return {};
   test::FakeKernel kernel{Path::plain, T, geometry, kXMn, kYMn, Form::plain, true};
   kernel.folds = true;
+  kernel.from_c = from_c;
   return fake(kernel, 128 * (t.groups + 1), t.cluster);
 }
-template Kernel fold_kernel_of<DType::bf16, false, false>(int);
-template Kernel fold_kernel_of<DType::bf16, false, true>(int);
-template Kernel fold_kernel_of<DType::bf16, true, false>(int);
-template Kernel fold_kernel_of<DType::bf16, true, true>(int);
-template Kernel fold_kernel_of<DType::fp16, false, false>(int);
-template Kernel fold_kernel_of<DType::fp16, false, true>(int);
-template Kernel fold_kernel_of<DType::fp16, true, false>(int);
-template Kernel fold_kernel_of<DType::fp16, true, true>(int);
+template <DType T, bool kXMn, bool kYMn>
+Kernel tree_kernel_of(int geometry) {
+  const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(geometry));
+  if (!has_tree(t) || ((kXMn || kYMn) && !t.takes_mn_major())) return {};
+  test::FakeKernel kernel{Path::plain, T, geometry, kXMn, kYMn, Form::plain, true};
+  kernel.trees = true;
+  return fake(kernel, 128 * (t.groups + 1), t.cluster);
+}
+template Kernel tree_kernel_of<DType::bf16, false, false>(int);
+template Kernel tree_kernel_of<DType::bf16, false, true>(int);
+template Kernel tree_kernel_of<DType::bf16, true, false>(int);
+template Kernel tree_kernel_of<DType::bf16, true, true>(int);
+template Kernel tree_kernel_of<DType::fp16, false, false>(int);
+template Kernel tree_kernel_of<DType::fp16, false, true>(int);
+template Kernel tree_kernel_of<DType::fp16, true, false>(int);
+template Kernel tree_kernel_of<DType::fp16, true, true>(int);
+template Kernel fold_kernel_of<DType::bf16, false, false>(int, bool);
+template Kernel fold_kernel_of<DType::bf16, false, true>(int, bool);
+template Kernel fold_kernel_of<DType::bf16, true, false>(int, bool);
+template Kernel fold_kernel_of<DType::bf16, true, true>(int, bool);
+template Kernel fold_kernel_of<DType::fp16, false, false>(int, bool);
+template Kernel fold_kernel_of<DType::fp16, false, true>(int, bool);
+template Kernel fold_kernel_of<DType::fp16, true, false>(int, bool);
+template Kernel fold_kernel_of<DType::fp16, true, true>(int, bool);
 
 namespace {
 

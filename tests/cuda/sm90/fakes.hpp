@@ -35,7 +35,7 @@ struct FakeKernel {
   int geometry = -1;
   bool x_mn = false, y_mn = false;
   cuda::sm90::Form form = cuda::sm90::Form::plain;
-  bool leaves = false, deep = false, folds = false;
+  bool leaves = false, deep = false, folds = false, from_c = false, trees = false;
   bool simt = false;     ///< of ieee_fma; `geometry` is then the tile
   bool mma = false;      ///< of Family::mma; `geometry` is then the tile
   bool pack = false;     ///< copies operands

@@ -14,6 +14,7 @@
 #include "core/contract/reduction.hpp"
 #include "cuda/sm90/leaves/fold.cuh"
 #include "cuda/sm90/leaves/orders.cuh"
+#include "cuda/sm90/leaves/tree.cuh"
 
 namespace detgemm::cuda::sm90 {
 namespace {
@@ -202,6 +203,64 @@ TEST(Sm90LeafOrder, FoldsHaveTheBitsOfTheContract) {
   check_folds<tile(2, 1, 160)>();
   check_folds<tile(2, 1, 192)>();
   check_folds<pair(2, 1, 128, true)>();
+}
+
+/// The first thread of each group of a kernel of trees in wide tiles, over a tile.
+template <Geometry kG>
+void check_trees() {
+  using T = TreeTile<DType::bf16, kG, false, false>;
+  const SharedLayout<T> shared{nullptr};
+  int outputs = 0;
+  const auto check = [&](int leaves, int leaf_blocks, int missing) {
+    LeafShape leaf;
+    leaf.leaf_blocks = leaf_blocks;
+    leaf.leaves = leaves;
+    leaf.tree = true;
+    leaf.levels = run_levels(leaves);
+    std::vector<float4> waiting(static_cast<std::size_t>(leaf.levels * T::kSlotBytes / 16 + 1),
+                                float4{NAN, NAN, NAN, NAN});
+    leaf.waiting = waiting.data();
+    LaunchShape shape;
+    shape.raster = {1, 1, 1};
+    shape.k_blocks = leaves * leaf_blocks - missing;
+    std::fill(test::shared_memory.begin(), test::shared_memory.end(), 0xff);
+    for (int group = 0; group < T::kGroups; ++group) {
+      blockIdx.x = 0;
+      gridDim.x = T::kCluster;
+      bring<T>(shared, shape, TileWalk<T>{},
+               LeavesFromTheRight{leaves, leaf_blocks, shape.k_blocks});
+      threadIdx.x = 128 + static_cast<unsigned>(group) * 128;
+      Accumulators<T> sum;
+      for (float& v : sum[0]) v = NAN;
+      RingCursor<T::kStages> cursor;
+      TreeSlot<T> slot{shared, leaf, group};
+      TreeOfLeaves<T>{shared, leaf, shape.k_blocks, group, cursor, slot, sum}.run();
+      EXPECT_EQ(ring.faults, 0);
+      EXPECT_TRUE(ring.pending.empty() && ring.open.empty() && test::bulk_loads.empty());
+      test::bulk_stores.clear();
+      EXPECT_EQ(ring.taken, static_cast<std::size_t>(shape.k_blocks));
+      EXPECT_EQ(ring.freed, ring.turns);
+      int wrong = 0;
+      for (int i = 0; i < T::kN / 2; ++i, ++outputs) {
+        wrong += bits_of(canonical(sum[0][i])) !=
+                 bits_of(expected(leaf, {0, leaves}, shape.k_blocks, i));
+      }
+      ASSERT_EQ(wrong, 0) << name(kG) << ", " << leaves << " leaves of " << leaf_blocks
+                          << " blocks, " << missing << " missing";
+    }
+  };
+  for (int leaves = 3; leaves <= 70; ++leaves) {
+    check(leaves, 1 + leaves % 3, 0);
+    check(leaves, 2, 1);
+  }
+  for (const int leaves : {127, 128, 255, 300}) check(leaves, 1, 0);
+  EXPECT_GT(outputs, 1000);
+}
+
+TEST(Sm90LeafOrder, WideTreesHaveTheBitsOfTheContract) {
+  using namespace geometry;
+  check_trees<tile(2, 1, 160)>();
+  check_trees<tile(2, 1, 192)>();
 }
 
 /// A tree of two leaves runs as a fold, which begins with +0: no leaf is -0.

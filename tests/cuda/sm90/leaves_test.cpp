@@ -311,7 +311,13 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
       ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok());
       EXPECT_EQ(r.kernel.geometry,
                 choose(g, o.sms, -1).decision.kernel / static_cast<int>(kSharings.size()));
-      EXPECT_EQ(r.kernel.folds, !from_c);
+      const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(r.kernel.geometry));
+      EXPECT_EQ(r.kernel.folds, !from_c || has_fold_from_c(t, true, true));
+      EXPECT_EQ(r.kernel.from_c, from_c && r.kernel.folds);
+      if (r.kernel.from_c) {  // C comes through the ring, ahead of the first leaf
+        EXPECT_TRUE(r.shape.c.stages > 0 && !r.shape.c.copied);
+        EXPECT_FALSE(r.leaf.c_by_tma);
+      }
       kernels.insert(r.kernel.text());
     }
     differ += kernels.size() > 1;
@@ -319,7 +325,8 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
   EXPECT_GE(differ, 1) << "else nothing was shown";
 }
 
-/// A tree of two leaves runs in the kernel of folds, a longer one and one in parts do not.
+/// A tree of two leaves runs in the kernel of folds, a longer one and one in parts do not. In wide
+/// tiles a longer one has a kernel of its own.
 TEST(Sm90Leaves, ATreeOfTwoLeavesRunsAsAFold) {
   const auto names = list();
   for (const char* kernel : {"64x128", "128x128", "128x192", "128x128-pair-x", "64x64-cluster2"}) {
@@ -336,6 +343,8 @@ TEST(Sm90Leaves, ATreeOfTwoLeavesRunsAsAFold) {
       ASSERT_TRUE(run(g, DType::bf16, o, reinterpret_cast<void*>(1 << 20)).ok()) << kernel;
       const bool in_parts = std::string(kernel).ends_with("cluster2");
       EXPECT_EQ(r.kernel.folds, leaves == 2 && !in_parts) << kernel << ", " << leaves;
+      const bool wide = std::string(kernel).starts_with("128x192");
+      EXPECT_EQ(r.kernel.trees, leaves > 2 && wide) << kernel << ", " << leaves;
     }
   }
 }
