@@ -7,7 +7,7 @@
 
 namespace detgemm::cuda {
 
-/// What the models of time read of a device: all of its constants, by the kind of kernel. They
+/// What the models of time read of a device, by the kind of kernel. They
 /// decide which kernel is taken, and no bit. Another device is another value of this struct. Times
 /// are in microseconds, rates in bytes per microsecond, unless a comment says otherwise.
 struct DeviceModel {
@@ -159,7 +159,11 @@ struct DeviceModel {
   } mma;
 };
 
-/// The one device that was measured, an H200; every device is taken for it so far.
+/// An H200, the one device that was fitted.
 inline constexpr DeviceModel kH200{};
+
+/// The model that choosers read. Every device is taken for an H200 so far: this is the place where
+/// a second model is chosen.
+constexpr const DeviceModel& device_model() { return kH200; }
 
 }  // namespace detgemm::cuda

@@ -69,6 +69,15 @@ constexpr FamilyRow kFamilies[] = {
 #endif
 };
 
+/// `row_of` finds a family's row by its value.
+constexpr bool rows_are_in_order() {
+  for (std::size_t at = 0; at < std::size(kFamilies); ++at) {
+    if (static_cast<std::size_t>(kFamilies[at].family) != at + 1) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "rows stand in the order of Family");
+
 }  // namespace
 
 std::span<const FamilyRow> families() { return kFamilies; }

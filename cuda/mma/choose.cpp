@@ -11,7 +11,7 @@
 namespace detgemm::cuda::mma {
 namespace {
 
-constexpr const DeviceModel::Mma& model = kH200.mma;
+constexpr const DeviceModel::Mma& model = device_model().mma;
 constexpr int kRegisters = 64 * 1024;
 constexpr int kOtherRegisters = 56;  ///< of a thread, besides accumulators and fragments
 /// Of a multiprocessor of 9.0 and 10.x. Where there is less, the CTAs that do not fit run later.

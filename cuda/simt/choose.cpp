@@ -11,7 +11,7 @@
 namespace detgemm::cuda::simt {
 namespace {
 
-constexpr const DeviceModel::Simt& model = kH200.simt;
+constexpr const DeviceModel::Simt& model = device_model().simt;
 static_assert(model.rates.size() == kTiles.size(), "every tile has a rate, in the order of kTiles");
 
 std::int64_t tiles_of(const Question& q, const Tile& t, bool swapped) {

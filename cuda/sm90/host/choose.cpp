@@ -20,7 +20,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr const DeviceModel::Chain& model = kH200.chain;
+constexpr const DeviceModel::Chain& model = device_model().chain;
 constexpr std::int64_t kShortK = 256;  // see Tiling::stores_fast
 
 /// 0 for an operand far below `limit`, 1 for one far above.

@@ -19,7 +19,7 @@ bool divides(const Reduction& r, std::int64_t leaves, int parts) {
   return r.kind == ReductionKind::tree ? leaves >= parts : leaves == parts;
 }
 
-constexpr const DeviceModel::Leaves& model = kH200.leaves;
+constexpr const DeviceModel::Leaves& model = device_model().leaves;
 
 /// Microseconds of bringing parts together.
 double sharing_time(const Sharing& s, const Geometry& t) {

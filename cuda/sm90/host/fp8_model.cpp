@@ -12,7 +12,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr const DeviceModel::Fp8& model = kH200.fp8;
+constexpr const DeviceModel::Fp8& model = device_model().fp8;
 
 /// Clocks of one tile on a multiprocessor. What its groups multiply and what each of them waits for
 /// add up, as was measured.

@@ -12,7 +12,7 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr const DeviceModel::Pack& model = kH200.pack;
+constexpr const DeviceModel::Pack& model = device_model().pack;
 
 std::size_t bytes_of(std::int64_t copies, std::int64_t pitch) {
   return aligned_workspace(static_cast<std::size_t>(copies * pitch) * 2);
