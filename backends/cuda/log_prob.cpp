@@ -63,20 +63,12 @@ log_prob::LogitView view_of(const ConstMatrix& logits) {
 
 /// The product of a layer over the columns that exist.
 GemmArguments product_of(const LogProbSpec& spec, const LogProbOperands& operands) {
-  const std::int64_t end = spec.vocabulary == 0 ? spec.begin + spec.n : spec.vocabulary;
-  GemmSpec product;
-  product.n = std::clamp<std::int64_t>(end - spec.begin, 0, spec.n);
-  product.k = spec.k;
-  product.contract = spec.contract;
-  product.op_b = Op::transpose;
-  product.alpha = spec.alpha;
-  product.bias = spec.bias;
   Operands arrays;
   arrays.a = operands.x;
   arrays.b = operands.w;
   arrays.bias = operands.bias;
   arrays.d.rows = operands.x.rows;
-  return flatten(product, arrays);
+  return flatten(logits_product(spec), arrays);
 }
 
 class Engine final : public LogProbEngine {

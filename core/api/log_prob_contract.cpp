@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -144,6 +145,18 @@ Status validate(const LogProbSpec& spec) {
   if (Status s = check_borders(spec.begin, end, vocabulary); !s) return s;
   if (Status s = check_gradients(spec); !s) return s;
   return check_chunk(spec);
+}
+
+GemmSpec logits_product(const LogProbSpec& spec) {
+  const std::int64_t vocabulary = spec.vocabulary == 0 ? spec.begin + spec.n : spec.vocabulary;
+  GemmSpec product;
+  product.n = std::clamp<std::int64_t>(vocabulary - spec.begin, 0, spec.n);
+  product.k = spec.k;
+  product.contract = spec.contract;
+  product.op_b = Op::transpose;
+  product.alpha = spec.alpha;
+  product.bias = spec.bias;
+  return product;
 }
 
 }  // namespace detgemm

@@ -184,18 +184,12 @@ Result<LogProbPlan> LogProbPlan::create(const Backend& backend, const LogProbSpe
   state->engine = *engine;
   state->spec = spec;
   state->options = options;
-  const std::int64_t end = spec.begin + spec.n;
-  state->vocabulary = spec.vocabulary == 0 ? end : spec.vocabulary;
-  state->existing = std::clamp<std::int64_t>(state->vocabulary - spec.begin, 0, spec.n);
+  GemmSpec product = logits_product(spec);
+  state->vocabulary = spec.vocabulary == 0 ? spec.begin + spec.n : spec.vocabulary;
+  state->existing = product.n;
   const LogBlock block = log_block(backend);
   state->stripe_rows = block.rows;
   state->chunk = spec.chunk != 0 ? spec.chunk : chosen_chunk(spec, block.columns);
-  GemmSpec product;
-  product.k = spec.k;
-  product.contract = spec.contract;
-  product.op_b = Op::transpose;
-  product.alpha = spec.alpha;
-  product.bias = spec.bias;
   const auto plan = [&](std::int64_t n, std::optional<Plan>& to) -> Status {
     if (n == 0) return {};
     product.n = n;

@@ -63,7 +63,7 @@ class EngineLogProb final : public LogProbEngine {
 
   std::size_t layer_bytes(const LogProbSpec& spec, std::int64_t max_t) const override {
     if (engine_.log_prob_layer == nullptr || engine_.log_prob_layer_bytes == nullptr) return 0;
-    const CSpec c(product_of(spec), {});
+    const CSpec c(logits_product(spec), {});
     return engine_.log_prob_layer_bytes(&c.c, max_t);
   }
   bool takes_layer(const LogProbSpec&, const LogProbOperands&) const override {
@@ -72,7 +72,7 @@ class EngineLogProb final : public LogProbEngine {
   Status layer(Stream stream, const LogProbSpec& spec, const PlanOptions& options,
                const LogProbOperands& operands, const LogProbOutputs& out,
                Workspace workspace) const override {
-    const CSpec c(product_of(spec), options);
+    const CSpec c(logits_product(spec), options);  // columns of padding are not shown to the engine
     ConstMatrix head = operands.w;
     head.rows = c.c.n;
     const detgemm_engine_matrix x = to_c(operands.x), w = to_c(head);
@@ -86,18 +86,6 @@ class EngineLogProb final : public LogProbEngine {
   static ConstMatrix columns(ConstMatrix logits, std::int64_t count) {
     logits.cols = count;
     return logits;
-  }
-  static GemmSpec product_of(const LogProbSpec& spec) {
-    GemmSpec product;
-    // Columns from the end of the vocabulary on are padding, which the engine does not see.
-    const std::int64_t end = spec.vocabulary == 0 ? spec.begin + spec.n : spec.vocabulary;
-    product.n = std::clamp<std::int64_t>(end - spec.begin, 0, spec.n);
-    product.k = spec.k;
-    product.contract = spec.contract;
-    product.op_b = Op::transpose;
-    product.alpha = spec.alpha;
-    product.bias = spec.bias;
-    return product;
   }
   static detgemm_engine_shard to_c(const LogShard& shard) {
     return {shard.begin,

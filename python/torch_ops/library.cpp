@@ -8,6 +8,7 @@
 
 #include "detgemm/export.hpp"
 #include "python/torch_ops/gemm.hpp"
+#include "python/torch_ops/log_prob.hpp"
 #include "python/torch_ops/plans.hpp"
 #include "python/torch_ops/run.hpp"
 #include "python/torch_ops/views.hpp"
@@ -165,6 +166,18 @@ extern "C" DETGEMM_API void detgemm_torch_counts(std::int64_t* five) {
   five[2] = plans.made;
   five[3] = plans.cached;
   five[4] = plans.parked;
+}
+
+/// `gradient_stripe`, or 0 where dgrad is no contract.
+extern "C" DETGEMM_API std::int64_t detgemm_torch_gradient_stripe(const char* dgrad,
+                                                                  std::int64_t bytes,
+                                                                  std::int64_t t,
+                                                                  std::int64_t columns) {
+  try {
+    return detgemm::torch_ops::gradient_stripe(dgrad, bytes, t, columns);
+  } catch (const std::exception&) {
+    return 0;
+  }
 }
 
 /// Refuses products on the host from now on: this is a forked child without the parent's threads.

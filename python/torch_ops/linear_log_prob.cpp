@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "python/torch_ops/gemm.hpp"
@@ -32,36 +33,53 @@ Tensor view_of(const Tensor& tensor, std::span<const std::int64_t> sizes,
   return Tensor(view);
 }
 
-void check_matrix(const char* name, const Tensor& tensor) {
-  const std::size_t dimensions = describe(tensor, name).sizes.size();
-  if (dimensions == 2) return;
-  refuse(std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have 2");
+void check_dimensions(const char* name, const Tensor& tensor, std::size_t dimensions) {
+  const std::size_t found = describe(tensor, name).sizes.size();
+  if (found == dimensions) return;
+  refuse(std::string(name) + " has " + std::to_string(found) + " dimensions: it must have " +
+         std::to_string(dimensions));
 }
 
-/// `count` lines from `first` on, of dimension `dim`.
-Tensor part_of(const Tensor& tensor, std::size_t dim, std::int64_t first, std::int64_t count) {
-  const Description d = describe(tensor, "an operand");
-  std::array<std::int64_t, 2> sizes{};
-  if (d.sizes.size() > sizes.size() || dim >= d.sizes.size() || first < 0 || count < 0 ||
-      first + count > d.sizes[dim]) {
-    refuse("an operand has no lines " + std::to_string(first) + " to " +
-           std::to_string(first + count) +
-           ": weight, bias, logits and main_grad must have as many as valid says");
+/// Refuses a tensor, which may be absent, of other dimensions, or with fewer rows, columns or
+/// elements than the vocabulary has columns that exist.
+struct Sized {
+  const char* name;
+  const Tensor& tensor;
+  const char* lines;  ///< "rows", "columns" or "elements"
+  std::size_t dimensions = 2;
+  std::size_t dim = 0;
+};
+void check_lines(std::initializer_list<Sized> all, std::int64_t valid) {
+  if (valid < 0) refuse("valid is " + std::to_string(valid) + ": it must not be negative");
+  for (const Sized& each : all) {
+    if (!each.tensor) continue;
+    check_dimensions(each.name, each.tensor, each.dimensions);
+    const std::int64_t found = describe(each.tensor, each.name).sizes[each.dim];
+    if (found >= valid) continue;
+    refuse(std::string(each.name) + " has " + std::to_string(found) + " " + each.lines +
+           " and valid is " + std::to_string(valid) + ": it must have at least as many");
   }
+}
+
+/// `count` lines from `first` on, of dimension `dim`, which the tensor has (`check_lines`).
+Tensor part_of(const char* name, const Tensor& tensor, std::size_t dim, std::int64_t first,
+               std::int64_t count) {
+  const Description d = describe(tensor, name);
+  std::array<std::int64_t, 2> sizes{};
   std::copy(d.sizes.begin(), d.sizes.end(), sizes.begin());
   sizes[dim] = count;
   return view_of(tensor, std::span(sizes).first(d.sizes.size()), d.strides, first * d.strides[dim]);
 }
 
 Tensor transposed(const Tensor& tensor) {
-  const Description d = describe(tensor, "an operand");
+  const Description d = describe(tensor, "a gradient");
   const std::array sizes{d.sizes[1], d.sizes[0]}, strides{d.strides[1], d.strides[0]};
   return view_of(tensor, sizes, strides);
 }
 
 /// One line of numbers as a matrix of one row.
 Tensor as_row(const Tensor& line) {
-  const Description d = describe(line, "an operand");
+  const Description d = describe(line, "a gradient");
   const std::array sizes{std::int64_t{1}, d.sizes[0]}, strides{d.sizes[0], d.strides[0]};
   return view_of(line, sizes, strides);
 }
@@ -96,15 +114,15 @@ Tensor rows_of_16(std::int64_t rows, std::int64_t columns, detgemm_dtype_t type,
                   const Place& place) {
   const std::int64_t shape[] = {rows, padded(columns)};
   Tensor whole = empty(shape, type, place);
-  return shape[1] == columns ? std::move(whole) : part_of(whole, 1, 0, columns);
+  return shape[1] == columns ? std::move(whole) : part_of("logits", whole, 1, 0, columns);
 }
 
 /// Z of the columns from `first` on, into `out`.
 Tensor logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const std::string& contract, double alpha, std::int64_t first, std::int64_t count,
                  Tensor out) {
-  const Tensor part = part_of(weight, 0, first, count);
-  const Tensor addend = bias ? part_of(bias, 0, first, count) : Tensor();
+  const Tensor part = part_of("weight", weight, 0, first, count);
+  const Tensor addend = bias ? part_of("bias", bias, 0, first, count) : Tensor();
   return multiply(product(contract, alpha), x, part, {}, addend, std::move(out),
                   {.rows_of_b = true});
 }
@@ -152,19 +170,10 @@ Tensor new_gradient(const Tensor& parameter, std::int64_t here) {
   const Description d = describe(parameter, "weight");
   Tensor made = empty(d.sizes, d.dtype, d.place);
   if (here < d.sizes[0]) {
-    const Tensor rest = part_of(made, 0, here, d.sizes[0] - here);
+    const Tensor rest = part_of("a gradient", made, 0, here, d.sizes[0] - here);
     check(aoti_torch_zero_(rest.get()), "clear a gradient");
   }
   return made;
-}
-
-/// Columns of G at a time: a whole number of dgrad's leaves, and all of them under a tree.
-std::int64_t stripe_of(const std::string& dgrad, std::int64_t bytes, std::int64_t t,
-                       std::int64_t here) {
-  const detgemm_contract_t& contract = parsed(dgrad).contract;
-  if (contract.reduction == DETGEMM_TREE) return std::max<std::int64_t>(here, 1);
-  const std::int64_t unit = contract.leaf_k != 0 ? contract.leaf_k : contract.k_block;
-  return std::max<std::int64_t>(1, bytes / (2 * std::max<std::int64_t>(t, 1) * unit)) * unit;
 }
 
 class Gradients {
@@ -173,10 +182,11 @@ class Gradients {
       : c_(call),
         x_(describe(call.x, "x")),
         here_(call.valid),
-        keeps_(describe(call.kept, "logits").sizes[1] > 0),
+        keeps_(describe(call.kept, "kept").sizes[1] > 0),
         logits_(parsed(call.forward).contract.output),
         in_place_(!keeps_ && logits_ == DETGEMM_BF16),
-        stripe_(stripe_of(call.dgrad, (keeps_ ? 4 : 1) * call.stripe_bytes, x_.sizes[0], here_)),
+        stripe_(
+            gradient_stripe(call.dgrad, (keeps_ ? 4 : 1) * call.stripe_bytes, x_.sizes[0], here_)),
         wide_(with_output(call.dgrad, DETGEMM_FP32)) {
     if (c_.of_weight && !c_.main_grad) dw_ = new_gradient(c_.weight, here_);
     if (c_.of_bias && !c_.bias_main_grad) db_ = new_gradient(c_.bias, here_);
@@ -199,7 +209,7 @@ class Gradients {
 
  private:
   void stripe(std::int64_t first, std::int64_t count) {
-    Tensor z = keeps_ ? part_of(c_.kept, 1, first, count)
+    Tensor z = keeps_ ? part_of("kept", c_.kept, 1, first, count)
                       : logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count,
                                   rows_of_16(x_.sizes[0], count, logits_, x_.place));
     Tensor g;
@@ -215,8 +225,8 @@ class Gradients {
 
   Tensor gradient(const Tensor& z, std::int64_t first, std::int64_t count, double factor,
                   bool in_place) const {
-    Tensor g =
-        in_place ? part_of(z, 1, 0, count) : rows_of_16(x_.sizes[0], count, DETGEMM_BF16, x_.place);
+    Tensor g = in_place ? part_of("logits", z, 1, 0, count)
+                        : rows_of_16(x_.sizes[0], count, DETGEMM_BF16, x_.place);
     const Tensor none;
     const bool sums = static_cast<bool>(c_.d_entropy);
     gradient_of_logits(z,
@@ -227,7 +237,7 @@ class Gradients {
   }
 
   void add_dx(const Tensor& g, std::int64_t first, std::int64_t count) {
-    const Tensor weight = part_of(c_.weight, 0, first, count);
+    const Tensor weight = part_of("weight", c_.weight, 0, first, count);
     const bool last = first + count == here_;
     Problem problem = product(last ? c_.dgrad : wide_);
     problem.continue_from_c = first > 0;
@@ -248,12 +258,13 @@ class Gradients {
            std::int64_t first, std::int64_t count, std::size_t dim = 0) const {
     if (!main) {
       const std::string narrow = with_output(c_.wgrad, describe(made, "a gradient").dtype);
-      multiply(product(narrow), a, b, {}, {}, part_of(made, dim, first, count));
+      multiply(product(narrow), a, b, {}, {}, part_of("a gradient", made, dim, first, count));
       return;
     }
     Problem problem = product(c_.wgrad);
     problem.continue_from_c = true;
-    multiply(problem, a, b, {}, {}, part_of(main, dim, first, count), {.out_is_c = true});
+    multiply(problem, a, b, {}, {}, part_of("main_grad", main, dim, first, count),
+             {.out_is_c = true});
   }
 
   const Backward& c_;
@@ -269,6 +280,14 @@ class Gradients {
 
 }  // namespace
 
+std::int64_t gradient_stripe(const std::string& dgrad, std::int64_t bytes, std::int64_t t,
+                             std::int64_t columns) {
+  const detgemm_contract_t& contract = parsed(dgrad).contract;
+  if (contract.reduction == DETGEMM_TREE) return std::max<std::int64_t>(columns, 1);
+  const std::int64_t unit = contract.leaf_k != 0 ? contract.leaf_k : contract.k_block;
+  return std::max<std::int64_t>(1, bytes / (2 * std::max<std::int64_t>(t, 1) * unit)) * unit;
+}
+
 void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const Tensor x = from.tensor(), weight = from.tensor(), targets = from.tensor();
@@ -280,14 +299,14 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const bool entropy = from.boolean(), keeps = from.boolean();
   from.boolean();  // zero_gradient
   const double alpha = from.real();
-  check_matrix("x", x);
-  check_matrix("weight", weight);
+  check_dimensions("x", x, 2);
+  check_lines({{"weight", weight, "rows"}, {"bias", bias, "elements", 1}}, valid);
   const Description rows = describe(x, "x");
   const std::int64_t shape[] = {rows.sizes[0], keeps ? padded(valid) : 0};
   Tensor kept = empty(shape, parsed(forward).contract.output, rows.place);
   RowResults results;
   if (keeps) {
-    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of(kept, 1, 0, valid));
+    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of("kept", kept, 1, 0, valid));
     results = log_probs_of_logits(kept, targets, "targets", scale, valid, entropy);
   } else {
     results = log_probs_of_layer({x, weight, targets, scale, bias, forward, valid, entropy, alpha});
@@ -299,10 +318,16 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
 void linear_log_prob_backward(StableIValue* stack, std::uint64_t, std::uint64_t) {
   Arguments from(stack);
   const Backward call(from);
-  for (const auto& [name, tensor] : {std::pair{"x", &call.x}, std::pair{"weight", &call.weight},
-                                     std::pair{"logits", &call.kept}}) {
-    check_matrix(name, *tensor);
-  }
+  check_dimensions("x", call.x, 2);
+  check_dimensions("kept", call.kept, 2);
+  const Tensor none;
+  const Tensor& kept = describe(call.kept, "kept").sizes[1] == 0 ? none : call.kept;
+  check_lines({{"weight", call.weight, "rows"},
+               {"bias", call.bias, "elements", 1},
+               {"kept", kept, "columns", 2, 1},
+               {"main_grad", call.main_grad, "rows"},
+               {"bias_main_grad", call.bias_main_grad, "elements", 1}},
+              call.valid);
   if (call.of_bias && !call.ones)
     refuse("ones is absent: the gradient of bias needs a row of ones");
   Gradients gradients(call);

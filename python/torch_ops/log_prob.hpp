@@ -30,6 +30,11 @@ RowResults log_probs_of_layer(const Layer& layer);
 RowResults log_probs_of_logits(const Tensor& logits, const Tensor& ids, const char* name,
                                const Tensor& scale, std::int64_t valid, bool entropy);
 
+/// Columns of G, the gradient of t rows of logits, that exist at a time in the backward pass: as
+/// many as `bytes` hold, in whole leaves of dX's contract, and all `columns` under a tree.
+std::int64_t gradient_stripe(const std::string& dgrad, std::int64_t bytes, std::int64_t t,
+                             std::int64_t columns);
+
 /// What the gradient of logits reads per row; all but targets, k and r may be absent.
 struct GradientRows {
   const Tensor &targets, &scale, &k, &r, &lse, &entropy, &d_logp, &d_lse, &d_entropy;

@@ -95,7 +95,7 @@ std::string label(std::string_view name) { return std::string(name); }
 /// A row-major copy.
 Tensor copy_of(const Tensor& tensor, const Description& d) {
   Tensor copy = empty(d.sizes, d.dtype, d.place);
-  check(aoti_torch_copy_(copy.get(), tensor.get(), 0), "copy an operand");
+  check(aoti_torch_copy_(copy.get(), tensor.get(), 0), "copy an argument");
   copy_count.fetch_add(1, std::memory_order_relaxed);
   return copy;
 }
@@ -202,21 +202,24 @@ std::int32_t describe_without_type(const Tensor& tensor, std::string_view name, 
   std::int32_t code = 0;
   std::int32_t device = 0;
   AtenTensorHandle handle = tensor.get();
-  check(aoti_torch_get_dim(handle, &dim), "describe an operand");
-  check(aoti_torch_get_sizes(handle, &sizes), "describe an operand");
-  check(aoti_torch_get_strides(handle, &strides), "describe an operand");
-  check(aoti_torch_get_dtype(handle, &code), "describe an operand");
-  check(aoti_torch_get_device_type(handle, &device), "describe an operand");
+  const auto checked = [name](AOTITorchError error) {
+    if (error != 0) check(error, ("describe " + label(name)).c_str());
+  };
+  checked(aoti_torch_get_dim(handle, &dim));
+  checked(aoti_torch_get_sizes(handle, &sizes));
+  checked(aoti_torch_get_strides(handle, &strides));
+  checked(aoti_torch_get_dtype(handle, &code));
+  checked(aoti_torch_get_device_type(handle, &device));
   static const std::int32_t cpu = aoti_torch_device_type_cpu();
   static const std::int32_t cuda = aoti_torch_device_type_cuda();
   if (device == cuda) {
     d.place.kind = platform().kind;
-    check(aoti_torch_get_device_index(handle, &d.place.index), "describe an operand");
+    checked(aoti_torch_get_device_index(handle, &d.place.index));
   } else if (device != cpu) {
     refuse(label(name) +
            " is neither on a CPU nor on a CUDA or ROCm device: only these are computed on");
   }
-  check(aoti_torch_get_data_ptr(handle, &d.data), "describe an operand");
+  checked(aoti_torch_get_data_ptr(handle, &d.data));
   d.sizes = {sizes, static_cast<std::size_t>(dim)};
   d.strides = {strides, static_cast<std::size_t>(dim)};
   return code;
@@ -255,9 +258,9 @@ OffsetsOf::OffsetsOf(const Tensor& tensor, std::string_view name) {
   }
   if (d.sizes[0] > 1 && d.strides[0] != 1) {
     copy_ = empty_of(d.sizes, code, d.place);
-    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an operand");
+    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an argument");
     copy_count.fetch_add(1, std::memory_order_relaxed);
-    check(aoti_torch_get_data_ptr(copy_.get(), &d.data), "describe an operand");
+    check(aoti_torch_get_data_ptr(copy_.get(), &d.data), "describe a copy");
   }
   data_ = d.data;
   count_ = d.sizes[0];
@@ -302,7 +305,7 @@ ScalesOf::ScalesOf(const Tensor& tensor, std::string_view name, std::int64_t lin
   }
   if (!rows.one_stride && rows.count > 0 && leaves > 0) {
     copy_ = empty_of(d.sizes, code, d.place);
-    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an operand");
+    check(aoti_torch_copy_(copy_.get(), tensor.get(), 0), "copy an argument");
     copy_count.fetch_add(1, std::memory_order_relaxed);
     describe_without_type(copy_, name, d);
     rows = flatten(d.sizes.first(d.sizes.size() - 1), d.strides.first(d.strides.size() - 1));

@@ -25,6 +25,7 @@ make_root() {
   mount --rbind /dev "$root/dev" # with its terminals
   mount --make-rslave "$root/dev"
   mount -t proc proc "$root/proc"
+  mount -t sysfs -o ro sysfs "$root/sys" # where Open MPI 5 reads how many cores there are
 }
 
 # in_root FOLDER SCRIPT [NAME=VALUE]...: bash's exit status. Of the variables here only those that are named are set there.
@@ -36,7 +37,7 @@ in_root() {
 
 unmount_root() {
   local place
-  for place in dev proc root/.cache/ccache; do
+  for place in dev proc sys root/.cache/ccache; do
     if mountpoint -q "$1/$place"; then umount -R "$1/$place"; fi
   done
 }

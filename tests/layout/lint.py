@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""lint.py ROOT TOOLS: ruff, codespell and yamllint find nothing in the tree, and each finds a planted fault; then
-workflows.py looks at what GitHub reads.
+"""lint.py ROOT TOOLS: ruff, codespell, yamllint and check-jsonschema (workflows by GitHub's schema) find nothing in the tree,
+and each finds a planted fault; then workflows.py looks at what GitHub reads.
 
 .pre-commit-config.yaml has their versions. They are installed from PyPI into the folder TOOLS, once per set
 of versions.
@@ -23,14 +23,17 @@ TOOLS = {
     "ruff": (["check", "--no-cache", "--quiet", "--output-format=concise"], "planted.py", "print(undefined)\n"),
     "codespell": ([], "planted.md", "The row is recei" "eved.\n"),
     "yamllint": (["--strict"], "planted.yaml", "a: 1\na: 2\n"),
+    "check-jsonschema": (["--builtin-schema", "vendor.github-workflows"], "planted.yml",
+                         "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n      - use: actions/checkout@v4\n"),
 }
 SUFFIXES = {"ruff": {".py"}, "yamllint": {".yml", ".yaml", ".cff"}}
+FOLDERS = {"check-jsonschema": ".github/workflows"}
 
 
 def versions(root):
     """{tool: what pip installs}, from the configuration of pre-commit."""
     text = (root / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    found = dict(re.findall(r"additional_dependencies: \[((\w+)==[\w.]+)\]", text))
+    found = dict(re.findall(r"additional_dependencies: \[(([\w-]+)==[\w.]+)\]", text))
     return {name: pinned for pinned, name in found.items() if name in TOOLS}
 
 
@@ -76,7 +79,7 @@ def main():
     root, folder = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     programs, files, wrong = installed(root, folder), tree.files(root), 0
     for tool in TOOLS:
-        mine = [str(path) for path in files if path.suffix in SUFFIXES.get(tool, {path.suffix})]
+        mine = [str(path) for path in files if path.suffix in SUFFIXES.get(tool, {path.suffix}) and FOLDERS.get(tool, "") in path.as_posix()]
         clean, said = run(programs, tool, mine, root)
         print(said, end="")
         print(f"{tool}: {len(mine)} files, {'nothing' if clean else 'faults'}")

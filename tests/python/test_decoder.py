@@ -117,23 +117,34 @@ class Wrapped(torch.nn.Module):
         return self.module(*args, **options)
 
 
+# What is changed in a layer, and the reason that an audit reports.
 CHANGES = {
-    "a wrapped attention": lambda model: setattr(model.model.layers[0], "self_attn", Wrapped(model.model.layers[0].self_attn)),
-    "another attention": lambda model: setattr(model.model.layers[0].self_attn, "__class__",
-                                               type("Other", (type(model.model.layers[0].self_attn),), {})),
-    "a hook": lambda model: model.model.layers[0].mlp.register_forward_hook(lambda *_: None),
-    "another layer": lambda model: setattr(model.model.layers[0].self_attn.q_proj, "__class__", torch.nn.Linear),
-    "one weight": lambda model: setattr(model.model.layers[0].post_attention_layernorm, "weight", model.model.layers[0].input_layernorm.weight),
-    "two numbers": lambda model: setattr(model.model.layers[0].self_attn.k_norm, "eps", 1e-3),
+    "a wrapped attention": (lambda layer: setattr(layer, "self_attn", Wrapped(layer.self_attn)), "attention or the gated layer is another"),
+    "another attention": (lambda layer: setattr(layer.self_attn, "__class__", type("Other", (type(layer.self_attn),), {})),
+                          "attention or the gated layer is another"),
+    "a hook": (lambda layer: layer.mlp.register_forward_hook(lambda *_: None), "a part has a hook"),
+    "another layer": (lambda layer: setattr(layer.self_attn.q_proj, "__class__", torch.nn.Linear), "a part is not what detgemm put there"),
+    "one weight": (lambda layer: setattr(layer.post_attention_layernorm, "weight", layer.input_layernorm.weight), "two parts share a weight"),
+    "two numbers": (lambda layer: setattr(layer.self_attn.k_norm, "eps", 1e-3), "norms of queries and keys differ in eps"),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_a_node_does_not_cover_takes_the_layers_own_pass(change, nodes):
-    model = model_of("qwen")
-    CHANGES[change](model)
-    model(SHORT)
+    model, (edit, reason) = model_of("qwen"), CHANGES[change]
+    edit(model.model.layers[0])
+    with dt.audit() as report:
+        model(SHORT)
     assert len(nodes) == 1  # the second layer
+    ((name, why), calls), = report.separate.items()
+    assert (name, calls) == ("Qwen3DecoderLayer", 1) and reason in why
+    assert f"       1  Qwen3DecoderLayer in separate operators, same bits but slower: {why}" in str(report)
+
+
+def test_an_audit_of_nodes_alone_reports_no_reason():
+    with dt.audit() as report:
+        trained(model_of("qwen"))
+    assert not report.separate and "separate" not in str(report)
 
 
 def test_a_hook_may_write_to_what_a_layer_returns(nodes):

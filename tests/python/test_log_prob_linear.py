@@ -109,6 +109,13 @@ def test_a_contract_for_dx_has_as_many_leaves_as_tiles_leave_room_for():
             heads.dgrad_of(*wrong)
 
 
+def test_stripes_end_where_the_contract_of_dx_may_be_cut():
+    for dgrad, size, tokens, wanted in (("fold:64", 1 << 20, 40, 13056), ("chain", 1000, 3, 160), ("chain", 0, 3, 16),
+                                        ("tree:64", 1, 40, 9000), ("fold:64", 1 << 20, 0, 1 << 19)):
+        assert log_prob_sharded._gradient_stripe(f"hopper/bf16/{dgrad}->bf16".encode(), size, tokens, 9000) == wanted, (dgrad, size)
+    assert log_prob_sharded._gradient_stripe(b"no contract", 1, 1, 1) == 0
+
+
 def test_rows_alone_in_a_batch_and_permuted():
     x, weight, targets, scale = problem(12, columns=700)
     whole = run(x, weight, targets, policy(), scale=scale)
@@ -285,19 +292,25 @@ def test_operators_that_are_called_directly_refuse_shapes():
     x, weight, targets, _ = problem(4, 16, 50)
     p = policy()
 
-    def call(x=x, weight=weight, valid=50, keep=True):
-        return torch.ops.detgemm.linear_log_prob(x, weight, targets, None, None, None, None, p.forward, p.dgrad, p.wgrad, valid, False, keep,
+    def call(x=x, weight=weight, valid=50, keep=True, bias=None):
+        return torch.ops.detgemm.linear_log_prob(x, weight, targets, None, bias, None, None, p.forward, p.dgrad, p.wgrad, valid, False, keep,
                                                  False)
 
-    def backward(ones=None, main_grad=None, valid=50):
-        logp, lse, entropy, _, k, r, kept = call()
+    def backward(ones=None, main_grad=None, valid=50, kept=None):
+        logp, lse, entropy, _, k, r, made = call()
+        kept = made if kept is None else kept
         return torch.ops.detgemm.linear_log_prob_backward(torch.ones(4), None, None, x, weight, targets, None, None, k, r, lse, entropy, kept,
                                                           main_grad, None, ones, p.forward, p.dgrad, p.wgrad, valid, 1 << 20, True, True,
                                                           ones is None)
 
     for wrong, sentence in ((lambda: call(weight=weight[None]), "weight has 3 dimensions"), (lambda: call(x=x[0]), "x has 1 dimensions"),
-                            (lambda: call(valid=51), "no lines 0 to 51"), (backward, "ones is absent"),
-                            (lambda: backward(torch.ones(1, 4), torch.zeros(40, 16)), "no lines 0 to 50")):
+                            (lambda: call(valid=51), "weight has 50 rows and valid is 51: it must have at least as many"),
+                            (lambda: call(valid=-1), "valid is -1: it must not be negative"), (backward, "ones is absent"),
+                            (lambda: call(bias=torch.zeros(49)), "bias has 49 elements and valid is 50"),
+                            (lambda: call(bias=torch.zeros(50, 1)), "bias has 2 dimensions: it must have 1"),
+                            (lambda: backward(torch.ones(1, 4), kept=torch.zeros(4, 49).bfloat16()), "kept has 49 columns and valid is 50"),
+                            (lambda: backward(torch.ones(1, 4), torch.zeros(40, 16)), "main_grad has 40 rows and valid is 50"),
+                            (lambda: backward(torch.ones(1, 4), torch.zeros(50)), "main_grad has 1 dimensions: it must have 2")):
         with pytest.raises(RuntimeError, match=sentence):
             wrong()
 

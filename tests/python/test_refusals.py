@@ -15,7 +15,7 @@ from conftest import BF16, bits
 import detgemm
 import detgemm.torch as dt
 
-WGRAD = "hopper/bf16/fold:64->fp32"
+WGRAD, FP32, SUMS = "hopper/bf16/fold:64->fp32", "ieee_fma/fp32/chain->fp32", torch.ops.detgemm.sum_rows_
 POLICY = dt.Policy(BF16, BF16, WGRAD)
 X, Y = bits((4, 8), torch.bfloat16), bits((4, 8), torch.float32, 1)
 MODEL = torch.nn.Sequential(torch.nn.Linear(8, 8))
@@ -81,6 +81,13 @@ WRONG = {
     "sum_rows_: columns": (lambda: dt.sum_rows_(torch.zeros(3), X, WGRAD), "out is 1 x 3: it must be 1 x 8"),
     "sum_rows_: type": (lambda: dt.sum_rows_(torch.zeros(8).bfloat16(), X, WGRAD), "bf16: the contract needs fp32"),
     "sum_rows_: tree": (lambda: dt.sum_rows_(torch.zeros(8), X, "hopper/bf16/tree:16->fp32"), "continue_from_c is set"),
+    "sum_rows_: the second x": (lambda: SUMS(Y[0].clone(), Y, Y[1].clone(), Y[:, :3], FP32),
+                                r"x2 has the shape \(4, 3\) of torch.float32: it must be T x n of torch.float32, with the n of acc, whose"),
+    "sum_rows_: the second acc": (lambda: SUMS(Y[0].clone(), Y, Y[1, :7].clone(), Y, FP32), r"acc2 has the shape \(7,\)"),
+    "sum_rows_: the second type": (lambda: SUMS(Y[0].clone(), Y, Y[1].clone(), X, FP32), "x2 has the shape .* of torch.bfloat16: it must be"),
+    "sum_rows_: the first x": (lambda: SUMS(Y[0].clone(), Y[:, :3], None, None, FP32), r"^x has the shape \(4, 3\)"),
+    "sum_rows_: the first acc": (lambda: SUMS(Y.clone(), Y, None, None, FP32), r"acc has the shape \(4, 8\) .* must be n elements"),
+    "sum_rows_: x2 alone": (lambda: SUMS(Y[0].clone(), Y, None, Y, FP32), "acc2 is None: acc2 and x2 must be given together"),
     "Linear: policy": (lambda: dt.Linear(3, 4, policy="x"), "policy is 'x': it must be a detgemm.torch.Policy"),
     "convert: model": (lambda: dt.convert(5, POLICY), "model is a int: it must be a torch.nn.Module"),
     "check_snapped: model": (lambda: dt.check_snapped([]), "model is a list: it must be a torch.nn.Module"),

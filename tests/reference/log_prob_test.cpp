@@ -197,6 +197,30 @@ TEST(LogProb, PaddingDoesNotExist) {
   expect_same(whole, of_logits(all, 500, layer.rows()), "512 logits");
 }
 
+/// n, begin and the vocabulary of a shard, and how many of its columns exist.
+TEST(LogProb, TheProductOfALayerHasTheColumnsThatExist) {
+  const std::int64_t cases[][4] = {{40, 0, 0, 40},  {48, 0, 40, 40},  {48, 32, 40, 8},
+                                   {16, 48, 40, 0}, {16, 32, 48, 16}, {0, 32, 32, 0}};
+  for (const auto& [n, begin, vocabulary, exist] : cases) {
+    LogProbSpec spec;
+    spec.n = n;
+    spec.k = 24;
+    spec.begin = begin;
+    spec.vocabulary = vocabulary;
+    spec.contract = contract_of("hopper/bf16/chain->bf16");
+    spec.alpha = 0.5F;
+    spec.bias = DType::fp16;
+    const GemmSpec product = logits_product(spec);
+    EXPECT_EQ(product.n, exist) << n << " from " << begin << " of " << vocabulary;
+    EXPECT_EQ(product.k, 24);
+    EXPECT_EQ(product.contract, spec.contract);
+    EXPECT_TRUE(product.op_a == Op::none && product.op_b == Op::transpose);
+    EXPECT_EQ(product.alpha, 0.5F);
+    EXPECT_EQ(product.bias, DType::fp16);
+    EXPECT_EQ(product.beta, 0.0F);
+  }
+}
+
 TEST(LogProb, LayoutsAndIdTypesDoNotMatter) {
   Layer layer(9, 77, 24, kContracts[1], 9, 3);
   const Results whole = layer.run();

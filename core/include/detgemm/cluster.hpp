@@ -156,7 +156,9 @@ struct Options {
 /// that hold calls must have ended before it goes, and must not be launched after.
 class DETGEMM_API Communicator {
  public:
-  /// All ranks succeed, or all refuse.
+  /// All ranks succeed, or all refuse. Windows of one device divide its multiprocessors by the
+  /// order in which they are made: make those of one device one after the other, never at the same
+  /// time.
   static Result<Communicator> create(std::shared_ptr<Transport> transport,
                                      const Options& options = {});
   /// This rank, in [0, size()).

@@ -94,7 +94,9 @@ DETGEMM_API detgemm_status_t
 detgemm_communicator_options_init(detgemm_communicator_options_t* options, size_t struct_size);
 
 /* `options` may be NULL. Windows that cannot be made are not a failure: plans that require them are
- * refused with the reason, and others send messages. */
+ * refused with the reason, and others send messages. Communicators with windows of one device are
+ * made one after the other, never at the same time: they divide its multiprocessors by that order.
+ */
 DETGEMM_API detgemm_status_t detgemm_communicator_create(
     const detgemm_transport_t* transport, const detgemm_communicator_options_t* options,
     detgemm_communicator_t** communicator);

@@ -123,6 +123,10 @@ struct LogProbSpec {
 /// ok, or the rule that the problem breaks on every backend.
 DETGEMM_API Status validate(const LogProbSpec& spec);
 
+/// The product of a layer, alpha * X W^T + bias: its n is the number of columns that exist, those
+/// before the end of the vocabulary. What an engine's `layer` computes before the reduction.
+DETGEMM_API GemmSpec logits_product(const LogProbSpec& spec);
+
 /// The arrays of a forward run. X is T x K, W is n x K as a layer stores it, with any strides that
 /// matrix.hpp allows.
 struct LogProbOperands {

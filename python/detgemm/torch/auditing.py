@@ -4,7 +4,7 @@
 import collections
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from detgemm import _library as lib
 from detgemm.torch import switch, switch_sums
@@ -113,10 +113,12 @@ class Report:
 
     Verdicts: "contract", "row-local" (an operator of this package with a written order), "outside" (a reduction
     whose order PyTorch chooses) and "unknown" (an operator that is in no table; treat it as outside).
+    `separate` counts decoder layers that could not be one node of autograd, by (class, reason): same bits, slower.
     """
 
     def __init__(self):
         self._calls = collections.Counter()
+        self.separate = collections.Counter()
 
     def add(self, func, dtype, verdict, why):
         self._calls[str(func).removesuffix(".default"), dtype, verdict, why] += 1
@@ -140,8 +142,17 @@ class Report:
             raise lib.DetgemmError("audit: reductions ran outside of a contract: " + ", ".join(left))
 
     def __str__(self):
-        return "\n".join(f"{calls:8d}  {verdict:9s}  {op:36s} {dtype:10s} {why}".rstrip()
-                         for op, dtype, verdict, why, calls in self.rows) or "no reduction was seen"
+        lines = [f"{calls:8d}  {verdict:9s}  {op:36s} {dtype:10s} {why}".rstrip() for op, dtype, verdict, why, calls in self.rows]
+        lines = lines or ["no reduction was seen"]
+        return "\n".join(lines + [f"{calls:8d}  {layer} in separate operators, same bits but slower: {why}"
+                                  for (layer, why), calls in sorted(self.separate.items())])
+
+
+def note_separate(layer, why):
+    """Counts a decoder layer that takes its own forward pass, in every audit that is entered."""
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, audit):
+            mode.report.separate[type(layer).__name__, why] += 1
 
 
 class audit(TorchDispatchMode):  # reads as a statement: with audit() as report

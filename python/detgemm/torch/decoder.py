@@ -6,7 +6,7 @@
 
 Separate layers are some forty operators with their gradients, each recorded by Python, and a GPU waits for them. Here a layer is
 recorded once. Gradients that meet are added in autograd's order: of q, k and v the last first. `use` calls it for layers in which
-each part is what detgemm put there; what it does not cover takes the layer's own forward pass (`_why_not`).
+each part is what detgemm put there; what it does not cover takes the layer's own forward pass, and `audit` reports why (`_why_not`).
 """
 import dataclasses
 import functools
@@ -17,6 +17,7 @@ from torch.autograd import forward_ad
 
 from detgemm.torch import attend, fused, gradients, rotary  # noqa: F401  (they register the operators that a layer calls)
 from detgemm.torch.attend import MOST_QUERIES
+from detgemm.torch.auditing import note_separate
 from detgemm.torch.dispatch import under_autocast
 from detgemm.torch.gated import GatedMLP
 from detgemm.torch.gradients import WIDEST
@@ -149,6 +150,8 @@ def _plain(tensor):
 
 def _why_not(layer, parts, x, mask, keys, positions, options):
     """What keeps a call from being one node, or None."""
+    if torch.version.hip is not None:
+        return "no kernel of a backward pass was executed on AMD GPUs here"
     if parts is None:
         return "the attention or the gated layer is another one"
     policy = getattr(parts[1], "policy", None)
@@ -201,10 +204,11 @@ class Node:
 
     def forward(self, hidden_states, attention_mask=None, position_ids=None, past_key_values=None, use_cache=False, position_embeddings=None,
                 **options):
-        parts = _parts(self)
-        # A compiler traces its own layers, and no kernel of a backward pass here was executed on AMD GPUs.
-        if torch.compiler.is_compiling() or torch.version.hip is not None or _why_not(
-                self, parts, hidden_states, attention_mask, past_key_values, position_embeddings, options) is not None:
+        parts, compiled = _parts(self), torch.compiler.is_compiling()  # a compiler traces the layer's own pass
+        why = None if compiled else _why_not(self, parts, hidden_states, attention_mask, past_key_values, position_embeddings, options)
+        if why is not None:
+            note_separate(self, why)
+        if compiled or why is not None:
             return super().forward(hidden_states, attention_mask=attention_mask, position_ids=position_ids, past_key_values=past_key_values,
                                    use_cache=use_cache, position_embeddings=position_embeddings, **options)
         weights = tuple(None if part is None else part.weight for part in parts)

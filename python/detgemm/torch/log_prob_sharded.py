@@ -7,6 +7,8 @@
 
 Stripes end where the contracts of dX and of the tree allow a cut, so they move no bit. What one rank does is linear_log_prob.
 """
+import ctypes
+
 import torch
 
 from detgemm.contract import contract as parsed
@@ -15,7 +17,7 @@ from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
 from detgemm.torch.log_prob import ORDER, check_values, spoiled, usable
 from detgemm.torch.log_prob_gradients import gradients, save
-from detgemm.torch.operators import NAMES, OPS, output_type
+from detgemm.torch.operators import MODULE, NAMES, OPS, output_type
 from detgemm.torch.plain.arithmetic import rounded
 from detgemm.torch.plain.log_prob import BLOCK, LEAF
 from detgemm.torch.ranks import check_ranks, join_op
@@ -23,18 +25,13 @@ from detgemm.torch.shards import Borders, pieces, stripes
 
 ROW_LOCAL["sharded_log_prob"] = ROW_LOCAL["sharded_log_prob_backward"] = ORDER
 STRIPE = 4 * BLOCK  # columns of logits that exist at a time in the forward pass
+_gradient_stripe = MODULE.detgemm_torch_gradient_stripe  # columns of G at a time: those of the head of one rank
+_gradient_stripe.argtypes, _gradient_stripe.restype = (ctypes.c_char_p, *[ctypes.c_int64] * 3), ctypes.c_int64
 
 
 def _here(weight, valid, vocab_start):
     """How many of this rank's columns exist; valid is -1 where all do."""
     return weight.shape[0] if valid < 0 else max(0, min(weight.shape[0], valid - vocab_start))
-
-
-def _stripe(tokens, here, dgrad, limit):
-    """Columns of G at a time, of `limit` bytes: a whole number of dgrad's leaves, and all of them under a tree."""
-    contract = parsed(dgrad)
-    unit = contract.leaf_k or contract.k_block
-    return max(1, here) if contract.reduction == "tree" else max(1, limit // (2 * max(1, tokens) * unit)) * unit
 
 
 def _logits(x, weight, bias, start, stop, contract, alpha):
@@ -107,8 +104,8 @@ def sharded_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | N
     split = borders.ranks > 1 and of_x
     if split:
         _check_ranks_of_dx(dgrad, borders)
-    total, stripe = borders.valid, _stripe(x.shape[0], here, dgrad, stripe_bytes * 4 if kept.shape[1] else stripe_bytes)
-    wide = parsed(dgrad).with_output("fp32").text
+    total, wide = borders.valid, parsed(dgrad).with_output("fp32").text
+    stripe = _gradient_stripe(dgrad.encode(), stripe_bytes * 4 if kept.shape[1] else stripe_bytes, x.shape[0], here)
     dx = dw = db = None
     if of_weight and main_grad is None:
         dw = torch.empty_like(weight, memory_format=torch.contiguous_format)

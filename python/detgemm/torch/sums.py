@@ -14,11 +14,12 @@ SUMS = "ieee_fma/fp32/chain->fp32"
 @torch.library.custom_op("detgemm::sum_rows_", mutates_args=("acc", "acc2"))
 def sum_rows_op(acc: torch.Tensor, x: torch.Tensor, acc2: torch.Tensor | None, x2: torch.Tensor | None, contract: str) -> None:
     """Adds the rows of x, T x n, to acc, n elements, in order; and those of x2 to acc2, at the same time. All fp32, contiguous."""
-    refuse((acc2 is None) != (x2 is None), "acc2 and x2 must be given together")
-    for total, rows in ((acc, x), (acc2, x2)):
-        refuse(total is not None and (total.dtype != torch.float32 or rows.dtype != torch.float32 or rows.dim() != 2
-                                      or total.shape != acc.shape or rows.shape[1:] != acc.shape),
-               f"x has the shape {tuple(x.shape)} of {x.dtype}: sums of one call need fp32, T x n each, of the same n")
+    refuse((acc2 is None) != (x2 is None), f"{'x2' if x2 is None else 'acc2'} is None: acc2 and x2 must be given together")
+    for name, tensor, dims, rule in (("acc", acc, 1, "n elements"), ("x", x, 2, "T x n"), ("acc2", acc2, 1, "n elements"),
+                                     ("x2", x2, 2, "T x n")):
+        if tensor is not None and (tensor.dtype != torch.float32 or tensor.dim() != dims or tensor.shape[-1] != acc.shape[0]):
+            refuse(True, f"{name} has the shape {tuple(tensor.shape)} of {tensor.dtype}: it must be {rule} of torch.float32, with the n of "
+                         f"acc, whose shape is {tuple(acc.shape)}")
     if acc.device.type == "cuda" and torch.version.hip is None and contract == SUMS and acc.is_contiguous() and (
             acc2 is None or acc2.is_contiguous()):
         with on_device(acc):

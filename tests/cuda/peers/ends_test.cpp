@@ -110,6 +110,11 @@ TEST(CudaPeerEnds, WindowsOfOneDeviceShareItsMultiprocessors) {
   first.reset();
   EXPECT_EQ(SmShare(kDevice, SmShare::taken(kDevice)).of(kAll), 132) << "it is free again";
   EXPECT_EQ(SmShare(kDevice, 0xffffU).of(kAll), 1);
+  {  // made at the same time, both have seen no other: docs/cluster.md forbids it
+    const auto seen = SmShare::taken(kDevice);
+    const SmShare one(kDevice, seen), other(kDevice, seen);
+    EXPECT_TRUE(one.is_first() && other.is_first());
+  }
   EXPECT_EQ(SmShare::taken(kDevice + 1), 0U);
 }
 
