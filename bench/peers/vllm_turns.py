@@ -48,7 +48,8 @@ def facts(engine):
     import vllm_profile
     from detgemm.vllm import probe
     engine.alone = [probe.answer(engine.generate([prompt], [engine.tokens])[0]) for prompt in engine.watched]
-    return {"digest": hashlib.sha256(b"".join(b"".join(each) for each in engine.alone)).hexdigest(), "attention": engine.llm.apply_model(vllm_profile.backends)[0],
+    return {"digest": hashlib.sha256(b"".join(b"".join(each) for each in engine.alone)).hexdigest(),
+            "attention": engine.llm.apply_model(vllm_profile.backends)[0],
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
