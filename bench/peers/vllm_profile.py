@@ -3,6 +3,9 @@
 """Where a run of an engine spends its time, for vllm_turns.py: kernels by what each adds, and the host by operator."""
 import collections
 
+import torch
+from torch.profiler import ProfilerActivity
+
 KERNELS, OPERATORS, TAIL = 30, 30, 700
 
 
@@ -32,20 +35,33 @@ def added(found):
     return sorted(rows, key=lambda row: -row[3] - row[4])[:KERNELS]
 
 
-def profile(run):
-    """run: one run of the engine. Kernels are seen without the host's operators, which a profiler slows down."""
-    import torch
-    from torch.profiler import ProfilerActivity
+def latest(found):
+    """By kernel, when all before it had ended."""
+    last = float("-inf")
+    for _, end, _ in found:
+        yield last
+        last = max(last, end)
+
+
+def profile(run, host):
+    """run: one run of the engine. Kernels are seen without the host's operators, which a profiler slows down; those, where asked for, in
+    another run."""
     run()
     with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as seen:
         seconds = run()
         torch.cuda.synchronize()
     found = kernels_of(seen)
-    busy = sum(row[3] for row in added(found))
+    busy = sum(max(0, end - max(before, start)) for (start, end, _), before in zip(found, latest(found)))
     tail = [[name[:60], round(start - found[0][0], 1), round(end - start, 1)] for start, end, name in found[-TAIL:]]
+    result = {"seconds": seconds, "span_us": round(found[-1][1] - found[0][0], 1) if found else 0, "busy_us": round(busy, 1),
+              "kernels": added(found), "tail": tail}
+    return result | operators(run) if host else result
+
+
+def operators(run):
+    """The host's operators of a run, and its seconds."""
     with torch.profiler.profile(activities=[ProfilerActivity.CPU]) as host:
-        slowed = run()
-    operators = sorted(host.key_averages(), key=lambda each: -each.self_cpu_time_total)[:OPERATORS]
-    return {"seconds": seconds, "seconds_with_host_profile": slowed, "span_us": round(found[-1][1] - found[0][0], 1) if found else 0,
-            "busy_us": round(busy, 1), "kernels": added(found), "tail": tail,
-            "host": [[each.key[:80], each.count, round(each.self_cpu_time_total, 1), round(each.cpu_time_total, 1)] for each in operators]}
+        seconds = run()
+    rows = sorted(host.key_averages(), key=lambda each: -each.self_cpu_time_total)[:OPERATORS]
+    return {"seconds_with_host_profile": seconds, "host": [[each.key[:80], each.count, round(each.self_cpu_time_total, 1),
+                                                            round(each.cpu_time_total, 1)] for each in rows]}

@@ -10,15 +10,19 @@ cuBLASLt without workspace. served-detgemm, served-vllm and served-stock have th
 vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are separated by spaces.
 
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache; d: the
-same, and the time of one token is taken away, so decoding steps alone are timed. p in front: profiled after the times, each engine by itself (vllm_profile.py).
+same, and the time of one token is taken away, so decoding steps alone are timed. p in front: kernels, h: the host's
+operators too, after the times, each engine by itself (vllm_profile.py).
+bREQUESTS: no time, but three requests of 211, 1037 and 5 tokens in a batch of so many, compared byte for byte with themselves alone.
 """
 import argparse
+import contextlib
 import functools
 import json
 import os
 import pathlib
 import re
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -43,8 +47,9 @@ def facts(engine):
 
     import vllm_profile
     from detgemm.vllm import probe
-    answers = [b"".join(probe.answer(engine.generate([prompt], [engine.tokens])[0])) for prompt in engine.watched]
-    return {"digest": hashlib.sha256(b"".join(answers)).hexdigest(), "attention": engine.llm.apply_model(vllm_profile.backends)[0],
+    engine.alone = [probe.answer(engine.generate([prompt], [engine.tokens])[0]) for prompt in engine.watched]
+    return {"digest": hashlib.sha256(b"".join(b"".join(each) for each in engine.alone)).hexdigest(),
+            "attention": engine.llm.apply_model(vllm_profile.backends)[0],
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
@@ -73,8 +78,13 @@ def child(mode, pipe, options):
             if not case["cached"] or of_case not in kept:
                 engine.llm.reset_prefix_cache()
             prompts = kept.setdefault(of_case, [engine.prompt(case["prompt"]) for _ in range(case["requests"])])
-            if case["profiled"]:
-                found = {} if engine.scheduler is None else vllm_profile.profile(functools.partial(seconds_of, engine, case, prompts))
+            if case["compared"]:
+                engine.equal = engine.compared = 0
+                engine.in_company(f"in a batch of {case['requests']}", case["requests"], engine.alone)
+                found = {"equal": engine.equal, "compared": engine.compared}
+            elif case["profiled"]:
+                found = {} if engine.scheduler is None else \
+                    vllm_profile.profile(functools.partial(seconds_of, engine, case, prompts), case["host"])
             else:
                 found = [seconds_of(engine, case, prompts) for _ in range(runs)]
             print(json.dumps(found), file=out)
@@ -92,14 +102,15 @@ class Engine:
         from detgemm.vllm.__main__ import MODES
         given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
         variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
-        options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "", "eager": False, "speed": "",
+        options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100", "eager": False, "speed": "",
                    "longest": 1200, "without": [], "set": settings | given}
         environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
                        "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
         if first:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.path.abspath(first), environment.get("PYTHONPATH"))))
         self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--child", mode, str(write), json.dumps(options)],
-                                        env=environment, stdin=subprocess.PIPE, stdout=sys.stderr, text=True, pass_fds=[write])
+                                        env=environment, stdin=subprocess.PIPE, stdout=sys.stderr, text=True, pass_fds=[write],
+                                        start_new_session=True)
         os.close(write)
         self.pipe = os.fdopen(read)
 
@@ -116,19 +127,20 @@ class Engine:
         return self.answer(until)
 
     def stop(self, seconds):
-        try:
+        """The engine, and its core where that is a process of its own."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def parsed(text):
-    found = re.fullmatch(r"(p?)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
+    found = re.fullmatch(r"([phb]?)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
     if found is None:
-        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p in front, c or d at the end')
-    profiled, requests, prompt, tokens, end = found.groups()
+        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p or h in front, c or d at the end, or bREQUESTS')
+    kind, requests, prompt, tokens, end = found.groups()
     return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(end),
-            "steps": end == "d", "profiled": bool(profiled)}
+            "steps": end == "d", "profiled": kind in ("p", "h"), "host": kind == "h", "compared": kind == "b"}
 
 
 def timed(case, engines, chosen, until):
@@ -146,10 +158,12 @@ def timed(case, engines, chosen, until):
 
 def measure(engines, chosen, until, save):
     cases = [parsed(each) for each in chosen.cases.split(",")]
-    for case in sorted(cases, key=lambda case: case["profiled"]):
-        if case["profiled"]:
+    for case in sorted(cases, key=lambda case: (case["compared"], case["profiled"])):
+        if case["profiled"] or case["compared"]:
             found = {engine.name: engine.ask(case, 0, until) for engine in engines}
-            save("profiles", {**case, "found": found})
+            save("profiles" if case["profiled"] else "comparisons", {**case, "found": found})
+            if case["compared"]:
+                print(case["case"], {name: each and f"{each['equal']} of {each['compared']}" for name, each in found.items()}, flush=True)
             engines = [engine for engine in engines if found[engine.name] is not None]
             continue
         samples = timed(case, engines, chosen, until)
@@ -177,15 +191,18 @@ def main():
     begin = time.time()
     settings = {"gpu_memory_utilization": "0.1", "kv_cache_memory_bytes": "6442450944", "max_model_len": "4352"} | \
         dict(each.partition("=")[::2] for each in chosen.set)
-    report = {"model": chosen.model, "engines": {}, "cases": [], "profiles": []}
+    report = {"model": chosen.model, "engines": {}, "cases": [], "profiles": [], "comparisons": []}
 
     def save(part, entry):
         report[part].append(entry)
         if chosen.json:
             chosen.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
-    with tempfile.TemporaryDirectory(prefix="turns-") as folder:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that engines are stopped
+    with tempfile.TemporaryDirectory(prefix="turns-") as folder, contextlib.ExitStack() as stopped:
         engines = [Engine(text, index, chosen.model, settings, folder) for index, text in enumerate(chosen.engines.split())]
+        for engine in engines:
+            stopped.callback(engine.stop, 0)
         for engine in engines:
             report["engines"][engine.name] = engine.answer(begin + chosen.start)
             print(engine.name, report["engines"][engine.name] or "did not start", round(time.time() - begin), "s", flush=True)
@@ -197,8 +214,6 @@ def main():
             time.sleep(1)
         if ready:
             measure(ready, chosen, begin + chosen.seconds, save)
-        for engine in engines:
-            engine.stop(0)
     sys.exit(0 if len(ready) == len(engines) and report["cases"] else 1)
 
 

@@ -48,8 +48,8 @@ def arguments():
     for name, value in {"steps": 3, "prompts": 2, "group": 3, "prompt": 40, "new": 12, "micro": 2, "budget": 32, "seed": 0, "rate": 1e-3,
                         "memory": 0.15, "cache": 0}.items():
         parser.add_argument("--" + name, type=type(value), default=value)
-    parser.add_argument("--turn", type=pathlib.Path, help="a file: of several runs on one GPU that name it, all start their engines, and "
-                        "one at a time takes its steps")
+    parser.add_argument("--turn", type=pathlib.Path, help="a file: of several runs on one GPU that name it, all start their engines and take "
+                        "the first step, which compiles; one at a time takes the others")
     parser.add_argument("--eager", action="store_true", help="without torch.compile and CUDA graphs in vLLM")
     parser.add_argument("--attention", default="CUSTOM", help="vLLM's backend in the arm ours on a GPU: detgemm's own, as in the trainer")
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -201,10 +201,11 @@ def run(options, arm):
         model = build(options, arm)
         save(model, folder)
         engine, source = Engine(options, arm, folder), random.Random(options.seed)
-        turn(options)
         learner = Trainer(model, options.rate, arm in OURS)
         vocabulary = model.config.vocab_size
         for step in range(options.steps):
+            if step == 1:
+                turn(options)
             start = time.perf_counter()
             asked = [[source.randrange(3, vocabulary) for _ in range(source.randint(options.prompt // 2, options.prompt))]
                      for _ in range(options.prompts)]

@@ -20,7 +20,7 @@ import documents
 RESULTS = "bench/results/2026-11-22-cuda-nvidia-h200.json"
 TRITON_RESULTS = "bench/results/2026-11-21-h200-bench-triton.json"
 VLLM_RESULTS = ("tests/results/2026-11-28-h200-vllm-rows.json", "tests/results/2026-11-28-h200-vllm-wide.json",
-                "tests/results/2026-11-28-h200-vllm-counts.json")
+                "tests/results/2026-11-28-h200-vllm-counts.json", "tests/results/2026-11-28-h200-vllm-runner1.json")
 PROPERTIES = "core/conformance/properties.cpp"
 SNAP = ("bench/results/2026-11-22-snap-accuracy.json", "bench/results/2026-11-22-snap-model.json",
         "bench/results/2026-11-23-snap-masked-model.json")

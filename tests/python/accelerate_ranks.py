@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""accelerate_ranks.py RESULT WAY: Accelerate with bf16 on two processes, WAY "ddp", or on two GPUs "fsdp" (FSDP 2).
+"""accelerate_ranks.py RESULT WAY: Accelerate with bf16 on two processes, WAY "ddp", or on GPUs "fsdp" (FSDP 2); one GPU has one process.
 
 RESULT gets, without and with gradient checkpointing: the wrapper, how many linear layers in it are detgemm's, whether its output has the
 bits of the model alone, and digests of the weights after three steps, and after the third again from the state of the second.
@@ -17,7 +17,8 @@ from accelerate import Accelerator, FullyShardedDataParallelPlugin
 import detgemm.torch as dt
 from detgemm.torch import transformers as hooks
 
-GPU = torch.cuda.device_count() > 1
+GPU = torch.cuda.is_available()
+RANKS = min(2, torch.cuda.device_count()) if GPU else 2
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:32->fp32")
 
 
@@ -28,6 +29,16 @@ def model():
         max_position_embeddings=64, tie_word_embeddings=False, use_cache=False), dtype=torch.float32)
     hooks.use(made, POLICY)
     return made
+
+
+def alone(way, device, ids):
+    """Logits of the model by itself. Under autocast each layer casts; FSDP 2 gives every layer its weights in bf16."""
+    made = model().to(device)
+    if way == "fsdp":
+        for weight in made.parameters():
+            weight.data = weight.data.bfloat16()
+    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=way == "ddp"):
+        return made(ids).logits.bfloat16()
 
 
 def digest(prepared):
@@ -65,20 +76,20 @@ def one(accelerator, ids, wanted, checkpoints, folder):
 
 def work(rank, result, way, port):
     torch.set_num_threads(1)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
     plugin = {} if way == "ddp" else {"fsdp_plugin": FullyShardedDataParallelPlugin(
         fsdp_version=2, auto_wrap_policy="transformer_based_wrap", transformer_cls_names_to_wrap=["Qwen3DecoderLayer"],
         state_dict_type="SHARDED_STATE_DICT", cpu_ram_efficient_loading=False)}
     accelerator = Accelerator(cpu=not GPU, mixed_precision="bf16", **plugin)
     ids = torch.randint(0, 128, (2, 32), generator=torch.Generator().manual_seed(1 + rank)).to(accelerator.device)
-    with torch.autocast(accelerator.device.type, torch.bfloat16):
-        wanted = model().to(accelerator.device)(ids).logits.detach().bfloat16()
+    wanted = alone(way, accelerator.device, ids)
     found = [one(accelerator, ids, wanted, each, f"{result}.{each}") for each in (False, True)]
     if rank == 0:
         with open(result, "w", encoding="utf-8") as file:
             json.dump(found, file)
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
@@ -86,4 +97,4 @@ if __name__ == "__main__":
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]
-    torch.multiprocessing.spawn(work, (*sys.argv[1:3], str(number)), nprocs=2)
+    torch.multiprocessing.spawn(work, (*sys.argv[1:3], str(number)), nprocs=RANKS)

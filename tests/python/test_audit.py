@@ -63,6 +63,13 @@ def test_row_local_operators_are_named(monkeypatch):
     report.require_clean()
 
 
+def test_pinned_memory_adds_nothing():
+    """TRL's data loader pins on a GPU, which no CPU does: the operator is looked at by name."""
+    x = torch.zeros(4)
+    assert auditing.verdict_of(torch.ops.aten._pin_memory.default, (x,), {}) is None
+    assert auditing.verdict_of(torch.ops.aten.sum.default, (x,), {})[0] == "outside"
+
+
 CONFIGS = {
     "llama": ("LlamaConfig", "LlamaForCausalLM", {}),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {"head_dim": 16}),

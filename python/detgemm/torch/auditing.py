@@ -22,7 +22,7 @@ MOVES = set("""clone copy_ copy cat stack hstack vstack index gather index_selec
     new_zeros new_ones new_full zeros zeros_like ones ones_like full full_like arange linspace eye scalar_tensor
     rand rand_like randn randn_like randint randperm uniform_ normal_ bernoulli bernoulli_ exponential_
     multinomial random_ fill_ zero_ resize_ set_ contiguous _to_copy to detach detach_ lift lift_fresh lift_fresh_copy
-    item _local_scalar_dense is_nonzero record_stream _reshape_copy _unsafe_view pin_memory is_pinned
+    item _local_scalar_dense is_nonzero record_stream _reshape_copy _unsafe_view pin_memory _pin_memory is_pinned
     native_dropout native_dropout_backward _fused_dropout alias _assert_async _assert_scalar sym_size
     complex view_as_real_copy unfold_copy meshgrid one_hot diag_embed split_with_sizes_copy
     _foreach_zero_ _foreach_copy_ _pad_sequence im2col pixel_shuffle _conj_physical resolve_conj resolve_neg
