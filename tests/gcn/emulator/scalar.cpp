@@ -176,6 +176,7 @@ std::vector<Opcode> scalar_opcodes() {
       BITWISE("or", a | b),
       BITWISE("xor", a ^ b),
       BITWISE("andn2", a & ~b),
+      BITWISE("nor", ~(a | b)),
       S2("s_lshl_b32", u32, u32, a << (b & 31)),
       S2("s_lshr_b32", u32, u32, a >> (b & 31)),
       S2("s_ashr_i32", i32, u32, a >> (b & 31)),
