@@ -72,7 +72,7 @@ std::int64_t depth_of_parts(Random& random, ReductionKind kind, std::int64_t lea
 /// Sums of ranks, whose number divides the leaves of K.
 void add_roots(Random& random, Request& request) {
   const std::int64_t leaf = request.spec.contract.reduction.leaf_k;
-  const std::int64_t count = std::int64_t{2} << random.between(0, 5);
+  const std::int64_t count = std::int64_t{2} << (random.one_in(6) ? random.between(0, 4) : 5);
   const std::int64_t k = count * leaf * random.between(1, 2) - random.between(0, leaf - 1);
   request.a = conformance::Elements(request.a.dtype, request.a.rows, k);
   request.b = conformance::Elements(request.b.dtype, k, request.b.cols);

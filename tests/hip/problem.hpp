@@ -21,7 +21,7 @@ struct Suited {
   Line a = Line::drawn, b = Line::drawn;
   bool stages = false;  ///< leaves are multiples of 64
   bool parts = false;   ///< 2 leaves or more, under fold at most 31
-  bool roots = false;   ///< fp32 roots in place of A and B, more than a launch has as arguments too
+  bool roots = false;   ///< fp32 roots in place of A and B, often more than a launch has arguments
 };
 
 /// A problem of the sweep: shape, layouts, epilogue and data are a function of the generator's

@@ -53,7 +53,7 @@ std::vector<Unit> units_per_kernel(const Family& family, const std::vector<std::
     }
     if (narrow || tile == "64x64") add(Line::nowhere, Line::drawn);
   }
-  if (family.kind == ReductionKind::tree && !snaps) {
+  if (family.kind == ReductionKind::tree && !snaps && !variants.empty()) {
     Suited roots;
     roots.roots = true;
     units.push_back({family, family.text() + "/roots", {""}, roots});

@@ -11,22 +11,23 @@ import tempfile
 import every_kernel
 import planted
 
-OUTPUTS = 30_000  # that a sweep compares before a fault counts as missed
-
-
-def first(lines, pattern, change):
-    at = next(i for i, line in enumerate(lines) if re.match(pattern, line))
-    lines[at] = change(lines[at])
+# That a sweep compares, and products of its largest problem, before it looks again among more and longer ones: few problems round an
+# operand along K, fill a stream's ring of stages, or have roots or groups.
+OUTPUTS, PRODUCTS, MORE_OUTPUTS, MORE_PRODUCTS, OF_GROUPS = 30_000, 1e6, 600_000, 1e7, 3_000_000
 
 
 def same_factor(lines):
-    """Multiplies a number by itself."""
-    first(lines, r"\s*v_(pk_fma|fmac)_f32", lambda line: re.sub(r"(v_\w+ [^,]+, )([^,]+), ([^,]+)", r"\1\2, \2", line))
+    """Multiplies a number by itself. Divisions of whole numbers have v_fmac_f32 too, before the products."""
+    for name in ("v_pk_fma_f32", "v_fmac_f32"):
+        for i, line in enumerate(lines):
+            if line.strip().startswith(name):
+                lines[i] = re.sub(r"(v_\w+ [^,]+, )([^,]+), ([^,]+)", r"\1\2, \2", line)
+                return
 
 
 def difference(lines):
-    """Subtracts where a sum is due."""
-    first(lines, r"\s*v_add_f32", lambda line: line.replace("v_add_f32", "v_sub_f32"))
+    """Subtracts where sums are due."""
+    lines[:] = [line.replace("v_add_f32", "v_sub_f32") for line in lines]
 
 
 def lost_store(lines):
@@ -89,12 +90,13 @@ def verdict(runs, chip, kernel, code=None):
     """equal, bits or refused: what the sweep says of a kernel, as it is or from another code folder."""
     unit = unit_of(kernel, chip)
     if kernel.endswith("_groups"):
-        done = runs.groups(chip, unit, 7, OUTPUTS, 60, code)
+        done = runs.groups(chip, unit, 7, OF_GROUPS, 60, code)
         differs, stopped = "of D's memory differs" in done.stdout, "failed: hip" in done.stdout
         equal = done.returncode == 0 and f"compiled {kernel} " in done.stdout
     else:
-        outputs = 20 * OUTPUTS if unit.endswith("roots") else OUTPUTS
-        done = runs.sweep(chip, unit, outputs, 60, code)
+        done = runs.sweep(chip, unit, OUTPUTS, PRODUCTS, 60, code)
+        if done.returncode == 0:
+            done = runs.sweep(chip, unit, MORE_OUTPUTS, MORE_PRODUCTS, 60, code)
         differs, stopped = "WRONG bits of" in done.stdout, "WRONG hip: " in done.stdout
         equal = done.returncode == 0
     return "bits" if differs else "refused" if stopped else "equal" if equal else done.stdout[-500:] + done.stderr[-500:]

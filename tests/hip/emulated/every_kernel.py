@@ -56,9 +56,9 @@ class Runs:
                        "OMP_PROC_BIND": "false", **{key: str(value) for key, value in more.items()}}
         return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
-    def sweep(self, chip, unit, outputs, seconds, code=None, json_file=os.devnull):
+    def sweep(self, chip, unit, outputs, products, seconds, code=None, json_file=os.devnull):
         return self.call([self.options.sweep, "--each", "kernel", "--only", unit, "--outputs", str(outputs), "--products",
-                          str(self.options.products), "--seed", str(self.options.seed), "--seconds", str(seconds),
+                          str(products), "--seed", str(self.options.seed), "--seconds", str(seconds),
                           "--json", str(json_file)], chip, code)
 
     def groups(self, chip, contract, seed, outputs, seconds, code=None):
@@ -67,11 +67,11 @@ class Runs:
                          DETGEMM_GROUPS_OUTPUTS=outputs, DETGEMM_GROUPS_SECONDS=seconds, **only)
 
 
-def share(unit, outputs):
+def share(unit, units, outputs):
     """What a unit gives of a kernel's outputs: fold and tree, in one workgroup and in parts, share a kernel."""
     arithmetic, _, kind, variant = unit.split("/")[:4]
-    if variant == "roots":  # a sixth of the problems has more roots than a launch has arguments
-        return 3 * outputs
+    if variant == "roots":  # five of six problems have more roots than a launch has arguments
+        return 1.35 * outputs / sum(other.endswith("/roots") for other in units)
     if kind == "chain":
         return outputs
     if arithmetic.startswith("snap"):
@@ -87,19 +87,19 @@ def jobs_of(runs, chip):
     if listed.returncode != 0 or not units:
         sys.exit(f"{chip}: {listed.stdout}{listed.stderr}")
     for unit in units:
-        yield unit, lambda file, unit=unit: sweep_job(runs, chip, unit, share(unit, options.outputs), file)
+        yield unit, lambda file, unit=unit: sweep_job(runs, chip, unit, share(unit, units, options.outputs), file)
     types = [f"{ARITHMETIC[chip]}/{kind}" for kind in ("bf16", "fp16")] if chip in ARITHMETIC else []
     for contract in types + ["ieee_fma/bf16", "ieee_fma/fp16", "ieee_fma/fp32"]:
         for kind in ("chain", "fold", "tree"):
-            # Of the layouts that kernels are compiled for, a problem has one.
-            for seed in range(options.group_seeds if contract in types else 1):
+            # A problem has one of the layouts that matrix kernels are compiled for, so each of these gives a tenth or more.
+            for seed in range(1 if contract not in types else 6 if kind == "chain" else 3):
                 name = f"groups/{contract}/{kind}/{seed}"
-                yield name, lambda file, c=f"{contract}/{kind}", s=seed: groups_job(runs, chip, c, s, options.outputs, file)
+                yield name, lambda file, c=f"{contract}/{kind}", s=seed: groups_job(runs, chip, c, s, 2 * options.outputs, file)
 
 
 def sweep_job(runs, chip, unit, outputs, file):
     part = file.with_suffix(".part")
-    done = runs.sweep(chip, unit, outputs, max(1, runs.left()), json_file=part)
+    done = runs.sweep(chip, unit, outputs, runs.options.products, max(1, runs.left()), json_file=part)
     if done.returncode != 0:
         return f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
     result = json.loads(part.read_text())
@@ -150,7 +150,7 @@ def every_kernel(runs):
     failed = []
 
     def one(job):
-        if runs.left() > 0 and not failed:
+        if runs.left() > 0:
             wrong = job[3](job[2])
             if wrong:
                 failed.append(job[1])
@@ -164,6 +164,7 @@ def every_kernel(runs):
     for chip, found in summary.items():
         few = [f"{name} {counts[1]:,}" for name, counts in found["compiled"].items() if counts[1] < options.outputs]
         short += len(few)
+        few = few[:5] + [f"{len(few) - 5} more"] * (len(few) > 5)
         wrong = sum(counts[2] for counts in found["compiled"].values())
         least = min(counts[1] for counts in found["compiled"].values())
         print(f"{chip}: {len(found['compiled'])} kernels, {sum(c[1] for c in found['compiled'].values()):,} outputs, at least {least:,} each, "
@@ -180,7 +181,6 @@ def main():
     parser.add_argument("--outputs", type=float, default=2e6)
     parser.add_argument("--products", type=float, default=1e6, help="of the largest problem")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--group-seeds", type=int, default=4)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=1e6)
     parser.add_argument("--mfma", default="model", help="the arithmetic of matrix instructions (GCN_MFMA): adverse returns -0 and NaNs of its own")
