@@ -106,7 +106,7 @@ struct Vector {
 };
 /// The vector of docs/numerics.md that tells the units apart, and those for the two published
 /// models of gfx942: the sum passes a power of two, below and above zero, and it cancels below one.
-constexpr int kTieGroups = 4;
+constexpr int kTieGroups = 12;
 constexpr Vector kKnown[] = {{{-0x1p13F, -0.5F, -0.25F, -0.125F}, {0x1p10F, 1, 1, 1}, 0x1p23F}};
 constexpr Vector kTies[] = {
     {{0x1p-11F, 0x1p-16F}, {0x1p-11F, 0x1p-15F}, 0x1.fffffep0F},
@@ -160,7 +160,10 @@ Steps draw_ties(int count, DType input, Random& random) {
     const auto odd = static_cast<float>(2 * number(-8, 7) + 1);
     const int first = number(0, count - 1);
     steps.b[at(i, first)] = arithmetic::to_bf16(std::ldexp(odd, up - 22));
-    steps.b[at(i, (first + number(1, count - 1)) % count)] = signed_power(up + number(-32, -24));
+    // Often among the same four: other arithmetics have no two terms of a step in common.
+    const int second =
+        random.one_in(2) ? first ^ number(1, 3) : (first + number(1, count - 1)) % count;
+    steps.b[at(i, second)] = signed_power(up + number(-32, -24));
     if (random.one_in(4))
       steps.b[at(i, number(0, count - 1))] = signed_power(up + number(-32, -22));
   }
