@@ -69,13 +69,13 @@ class Runs:
 
 def share(unit, units, outputs):
     """What a unit gives of a kernel's outputs: fold and tree, in one workgroup and in parts, share a kernel."""
-    arithmetic, _, kind, variant = unit.split("/")[:4]
+    arithmetic, input_type, kind, variant = unit.split("/")[:4]
     if variant == "roots":  # five of six problems have more roots than a launch has arguments
         return 1.35 * outputs / sum(other.endswith("/roots") for other in units)
     if kind == "chain":
         return outputs
-    if arithmetic.startswith("snap"):
-        return outputs / 16
+    if arithmetic.startswith("snap"):  # each operand is rounded along K or along the rows, or is promised to be rounded
+        return 2.4 * outputs / sum(other.startswith(f"{arithmetic}/{input_type}/") for other in units)
     return outputs / (2 if arithmetic == "ieee_fma" else 4)
 
 
@@ -92,7 +92,7 @@ def jobs_of(runs, chip):
     for contract in types + ["ieee_fma/bf16", "ieee_fma/fp16", "ieee_fma/fp32"]:
         for kind in ("chain", "fold", "tree"):
             # A problem has one of the layouts that matrix kernels are compiled for, so each of these gives a tenth or more.
-            for seed in range(1 if contract not in types else 6 if kind == "chain" else 3):
+            for seed in range(1 if contract not in types else 10 if kind == "chain" else 6):
                 name = f"groups/{contract}/{kind}/{seed}"
                 yield name, lambda file, c=f"{contract}/{kind}", s=seed: groups_job(runs, chip, c, s, 2 * options.outputs, file)
 
