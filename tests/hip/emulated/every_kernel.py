@@ -75,7 +75,7 @@ def share(unit, units, outputs):
     if kind == "chain":
         return outputs
     if arithmetic.startswith("snap"):  # each operand is rounded along K or along the rows, or is promised to be rounded
-        return 2.4 * outputs / sum(other.startswith(f"{arithmetic}/{input_type}/") for other in units)
+        return 5 * outputs / sum(other.startswith(f"{arithmetic}/{input_type}/") for other in units)
     return outputs / (2 if arithmetic == "ieee_fma" else 4)
 
 
