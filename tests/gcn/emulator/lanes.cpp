@@ -4,6 +4,8 @@
 // Exchange between the lanes of a wave: DPP, ds_bpermute and ds_swizzle, which go through the
 // hardware of local memory and touch none of it, v_permlane*_swap and v_writelane.
 
+#include <utility>
+
 #include "tests/gcn/emulator/vector_alu.hpp"
 
 namespace detgemm::gcn {
