@@ -10,7 +10,7 @@
 #include <cstring>
 #include <functional>
 
-#include "core/arithmetic/host_device.hpp"
+#include "core/arithmetic/formats.hpp"
 #include "tests/gcn/kernel_file.hpp"
 
 namespace detgemm::gcn {
@@ -145,6 +145,27 @@ TEST(Instructions, Vector) {
        [](u32 l, u32) { return l ^ 16; }},
       {"v_lshlrev_b32_e32 v4, 2, v2\nds_bpermute_b32 v1, v4, v0\ns_waitcnt lgkmcnt(0)",
        [](u32 l, u32) { return 63 - l; }},
+      {"v_bitop3_b32 v1, v0, v2, v1 bitop3:0x78", [](u32 l, u32 x) { return l ^ (~l & x); }},
+      {"v_bitop3_b32 v1, v0, s6, v1 bitop3:0x6c", [](u32 l, u32 x) { return 5 ^ (l & x); }},
+      {"v_cvt_f32_u32_e32 v4, v0\nv_cvt_pk_bf16_f32 v1, -v4, 0x7f800001",
+       [](u32 l, u32) { return arithmetic::bits_of(-static_cast<float>(l)) >> 16 | 0x7fc00000; }},
+      {"v_cvt_f32_u32_e32 v4, v0\nv_cvt_pk_f16_f32 v1, 1.0, -v4",
+       [](u32 l, u32) { return u32{arithmetic::to_fp16(-static_cast<float>(l))} << 16 | 0x3c00; }},
+      {"v_lshlrev_b32_e32 v4, 2, v0\nds_write_b32 v4, v0\nds_write_b16_d16_hi v4, v1 offset:2\n"
+       "s_waitcnt lgkmcnt(0)\nds_read_b32 v1, v4\ns_waitcnt lgkmcnt(0)",
+       [](u32 l, u32 x) { return l | (x >> 16 << 16); }},
+      {"v_mov_b32_e32 v1, v2\nv_permlane16_swap_b32_e32 v1, v0",
+       [](u32 l, u32) { return (l & 16) != 0 ? l - 16 : ~l; }},
+      {"v_mov_b32_e32 v1, v0\nv_permlane32_swap_b32_e32 v2, v1",
+       [](u32 l, u32) { return l < 32 ? ~(l + 32) : l; }},
+      // Rows of 16 numbers of 2 bytes, of which lane l writes 4 * l and on; it reads column l % 16.
+      {"v_lshlrev_b32_e32 v4, 3, v0\nv_lshlrev_b32_e32 v5, 2, v0\nv_add_u32_e32 v6, 1, v5\n"
+       "v_lshl_or_b32 v6, v6, 16, v5\nv_add_u32_e32 v7, 0x20002, v6\nds_write_b64 v4, v[6:7]\n"
+       "ds_read_b64_tr_b16 v[8:9], v4\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v1, v9",
+       [](u32 l, u32) {
+         const u32 third = l / 16 * 64 + 32 + l % 16;
+         return third | (third + 16) << 16;
+       }},
       {"v_writelane_b32 v1, s6, 3", [](u32 l, u32 x) { return l == 3 ? 5 : x; }},
       {"s_mov_b64 s[12:13], s[2:3]\ns_mov_b32 s14, 0x80\ns_mov_b32 s15, 0x27000\n"
        "buffer_load_dword v1, v63, s[12:15], 0 offen\ns_waitcnt vmcnt(0)",
@@ -160,12 +181,14 @@ TEST(Instructions, Vector) {
 TEST(Instructions, Scalar) {
   const std::pair<const char*, u32> cases[] = {
       {"s_bfe_i32 s10, s8, 0x40004", 0xffffffff},
+      {"s_bfe_u32 s10, s8, 0x50006", 3},
       {"s_mul_hi_u32 s10, s8, s8", 0xe2c4a686},
       {"s_mul_hi_i32 s10, s8, s8", 0xe2c4a6},
       {"s_sub_u32 s10, 3, s6\ns_subb_u32 s10, 0, 0", 0xffffffff},
       {"s_cmp_lt_i32 s8, 0\ns_cselect_b32 s10, 4, 6", 4},
       {"s_cmpk_gt_u32 s6, 0x4\ns_cselect_b32 s10, 4, 6", 4},
       {"s_lshl_b64 s[10:11], s[8:9], 8\ns_mov_b32 s10, s11", 0xf0},
+      {"s_nor_b64 s[10:11], s[8:9], 15", 0x0f0f0f00},
       {"s_movk_i32 s10, 0xfffe", 0xfffffffe},
       {"s_mov_b64 s[12:13], 5\ns_not_b64 s[10:11], s[12:13]", ~5U},
       {"s_mov_b32 s10, 7\ns_addk_i32 s10, 0x8000\ns_mulk_i32 s10, 0x3", 3 * (7 - 0x8000U)},

@@ -188,7 +188,8 @@ std::string text_of(const Setup& s) {
          std::to_string(s.seed);
 }
 
-std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
+std::int64_t compare_with_slices(const Backend& backend, const Setup& setup,
+                                 const std::function<void(std::int64_t)>& compared) {
   Arrays expected(backend, setup);
   std::int64_t rows = 0;
   for (std::int64_t size : setup.sizes) {
@@ -198,7 +199,8 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
   const std::vector<std::byte> wanted = by_slices(backend, expected);
   std::vector<std::string> variants = backend.grouped_variants(expected.spec);
   variants.emplace_back();
-  std::int64_t compared = 0;
+  if (compared) compared(0);
+  std::int64_t runs = 0;
   for (const std::string& variant : variants) {
     Arrays arrays(backend, setup);
     PlanOptions options;
@@ -211,7 +213,7 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
     const Status ran = plan.run(stream, arrays.x, scratch.get());
     if (!variant.empty() && ran.code() == Errc::unsupported) continue;  // it takes other arrays
     ok(ran);
-    ++compared;
+    ++runs;
     ok(arrays.device.synchronize(stream));
     arrays.d->array.download();
     const auto& got = arrays.d->array.image();
@@ -220,8 +222,9 @@ std::int64_t compare_with_slices(const Backend& backend, const Setup& setup) {
       throw Failure(text_of(setup) + ", variant \"" + variant + "\": byte " + std::to_string(at) +
                     " of D's memory differs from that of the slices");
     }
+    if (compared) compared(rows * setup.n);
   }
-  return rows * setup.n * compared;
+  return rows * setup.n * runs;
 }
 
 }  // namespace detgemm::grouped_tests

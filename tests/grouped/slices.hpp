@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +42,10 @@ struct Setup {
 /// Runs the problem in one call by every variant, and each group by Plan::run on its slice of the
 /// same arrays. Throws Failure unless all of D's memory, margins and rows of no group included, is
 /// the same. The slices are cut here, from the sizes; no offset is read. Returns how many outputs,
-/// of all variants together, were compared.
-std::int64_t compare_with_slices(const Backend& backend, const Setup& setup);
+/// of all variants together, were compared. `compared` is called when the slices have run, with 0,
+/// and after each variant with its number of outputs.
+std::int64_t compare_with_slices(const Backend& backend, const Setup& setup,
+                                 const std::function<void(std::int64_t)>& compared = {});
 
 /// One line for a failure.
 std::string text_of(const Setup& setup);

@@ -46,6 +46,44 @@ Layout layout(Random& random) {
   return l;
 }
 
+/// Lines of `line` elements of 2 bytes in aligned chunks of 16 bytes, or an odd address.
+Layout suited_layout(Random& random, Suited::Line where, Op op, Op along_lines, std::int64_t line) {
+  if (where == Suited::Line::drawn) return layout(random);
+  Layout l;
+  if (where == Suited::Line::nowhere) {
+    l = layout(random);
+    l.offset = 1 + 2 * random.between(0, 3);
+    return l;
+  }
+  l.col_major = (op == along_lines) != (where == Suited::Line::mn);
+  l.ld_padding = (8 - line % 8) % 8 + 8 * random.between(0, 2);
+  l.offset = 8 * random.between(0, 2);
+  return l;
+}
+
+/// From 2 leaves on, within `max_k` where that holds two.
+std::int64_t depth_of_parts(Random& random, ReductionKind kind, std::int64_t leaf,
+                            std::int64_t max_k) {
+  const std::int64_t most = kind == ReductionKind::fold ? 31 : 40;
+  const std::int64_t leaves = random.between(2, std::clamp<std::int64_t>(max_k / leaf, 2, most));
+  return (leaves - 1) * leaf + random.between(1, leaf);
+}
+
+/// Sums of ranks, whose number divides the leaves of K.
+void add_roots(Random& random, Request& request) {
+  const std::int64_t leaf = request.spec.contract.reduction.leaf_k;
+  const std::int64_t count = std::int64_t{2} << (random.one_in(6) ? random.between(0, 4) : 5);
+  const std::int64_t k = count * leaf * random.between(1, 2) - random.between(0, leaf - 1);
+  request.a = conformance::Elements(request.a.dtype, request.a.rows, k);
+  request.b = conformance::Elements(request.b.dtype, k, request.b.cols);
+  const auto kinds = std::span<const conformance::Distribution>(conformance::kDistributions);
+  const conformance::Distribution drawn = random.pick(kinds);
+  for (std::int64_t i = 0; i < count; ++i) {
+    request.roots.push_back(
+        conformance::draw_pair(random, drawn, DType::fp32, request.a.rows, 1, request.b.cols).a);
+  }
+}
+
 void add_epilogue(Random& random, Request& request) {
   constexpr std::array activations{Activation::none, Activation::relu, Activation::gelu,
                                    Activation::gelu_tanh, Activation::silu};
@@ -98,21 +136,28 @@ void promise(Random& random, Request& request, std::int64_t m, std::int64_t n, s
 }  // namespace
 
 Request draw_problem(Random& random, Arithmetic arithmetic, DType input, ReductionKind kind,
-                     std::int64_t max_products) {
+                     std::int64_t max_products, const Suited& suited) {
+  using Line = Suited::Line;
   const std::int64_t block = *k_block_of(arithmetic, input);
   constexpr std::array<std::int64_t, 7> blocks{1, 2, 3, 4, 8, 16, 32};
   constexpr std::array outputs{DType::bf16, DType::fp16, DType::fp32};
-  const std::int64_t leaf =
+  std::int64_t leaf =
       kind == ReductionKind::chain
           ? 0
           : std::max<std::int64_t>(
                 block, pick(random, blocks) * (arithmetic == Arithmetic::ieee_fma ? 8 : block));
+  if (suited.a == Line::k || suited.b == Line::k) leaf = (leaf + 7) / 8 * 8;
+  if (suited.stages && leaf != 0) leaf = 64 * (random.one_in(3) ? random.between(2, 4) : 1);
   Request request;
   request.spec.contract = *Contract::make(arithmetic, input, {kind, leaf}, pick(random, outputs));
   std::int64_t m = extent(random);
   std::int64_t n = extent(random);
-  const std::int64_t k = depth(random, std::max<std::int64_t>(1, max_products / (m * n)));
+  const std::int64_t max_k = std::max<std::int64_t>(1, max_products / (m * n));
+  const std::int64_t k =
+      suited.parts ? depth_of_parts(random, kind, leaf, max_k) : depth(random, max_k);
   if (random.one_in(3)) (random.one_in(2) ? m : n) = random.between(1, 20);
+  if (suited.a == Line::mn) m = (m + 3) / 4 * 4;
+  if (suited.b == Line::mn) n = (n + 3) / 4 * 4;
   request.spec.op_a = random.one_in(2) ? Op::transpose : Op::none;
   request.spec.op_b = random.one_in(2) ? Op::transpose : Op::none;
   const auto kinds = std::span<const conformance::Distribution>(conformance::kDistributions);
@@ -120,8 +165,11 @@ Request draw_problem(Random& random, Arithmetic arithmetic, DType input, Reducti
   request.a = std::move(pair.a);
   request.b = std::move(pair.b);
   if (arithmetic == Arithmetic::snap) promise(random, request, m, n, k);
-  request.a_layout = layout(random);
-  request.b_layout = layout(random);
+  if (suited.roots) add_roots(random, request);
+  request.a_layout = suited_layout(random, suited.a, request.spec.op_a, Op::transpose,
+                                   suited.a == Line::k ? k : m);
+  request.b_layout =
+      suited_layout(random, suited.b, request.spec.op_b, Op::none, suited.b == Line::k ? k : n);
   request.d_layout = layout(random);
   add_epilogue(random, request);
   request.c_layout = request.in_place ? request.d_layout : layout(random);

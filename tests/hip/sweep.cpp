@@ -18,7 +18,8 @@
 
 #include "detgemm/detgemm.hpp"
 #include "detgemm/hip.hpp"
-#include "tests/hip/problem.hpp"
+#include "tests/hip/launched.hpp"
+#include "tests/hip/sweep_units.hpp"
 
 namespace detgemm::test {
 namespace {
@@ -31,6 +32,10 @@ constexpr const char* kUsage = R"(detgemm_hip_sweep [--NAME VALUE] ...
   --input NAME       only this input type
   --variant START    only kernels whose names start so
   --each yes         every kernel by itself: COUNT outputs of each per contract, forced by its name
+  --each kernel      every compiled kernel by itself, by problems whose layouts it takes
+  --only START       of these, what the line printed for it starts with
+  --list yes         print the names of these, and compute nothing
+  --seconds COUNT    draw no problem after so long; what was compared until then counts
   --json FILE        write the counts per contract and per kernel here, for scripts/record.py
   --plant bit        flip one bit of every result; succeeds if each one is found
 Exit status: 0 all equal, 1 something differed, 77 no device to test.)";
@@ -39,8 +44,11 @@ struct Settings {
   double outputs = 1e6;
   std::uint64_t seed = 1;
   double products = 1e6;
-  std::string arithmetic, input, variant, json;
+  double seconds = 1e9;
+  std::string arithmetic, input, variant, json, only;
   bool each = false;
+  bool each_kernel = false;
+  bool list = false;
   bool plant = false;
 };
 
@@ -63,6 +71,14 @@ Settings parse(int argc, char** argv) {
       s.variant = value;
     } else if (option == "--each" && value == "yes") {
       s.each = true;
+    } else if (option == "--each" && value == "kernel") {
+      s.each = s.each_kernel = true;
+    } else if (option == "--only") {
+      s.only = value;
+    } else if (option == "--list" && value == "yes") {
+      s.list = true;
+    } else if (option == "--seconds") {
+      s.seconds = std::stod(value);
     } else if (option == "--json") {
       s.json = value;
     } else if (option == "--plant" && value == "bit") {
@@ -74,18 +90,6 @@ Settings parse(int argc, char** argv) {
   }
   return s;
 }
-
-/// One arithmetic, input type and reduction.
-struct Family {
-  Arithmetic arithmetic;
-  DType input;
-  ReductionKind kind;
-
-  std::string text() const {
-    return std::string(name(arithmetic)) + "/" + std::string(name(input)) + "/" +
-           std::string(name(kind));
-  }
-};
 
 struct Count {
   std::int64_t problems = 0, distinct = 0, runs = 0, outputs = 0, wrong = 0, refused = 0;
@@ -130,15 +134,36 @@ class Sweep {
  public:
   explicit Sweep(const Settings& settings) : settings_(settings) {}
 
-  /// False where something was wrong.
-  bool family(const Family& f, const std::vector<std::string>& variants) {
-    if (!settings_.each) return draw(f, f.text(), variants);
-    bool passed = true;
-    for (const std::string& variant : variants) {
-      passed = draw(f, f.text() + "/" + variant, {variant}) && passed;
+  /// Problems of the unit until enough outputs were compared; false where something was wrong.
+  bool draw(const Unit& unit) {
+    Count count;
+    conformance::Random random(conformance::derive(settings_.seed, unit.text, 0));
+    const Family& f = unit.family;
+    while (static_cast<double>(count.outputs) < settings_.outputs && count.wrong < 5 &&
+           seconds() < settings_.seconds && (count.runs > 0 || count.problems < kMostRefused)) {
+      one(f,
+          draw_problem(random, f.arithmetic, f.input, f.kind,
+                       static_cast<std::int64_t>(settings_.products), unit.suited),
+          unit.variants, count);
     }
-    return passed;
+    std::string kernels;
+    for (const std::string& kernel : count.kernels) kernels += " " + kernel;
+    std::printf("%-22s %6lld problems %6lld runs %9lld outputs %3lld wrong %5lld refused;%s\n",
+                unit.text.c_str(), static_cast<long long>(count.problems),
+                static_cast<long long>(count.runs), static_cast<long long>(count.outputs),
+                static_cast<long long>(count.wrong), static_cast<long long>(count.refused),
+                kernels.c_str());
+    std::fflush(stdout);
+    problems_ += count.problems;
+    distinct_ += count.distinct;
+    return count.wrong == 0 && (count.runs > 0 || seconds() >= settings_.seconds);
   }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  }
+
+  std::int64_t runs() const { return total_.runs; }
 
   std::string table() {
     std::string out;
@@ -165,29 +190,6 @@ class Sweep {
   }
 
  private:
-  /// Problems of the family until enough outputs were compared; `seed` names their sequence.
-  bool draw(const Family& f, const std::string& seed, const std::vector<std::string>& variants) {
-    Count count;
-    conformance::Random random(conformance::derive(settings_.seed, seed, 0));
-    while (static_cast<double>(count.outputs) < settings_.outputs && count.wrong < 5) {
-      one(f,
-          draw_problem(random, f.arithmetic, f.input, f.kind,
-                       static_cast<std::int64_t>(settings_.products)),
-          variants, count);
-    }
-    std::string kernels;
-    for (const std::string& kernel : count.kernels) kernels += " " + kernel;
-    std::printf("%-22s %6lld problems %6lld runs %9lld outputs %3lld wrong %5lld refused;%s\n",
-                seed.c_str(), static_cast<long long>(count.problems),
-                static_cast<long long>(count.runs), static_cast<long long>(count.outputs),
-                static_cast<long long>(count.wrong), static_cast<long long>(count.refused),
-                kernels.c_str());
-    std::fflush(stdout);
-    problems_ += count.problems;
-    distinct_ += count.distinct;
-    return count.wrong == 0 && count.runs > 0;
-  }
-
   void one(const Family& f, const conformance::Request& request,
            const std::vector<std::string>& variants, Count& count) {
     ++count.problems;
@@ -195,6 +197,7 @@ class Sweep {
     for (const std::string& variant : variants) {
       conformance::Request forced = request;
       forced.options.variant = variant;
+      take_launches();
       auto got = conformance::run_once(hip_backend(), std::move(forced));
       if (!got && got.status().code() == Errc::unsupported && !variant.empty()) {
         ++count.refused;  // not for arrays that lie like these
@@ -223,8 +226,11 @@ class Sweep {
         wrong(request, count, (equal ? "a planted bit was missed by " : "bits of ") + got->kernel);
       }
       const std::int64_t outputs = got->d.rows * got->d.cols;
-      for (Total* total :
-           {&total_, &by_["contract"][f.text()], &by_["kernel"][variant_of(got->kernel)]}) {
+      std::vector<Total*> totals{&total_, &by_["contract"][f.text()],
+                                 &by_["kernel"][variant_of(got->kernel)]};
+      // Each compiled kernel that took part, the one that rounded an operand among them.
+      for (const std::string& kernel : take_launches()) totals.push_back(&by_["compiled"][kernel]);
+      for (Total* const total : totals) {
         ++total->runs;
         total->outputs += outputs;
         total->wrong += differ;
@@ -238,7 +244,9 @@ class Sweep {
     std::printf("WRONG %s: %s\n", what.c_str(), text(request).c_str());
   }
 
+  static constexpr std::int64_t kMostRefused = 10'000;  // in a row, from the first on
   const Settings& settings_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::map<std::string, std::map<std::string, Total>> by_;  // heading, value
   Total total_;
   std::int64_t problems_ = 0, distinct_ = 0;
@@ -262,13 +270,28 @@ std::vector<std::string> kernels_for(const Family& f, const Settings& settings) 
   return list;
 }
 
+/// Of one family, all that the settings name.
+std::vector<Unit> units_of(const Family& f, const Settings& settings) {
+  const std::vector<std::string> variants = kernels_for(f, settings);
+  std::vector<Unit> units;
+  if (settings.each_kernel) {
+    units = units_per_kernel(f, variants);
+  } else if (settings.each) {
+    for (const auto& variant : variants)
+      units.push_back({f, f.text() + "/" + variant, {variant}, {}});
+  } else if (!variants.empty()) {
+    units.push_back({f, f.text(), variants, {}});
+  }
+  std::erase_if(units, [&](const Unit& u) { return u.text.rfind(settings.only, 0) != 0; });
+  return units;
+}
+
 int run(const Settings& settings) {
   if (const Status s = hip_backend().available(); !s) {
     std::printf("skipped: %s\n", s.message().c_str());
     return 77;
   }
-  std::printf("device %s\n", hip_backend().device().description().c_str());
-  const auto started = std::chrono::steady_clock::now();
+  if (!settings.list) std::printf("device %s\n", hip_backend().device().description().c_str());
   Sweep sweep(settings);
   int families = 0;
   bool passed = true;
@@ -280,22 +303,27 @@ int run(const Settings& settings) {
       for (const ReductionKind kind :
            {ReductionKind::chain, ReductionKind::fold, ReductionKind::tree}) {
         const Family f{arithmetic, input, kind};
-        const std::vector<std::string> variants = kernels_for(f, settings);
-        if (variants.empty()) continue;
-        ++families;
-        passed = sweep.family(f, variants) && passed;
+        const std::vector<Unit> units = units_of(f, settings);
+        families += units.empty() ? 0 : 1;
+        for (const Unit& unit : units) {
+          if (settings.list) {
+            std::puts(unit.text.c_str());
+          } else if (sweep.seconds() < settings.seconds) {
+            passed = sweep.draw(unit) && passed;
+          }
+        }
       }
     }
   }
-  passed = passed && families > 0;
+  passed = passed && families > 0 && (settings.list || sweep.runs() > 0);
+  if (settings.list) return passed ? 0 : 1;
   if (!settings.json.empty()) {
     nlohmann::json out = sweep.json();
     out["subject"] = "hip";
     out["device"] = hip_backend().device().description();
     out["oracle"] = "reference";
     out["seed"] = settings.seed;
-    out["seconds"] =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    out["seconds"] = sweep.seconds();
     out["plant"] = settings.plant ? nlohmann::json("bit") : nlohmann::json();
     out["passed"] = passed;
     std::ofstream file(settings.json);

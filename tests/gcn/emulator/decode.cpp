@@ -215,7 +215,8 @@ void check_modifiers(const Statement& s, const Opcode& opcode) {
   if (buffer != (s.modifiers.count("offen") != 0)) throw Fault("a buffer without offen");
   for (const auto& [name, value] : s.modifiers) {
     if (exchanges || (buffer && name == "offen")) continue;
-    const bool here = opcode.form >= Opcode::pairs && of_pairs.count(name) != 0;
+    const bool here = (opcode.form >= Opcode::pairs && of_pairs.count(name) != 0) ||
+                      (name == "bitop3" && starts(s.mnemonic, "v_bitop3"));
     if ((known.count(name) == 0 && !here) ||
         (name == "dst_sel" && value != "DWORD" && !upper_half(s)))
       throw Fault("modifier " + name + " is not known here");
@@ -264,7 +265,8 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
     set_waitcnt(in, s);
     return in;
   }
-  const bool half = name.find("f16") != std::string::npos && !starts(name, "v_cvt_f16");
+  const bool half = name.find("f16") != std::string::npos && !starts(name, "v_cvt_f16") &&
+                    !starts(name, "v_cvt_pk_");
   const bool sums = starts(name, "v_") && !starts(name, "v_mfma");
   const u32 sign = !sums ? 0 : half ? 0x8000 : 0x80000000;
   for (const std::string& o : s.operands) {
@@ -283,6 +285,7 @@ Instruction decode(const Statement& s, const KernelText& text, const Table& tabl
     o.shift = static_cast<u8>(bits * (part.back() - '0'));
     o.keep &= (1U << bits) - 1;
   }
+  if (name == "v_bitop3_b32") in.operands.push_back(constant(modifier(s, "bitop3", "0")));
   if (opcode.form == Opcode::accumulates) in.operands.push_back(in.operands.at(0));
   if (opcode.form == Opcode::reads_vcc) in.operands.push_back(operand("vcc", text, 0));
   if (opcode.form >= Opcode::pairs) in.operands = paired(s, in.operands, opcode.form);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Exchange between the lanes of a wave: DPP, ds_bpermute and ds_swizzle, which go through the
-// hardware of local memory and touch none of it, and v_writelane.
+// hardware of local memory and touch none of it, v_permlane*_swap and v_writelane.
+
+#include <utility>
 
 #include "tests/gcn/emulator/vector_alu.hpp"
 
@@ -40,6 +42,20 @@ void swizzle(Wave& w, const Instruction& in) {
   exchange(w, in[0], in[1], [&](u64 l) {
     return (l & 32) | ((((l & how) | (how >> 5 & 31)) ^ (how >> 10 & 31)) & 31);
   });
+}
+
+/// Of each two rows of N lanes, the first operand's second one and the second operand's first one
+/// change places.
+template <u64 N>
+void swap_rows(Wave& w, const Instruction& in) {
+  require(w.exec() == ~u64{0}, "a swap of rows with inactive lanes is not known here");
+  const int a = vector_destination(in[0]).reg, b = vector_destination(in[1]).reg;
+  const u64 known_a = w.use(a, 1), known_b = w.use(b, 1);
+  constexpr u64 second = ~u64{0} / ((u64{1} << N) + 1) << N;
+  for (u64 l = 0; l < kLanes; ++l)
+    if ((second >> l & 1) != 0) std::swap(w.v[a][l], w.v[b][l - N]);
+  w.written[a] = (known_a & ~second) | (known_b << N & second);
+  w.written[b] = (known_b & second) | (known_a & second) >> N;
 }
 
 /// dst, value, lane.
@@ -80,6 +96,8 @@ std::vector<Opcode> lane_opcodes() {
   return {
       op("ds_bpermute_b32", bpermute),
       op("ds_swizzle_b32", swizzle),
+      op("v_permlane16_swap_b32", swap_rows<16>),
+      op("v_permlane32_swap_b32", swap_rows<32>),
       op("v_writelane_b32", writelane),
   };
 }

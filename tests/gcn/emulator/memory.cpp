@@ -158,6 +158,22 @@ void lds_read(Wave& w, const Instruction& in) {
   deliver(w, in[0], words * COUNT, rows, mark);
 }
 
+/// ds_read_b64_tr_b16: 16 lanes read 4 rows of 16 elements, and each gets a column of them.
+void lds_read_columns(Wave& w, const Instruction& in) {
+  const u32 mark = w.issue(kLgkm);
+  u32 address[kLanes], read[2][kLanes];
+  alignas(64) u32 rows[2][kLanes] = {};
+  lds_addresses(w, in[1], in.offset[0], address);
+  w.lds->read(w, address, 8, read, mark);
+  for (int l = 0; l < kLanes; ++l) {
+    for (int k = 0; k < 4; ++k) {
+      const u32 word = read[l % 4 / 2][l / 16 * 16 + 4 * k + l % 16 / 4];
+      rows[k / 2][l] |= (word >> (16 * (l % 2)) & 0xffff) << (16 * (k % 2));
+    }
+  }
+  deliver(w, in[0], 2, rows, mark);
+}
+
 template <int BYTES, int COUNT = 1, int UNIT = 1>
 void lds_write(Wave& w, const Instruction& in) {
   const u32 mark = w.issue(kLgkm);
@@ -167,6 +183,15 @@ void lds_write(Wave& w, const Instruction& in) {
     const Rows rows = stored(w, in[1 + i], kRowsOf<BYTES>, w.exec());
     w.lds->write(w, address, BYTES, rows, mark);
   }
+}
+
+/// ds_write_b16_d16_hi: the upper half of a word.
+void lds_write_upper(Wave& w, const Instruction& in) {
+  u32 address[kLanes], upper[1][kLanes];
+  const Rows rows = stored(w, in[1], 1, w.exec());
+  for (int l = 0; l < kLanes; ++l) upper[0][l] = rows[0][l] >> 16;
+  lds_addresses(w, in[0], in.offset[0], address);
+  w.lds->write(w, address, 2, upper, w.issue(kLgkm));
 }
 
 // Loads and stores of one size: to global memory, to it as flat memory and as a buffer, and to LDS.
@@ -189,6 +214,8 @@ std::vector<Opcode> memory_opcodes() {
       op("global_load_lds_dword", load<4, true>),
       op("ds_read_u16", lds_read<2>),
       op("ds_write_b16", lds_write<2>),
+      op("ds_write_b16_d16_hi", lds_write_upper),
+      op("ds_read_b64_tr_b16", lds_read_columns),
       LDS("_b32", 4),
       LDS("_b64", 8),
       LDS("_b128", 16),

@@ -120,9 +120,12 @@ void waitcnt(Wave& w, const Instruction& in) {
 bool overflows(i64 x) { return x != static_cast<i32>(x); }
 i64 wide_int(i32 a) { return a; }
 u64 wide_uint(u32 a) { return a; }
+u32 unsigned_field(u32 a, u32 b) {
+  return a >> (b & 31) & static_cast<u32>((u64{1} << std::min(b >> 16 & 127, 32U)) - 1);
+}
 u32 signed_field(u32 a, u32 b) {
   const u32 width = std::min(b >> 16 & 127, 32U);
-  const u32 field = a >> (b & 31) & static_cast<u32>((u64{1} << width) - 1);
+  const u32 field = unsigned_field(a, b);
   const u32 top = width == 0 ? 0 : 1U << (width - 1);
   return (field ^ top) - top;
 }
@@ -176,11 +179,13 @@ std::vector<Opcode> scalar_opcodes() {
       BITWISE("or", a | b),
       BITWISE("xor", a ^ b),
       BITWISE("andn2", a & ~b),
+      BITWISE("nor", ~(a | b)),
       S2("s_lshl_b32", u32, u32, a << (b & 31)),
       S2("s_lshr_b32", u32, u32, a >> (b & 31)),
       S2("s_ashr_i32", i32, u32, a >> (b & 31)),
       S2("s_lshl_b64", u64, u32, a << (b & 63)),
       S2("s_lshr_b64", u64, u32, a >> (b & 63)),
+      S2("s_bfe_u32", u32, u32, unsigned_field(a, b)),
       S2("s_bfe_i32", u32, u32, signed_field(a, b)),
       SK("s_bitcmp0_b32", u32, u32, (a >> (b & 31) & 1) == 0),
       SK("s_bitcmp1_b32", u32, u32, (a >> (b & 31) & 1) != 0),

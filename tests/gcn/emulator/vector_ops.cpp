@@ -77,6 +77,15 @@ u32 perm(u32 a, u32 b, u32 select) {
   return out;
 }
 
+/// Bit 4 * a + 2 * b + c of `table`, bit by bit.
+u32 by_table(u32 a, u32 b, u32 c, u32 table) {
+  u32 r = 0;
+  for (u32 i = 0; i < 8; ++i)
+    r |= (0 - (table >> i & 1)) & ~(a ^ (0 - (i >> 2))) & ~(b ^ (0 - (i >> 1 & 1))) &
+         ~(c ^ (0 - (i & 1)));
+  return r;
+}
+
 u32 reversed(u32 a) {
   u32 r = 0;
   for (int i = 0; i < 32; ++i) r |= (a >> i & 1) << (31 - i);
@@ -87,6 +96,10 @@ u64 wide_uint(u32 a) { return a; }
 
 bool signals(float x) { return x != x && (arithmetic::bits_of(x) & 0x400000) == 0; }
 float quiet(float x) { return arithmetic::float_of(arithmetic::bits_of(x) | 0x400000); }
+/// To bf16; what is left of a NaN's bits, quieted. No manual says what a chip makes of a NaN.
+u32 bf16_of(float x) {
+  return x != x ? arithmetic::bits_of(quiet(x)) >> 16 : u32{arithmetic::to_bf16(x)};
+}
 
 /// IEEE mode: a number is preferred to a NaN, unless that signals.
 float greatest(float a, float b) {
@@ -233,6 +246,7 @@ std::vector<Opcode> vector_opcodes() {
       V3("v_alignbit_b32", u32, static_cast<u32>((wide_uint(a) << 32 | b) >> (c & 31))),
       V3("v_perm_b32", u32, perm(a, b, c)),
       V2("v_pack_b32_f16", u16, u16, u32{b} << 16 | a),
+      op("v_bitop3_b32", alu([](u32 a, u32 b, u32 c, u32 t) { return by_table(a, b, c, t); })),
 
       V2("v_add_u32", u32, u32, a + b),
       V2("v_sub_u32", u32, u32, a - b),
@@ -300,6 +314,9 @@ std::vector<Opcode> vector_opcodes() {
       V1("v_cvt_u32_f32", float, to_integer(a)),
       V1("v_cvt_f32_f16", u16, arithmetic::to_float<DType::fp16>(a)),
       V1("v_cvt_f16_f32", float, arithmetic::to_fp16(a)),
+      V2("v_cvt_pk_f16_f32", float, float,
+         u32{arithmetic::to_fp16(b)} << 16 | arithmetic::to_fp16(a)),
+      V2("v_cvt_pk_bf16_f32", float, float, bf16_of(b) << 16 | bf16_of(a)),
 
       COMPARE_INTEGER("i16", i16),
       COMPARE_INTEGER("u16", u16),

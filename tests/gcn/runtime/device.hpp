@@ -101,6 +101,7 @@ class Device {
   std::map<void*, std::unique_ptr<Stream>> streams;
   Error sticky = kSuccess;
   Error last = kSuccess;
+  std::set<std::string> launched;  ///< kernels, since gcnTakeLaunches was called
 
  private:
   Device();

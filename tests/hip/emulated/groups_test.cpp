@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "detgemm/hip.hpp"
 #include "tests/grouped/arrays.hpp"
 #include "tests/grouped/slices.hpp"
+#include "tests/hip/launched.hpp"
 
 namespace detgemm::grouped_tests {
 namespace {
@@ -29,9 +32,10 @@ class HipGroups : public testing::Test {
  protected:
   void SetUp() override {
     if (const Status s = hip_backend().available(); !s) FAIL() << s.message();
-    own = hip_backend().device().list().at(0).capability == "gfx942" ? "cdna3" : "cdna2";
+    const std::string chip = hip_backend().device().list().at(0).capability;
+    own = chip == "gfx942" ? "cdna3" : chip == "gfx90a" ? "cdna2" : "";
   }
-  std::string own;  ///< the arithmetic of the chip's matrix cores
+  std::string own;  ///< the arithmetic of the chip's matrix cores, if a contract describes it
 };
 
 Setup drawn(const std::string& contract, GroupKind kind, std::uint64_t seed) {
@@ -102,41 +106,64 @@ TEST_F(HipGroups, AlignedExpertsTakeEveryKernel) {
   }
 }
 
+/// Three of four problems in whole chunks, as experts and their gradients have them.
+grouped_tests::Setup drawn_widely(const std::string& contract, std::uint64_t seed) {
+  test::Random random(~seed);  // drawn() below has the sequence of the seed
+  const bool whole_chunks = random.below(4) != 0;
+  const GroupKind kind = kKinds[random.below(4)];
+  const bool by_k = kind == GroupKind::k_grouped;
+  grouped_tests::Setup s = drawn(contract, kind, seed);
+  s.sizes.assign(static_cast<std::size_t>(1 + random.below(6)), 0);
+  for (std::int64_t& size : s.sizes) {
+    if (kind != GroupKind::batched) size = random.below(3) == 0 ? 0 : random.below(140);
+  }
+  s.n = 1 + random.below(150);
+  if (!whole_chunks) return s;
+  s.n = (s.n + 7) / 8 * 8;
+  s.m = (s.m + random.below(60) + 7) / 8 * 8;
+  s.k = by_k ? 0 : 8 * (1 + random.below(40));
+  s.pad = s.shift = 0;
+  s.op_a = by_k ? Op::transpose : Op::none;
+  s.op_b = by_k || random.below(2) == 0 ? Op::none : Op::transpose;
+  return s;
+}
+
 /// As many outputs as DETGEMM_GROUPS_OUTPUTS says, of problems that follow from
-/// DETGEMM_GROUPS_SEED; half of them in whole chunks, as experts and their gradients have them.
+/// DETGEMM_GROUPS_SEED, for at most DETGEMM_GROUPS_SECONDS; counted by compiled kernel.
+/// DETGEMM_GROUPS_CONTRACT ("cdna3/bf16/chain") leaves the others out.
 TEST_F(HipGroups, RandomProblems) {
   const auto number = [](const char* name, double otherwise) {
     const char* text = std::getenv(name);
     return text == nullptr ? otherwise : std::atof(text);
   };
+  const auto started = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> most(number("DETGEMM_GROUPS_SECONDS", 1e9));
+  const char* const only = std::getenv("DETGEMM_GROUPS_CONTRACT");
   const double wanted = number("DETGEMM_GROUPS_OUTPUTS", 3e3);
   auto seed = static_cast<std::uint64_t>(number("DETGEMM_GROUPS_SEED", 1)) * 1'000'000;
   std::int64_t outputs = 0, problems = 0;
-  while (static_cast<double>(outputs) < wanted) {
-    test::Random random(++seed);
-    const char* const reductions[] = {"chain", "fold:64", "tree:64", "tree:32"};
-    const char* const types[] = {"bf16", "fp16"};
-    const std::string text =
-        own + "/" + types[random.below(2)] + "/" + reductions[random.below(4)] + "->fp32";
-    const GroupKind kind = kKinds[random.below(4)];
-    const bool by_k = kind == GroupKind::k_grouped;
-    grouped_tests::Setup s = drawn(text, kind, seed);
-    s.sizes.assign(static_cast<std::size_t>(1 + random.below(6)), 0);
-    for (std::int64_t& size : s.sizes) {
-      if (kind != GroupKind::batched) size = random.below(3) == 0 ? 0 : random.below(140);
+  std::map<std::string, std::int64_t> by_kernel;
+  const auto count = [&](std::int64_t compared) {
+    for (const std::string& kernel : test::take_launches()) {
+      if (compared > 0) by_kernel[kernel] += compared;
     }
-    s.n = 1 + random.below(150);
-    if (random.below(2) == 0) {
-      s.n = (s.n + 7) / 8 * 8;
-      s.m = (s.m + 7) / 8 * 8;
-      s.k = by_k ? 0 : 8 * (1 + random.below(40));
-      s.pad = s.shift = 0;
-      s.op_a = by_k ? Op::transpose : Op::none;
-      s.op_b = by_k || random.below(3) == 0 ? Op::none : Op::transpose;
-    }
-    outputs += compare_with_slices(hip_backend(), s);
+  };
+  while (static_cast<double>(outputs) < wanted &&
+         std::chrono::steady_clock::now() - started < most) {
+    test::Random random(++seed << 20);
+    const char* const reductions[] = {"chain", "chain", "chain", "fold:64", "tree:64", "tree:32"};
+    const char* const types[] = {"bf16", "fp16", "fp32"};
+    // Some by vector instructions, which have fp32 too and are all that some chips have.
+    const bool vectors = own.empty() || random.below(4) == 0;
+    const std::string text = (vectors ? "ieee_fma" : own) + "/" +
+                             types[random.below(vectors ? 3 : 2)] + "/" +
+                             reductions[random.below(6)] + "->fp32";
+    if (only != nullptr && text.rfind(only, 0) != 0) continue;
+    outputs += compare_with_slices(hip_backend(), drawn_widely(text, seed), count);
     ++problems;
   }
+  for (const auto& [kernel, compared] : by_kernel)
+    std::printf("compiled %s %lld\n", kernel.c_str(), static_cast<long long>(compared));
   std::printf("%lld outputs of %lld problems, 0 differ\n", static_cast<long long>(outputs),
               static_cast<long long>(problems));
 }
