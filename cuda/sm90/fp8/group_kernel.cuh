@@ -34,11 +34,26 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
     }
   };
   if (warp == 0 && ptx::elect_sync()) {
+    [[maybe_unused]] RowCopy scales;
     each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
                    std::uint32_t full) {  // a box of (kX, 128 k)
-      ptx::mbarrier_arrive_expect_tx(full, T::kX * kSpanBytes);
+      std::uint32_t bytes = T::kX * kSpanBytes;
+      if constexpr (T::kStageScales) {
+        if (fp8.in_rows) {
+          if (block == 0) {
+            scales.begin<T>(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale,
+                            static_cast<int>(shape.swapped ? p.all.n : p.all.m),
+                            leaves_of(shape, fp8));
+          }
+          bytes += scales.expected();
+        }
+      }
+      ptx::mbarrier_arrive_expect_tx(full, bytes);
       ptx::tma_load(shared.x(stage), &maps.x, block * kFp8BlockK, at.x_from,
                     shape.swapped ? t.group * s.b_step : 0, full);
+      if constexpr (T::kStageScales) {
+        if (fp8.in_rows) scales.bring(scale_slot(shared, stage), full);
+      }
     });
   } else if (warp == 1 && ptx::elect_sync()) {
     each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
@@ -53,13 +68,17 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
       SegmentTile tile;
       while (walk.next(tile)) {
         const GroupPlace at = place_of<T>(tile, s, shape, n);
+        // A bulk copy may have scales of the next group, which no output of this one sees.
+        const int lines = T::kStageScales && fp8.in_rows
+                              ? static_cast<int>(shape.swapped ? p.all.n : p.all.m)
+                              : at.x_lines;
         scales.begin(shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
-                     at.x_lines, at.y_lines);
+                     lines, at.y_lines, leaves_of(shape, fp8));
         slots.bring_tile(shared, fp8, shape.k_blocks, scales);
       }
     };
     if (T::kJoin == Join::one && fp8.in_rows) {
-      if (warp == 2) bring_all(RowCopies<T>{});
+      if (warp == 2 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
     } else {
       bring_all(TileScales<T>{});
     }
@@ -93,10 +112,15 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   SegmentTile tile;
   if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
   while (walk.next(tile)) {
-    const bool half_way = tile.across * T::kN % 128 != 0;
+    const int former = 128 - tile.across * T::kN % 128;
     Accumulators<T> sum;  // (64 * kBlocks, kN)
-    Fp8Leaves<T> leaves{shared,   shape.k_blocks, fp8.leaf_blocks, group,
-                        half_way, cursor,         slots,           sum};
+    RowsSkipped skipped;
+    if constexpr (T::kStageScales) {
+      const GroupPlace first = place_of<T>(tile, s, shape, n);
+      skipped = RowsSkipped::of(fp8, first.x_scale, first.x_lines);
+    }
+    Fp8Leaves<T> leaves{shared,  shape.k_blocks, fp8.leaf_blocks, group, former,
+                        skipped, cursor,         slots,           sum};
     if (has_no_rows<T>(place_of<T>(tile, s, shape, n), group)) {
       leaves.pass();
       if constexpr (!T::kScaled) {

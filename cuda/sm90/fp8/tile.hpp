@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <numeric>
+
 #include "core/contract/leaf_scales.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
@@ -14,16 +16,22 @@ inline constexpr int kFp8BlockK =
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
-/// Those of one warp, where the scales are in rows (RowCopies).
-inline constexpr int kRowThreads = 32;
+/// Arrivals of scales at a stage where those of rows are one bulk copy (RowCopy): that of the
+/// lane which brings the scales of columns.
+inline constexpr int kRowThreads = 1;
 
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
   using namespace geometry;
-  std::array<Geometry, 16> all{};
+  std::array<Geometry, 18> all{};
   int i = 0;
   for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
-  for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
+  const auto two_groups = [](int n) {
+    Geometry g = tile(2, 1, n);
+    g.wide_d = n % 64 != 0;
+    return g;
+  };
+  for (const int n : {64, 96, 112, 128, 192}) all[i++] = two_groups(n);
   // At the peak rate a stage of 128 x 128 lasts 512 clocks and loads 32 KiB from L2, which is more
   // than a multiprocessor is given. A pair loads three quarters of it.
   for (const int n : {128, 192}) {
@@ -34,6 +42,7 @@ inline constexpr auto kFp8Geometries = [] {
   all[i++] = tile(2, 2, 128);
   all[i++] = pair(2, 2, 128, false);
   all[i++] = pair(2, 2, 128, true);
+  for (const int n : {144, 160}) all[i++] = two_groups(n);
   return all;
 }();
 
@@ -45,11 +54,11 @@ constexpr bool is_fp8_group_geometry(std::size_t index) {
   return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128 || g.n == 192));
 }
 
-/// Whether there is a kernel: scales of 128 columns each require tiles that begin at a multiple of
-/// 64 columns, and for two blocks of rows there are no registers for a scale per column.
+/// Whether there is a kernel: for two blocks of rows there are no registers for a scale per column,
+/// and widths between 128 and 192 are for the waves that products of block scales run in.
 constexpr bool has_join(const Geometry& g, Join join) {
-  if (join == Join::columns) return g.blocks == 1;
-  return join == Join::add || 128 % g.n == 0 || g.n == 192;
+  if (g.n > 128 && g.n < 192) return join == Join::one;
+  return join != Join::columns || g.blocks == 1;
 }
 /// Whether it takes leaves of so many k blocks: two blocks of rows share the registers of a leaf,
 /// so that none may outlast its stage.
@@ -80,14 +89,14 @@ struct Fp8Shape {
   int leaf_blocks = 1;    ///< k blocks of 128 per leaf
   bool from_c = false;    ///< the sum starts from fp32 C
   bool of_lines = false;  ///< under Join::add: the scales are those of whole lines
-  /// Under Join::one: those of a tile's rows are neighbours (RowCopies).
+  /// Under Join::one: those of a tile's rows are neighbours, which one bulk copy brings.
   bool in_rows = false;
   SideScales x, y;  ///< under Join::add of leaf 0, and with of_lines alone
 };
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
 ///
-///   Join::one:   | boxes of D | a slot per stage: (kX scales of rows, 1 or 2 of columns) fp32 |
+///   Join::one:   | boxes of D | a slot per stage: (kX + 4 scales of rows, 1 or 2 of columns) |
 ///   others:      | boxes of D | kSlots slots: (kX scales of rows, kN of columns) fp32 | their
 ///                  barriers |
 ///
@@ -102,22 +111,33 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Else a group queries its next stage before a leaf joins, and has the answer behind it. With
   /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
+  /// Leaves that start together.
+#ifdef DETGEMM_FP8_ALONE
+  static constexpr int kTogether = 1;
+#else
+  static constexpr int kTogether = kJoin == Join::one && kG.blocks == 1 && kG.n <= 64 ? 2 : 1;
+#endif
+  /// And reads the scales of its next leaf while the last steps of this one run.
+  static constexpr bool kReadsAhead = kLooksAhead && kJoin == Join::one;
   /// Whether the groups start their stages in turn. Groups that happen to start together join
   /// together as well, and the tensor core waits for both: 128x192 took 700 or 860 us for the same
   /// product, by where a load stood. Two blocks per group lose 2 % by it.
   static constexpr bool kTakesTurns =
-      kG.groups == 2 && kG.blocks == 1 && (!kOverlaps || (kJoin == Join::one && kG.n == 128));
-  /// Scales of columns per tile under Join::one: 192 columns are of two blocks of 128.
-  static constexpr int kColumnBlocks = kG.n > 128 ? 2 : 1;
+      kG.groups == 2 && kG.blocks == 1 && (!kOverlaps || (kJoin == Join::one && kG.n >= 96));
+  /// Scales of columns per tile under Join::one, and columns that are always of one block of 128.
+  static constexpr int kColumnBlocks = 128 % kG.n == 0 ? 1 : 2;
+  static constexpr int kAlike = std::gcd(kG.n, 128);
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   /// Whether the scales of a leaf arrive with its first stage, and share its barriers: each wait,
   /// arrival and load per leaf takes time. A thread reads them before it starts the stage. Those of
   /// a column each are read while the leaf joins, and those of whole lines behind all leaves: these
   /// have slots with barriers of their own, so that no stage is handed back late.
   static constexpr bool kStageScales = kJoin == Join::one;
-  /// A slot: (kX) scales of rows, then (kColumnScales) of columns, in whole chunks of 16 bytes.
+  /// A slot: (kRowScales) scales of rows, then (kColumnScales) of columns, in whole chunks of 16
+  /// bytes. A bulk copy begins at a chunk, up to three scales before the tile's first row.
+  static constexpr int kRowScales = Base::kX + (kStageScales ? 4 : 0);
   static constexpr int kColumnScales = kJoin == Join::one ? kColumnBlocks : kG.n;
-  static constexpr int kSlotBytes = 4 * Base::kX + (4 * kColumnScales + 15) / 16 * 16;
+  static constexpr int kSlotBytes = 4 * kRowScales + (4 * kColumnScales + 15) / 16 * 16;
   static constexpr int kSlotRoom = kSlotBytes + (kStageScales ? 0 : 16);  ///< with two barriers
   static constexpr int staging(int boxes) { return kG.groups * boxes * Base::kBoxBytes; }
   /// Stages that fit beside so many slots and boxes of D.
@@ -129,7 +149,14 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   }
   static constexpr int kMinSlots = kScaled ? 4 : 1;
   /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
+#ifdef DETGEMM_FP8_WHOLE
+  static constexpr int kAllBoxes = kG.blocks * kG.d_slabs();
+  static constexpr int kBoxes = kAllBoxes > 2 || kG.groups * kG.n >= 256
+                                    ? kAllBoxes
+                                    : (ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2);
+#else
   static constexpr int kBoxes = ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2;
+#endif
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales arrive early.
@@ -150,7 +177,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
 
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
-  static_assert(kStages >= 4,
+  static_assert(kStages >= 3,
                 "A leaf of 192 columns joins after its last step; three hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };

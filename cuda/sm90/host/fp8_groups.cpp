@@ -173,6 +173,10 @@ cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Cal
   s.across = static_cast<int>(ceil_div(g.n, std::int64_t{d.swapped ? t.x() : t.n}));
   s.a_scales = p.distance.scale_a;
   s.b_scales = p.distance.scale_b;
+  // Of the scales of a group, not of the stack of all.
+  fp8.in_rows =
+      d.join == Join::one && lie_in_rows(fp8, d.swapped ? p.all.n : p.all.m, shape.k_blocks,
+                                         d.swapped ? s.b_scales : s.a_scales);
   const Operand a = k_major(g.a, (p.groups - 1) * s.a_step + p.all.m, g.k, p.all.as.row);
   const Operand b = k_major(g.b, g.n, g.k, g.bs.col);
   LaunchMaps maps;

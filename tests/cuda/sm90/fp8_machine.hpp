@@ -34,7 +34,8 @@ struct Machine {
   std::function<void(std::uint32_t)> arrive;               ///< (barrier)
   std::vector<std::uint32_t> turns;                        ///< named barriers, in order
   std::uint32_t rank = 0;                                  ///< of the CTA in its pair
-  bool misaligned = false;                                 ///< a copy of 16 bytes was
+  bool misaligned = false;                                 ///< a bulk copy was
+  std::uint32_t bulk_bytes = 0;                            ///< of all bulk copies
 
   template <class T>
   T load(std::uint32_t from) const {
@@ -85,9 +86,12 @@ inline void cp_async_wait_all() {}
 inline void cp_async_4(std::uint32_t to, const void* from) {
   std::memcpy(machine.shared.data() + to, from, 4);
 }
-inline void cp_async_16(std::uint32_t to, const void* from) {
-  if (to % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0) machine.misaligned = true;
-  std::memcpy(machine.shared.data() + to, from, 16);
+inline void bulk_load(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t) {
+  if (to % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0 || bytes % 16 != 0) {
+    machine.misaligned = true;
+  }
+  machine.bulk_bytes += bytes;
+  std::memcpy(machine.shared.data() + to, from, bytes);
 }
 inline std::uint32_t shared_address(const void*) { return 1000; }
 inline float ld_shared_f32(std::uint32_t from) { return machine.load<float>(from); }

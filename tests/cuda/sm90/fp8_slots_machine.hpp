@@ -81,35 +81,51 @@ struct SlotMachine {
   bool bringing = false;
 };
 
-/// Scales as all threads bring them: two warps, or one where they lie in rows.
+/// Scales as all threads bring them: two warps, or, where they lie in rows, the lane that loads X
+/// and one more.
 template <class T>
 struct Bringers {
   std::vector<cuda::sm90::TileScales<T>> any{cuda::sm90::kScaleThreads};
-  std::vector<cuda::sm90::RowCopies<T>> rows{cuda::sm90::kRowThreads};
   std::vector<cuda::sm90::ScaleSlots<T>> slots{cuda::sm90::kScaleThreads};
+  cuda::sm90::ColumnCopies<T> columns;
+  cuda::sm90::RowCopy rows;
   bool in_rows = false;
 
-  template <class Act>
-  void each(Act&& act) {
-    const std::size_t count = in_rows ? rows.size() : any.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      threadIdx.x = static_cast<unsigned>(64 + i);
-      if (in_rows) {
-        act(slots[i], rows[i]);
-      } else {
-        act(slots[i], any[i]);
-      }
-    }
-  }
-  void begin(const cuda::sm90::Fp8Shape& fp8, int x_first, int y_first, int x_all, int y_all) {
+  /// `x_array`: lines of the array, of which a group has those before x_all.
+  void begin(const cuda::sm90::Fp8Shape& fp8, int x_first, int y_first, int x_all, int y_all,
+             int x_array, int leaves) {
     in_rows = fp8.in_rows;
-    each([&](auto&, auto& scales) { scales.begin(fp8, x_first, y_first, x_all, y_all); });
+    if (in_rows) {
+      rows.template begin<T>(fp8, x_first, x_array, leaves);
+      columns.begin(fp8, x_first, y_first, x_array, y_all, leaves);
+      return;
+    }
+    each([&](auto&, auto& scales) { scales.begin(fp8, x_first, y_first, x_all, y_all, leaves); });
   }
   void bring(SlotMachine<T>& machine, const cuda::sm90::Fp8Shape& fp8) {
     // A leaf's scales come with the first of its stages.
     const bool is_first = !T::kStageScales || machine.turn % fp8.leaf_blocks == 0;
-    each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
+    if (in_rows) {
+      const int slot = SlotMachine<T>::slot_of(machine.turn);
+      const std::uint32_t before = test::machine.bulk_bytes, announced = rows.expected();
+      EXPECT_TRUE(announced == 0 || is_first);
+      EXPECT_LE(announced, 4U * T::kRowScales);
+      rows.bring(cuda::sm90::scale_slot(machine.shared, slot), machine.full(slot));
+      EXPECT_EQ(test::machine.bulk_bytes - before, announced);
+      slots[0].bring(machine.shared, fp8, is_first, columns);
+    } else {
+      each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
+    }
     EXPECT_EQ(machine.brought, in_rows ? cuda::sm90::kRowThreads : cuda::sm90::kScaleThreads);
+  }
+
+ private:
+  template <class Act>
+  void each(Act&& act) {
+    for (std::size_t i = 0; i < any.size(); ++i) {
+      threadIdx.x = static_cast<unsigned>(64 + i);
+      act(slots[i], any[i]);
+    }
   }
 };
 
