@@ -33,7 +33,7 @@ __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const Laun
     }
   }
   if (shape.d_by_tma && !activates) {
-    store_plain<T>(shared, maps.d, shape, group, box_index, acc, x0, y0, z);
+    store_plain<T>(shared, maps.d, shape, g, group, box_index, acc, x0, y0, z);
   } else {
     finish_general<T>(shared, g, shape, group, x0, y0, acc);
   }

@@ -34,26 +34,11 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
     }
   };
   if (warp == 0 && ptx::elect_sync()) {
-    [[maybe_unused]] RowCopy scales;
     each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
                    std::uint32_t full) {  // a box of (kX, 128 k)
-      std::uint32_t bytes = T::kX * kSpanBytes;
-      if constexpr (T::kStageScales) {
-        if (fp8.in_rows) {
-          if (block == 0) {
-            scales.begin<T>(shape_of_group(fp8, s, shape.swapped, t.group), at.x_scale,
-                            static_cast<int>(shape.swapped ? p.all.n : p.all.m),
-                            leaves_of(shape, fp8));
-          }
-          bytes += scales.expected();
-        }
-      }
-      ptx::mbarrier_arrive_expect_tx(full, bytes);
+      ptx::mbarrier_arrive_expect_tx(full, T::kX * kSpanBytes);
       ptx::tma_load(shared.x(stage), &maps.x, block * kFp8BlockK, at.x_from,
                     shape.swapped ? t.group * s.b_step : 0, full);
-      if constexpr (T::kStageScales) {
-        if (fp8.in_rows) scales.bring(scale_slot(shared, stage), full);
-      }
     });
   } else if (warp == 1 && ptx::elect_sync()) {
     each_stage([&](int stage, const SegmentTile& t, const GroupPlace& at, int block,
@@ -78,7 +63,8 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
       }
     };
     if (T::kJoin == Join::one && fp8.in_rows) {
-      if (warp == 2 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
+      if (warp == 2 && ptx::elect_sync()) bring_all(RowCopy<T>{});
+      if (warp == 3 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
     } else {
       bring_all(TileScales<T>{});
     }
@@ -112,19 +98,17 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   SegmentTile tile;
   if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
   while (walk.next(tile)) {
-    const int former = 128 - tile.across * T::kN % 128;
     Accumulators<T> sum;  // (64 * kBlocks, kN)
-    RowsSkipped skipped;
-    if constexpr (T::kStageScales) {
-      const GroupPlace first = place_of<T>(tile, s, shape, n);
-      skipped = RowsSkipped::of(fp8, first.x_scale, first.x_lines);
-    }
-    Fp8Leaves<T> leaves{shared,  shape.k_blocks, fp8.leaf_blocks, group, former,
-                        skipped, cursor,         slots,           sum};
+    const auto leaves = [&](RowsSkipped skipped) {
+      return Fp8Leaves<T>{shared,  shape.k_blocks, fp8.leaf_blocks,
+                          group,   128 - tile.across * T::kN % 128,
+                          skipped, cursor,         slots,
+                          sum};
+    };
     if (has_no_rows<T>(place_of<T>(tile, s, shape, n), group)) {
-      leaves.pass();
+      leaves({}).pass();
       if constexpr (!T::kScaled) {
-        if (fp8.of_lines) leaves.pass_slot();
+        if (fp8.of_lines) leaves({}).pass_slot();
       }
       continue;
     }
@@ -137,7 +121,12 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
       const GroupPlace at = place_of<T>(tile, s, shape, n);
       start_sum_from_c<T>(p.all, bounded(shape, at), group, at.x, at.y, sum);
     }
-    leaves.run();
+    RowsSkipped skipped;
+    if constexpr (T::kStageScales) {
+      const GroupPlace first = place_of<T>(tile, s, shape, n);
+      skipped = RowsSkipped::of(fp8, first.x_scale, first.x_lines);
+    }
+    leaves(skipped).run();
     if constexpr (!T::kScaled) {
       if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
@@ -150,7 +139,9 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     LaunchShape own = bounded(shape, at);
     const int x_behind = at.x + (group + 1) * T::kBlocks * 64;
     const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : x_behind <= at.x_end;
-    own.d_by_tma = shape.d_by_tma && whole;
+    const bool cuts = !shape.swapped && !shape.d_x_contiguous &&
+                      !takes_chunks(p.all.epilogue.activation);
+    own.d_by_tma = shape.d_by_tma && (whole || cuts);
     GemmArguments g = p.all;
     g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     TileBias<T> bias;

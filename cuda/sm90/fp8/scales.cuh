@@ -130,35 +130,31 @@ __device__ __forceinline__ int leaves_of(const LaunchShape& shape, const Fp8Shap
   return (shape.k_blocks + fp8.leaf_blocks - 1) / fp8.leaf_blocks;
 }
 
-/// The whole chunks of a RowPlace, which the lane that loads X brings by one bulk copy, with X's
-/// bytes on the barrier of the stage. A thread of the consumers reads them, and multiplies by them,
-/// before it hands the stage back: a write of TMA does not wait for loads that were only issued.
+/// The whole chunks of a RowPlace, which one lane brings by a bulk copy per leaf. A thread of the
+/// consumers reads them, and multiplies by them, before it hands the stage back: a write of TMA does
+/// not wait for loads that were only issued.
+template <class T>
 struct RowCopy {
   RowPlace rows;
-  int of_leaf, blocks;  ///< the next stage in its leaf, and the stages of a leaf
 
-  template <class T>
-  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int first, int lines, int leaves) {
-    rows.begin<T>(fp8.x, first, lines, leaves);
-    of_leaf = 0;
-    blocks = fp8.leaf_blocks;
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int /*y_first*/,
+                                        int x_all, int /*y_all*/, int leaves) {
+    rows.begin<T>(fp8.x, x_first, x_all, leaves);
   }
-  /// Bytes that come with the next stage.
-  __device__ __forceinline__ std::uint32_t expected() const {
-    const int scales = rows.end() - rows.chunk();
-    return of_leaf == 0 && scales > 0 ? 4U * static_cast<std::uint32_t>(scales) : 0U;
-  }
-  /// Behind the announcement of these bytes.
-  __device__ __forceinline__ void bring(std::uint32_t slot, std::uint32_t full) {
-    if (const std::uint32_t bytes = expected(); bytes > 0) {
-      ptx::bulk_load(slot, rows.base + rows.chunk(), bytes, full);
+  __device__ __forceinline__ void bring(const Fp8Shape&, std::uint32_t slot, std::uint32_t full) {
+    const int from = rows.chunk();
+    const int bytes = 4 * (rows.end() - from);
+    if (bytes > 0) {
+      ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(bytes));
+      ptx::bulk_load(slot, rows.base + from, static_cast<std::uint32_t>(bytes), full);
+    } else {
+      ptx::mbarrier_arrive(full);
     }
-    if (of_leaf == 0) rows.at += rows.step;
-    of_leaf = of_leaf + 1 < blocks ? of_leaf + 1 : 0;
+    rows.at += rows.step;
   }
 };
 
-/// What one lane brings beside a RowCopy: the scales of columns, and the last ones of the array.
+/// What another lane brings: the scales of columns, and the last ones of the array.
 template <class T>
 struct ColumnCopies {
   RowPlace rows;
@@ -262,23 +258,11 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
   const TileWalk<T> walk;
   const auto no_c = [](int, int, int, int) {};
   if (warp == 0 && ptx::elect_sync()) {
-    // Scales are promised by nobody.
-    if (!shape.x_stable || (T::kStageScales && fp8.in_rows)) ptx::griddepcontrol_wait();
-    [[maybe_unused]] RowCopy scales;
+    if (!shape.x_stable) ptx::griddepcontrol_wait();
     const auto load = [&](int stage, int x, int, int block) {  // (kX, 128 k)
       const std::uint32_t full = shared.full + 8 * stage;
-      auto bytes = static_cast<std::uint32_t>(shape.x_stage_bytes);
-      if constexpr (T::kStageScales) {
-        if (fp8.in_rows) {
-          if (block == 0) scales.begin<T>(fp8, x, shape.x_rows, leaves_of(shape, fp8));
-          bytes += scales.expected();
-        }
-      }
-      ptx::mbarrier_arrive_expect_tx(full, bytes);
+      ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(shape.x_stage_bytes));
       load_fp8<T::kX, (T::kCluster > 1 && T::kSharesX)>(maps.x, shared.x(stage), x, block, full);
-      if constexpr (T::kStageScales) {
-        if (fp8.in_rows) scales.bring(scale_slot(shared, stage), full);
-      }
     };
     produce(shared, shape, false, walk, k, load, no_c);
   } else if (warp == 1 && ptx::elect_sync()) {
@@ -302,7 +286,8 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
       }
     };
     if (T::kJoin == Join::one && fp8.in_rows) {
-      if (warp == 2 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
+      if (warp == 2 && ptx::elect_sync()) bring_all(RowCopy<T>{});
+      if (warp == 3 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
     } else {
       bring_all(TileScales<T>{});
     }

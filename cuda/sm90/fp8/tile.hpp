@@ -16,9 +16,9 @@ inline constexpr int kFp8BlockK =
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
-/// Arrivals of scales at a stage where those of rows are one bulk copy (RowCopy): that of the
-/// lane which brings the scales of columns.
-inline constexpr int kRowThreads = 1;
+/// Those that bring them where the scales of rows are one bulk copy: a lane for these (RowCopy), and
+/// one for columns. The lane that loads X has no time for them: 64 x 16 x 128 lasts 160 clocks.
+inline constexpr int kRowThreads = 2;
 
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
@@ -50,8 +50,8 @@ inline constexpr auto kFp8Geometries = [] {
 /// what a walk over groups keeps, two blocks of rows would spill.
 constexpr bool is_fp8_group_geometry(std::size_t index) {
   const Geometry& g = kFp8Geometries[index];
-  if (g.cluster > 1 || g.blocks > 1) return false;
-  return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128 || g.n == 192));
+  if (g.cluster > 1) return false;
+  return g.groups == 1 ? g.n <= 64 : g.n == 64 || g.n >= 128;
 }
 
 /// Whether there is a kernel: for two blocks of rows there are no registers for a scale per column,
@@ -111,6 +111,8 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   /// Else a group queries its next stage before a leaf joins, and has the answer behind it. With
   /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
+  /// Over groups, whose kernel keeps a table, rows of the next group may be in a tile.
+  static constexpr bool kCutsBoxes = kReserved > 0;
   /// Leaves that start together.
 #ifdef DETGEMM_FP8_ALONE
   static constexpr int kTogether = 1;

@@ -136,6 +136,8 @@ Choice choose_fp8_groups(const Question& q) {
     if (!is_fp8_group_geometry(i)) return;
     const Join join = join_of_groups(p, scales, kFp8Geometries[i], c.swapped);
     if (!has_group_join(i, join)) return;
+    c.why_not = "its two blocks of rows share the registers of a leaf, which has to be 128 long";
+    if (!takes_leaves(kFp8Geometries[i], leaf_blocks_of(p.all))) return;
     c.why_not = nullptr;
     c.preferred = is_wanted(g, c.swapped, d_begins);
     c.time = predicted_fp8_group_time(kFp8Geometries[i], join, p.all, rows, p.groups, spread,

@@ -36,6 +36,7 @@ struct Machine {
   std::uint32_t rank = 0;                                  ///< of the CTA in its pair
   bool misaligned = false;                                 ///< a bulk copy was
   std::uint32_t bulk_bytes = 0;                            ///< of all bulk copies
+  std::uint32_t announced = 0;                             ///< to barriers
 
   template <class T>
   T load(std::uint32_t from) const {
@@ -74,6 +75,10 @@ inline bool mbarrier_try_wait(std::uint32_t barrier, std::uint32_t parity) {
   return true;
 }
 inline void mbarrier_arrive(std::uint32_t barrier) { machine.arrive(barrier); }
+inline void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
+  machine.announced += bytes;
+  machine.arrive(barrier);
+}
 inline void bar_sync(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
 inline void bar_arrive(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
 inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) { machine.arrive(barrier); }
@@ -141,7 +146,6 @@ struct Wgmma {
 };
 
 // What is named beside it and never called.
-inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
 inline void mbarrier_init(std::uint32_t, std::uint32_t) {}
 inline std::uint32_t cluster_ctarank() { return machine.rank; }
 inline void griddepcontrol_wait() {}

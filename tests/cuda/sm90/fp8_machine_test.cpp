@@ -229,7 +229,8 @@ Compared run(const Given& x, int geometry, int every, Join* join = nullptr,
   Recorded& seen = record();
   auto d = decide(numbers.p, options);
   if (!d.ok()) {
-    EXPECT_GT(kFp8Geometries[static_cast<std::size_t>(geometry)].blocks, 1) << d.status().message();
+    const Geometry& t = kFp8Geometries[static_cast<std::size_t>(geometry)];
+    EXPECT_TRUE(t.blocks > 1 || !has_join(t, Join::columns)) << d.status().message();
     return {};
   }
   EXPECT_EQ(enqueue(*d, numbers.p, options, nullptr), cudaSuccess);
@@ -265,7 +266,7 @@ TEST(Fp8Machine, EveryTileHasTheBitsOfTheContract) {
     for (const Given& g : all) {
       Join join{};
       const Compared found = run(g, i, 61, &join, &in_rows);
-      if (found.outputs == 0 && t.blocks > 1) continue;
+      if (found.outputs == 0 && !has_join(t, Join::columns)) continue;
       EXPECT_GT(found.outputs, 0);
       EXPECT_EQ(found.different, 0) << name(t) << " m " << g.m << " n " << g.n << " k " << g.k;
       outputs += found.outputs;

@@ -81,47 +81,42 @@ struct SlotMachine {
   bool bringing = false;
 };
 
-/// Scales as all threads bring them: two warps, or, where they lie in rows, the lane that loads X
-/// and one more.
+/// Scales as all threads bring them: two warps, or, where they lie in rows, two lanes.
 template <class T>
 struct Bringers {
   std::vector<cuda::sm90::TileScales<T>> any{cuda::sm90::kScaleThreads};
   std::vector<cuda::sm90::ScaleSlots<T>> slots{cuda::sm90::kScaleThreads};
+  cuda::sm90::RowCopy<T> rows;
   cuda::sm90::ColumnCopies<T> columns;
-  cuda::sm90::RowCopy rows;
   bool in_rows = false;
 
   /// `x_array`: lines of the array, of which a group has those before x_all.
   void begin(const cuda::sm90::Fp8Shape& fp8, int x_first, int y_first, int x_all, int y_all,
              int x_array, int leaves) {
     in_rows = fp8.in_rows;
-    if (in_rows) {
-      rows.template begin<T>(fp8, x_first, x_array, leaves);
-      columns.begin(fp8, x_first, y_first, x_array, y_all, leaves);
-      return;
-    }
-    each([&](auto&, auto& scales) { scales.begin(fp8, x_first, y_first, x_all, y_all, leaves); });
+    each([&](auto&, auto& scales) {
+      scales.begin(fp8, x_first, y_first, in_rows ? x_array : x_all, y_all, leaves);
+    });
   }
   void bring(SlotMachine<T>& machine, const cuda::sm90::Fp8Shape& fp8) {
     // A leaf's scales come with the first of its stages.
     const bool is_first = !T::kStageScales || machine.turn % fp8.leaf_blocks == 0;
-    if (in_rows) {
-      const int slot = SlotMachine<T>::slot_of(machine.turn);
-      const std::uint32_t before = test::machine.bulk_bytes, announced = rows.expected();
-      EXPECT_TRUE(announced == 0 || is_first);
-      EXPECT_LE(announced, 4U * T::kRowScales);
-      rows.bring(cuda::sm90::scale_slot(machine.shared, slot), machine.full(slot));
-      EXPECT_EQ(test::machine.bulk_bytes - before, announced);
-      slots[0].bring(machine.shared, fp8, is_first, columns);
-    } else {
-      each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
-    }
+    const std::uint32_t before = test::machine.bulk_bytes;
+    test::machine.announced = 0;
+    each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
     EXPECT_EQ(machine.brought, in_rows ? cuda::sm90::kRowThreads : cuda::sm90::kScaleThreads);
+    EXPECT_EQ(test::machine.bulk_bytes - before, test::machine.announced);
+    EXPECT_LE(test::machine.announced, 4U * T::kRowScales);
   }
 
  private:
   template <class Act>
   void each(Act&& act) {
+    if (in_rows) {
+      act(slots[0], rows);
+      act(slots[1], columns);
+      return;
+    }
     for (std::size_t i = 0; i < any.size(); ++i) {
       threadIdx.x = static_cast<unsigned>(64 + i);
       act(slots[i], any[i]);
