@@ -116,7 +116,9 @@ __device__ __forceinline__ void store_box(const CUtensorMap& map, int along, int
 
 /// Whether a kernel over groups stores a box whose last rows are another group's row by row.
 template <class T>
-inline constexpr bool kCutsBoxes = requires { requires T::kCutsBoxes; };
+inline constexpr bool kCutsBoxes = requires {
+  requires T::kCutsBoxes;
+};
 
 /// Stores the first `rows` of 16 rows that a warp has staged from row 16 * warp of a box on, and of
 /// each the columns that exist: whole chunks of 16 bytes, as a D that suits TMA has them.

@@ -78,6 +78,19 @@ __device__ __forceinline__ LaunchShape bounded(LaunchShape shape, const GroupPla
   return shape;
 }
 
+/// The next tile of a whole warp, which ptxas is told by taking lane 0's: a loop over what was read
+/// from shared memory ends for each lane by itself otherwise, and then descriptors and stages are
+/// in registers of each lane, from which every step of wgmma would have to fetch them.
+__device__ __forceinline__ bool next_of_warp(SegmentWalk& walk, SegmentTile& tile) {
+  const auto same = [](int v) { return __shfl_sync(0xffffffffU, v, 0); };
+  const bool found = __any_sync(0xffffffffU, walk.next(tile)) != 0;
+  tile = {same(tile.group),
+          {same(tile.rows.begin), same(tile.rows.count)},
+          same(tile.row),
+          same(tile.across)};
+  return found;
+}
+
 /// As run_fp8_consumer. The rows of a consumer group that are inside of their group of rows are
 /// stored as those of a single product; where that one ends among them, ordinary stores leave out
 /// the rows of the next. A consumer group past the end multiplies nothing:
@@ -97,13 +110,12 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   int box_index = 0;
   SegmentTile tile;
   if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
-  while (walk.next(tile)) {
+  while (next_of_warp(walk, tile)) {
     Accumulators<T> sum;  // (64 * kBlocks, kN)
     const auto leaves = [&](RowsSkipped skipped) {
-      return Fp8Leaves<T>{shared,  shape.k_blocks, fp8.leaf_blocks,
-                          group,   128 - tile.across * T::kN % 128,
-                          skipped, cursor,         slots,
-                          sum};
+      return Fp8Leaves<T>{
+          shared,  shape.k_blocks, fp8.leaf_blocks, group, tile.across * T::kN % 128 != 0,
+          skipped, cursor,         slots,           sum};
     };
     if (has_no_rows<T>(place_of<T>(tile, s, shape, n), group)) {
       leaves({}).pass();
@@ -117,7 +129,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
 #pragma unroll
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
-    if (fp8.from_c) {
+    if (T::kStartsFromC && fp8.from_c) {
       const GroupPlace at = place_of<T>(tile, s, shape, n);
       start_sum_from_c<T>(p.all, bounded(shape, at), group, at.x, at.y, sum);
     }
@@ -139,14 +151,15 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     LaunchShape own = bounded(shape, at);
     const int x_behind = at.x + (group + 1) * T::kBlocks * 64;
     const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : x_behind <= at.x_end;
-    const bool cuts = !shape.swapped && !shape.d_x_contiguous &&
-                      !takes_chunks(p.all.epilogue.activation);
+    const bool cuts =
+        !shape.swapped && !shape.d_x_contiguous && !takes_chunks(p.all.epilogue.activation);
     own.d_by_tma = shape.d_by_tma && (whole || cuts);
     GemmArguments g = p.all;
     g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
     finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
+    if constexpr (T::kBoxesOfTile % T::kBoxes == 0) box_index = 0;  // it is, and needs no register
   }
   if (T::kTakesTurns && group == 0)
     ptx::bar_sync(kTurnBarrier, 256);  // the turn that no group took

@@ -14,7 +14,7 @@ namespace detgemm::cuda::sm90 {
 
 template <Join kJoin, std::size_t kI>
 Kernel compiled_fp8_group() {
-  if constexpr (has_group_join(kI, kJoin) && is_built(fp8_accumulators<kJoin>(), kI, DType::e4m3) && kSubset<kI>) {
+  if constexpr (has_group_join(kI, kJoin) && is_built(fp8_accumulators<kJoin>(), kI, DType::e4m3)) {
     using Tile = Fp8Tile<kFp8Geometries[kI], kJoin, kMaxSegments* int{sizeof(RowSegment)}>;
     return {reinterpret_cast<const void*>(&fp8_group_kernel<Tile>), Tile::kThreads,
             Tile::kSharedBytes};

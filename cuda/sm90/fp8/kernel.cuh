@@ -52,7 +52,7 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
     }
     if (fp8.from_c) start_sum_from_c<T>(g, shape, group, x0, y0, sum);
     Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks,
-                 group,  128 - y0 % 128, RowsSkipped::of(fp8, x0, shape.x_rows),
+                 group,  y0 % 128 != 0,  RowsSkipped::of(fp8, x0, shape.x_rows),
                  cursor, slots,          sum}
         .run();
     // The origin is computed again, so that no register keeps it through the leaves.

@@ -23,20 +23,9 @@ constexpr auto fp8_accumulators() {
   return all;
 }
 
-#if defined(DETGEMM_FP8_WIDE)
-template <std::size_t kI>
-inline constexpr bool kSubset = kFp8Geometries[kI].groups * kFp8Geometries[kI].blocks * kFp8Geometries[kI].n >= 256 && kFp8Geometries[kI].cluster == 1;
-#elif defined(DETGEMM_FP8_NARROW)
-template <std::size_t kI>
-inline constexpr bool kSubset = kFp8Geometries[kI].n <= 64;
-#else
-template <std::size_t kI>
-inline constexpr bool kSubset = true;
-#endif
-
 template <Join kJoin, std::size_t kI>
 Kernel compiled_fp8() {
-  if constexpr (is_built(fp8_accumulators<kJoin>(), kI, DType::e4m3) && kSubset<kI>) {
+  if constexpr (is_built(fp8_accumulators<kJoin>(), kI, DType::e4m3)) {
     using Tile = Fp8Tile<kFp8Geometries[kI], kJoin>;
     return {reinterpret_cast<const void*>(&fp8_kernel<Tile>), Tile::kThreads, Tile::kSharedBytes,
             Tile::kCluster};

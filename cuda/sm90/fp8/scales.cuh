@@ -36,7 +36,7 @@ __device__ __forceinline__ void release_scales(const SharedLayout<T>& shared, in
 /// first + thread, first + thread + 64 ... of `kLines`. A leaf's address is advanced from that of
 /// the leaf before: a warp that computed it again took longer than the leaf's products.
 /// Lines past the last one, whose outputs are not stored, take the scale of the last one.
-/// kStep: from a line to the next: of columns that share scales, from the first to the last.
+/// kStep: from a line to the next, 128 where that many share a scale.
 template <int kLines, int kStep = 1>
 struct ScaleCopies {
   const std::byte* leaf;  ///< where the scales of the next leaf begin
@@ -72,7 +72,7 @@ struct ScaleCopies {
 template <class T>
 struct TileScales {
   ScaleCopies<T::kX> x;
-  ScaleCopies<T::kColumnScales, T::kJoin == Join::one ? T::kN - 1 : 1> y;
+  ScaleCopies<T::kColumnScales, T::kJoin == Join::one ? 128 : 1> y;
   int x_lines, y_lines;
 
   /// Before the first leaf of a tile: its first lines of scales, and how many there are in all.
@@ -131,8 +131,8 @@ __device__ __forceinline__ int leaves_of(const LaunchShape& shape, const Fp8Shap
 }
 
 /// The whole chunks of a RowPlace, which one lane brings by a bulk copy per leaf. A thread of the
-/// consumers reads them, and multiplies by them, before it hands the stage back: a write of TMA does
-/// not wait for loads that were only issued.
+/// consumers reads them, and multiplies by them, before it hands the stage back: a write of TMA
+/// does not wait for loads that were only issued.
 template <class T>
 struct RowCopy {
   RowPlace rows;
@@ -159,14 +159,14 @@ template <class T>
 struct ColumnCopies {
   RowPlace rows;
   const float* y;          ///< of the tile's first columns
-  std::int64_t to_second;  ///< to those of its last ones
+  std::int64_t to_second;  ///< to those behind 128 columns
 
   __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
                                         int y_all, int leaves) {
     rows.begin<T>(fp8.x, x_first, x_all, leaves);
     const std::int64_t first = scale_index(fp8.y, min(y_first, y_all - 1), 0);
     y = static_cast<const float*>(fp8.y.data) + first;
-    to_second = scale_index(fp8.y, min(y_first + T::kN, y_all) - 1, 0) - first;
+    to_second = scale_index(fp8.y, min(y_first + 128, y_all - 1), 0) - first;
   }
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {

@@ -23,13 +23,10 @@ __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int s
 }
 
 /// What the rows of a leaf are multiplied by, in the registers of a thread: their scales or, under
-/// Join::one, the products with those of its columns. Those of a tile whose width does not divide
-/// 128 have two, and `former` columns have the first:
+/// Join::one, the products with those of its columns, of which 192 have two:
 ///
-///   columns of 96    | 0 .. 31 | 32 .. 63 | 64 .. 95   |
-///   product          | rows    | rows, or from `former` on last |
-///   columns of 192   | 0 .. 63 | 64 .. 127 | 128 .. 191 |
-///   product          | rows    | middle    | last       |   middle is one of the others
+///   columns   | 0 .. 63 | 64 .. 127 | 128 .. 191 |
+///   product   | rows    | middle    | last       |   middle is one of the others, by the tile
 template <class T>
 struct RowFactors {
   static constexpr bool kTwo = T::kJoin == Join::one && T::kColumnBlocks == 2;
@@ -57,7 +54,8 @@ struct RowFactors {
     if constexpr (T::kJoin == Join::one) first_column = ptx::ld_shared_f32(of_columns);
     if constexpr (kTwo) last_column = ptx::ld_shared_f32(of_columns + 4);
   }
-  __device__ __forceinline__ void multiply(int former) {
+  /// half_way: the tile begins 64 columns behind a multiple of 128.
+  __device__ __forceinline__ void multiply(bool half_way) {
     if constexpr (T::kJoin == Join::one) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
@@ -67,20 +65,15 @@ struct RowFactors {
           rows[i][half] = arithmetic::mul_rn(row, first_column);
           if constexpr (kTwo) {
             last[i][half] = arithmetic::mul_rn(row, last_column);
-            middle[i][half] = former < 128 ? last[i][half] : rows[i][half];
+            middle[i][half] = half_way ? last[i][half] : rows[i][half];
           }
         }
       }
     }
   }
   /// That of columns 8 j .. 8 j + 7.
-  __device__ __forceinline__ float of(int i, int half, int j, int former) const {
-    if constexpr (kTwo && T::kN == 192) {
-      return j < 8 ? rows[i][half] : j < 16 ? middle[i][half] : last[i][half];
-    } else if constexpr (kTwo) {
-      const int begin = 8 * j / T::kAlike * T::kAlike;
-      return begin == 0 || begin < former ? rows[i][half] : last[i][half];
-    }
+  __device__ __forceinline__ float of(int i, int half, int j) const {
+    if constexpr (kTwo) return j < 8 ? rows[i][half] : j < 16 ? middle[i][half] : last[i][half];
     return rows[i][half];
   }
 };
@@ -90,7 +83,7 @@ struct RowFactors {
 ///   fold:    sum = sum + leaf
 ///   scaled:  s = sx * sy, rounded once;  sum = fma(s, leaf, sum)
 template <class T>
-__device__ __forceinline__ void join_block(const RowFactors<T>& factors, int i, int former,
+__device__ __forceinline__ void join_block(const RowFactors<T>& factors, int i,
                                            const float (&leaf)[T::kN / 2],
                                            float (&sum)[T::kN / 2]) {
 #pragma unroll
@@ -106,7 +99,7 @@ __device__ __forceinline__ void join_block(const RowFactors<T>& factors, int i, 
         ptx::add_rn_f32(sum[at], leaf[at]);
         ptx::add_rn_f32(sum[at + 1], leaf[at + 1]);
       } else {
-        float s0 = factors.of(i, half, j, former), s1 = s0;
+        float s0 = factors.of(i, half, j), s1 = s0;
         if constexpr (T::kJoin == Join::columns) {
           s0 = arithmetic::mul_rn(s0, pair.x);
           s1 = arithmetic::mul_rn(s1, pair.y);
@@ -139,7 +132,7 @@ struct Fp8Leaves {
   int k_blocks;
   int leaf_blocks;
   int group;
-  int former;  ///< columns of the tile up to the next multiple of 128
+  bool half_way;  ///< the tile begins 64 columns behind a multiple of 128
   RowsSkipped skipped;
   RingCursor<T::kStages>& cursor;
   RingCursor<T::kSlots>& slots;
@@ -204,7 +197,7 @@ struct Fp8Leaves {
     // A warp waits at a step until the tensor core takes it, and would reach these loads late.
     if constexpr (kFresh && T::kStageScales) take_scales(factors);
     start<kFresh>(0, leaf);
-    if constexpr (kFresh && T::kStageScales) factors.multiply(former);
+    if constexpr (kFresh && T::kStageScales) factors.multiply(half_way);
     const int before = running;
     running = cursor.stage;
     cursor.advance();
@@ -241,7 +234,7 @@ struct Fp8Leaves {
     ptx::pin(leaf);
     release_fp8<T>(shared, stage);
     if constexpr (T::kLooksAhead && !T::kReadsAhead) look_ahead(more);
-    join_block<T>(factors, 0, former, leaf, sum[0]);
+    join_block<T>(factors, 0, leaf, sum[0]);
     release_slot();
   }
   __device__ __forceinline__ void run_one(int block, Leaf& mine, Factors& factors, Leaf& other,
@@ -313,7 +306,7 @@ struct Fp8Leaves {
     }
     ptx::wgmma_commit();
 #pragma unroll
-    for (int i = 0; i < 2; ++i) two.factors[i].multiply(former);
+    for (int i = 0; i < 2; ++i) two.factors[i].multiply(half_way);
   }
   __device__ __forceinline__ void join_two(Two& two) {
 #pragma unroll
@@ -321,7 +314,7 @@ struct Fp8Leaves {
 #pragma unroll
     for (int i = 0; i < 2; ++i) release_fp8<T>(shared, two.stage[i]);
 #pragma unroll
-    for (int i = 0; i < 2; ++i) join_block<T>(two.factors[i], 0, former, two.leaf[i], sum[0]);
+    for (int i = 0; i < 2; ++i) join_block<T>(two.factors[i], 0, two.leaf[i], sum[0]);
   }
   /// Leaves of one stage each, in twos; two join while the next two run.
   __device__ __forceinline__ void run_in_twos() {
@@ -395,14 +388,14 @@ struct Fp8Leaves {
         for (int i = 0; i < T::kBlocks; ++i) {
           const bool is_last = i == T::kBlocks - 1;
           start<true>(i, leaf);
-          if (T::kStageScales && i == 0) factors.multiply(former);
+          if (T::kStageScales && i == 0) factors.multiply(half_way);
           if (is_last) cursor.advance();
           if (T::kReadsAhead && is_last) read_ahead(more);
           ptx::wgmma_wait<0>();
           ptx::pin(leaf);
           if (is_last) release_fp8<T>(shared, stage);
           if (!T::kReadsAhead && is_last) look_ahead(more);
-          join_block<T>(factors, i, former, leaf, sum[i]);
+          join_block<T>(factors, i, leaf, sum[i]);
         }
       }
     }

@@ -3,8 +3,6 @@
 
 #pragma once
 
-#include <numeric>
-
 #include "core/contract/leaf_scales.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
@@ -16,22 +14,17 @@ inline constexpr int kFp8BlockK =
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
-/// Those that bring them where the scales of rows are one bulk copy: a lane for these (RowCopy), and
-/// one for columns. The lane that loads X has no time for them: 64 x 16 x 128 lasts 160 clocks.
+/// Those that bring them where the scales of rows are one bulk copy: a lane for these (RowCopy),
+/// and one for columns. The lane that loads X has no time for them: 64 x 16 x 128 lasts 160 clocks.
 inline constexpr int kRowThreads = 2;
 
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
   using namespace geometry;
-  std::array<Geometry, 18> all{};
+  std::array<Geometry, 16> all{};
   int i = 0;
   for (const int n : {16, 32, 64, 128}) all[i++] = tile(1, 1, n);
-  const auto two_groups = [](int n) {
-    Geometry g = tile(2, 1, n);
-    g.wide_d = n % 64 != 0;
-    return g;
-  };
-  for (const int n : {64, 96, 112, 128, 192}) all[i++] = two_groups(n);
+  for (const int n : {64, 96, 112, 128, 192}) all[i++] = tile(2, 1, n);
   // At the peak rate a stage of 128 x 128 lasts 512 clocks and loads 32 KiB from L2, which is more
   // than a multiprocessor is given. A pair loads three quarters of it.
   for (const int n : {128, 192}) {
@@ -42,7 +35,6 @@ inline constexpr auto kFp8Geometries = [] {
   all[i++] = tile(2, 2, 128);
   all[i++] = pair(2, 2, 128, false);
   all[i++] = pair(2, 2, 128, true);
-  for (const int n : {144, 160}) all[i++] = two_groups(n);
   return all;
 }();
 
@@ -54,22 +46,28 @@ constexpr bool is_fp8_group_geometry(std::size_t index) {
   return g.groups == 1 ? g.n <= 64 : g.n == 64 || g.n >= 128;
 }
 
-/// Whether there is a kernel: for two blocks of rows there are no registers for a scale per column,
-/// and widths between 128 and 192 are for the waves that products of block scales run in.
+/// Whether there is a kernel: scales of 128 columns each require tiles that begin at a multiple of
+/// 64 columns, and for two blocks of rows there are no registers for a scale per column. (Widths of
+/// 96, 112, 144 and 160 under Join::one were never the fastest.)
 constexpr bool has_join(const Geometry& g, Join join) {
-  if (g.n > 128 && g.n < 192) return join == Join::one;
-  return join != Join::columns || g.blocks == 1;
+  if (join == Join::columns) return g.blocks == 1;
+  return join == Join::add || 128 % g.n == 0 || g.n == 192;
 }
 /// Whether it takes leaves of so many k blocks: two blocks of rows share the registers of a leaf,
 /// so that none may outlast its stage.
 constexpr bool takes_leaves(const Geometry& g, int leaf_blocks) {
   return g.blocks == 1 || leaf_blocks == 1;
 }
+/// Whether it continues from C, there.
+constexpr bool starts_from_c(const Geometry& g, bool over_groups) {
+  return g.blocks == 1 || !over_groups;
+}
 /// The same over segments of rows, where wide tiles with a scale per column would spill.
 constexpr bool has_group_join(std::size_t index, Join join) {
   const Geometry& g = kFp8Geometries[index];
   return is_fp8_group_geometry(index) && has_join(g, join) &&
-         !(join == Join::columns && g.groups == 2 && g.n > 64);
+         !(join == Join::columns && g.groups == 2 && g.n > 64) &&
+         (g.blocks == 1 || join == Join::one);
 }
 
 /// The scales of the operand on one side as a kernel reads them; scale_index says where.
@@ -113,22 +111,20 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   static constexpr bool kLooksAhead = !kOverlaps;
   /// Over groups, whose kernel keeps a table, rows of the next group may be in a tile.
   static constexpr bool kCutsBoxes = kReserved > 0;
+  /// There two blocks of rows have no registers for the addresses of a C.
+  static constexpr bool kStartsFromC = starts_from_c(kG, kReserved > 0);
   /// Leaves that start together.
-#ifdef DETGEMM_FP8_ALONE
-  static constexpr int kTogether = 1;
-#else
-  static constexpr int kTogether = kJoin == Join::one && kG.blocks == 1 && kG.n <= 64 ? 2 : 1;
-#endif
+  static constexpr int kTogether =
+      kJoin == Join::one && kG.n <= 64 && (kG.groups == 1 || kReserved == 0) ? 2 : 1;
   /// And reads the scales of its next leaf while the last steps of this one run.
   static constexpr bool kReadsAhead = kLooksAhead && kJoin == Join::one;
   /// Whether the groups start their stages in turn. Groups that happen to start together join
   /// together as well, and the tensor core waits for both: 128x192 took 700 or 860 us for the same
   /// product, by where a load stood. Two blocks per group lose 2 % by it.
   static constexpr bool kTakesTurns =
-      kG.groups == 2 && kG.blocks == 1 && (!kOverlaps || (kJoin == Join::one && kG.n >= 96));
-  /// Scales of columns per tile under Join::one, and columns that are always of one block of 128.
-  static constexpr int kColumnBlocks = 128 % kG.n == 0 ? 1 : 2;
-  static constexpr int kAlike = std::gcd(kG.n, 128);
+      kG.groups == 2 && kG.blocks == 1 && (!kOverlaps || (kJoin == Join::one && kG.n == 128));
+  /// Scales of columns per tile under Join::one: 192 columns are of two blocks of 128.
+  static constexpr int kColumnBlocks = kG.n > 128 ? 2 : 1;
   static constexpr bool kLoadsBiasEarly = false;  // sums and leaves have the registers
   /// Whether the scales of a leaf arrive with its first stage, and share its barriers: each wait,
   /// arrival and load per leaf takes time. A thread reads them before it starts the stage. Those of
@@ -151,14 +147,12 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
   }
   static constexpr int kMinSlots = kScaled ? 4 : 1;
   /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
-#ifdef DETGEMM_FP8_WHOLE
-  static constexpr int kAllBoxes = kG.blocks * kG.d_slabs();
-  static constexpr int kBoxes = kAllBoxes > 2 || kG.groups * kG.n >= 256
-                                    ? kAllBoxes
-                                    : (ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2);
-#else
-  static constexpr int kBoxes = ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2;
-#endif
+  /// Tiles of 128 columns under Join::one have a box for all that a group stores, at the cost of a
+  /// stage: they took up to 5 % less, where those of 192 columns gained with short K alone.
+  static constexpr int kBoxes = kJoin == Join::one && kG.groups == 2 && kG.n == 128 ? kG.blocks * 2
+                                : ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1
+                                                                                        : 2;
+  static constexpr int kBoxesOfTile = kG.blocks * kG.d_slabs();  ///< of 16-bit outputs, per group
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales arrive early.
@@ -179,8 +173,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false> {
 
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
-  static_assert(kStages >= 3,
-                "A leaf of 192 columns joins after its last step; three hide latency.");
+  static_assert(kStages >= 3, "Three stages hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };
 

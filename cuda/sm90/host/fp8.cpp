@@ -60,7 +60,6 @@ const char* why_not_geometry(const Problem& p, const Geometry& t) {
     return "its two blocks of rows share the registers of a leaf, which has to be 128 long";
   }
   if (!has_join(t, join_of(p, t, false)) && !has_join(t, join_of(p, t, true))) {
-    if (t.blocks == 1) return "its width is for leaves whose scales 128 columns share";
     return "it has no registers for a scale per column: 128 columns have to share theirs";
   }
   return nullptr;

@@ -138,8 +138,11 @@ Choice choose_fp8_groups(const Question& q) {
     if (!has_group_join(i, join)) return;
     c.why_not = "its two blocks of rows share the registers of a leaf, which has to be 128 long";
     if (!takes_leaves(kFp8Geometries[i], leaf_blocks_of(p.all))) return;
+    c.why_not = "its two blocks of rows leave no registers for a C to continue from";
+    if (p.all.continue_from_c && !starts_from_c(kFp8Geometries[i], true)) return;
     c.why_not = nullptr;
-    c.preferred = is_wanted(g, c.swapped, d_begins);
+    // Of the room for rows few may count, and 256 rows of a tile would be empty.
+    c.preferred = is_wanted(g, c.swapped, d_begins) && (spread || kFp8Geometries[i].blocks == 1);
     c.time = predicted_fp8_group_time(kFp8Geometries[i], join, p.all, rows, p.groups, spread,
                                       c.swapped, q.sms);
   });

@@ -23,7 +23,6 @@ struct Geometry {
   int load;       ///< x rows loaded: fewer than the tile has, where the problem has no more
   int cluster;    ///< CTAs that load one operand together: each loads and multicasts a share
   bool shares_x;  ///< that operand is X, of neighbours along y; else it is Y, of those along x
-  bool wide_d = false;  ///< see d_slab
 
   constexpr int x() const { return 64 * groups * blocks; }
   /// Rows of X and of Y that one CTA loads.
@@ -51,10 +50,9 @@ struct Geometry {
   constexpr int fp32_slab() const { return slab() < 32 ? slab() : 32; }
   /// Width along y of a box of D. Most widths of quads are cut evenly by pieces of 8 alone, and
   /// each box takes its time, so D leaves in wider boxes there, of which the last one overlaps the
-  /// one before it; so it does where wide_d is set. Activated outputs keep the pieces, so that none
-  /// is computed twice.
-  constexpr int d_slab() const { return cluster <= 2 && !wide_d ? slab() : 64; }
-  constexpr int d_fp32_slab() const { return cluster <= 2 && !wide_d ? fp32_slab() : 32; }
+  /// one before it. Activated outputs keep the pieces, so that none is computed twice.
+  constexpr int d_slab() const { return cluster <= 2 ? slab() : 64; }
+  constexpr int d_fp32_slab() const { return cluster <= 2 ? fp32_slab() : 32; }
   constexpr int d_slabs() const { return (n + d_slab() - 1) / d_slab(); }
 };
 

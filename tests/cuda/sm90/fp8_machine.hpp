@@ -60,6 +60,8 @@ inline Index thread_index, block_index, grid_extent;
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline void __syncwarp() {}
+inline int __shfl_sync(unsigned, int v, int) { return v; }
+inline int __any_sync(unsigned, bool v) { return v ? 1 : 0; }
 inline float4 __ldcg(const float4* from) { return *from; }
 
 namespace detgemm::cuda::sm90::ptx {
