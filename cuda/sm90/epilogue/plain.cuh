@@ -114,28 +114,6 @@ __device__ __forceinline__ void store_box(const CUtensorMap& map, int along, int
   }
 }
 
-/// Whether a kernel over groups stores a box whose last rows are another group's row by row.
-template <class T>
-inline constexpr bool kCutsBoxes = requires {
-  requires T::kCutsBoxes;
-};
-
-/// Stores the first `rows` of 16 rows that a warp has staged from row 16 * warp of a box on, and of
-/// each the columns that exist: whole chunks of 16 bytes, as a D that suits TMA has them.
-template <int kRowBytes>
-__device__ __forceinline__ void store_rows(std::uint32_t box, const GemmArguments& g, int size,
-                                           int warp, int lane, int x, int rows, int y, int y_end) {
-  constexpr int kChunks = kRowBytes / 16;
-  auto* const d = static_cast<char*>(g.d) + (x * g.ds.row + y) * size;
-#pragma unroll 1
-  for (int at = lane; at < rows * kChunks; at += 32) {
-    const int row = at / kChunks, chunk = at % kChunks;
-    if (y + chunk * 16 / size >= y_end) continue;
-    const uint4 v = ptx::ld_shared_v4_u32(swizzled<kRowBytes>(box, warp * 16 + row, chunk));
-    ptx::st_global_v4_u32(d + row * g.ds.row * size + chunk * 16, v);
-  }
-}
-
 /// Stores a tile of one kind of output, slab by slab through the group's boxes: while TMA stores
 /// one box, the next is filled. Where neighbours along y are contiguous, a warp's 16 rows are a box
 /// of their own, which the warp fills and stores without waiting for the others. Along x, a row of
@@ -144,9 +122,8 @@ __device__ __forceinline__ void store_rows(std::uint32_t box, const GemmArgument
 /// earlier, and what two of them hold is stored twice, with the same bits.
 template <class T, bool k16, bool kAlongX>
 __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const CUtensorMap& map,
-                                           const LaunchShape& shape, const GemmArguments& g,
-                                           int group, int& box_index, const Accumulators<T>& acc,
-                                           int x0, int y0, int z) {
+                                           DType output, int group, int& box_index,
+                                           const Accumulators<T>& acc, int x0, int y0, int z) {
   constexpr int kSlab = k16 ? T::kDSlab : T::kDSlabFp32;
   constexpr int kSlabs = (T::kN + kSlab - 1) / kSlab;
   constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
@@ -175,25 +152,15 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
       const int first = s * kSlab < T::kN - kSlab ? s * kSlab : T::kN - kSlab;
       const float* d = acc[i] + first / 2;  // (64, kSlab) of block i
       if constexpr (k16) {
-        stage_slab_16<T, kAlongX>(box, d, shape.output, lane, warp);
+        stage_slab_16<T, kAlongX>(box, d, output, lane, warp);
       } else {
         stage_slab_32<T, kAlongX>(box, d, lane, warp);
-      }
-      const int x = x0 + (group * T::kBlocks + i) * 64;
-      const int y = y0 + first;
-      if constexpr (kCutsBoxes<T> && !kAlongX) {
-        const int row = x + warp * 16;
-        if (row + 16 > shape.x_rows) {
-          __syncwarp();
-          store_rows<kRowBytes>(box, g, k16 ? 2 : 4, warp, lane, row, shape.x_rows - row, y,
-                                shape.y_rows);
-          if (leader) ptx::tma_store_commit();  // an empty group: they are counted as boxes are
-          continue;
-        }
       }
       ptx::fence_proxy_async();
       sync();
       if (leader) {
+        const int x = x0 + (group * T::kBlocks + i) * 64;
+        const int y = y0 + first;
         if constexpr (!kAlongX) {
           store_box<T>(map, y, x + warp * 16, z, box + warp * 16 * kRowBytes);  // (16, kSlab)
         } else if constexpr (k16) {
@@ -211,20 +178,19 @@ __device__ __forceinline__ void store_tile(const SharedLayout<T>& shared, const 
 /// The epilogue where alpha = 1, there is nothing else, and D suits TMA: round, stage, store.
 template <class T>
 __device__ __forceinline__ void store_plain(const SharedLayout<T>& shared, const CUtensorMap& map,
-                                            const LaunchShape& shape, const GemmArguments& g,
-                                            int group, int& box_index, const Accumulators<T>& acc,
-                                            int x0, int y0, int z) {
+                                            const LaunchShape& shape, int group, int& box_index,
+                                            const Accumulators<T>& acc, int x0, int y0, int z) {
   const bool is_32 = shape.output == DType::fp32;
   if (shape.d_x_contiguous) {
     if (is_32) {
-      store_tile<T, false, true>(shared, map, shape, g, group, box_index, acc, x0, y0, z);
+      store_tile<T, false, true>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
     } else {
-      store_tile<T, true, true>(shared, map, shape, g, group, box_index, acc, x0, y0, z);
+      store_tile<T, true, true>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
     }
   } else if (is_32) {
-    store_tile<T, false, false>(shared, map, shape, g, group, box_index, acc, x0, y0, z);
+    store_tile<T, false, false>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
   } else {
-    store_tile<T, true, false>(shared, map, shape, g, group, box_index, acc, x0, y0, z);
+    store_tile<T, true, false>(shared, map, shape.output, group, box_index, acc, x0, y0, z);
   }
 }
 
