@@ -29,8 +29,8 @@ __device__ __forceinline__ void store_rows(std::uint32_t box, const GemmArgument
   }
 }
 
-/// store_tile for a D whose rows run along y, of which those from shape.x_rows on are another
-/// group's. Each warp has 16 rows of a box to itself:
+/// store_tile for a D whose rows are along x and run along y; those from shape.x_rows on are
+/// another group's. Each warp has 16 rows of a box to itself:
 ///
 ///   warp 0   rows  0 .. 15   -> TMA
 ///   warp 1   rows 16 .. 31   -> TMA

@@ -34,7 +34,7 @@ __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const Laun
     }
   }
   if constexpr (kCutsBoxes<T>) {
-    if (shape.d_by_tma && !activates && !shape.d_x_contiguous) {
+    if (shape.d_by_tma && !activates && !shape.d_x_contiguous && !shape.swapped) {
       if (shape.output == DType::fp32) {
         store_cut<T, false>(shared, maps.d, shape, g, group, box_index, acc, x0, y0, z);
       } else {
