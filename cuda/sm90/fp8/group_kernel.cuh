@@ -53,13 +53,18 @@ __device__ __forceinline__ void produce_groups(const SharedLayout<T>& shared,
       SegmentTile tile;
       while (walk.next(tile)) {
         const GroupPlace at = place_of<T>(tile, s, shape, n);
+        // A bulk copy may have scales of the next group, which no output of this one sees.
+        const int lines = T::kStageScales && fp8.in_rows
+                              ? static_cast<int>(shape.swapped ? p.all.n : p.all.m)
+                              : at.x_lines;
         scales.begin(shape_of_group(fp8, s, shape.swapped, tile.group), at.x_scale, at.y_scale,
-                     at.x_lines, at.y_lines);
+                     lines, at.y_lines, leaves_of(shape, fp8));
         slots.bring_tile(shared, fp8, shape.k_blocks, scales);
       }
     };
     if (T::kJoin == Join::one && fp8.in_rows) {
-      if (warp == 2) bring_all(RowCopies<T>{});
+      if (warp == 2 && ptx::elect_sync()) bring_all(RowCopy<T>{});
+      if (warp == 3 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
     } else {
       bring_all(TileScales<T>{});
     }
@@ -71,6 +76,19 @@ __device__ __forceinline__ LaunchShape bounded(LaunchShape shape, const GroupPla
   shape.x_rows = at.x_end;
   shape.y_rows = at.y_end;
   return shape;
+}
+
+/// The next tile of a whole warp, which ptxas is told by taking lane 0's: a loop over what was read
+/// from shared memory ends for each lane by itself otherwise, and then descriptors and stages are
+/// in registers of each lane, from which every step of wgmma would have to fetch them.
+__device__ __forceinline__ bool next_of_warp(SegmentWalk& walk, SegmentTile& tile) {
+  const auto same = [](int v) { return __shfl_sync(0xffffffffU, v, 0); };
+  const bool found = __any_sync(0xffffffffU, walk.next(tile)) != 0;
+  tile = {same(tile.group),
+          {same(tile.rows.begin), same(tile.rows.count)},
+          same(tile.row),
+          same(tile.across)};
+  return found;
 }
 
 /// As run_fp8_consumer. The rows of a consumer group that are inside of their group of rows are
@@ -92,15 +110,17 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
   int box_index = 0;
   SegmentTile tile;
   if (T::kTakesTurns && group == 1) ptx::bar_arrive(kTurnBarrier, 256);  // group 0 begins
-  while (walk.next(tile)) {
-    const bool half_way = tile.across * T::kN % 128 != 0;
+  while (next_of_warp(walk, tile)) {
     Accumulators<T> sum;  // (64 * kBlocks, kN)
-    Fp8Leaves<T> leaves{shared,   shape.k_blocks, fp8.leaf_blocks, group,
-                        half_way, cursor,         slots,           sum};
+    const auto leaves = [&](RowsSkipped skipped) {
+      return Fp8Leaves<T>{
+          shared,  shape.k_blocks, fp8.leaf_blocks, group, tile.across * T::kN % 128 != 0,
+          skipped, cursor,         slots,           sum};
+    };
     if (has_no_rows<T>(place_of<T>(tile, s, shape, n), group)) {
-      leaves.pass();
+      leaves({}).pass();
       if constexpr (!T::kScaled) {
-        if (fp8.of_lines) leaves.pass_slot();
+        if (fp8.of_lines) leaves({}).pass_slot();
       }
       continue;
     }
@@ -109,11 +129,16 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
 #pragma unroll
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
-    if (fp8.from_c) {
+    if (T::kStartsFromC && fp8.from_c) {
       const GroupPlace at = place_of<T>(tile, s, shape, n);
       start_sum_from_c<T>(p.all, bounded(shape, at), group, at.x, at.y, sum);
     }
-    leaves.run();
+    RowsSkipped skipped;
+    if constexpr (T::kStageScales) {
+      const GroupPlace first = place_of<T>(tile, s, shape, n);
+      skipped = RowsSkipped::of(fp8, first.x_scale, first.x_lines);
+    }
+    leaves(skipped).run();
     if constexpr (!T::kScaled) {
       if (fp8.of_lines) multiply_by_lines<T>(shared, slots, shape.swapped, group, sum);
     }
@@ -126,12 +151,15 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     LaunchShape own = bounded(shape, at);
     const int x_behind = at.x + (group + 1) * T::kBlocks * 64;
     const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : x_behind <= at.x_end;
-    own.d_by_tma = shape.d_by_tma && whole;
+    const bool cuts =
+        !shape.swapped && !shape.d_x_contiguous && !takes_chunks(p.all.epilogue.activation);
+    own.d_by_tma = shape.d_by_tma && (whole || cuts);
     GemmArguments g = p.all;
     g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
     finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
+    if constexpr (T::kBoxesOfTile % T::kBoxes == 0) box_index = 0;  // it is, and needs no register
   }
   if (T::kTakesTurns && group == 0)
     ptx::bar_sync(kTurnBarrier, 256);  // the turn that no group took

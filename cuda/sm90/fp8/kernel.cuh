@@ -51,7 +51,9 @@ __device__ __forceinline__ void run_fp8_consumer(const SharedLayout<T>& shared,
       for (int j = 0; j < T::kN / 2; ++j) sum[i][j] = 0.0F;
     }
     if (fp8.from_c) start_sum_from_c<T>(g, shape, group, x0, y0, sum);
-    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks, group, y0 % 128 != 0, cursor, slots, sum}
+    Fp8Leaves<T>{shared, shape.k_blocks, fp8.leaf_blocks,
+                 group,  y0 % 128 != 0,  RowsSkipped::of(fp8, x0, shape.x_rows),
+                 cursor, slots,          sum}
         .run();
     // The origin is computed again, so that no register keeps it through the leaves.
     const int x_end = x_of<T>(shape, tile_x);

@@ -10,7 +10,7 @@
 
 namespace detgemm::cuda::sm90 {
 
-/// A slot of scales: (kX) of rows, then (kN) or 1 of columns, fp32.
+/// A slot of scales: (kRowScales) of rows, then (kN), 1 or 2 of columns, fp32.
 template <class T>
 __device__ __forceinline__ std::uint32_t scale_slot(const SharedLayout<T>& shared, int slot) {
   return shared.epilogue + T::kStagingBytes + slot * T::kSlotBytes;
@@ -77,7 +77,7 @@ struct TileScales {
 
   /// Before the first leaf of a tile: its first lines of scales, and how many there are in all.
   __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
-                                        int y_all) {
+                                        int y_all, int /*leaves*/) {
     x.begin(fp8.x, x_first);
     y.begin(fp8.y, y_first);
     x_lines = x_all;
@@ -87,7 +87,7 @@ struct TileScales {
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
     x.bring(fp8.x, x_lines, slot);
-    y.bring(fp8.y, y_lines, slot + 4 * T::kX);
+    y.bring(fp8.y, y_lines, slot + 4 * T::kRowScales);
     // Ordinary stores are ordered by an ordinary arrival, copies by one that waits for them.
     if (!T::kScaled || fp8.x.e8m0 || fp8.y.e8m0) {
       ptx::cp_async_wait_all();
@@ -100,43 +100,100 @@ struct TileScales {
   }
 };
 
-/// The same by one warp, where the scales of a tile's rows of a leaf are neighbours, in chunks of
-/// 16 bytes where they are aligned so. TMA would bring them in one copy, but its write may overtake
-/// loads of the scales that were there, which was seen on an H200: a fence per leaf would be
-/// needed.
+/// Where the scales of a tile's rows lie in an array, leaf by leaf, if neighbours are neighbours
+/// there: (count) scales from `at` on. Chunks are 16 bytes of four:
+///
+///   chunks   | 128 .. 131 | 132 .. 135 | 136 .. 139 | ...  of a tile from 134 on
+///   copied                | 132 .. 135 | 136 .. 139 | ...  and the next leaf's begin elsewhere
+///
+/// The last chunk of the array may have an end that does not exist.
+struct RowPlace {
+  const float* base;  ///< at a multiple of 16 bytes
+  int at, count;      ///< of the next leaf
+  int total;          ///< scales in the array
+  int step;           ///< from a leaf to the next
+
+  /// Before the first leaf of a tile: its first line, how many lines there are, and leaves.
+  template <class T>
+  __device__ __forceinline__ void begin(const SideScales& s, int first, int lines, int leaves) {
+    base = static_cast<const float*>(s.data);
+    at = min(first, lines - 1);  // a pair may have a tile behind the last line
+    count = min(T::kX, lines - at);
+    step = static_cast<int>(s.leaf_stride);
+    total = (leaves - 1) * step + lines;
+  }
+  __device__ __forceinline__ int chunk() const { return at & ~3; }
+  /// The end of the whole chunks that have a scale of the leaf.
+  __device__ __forceinline__ int end() const { return min((at + count + 3) & ~3, total & ~3); }
+};
+__device__ __forceinline__ int leaves_of(const LaunchShape& shape, const Fp8Shape& fp8) {
+  return (shape.k_blocks + fp8.leaf_blocks - 1) / fp8.leaf_blocks;
+}
+
+/// The whole chunks of a RowPlace, which one lane brings by a bulk copy per leaf. A thread of the
+/// consumers reads them, and multiplies by them, before it hands the stage back: a write of TMA
+/// does not wait for loads that were only issued.
 template <class T>
-struct RowCopies {
-  const float* x;  ///< four lines of this lane, of each 128
-  const float* y;  ///< of lane 0, and of lane 1
-  int x_left;      ///< lines from the first one of this lane on
-  bool aligned;
+struct RowCopy {
+  RowPlace rows;
+
+  __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int /*y_first*/,
+                                        int x_all, int /*y_all*/, int leaves) {
+    rows.begin<T>(fp8.x, x_first, x_all, leaves);
+  }
+  __device__ __forceinline__ void bring(const Fp8Shape&, std::uint32_t slot, std::uint32_t full) {
+    const int from = rows.chunk();
+    const int bytes = 4 * (rows.end() - from);
+    if (bytes > 0) {
+      ptx::mbarrier_arrive_expect_tx(full, static_cast<std::uint32_t>(bytes));
+      ptx::bulk_load(slot, rows.base + from, static_cast<std::uint32_t>(bytes), full);
+    } else {
+      ptx::mbarrier_arrive(full);
+    }
+    rows.at += rows.step;
+  }
+};
+
+/// What another lane brings: the scales of columns, and the last ones of the array.
+template <class T>
+struct ColumnCopies {
+  RowPlace rows;
+  const float* y;          ///< of the tile's first columns
+  std::int64_t to_second;  ///< to those behind 128 columns
 
   __device__ __forceinline__ void begin(const Fp8Shape& fp8, int x_first, int y_first, int x_all,
-                                        int y_all) {
-    const int line = static_cast<int>(threadIdx.x % 32) * 4;
-    x = static_cast<const float*>(fp8.x.data) + x_first + line;
-    const int column = min(y_first + (line == 0 ? 0 : 128), y_all - 1);
-    y = static_cast<const float*>(fp8.y.data) + scale_index(fp8.y, column, 0);
-    x_left = min(x_all - x_first, T::kX) - line;
-    aligned = reinterpret_cast<std::uintptr_t>(x) % 16 == 0 && fp8.x.leaf_stride % 4 == 0;
+                                        int y_all, int leaves) {
+    rows.begin<T>(fp8.x, x_first, x_all, leaves);
+    const std::int64_t first = scale_index(fp8.y, min(y_first, y_all - 1), 0);
+    y = static_cast<const float*>(fp8.y.data) + first;
+    to_second = scale_index(fp8.y, min(y_first + 128, y_all - 1), 0) - first;
   }
   __device__ __forceinline__ void bring(const Fp8Shape& fp8, std::uint32_t slot,
                                         std::uint32_t full) {
-    const std::uint32_t lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < T::kX; i += 128) {
-      const std::uint32_t to = slot + 4 * i + 16 * lane;
-      if (aligned && x_left - i >= 4) {
-        ptx::cp_async_16(to, x + i);
-      } else {
-        for (int j = 0; j < 4 && x_left - i > j; ++j) ptx::cp_async_4(to + 4 * j, x + i + j);
-      }
+    ptx::cp_async_4(slot + 4 * T::kRowScales, y);
+    if constexpr (T::kColumnScales > 1) {
+      ptx::cp_async_4(slot + 4 * T::kRowScales + 4, y + to_second);
     }
-    if (lane < T::kColumnScales) ptx::cp_async_4(slot + 4 * T::kX + 4 * lane, y);
+#pragma unroll 1
+    for (int i = max(rows.end(), rows.at); i < rows.at + rows.count; ++i) {
+      ptx::cp_async_4(slot + 4 * (i - rows.chunk()), rows.base + i);
+    }
     ptx::cp_async_mbarrier_arrive_noinc(full);
-    x += fp8.x.leaf_stride;
     y += fp8.y.leaf_stride;
+    rows.at += rows.step;
   }
+};
+
+/// For a thread that reads a slot: by how many scales a tile's first row lies behind the first one
+/// that was copied, and by how many more in the next leaf, both modulo 4.
+struct RowsSkipped {
+  int rows = 0, step = 0;
+
+  __device__ __forceinline__ static RowsSkipped of(const Fp8Shape& fp8, int first, int lines) {
+    if (!fp8.in_rows) return {};
+    return {min(first, lines - 1) & 3, static_cast<int>(fp8.x.leaf_stride) & 3};
+  }
+  __device__ __forceinline__ void next_leaf() { rows = (rows + step) & 3; }
 };
 
 /// The slots of a CTA as a thread fills them: one per stage, with the barriers of the stage, or
@@ -223,12 +280,14 @@ __device__ __forceinline__ void run_fp8_producer(const SharedLayout<T>& shared,
       TileWalk<T> tiles;
       int x, y;
       while (tiles.next(shape.raster, x, y)) {
-        scales.begin(fp8, x_of<T>(shape, x), y_of<T>(shape, y), shape.x_rows, shape.y_rows);
+        scales.begin(fp8, x_of<T>(shape, x), y_of<T>(shape, y), shape.x_rows, shape.y_rows,
+                     leaves_of(shape, fp8));
         slots.bring_tile(shared, fp8, shape.k_blocks, scales);
       }
     };
     if (T::kJoin == Join::one && fp8.in_rows) {
-      if (warp == 2) bring_all(RowCopies<T>{});
+      if (warp == 2 && ptx::elect_sync()) bring_all(RowCopy<T>{});
+      if (warp == 3 && ptx::elect_sync()) bring_all(ColumnCopies<T>{});
     } else {
       bring_all(TileScales<T>{});
     }

@@ -35,8 +35,9 @@ struct RowFactors {
   float first_column, last_column;
   std::uint32_t columns;  ///< Join::columns: where those of this thread begin in the slot
 
-  /// Requests what is in a slot.
-  __device__ __forceinline__ void load(const SharedLayout<T>& shared, int index, int group) {
+  /// Requests what is in a slot, `skipped` scales behind the first one.
+  __device__ __forceinline__ void load(const SharedLayout<T>& shared, int index, int group,
+                                       int skipped) {
     const std::uint32_t slot = scale_slot(shared, index);
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32 % 4;
@@ -45,12 +46,13 @@ struct RowFactors {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int x = (group * T::kBlocks + i) * 64 + warp * 16 + half * 8 + lane / 4;
-        rows[i][half] = ptx::ld_shared_f32(slot + 4 * x);
+        rows[i][half] = ptx::ld_shared_f32(slot + 4 * (x + skipped));
       }
     }
-    columns = slot + 4 * T::kX + lane % 4 * 8;
-    if constexpr (T::kJoin == Join::one) first_column = ptx::ld_shared_f32(slot + 4 * T::kX);
-    if constexpr (kTwo) last_column = ptx::ld_shared_f32(slot + 4 * T::kX + 4);
+    const std::uint32_t of_columns = slot + 4 * T::kRowScales;
+    columns = of_columns + lane % 4 * 8;
+    if constexpr (T::kJoin == Join::one) first_column = ptx::ld_shared_f32(of_columns);
+    if constexpr (kTwo) last_column = ptx::ld_shared_f32(of_columns + 4);
   }
   /// half_way: the tile begins 64 columns behind a multiple of 128.
   __device__ __forceinline__ void multiply(bool half_way) {
@@ -131,6 +133,7 @@ struct Fp8Leaves {
   int leaf_blocks;
   int group;
   bool half_way;  ///< the tile begins 64 columns behind a multiple of 128
+  RowsSkipped skipped;
   RingCursor<T::kStages>& cursor;
   RingCursor<T::kSlots>& slots;
   Accumulators<T>& sum;
@@ -139,6 +142,7 @@ struct Fp8Leaves {
 
   using Leaf = float[T::kN / 2];  // (64, kN) per group
   using Factors = RowFactors<T>;
+  Factors next = {};  ///< kReadsAhead: the scales of the next leaf, if its stage is there
 
   __device__ __forceinline__ void wait_for_stage() {
     if (!T::kLooksAhead || !there)
@@ -147,6 +151,12 @@ struct Fp8Leaves {
   /// Queries whether the next stage is there: the answer arrives while a leaf joins.
   __device__ __forceinline__ void look_ahead(bool more) {
     there = more && ptx::mbarrier_try_wait(shared.full + 8 * cursor.stage, cursor.parity);
+  }
+  /// The same while the last steps of a leaf run, with the scales of the next leaf if they are
+  /// there: its start waits for no load then.
+  __device__ __forceinline__ void read_ahead(bool more) {
+    look_ahead(more);
+    if (there) load_stage_scales(next);
   }
   /// Starts the four steps of block i of rows.
   template <bool kFresh>
@@ -166,13 +176,26 @@ struct Fp8Leaves {
     ptx::wgmma_commit();
     if constexpr (T::kTakesTurns) ptx::bar_arrive(kTurnBarrier + 1 - group, 256);
   }
+  __device__ __forceinline__ void load_stage_scales(Factors& factors) {
+    factors.load(shared, cursor.stage, group, skipped.rows);
+    skipped.next_leaf();
+  }
+  /// The scales of a leaf whose first stage is there, unless they were read ahead.
+  __device__ __forceinline__ void take_scales(Factors& factors) {
+    if constexpr (T::kReadsAhead) {
+      if (!there) load_stage_scales(next);
+      factors = next;
+    } else {
+      load_stage_scales(factors);
+    }
+  }
   /// Starts the first stage of a leaf, or a later one, of one block of rows. Returns the stage that
   /// ran before.
   template <bool kFresh>
   __device__ __forceinline__ int start_stage(Factors& factors, Leaf& leaf) {
     wait_for_stage();
     // A warp waits at a step until the tensor core takes it, and would reach these loads late.
-    if constexpr (kFresh && T::kStageScales) factors.load(shared, cursor.stage, group);
+    if constexpr (kFresh && T::kStageScales) take_scales(factors);
     start<kFresh>(0, leaf);
     if constexpr (kFresh && T::kStageScales) factors.multiply(half_way);
     const int before = running;
@@ -184,7 +207,7 @@ struct Fp8Leaves {
   __device__ __forceinline__ void load_slot(Factors& factors) {
     if constexpr (T::kJoin == Join::columns) {
       ptx::mbarrier_wait(scales_full(shared, slots.stage), slots.parity);
-      factors.load(shared, slots.stage, group);
+      factors.load(shared, slots.stage, group, 0);
     }
   }
   __device__ __forceinline__ void release_slot() {
@@ -210,7 +233,7 @@ struct Fp8Leaves {
                                                    Leaf& leaf) {
     ptx::pin(leaf);
     release_fp8<T>(shared, stage);
-    if constexpr (T::kLooksAhead) look_ahead(more);
+    if constexpr (T::kLooksAhead && !T::kReadsAhead) look_ahead(more);
     join_block<T>(factors, 0, leaf, sum[0]);
     release_slot();
   }
@@ -224,6 +247,7 @@ struct Fp8Leaves {
   }
   __device__ __forceinline__ void end(bool more, Factors& factors, Leaf& leaf) {
     load_slot(factors);
+    if constexpr (T::kReadsAhead) read_ahead(more);
     ptx::wgmma_wait<0>();
     release_and_join(running, more, factors, leaf);
   }
@@ -248,7 +272,85 @@ struct Fp8Leaves {
     release_scales<T>(shared, slots.stage);
     slots.advance();
   }
+  /// Two leaves of one stage each, their scales, and their stages.
+  struct Two {
+    Leaf leaf[2];
+    Factors factors[2];
+    int stage[2];
+  };
+  /// Starts two leaves, step by step in turn, so that no step waits for the one before it.
+  __device__ __forceinline__ void start_two(Two& two) {
+    constexpr std::uint64_t kStep = k16_step_bytes(false) >> 4;
+    using Wgmma = ptx::Wgmma<T::kInput, T::kN, false, false>;
+    std::uint64_t x[2], y[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      ptx::mbarrier_wait(shared.full + 8 * cursor.stage, cursor.parity);
+      load_stage_scales(two.factors[i]);
+      x[i] = ptx::descriptor(shared.x(cursor.stage) + group * kSlabBytes, kSlabBytes);  // (64, 128)
+      y[i] = ptx::descriptor(shared.y(cursor.stage), kSlabBytes);                       // (kN, 128)
+      two.stage[i] = cursor.stage;
+      cursor.advance();
+    }
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kBlockK / 16; ++step) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (step == 0) {
+          Wgmma::template run<true>(two.leaf[i], x[i], y[i]);
+        } else {
+          Wgmma::template run<false>(two.leaf[i], x[i] + step * kStep, y[i] + step * kStep);
+        }
+      }
+    }
+    ptx::wgmma_commit();
+#pragma unroll
+    for (int i = 0; i < 2; ++i) two.factors[i].multiply(half_way);
+  }
+  __device__ __forceinline__ void join_two(Two& two) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) ptx::pin(two.leaf[i]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) release_fp8<T>(shared, two.stage[i]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) join_block<T>(two.factors[i], 0, two.leaf[i], sum[0]);
+  }
+  /// Leaves of one stage each, in twos; two join while the next two run.
+  __device__ __forceinline__ void run_in_twos() {
+    Two even, odd;
+    const int twos = k_blocks / 2;
+    const auto run_two = [&](bool joins, Two& mine, Two& other) {
+      start_two(mine);
+      ptx::wgmma_wait<1>();
+      if (joins) join_two(other);
+    };
+    int at = 0;
+#pragma unroll 1
+    for (; at + 1 < twos; at += 2) {
+      run_two(at > 0, even, odd);
+      run_two(true, odd, even);
+    }
+    if (at < twos) {
+      run_two(at > 0, even, odd);
+      ptx::wgmma_wait<0>();
+      join_two(even);
+    } else {
+      ptx::wgmma_wait<0>();
+      if (twos > 0) join_two(odd);
+    }
+    if (k_blocks % 2 == 0) return;
+    start_stage<true>(even.factors[0], even.leaf[0]);
+    ptx::wgmma_wait<0>();
+    release_and_join(running, false, even.factors[0], even.leaf[0]);
+  }
   __device__ __forceinline__ void run() {
+    if constexpr (T::kTogether == 2) {
+      if (leaf_blocks == 1) {
+        run_in_twos();
+        return;
+      }
+    }
     if constexpr (T::kOverlaps) {
       Leaf even, odd;
       Factors of_even, of_odd;
@@ -279,18 +381,20 @@ struct Fp8Leaves {
         Leaf leaf;
         Factors factors;
         wait_for_stage();
-        if constexpr (T::kStageScales) factors.load(shared, cursor.stage, group);
+        if constexpr (T::kStageScales) take_scales(factors);
+        const int stage = cursor.stage;
+        const bool more = block + 1 < k_blocks;
 #pragma unroll
         for (int i = 0; i < T::kBlocks; ++i) {
+          const bool is_last = i == T::kBlocks - 1;
           start<true>(i, leaf);
           if (T::kStageScales && i == 0) factors.multiply(half_way);
+          if (is_last) cursor.advance();
+          if (T::kReadsAhead && is_last) read_ahead(more);
           ptx::wgmma_wait<0>();
           ptx::pin(leaf);
-          if (i == T::kBlocks - 1) {
-            release_fp8<T>(shared, cursor.stage);
-            cursor.advance();
-            look_ahead(block + 1 < k_blocks);
-          }
+          if (is_last) release_fp8<T>(shared, stage);
+          if (!T::kReadsAhead && is_last) look_ahead(more);
           join_block<T>(factors, i, leaf, sum[i]);
         }
       }

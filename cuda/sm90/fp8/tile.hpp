@@ -14,8 +14,9 @@ inline constexpr int kFp8BlockK =
 /// Threads that bring scales: two warps of the producer group. One warp would need more registers
 /// than it has.
 inline constexpr int kScaleThreads = 64;
-/// Those of one warp, where the scales are in rows (RowCopies).
-inline constexpr int kRowThreads = 32;
+/// Those that bring them where the scales of rows are one bulk copy: a lane for these (RowCopy),
+/// and one for columns. The lane that loads X has no time for them: 64 x 16 x 128 lasts 160 clocks.
+inline constexpr int kRowThreads = 2;
 
 /// The kernels of e4m3. A leaf, or two, and a sum are in registers.
 inline constexpr auto kFp8Geometries = [] {
@@ -41,12 +42,13 @@ inline constexpr auto kFp8Geometries = [] {
 /// what a walk over groups keeps, two blocks of rows would spill.
 constexpr bool is_fp8_group_geometry(std::size_t index) {
   const Geometry& g = kFp8Geometries[index];
-  if (g.cluster > 1 || g.blocks > 1) return false;
-  return (g.groups == 1 && g.n <= 64) || (g.groups == 2 && (g.n == 64 || g.n == 128 || g.n == 192));
+  if (g.cluster > 1) return false;
+  return g.groups == 1 ? g.n <= 64 : g.n == 64 || g.n >= 128;
 }
 
 /// Whether there is a kernel: scales of 128 columns each require tiles that begin at a multiple of
-/// 64 columns, and for two blocks of rows there are no registers for a scale per column.
+/// 64 columns, and for two blocks of rows there are no registers for a scale per column. (Widths of
+/// 96, 112, 144 and 160 under Join::one were never the fastest.)
 constexpr bool has_join(const Geometry& g, Join join) {
   if (join == Join::columns) return g.blocks == 1;
   return join == Join::add || 128 % g.n == 0 || g.n == 192;
@@ -56,11 +58,16 @@ constexpr bool has_join(const Geometry& g, Join join) {
 constexpr bool takes_leaves(const Geometry& g, int leaf_blocks) {
   return g.blocks == 1 || leaf_blocks == 1;
 }
+/// Whether it continues from C, there.
+constexpr bool starts_from_c(const Geometry& g, bool over_groups) {
+  return g.blocks == 1 || !over_groups;
+}
 /// The same over segments of rows, where wide tiles with a scale per column would spill.
 constexpr bool has_group_join(std::size_t index, Join join) {
   const Geometry& g = kFp8Geometries[index];
   return is_fp8_group_geometry(index) && has_join(g, join) &&
-         !(join == Join::columns && g.groups == 2 && g.n > 64);
+         !(join == Join::columns && g.groups == 2 && g.n > 64) &&
+         (g.blocks == 1 || join == Join::one);
 }
 
 /// The scales of the operand on one side as a kernel reads them; scale_index says where.
@@ -80,14 +87,14 @@ struct Fp8Shape {
   int leaf_blocks = 1;    ///< k blocks of 128 per leaf
   bool from_c = false;    ///< the sum starts from fp32 C
   bool of_lines = false;  ///< under Join::add: the scales are those of whole lines
-  /// Under Join::one: those of a tile's rows are neighbours (RowCopies).
+  /// Under Join::one: those of a tile's rows are neighbours, which one bulk copy brings.
   bool in_rows = false;
   SideScales x, y;  ///< under Join::add of leaf 0, and with of_lines alone
 };
 
 /// A kernel of e4m3 at compile time: a Tile whose ring is smaller by scales.
 ///
-///   Join::one:   | boxes of D | a slot per stage: (kX scales of rows, 1 or 2 of columns) fp32 |
+///   Join::one:   | boxes of D | a slot per stage: (kX + 4 scales of rows, 1 or 2 of columns) |
 ///   others:      | boxes of D | kSlots slots: (kX scales of rows, kN of columns) fp32 | their
 ///                  barriers |
 ///
@@ -102,6 +109,16 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
   /// Else a group queries its next stage before a leaf joins, and has the answer behind it. With
   /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
+  /// Over groups, whose kernel keeps a table, rows of the next group may be in a tile.
+  static constexpr bool kCutsBoxes = kReserved > 0;
+  /// There two blocks of rows have no registers for the addresses of a C.
+  static constexpr bool kStartsFromC = starts_from_c(kG, kReserved > 0);
+  /// Leaves that start together.
+  static constexpr int kTogether =
+      kJoin == Join::one && kG.n <= 64 && (kG.groups == 1 || kReserved == 0) ? 2 : 1;
+  /// And reads the scales of its next leaf while the last steps of this one run. Two blocks of rows
+  /// gain 1 % by it, and 192 columns lose as much.
+  static constexpr bool kReadsAhead = kLooksAhead && kJoin == Join::one && kG.blocks == 2;
   /// Whether the groups start their stages in turn. Groups that happen to start together join
   /// together as well, and the tensor core waits for both: 128x192 took 700 or 860 us for the same
   /// product, by where a load stood. Two blocks per group lose 2 % by it.
@@ -115,9 +132,11 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
   /// a column each are read while the leaf joins, and those of whole lines behind all leaves: these
   /// have slots with barriers of their own, so that no stage is handed back late.
   static constexpr bool kStageScales = kJoin == Join::one;
-  /// A slot: (kX) scales of rows, then (kColumnScales) of columns, in whole chunks of 16 bytes.
+  /// A slot: (kRowScales) scales of rows, then (kColumnScales) of columns, in whole chunks of 16
+  /// bytes. A bulk copy begins at a chunk, up to three scales before the tile's first row.
+  static constexpr int kRowScales = Base::kX + (kStageScales ? 4 : 0);
   static constexpr int kColumnScales = kJoin == Join::one ? kColumnBlocks : kG.n;
-  static constexpr int kSlotBytes = 4 * Base::kX + (4 * kColumnScales + 15) / 16 * 16;
+  static constexpr int kSlotBytes = 4 * kRowScales + (4 * kColumnScales + 15) / 16 * 16;
   static constexpr int kSlotRoom = kSlotBytes + (kStageScales ? 0 : 16);  ///< with two barriers
   static constexpr int staging(int boxes) { return kG.groups * boxes * Base::kBoxBytes; }
   /// Stages that fit beside so many slots and boxes of D.
@@ -129,7 +148,12 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
   }
   static constexpr int kMinSlots = kScaled ? 4 : 1;
   /// One box of D per group where the second would cost a stage: the ring is short, and L2 slow.
-  static constexpr int kBoxes = ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1 : 2;
+  /// Tiles of 128 columns under Join::one have a box for all that a group stores, at the cost of a
+  /// stage: they took up to 5 % less, where those of 192 columns gained with short K alone.
+  static constexpr int kBoxes = kJoin == Join::one && kG.groups == 2 && kG.n == 128 ? kG.blocks * 2
+                                : ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1
+                                                                                        : 2;
+  static constexpr int kBoxesOfTile = kG.blocks * kG.d_slabs();  ///< of 16-bit outputs, per group
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales arrive early.
@@ -150,8 +174,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
 
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
-  static_assert(kStages >= 4,
-                "A leaf of 192 columns joins after its last step; three hide latency.");
+  static_assert(kStages >= 3, "Three stages hide latency.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };
 

@@ -77,12 +77,14 @@ const char* why_not_cluster(const Geometry& t, const Question& q) {
 }
 
 Kernel kernel_for(Join join, int geometry) {
+  if (!has_join(kFp8Geometries[static_cast<std::size_t>(geometry)], join)) return {};
   if (join == Join::add) return fp8_kernel_of<Join::add>(geometry);
   return join == Join::one ? fp8_kernel_of<Join::one>(geometry)
                            : fp8_kernel_of<Join::columns>(geometry);
 }
 
 Kernel group_kernel_for(Join join, int geometry) {
+  if (!has_group_join(static_cast<std::size_t>(geometry), join)) return {};
   if (join == Join::add) return fp8_group_kernel_of<Join::add>(geometry);
   return join == Join::one ? fp8_group_kernel_of<Join::one>(geometry)
                            : fp8_group_kernel_of<Join::columns>(geometry);

@@ -136,8 +136,13 @@ Choice choose_fp8_groups(const Question& q) {
     if (!is_fp8_group_geometry(i)) return;
     const Join join = join_of_groups(p, scales, kFp8Geometries[i], c.swapped);
     if (!has_group_join(i, join)) return;
+    c.why_not = "its two blocks of rows share the registers of a leaf, which has to be 128 long";
+    if (!takes_leaves(kFp8Geometries[i], leaf_blocks_of(p.all))) return;
+    c.why_not = "its two blocks of rows leave no registers for a C to continue from";
+    if (p.all.continue_from_c && !starts_from_c(kFp8Geometries[i], true)) return;
     c.why_not = nullptr;
-    c.preferred = is_wanted(g, c.swapped, d_begins);
+    // Of the room for rows few may count, and 256 rows of a tile would be empty.
+    c.preferred = is_wanted(g, c.swapped, d_begins) && (spread || kFp8Geometries[i].blocks == 1);
     c.time = predicted_fp8_group_time(kFp8Geometries[i], join, p.all, rows, p.groups, spread,
                                       c.swapped, q.sms);
   });
@@ -173,6 +178,10 @@ cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Cal
   s.across = static_cast<int>(ceil_div(g.n, std::int64_t{d.swapped ? t.x() : t.n}));
   s.a_scales = p.distance.scale_a;
   s.b_scales = p.distance.scale_b;
+  // Of the scales of a group, not of the stack of all.
+  fp8.in_rows =
+      d.join == Join::one && lie_in_rows(fp8, d.swapped ? p.all.n : p.all.m, shape.k_blocks,
+                                         d.swapped ? s.b_scales : s.a_scales);
   const Operand a = k_major(g.a, (p.groups - 1) * s.a_step + p.all.m, g.k, p.all.as.row);
   const Operand b = k_major(g.b, g.n, g.k, g.bs.col);
   LaunchMaps maps;

@@ -12,11 +12,14 @@
 namespace detgemm::cuda::sm90 {
 namespace {
 
-constexpr const DeviceModel::Fp8& model = device_model().fp8;
+constexpr const DeviceModel::Fp8& model_of(Join join) {
+  return join == Join::one ? device_model().fp8_shared : device_model().fp8;
+}
 
 /// Clocks of one tile on a multiprocessor. What its groups multiply and what each of them waits for
 /// add up, as was measured.
 double tile_clocks(const Geometry& t, Join join, const GemmArguments& g) {
+  const DeviceModel::Fp8& model = model_of(join);
   const double columns = static_cast<double>(t.groups) * t.blocks * t.n;
   const auto blocks = static_cast<double>(ceil_div(g.k, std::int64_t{kFp8BlockK}));
   const double leaves = is_one_leaf(g) ? 1 : static_cast<double>(leaves_of(g.reduction, g.k));
@@ -24,7 +27,7 @@ double tile_clocks(const Geometry& t, Join join, const GemmArguments& g) {
   const double leaf = model.leaf[kind][static_cast<int>(join)];
   const double wait = model.wait[kind];
   return blocks * (model.multiply * columns + wait) + leaves * (leaf - wait) +
-         model.store * columns;
+         model.store * columns + model.tile;
 }
 
 /// What a launch does, in bytes and tiles.
@@ -36,6 +39,7 @@ struct Work {
 };
 
 double time_of(const Geometry& t, Join join, const GemmArguments& g, bool swapped, const Work& w) {
+  const DeviceModel::Fp8& model = model_of(join);
   const double work = w.turns * tile_clocks(t, join, g) / model.clock + model.start;
   const double memory =
       w.memory / model.memory_rate + 2 * w.outputs / model.output_rate + model.memory_start;
@@ -67,11 +71,13 @@ namespace {
 
 /// Clocks that a tile of segments takes beyond one of a single product, from the times of every
 /// tile for 128 experts of 1536 x 2048 and 2048 x 768 with 1, 8, 64 and 4096 tokens of 8 experts
-/// each (H200, bench/results/2026-11-28-h200-experts.md). With it the fastest tile or one within
-/// 4 % is chosen for all eight.
-double segment_clocks(const Geometry& t) {
-  if (t.groups == 1 || t.n < 128) return 2500;
-  return t.n == 128 ? 1500 : 4000;
+/// each (H200, bench/results/2026-11-28-h200-experts.md), and for six segments
+/// (2026-11-28-h200-fp8.md) where 128 columns share a scale.
+double segment_clocks(const Geometry& t, Join join) {
+  const bool shared = join == Join::one;
+  if (t.groups == 1 || t.n < 128) return shared ? 3000 : 2500;
+  if (t.blocks > 1) return 4500;
+  return t.n == 128 ? (shared ? 2000 : 1500) : shared ? 3500 : 4000;
 }
 
 }  // namespace
@@ -97,7 +103,7 @@ double predicted_fp8_group_time(const Geometry& t, Join join, const GemmArgument
   const double turns = std::ceil(tiles / sms);
   return time_of(t, join, g, swapped,
                  {turns, all * (average + n) * k, tiles * (t.x() + t.n) * k, all * average * n}) +
-         (spread ? turns * segment_clocks(t) / model.clock : 0);
+         (spread ? turns * segment_clocks(t, join) / model_of(join).clock : 0);
 }
 
 }  // namespace detgemm::cuda::sm90

@@ -68,9 +68,15 @@ inline SideScales side_of(const LeafScales& s) {
   return {s.data, s.stride, s.leaf_stride, s.per == 128 ? 7 : 0, s.type == ScaleType::e8m0};
 }
 
-/// Whether the scales of neighbouring rows are neighbours, as RowCopies requires.
-inline bool lie_in_rows(const Fp8Shape& s) {
-  return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0;
+/// Whether one bulk copy brings the scales of neighbouring rows (RowCopy) of x, which has so many
+/// lines. `distance`: scales from a group to the next.
+inline bool lie_in_rows(const Fp8Shape& s, std::int64_t lines, std::int64_t k_blocks,
+                        std::int64_t distance) {
+  const std::int64_t leaves = ceil_div(k_blocks, std::int64_t{s.leaf_blocks});
+  const std::int64_t most = std::numeric_limits<int>::max() / 2;
+  return s.x.shift == 0 && s.x.stride == 1 && !s.x.e8m0 && !s.y.e8m0 &&
+         reinterpret_cast<std::uintptr_t>(s.x.data) % 16 == 0 && distance % 4 == 0 &&
+         s.x.leaf_stride >= 0 && s.x.leaf_stride < (most - lines) / leaves;
 }
 
 /// The rule by which the tiles do not take a product, or null.
@@ -95,7 +101,8 @@ inline Fp8Shape fp8_shape(const Decision& d, const GemmArguments& g, const Scale
     s.x = side_of(d.swapped ? scales.b : scales.a);
     s.y = side_of(d.swapped ? scales.a : scales.b);
   }
-  s.in_rows = d.join == Join::one && lie_in_rows(s);
+  s.in_rows = d.join == Join::one &&
+              lie_in_rows(s, d.swapped ? g.n : g.m, ceil_div(g.k, std::int64_t{kFp8BlockK}), 0);
   return s;
 }
 

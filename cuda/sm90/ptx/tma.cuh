@@ -42,6 +42,16 @@ __device__ __forceinline__ void tma_multicast(std::uint32_t destination, const C
       : "memory");
 }
 
+/// Bytes of global to shared memory, all three multiples of 16.
+__device__ __forceinline__ void bulk_load(std::uint32_t destination, const void* from,
+                                          std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(destination),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
 /// Global memory to L2.
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap* map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(x),

@@ -244,7 +244,7 @@ void stmatrix_x4(std::uint32_t to, std::uint32_t first, std::uint32_t second, st
 inline void tma_store(const CUtensorMap*, int along, int line, std::uint32_t box) {
   test::stores.push_back({along, line, box, test::store_groups});
 }
-/// Of kernels over groups, which no test on this machine runs.
+/// Of kernels whose D has a map with a matrix per group, which no test on this machine runs.
 inline void tma_store(const CUtensorMap*, int, int, int, std::uint32_t) { std::abort(); }
 inline void tma_store_commit() { ++test::store_groups; }
 #ifndef DETGEMM_MACHINE_HAS_A_RING

@@ -34,7 +34,9 @@ struct Machine {
   std::function<void(std::uint32_t)> arrive;               ///< (barrier)
   std::vector<std::uint32_t> turns;                        ///< named barriers, in order
   std::uint32_t rank = 0;                                  ///< of the CTA in its pair
-  bool misaligned = false;                                 ///< a copy of 16 bytes was
+  bool misaligned = false;                                 ///< a bulk copy was
+  std::uint32_t bulk_bytes = 0;                            ///< of all bulk copies
+  std::uint32_t announced = 0;                             ///< to barriers
 
   template <class T>
   T load(std::uint32_t from) const {
@@ -58,6 +60,8 @@ inline Index thread_index, block_index, grid_extent;
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline void __syncwarp() {}
+inline int __shfl_sync(unsigned, int v, int) { return v; }
+inline int __any_sync(unsigned, bool v) { return v ? 1 : 0; }
 inline float4 __ldcg(const float4* from) { return *from; }
 
 namespace detgemm::cuda::sm90::ptx {
@@ -73,6 +77,10 @@ inline bool mbarrier_try_wait(std::uint32_t barrier, std::uint32_t parity) {
   return true;
 }
 inline void mbarrier_arrive(std::uint32_t barrier) { machine.arrive(barrier); }
+inline void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
+  machine.announced += bytes;
+  machine.arrive(barrier);
+}
 inline void bar_sync(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
 inline void bar_arrive(std::uint32_t barrier, std::uint32_t) { machine.turns.push_back(barrier); }
 inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) { machine.arrive(barrier); }
@@ -85,9 +93,12 @@ inline void cp_async_wait_all() {}
 inline void cp_async_4(std::uint32_t to, const void* from) {
   std::memcpy(machine.shared.data() + to, from, 4);
 }
-inline void cp_async_16(std::uint32_t to, const void* from) {
-  if (to % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0) machine.misaligned = true;
-  std::memcpy(machine.shared.data() + to, from, 16);
+inline void bulk_load(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t) {
+  if (to % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0 || bytes % 16 != 0) {
+    machine.misaligned = true;
+  }
+  machine.bulk_bytes += bytes;
+  std::memcpy(machine.shared.data() + to, from, bytes);
 }
 inline std::uint32_t shared_address(const void*) { return 1000; }
 inline float ld_shared_f32(std::uint32_t from) { return machine.load<float>(from); }
@@ -137,7 +148,6 @@ struct Wgmma {
 };
 
 // What is named beside it and never called.
-inline void mbarrier_arrive_expect_tx(std::uint32_t, std::uint32_t) {}
 inline void mbarrier_init(std::uint32_t, std::uint32_t) {}
 inline std::uint32_t cluster_ctarank() { return machine.rank; }
 inline void griddepcontrol_wait() {}

@@ -163,7 +163,8 @@ Compared run_tiles(const Problem& p, const Decision& d, const Recorded& seen, in
         ++block;
       };
       if (T::kScaled || seen.fp8.of_lines) {
-        scales.begin(seen.fp8, x0, y0, shape.x_rows, shape.y_rows);
+        scales.begin(seen.fp8, x0, y0, shape.x_rows, shape.y_rows, shape.x_rows,
+                     leaves_of(shape, seen.fp8));
       }
       threadIdx.x = static_cast<unsigned>(128 + thread);
       const int group = thread / 128;
@@ -171,8 +172,9 @@ Compared run_tiles(const Problem& p, const Decision& d, const Recorded& seen, in
       RingCursor<T::kSlots> next_slot;
       Accumulators<T> sum = {};
       const int leaf_blocks = seen.fp8.leaf_blocks;
-      Fp8Leaves<T>{shared,        shape.k_blocks, leaf_blocks, group,
-                   y0 % 128 != 0, cursor,         next_slot,   sum}
+      Fp8Leaves<T>{shared, shape.k_blocks, leaf_blocks,
+                   group,  y0 % 128 != 0,  RowsSkipped::of(seen.fp8, x0, shape.x_rows),
+                   cursor, next_slot,      sum}
           .run();
       if (T::kScaled) {
         EXPECT_EQ(slots.turn, ceil_div(shape.k_blocks, T::kStageScales ? 1 : leaf_blocks));

@@ -81,35 +81,46 @@ struct SlotMachine {
   bool bringing = false;
 };
 
-/// Scales as all threads bring them: two warps, or one where they lie in rows.
+/// Scales as all threads bring them: two warps, or, where they lie in rows, two lanes.
 template <class T>
 struct Bringers {
   std::vector<cuda::sm90::TileScales<T>> any{cuda::sm90::kScaleThreads};
-  std::vector<cuda::sm90::RowCopies<T>> rows{cuda::sm90::kRowThreads};
   std::vector<cuda::sm90::ScaleSlots<T>> slots{cuda::sm90::kScaleThreads};
+  cuda::sm90::RowCopy<T> rows;
+  cuda::sm90::ColumnCopies<T> columns;
   bool in_rows = false;
 
-  template <class Act>
-  void each(Act&& act) {
-    const std::size_t count = in_rows ? rows.size() : any.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      threadIdx.x = static_cast<unsigned>(64 + i);
-      if (in_rows) {
-        act(slots[i], rows[i]);
-      } else {
-        act(slots[i], any[i]);
-      }
-    }
-  }
-  void begin(const cuda::sm90::Fp8Shape& fp8, int x_first, int y_first, int x_all, int y_all) {
+  /// `x_array`: lines of the array, of which a group has those before x_all.
+  void begin(const cuda::sm90::Fp8Shape& fp8, int x_first, int y_first, int x_all, int y_all,
+             int x_array, int leaves) {
     in_rows = fp8.in_rows;
-    each([&](auto&, auto& scales) { scales.begin(fp8, x_first, y_first, x_all, y_all); });
+    each([&](auto&, auto& scales) {
+      scales.begin(fp8, x_first, y_first, in_rows ? x_array : x_all, y_all, leaves);
+    });
   }
   void bring(SlotMachine<T>& machine, const cuda::sm90::Fp8Shape& fp8) {
     // A leaf's scales come with the first of its stages.
     const bool is_first = !T::kStageScales || machine.turn % fp8.leaf_blocks == 0;
+    const std::uint32_t before = test::machine.bulk_bytes;
+    test::machine.announced = 0;
     each([&](auto& slot, auto& scales) { slot.bring(machine.shared, fp8, is_first, scales); });
     EXPECT_EQ(machine.brought, in_rows ? cuda::sm90::kRowThreads : cuda::sm90::kScaleThreads);
+    EXPECT_EQ(test::machine.bulk_bytes - before, test::machine.announced);
+    EXPECT_LE(test::machine.announced, 4U * T::kRowScales);
+  }
+
+ private:
+  template <class Act>
+  void each(Act&& act) {
+    if (in_rows) {
+      act(slots[0], rows);
+      act(slots[1], columns);
+      return;
+    }
+    for (std::size_t i = 0; i < any.size(); ++i) {
+      threadIdx.x = static_cast<unsigned>(64 + i);
+      act(slots[i], any[i]);
+    }
   }
 };
 
