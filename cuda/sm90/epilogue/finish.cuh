@@ -4,7 +4,6 @@
 #pragma once
 
 #include "cuda/sm90/epilogue/activated.cuh"
-#include "cuda/sm90/epilogue/cut.cuh"
 #include "cuda/sm90/epilogue/general.cuh"
 #include "cuda/sm90/epilogue/registers.cuh"
 
@@ -30,16 +29,6 @@ __device__ __forceinline__ void finish(const SharedLayout<T>& shared, const Laun
   if constexpr (!Pieces<T>::kOfGroup) {
     if (shape.d_by_tma && activates) {
       store_activated<T>(shared, maps.d, shape, activation, group, box_index, acc, x0, y0, z);
-      return;
-    }
-  }
-  if constexpr (kCutsBoxes<T>) {
-    if (shape.d_by_tma && !activates && !shape.d_x_contiguous && !shape.swapped) {
-      if (shape.output == DType::fp32) {
-        store_cut<T, false>(shared, maps.d, shape, g, group, box_index, acc, x0, y0, z);
-      } else {
-        store_cut<T, true>(shared, maps.d, shape, g, group, box_index, acc, x0, y0, z);
-      }
       return;
     }
   }

@@ -151,9 +151,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     LaunchShape own = bounded(shape, at);
     const int x_behind = at.x + (group + 1) * T::kBlocks * 64;
     const bool whole = shape.swapped ? at.y + T::kN <= at.y_end : x_behind <= at.x_end;
-    const bool cuts =
-        !shape.swapped && !shape.d_x_contiguous && !takes_chunks(p.all.epilogue.activation);
-    own.d_by_tma = shape.d_by_tma && (whole || cuts);
+    own.d_by_tma = shape.d_by_tma && whole;
     GemmArguments g = p.all;
     g.bias = moved(g.bias, tile.group * p.distance.bias, p.bias_bytes);
     TileBias<T> bias;

@@ -109,9 +109,7 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
   /// Else a group queries its next stage before a leaf joins, and has the answer behind it. With
   /// two leaves that made it wait instead, and folds took a third longer.
   static constexpr bool kLooksAhead = !kOverlaps;
-  /// Over groups, whose kernel keeps a table, rows of the next group may be in a tile.
-  static constexpr bool kCutsBoxes = kReserved > 0;
-  /// There two blocks of rows have no registers for the addresses of a C.
+  /// Over groups two blocks of rows have no registers for the addresses of a C.
   static constexpr bool kStartsFromC = starts_from_c(kG, kReserved > 0);
   /// Leaves that start together.
   static constexpr int kTogether =
