@@ -19,10 +19,6 @@ constexpr int kSharedBytes = 227 * 1024;
 
 const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
 
-std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t) {
-  return ceil_div(m, t.m) * ceil_div(n, t.n);
-}
-
 /// CTAs that a multiprocessor is expected to hold.
 int resident(const Tile& t, bool leaves) {
   const int fragments = 2 * (t.warp_m() + t.warp_n()) / 4;
@@ -32,9 +28,25 @@ int resident(const Tile& t, bool leaves) {
   return std::max(1, std::min(by_registers, by_shared));
 }
 
+/// Columns of D from one tile to the next. Where all tiles run at once, a chain's are as narrow as
+/// gives every multiprocessor the same number of tiles.
+std::int64_t pitch_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
+  if (leaves) return t.n;
+  const std::int64_t columns = ceil_div(m, t.m) * n;
+  for (int each = 1; each <= resident(t, leaves); ++each) {
+    const std::int64_t even = ceil_div(ceil_div(columns, std::int64_t{sms} * each), 8) * 8;
+    if (even <= t.n) return std::max<std::int64_t>(even, 8);
+  }
+  return t.n;
+}
+
+std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
+  return ceil_div(m, t.m) * ceil_div(n, pitch_of(m, n, t, leaves, sms));
+}
+
 int grid_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
   const std::int64_t most = std::int64_t{sms} * resident(t, leaves);
-  return static_cast<int>(std::min(tiles_of(m, n, t), most));
+  return static_cast<int>(std::min(tiles_of(m, n, t, leaves, sms), most));
 }
 
 /// Sums of a tree that wait while a leaf and the newest sum are in registers.
@@ -100,10 +112,10 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   g.k = spec.k;
   g.reduction = q.reduction;
   g.continue_from_c = spec.continue_from_c;
-  // Aligned row-major arrays.
+  // Any operation takes arrays that run along k, and every tile takes those.
   g.m = g.n = 64;
-  g.as = spec.op_a == Op::none ? Strides{8, 1} : Strides{1, 8};
-  g.bs = spec.op_b == Op::none ? Strides{8, 1} : Strides{1, 8};
+  g.as = {8, 1};
+  g.bs = {1, 8};
   ask(g, q);
   return q;
 }
@@ -113,11 +125,11 @@ const char* why_not(const Question& q) { return why_not(q, q.forced); }
 double expected_clocks(const Question& q, int index) {
   const Tile& t = tile_of(index);
   const int together = resident(t, q.leaves());
-  const std::int64_t tiles = tiles_of(q.m, q.n, t);
+  const std::int64_t tiles = tiles_of(q.m, q.n, t, q.leaves(), q.sms);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
   // Per product of k: multiplied, read from shared memory by warps and written there, and from L2.
-  const double lines = t.m + t.n;
+  const auto lines = static_cast<double>(t.m + pitch_of(q.m, q.n, t, q.leaves(), q.sms));
   const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
   const double busy =
       std::max({t.m * t.n / model.products_per_clock, 2 * (read + lines) / model.shared_per_clock,
@@ -151,6 +163,7 @@ Choice choose(const Question& q) {
   d.leaves = q.leaves();
   d.x_mn = q.a_mn || q.b_mn;
   d.levels = levels_needed(q.reduction, q.k);
+  d.across = static_cast<int>(pitch_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms));
   d.grid = grid_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms);
   return choice;
 }
@@ -177,8 +190,9 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   const auto count_bytes = [&](Operand& o, int lines) {
     const bool across = o.way == Way::across;
     const int rows = t.threads() / ((across ? lines : t.k) / 8);
+    const int pieces = lines * t.k / 8 / t.threads();
     o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
-    o.block = 2 * t.k * o.k_stride;
+    o.back = 2 * t.k * o.k_stride - pieces * o.step;
   };
   count_bytes(p.a, t.m);
   count_bytes(p.b, t.n);
@@ -187,13 +201,15 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   p.leaf_k = leaf_k * units;
   p.leaves = g.k == 0 ? 0 : leaves_of(g.k, leaf_k);
   p.tiles_m = ceil_div(g.m, t.m);
-  p.tiles_n = ceil_div(g.n, t.n);
+  p.pitch = d.across;
+  p.tiles_n = ceil_div(g.n, p.pitch);
   // CTAs that run together form a patch that is nearly square.
   const double width = std::sqrt(static_cast<double>(d.grid) * t.m / t.n);
   p.band = std::clamp<std::int64_t>(std::llround(width), 1, p.tiles_n);
   const std::uintptr_t run = 4 * (g.output == DType::fp32 ? 4 : 2);  // bytes of 4 outputs
-  p.plain = only_rounds(g.epilogue) && (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
+  p.plain = only_rounds(g.epilogue) && g.ds.col == 1 && g.n % 4 == 0 && g.ds.row % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  p.goes_on = p.plain && !g.continue_from_c;
   p.waiting = static_cast<float4*>(workspace);
   p.levels = d.levels;
   return p;

@@ -49,58 +49,65 @@ struct Cursor<false> {
 /// before: they reach no output that is stored.
 ///
 /// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
-/// (k, chunks of lines) across it. Chunks of a thread are a multiple of 8 rows apart, so the
-/// swizzle moves them alike, and one address and one step reach all of them.
+/// (k, chunks of lines) across it. Where chunks of a thread are a multiple of 8 rows apart, the
+/// swizzle moves them alike, and one address and one step reach all of them; where they are fewer
+/// rows apart, the swizzle is an exclusive or of a constant for each piece.
 template <DType T, int kLines, int kK, int kThreads, bool kAlong>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
   static constexpr int kEach = kChunks / kThreads;
   static constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
   static constexpr int kRows = kThreads / kPerLine, kRowsAcross = kThreads / kPerK;  // of a step
-  static_assert(kChunks % kThreads == 0 && kRows % 8 == 0 && (kAlong || kRowsAcross % 8 == 0),
-                "A thread's chunks are whole steps of a multiple of 8 rows.");
+  static_assert(kChunks % kThreads == 0 && (kAlong || kRowsAcross % 8 == 0),
+                "A thread's chunks are whole steps; across k, of a multiple of 8 rows.");
+  static_assert(kRows % 8 == 0 || (kPerLine >= 8 && 8 % kRows == 0), "A piece moves by an exclusive or.");
 
  public:
-  __device__ __forceinline__ Loader(const Operand& o, std::int64_t line0) {
+  static constexpr int kPieces = kEach;
+
+  /// Goes to the first block of lines [line0, end).
+  __device__ __forceinline__ void seat(const Operand& o, std::int64_t line0, std::int64_t end) {
     const bool across = is_across(o);
     const int thread = static_cast<int>(threadIdx.x);
     const int row = across ? thread / kPerK : thread / kPerLine;
     const int column = across ? thread % kPerK : thread % kPerLine;
     const std::int64_t line = line0 + (across ? column * 8 : row);
     const std::int64_t k = across ? row : column * 8;
-    from_ = reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
-    const std::int64_t left = o.lines - line;
+    at_ = reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
+    const std::int64_t left = (end < o.lines ? end : o.lines) - line;
     left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
     const int place = across ? swizzled(row, column, kPerK) : swizzled(row, column, kPerLine);
     place_ = static_cast<std::uint32_t>(place) * 16;
   }
 
-  /// A whole block of an operand that cp.async reads.
-  __device__ __forceinline__ void load(const Operand& o, std::uint32_t to) {
-    const char* from = from_;
-    if (is_across(o)) {
-      const int bytes = left_ >= 8 ? 16 : 2 * left_;
-#pragma unroll
-      for (int i = 0; i < kEach; ++i, from += o.step) {
-        ptx::cp_async_16_zeros(to + place_ + i * kThreads * 16, from, bytes);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kEach; ++i, from += o.step) {
-        if (i * kRows < left_) ptx::cp_async_16(to + place_ + i * kThreads * 16, from);
-      }
-    }
-    from_ += o.block;
+  /// A stage begins: a whole block that cp.async reads is copied into it piece by piece, if there
+  /// is one.
+  __device__ __forceinline__ void begin(bool whole, std::uint32_t to) {
+    to_ = to + place_;
+    now_ = whole ? left_ : 0;
   }
+  /// Pieces 0 .. kPieces - 1, in this order.
+  __device__ __forceinline__ void load(const Operand& o, int piece) {
+    const std::uint32_t to = at_piece(to_, piece);
+    if (is_across(o)) {
+      if (now_ > 0) ptx::cp_async_16_zeros(to, at_, now_ >= 8 ? 16 : 2 * now_);
+    } else if (piece * kRows < now_) {
+      ptx::cp_async_16(to, at_);
+    }
+    at_ += o.step;
+  }
+  /// Behind the last piece: on to the next block.
+  __device__ __forceinline__ void end(const Operand& o) { at_ += o.back; }
 
-  /// A block of `count` products, and zeros after them, at any strides.
+  /// A block of `count` products, and zeros after them, at any strides, before the pieces, which
+  /// are not copied then.
   __device__ __forceinline__ void load_part(const Operand& o, std::uint32_t to, int count) {
-    const char* from = from_;
+    const char* from = at_;
     const int column = static_cast<int>(threadIdx.x) % kPerLine;
     const int inside = count <= column * 8 ? 0 : count >= column * 8 + 8 ? 8 : count - column * 8;
 #pragma unroll 1
     for (int i = 0; i < kEach; ++i, from += o.step) {
-      const std::uint32_t place = to + place_ + i * kThreads * 16;
+      const std::uint32_t place = at_piece(to + place_, i);
       if (is_across(o)) {
         const int row = i * kRowsAcross + static_cast<int>(threadIdx.x) / kPerK;
         const int bytes = left_ >= 8 ? 16 : 2 * left_;
@@ -111,12 +118,18 @@ class Loader {
         load_any(o, from, place, inside);
       }
     }
-    from_ += 2 * count * o.k_stride;
+    at_ += 2 * (count - kK) * o.k_stride;  // the pieces go on by kK
   }
 
  private:
   static __device__ __forceinline__ bool is_across(const Operand& o) {
     return !kAlong && o.way == Way::across;
+  }
+
+  static __device__ __forceinline__ std::uint32_t at_piece(std::uint32_t first, int piece) {
+    const int flip = kRows % 8 == 0 ? 0 : piece * kRows % 8;
+    return (first ^ static_cast<std::uint32_t>(flip * 16)) +
+           static_cast<std::uint32_t>(piece * kThreads * 16);
   }
 
   static __device__ __forceinline__ void load_any(const Operand& o, const char* at,
@@ -136,9 +149,11 @@ class Loader {
     ptx::st_shared_v4_u32(to, make_uint4(pair[0], pair[1], pair[2], pair[3]));
   }
 
-  const char* from_;     ///< the thread's first chunk of the next block
-  int left_;             ///< lines of the operand from the chunk's on, at most kLines
+  const char* at_;       ///< the thread's next chunk
+  int left_;             ///< lines of the tile from its first chunk's on, at most kLines
   std::uint32_t place_;  ///< of the first chunk in a stage
+  int now_;              ///< left_, or 0 where no piece is copied
+  std::uint32_t to_;     ///< the first chunk in this stage
 };
 
 }  // namespace detgemm::cuda::mma

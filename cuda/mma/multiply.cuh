@@ -100,9 +100,10 @@ struct Multiplier {
     b.load(stage + 2 * kTile.k * kTile.m, step, f.b);
   }
 
-  /// Fragments [kFrom, kTo) of 16 rows.
-  template <int kFrom, int kTo>
-  static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc) {
+  /// Fragments [kFrom, kTo) of 16 rows; a slot follows each.
+  template <int kFrom, int kTo, class Slot>
+  static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc, int step,
+                                                  Slot&& slot) {
 #pragma unroll
     for (int i = kFrom; i < kTo; ++i) {
 #pragma unroll
@@ -114,37 +115,42 @@ struct Multiplier {
           ptx::mma_m16n8k16<T>(acc[i][j], f.a[i], columns);
         }
       }
+      slot(step * kDown + i);
     }
   }
+
+  /// Places among the products of a stage where a copy may begin: slot(0), slot(1), ... A burst of
+  /// copies would keep the loads of fragments waiting behind it.
+  static constexpr int kSlots = kWholeStage ? kSteps * kDown : (kSteps - 1) * kDown + kDown / 2;
 
   /// Multiplies a stage whose fragments are in registers, and reads those of the next one, which is
   /// there.
   ///
   ///   multiply 0, load the next 0 | multiply 1, load the next 1 | ..
-  __device__ __forceinline__ void run_whole(std::uint32_t next, Accumulators& acc) {
+  template <class Slot>
+  __device__ __forceinline__ void run_whole(std::uint32_t next, Accumulators& acc, Slot&& slot) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      multiply<0, kDown>(f_[step], acc);
+      multiply<0, kDown>(f_[step], acc, step, slot);
       load(next, step, f_[step]);
     }
   }
-  /// Multiplies a stage one step behind the fragments. `first()` is called once the first fragments
-  /// are on their way, and `next()` amid the last products, when all fragments of the stage are
-  /// read: it returns the stage behind this one, which is there then.
+  /// Multiplies a stage one step behind the fragments. `next()` is called amid the last products,
+  /// when all fragments of the stage are read: it returns the stage behind this one, which is there
+  /// then.
   ///
   ///   load 1, multiply 0 | load 2, multiply 1 | .. | half of the last, next, load its 0, the rest
-  template <class First, class Next>
-  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, First&& first,
+  template <class Slot, class Next>
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, Slot&& slot,
                                       Next&& next) {
 #pragma unroll
     for (int step = 0; step + 1 < kSteps; ++step) {
       load(stage, step + 1, f_[(step + 1) % 2]);
-      if (step == 0) first();
-      multiply<0, kDown>(f_[step % 2], acc);
+      multiply<0, kDown>(f_[step % 2], acc, step, slot);
     }
-    multiply<0, kDown / 2>(f_[1], acc);
+    multiply<0, kDown / 2>(f_[1], acc, kSteps - 1, slot);
     load(next(), 0, f_[0]);
-    multiply<kDown / 2, kDown>(f_[1], acc);
+    multiply<kDown / 2, kDown>(f_[1], acc, kSteps - 1, [](int) {});
   }
   /// The fragments with which run() or run_whole() begins.
   __device__ __forceinline__ void begin(std::uint32_t stage) {

@@ -75,6 +75,7 @@ TEST(MmaChoose, OperandsAreReadByTheirStridesAndAddresses) {
   const auto ways = [&] {
     Decision d;
     d.kernel = 3;
+    d.across = kTiles[3].n;
     const Params p = make_params(g, d, nullptr);
     return std::pair(p.a.way, p.b.way);
   };
