@@ -71,21 +71,12 @@ class Pipeline {
   template <class EndLeaf>
   __device__ __forceinline__ void run(std::int64_t tile, Accumulators& acc, EndLeaf&& end_leaf) {
     if (!filled_) fill(tile);
-    const auto slot = [&](int i) { load_slot(i); };
 #pragma unroll 1
     for (Cursor<kLeaves> at(p_); !at.done(); at.advance(p_, kTile.k)) {
-      if constexpr (Multiply::kWholeStage) {
-        next_stage();
-        begin_load();
-        multiply_.run_whole(stage_, acc, slot);
-        end_load();
-      } else {
-        begin_load();
-        multiply_.run(stage_, acc, slot, [&] {
-          end_load();
-          return next_stage();
-        });
-      }
+      begin_load();
+      multiply_.run(
+          stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage(); });
+      end_load();
       if constexpr (kLeaves) {
         if (at.ends_leaf(kTile.k)) end_leaf();
       }
@@ -95,18 +86,16 @@ class Pipeline {
  private:
   /// Fills the ring, and reads the first fragments.
   __device__ __forceinline__ void fill(std::int64_t tile) {
-    // With the fragments of a whole stage in registers, its place in the ring is free.
-    constexpr int kAhead = kTile.stages - (Multiply::kWholeStage ? 0 : 1);
     tile_ = tile;
     seat();
 #pragma unroll 1
-    for (int i = 0; i < kAhead; ++i) {
+    for (int i = 0; i < kTile.stages - 1; ++i) {
       begin_load();
 #pragma unroll
       for (int at = 0; at < Multiply::kSlots; ++at) load_slot(at);
       end_load();
     }
-    ptx::cp_async_wait_group<kAhead - 1>();
+    ptx::cp_async_wait_group<kTile.stages - 2>();
     __syncthreads();
     multiply_.begin(stage_);
     filled_ = p_.goes_on;
@@ -121,10 +110,10 @@ class Pipeline {
   __device__ __forceinline__ static std::uint32_t after(std::uint32_t stage, std::uint32_t memory) {
     return stage + kStage == memory + kRing ? memory : stage + kStage;
   }
-  /// Waits for the stage that is multiplied next.
+  /// Waits for the stage that is multiplied next. The group that is being filled does not count.
   __device__ __forceinline__ std::uint32_t next_stage() {
     stage_ = after(stage_, memory_);
-    ptx::cp_async_wait_group<kTile.stages - 2>();
+    ptx::cp_async_wait_group<kTile.stages - 3>();
     __syncthreads();
     return stage_;
   }

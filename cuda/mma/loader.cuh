@@ -60,7 +60,8 @@ class Loader {
   static constexpr int kRows = kThreads / kPerLine, kRowsAcross = kThreads / kPerK;  // of a step
   static_assert(kChunks % kThreads == 0 && (kAlong || kRowsAcross % 8 == 0),
                 "A thread's chunks are whole steps; across k, of a multiple of 8 rows.");
-  static_assert(kRows % 8 == 0 || (kPerLine >= 8 && 8 % kRows == 0), "A piece moves by an exclusive or.");
+  static_assert(kRows % 8 == 0 || (kPerLine >= 8 && 8 % kRows == 0),
+                "A piece moves by an exclusive or.");
 
  public:
   static constexpr int kPieces = kEach;

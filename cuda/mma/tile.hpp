@@ -60,7 +60,7 @@ inline constexpr int kMaxShared = 99 * 1024;
 constexpr bool all_fit() {
   for (const Tile& t : kTiles) {
     if (t.ring_bytes() > kMaxShared || t.warp_m() % 16 != 0 || t.warp_n() % 16 != 0) return false;
-    if (t.stages < 2 || (t.k != 32 && t.k != 64 && t.k != 128)) return false;
+    if (t.stages < 3 || (t.k != 32 && t.k != 64 && t.k != 128)) return false;
     // The lines of a warp are 2, 4 or 8 chunks across k (Multiplier::Place).
     for (const int chunks : {t.warp_m() / 8, t.warp_n() / 8}) {
       if (chunks != 2 && chunks != 4 && chunks != 8) return false;
