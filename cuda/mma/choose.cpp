@@ -200,6 +200,8 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   p.k = g.k * units;
   p.leaf_k = leaf_k * units;
   p.leaves = g.k == 0 ? 0 : leaves_of(g.k, leaf_k);
+  p.blocks = static_cast<int>(ceil_div(p.k, t.k));
+  p.last = static_cast<int>(p.k - (p.blocks - 1) * std::int64_t{t.k});
   p.tiles_m = ceil_div(g.m, t.m);
   p.pitch = d.across;
   p.tiles_n = ceil_div(g.n, p.pitch);

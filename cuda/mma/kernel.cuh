@@ -7,6 +7,7 @@
 #include "cuda/mma/leaves.cuh"
 #include "cuda/mma/loader.cuh"
 #include "cuda/mma/multiply.cuh"
+#include "cuda/sm90/ptx/control.cuh"
 
 // The kernel of every NVIDIA GPU since compute capability 8.0: cp.async, ldmatrix and mma.sync, no
 // TMA and no wgmma. Every output is a chain of k in ascending order per leaf:
@@ -87,7 +88,9 @@ class Pipeline {
   /// Fills the ring, and reads the first fragments.
   __device__ __forceinline__ void fill(std::int64_t tile) {
     tile_ = tile;
+    to_ = stage_;
     seat();
+    ptx::wait_for_earlier_work();
 #pragma unroll 1
     for (int i = 0; i < kTile.stages - 1; ++i) {
       begin_load();
@@ -125,21 +128,22 @@ class Pipeline {
       if (tile_ < p_.tiles_m * p_.tiles_n) seat();
     }
     const bool slow = !kAlong && (p_.a.way == Way::any || p_.b.way == Way::any);
-    const bool whole = next_.left >= kTile.k && !slow;
+    const int count = next_.done() ? 0 : next_.count(p_, kTile.k);
+    const bool whole = count == kTile.k && !slow;
     const std::uint32_t to_b = to_ + 2 * kTile.k * kTile.m;
-    if (!whole && !next_.done()) {
-      const int count = next_.left < kTile.k ? static_cast<int>(next_.left) : kTile.k;
+    if (!whole && count > 0) {
       a_.load_part(p_.a, to_, count);
       b_.load_part(p_.b, to_b, count);
     }
     a_.begin(whole, to_);
     b_.begin(whole, to_b);
   }
+  /// Pieces are copied in pairs.
   __device__ __forceinline__ void load_slot(int slot) {
     constexpr int kA = LoadA::kPieces, kAll = kA + LoadB::kPieces;
 #pragma unroll
     for (int i = 0; i < kAll; ++i) {
-      if (i * Multiply::kSlots / kAll != slot) continue;
+      if (i / 2 * 2 * Multiply::kSlots / kAll != slot) continue;
       if (i < kA) {
         a_.load(p_.a, i);
       } else {
@@ -150,10 +154,8 @@ class Pipeline {
   __device__ __forceinline__ void end_load() {
     a_.end(p_.a);
     b_.end(p_.b);
-    if (!next_.done()) {
-      next_.advance(p_, kTile.k);
-      to_ = after(to_, memory_);
-    }
+    next_.advance(p_, kTile.k);
+    to_ = after(to_, memory_);
     ptx::cp_async_commit_group();
   }
 
@@ -186,6 +188,7 @@ __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t mem
     typename Work::Accumulators acc;
     clear(acc);
     if (p.g.continue_from_c) {
+      ptx::wait_for_earlier_work();
       const Corner<Shape> corner(p, tile);
       Epilogue<Shape>(p, memory, corner.row, corner.col, corner.end).load_start(acc);
       __syncthreads();  // the ring is free for stages

@@ -26,6 +26,10 @@ struct Cursor {
       : left(p.leaf_k < p.k ? p.leaf_k : p.k), rest(p.k - left) {}
   __device__ __forceinline__ bool done() const { return left <= 0; }
   __device__ __forceinline__ bool ends_leaf(int block) const { return left <= block; }
+  /// k of the block, which is not behind the last one.
+  __device__ __forceinline__ int count(const Params&, int block) const {
+    return left < block ? static_cast<int>(left) : block;
+  }
   __device__ __forceinline__ void advance(const Params& p, int block) {
     left -= block;
     if (left <= 0 && rest > 0) {
@@ -37,11 +41,14 @@ struct Cursor {
 /// A chain is its only leaf.
 template <>
 struct Cursor<false> {
-  std::int64_t left;
+  int left;  ///< blocks
 
-  __device__ __forceinline__ explicit Cursor(const Params& p) : left(p.k) {}
+  __device__ __forceinline__ explicit Cursor(const Params& p) : left(p.blocks) {}
   __device__ __forceinline__ bool done() const { return left <= 0; }
-  __device__ __forceinline__ void advance(const Params&, int block) { left -= block; }
+  __device__ __forceinline__ int count(const Params& p, int block) const {
+    return left == 1 ? p.last : block;
+  }
+  __device__ __forceinline__ void advance(const Params&, int) { --left; }
 };
 
 /// Brings one operand's share of a stage to shared memory: kLines lines of kK products. What is
@@ -84,7 +91,7 @@ class Loader {
   /// A stage begins: a whole block that cp.async reads is copied into it piece by piece, if there
   /// is one.
   __device__ __forceinline__ void begin(bool whole, std::uint32_t to) {
-    to_ = to + place_;
+    to_ = ptx::kept(to + place_);
     now_ = whole ? left_ : 0;
   }
   /// Pieces 0 .. kPieces - 1, in this order.
@@ -95,7 +102,7 @@ class Loader {
     } else if (piece * kRows < now_) {
       ptx::cp_async_16(to, at_);
     }
-    at_ += o.step;
+    at_ = ptx::kept(at_ + o.step);
   }
   /// Behind the last piece: on to the next block.
   __device__ __forceinline__ void end(const Operand& o) { at_ += o.back; }

@@ -35,6 +35,8 @@ struct Params {
   std::int64_t k = 0;
   std::int64_t leaf_k = 0;                ///< of a leaf; k for chain
   std::int64_t leaves = 0;                ///< their number; 0 for k = 0
+  int blocks = 0;                         ///< of a chain, as large as stages
+  int last = 0;                           ///< k of the last of them
   std::int64_t tiles_m = 0, tiles_n = 0;  ///< down and across D
   std::int64_t pitch = 0;                 ///< columns from one tile to the next, at most Tile::n
   std::int64_t band = 1;                  ///< columns of tiles per stripe of the raster

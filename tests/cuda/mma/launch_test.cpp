@@ -136,12 +136,14 @@ TEST(MmaLaunch, AKernelOfWgmmaIsRefusedWithoutWgmma) {
   GemmSpec spec;
   spec.n = 256;
   spec.k = 512;
-  spec.op_b = Op::transpose;  // both operands run along k
   spec.contract = p.contract();
-  for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
-    const bool of_mma = kernel.family == Family::mma;
-    EXPECT_TRUE(!of_mma || cuda::takes(kernel, spec, true)) << kernel.name;
-    EXPECT_EQ(cuda::takes(kernel, spec, false), of_mma) << kernel.name;
+  for (const Op op : {Op::none, Op::transpose}) {
+    spec.op_b = op;  // either takes arrays that run along k
+    for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
+      const bool of_mma = kernel.family == Family::mma;
+      EXPECT_TRUE(!of_mma || cuda::takes(kernel, spec, true)) << kernel.name;
+      EXPECT_EQ(cuda::takes(kernel, spec, false), of_mma) << kernel.name;
+    }
   }
 }
 

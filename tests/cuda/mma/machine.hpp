@@ -240,6 +240,7 @@ inline void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
 }
 inline void cp_async_16(std::uint32_t to, const void* from) { test::machine.copy(to, from, 16); }
 inline std::uint32_t kept(std::uint32_t number) { return number; }
+inline const char* kept(const char* pointer) { return pointer; }
 inline std::uint32_t cvt_rn_bf16x2_f32(float high, float low) {
   return std::uint32_t{arithmetic::to_bf16(high)} << 16 | arithmetic::to_bf16(low);
 }
@@ -251,6 +252,7 @@ inline void st_global_v2_u32(void* to, std::uint32_t first, std::uint32_t second
   test::machine.faults += reinterpret_cast<std::uintptr_t>(to) % sizeof both != 0;
   std::memcpy(to, both, sizeof both);
 }
+inline void wait_for_earlier_work() {}
 inline void cp_async_commit_group() { test::machine.commit(); }
 template <int kPending>
 void cp_async_wait_group() {
