@@ -190,9 +190,8 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   const auto count_bytes = [&](Operand& o, int lines) {
     const bool across = o.way == Way::across;
     const int rows = t.threads() / ((across ? lines : t.k) / 8);
-    const int pieces = lines * t.k / 8 / t.threads();
     o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
-    o.back = 2 * t.k * o.k_stride - pieces * o.step;
+    o.block = 2 * t.k * o.k_stride;
   };
   count_bytes(p.a, t.m);
   count_bytes(p.b, t.n);

@@ -152,8 +152,6 @@ class Pipeline {
     }
   }
   __device__ __forceinline__ void end_load() {
-    a_.end(p_.a);
-    b_.end(p_.b);
     next_.advance(p_, kTile.k);
     to_ = after(to_, memory_);
     ptx::cp_async_commit_group();

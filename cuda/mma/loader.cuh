@@ -57,8 +57,8 @@ struct Cursor<false> {
 ///
 /// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
 /// (k, chunks of lines) across it. Where chunks of a thread are a multiple of 8 rows apart, the
-/// swizzle moves them alike, and one address and one step reach all of them; where they are fewer
-/// rows apart, the swizzle is an exclusive or of a constant for each piece.
+/// swizzle moves them alike; where they are fewer rows apart, by an exclusive or of a constant for
+/// each piece.
 template <DType T, int kLines, int kK, int kThreads, bool kAlong>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
@@ -81,7 +81,10 @@ class Loader {
     const int column = across ? thread % kPerK : thread % kPerLine;
     const std::int64_t line = line0 + (across ? column * 8 : row);
     const std::int64_t k = across ? row : column * 8;
-    at_ = reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
+    const char* from =
+        reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride) - block(o);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i, from += o.step) before_[i] = from;
     const std::int64_t left = (end < o.lines ? end : o.lines) - line;
     left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
     const int place = across ? swizzled(row, column, kPerK) : swizzled(row, column, kPerLine);
@@ -94,23 +97,22 @@ class Loader {
     to_ = ptx::kept(to + place_);
     now_ = whole ? left_ : 0;
   }
-  /// Pieces 0 .. kPieces - 1, in this order.
+  /// A piece of 0 .. kPieces - 1. Its address changes a whole stage after its last use: a copy
+  /// keeps the registers of its address for long.
   __device__ __forceinline__ void load(const Operand& o, int piece) {
     const std::uint32_t to = at_piece(to_, piece);
+    before_[piece] = ptx::kept(before_[piece] + block(o));
     if (is_across(o)) {
-      if (now_ > 0) ptx::cp_async_16_zeros(to, at_, now_ >= 8 ? 16 : 2 * now_);
+      if (now_ > 0) ptx::cp_async_16_zeros(to, before_[piece], now_ >= 8 ? 16 : 2 * now_);
     } else if (piece * kRows < now_) {
-      ptx::cp_async_16(to, at_);
+      ptx::cp_async_16(to, before_[piece]);
     }
-    at_ = ptx::kept(at_ + o.step);
   }
-  /// Behind the last piece: on to the next block.
-  __device__ __forceinline__ void end(const Operand& o) { at_ += o.back; }
 
   /// A block of `count` products, and zeros after them, at any strides, before the pieces, which
   /// are not copied then.
   __device__ __forceinline__ void load_part(const Operand& o, std::uint32_t to, int count) {
-    const char* from = at_;
+    const char* from = before_[0] + block(o);
     const int column = static_cast<int>(threadIdx.x) % kPerLine;
     const int inside = count <= column * 8 ? 0 : count >= column * 8 + 8 ? 8 : count - column * 8;
 #pragma unroll 1
@@ -126,7 +128,9 @@ class Loader {
         load_any(o, from, place, inside);
       }
     }
-    at_ += 2 * (count - kK) * o.k_stride;  // the pieces go on by kK
+    const std::int64_t less = 2 * (count - kK) * o.k_stride;  // the pieces go on by kK
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) before_[i] += less;
   }
 
  private:
@@ -134,6 +138,9 @@ class Loader {
     return !kAlong && o.way == Way::across;
   }
 
+  static __device__ __forceinline__ std::int64_t block(const Operand& o) {
+    return kAlong ? 2 * kK : o.block;
+  }
   static __device__ __forceinline__ std::uint32_t at_piece(std::uint32_t first, int piece) {
     const int flip = kRows % 8 == 0 ? 0 : piece * kRows % 8;
     return (first ^ static_cast<std::uint32_t>(flip * 16)) +
@@ -157,11 +164,11 @@ class Loader {
     ptx::st_shared_v4_u32(to, make_uint4(pair[0], pair[1], pair[2], pair[3]));
   }
 
-  const char* at_;       ///< the thread's next chunk
-  int left_;             ///< lines of the tile from its first chunk's on, at most kLines
-  std::uint32_t place_;  ///< of the first chunk in a stage
-  int now_;              ///< left_, or 0 where no piece is copied
-  std::uint32_t to_;     ///< the first chunk in this stage
+  const char* before_[kEach];  ///< the thread's chunks of the block before the next one
+  int left_;                   ///< lines of the tile from its first chunk's on, at most kLines
+  std::uint32_t place_;        ///< of the first chunk in a stage
+  int now_;                    ///< left_, or 0 where no piece is copied
+  std::uint32_t to_;           ///< the first chunk in this stage
 };
 
 }  // namespace detgemm::cuda::mma

@@ -24,8 +24,8 @@ struct Operand {
   std::int64_t lines = 0;
   std::int64_t line_stride = 0, k_stride = 0;
   Way way = Way::any;
-  std::int64_t step = 0;  ///< bytes from one chunk of a thread to its next (Loader)
-  std::int64_t back = 0;  ///< bytes from behind its last chunk to its first of the next block of k
+  std::int64_t step = 0;   ///< bytes from one chunk of a thread to its next (Loader)
+  std::int64_t block = 0;  ///< bytes from one block of k to the next
 };
 
 /// The argument of mma_kernel. What runs along k is counted in units of 2 bytes.
