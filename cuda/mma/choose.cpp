@@ -14,27 +14,26 @@ namespace {
 constexpr const DeviceModel::Mma& model = kH200.mma;
 constexpr int kRegisters = 64 * 1024;
 constexpr int kOtherRegisters = 56;  ///< of a thread, besides accumulators and fragments
-/// Of a multiprocessor of 9.0 and 10.x. Where there is less, the CTAs that do not fit run later.
-constexpr int kSharedBytes = 227 * 1024;
 
 const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
 
 /// CTAs that a multiprocessor is expected to hold.
 int resident(const Tile& t, bool leaves) {
+  if (!leaves) return t.ctas();
   const int fragments = 2 * (t.warp_m() + t.warp_n()) / 4;
-  const int each = t.accumulators() * (leaves ? 2 : 1) + fragments + kOtherRegisters;
-  const int by_registers = kRegisters / (t.threads() * std::min(each, 255));
-  const int by_shared = kSharedBytes / (t.ring_bytes() + 1024);
-  return std::max(1, std::min(by_registers, by_shared));
+  const int each = 2 * t.accumulators() + fragments + kOtherRegisters;
+  return std::clamp(kRegisters / (t.threads() * std::min(each, 255)), 1, t.ctas());
 }
 
 /// Columns of D from one tile to the next. Where all tiles run at once, a chain's are as narrow as
 /// gives every multiprocessor the same number of tiles.
 std::int64_t pitch_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
   if (leaves) return t.n;
-  const std::int64_t columns = ceil_div(m, t.m) * n;
+  const std::int64_t down = ceil_div(m, t.m);
   for (int each = 1; each <= resident(t, leaves); ++each) {
-    const std::int64_t even = ceil_div(ceil_div(columns, std::int64_t{sms} * each), 8) * 8;
+    const std::int64_t across = std::int64_t{sms} * each / down;
+    if (across == 0) continue;
+    const std::int64_t even = ceil_div(ceil_div(n, across), 8) * 8;
     if (even <= t.n) return std::max<std::int64_t>(even, 8);
   }
   return t.n;
@@ -88,8 +87,11 @@ const char* why_not(const Question& q, int index) {
 }  // namespace
 
 std::string name(const Tile& t) {
-  const char* warps = t.threads() == 256 ? "-8w" : "";
-  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + warps;
+  const char* which = t.threads() == 256 ? "-8w" : "";
+  for (const Tile& other : kTiles) {
+    if (other.m == t.m && other.n == t.n && other.k < t.k && t.k == 128) which = "-k128";
+  }
+  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + which;
 }
 
 void ask(const GemmArguments& g, Question& q) {
@@ -192,6 +194,7 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
     const int rows = t.threads() / ((across ? lines : t.k) / 8);
     o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
     o.block = 2 * t.k * o.k_stride;
+    o.back = o.block - lines * t.k / 8 / t.threads() * o.step;
   };
   count_bytes(p.a, t.m);
   count_bytes(p.b, t.n);

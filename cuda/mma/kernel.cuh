@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <utility>
+
 #include "cuda/mma/epilogue.cuh"
 #include "cuda/mma/leaves.cuh"
 #include "cuda/mma/loader.cuh"
@@ -55,6 +57,10 @@ class Pipeline {
   static constexpr Tile kTile = Shape::tile;
   static constexpr std::uint32_t kStage = kTile.stage_bytes();
   static constexpr std::uint32_t kRing = kTile.stages * kStage;
+  static constexpr bool kApart = kTile.accumulators() < 128;
+  using LoadA = Loader<T, kTile.m, kTile.k, kTile.threads(), kAlong, kApart>;
+  using LoadB = Loader<T, kTile.n, kTile.k, kTile.threads(), kAlong, kApart>;
+  static constexpr int kPieces = LoadA::kPieces + LoadB::kPieces;
 
  public:
   using Multiply = Multiplier<T, Shape, kAlong>;
@@ -140,15 +146,19 @@ class Pipeline {
   }
   /// Pieces are copied in pairs.
   __device__ __forceinline__ void load_slot(int slot) {
-    constexpr int kA = LoadA::kPieces, kAll = kA + LoadB::kPieces;
-#pragma unroll
-    for (int i = 0; i < kAll; ++i) {
-      if (i / 2 * 2 * Multiply::kSlots / kAll != slot) continue;
-      if (i < kA) {
-        a_.load(p_.a, i);
-      } else {
-        b_.load(p_.b, i - kA);
-      }
+    load_pieces(slot, std::make_integer_sequence<int, kPieces>());
+  }
+  template <int... i>
+  __device__ __forceinline__ void load_pieces(int slot, std::integer_sequence<int, i...>) {
+    (load_piece<i>(slot), ...);
+  }
+  template <int i>
+  __device__ __forceinline__ void load_piece(int slot) {
+    if (i / 2 * 2 * Multiply::kSlots / kPieces != slot) return;
+    if constexpr (i < LoadA::kPieces) {
+      a_.template load<i>(p_.a);
+    } else {
+      b_.template load<i - LoadA::kPieces>(p_.b);
     }
   }
   __device__ __forceinline__ void end_load() {
@@ -156,9 +166,6 @@ class Pipeline {
     to_ = after(to_, memory_);
     ptx::cp_async_commit_group();
   }
-
-  using LoadA = Loader<T, kTile.m, kTile.k, kTile.threads(), kAlong>;
-  using LoadB = Loader<T, kTile.n, kTile.k, kTile.threads(), kAlong>;
 
   const Params& p_;
   const std::uint32_t memory_;

@@ -18,7 +18,8 @@ struct Shape {
 };
 
 template <DType T, class Shape, bool kLeaves, bool kAlong>
-__global__ void __launch_bounds__(Shape::tile.threads(), 1)
+__global__ void __launch_bounds__(Shape::tile.threads(),
+                                  kLeaves || !kAlong ? 1 : Shape::tile.ctas())
     mma_kernel(const __grid_constant__ Params p) {
   extern __shared__ __align__(1024) unsigned char memory[];
   compute_tiles<T, Shape, kLeaves, kAlong>(p, ptx::kept(ptx::shared_address(memory)));

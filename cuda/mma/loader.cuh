@@ -59,7 +59,11 @@ struct Cursor<false> {
 /// (k, chunks of lines) across it. Where chunks of a thread are a multiple of 8 rows apart, the
 /// swizzle moves them alike; where they are fewer rows apart, by an exclusive or of a constant for
 /// each piece.
-template <DType T, int kLines, int kK, int kThreads, bool kAlong>
+///
+/// A copy keeps the registers of its address for long. So each piece has an address of its own that
+/// changes a whole stage after its last use (kApart), where sums leave enough registers; elsewhere
+/// one address runs over all pieces.
+template <DType T, int kLines, int kK, int kThreads, bool kAlong, bool kApart>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
   static constexpr int kEach = kChunks / kThreads;
@@ -82,9 +86,10 @@ class Loader {
     const std::int64_t line = line0 + (across ? column * 8 : row);
     const std::int64_t k = across ? row : column * 8;
     const char* from =
-        reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride) - block(o);
+        reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
+    if constexpr (kApart) from -= block(o);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i, from += o.step) before_[i] = from;
+    for (int i = 0; i < kAddresses; ++i, from += o.step) at_[i] = from;
     const std::int64_t left = (end < o.lines ? end : o.lines) - line;
     left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
     const int place = across ? swizzled(row, column, kPerK) : swizzled(row, column, kPerLine);
@@ -97,22 +102,24 @@ class Loader {
     to_ = ptx::kept(to + place_);
     now_ = whole ? left_ : 0;
   }
-  /// A piece of 0 .. kPieces - 1. Its address changes a whole stage after its last use: a copy
-  /// keeps the registers of its address for long.
-  __device__ __forceinline__ void load(const Operand& o, int piece) {
+  /// Pieces 0 .. kPieces - 1, in this order.
+  template <int piece>
+  __device__ __forceinline__ void load(const Operand& o) {
     const std::uint32_t to = at_piece(to_, piece);
-    before_[piece] = ptx::kept(before_[piece] + block(o));
+    const char*& at = at_[kApart ? piece : 0];
+    if constexpr (kApart) at = ptx::kept(at + block(o));
     if (is_across(o)) {
-      if (now_ > 0) ptx::cp_async_16_zeros(to, before_[piece], now_ >= 8 ? 16 : 2 * now_);
-    } else if (piece * kRows < now_) {
-      ptx::cp_async_16(to, before_[piece]);
+      if (now_ > 0) ptx::cp_async_16_zeros(to, at, now_ >= 8 ? 16 : 2 * now_);
+    } else {
+      ptx::cp_async_16_if<piece * kRows>(to, at, now_);
     }
+    if constexpr (!kApart) at += piece + 1 < kEach ? o.step : o.step + o.back;
   }
 
   /// A block of `count` products, and zeros after them, at any strides, before the pieces, which
   /// are not copied then.
   __device__ __forceinline__ void load_part(const Operand& o, std::uint32_t to, int count) {
-    const char* from = before_[0] + block(o);
+    const char* from = kApart ? at_[0] + block(o) : at_[0];
     const int column = static_cast<int>(threadIdx.x) % kPerLine;
     const int inside = count <= column * 8 ? 0 : count >= column * 8 + 8 ? 8 : count - column * 8;
 #pragma unroll 1
@@ -130,7 +137,7 @@ class Loader {
     }
     const std::int64_t less = 2 * (count - kK) * o.k_stride;  // the pieces go on by kK
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) before_[i] += less;
+    for (int i = 0; i < kAddresses; ++i) at_[i] += less;
   }
 
  private:
@@ -164,11 +171,12 @@ class Loader {
     ptx::st_shared_v4_u32(to, make_uint4(pair[0], pair[1], pair[2], pair[3]));
   }
 
-  const char* before_[kEach];  ///< the thread's chunks of the block before the next one
-  int left_;                   ///< lines of the tile from its first chunk's on, at most kLines
-  std::uint32_t place_;        ///< of the first chunk in a stage
-  int now_;                    ///< left_, or 0 where no piece is copied
-  std::uint32_t to_;           ///< the first chunk in this stage
+  static constexpr int kAddresses = kApart ? kEach : 1;
+  const char* at_[kAddresses];  ///< kApart: in the block before the next one; else the next chunk
+  int left_;                    ///< lines of the tile from its first chunk's on, at most kLines
+  std::uint32_t place_;         ///< of the first chunk in a stage
+  int now_;                     ///< left_, or 0 where no piece is copied
+  std::uint32_t to_;            ///< the first chunk in this stage
 };
 
 }  // namespace detgemm::cuda::mma

@@ -47,6 +47,30 @@ TEST(MmaChoose, TheFastestTilesOfARecordAreChosen) {
   EXPECT_EQ(chosen(8192, 8192, 4096), "mma/128x128");
 }
 
+/// Of tiles that all run at once, every multiprocessor has about the same number, whatever N is.
+TEST(MmaChoose, TilesThatRunAtOnceAreEven) {
+  for (std::int64_t m : {1, 16, 48, 64, 100, 256}) {
+    for (std::int64_t n = 8; n < 20000; n = n * 9 / 8 + 1) {
+      Question q = question(arguments(m, n, 4096));
+      for (q.forced = 0; q.forced < kTileCount; ++q.forced) {
+        const Choice choice = choose(q);
+        ASSERT_EQ(choice.why_not, nullptr);
+        const Decision& d = choice.decision;
+        const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+        ASSERT_EQ(d.across % 8, 0);
+        ASSERT_LE(d.across, t.n);
+        const std::int64_t tiles = ceil_div(m, t.m) * ceil_div(n, d.across);
+        ASSERT_LE(d.grid, tiles);
+        if (d.across == t.n) continue;
+        EXPECT_EQ(d.grid, tiles) << name(t) << " " << n;
+        const std::int64_t each = ceil_div(tiles, 132);
+        const std::int64_t fewer = (each - 1) * 132 / ceil_div(m, t.m) * t.n;
+        EXPECT_GT(n, fewer - 8 * ceil_div(fewer, t.n)) << "no more than are needed";
+      }
+    }
+  }
+}
+
 TEST(MmaChoose, TheLargestTileIsForChains) {
   GemmArguments g = arguments(8192, 8192, 4096);
   g.reduction = {ReductionKind::tree, 512};

@@ -78,7 +78,8 @@ TEST(MmaKernel, TheRingGoesOnOverTiles) {
   for (int tile = 0; tile < kTileCount; ++tile) {
     const cuda::mma::Tile& t = kTiles[static_cast<std::size_t>(tile)];
     for (const DType output : {DType::bf16, DType::fp16, DType::fp32}) {
-      MmaProblem p = drawn(++seed, tile, t.leaves && seed % 2 == 0);
+      ++seed;
+      MmaProblem p = drawn(seed, tile, t.leaves && seed % 2 == 0);
       p.m = t.m + 5;
       p.n = 2 * t.n + 4;
       p.k = seed % 3 == 0 ? 3 * t.k : p.k + 1;

@@ -238,7 +238,10 @@ inline void st_shared_v4_u32(std::uint32_t to, uint4 v) { store_shared(to, v); }
 inline void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
   test::machine.copy(to, from, bytes);
 }
-inline void cp_async_16(std::uint32_t to, const void* from) { test::machine.copy(to, from, 16); }
+template <int kNeed>
+void cp_async_16_if(std::uint32_t to, const void* from, int have) {
+  if (have > kNeed) test::machine.copy(to, from, 16);
+}
 inline std::uint32_t kept(std::uint32_t number) { return number; }
 inline const char* kept(const char* pointer) { return pointer; }
 inline std::uint32_t cvt_rn_bf16x2_f32(float high, float low) {
