@@ -130,22 +130,32 @@ double expected_clocks(const Question& q, int index) {
   const std::int64_t tiles = tiles_of(q.m, q.n, t, q.leaves(), q.sms);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
-  // Per product of k: multiplied, read from shared memory by warps and written there, and from L2.
   const auto lines = static_cast<double>(t.m + pitch_of(q.m, q.n, t, q.leaves(), q.sms));
+  // What an instruction's 16 products of k take: the outputs that are multiplied, bytes that warps
+  // read and copies write in shared memory, bytes from L2; alone, a warp's own instructions; and
+  // the latency of memory over the stages that are on their way.
+  const double products = 16.0 * t.m * t.n / model.products_per_clock;
   const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
-  const double busy =
-      std::max({t.m * t.n / model.products_per_clock, 2 * (read + lines) / model.shared_per_clock,
-                2 * lines / model.fill_per_clock});
-  const double alone = model.step_clocks / 16 + model.stage_clocks / t.k;
+  const double shared = 32 * (read + lines) / model.shared_per_clock;
+  const double fill = 32 * lines / model.fill_per_clock;
+  const int instructions = t.warp_m() / 16 * (t.warp_n() / 8);
+  const double alone =
+      model.step_clocks + model.issue_clocks * instructions + 16 * model.stage_clocks / t.k;
+  const double waited = 16 * model.latency / ((t.stages - 1) * t.k);
   const auto time = [&](std::int64_t ctas) {
-    return k * std::max(static_cast<double>(ctas) * busy, busy / 2 + alone) + model.tile_clocks;
+    double sum = std::pow(alone, model.sharp) + std::pow(waited, model.sharp);
+    for (const double busy : {products, shared, fill}) {
+      sum += std::pow(static_cast<double>(ctas) * busy, model.sharp);
+    }
+    return k / 16 * std::pow(sum, 1 / model.sharp) + model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const double multiply = static_cast<double>(tiles / round) * time(together) +
                           (rest != 0 ? time(ceil_div(rest, q.sms)) : 0);
   const double bytes = 2 * k * (static_cast<double>(q.m) + static_cast<double>(q.n));
   // Among equals, the one with less outside D.
-  return std::max(multiply, bytes / (model.read_per_clock * q.sms)) + 1e-3 * multiply;
+  return std::max(multiply, bytes / (model.read_per_clock * q.sms)) + 1e-3 * multiply +
+         model.start_clocks;
 }
 
 Choice choose(const Question& q) {

@@ -50,7 +50,7 @@ struct Tile {
 
 /// Every tile that is compiled. LaunchOptions::forced counts in it.
 inline constexpr std::array<Tile, 12> kTiles{{
-    {128, 128, 2, 2, 32, 6, false, false},  // chains of many tokens
+    {128, 128, 2, 2, 64, 3, false, false},  // chains of many tokens
     {128, 128, 2, 4, 64, 3, true, true},
     {64, 128, 1, 4, 64, 4, false, false},
     {64, 64, 2, 2, 64, 4, true, true},
