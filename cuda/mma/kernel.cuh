@@ -23,10 +23,10 @@
 //   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
 //               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
 //
-// The barrier is amid the products of the last step of a stage, whose fragments are in registers
-// then.
+// The barrier is amid the products of a stage, when all of its fragments are on their way to
+// registers, and copies begin among the products.
 //
-// The ring goes on over the ends of leaves. Nothing in this folder includes a test: the functions
+// The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test: the functions
 // of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
 
 namespace detgemm::cuda::mma {
