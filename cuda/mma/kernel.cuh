@@ -26,8 +26,9 @@
 // The barrier is amid the products of a stage, when all of its fragments are on their way to
 // registers, and copies begin among the products.
 //
-// The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test: the functions
-// of ptx/ may be replaced by those of a host, which then runs this code (tests/cuda/mma).
+// The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test:
+// the functions of ptx/ may be replaced by those of a host, which then runs this code
+// (tests/cuda/mma).
 
 namespace detgemm::cuda::mma {
 
