@@ -161,17 +161,21 @@ struct DeviceModel {
     double meet = 0.7;  ///< of the difference, where two of the last tiles share a multiprocessor
   } simt;
 
-  /// mma.sync (mma/choose.cpp): one multiprocessor, fitted to times of every tile of 11 problems,
-  /// where the choice is the fastest tile (tests/results/2026-11-28-h200-mma-tiles.md): a root of
-  /// the mean squared error of 13 %.
+  /// mma.sync (mma/choose.cpp): one multiprocessor, fitted to times of every tile of 27 problems,
+  /// 16 of them drawn: a root of the mean squared error of 7 %, and choices that cost 0.3 % against
+  /// the fastest tile, 3 % at worst (tests/results/2026-11-28-h200-mma-even.md).
   struct Mma {
-    double products_per_clock = 900;
-    double shared_per_clock = 100;  ///< bytes of shared memory, read and written
-    double fill_per_clock = 60;     ///< bytes from L2
-    double read_per_clock = 15;     ///< bytes from memory while all of them read
-    double step_clocks = 35;        ///< of a dependent chain of instructions
-    double stage_clocks = 180;      ///< that a CTA waits per stage
-    double tile_clocks = 4000;      ///< the first loads and the epilogue
+    double products_per_clock = 1119;
+    double shared_per_clock = 123;  ///< bytes of shared memory, read and written
+    double fill_per_clock = 59;     ///< bytes from L2
+    double read_per_clock = 16.4;   ///< bytes from memory while all of them read
+    double step_clocks = 54;        ///< of a dependent chain of instructions
+    double issue_clocks = 4.2;      ///< of each instruction mma.sync of a warp
+    double stage_clocks = 16;       ///< that a CTA waits per stage
+    double latency = 1755;          ///< clocks from the first copy of a stage to its bytes
+    double sharp = 4.1;             ///< how sharply the slowest of these dominates
+    double tile_clocks = 1370;      ///< the first loads and the epilogue
+    double start_clocks = 1690;     ///< per launch
   } mma;
 };
 

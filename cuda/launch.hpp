@@ -165,6 +165,7 @@ struct Decision {
   int cluster = 1;                  ///< CTAs per cluster
   int grid = 0;                     ///< CTAs
   int across = 0;                   ///< elements over groups: of these, CTAs per group
+                                    ///< mma.sync: columns of D from one tile to the next
   int levels = 0;                   ///< gather and SIMT over groups: sums that may wait
   int shared_bytes = 0;             ///< SIMT: per CTA
   sm90::Raster raster;              ///< SM90: the order of the tiles

@@ -4,8 +4,7 @@
 """triton_sm80.py --json FILE: the kernels of mma.sync beside a Triton kernel of tl.dot that is compiled for sm_80, on one card.
 
 Both have the instructions of an A100, so the card of 9.0 stands for one: Triton's PTX of sm_80 is assembled for this card. Of
-Triton the fastest of a few settings counts, of detgemm the fastest tile that PyTorch's operator can force: it says nothing of op_b,
-so tiles for operands that run along k alone are refused. Problems are a fixed list, or drawn (--drawn COUNT).
+Triton the fastest of a few settings counts, of detgemm the fastest tile. Problems are a fixed list, or drawn (--drawn COUNT).
 Each case: microseconds, medians over alternated blocks, rotating operands, CUDA graphs; and outputs that differ from the
 backend's own chain.
 """
@@ -27,7 +26,7 @@ import detgemm.torch  # noqa: F401 - registers torch.ops.detgemm
 CHAIN = "hopper/bf16/chain->bf16"
 FIXED = ((1, 18432, 16384), (16, 3840, 4096), (32, 8192, 4096), (64, 3840, 4096), (64, 18432, 16384), (128, 4096, 14336),
          (256, 3840, 4096), (512, 7168, 2048), (1024, 18432, 16384), (4096, 3840, 4096), (8192, 8192, 2048))
-TILES = ("16x32", "16x64", "16x128", "32x64", "64x64", "64x128", "128x128", "128x128-8w")
+TILES = ("16x32", "16x32-k128", "16x64", "16x128", "32x32", "32x64", "64x32", "64x64", "64x96", "64x128", "128x128", "128x128-8w")
 
 
 @triton.jit

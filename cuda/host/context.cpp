@@ -5,6 +5,7 @@
 
 #include <cudaTypedefs.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <mutex>
@@ -16,15 +17,27 @@
 namespace detgemm::cuda {
 namespace {
 
-/// Raises the limits of all kernels of a set. Some functions are in it twice.
+/// Bytes of shared memory that a CTA of the current device may have.
+int most_shared() {
+  int device = 0, bytes = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                            device) == cudaSuccess;
+  return known ? bytes : std::numeric_limits<int>::max();
+}
+
+/// Raises the limits of all kernels of a set, as far as the device goes: kernels of several devices
+/// take more where there is more. Some functions are in it twice.
 cudaError_t raise_limits(KernelSet set) {
+  const int most = most_shared();
   for (const FamilyRow& row : families()) {
     if (row.set != set) continue;
     for (const Decision& d : row.compiled(row.family)) {
       const Kernel kernel = row.kernel(d);
       if (kernel.function == nullptr) continue;
-      const auto e = cudaFuncSetAttribute(
-          kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes);
+      const auto e =
+          cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               std::min(kernel.shared_bytes, most));
       if (e != cudaSuccess) return e;
     }
   }

@@ -14,27 +14,38 @@ namespace {
 constexpr const DeviceModel::Mma& model = device_model().mma;
 constexpr int kRegisters = 64 * 1024;
 constexpr int kOtherRegisters = 56;  ///< of a thread, besides accumulators and fragments
-/// Of a multiprocessor of 9.0 and 10.x. Where there is less, the CTAs that do not fit run later.
-constexpr int kSharedBytes = 227 * 1024;
 
 const Tile& tile_of(int index) { return kTiles[static_cast<std::size_t>(index)]; }
 
-std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t) {
-  return ceil_div(m, t.m) * ceil_div(n, t.n);
-}
-
 /// CTAs that a multiprocessor is expected to hold.
 int resident(const Tile& t, bool leaves) {
+  if (!leaves) return t.ctas();
   const int fragments = 2 * (t.warp_m() + t.warp_n()) / 4;
-  const int each = t.accumulators() * (leaves ? 2 : 1) + fragments + kOtherRegisters;
-  const int by_registers = kRegisters / (t.threads() * std::min(each, 255));
-  const int by_shared = kSharedBytes / (t.ring_bytes() + 1024);
-  return std::max(1, std::min(by_registers, by_shared));
+  const int each = 2 * t.accumulators() + fragments + kOtherRegisters;
+  return std::clamp(kRegisters / (t.threads() * std::min(each, 255)), 1, t.ctas());
+}
+
+/// Columns of D from one tile to the next. Where all tiles run at once, a chain's are as narrow as
+/// gives every multiprocessor the same number of tiles.
+std::int64_t pitch_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
+  if (leaves) return t.n;
+  const std::int64_t down = ceil_div(m, t.m);
+  for (int each = 1; each <= resident(t, leaves); ++each) {
+    const std::int64_t across = std::int64_t{sms} * each / down;
+    if (across == 0) continue;
+    const std::int64_t even = ceil_div(ceil_div(n, across), 8) * 8;
+    if (even <= t.n) return std::max<std::int64_t>(even, 8);
+  }
+  return t.n;
+}
+
+std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
+  return ceil_div(m, t.m) * ceil_div(n, pitch_of(m, n, t, leaves, sms));
 }
 
 int grid_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
   const std::int64_t most = std::int64_t{sms} * resident(t, leaves);
-  return static_cast<int>(std::min(tiles_of(m, n, t), most));
+  return static_cast<int>(std::min(tiles_of(m, n, t, leaves, sms), most));
 }
 
 /// Sums of a tree that wait while a leaf and the newest sum are in registers.
@@ -76,8 +87,11 @@ const char* why_not(const Question& q, int index) {
 }  // namespace
 
 std::string name(const Tile& t) {
-  const char* warps = t.threads() == 256 ? "-8w" : "";
-  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + warps;
+  const char* which = t.threads() == 256 ? "-8w" : "";
+  for (const Tile& other : kTiles) {
+    if (other.m == t.m && other.n == t.n && other.k < t.k && t.k == 128) which = "-k128";
+  }
+  return "mma/" + std::to_string(t.m) + "x" + std::to_string(t.n) + which;
 }
 
 void ask(const GemmArguments& g, Question& q) {
@@ -100,10 +114,10 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   g.k = spec.k;
   g.reduction = q.reduction;
   g.continue_from_c = spec.continue_from_c;
-  // Aligned row-major arrays.
+  // Any operation takes arrays that run along k, and every tile takes those.
   g.m = g.n = 64;
-  g.as = spec.op_a == Op::none ? Strides{8, 1} : Strides{1, 8};
-  g.bs = spec.op_b == Op::none ? Strides{8, 1} : Strides{1, 8};
+  g.as = {8, 1};
+  g.bs = {1, 8};
   ask(g, q);
   return q;
 }
@@ -113,25 +127,35 @@ const char* why_not(const Question& q) { return why_not(q, q.forced); }
 double expected_clocks(const Question& q, int index) {
   const Tile& t = tile_of(index);
   const int together = resident(t, q.leaves());
-  const std::int64_t tiles = tiles_of(q.m, q.n, t);
+  const std::int64_t tiles = tiles_of(q.m, q.n, t, q.leaves(), q.sms);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
-  // Per product of k: multiplied, read from shared memory by warps and written there, and from L2.
-  const double lines = t.m + t.n;
+  const auto lines = static_cast<double>(t.m + pitch_of(q.m, q.n, t, q.leaves(), q.sms));
+  // What an instruction's 16 products of k take: the outputs that are multiplied, bytes that warps
+  // read and copies write in shared memory, bytes from L2; alone, a warp's own instructions; and
+  // the latency of memory over the stages that are on their way.
+  const double products = 16.0 * t.m * t.n / model.products_per_clock;
   const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
-  const double busy =
-      std::max({t.m * t.n / model.products_per_clock, 2 * (read + lines) / model.shared_per_clock,
-                2 * lines / model.fill_per_clock});
-  const double alone = model.step_clocks / 16 + model.stage_clocks / t.k;
+  const double shared = 32 * (read + lines) / model.shared_per_clock;
+  const double fill = 32 * lines / model.fill_per_clock;
+  const int instructions = t.warp_m() / 16 * (t.warp_n() / 8);
+  const double alone =
+      model.step_clocks + model.issue_clocks * instructions + 16 * model.stage_clocks / t.k;
+  const double waited = 16 * model.latency / ((t.stages - 1) * t.k);
   const auto time = [&](std::int64_t ctas) {
-    return k * std::max(static_cast<double>(ctas) * busy, busy / 2 + alone) + model.tile_clocks;
+    double sum = std::pow(alone, model.sharp) + std::pow(waited, model.sharp);
+    for (const double busy : {products, shared, fill}) {
+      sum += std::pow(static_cast<double>(ctas) * busy, model.sharp);
+    }
+    return k / 16 * std::pow(sum, 1 / model.sharp) + model.tile_clocks;
   };
   const std::int64_t rest = tiles % round;
   const double multiply = static_cast<double>(tiles / round) * time(together) +
                           (rest != 0 ? time(ceil_div(rest, q.sms)) : 0);
   const double bytes = 2 * k * (static_cast<double>(q.m) + static_cast<double>(q.n));
   // Among equals, the one with less outside D.
-  return std::max(multiply, bytes / (model.read_per_clock * q.sms)) + 1e-3 * multiply;
+  return std::max(multiply, bytes / (model.read_per_clock * q.sms)) + 1e-3 * multiply +
+         model.start_clocks;
 }
 
 Choice choose(const Question& q) {
@@ -151,6 +175,7 @@ Choice choose(const Question& q) {
   d.leaves = q.leaves();
   d.x_mn = q.a_mn || q.b_mn;
   d.levels = levels_needed(q.reduction, q.k);
+  d.across = static_cast<int>(pitch_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms));
   d.grid = grid_of(q.m, q.n, tile_of(best.kernel), q.leaves(), q.sms);
   return choice;
 }
@@ -179,6 +204,7 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
     const int rows = t.threads() / ((across ? lines : t.k) / 8);
     o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
     o.block = 2 * t.k * o.k_stride;
+    o.back = o.block - lines * t.k / 8 / t.threads() * o.step;
   };
   count_bytes(p.a, t.m);
   count_bytes(p.b, t.n);
@@ -186,14 +212,18 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
   p.k = g.k * units;
   p.leaf_k = leaf_k * units;
   p.leaves = g.k == 0 ? 0 : leaves_of(g.k, leaf_k);
+  p.blocks = static_cast<int>(ceil_div(p.k, t.k));
+  p.last = static_cast<int>(p.k - (p.blocks - 1) * std::int64_t{t.k});
   p.tiles_m = ceil_div(g.m, t.m);
-  p.tiles_n = ceil_div(g.n, t.n);
+  p.pitch = d.across;
+  p.tiles_n = ceil_div(g.n, p.pitch);
   // CTAs that run together form a patch that is nearly square.
   const double width = std::sqrt(static_cast<double>(d.grid) * t.m / t.n);
   p.band = std::clamp<std::int64_t>(std::llround(width), 1, p.tiles_n);
   const std::uintptr_t run = 4 * (g.output == DType::fp32 ? 4 : 2);  // bytes of 4 outputs
-  p.plain = only_rounds(g.epilogue) && (g.ds.col == 1 || g.n == 1) && g.ds.row % 4 == 0 &&
+  p.plain = only_rounds(g.epilogue) && g.ds.col == 1 && g.n % 4 == 0 && g.ds.row % 4 == 0 &&
             reinterpret_cast<std::uintptr_t>(g.d) % run == 0;
+  p.goes_on = p.plain && !g.continue_from_c;
   p.waiting = static_cast<float4*>(workspace);
   p.levels = d.levels;
   return p;

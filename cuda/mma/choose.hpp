@@ -27,7 +27,7 @@ cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call);
 std::size_t workspace_bytes(const Reduction& reduction, std::int64_t max_m, std::int64_t n,
                             std::int64_t k, int sms);
 
-/// What `choose` minimises: clocks by a model whose constants were not measured yet.
+/// What `choose` minimises: clocks by a model (DeviceModel::Mma).
 double expected_clocks(const Question& q, int tile);
 
 /// The kernel's argument. Looks at strides and alignment too.

@@ -8,7 +8,6 @@
 #include "cuda/mma/kernel.cuh"
 #include "cuda/mma/kernels.hpp"
 #include "cuda/sample.hpp"
-#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::mma {
 
@@ -19,10 +18,10 @@ struct Shape {
 };
 
 template <DType T, class Shape, bool kLeaves, bool kAlong>
-__global__ void __launch_bounds__(Shape::tile.threads(), 1)
+__global__ void __launch_bounds__(Shape::tile.threads(),
+                                  kLeaves || !kAlong ? 1 : Shape::tile.ctas())
     mma_kernel(const __grid_constant__ Params p) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  ptx::wait_for_earlier_work();
   compute_tiles<T, Shape, kLeaves, kAlong>(p, ptx::kept(ptx::shared_address(memory)));
 }
 

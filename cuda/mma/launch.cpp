@@ -58,13 +58,22 @@ std::vector<Decision> compiled(Family family) {
 
 Kernel kernel_of(const Decision& d) {
   const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
-  return {find(d), t.threads(), t.ring_bytes()};
+  return {find(d), t.threads(), shared_for(t, 1)};
 }
 
 cudaError_t launch(const Kernel& kernel, const Decision& d, const Call& call) {
+  const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+  const Queue queue = call.portable_queue();
+  Kernel with = kernel;
+  with.shared_bytes = t.ring_bytes();
+  if (queue.overlap) {
+    // CTAs that begin while an earlier launch ends would gather where it left room.
+    const int each = (d.grid + call.options.sms - 1) / call.options.sms;
+    with.shared_bytes = shared_for(t, each);
+  }
   Params params = make_params(call.g(), d, call.workspace);
   void* arguments[] = {&params};
-  return cuda::launch(kernel, d.grid, call.portable_queue(), arguments);
+  return cuda::launch(with, d.grid, queue, arguments);
 }
 
 }  // namespace detgemm::cuda::mma

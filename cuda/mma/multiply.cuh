@@ -17,17 +17,19 @@ namespace ptx = sm90::ptx;
 ///   acc -> [k 0..7] -> [k 8..15] -> [k 16..23] -> ...         8.x: two steps of 8 each
 ///
 /// The instruction is the same, mma.sync.m16n8k16; the device decides which function it computes,
-/// and so which contract a device can have. The fragments of the next 16 are on their way to
-/// registers while these are multiplied, over the ends of stages too. With few sums per thread
-/// (kWholeStage) those of the whole next stage are.
+/// and so which contract a device can have. The fragments of the next 16, or of some more steps,
+/// are on their way to registers while these are multiplied, over the ends of stages too.
 template <DType T, class Shape, bool kAlong>
 struct Multiplier {
   static constexpr Tile kTile = Shape::tile;
   static constexpr int kDown = kTile.warp_m() / 16;   // fragments of 16 rows
   static constexpr int kAcross = kTile.warp_n() / 8;  // fragments of 8 columns
   static constexpr int kSteps = kTile.k / 16;
-  static_assert(kSteps % 2 == 0, "A stage ends with the second set of fragments.");
-  static constexpr bool kWholeStage = (4 * kDown + 2 * kAcross) * kSteps <= 64;
+  /// Steps that fragments are ahead, and sets of them: more where they take few registers, since
+  /// products of few outputs take less time than a load.
+  static constexpr int kAhead = 4 * kDown + 2 * kAcross > 16 || kSteps < 4 ? 1 : kSteps < 8 ? 2 : 3;
+  static constexpr int kSets = kAhead == 1 ? 2 : 4;
+  static_assert(kSteps % kSets == 0, "A stage begins with the first set.");
   using Accumulators = float[kDown][kAcross][4];
 
   struct Fragments {
@@ -100,9 +102,10 @@ struct Multiplier {
     b.load(stage + 2 * kTile.k * kTile.m, step, f.b);
   }
 
-  /// Fragments [kFrom, kTo) of 16 rows.
-  template <int kFrom, int kTo>
-  static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc) {
+  /// Fragments [kFrom, kTo) of 16 rows; a slot follows each.
+  template <int kFrom, int kTo, class Slot>
+  static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc, int step,
+                                                  Slot&& slot) {
 #pragma unroll
     for (int i = kFrom; i < kTo; ++i) {
 #pragma unroll
@@ -114,46 +117,44 @@ struct Multiplier {
           ptx::mma_m16n8k16<T>(acc[i][j], f.a[i], columns);
         }
       }
+      slot(step * kDown + i);
     }
   }
 
-  /// Multiplies a stage whose fragments are in registers, and reads those of the next one, which is
-  /// there.
-  ///
-  ///   multiply 0, load the next 0 | multiply 1, load the next 1 | ..
-  __device__ __forceinline__ void run_whole(std::uint32_t next, Accumulators& acc) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      multiply<0, kDown>(f_[step], acc);
-      load(next, step, f_[step]);
-    }
-  }
-  /// Multiplies a stage one step behind the fragments. `first()` is called once the first fragments
-  /// are on their way, and `next()` amid the last products, when all fragments of the stage are
-  /// read: it returns the stage behind this one, which is there then.
+  /// Places among the products of a stage where a copy may begin: slot(0), slot(1), ... A burst of
+  /// copies would keep the loads of fragments waiting behind it.
+  static constexpr int kSlots = kSteps * kDown;
+
+  /// Multiplies a stage, kAhead steps behind the fragments. `next()` is called when all fragments
+  /// of the stage are on their way: it returns the stage behind this one, which is there then.
   ///
   ///   load 1, multiply 0 | load 2, multiply 1 | .. | half of the last, next, load its 0, the rest
-  template <class First, class Next>
-  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, First&& first,
+  template <class Slot, class Next>
+  __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, Slot&& slot,
                                       Next&& next) {
 #pragma unroll
-    for (int step = 0; step + 1 < kSteps; ++step) {
-      load(stage, step + 1, f_[(step + 1) % 2]);
-      if (step == 0) first();
-      multiply<0, kDown>(f_[step % 2], acc);
+    for (int step = 0; step < kSteps; ++step) {
+      Fragments& now = f_[step % kSets];
+      Fragments& later = f_[(step + kAhead) % kSets];
+      if (step + kAhead == kSteps) {
+        multiply<0, kDown / 2>(now, acc, step, slot);
+        stage = next();
+        load(stage, 0, later);
+        multiply<kDown / 2, kDown>(now, acc, step, slot);
+      } else {
+        load(stage, (step + kAhead) % kSteps, later);
+        multiply<0, kDown>(now, acc, step, slot);
+      }
     }
-    multiply<0, kDown / 2>(f_[1], acc);
-    load(next(), 0, f_[0]);
-    multiply<kDown / 2, kDown>(f_[1], acc);
   }
-  /// The fragments with which run() or run_whole() begins.
+  /// The fragments with which run() begins.
   __device__ __forceinline__ void begin(std::uint32_t stage) {
 #pragma unroll
-    for (int step = 0; step < (kWholeStage ? kSteps : 1); ++step) load(stage, step, f_[step]);
+    for (int step = 0; step < kAhead; ++step) load(stage, step, f_[step]);
   }
 
  private:
-  Fragments f_[kWholeStage ? kSteps : 2];
+  Fragments f_[kSets];
 };
 
 }  // namespace detgemm::cuda::mma

@@ -17,6 +17,17 @@ __device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from) 
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
+/// The same where `have` is more than kNeed, without a branch.
+template <int kNeed>
+__device__ __forceinline__ void cp_async_16_if(std::uint32_t to, const void* from, int have) {
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "setp.gt.s32 p, %2, %3;\n"
+      "@p cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+      "l"(from), "r"(have), "n"(kNeed)
+      : "memory");
+}
+
 /// Sixteen bytes, both aligned to 16, past L1: `bytes` of them from memory, and zeros after these.
 __device__ __forceinline__ void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)

@@ -19,6 +19,10 @@ __device__ __forceinline__ std::uint32_t kept(std::uint32_t number) {
   asm volatile("" : "+r"(number));
   return number;
 }
+__device__ __forceinline__ const char* kept(const char* pointer) {
+  asm volatile("" : "+l"(pointer));
+  return pointer;
+}
 
 __device__ __forceinline__ std::uint32_t ld_shared_u32(std::uint32_t from) {
   std::uint32_t v;

@@ -4,8 +4,10 @@
 // Products that depend on each other, enqueued without a wait in between: whoever begins early may
 // read only what it was promised.
 
+#include <algorithm>
 #include <cmath>
 
+#include "cuda/mma/tile.hpp"
 #include "tests/cuda/device/fixture.hpp"
 
 namespace detgemm::test {
@@ -90,11 +92,16 @@ void check(const Setting& setting, int buffers) {
   const auto expected = chain.all();
   std::vector<std::string> variants = cuda_backend().variants(chain.spec());
   variants.emplace_back("");
+  std::size_t ran = 0;
   for (const std::string& variant : variants) {
     const Plan careful = plan_of(chain.spec(), {variant, 0, Stable::none});
     const Plan eager = plan_of(chain.spec(), {variant, 0, Stable::b});
     chain.begin();
-    EXPECT_OK(chain.enqueue(careful, stream, true));
+    const Status first = chain.enqueue(careful, stream, true);
+    // W is row-major, and some tiles of mma.sync take weights along k alone.
+    if (first.code() == Errc::unsupported && variant.starts_with("mma/")) continue;
+    ++ran;
+    EXPECT_OK(first);
     EXPECT_EQ(chain.all(), expected) << variant << ", waiting after each";
     for (const Plan* plan : {&careful, &eager}) {
       const char* name = plan == &eager ? ", b stable" : ", nothing stable";
@@ -109,6 +116,9 @@ void check(const Setting& setting, int buffers) {
       EXPECT_EQ(chain.all(), expected) << variant << name << ", graph";
     }
   }
+  const auto general = std::count_if(std::begin(cuda::mma::kTiles), std::end(cuda::mma::kTiles),
+                                     [](const cuda::mma::Tile& t) { return t.general; });
+  EXPECT_EQ(ran, variants.size() - cuda::mma::kTiles.size() + static_cast<std::size_t>(general));
 }
 
 TEST_P(DependentProducts, EachInItsOwnMemory) { check(GetParam(), kLength + 1); }

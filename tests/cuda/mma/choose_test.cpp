@@ -40,11 +40,37 @@ std::string chosen(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 TEST(MmaChoose, TheFastestTilesOfARecordAreChosen) {
   EXPECT_EQ(chosen(1, 18432, 16384), "mma/16x128");
-  EXPECT_EQ(chosen(16, 3840, 4096), "mma/16x64");
-  EXPECT_EQ(chosen(64, 3840, 4096), "mma/32x64");
-  EXPECT_EQ(chosen(128, 4096, 14336), "mma/64x64");
+  EXPECT_EQ(chosen(16, 3840, 4096), "mma/16x32-k128");
+  EXPECT_EQ(chosen(32, 15360, 11520), "mma/32x64");
+  EXPECT_EQ(chosen(32, 8832, 5376), "mma/32x32");
+  EXPECT_EQ(chosen(64, 18432, 16384), "mma/64x96");
+  EXPECT_EQ(chosen(128, 4096, 14336), "mma/64x32");
   EXPECT_EQ(chosen(256, 3840, 4096), "mma/64x128");
   EXPECT_EQ(chosen(8192, 8192, 4096), "mma/128x128");
+}
+
+/// Of tiles that all run at once, every multiprocessor has about the same number, whatever N is.
+TEST(MmaChoose, TilesThatRunAtOnceAreEven) {
+  for (std::int64_t m : {1, 16, 48, 64, 100, 256}) {
+    for (std::int64_t n = 8; n < 20000; n = n * 9 / 8 + 1) {
+      Question q = question(arguments(m, n, 4096));
+      for (q.forced = 0; q.forced < kTileCount; ++q.forced) {
+        const Choice choice = choose(q);
+        ASSERT_EQ(choice.why_not, nullptr);
+        const Decision& d = choice.decision;
+        const Tile& t = kTiles[static_cast<std::size_t>(d.kernel)];
+        ASSERT_EQ(d.across % 8, 0);
+        ASSERT_LE(d.across, t.n);
+        const std::int64_t tiles = ceil_div(m, t.m) * ceil_div(n, d.across);
+        ASSERT_LE(d.grid, tiles);
+        if (d.across == t.n) continue;
+        EXPECT_EQ(d.grid, tiles) << name(t) << " " << n;
+        const std::int64_t each = ceil_div(tiles, 132);
+        const std::int64_t fewer = (each - 1) * 132 / ceil_div(m, t.m) * t.n;
+        EXPECT_GT(n, fewer - 8 * ceil_div(fewer, t.n)) << "no more than are needed";
+      }
+    }
+  }
 }
 
 TEST(MmaChoose, TheLargestTileIsForChains) {
@@ -75,6 +101,7 @@ TEST(MmaChoose, OperandsAreReadByTheirStridesAndAddresses) {
   const auto ways = [&] {
     Decision d;
     d.kernel = 3;
+    d.across = kTiles[3].n;
     const Params p = make_params(g, d, nullptr);
     return std::pair(p.a.way, p.b.way);
   };

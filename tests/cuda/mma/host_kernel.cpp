@@ -118,7 +118,8 @@ std::string run_mma_on_host(const GemmArguments& g, DType input, int tile, const
   std::vector<float4> workspace(
       mma::workspace_bytes(g.reduction, g.m, g.n, g.k, sms) / sizeof(float4) + 1);
   const mma::Params params = mma::make_params(g, d, workspace.data());
-  return run_mma_on_host(params, input, tile, d.leaves, static_cast<unsigned>(d.grid), gpu);
+  const int grid = gpu.ctas > 0 ? std::min(d.grid, gpu.ctas) : d.grid;
+  return run_mma_on_host(params, input, tile, d.leaves, static_cast<unsigned>(grid), gpu);
 }
 
 }  // namespace detgemm::test

@@ -20,6 +20,7 @@ struct HostGpu {
   Arithmetic arithmetic = Arithmetic::hopper;
   MmaFault fault = MmaFault::none;
   ThreadOrder order = ThreadOrder::ascending;
+  int ctas = 0;  ///< that share the tiles, at most; 0: as many as are chosen
 };
 
 /// A launch of the kernel of a tile, executed on the host by an emulation. Empty where it ran as it

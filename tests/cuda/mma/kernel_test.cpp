@@ -27,10 +27,11 @@ struct Outcome {
 };
 
 Outcome run(const MmaProblem& p, int tile, ThreadOrder order = ThreadOrder::ascending,
-            MmaFault fault = MmaFault::none) {
+            MmaFault fault = MmaFault::none, int ctas = 0) {
   MmaScene scene(p);
   Outcome outcome;
-  outcome.noticed = run_mma_on_host(scene.arguments(), p.input, tile, {p.arithmetic, fault, order});
+  outcome.noticed =
+      run_mma_on_host(scene.arguments(), p.input, tile, {p.arithmetic, fault, order, ctas});
   for (std::size_t i = 0; i < scene.d().size(); ++i) {
     outcome.different += scene.d()[i] != scene.expected()[i];
   }
@@ -64,7 +65,30 @@ TEST(MmaKernel, DrawnProblemsHaveTheBitsOfTheContract) {
     for (int i = 0; i < count_for(tile); ++i, ++seed) {
       const bool leaves = i % 2 != 0 && kTiles[static_cast<std::size_t>(tile)].leaves;
       const MmaProblem p = drawn(seed, tile, leaves);
-      const Outcome outcome = run(p, tile, kOrders[i % 3]);
+      const Outcome outcome = run(p, tile, kOrders[i % 3], MmaFault::none, i % 4);
+      EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
+    }
+  }
+}
+
+/// One or two CTAs compute all tiles, whose sums are stored from registers while the ring is filled
+/// for the next one.
+TEST(MmaKernel, TheRingGoesOnOverTiles) {
+  std::uint64_t seed = 9000;
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    const cuda::mma::Tile& t = kTiles[static_cast<std::size_t>(tile)];
+    for (const DType output : {DType::bf16, DType::fp16, DType::fp32}) {
+      ++seed;
+      MmaProblem p = drawn(seed, tile, t.leaves && seed % 2 == 0);
+      p.m = t.m + 5;
+      p.n = 2 * t.n + 4;
+      p.k = seed % 3 == 0 ? 3 * t.k : p.k + 1;
+      p.output = output;
+      p.d = Lie::along;
+      p.epilogue = {};
+      p.from_c = false;
+      const int ctas = 1 + static_cast<int>(seed % 2);
+      const Outcome outcome = run(p, tile, ThreadOrder::mixed, MmaFault::none, ctas);
       EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
     }
   }

@@ -84,6 +84,11 @@ TEST(MmaLaunch, Tf32IsComputedByMmaEverywhere) {
     EXPECT_EQ(r.mma.k, 2 * p.g().k) << "in units of 2 bytes";
     EXPECT_EQ(r.mma.a.line_stride, 1024);
     EXPECT_EQ(r.mma.a.way, cuda::mma::Way::along);
+    const cuda::mma::Tile& t = cuda::mma::kTiles[static_cast<std::size_t>(r.kernel.geometry)];
+    const int each = static_cast<int>(r.grid + 107) / 108;
+    const int room = r.overlap ? cuda::mma::shared_for(t, each) : t.ring_bytes();
+    EXPECT_EQ(r.overlap, wgmma);
+    EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(room)) << "as many CTAs per processor";
     EXPECT_EQ(cuda::set_of(Arithmetic::hopper, DType::tf32, true, wgmma),
               cuda::KernelSet::groups_of_mma);
   }
@@ -136,12 +141,14 @@ TEST(MmaLaunch, AKernelOfWgmmaIsRefusedWithoutWgmma) {
   GemmSpec spec;
   spec.n = 256;
   spec.k = 512;
-  spec.op_b = Op::transpose;  // both operands run along k
   spec.contract = p.contract();
-  for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
-    const bool of_mma = kernel.family == Family::mma;
-    EXPECT_TRUE(!of_mma || cuda::takes(kernel, spec, true)) << kernel.name;
-    EXPECT_EQ(cuda::takes(kernel, spec, false), of_mma) << kernel.name;
+  for (const Op op : {Op::none, Op::transpose}) {
+    spec.op_b = op;  // either takes arrays that run along k
+    for (const cuda::KernelInfo& kernel : cuda::kernels(spec.contract)) {
+      const bool of_mma = kernel.family == Family::mma;
+      EXPECT_TRUE(!of_mma || cuda::takes(kernel, spec, true)) << kernel.name;
+      EXPECT_EQ(cuda::takes(kernel, spec, false), of_mma) << kernel.name;
+    }
   }
 }
 

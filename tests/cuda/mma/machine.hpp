@@ -114,6 +114,18 @@ struct Machine {
     }
   }
 
+  /// What lane l ^ with of the warp gives.
+  std::uint32_t exchange(std::uint32_t value, std::size_t with) {
+    Warp& warp = my_warp();
+    std::uint32_t got = 0;
+    warp.address[lane()] = value;
+    warp.out[lane()] = &got;
+    fibers.meet(warp.meeting, [&] {
+      for (std::size_t l = 0; l < 32; ++l) *warp.out[l] = warp.address[l ^ with];
+    });
+    return got;
+  }
+
   /// Lane 8 i + r gives the address of row r of matrix i; each lane has two elements of each.
   void load_matrices(bool transpose, std::uint32_t (&a)[4], std::uint32_t address) {
     Warp& warp = my_warp();
@@ -200,6 +212,9 @@ float products_of(const std::uint16_t* a, const std::uint16_t* b, float acc) {
 #define gridDim detgemm::test::grid_extent
 inline void __syncthreads() { detgemm::test::machine.sync_threads(); }
 inline void __syncwarp() { detgemm::test::machine.sync_warp(); }
+inline std::uint32_t __shfl_xor_sync(std::uint32_t, std::uint32_t value, int with) {
+  return detgemm::test::machine.exchange(value, static_cast<std::size_t>(with));
+}
 
 namespace detgemm::cuda::sm90::ptx {
 
@@ -223,8 +238,24 @@ inline void st_shared_v4_u32(std::uint32_t to, uint4 v) { store_shared(to, v); }
 inline void cp_async_16_zeros(std::uint32_t to, const void* from, int bytes) {
   test::machine.copy(to, from, bytes);
 }
-inline void cp_async_16(std::uint32_t to, const void* from) { test::machine.copy(to, from, 16); }
+template <int kNeed>
+void cp_async_16_if(std::uint32_t to, const void* from, int have) {
+  if (have > kNeed) test::machine.copy(to, from, 16);
+}
 inline std::uint32_t kept(std::uint32_t number) { return number; }
+inline const char* kept(const char* pointer) { return pointer; }
+inline std::uint32_t cvt_rn_bf16x2_f32(float high, float low) {
+  return std::uint32_t{arithmetic::to_bf16(high)} << 16 | arithmetic::to_bf16(low);
+}
+inline std::uint32_t cvt_rn_f16x2_f32(float high, float low) {
+  return std::uint32_t{arithmetic::to_fp16(high)} << 16 | arithmetic::to_fp16(low);
+}
+inline void st_global_v2_u32(void* to, std::uint32_t first, std::uint32_t second) {
+  const std::uint32_t both[2] = {first, second};
+  test::machine.faults += reinterpret_cast<std::uintptr_t>(to) % sizeof both != 0;
+  std::memcpy(to, both, sizeof both);
+}
+inline void wait_for_earlier_work() {}
 inline void cp_async_commit_group() { test::machine.commit(); }
 template <int kPending>
 void cp_async_wait_group() {

@@ -439,6 +439,12 @@ extern "C" cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttrib
   return cudaSuccess;
 }
 
+extern "C" cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return cudaErrorInvalidValue;
+  *value = 227 * 1024;
+  return cudaSuccess;
+}
+
 extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                                       const cudaLaunchConfig_t* config) {
   using namespace detgemm::test;
