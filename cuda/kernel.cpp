@@ -40,7 +40,9 @@ cudaFunction_t loaded_in(std::uint64_t context, const void* function) {
 bool launched_by_driver(const Kernel& kernel, int grid, const Queue& queue, void** arguments) {
   static const auto function =
       driver_function<PFN_cuLaunchKernelEx_v11060>("cuLaunchKernelEx", 11060);
-  if (queue.context == 0 || function == nullptr) return false;
+  // A number that is a device's alone outlives a reset of the device, and its functions do not.
+  const bool known = queue.context != 0 && queue.context >> 63 == 0;
+  if (!known || function == nullptr) return false;
   cudaFunction_t const loaded = loaded_in(queue.context, kernel.function);
   if (loaded == nullptr) return false;
   CUlaunchAttribute attributes[2]{};

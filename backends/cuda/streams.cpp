@@ -12,8 +12,10 @@
 namespace detgemm::cuda {
 namespace {
 
-/// Queried before the null stream is, since tools report a call that fails.
-bool has_context() {
+/// Whether the driver knows the stream: the null stream and those of handles 1 and 2 (legacy, per
+/// thread) are the current context's. Tools report a call that fails.
+bool has_context(cudaStream_t stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) > 2) return true;
   static const auto get = driver_function<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000);
   CUcontext current = nullptr;
   return get != nullptr && get(&current) == CUDA_SUCCESS && current != nullptr;
@@ -24,7 +26,7 @@ bool has_context() {
 Cuda::Error Cuda::is_capturing(Stream stream, bool* yes) {
   static const auto query =
       driver_function<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000);
-  if (query != nullptr && (stream != nullptr || has_context())) {
+  if (query != nullptr && has_context(stream)) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (query(stream, &status) == CUDA_SUCCESS) {
       *yes = status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -40,7 +42,7 @@ Cuda::Error Cuda::is_capturing(Stream stream, bool* yes) {
 Cuda::Error Cuda::stream_device(Stream stream, int* ordinal) {
   static const auto query =
       driver_function<PFN_cuStreamGetDevice_v12080>("cuStreamGetDevice", 12080);
-  if (query != nullptr && (stream != nullptr || has_context())) {
+  if (query != nullptr && has_context(stream)) {
     CUdevice device = 0;
     if (query(stream, &device) == CUDA_SUCCESS) {
       *ordinal = device;

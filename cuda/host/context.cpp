@@ -35,9 +35,11 @@ cudaError_t raise_limits(KernelSet set) {
     for (const Decision& d : row.compiled(row.family)) {
       const Kernel kernel = row.kernel(d);
       if (kernel.function == nullptr) continue;
+      // mma.sync requests more than it needs, so that multiprocessors take equal numbers of CTAs.
+      const int bytes =
+          set == KernelSet::mma ? std::min(kernel.shared_bytes, most) : kernel.shared_bytes;
       const auto e =
-          cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               std::min(kernel.shared_bytes, most));
+          cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       if (e != cudaSuccess) return e;
     }
   }

@@ -69,7 +69,9 @@ struct LeafWords {
 struct ShiftedRow {
   const char* line;  ///< the multiple of 16
   int shift;
-  int whole;  ///< leaves from the first on that load_shifted reads without leaving the row's bytes
+  /// Leaves from the first on whose words end with the row. The first word may begin before the
+  /// row; what is there is shifted out.
+  int whole;
 
   template <bool k32>
   static __device__ __forceinline__ ShiftedRow of(const RowsOfLogits& z, std::int64_t row) {
@@ -321,8 +323,9 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
   const int first = chunk * kChunkLeaves + lane;
   float sums[kPieces], weighted[kPieces];
   Range<k32, kEntropy> range;
-  // Behind the last leaf that leaf is loaded again: its sum does not count, and its range does no
-  // harm.
+  // Behind the last leaf that leaf is loaded again: its sum does not count. Its range may make this
+  // chunk's exponent a higher one, or send it to far_chunk, and moves no bit: exponents of near
+  // logits scale exactly.
   const auto add = [&](int p, int last, const LeafWords<k32>& words) {
     range.add(words);
     add_leaf<kEntropy, kScaled>([&](int i) { return words.get(i); }, scale, sums[p], weighted[p]);

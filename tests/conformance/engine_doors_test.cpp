@@ -381,7 +381,7 @@ TEST(EngineDoors, LogProbabilitiesNeedTheirOwnCallbacks) {
             "the engine does not compute log-probabilities");
 }
 
-/// A head of 41 words whose weight has 48 rows, for 3 tokens, and what comes out of it.
+/// A head of 41 words whose weight has 48 rows, for 3 tokens, and its results.
 struct Head {
   static constexpr std::int64_t kTokens = 3, kWidth = 16, kRows = 48, kWords = 41;
   std::vector<std::uint16_t> x, w;  // (kTokens, kWidth), (kRows, kWidth)

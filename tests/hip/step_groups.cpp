@@ -34,7 +34,7 @@ constexpr Group kGroups[] = {
     {"small accumulator", "the accumulator floored against the products", 6, -34, -4, 0, 0},
     {"few products", "zero products take no part", 6, -8, 8, 0, 3},
 };
-/// The products of fp8 lie between 2^-18 and 2^16.
+/// The products of fp8 are between 2^-18 and 2^16.
 constexpr int kFp8Spread = 13;
 constexpr Group kBf16Groups[] = {
     {"subnormal results", "results and accumulators below 2^-126", 4, -6, 6, -132, 0},

@@ -293,7 +293,7 @@ int run(const Settings& settings) {
   }
   if (!settings.list) std::printf("device %s\n", hip_backend().device().description().c_str());
   Sweep sweep(settings);
-  int families = 0;
+  int families = 0, left = 0;
   bool passed = true;
   for (const Arithmetic arithmetic : {Arithmetic::cdna3, Arithmetic::cdna2, Arithmetic::ieee_fma,
                                       Arithmetic::snap, Arithmetic::snap3}) {
@@ -310,6 +310,8 @@ int run(const Settings& settings) {
             std::puts(unit.text.c_str());
           } else if (sweep.seconds() < settings.seconds) {
             passed = sweep.draw(unit) && passed;
+          } else {
+            ++left;
           }
         }
       }
@@ -325,6 +327,7 @@ int run(const Settings& settings) {
     out["seed"] = settings.seed;
     out["seconds"] = sweep.seconds();
     out["plant"] = settings.plant ? nlohmann::json("bit") : nlohmann::json();
+    out["units_left"] = left;
     out["passed"] = passed;
     std::ofstream file(settings.json);
     if (!(file << out.dump(1) << "\n")) {
@@ -332,6 +335,7 @@ int run(const Settings& settings) {
       return 1;
     }
   }
+  if (left > 0) std::printf("%d units were not drawn: the time was over\n", left);
   std::printf(
       "%s%d contracts: %s\n", sweep.table().c_str(), families,
       passed ? (settings.plant ? "every planted bit was found" : "all equal") : "DIFFERENT");

@@ -57,8 +57,18 @@ std::vector<Change> changes() {
   add("bias.size", [](Operands& o, Workspace&) { --o.bias.size; });
   add("bias.dtype", [](Operands& o, Workspace&) { o.bias.dtype = DType::e4m3; });
   add("a is d", [](Operands& o, Workspace&) { o.a.data = o.d.data; });
-  add("scales", [](Operands& o, Workspace&) { o.scale_a.blocks = 1; });
-  add("scales of b", [](Operands& o, Workspace&) { o.scale_b.leaves = 1; });
+  for (BlockScales Operands::*scales : {&Operands::scale_a, &Operands::scale_b}) {
+    const auto on = [&](const char* what, std::function<void(BlockScales&)> make) {
+      add(what, [=](Operands& o, Workspace&) { make(o.*scales); });
+    };
+    on("scales.data", [](BlockScales& s) { s.data = &s; });
+    on("scales.type", [](BlockScales& s) { s.type = ScaleType::e8m0; });
+    on("scales.per", [](BlockScales& s) { s.per += 128; });
+    on("scales.stride", [](BlockScales& s) { ++s.stride; });
+    on("scales.leaf_stride", [](BlockScales& s) { ++s.leaf_stride; });
+    on("scales.blocks", [](BlockScales& s) { ++s.blocks; });
+    on("scales.leaves", [](BlockScales& s) { ++s.leaves; });
+  }
   add("workspace null", [](Operands&, Workspace& w) { w.data = nullptr; });
   add("workspace.bytes", [](Operands&, Workspace& w) { w.bytes = 8; });
   add("workspace is d", [](Operands& o, Workspace& w) { w.data = o.d.data; });

@@ -157,7 +157,7 @@ __device__ __forceinline__ void consume_groups(const SharedLayout<T>& shared,
     TileBias<T> bias;
     bias.load(g, own, group, at.x, at.y);
     finish<T>(shared, maps, own, g, group, cursor, bias, box_index, at.x, at.y, sum);
-    if constexpr (T::kBoxesOfTile % T::kBoxes == 0) box_index = 0;  // it is, and needs no register
+    if constexpr (T::kBeginsWithFirstBox) box_index = 0;  // it is, and needs no register
   }
   if (T::kTakesTurns && group == 0)
     ptx::bar_sync(kTurnBarrier, 256);  // the turn that no group took

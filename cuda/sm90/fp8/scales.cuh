@@ -100,7 +100,7 @@ struct TileScales {
   }
 };
 
-/// Where the scales of a tile's rows lie in an array, leaf by leaf, if neighbours are neighbours
+/// Where the scales of a tile's rows are in an array, leaf by leaf, if neighbours are neighbours
 /// there: (count) scales from `at` on. Chunks are 16 bytes of four:
 ///
 ///   chunks   | 128 .. 131 | 132 .. 135 | 136 .. 139 | ...  of a tile from 134 on
@@ -184,7 +184,7 @@ struct ColumnCopies {
   }
 };
 
-/// For a thread that reads a slot: by how many scales a tile's first row lies behind the first one
+/// For a thread that reads a slot: by how many scales a tile's first row is behind the first one
 /// that was copied, and by how many more in the next leaf, both modulo 4.
 struct RowsSkipped {
   int rows = 0, step = 0;

@@ -247,7 +247,6 @@ struct Fp8Leaves {
   }
   __device__ __forceinline__ void end(bool more, Factors& factors, Leaf& leaf) {
     load_slot(factors);
-    if constexpr (T::kReadsAhead) read_ahead(more);
     ptx::wgmma_wait<0>();
     release_and_join(running, more, factors, leaf);
   }

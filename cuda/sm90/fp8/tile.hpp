@@ -38,8 +38,8 @@ inline constexpr auto kFp8Geometries = [] {
   return all;
 }();
 
-/// Whether a geometry is compiled for segments of rows too: from few rows per group to many. Beside
-/// what a walk over groups keeps, two blocks of rows would spill.
+/// Whether a geometry is compiled for segments of rows too: from few rows per group to many. Two
+/// blocks of rows have no registers for a C there (starts_from_c).
 constexpr bool is_fp8_group_geometry(std::size_t index) {
   const Geometry& g = kFp8Geometries[index];
   if (g.cluster > 1) return false;
@@ -151,7 +151,10 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
   static constexpr int kBoxes = kJoin == Join::one && kG.groups == 2 && kG.n == 128 ? kG.blocks * 2
                                 : ring_stages(kMinSlots, 1) > ring_stages(kMinSlots, 2) ? 1
                                                                                         : 2;
-  static constexpr int kBoxesOfTile = kG.blocks * kG.d_slabs();  ///< of 16-bit outputs, per group
+  static constexpr int boxes_of_tile(int slab) { return kG.blocks * ((kG.n + slab - 1) / slab); }
+  /// Whether each tile begins with the first of its group's boxes.
+  static constexpr bool kBeginsWithFirstBox =
+      boxes_of_tile(Base::kDSlab) % kBoxes == 0 && boxes_of_tile(Base::kDSlabFp32) % kBoxes == 0;
   static constexpr int kGroupBoxes = kBoxes * Base::kBoxBytes;
   static constexpr int kStagingBytes = staging(kBoxes);
   /// Twice as many where they do not cost a stage, so that scales arrive early.
@@ -172,7 +175,9 @@ struct Fp8Tile : Tile<DType::e4m3, kG, false, false, false> {
 
   static_assert(kG.depth == 1 && kG.cluster <= 2 && kG.ctas == 1 && kG.load == kG.x(),
                 "A stage is a k block of whole tiles.");
-  static_assert(kStages >= 3, "Three stages hide latency.");
+  static_assert(kStages >= (kTogether == 2 ? 4 : 3),
+                "Three stages hide latency; leaves in twos hold four.");
+  static_assert(kTogether == 1 || kG.blocks == 1, "Leaves in twos have one block of rows.");
   static_assert(kSlotBytes % 16 == 0, "The barriers behind the slots are aligned to 8 bytes.");
 };
 

@@ -180,7 +180,7 @@ cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Cal
   s.b_scales = p.distance.scale_b;
   // Of the scales of a group, not of the stack of all.
   fp8.in_rows =
-      d.join == Join::one && lie_in_rows(fp8, d.swapped ? p.all.n : p.all.m, shape.k_blocks,
+      d.join == Join::one && are_in_rows(fp8, d.swapped ? p.all.n : p.all.m, shape.k_blocks,
                                          d.swapped ? s.b_scales : s.a_scales);
   const Operand a = k_major(g.a, (p.groups - 1) * s.a_step + p.all.m, g.k, p.all.as.row);
   const Operand b = k_major(g.b, g.n, g.k, g.bs.col);

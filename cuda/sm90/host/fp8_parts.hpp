@@ -70,7 +70,7 @@ inline SideScales side_of(const LeafScales& s) {
 
 /// Whether one bulk copy brings the scales of neighbouring rows (RowCopy) of x, which has so many
 /// lines. `distance`: scales from a group to the next.
-inline bool lie_in_rows(const Fp8Shape& s, std::int64_t lines, std::int64_t k_blocks,
+inline bool are_in_rows(const Fp8Shape& s, std::int64_t lines, std::int64_t k_blocks,
                         std::int64_t distance) {
   const std::int64_t leaves = ceil_div(k_blocks, std::int64_t{s.leaf_blocks});
   const std::int64_t most = std::numeric_limits<int>::max() / 2;
@@ -102,7 +102,7 @@ inline Fp8Shape fp8_shape(const Decision& d, const GemmArguments& g, const Scale
     s.y = side_of(d.swapped ? scales.a : scales.b);
   }
   s.in_rows = d.join == Join::one &&
-              lie_in_rows(s, d.swapped ? g.n : g.m, ceil_div(g.k, std::int64_t{kFp8BlockK}), 0);
+              are_in_rows(s, d.swapped ? g.n : g.m, ceil_div(g.k, std::int64_t{kFp8BlockK}), 0);
   return s;
 }
 

@@ -48,12 +48,12 @@ __device__ __forceinline__ void run_fold_consumer(const SharedLayout<T>& shared,
   ptx::tma_store_wait_read<0>();       // TMA may still read the boxes
 }
 
-/// The wgmma kernel of folds that one CTA per tile adds up, from +0, or from C, which comes through
-/// the ring ahead of the first leaf. Warp group 0 produces and groups 1 .. kGroups consume, as in
+/// The wgmma kernel of folds that one CTA per tile adds up, from +0, or from C, which the ring
+/// brings ahead of the first leaf. Warp group 0 produces and groups 1 .. kGroups consume, as in
 /// chain_kernel.
 ///
-///   ring | C, slabs of y | l0, stage 0 | l0, stage 1 | ... | l1, stage 0 | ...      sum = C; sum +
-///   l0; + l1; ...
+///   ring | C, slabs of y | l0, stage 0 | l0, stage 1 | ... | l1, stage 0 | ...
+///   sum  = C, then + l0, + l1, ...
 template <class T>
 __global__ void __launch_bounds__(T::kThreads, 1)
     fold_kernel(const __grid_constant__ LaunchMaps maps, const __grid_constant__ LaunchShape shape,

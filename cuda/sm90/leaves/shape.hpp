@@ -77,6 +77,7 @@ DETGEMM_HD LeafRange part_of(const LeafShape& s, int part) {
 /// the right side has as many leaves as the left side or one more, and while the left side runs
 /// only one sum waits.
 inline constexpr int kRunLeaves = 7;
+static_assert(kRunLeaves >= 3, "Leaf 0 starts no spine of a tree in wide tiles: run_spine.");
 
 /// Levels on which sums wait while a tree over `leaves` is walked run by run, from right to left.
 DETGEMM_HD int run_levels(std::int64_t leaves) {

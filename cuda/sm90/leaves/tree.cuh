@@ -17,13 +17,13 @@ namespace detgemm::cuda::sm90 {
 ///   slot (kGroupBoxes bytes): (kBlocks, kN / 8, 128 threads) pieces of four accumulators
 ///   workspace:                (CTA, level, group) of the same
 ///
-/// A thread alone stores and loads its pieces. The slot is also where boxes of D lie.
+/// A thread alone stores and loads its pieces. The slot also holds boxes of D.
 template <class T>
 struct TreeSlot {
   const SharedLayout<T>& shared;
   const LeafShape& leaf;
   int group;
-  std::uint32_t parity = 0;  ///< of the next sum that comes from the workspace
+  std::uint32_t parity = 0;  ///< of the next sum that is loaded from the workspace
 
   // Addresses are computed when they are needed: a leaf and a sum leave hardly a register for them.
   __device__ __forceinline__ std::uint32_t slot() const {
@@ -160,7 +160,7 @@ struct LeafStep {
   }
 };
 
-/// The k blocks of a tile in the order in which its leaves run: the last leaf comes first.
+/// The k blocks of a tile in the order in which its leaves run: the last leaf is first.
 struct LeavesFromTheRight {
   int leaves, leaf_blocks, k_blocks;
 

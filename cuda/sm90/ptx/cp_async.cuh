@@ -12,12 +12,7 @@ __device__ __forceinline__ void cp_async_4(std::uint32_t to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
-/// Sixteen bytes, both aligned to 16, past L1.
-__device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-/// The same where `have` is more than kNeed, without a branch.
+/// Sixteen bytes, both aligned to 16, past L1, where `have` is more than kNeed, without a branch.
 template <int kNeed>
 __device__ __forceinline__ void cp_async_16_if(std::uint32_t to, const void* from, int have) {
   asm volatile(

@@ -42,7 +42,7 @@ __device__ __forceinline__ void tma_multicast(std::uint32_t destination, const C
       : "memory");
 }
 
-/// Bytes of global to shared memory, all three multiples of 16.
+/// Bytes of global to shared memory, all three multiples of 16. They complete on the barrier.
 __device__ __forceinline__ void bulk_load(std::uint32_t destination, const void* from,
                                           std::uint32_t bytes, std::uint32_t barrier) {
   asm volatile(
@@ -91,16 +91,6 @@ __device__ __forceinline__ void tma_store_wait_read() {
 /// The same until they have ended, so that what they wrote can be read.
 __device__ __forceinline__ void tma_store_wait() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
-
-/// Global to shared memory: so many bytes, a multiple of 16. They complete on the barrier.
-__device__ __forceinline__ void bulk_load(std::uint32_t destination, const void* source,
-                                          std::uint32_t bytes, std::uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(destination),
-      "l"(source), "r"(bytes), "r"(barrier)
-      : "memory");
 }
 
 /// Shared to global memory: so many bytes, a multiple of 16.

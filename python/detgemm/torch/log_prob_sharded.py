@@ -106,6 +106,7 @@ def sharded_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | N
         _check_ranks_of_dx(dgrad, borders)
     total, wide = borders.valid, parsed(dgrad).with_output("fp32").text
     stripe = _gradient_stripe(dgrad.encode(), stripe_bytes * 4 if kept.shape[1] else stripe_bytes, x.shape[0], here)
+    refuse(stripe < 1, f"dgrad is {dgrad!r}: the library reads no contract in it")
     dx = dw = db = None
     if of_weight and main_grad is None:
         dw = torch.empty_like(weight, memory_format=torch.contiguous_format)

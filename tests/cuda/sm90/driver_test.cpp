@@ -13,8 +13,8 @@
 #include "cuda/sm90/host/tensor_map.hpp"
 #include "tests/support/random_bits.hpp"
 
-// What a call asks of the driver: maps, of which some are known and given another address, where
-// its stream is, and launches. The driver and the runtime are played here.
+// What a call queries from the driver: maps, of which some are known and given another address,
+// where its stream is, and launches. The driver and the runtime are played here.
 
 namespace detgemm::test {
 namespace {
@@ -180,14 +180,14 @@ TensorShape drawn(Random& random) {
   return s;
 }
 
-/// The bytes of a map that this thread has encoded, or of one that another thread encodes anew.
+/// The bytes of a map that this thread has encoded, or of one that another thread encodes again.
 std::string map_of(const TensorShape& s) {
   CUtensorMap map;
   std::memset(&map, 0x5a, sizeof map);
   EXPECT_EQ(encode(s, &map), cudaSuccess);
   return {reinterpret_cast<const char*>(&map), sizeof map};
 }
-std::string encoded_anew(const TensorShape& s) {
+std::string encoded_again(const TensorShape& s) {
   std::string bytes;
   std::thread([&] { bytes = map_of(s); }).join();
   return bytes;
@@ -198,10 +198,10 @@ TEST(Sm90Maps, KnownOnesAreThoseThatAreEncoded) {
   Random random(5);
   for (int i = 0; i < 400; ++i) {
     TensorShape s = drawn(random);
-    const std::string expected = encoded_anew(s);
+    const std::string expected = encoded_again(s);
     for (int again = 0; again < 3; ++again) ASSERT_EQ(map_of(s), expected) << i;
     s.data = address(1 + random.below(1 << 20));
-    ASSERT_EQ(map_of(s), encoded_anew(s)) << i << ", at another address";
+    ASSERT_EQ(map_of(s), encoded_again(s)) << i << ", at another address";
   }
   EXPECT_GE(driver.readdressed, 3 * 400) << "all but the first of each shape";
 }
@@ -220,7 +220,7 @@ TEST(Sm90Maps, EveryPartOfAShapeCounts) {
     if (part == 8) other.type = DType::fp32;
     if (part == 9) other.rank = 2;
     EXPECT_NE(map_of(other), before) << part;
-    EXPECT_EQ(map_of(other), encoded_anew(other)) << part;
+    EXPECT_EQ(map_of(other), encoded_again(other)) << part;
   }
 }
 
@@ -238,7 +238,7 @@ TEST(Sm90Maps, WhatTheDriverRefuses) {
   driver.readdress_error = CUDA_ERROR_INVALID_VALUE;
   const int encoded = driver.encoded;
   s.data = address(4);
-  EXPECT_EQ(map_of(s), encoded_anew(s)) << "an address that is not taken is encoded";
+  EXPECT_EQ(map_of(s), encoded_again(s)) << "an address that is not taken is encoded";
   EXPECT_EQ(driver.encoded, encoded + 2);
 }
 
@@ -265,7 +265,7 @@ TEST(CudaStreams, TheDriverAnswersOrElseTheRuntime) {
   EXPECT_EQ(ask(stream), cudaErrorStreamCaptureImplicit) << "the runtime's answer";
   EXPECT_FALSE(capturing);
   EXPECT_EQ(device, 5);
-  // The null stream of a thread without a context: the driver is not asked at all.
+  // The null stream of a thread without a context: the driver is not queried.
   driver = {};
   driver.has_context = false;
   EXPECT_EQ(ask(nullptr), cudaErrorStreamCaptureImplicit);

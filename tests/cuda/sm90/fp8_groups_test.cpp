@@ -33,7 +33,7 @@ struct Given {
   Reduction reduction;
   std::int64_t per_b = 128;
   bool of_lines = false;
-  bool in_rows = false;  ///< the scales of rows lie leaf by leaf
+  bool in_rows = false;  ///< the scales of rows are stored leaf by leaf
 };
 
 struct Numbers {
@@ -123,7 +123,7 @@ float expected(const Problem& all, std::int64_t group, std::int64_t row, std::in
 struct Compared {
   int outputs = 0, different = 0;
   int skipped = 0;  ///< threads of tiles whose scales begin inside of a bulk copy's first chunk
-  int passed = 0;   ///< threads whose rows lie behind those of their group
+  int passed = 0;   ///< threads whose rows are behind those of their group
   std::set<std::pair<int, int>> covered;  ///< first rows and columns of D of all tiles
   std::int64_t rows = 0;                  ///< of D that tiles have, times tiles across
 };

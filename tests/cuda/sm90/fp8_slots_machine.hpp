@@ -81,7 +81,7 @@ struct SlotMachine {
   bool bringing = false;
 };
 
-/// Scales as all threads bring them: two warps, or, where they lie in rows, two lanes.
+/// Scales as all threads bring them: two warps, or, where they are in rows, two lanes.
 template <class T>
 struct Bringers {
   std::vector<cuda::sm90::TileScales<T>> any{cuda::sm90::kScaleThreads};

@@ -95,7 +95,7 @@ inline void hand_back(std::uint32_t barrier) {
 
 /// Copies of bytes between global and shared memory. They run as late as they may: a store reads
 /// when its thread waits until it has read and writes when its thread waits for its end, and a load
-/// runs when somebody waits at its barrier.
+/// runs when a thread waits at its barrier.
 struct BulkCopy {
   char* global;
   std::uint32_t shared, bytes, barrier;

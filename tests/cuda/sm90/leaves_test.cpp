@@ -314,7 +314,7 @@ TEST(Sm90Leaves, ARememberedChoiceKnowsWhetherItStartsFromC) {
       const Geometry& t = kLeafGeometries.at(static_cast<std::size_t>(r.kernel.geometry));
       EXPECT_EQ(r.kernel.folds, !from_c || has_fold_from_c(t, true, true));
       EXPECT_EQ(r.kernel.from_c, from_c && r.kernel.folds);
-      if (r.kernel.from_c) {  // C comes through the ring, ahead of the first leaf
+      if (r.kernel.from_c) {  // the ring brings C ahead of the first leaf
         EXPECT_TRUE(r.shape.c.stages > 0 && !r.shape.c.copied);
         EXPECT_FALSE(r.leaf.c_by_tma);
       }

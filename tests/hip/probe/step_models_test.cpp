@@ -112,9 +112,11 @@ TEST_P(Planted, NoArithmeticIsMisnamed) {
   const std::vector<StepModel> family = family_models(count, input);
   const char* const share = std::getenv("DETGEMM_ALL_STEP_MODELS");
   std::mt19937 random(7);
-  std::size_t at = 0, step = 0;
-  if (share != nullptr && std::sscanf(share, "%zu/%zu", &at, &step) == 2 && step > 0) {
-    for (; at < family.size(); at += step) planted.push_back(family[at]);
+  if (share != nullptr) {
+    std::size_t at = 0, step = 0;
+    ASSERT_EQ(std::sscanf(share, "%zu/%zu", &at, &step), 2) << share;
+    ASSERT_TRUE(at >= 1 && at <= step) << share;
+    for (--at; at < family.size(); at += step) planted.push_back(family[at]);
   } else {
     for (int i = 0; i < 8; ++i) planted.push_back(family[random() % family.size()]);
   }
