@@ -45,15 +45,17 @@ def kernel_of(arm):
 
 def was_replaced(problem, kernel, path):
     """Whether another kernel has taken the place of the recorded one, under the same name: trees of two leaves run
-    as folds since 28 November 2026 (docs/log/sm90.md), unless their leaves are parts, and folds of gradients that go
-    on from C have the kernel of folds in tiles of two groups and 128 columns and more. Trees in wider ones have a
-    kernel of their own."""
+    as folds since 28 November 2026 (docs/log/sm90.md), unless their leaves are parts. In the course of that day folds
+    of gradients that go on from C got the kernel of folds in tiles of two groups and 128 columns and more, and trees in
+    wider ones a kernel of their own: files of the day itself are left out with the older ones."""
+    name = pathlib.Path(path).name
     reduction, _, leaf = problem.reduction.partition(":")
-    if reduction == "tree" and re.match(r"128x(160|192)(/swapped)?$", kernel):
-        return True
-    if reduction == "fold" and problem.kind == "dB+c":
-        return re.match(r"128x(128|192)(-pair-[xy])?(/swapped)?$", kernel) is not None
-    if pathlib.Path(path).name >= "2026-11-28" or reduction != "tree" or problem.k > 2 * int(leaf):
+    if name < "2026-11-29":
+        if reduction == "tree" and re.match(r"128x(160|192)(/swapped)?$", kernel):
+            return True
+        if reduction == "fold" and problem.kind == "dB+c":
+            return re.match(r"128x(128|192)(-pair-[xy])?(/swapped)?$", kernel) is not None
+    if name >= "2026-11-28" or reduction != "tree" or problem.k > 2 * int(leaf):
         return False
     return not re.search(r"-(cluster|grid)\d|-load\d|-depth\d", kernel)
 

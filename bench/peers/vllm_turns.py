@@ -13,6 +13,9 @@ A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c 
 same, and the time of one token is taken away, so decoding steps alone are timed. p in front: kernels, h: the host's
 operators too, after the times, each engine by itself (vllm_profile.py).
 bREQUESTS: no time, but three requests of 211, 1037 and 5 tokens in a batch of so many, compared byte for byte with themselves alone.
+
+Exit status: 0 where every engine started and answered every case, and every answer that was compared is equal in detgemm's
+engines (others may differ: that is a result); 1 otherwise.
 """
 import argparse
 import contextlib
@@ -99,6 +102,7 @@ class Engine:
         mode, _, more = text.partition(":")
         mode, _, first = mode.partition("@")
         served, mode = mode.startswith("served-"), mode.removeprefix("served-")
+        self.judged = mode == "detgemm"
         from detgemm.vllm.__main__ import MODES
         given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
         variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
@@ -132,6 +136,7 @@ class Engine:
             self.process.wait(seconds)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()  # its folders are removed next
 
 
 def parsed(text):
@@ -156,23 +161,33 @@ def timed(case, engines, chosen, until):
     return samples
 
 
+def is_right(engine, found):
+    """Whether an engine answered a case, with equal bytes where detgemm's are compared."""
+    if found is None or "compared" not in found:
+        return found is not None
+    return not engine.judged or found["equal"] == found["compared"] > 0
+
+
 def measure(engines, chosen, until, save):
-    cases = [parsed(each) for each in chosen.cases.split(",")]
+    """Whether all engines answered all cases, detgemm's with equal bytes."""
+    cases, right = [parsed(each) for each in chosen.cases.split(",")], True
     for case in sorted(cases, key=lambda case: (case["compared"], case["profiled"])):
         if case["profiled"] or case["compared"]:
             found = {engine.name: engine.ask(case, 0, until) for engine in engines}
             save("profiles" if case["profiled"] else "comparisons", {**case, "found": found})
             if case["compared"]:
                 print(case["case"], {name: each and f"{each['equal']} of {each['compared']}" for name, each in found.items()}, flush=True)
+            right = right and all(is_right(engine, found[engine.name]) for engine in engines)
             engines = [engine for engine in engines if found[engine.name] is not None]
             continue
         samples = timed(case, engines, chosen, until)
         if samples is None:
-            return
+            return False
         produced = case["requests"] * (case["tokens"] - case["steps"] if case["tokens"] > 1 else case["prompt"])
         rates = {name: round(produced / statistics.median(each), 1) for name, each in samples.items()}
         save("cases", {**case, "tokens_per_second": rates, "seconds": samples})
         print(case["case"], rates, flush=True)
+    return right
 
 
 def main():
@@ -200,9 +215,10 @@ def main():
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that engines are stopped
     with tempfile.TemporaryDirectory(prefix="turns-") as folder, contextlib.ExitStack() as stopped:
-        engines = [Engine(text, index, chosen.model, settings, folder) for index, text in enumerate(chosen.engines.split())]
-        for engine in engines:
-            stopped.callback(engine.stop, 0)
+        engines = []
+        for index, text in enumerate(chosen.engines.split()):
+            engines.append(Engine(text, index, chosen.model, settings, folder))
+            stopped.callback(engines[-1].stop, 0)  # before the next one starts, since that may fail
         for engine in engines:
             report["engines"][engine.name] = engine.answer(begin + chosen.start)
             print(engine.name, report["engines"][engine.name] or "did not start", round(time.time() - begin), "s", flush=True)
@@ -212,9 +228,8 @@ def main():
                 engine.stop(10)  # so that one that ended says why
         while chosen.when and not chosen.when.exists() and time.time() < begin + chosen.seconds:
             time.sleep(1)
-        if ready:
-            measure(ready, chosen, begin + chosen.seconds, save)
-    sys.exit(0 if len(ready) == len(engines) and report["cases"] else 1)
+        right = bool(ready) and measure(ready, chosen, begin + chosen.seconds, save)
+    sys.exit(0 if len(ready) == len(engines) and right else 1)
 
 
 if __name__ == "__main__":

@@ -158,14 +158,17 @@ extern "C" DETGEMM_API std::int32_t detgemm_torch_registered() {
   return detgemm::torch_ops::registered ? 1 : 0;
 }
 
-/// Operands copied; plans found in the cache, made, held and parked.
-extern "C" DETGEMM_API void detgemm_torch_counts(std::int64_t* five) {
+/// Operands copied; plans found in the cache, made, held and parked; `OddCounts`.
+extern "C" DETGEMM_API void detgemm_torch_counts(std::int64_t* seven) {
   const auto plans = detgemm::torch_ops::plan_counts();
-  five[0] = detgemm::torch_ops::copies();
-  five[1] = plans.hits;
-  five[2] = plans.made;
-  five[3] = plans.cached;
-  five[4] = plans.parked;
+  seven[0] = detgemm::torch_ops::copies();
+  seven[1] = plans.hits;
+  seven[2] = plans.made;
+  seven[3] = plans.cached;
+  seven[4] = plans.parked;
+  const auto odd = detgemm::torch_ops::odd_counts();
+  seven[5] = odd.fast;
+  seven[6] = odd.slow;
 }
 
 /// `gradient_stripe`, or 0 where dgrad is no contract.

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <vector>
 
 namespace detgemm::torch_ops {
@@ -129,6 +128,9 @@ std::size_t fast_scratch_of(const detgemm_plan_t* plan, const detgemm_operands_t
   return bytes;
 }
 
+std::atomic<std::int64_t> fast_count{0};
+std::atomic<std::int64_t> slow_count{0};
+
 /// Copies of A and B may be as large as they are: without room for them the run loads rows more
 /// slowly.
 Workspace workspace_of(const detgemm_plan_t* plan, const detgemm_operands_t& operands,
@@ -136,15 +138,22 @@ Workspace workspace_of(const detgemm_plan_t* plan, const detgemm_operands_t& ope
   if (!begins_at_16(*operands.a) || !begins_at_16(*operands.b)) {
     const std::size_t fast = fast_scratch_of(plan, operands);
     try {
-      return {fast, place};
-    } catch (const std::exception&) {
+      Workspace workspace(fast, place);
+      fast_count.fetch_add(1, std::memory_order_relaxed);
+      return workspace;
+    } catch (const NoRoom&) {
       if (fast == scratch_of(plan, operands.d->rows)) throw;
+      slow_count.fetch_add(1, std::memory_order_relaxed);
     }
   }
   return {plan, operands.d->rows, place};
 }
 
 }  // namespace
+
+OddCounts odd_counts() {
+  return {fast_count.load(std::memory_order_relaxed), slow_count.load(std::memory_order_relaxed)};
+}
 
 Workspace::Workspace(const detgemm_plan_t* plan, std::int64_t m, const Place& place)
     : Workspace(scratch_of(plan, m), place) {}

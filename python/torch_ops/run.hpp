@@ -48,6 +48,14 @@ class Workspace {
   std::size_t bytes_ = 0;
 };
 
+/// Products since the process started of which an operand's rows, or columns, begin at no multiple
+/// of 16 bytes: with the workspace that is fastest for them, and without room for it.
+struct OddCounts {
+  std::int64_t fast = 0;
+  std::int64_t slow = 0;
+};
+OddCounts odd_counts();
+
 /// Makes every later run on the host a refusal.
 void forbid_host();
 /// Refuses where that was called and the place is the host.

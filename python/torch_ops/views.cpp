@@ -441,8 +441,8 @@ Tensor empty_bytes(std::size_t bytes, const Place& place) {
   if (aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(),
                                host ? aoti_torch_device_type_cpu() : aoti_torch_device_type_cuda(),
                                host ? -1 : place.index, &handle) != 0) {
-    refuse("a workspace of " + std::to_string(bytes) + " bytes could not be allocated on " +
-           name_of(place));
+    throw NoRoom("detgemm: a workspace of " + std::to_string(bytes) +
+                 " bytes could not be allocated on " + name_of(place));
   }
   return Tensor(handle);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 
 #include "detgemm/detgemm_grouped.h"
@@ -156,7 +157,11 @@ Tensor empty(std::span<const std::int64_t> sizes, detgemm_dtype_t dtype, const P
 /// The same for scales. Refuses e8m0 where this PyTorch has no number for its type.
 Tensor empty_scales(std::span<const std::int64_t> sizes, detgemm_scale_type_t type,
                     const Place& place);
-/// A new tensor of bytes.
+/// A refusal of PyTorch's allocator. Its C interface gives no reason: no memory, as a rule.
+struct NoRoom : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// A new tensor of bytes, or NoRoom.
 Tensor empty_bytes(std::size_t bytes, const Place& place);
 
 /// "cpu" or "cuda:0".

@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """linear_log_prob: stripes against stored logits, padding, micro-batches into main_grad, ranks, refusals."""
-import ctypes
 import os
 import random
 import subprocess
@@ -14,7 +13,6 @@ from conftest import bits
 import detgemm
 import detgemm.torch as dt
 from detgemm.torch import heads, log_prob_gradients, log_prob_sharded, shards
-from detgemm.torch.operators import MODULE
 from detgemm.torch.plain import log_prob as plain
 
 FORWARD = {"bf16": "hopper/bf16/chain->bf16", "fp32": "hopper/bf16/chain->fp32"}
@@ -35,9 +33,8 @@ def problem(tokens=40, hidden=48, columns=9000, seed=0):
 
 def plans_used():
     """Products that found or made a plan since the process began."""
-    counts = (ctypes.c_int64 * 5)()
-    MODULE.detgemm_torch_counts(counts)
-    return counts[1] + counts[2]
+    counts = dt.stats()
+    return counts["hits"] + counts["made"]
 
 
 def run(x, weight, targets, chosen, **options):

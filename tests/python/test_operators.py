@@ -69,6 +69,24 @@ def test_copies_are_made_where_strides_need_them_and_counted():
     assert dt.stats()["copies"] == before + 3
 
 
+def test_odd_rows_take_the_fast_workspace():
+    """Where an operand's rows, or columns, begin at no multiple of 16 bytes, and nowhere else. A CPU has no faster way."""
+    a, b = bits((6, 32), torch.bfloat16), bits((32, 8), torch.bfloat16, 1)
+    whole = OPS.gemm(a, b, BF16)
+
+    def within(x, step, first=0):
+        """The same rows, `step` elements from one to the next."""
+        return torch.zeros(len(x), step, dtype=x.dtype)[:, first:first + x.shape[1]].copy_(x)
+
+    for x, y, odd in [(a, b, 0), (within(a, 40, 8), b, 0), (within(a, 40, 1), b, 1), (within(a, 33), b, 1), (within(a.t(), 6).t(), b, 1),
+                      (a, within(b, 16), 0), (a, within(b, 9), 1), (a, within(b.t(), 32).t(), 0), (a, within(b.t(), 36).t(), 1),
+                      (within(a.t(), 8).t(), b, 0), (within(a, 33), within(b, 9), 1)]:
+        before = dt.stats()
+        assert dt.same_bits(OPS.gemm(x, y, BF16), whole)
+        after = dt.stats()
+        assert (after["odd_fast"] - before["odd_fast"], after["odd_slow"] - before["odd_slow"]) == (odd, 0), (x.stride(), y.stride())
+
+
 def test_a_promise_does_not_cover_a_copy_that_the_operator_makes():
     """The copy is written on the stream just before it is read: such a call has the plan of one without the promise."""
     a, b = bits((9, 24), torch.bfloat16), bits((3, 24, 56), torch.bfloat16, 1)

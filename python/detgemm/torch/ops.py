@@ -86,11 +86,13 @@ def sum_rows_(acc, x, contract):
 
 
 def stats():
-    """Counts of this process: operands that had to be copied (strides that overlap or of which none is 1), and
-    plans that were found in the cache, made, held, and parked until `clear_plans`."""
-    numbers = (ctypes.c_int64 * 5)()
+    """Counts of this process: operands that had to be copied (strides that overlap or of which none is 1); plans that
+    were found in the cache, made, held, and parked until `clear_plans`; and products (of `gemm` and what calls it, not of
+    `bmm`) with an operand whose rows begin at no multiple of 16 bytes: odd_fast with the workspace that is fastest for
+    them, odd_slow without room for it."""
+    numbers = (ctypes.c_int64 * 7)()
     MODULE.detgemm_torch_counts(numbers)
-    return dict(zip(("copies", "hits", "made", "cached", "parked"), numbers))
+    return dict(zip(("copies", "hits", "made", "cached", "parked", "odd_fast", "odd_slow"), numbers))
 
 
 def clear_plans():

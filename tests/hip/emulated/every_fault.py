@@ -103,7 +103,8 @@ def verdict(runs, chip, kernel, code=None):
 
 
 def every_fault(runs):
-    """Plants one fault in each kernel; whether all were found. Kernels of an earlier run's OUT/faults.json are left out."""
+    """Plants one fault in each kernel; whether all were found. Kernels of an earlier run's OUT/faults.json are left out:
+    keep_key has refused those of other texts."""
     options = runs.options
     file = options.out / "faults.json"
     found = json.loads(file.read_text()) if file.exists() else {}

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """every_kernel.py SWEEP GROUPS_TEST CODE_DIR RUNTIME_DIR OUT: executes every compiled kernel of CODE_DIR on the emulated chips until
 each has given --outputs outputs that are equal to the reference's, in many processes, each with problems of its own. A job that has a
-result in OUT is not run again, so a run that was cut short by --seconds goes on where it stopped. With --plant a fault is planted in
-each kernel, one kernel at a time, and the same sweep must find it. Writes OUT/summary.json. Emulated; not run on AMD hardware.
+result in OUT is not run again, so a run that was cut short by --seconds goes on where it stopped; results of other texts, or with other
+options, are refused (OUT/key.json). With --plant a fault is planted in each kernel, one kernel at a time, and the same sweep must find
+it. Writes OUT/summary.json. Emulated; not run on AMD hardware.
 
     every_kernel.py build/hip-gfx942/tests/hip/detgemm_hip_sweep build/hip-gfx942/tests/hip/emulated/detgemm_hip_groups \\
       build/hip-gfx942/hip/code build/hip-gfx942/tests/gcn/runtime every-kernel --processes 16 --seconds 3600
@@ -39,6 +40,24 @@ def digest_of(code, chip):
     lines = [line for text in sorted((code / chip).glob("*.s")) for line in text.read_text().splitlines(keepends=True)
              if "__hip_cuid" not in line]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def keep_key(options):
+    """Refuses an OUT whose results are of other texts or other options: they would count as those of this run. Chips may be added."""
+    mark, chips = options.out / "key.json", options.chips.split(",")
+    drawn = {name: getattr(options, name) for name in ("mfma", "outputs", "products", "seed")}
+    texts = {chip: digest_of(options.code, chip) for chip in chips}
+    for chip in chips:
+        if not list((options.code / chip).glob("*.s")):
+            sys.exit(f"{options.code / chip} has no texts (*.s): CODE_DIR must have a folder of them for each of --chips")
+    if not mark.exists() and any(options.out.rglob("*.json")):
+        sys.exit(f"{options.out} holds results without key.json, so of unknown texts: OUT must be empty or of an earlier run")
+    known = json.loads(mark.read_text()) if mark.exists() else {"options": drawn, "texts": {}}
+    differ = [f"--{name} is {drawn[name]} and was {was}" for name, was in known["options"].items() if drawn[name] != was]
+    differ += [f"the texts of {chip} are others" for chip in chips if known["texts"].get(chip, texts[chip]) != texts[chip]]
+    if differ:
+        sys.exit(f"{options.out} holds results of another run: {', '.join(differ)}; OUT must be a folder of its own")
+    mark.write_text(json.dumps({"options": drawn, "texts": {**known["texts"], **texts}}, indent=1))
 
 
 class Runs:
@@ -188,6 +207,7 @@ def main():
     parser.add_argument("--plant", action="store_true")
     runs = Runs(parser.parse_args())
     runs.options.out.mkdir(parents=True, exist_ok=True)
+    keep_key(runs.options)
     sys.exit(0 if (every_fault.every_fault(runs) if runs.options.plant else every_kernel(runs)) else 1)
 
 
