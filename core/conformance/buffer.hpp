@@ -87,6 +87,7 @@ class Buffer {
   bool has_gate() const { return guarded_; }
   /// The next touch waits at the gate; see GuardedMemory.
   Status close(Gate& gate) { return host_.close(gate); }
+  Status close_to_writes(Gate& gate) { return host_.close_to_writes(gate); }
   void open() { host_.open(); }
 
  private:

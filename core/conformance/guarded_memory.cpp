@@ -33,7 +33,8 @@ struct Region {
   std::atomic<std::uintptr_t> tried{};  // by whom, and where
   std::atomic<std::uintptr_t> touched{};
   std::atomic<Gate*> gate{};
-  std::atomic<bool> came{};  // a thread has come to the gate
+  std::atomic<bool> shared{};  // every thread counts at the gate
+  std::atomic<bool> came{};    // a thread has come to the gate
   // Faults that need no answer, as where another thread has just opened the pages. An engine that
   // jumps into data faults for ever.
   std::atomic<int> spurious{};
@@ -63,7 +64,7 @@ bool answered(std::uintptr_t at) {
     if (!region.holds(at)) continue;
     if (region.inside <= at && at < region.outside) {
       if (Gate* gate = region.gate.load(); gate != nullptr) {
-        gate->wait(!region.came.exchange(true));
+        gate->wait(region.shared.load() || !region.came.exchange(true));
         const bool in = region.let_in();
         region.gate = nullptr;
         return in;
@@ -256,10 +257,14 @@ void GuardedMemory::thaw() {
   mprotect(data(), bytes(), PROT_READ | PROT_WRITE);
 }
 
-Status GuardedMemory::close(Gate& gate) {
+Status GuardedMemory::close(Gate& gate) { return close(gate, false); }
+Status GuardedMemory::close_to_writes(Gate& gate) { return close(gate, true); }
+
+Status GuardedMemory::close(Gate& gate, bool shared) {
   region_->came = false;
+  region_->shared = shared;
   region_->gate = &gate;
-  if (mprotect(data(), bytes(), PROT_NONE) == 0) return {};
+  if (mprotect(data(), bytes(), shared ? PROT_READ : PROT_NONE) == 0) return {};
   region_->gate = nullptr;
   return failed("closing host memory", bytes());
 }

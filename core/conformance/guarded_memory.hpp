@@ -32,8 +32,7 @@ class Gate {
   int held() const { return arrived_.load(); }
   /// Whether it opened before all had come.
   bool lapsed() const { return open_.load(); }
-  /// Called by the handler of the fault: atomics and nanosleep alone. Only the first thread of an
-  /// array counts: a call may have several.
+  /// Called by the handler of the fault: atomics and nanosleep alone.
   void wait(bool counts) noexcept;
 
  private:
@@ -74,11 +73,17 @@ class GuardedMemory {
   Status freeze(std::size_t from, std::size_t to);
   void thaw();
   /// No thread gets past the next touch before the gate lets it; the gate must outlive the calls.
+  /// Only the first thread of an array counts: a call may have several.
   Status close(Gate& gate);
+  /// The same for the next write, for an array that several calls store to: reads go on, and every
+  /// thread counts.
+  Status close_to_writes(Gate& gate);
   /// Takes the gate away.
   void open();
 
  private:
+  Status close(Gate& gate, bool shared);
+
   struct Region* region_ = nullptr;
   friend struct Region;
 };

@@ -98,6 +98,28 @@ TEST(Gate, HoldsEveryThreadUntilAllHaveCome) {
   EXPECT_EQ(fewest, kThreads) << "one went on before the others had come";
 }
 
+TEST(Gate, HoldsTheFirstWritesOfCallsThatShareAnArrayAndNoRead) {
+  for (int round = 0; round < 20; ++round) {
+    Gate gate(2);
+    auto array = GuardedMemory::map(64);
+    array->data()[3] = 9;
+    ASSERT_TRUE(array->close_to_writes(gate).ok());
+    std::atomic<int> old{0};
+    const auto call = [&] {
+      gate.start();
+      old += read_at(array->data() + 3);
+      write_at(array->data() + 3);
+    };
+    std::thread other(call);
+    call();
+    other.join();
+    EXPECT_EQ(old, 18) << "one wrote before the other had read";
+    EXPECT_EQ(gate.held(), 2);
+    EXPECT_FALSE(gate.lapsed());
+    EXPECT_EQ(array->data()[3], 1);
+  }
+}
+
 TEST(Gate, OpensWhereCallsWaitForEachOther) {
   Gate gate(2, std::chrono::milliseconds{20});
   auto first = GuardedMemory::map(64);
