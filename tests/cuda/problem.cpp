@@ -267,6 +267,11 @@ void misalign_operands(Problem& p) {
   reduction.leaf_k = std::max(reduction.leaf_k / 16, std::int64_t{1}) * 16 + 16 * r.between(0, 3);
 }
 
+bool gets_kernel(const Problem& problem, std::size_t index, std::size_t count) {
+  if (problem.spec.contract.reduction.kind == ReductionKind::chain || count <= 110) return true;
+  return mix(problem.key + index) % (count / 12) == 0;
+}
+
 void set_input(Contract& contract, DType input) {
   contract.input = input;
   contract.k_block = *k_block_of(contract.arithmetic, input);

@@ -68,6 +68,10 @@ Problem draw_problem(std::uint64_t seed, std::uint64_t index,
 /// aligned run too.
 void misalign_operands(Problem& problem);
 
+/// Whether a sweep forces kernel `index` of the `count` that take the problem: of chains each one.
+/// Fold and tree have hundreds, of which a problem gets a dozen and another problem others.
+bool gets_kernel(const Problem& problem, std::size_t index, std::size_t count);
+
 /// Another type of inputs, and the length of its steps. Arrays lie as before, in its elements.
 void set_input(Contract& contract, DType input);
 

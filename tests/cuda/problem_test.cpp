@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace detgemm::test {
@@ -36,6 +37,27 @@ TEST(SweepProblem, IsValidAndFitsTheArenas) {
     ASSERT_LE(static_cast<double>(p.m * p.spec.n) * static_cast<double>(p.spec.k), kMaxProducts);
     ASSERT_GE(p.m, 1);
     ASSERT_GE(p.spec.n, 1);
+  }
+}
+
+/// However many kernels there are, chains get each one; fold and tree get each one in turn.
+TEST(SweepProblem, EveryKernelIsForced) {
+  for (const std::size_t count : {20U, 123U, 241U, 900U}) {
+    std::set<std::size_t> of_leaves;
+    std::size_t most = 0;
+    for (std::uint64_t i = 0; i < 900; ++i) {
+      const Problem chain = draw_problem(7, i), leaves = draw_problem(7, i, Reductions::leaves);
+      std::size_t got = 0;
+      for (std::size_t kernel = 0; kernel < count; ++kernel) {
+        ASSERT_TRUE(gets_kernel(chain, kernel, count)) << kernel << " of " << count;
+        if (!gets_kernel(leaves, kernel, count)) continue;
+        of_leaves.insert(kernel);
+        ++got;
+      }
+      most = std::max(most, got);
+    }
+    EXPECT_EQ(of_leaves.size(), count);
+    EXPECT_LE(most, 40U) << "a sweep would not get to many problems";
   }
 }
 

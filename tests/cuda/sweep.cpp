@@ -170,13 +170,10 @@ class Sweep {
     if (!settings_.plant.empty()) return;
     if (settings_.subject != "cuda") return;
     force(index, "");  // with the other workspace
-    // Fold and tree have hundreds of kernels: each problem gets a dozen, another one others.
     auto variants = backend_.variants(problem.spec);
     std::erase_if(variants, [&](const std::string& v) { return !v.starts_with(settings_.prefix); });
-    const std::uint64_t every =
-        std::max<std::uint64_t>(1, variants.size() > 110 ? variants.size() / 12 : 1);
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      if (mix(problem.key + i) % every == 0) force(index, variants[i]);
+      if (gets_kernel(problem, i, variants.size())) force(index, variants[i]);
     }
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include "core/arithmetic/formats.hpp"
 
@@ -102,6 +103,7 @@ struct BulkCopy {
   std::vector<unsigned char> read;
 };
 inline std::vector<BulkCopy> bulk_stores, bulk_loads;
+inline std::map<std::uint32_t, std::uint32_t> bulk_turns;  ///< by barrier: loads that have ended
 inline void read_bulk_stores() {
   for (BulkCopy& c : bulk_stores) {
     if (!c.read.empty()) continue;
@@ -114,8 +116,9 @@ inline void end_bulk_stores() {
   for (const BulkCopy& c : bulk_stores) std::memcpy(c.global, c.read.data(), c.bytes);
   bulk_stores.clear();
 }
-inline void run_bulk_load(std::uint32_t barrier) {
+inline void run_bulk_load(std::uint32_t barrier, std::uint32_t parity) {
   ring.faults += bulk_loads.size() != 1 || bulk_loads[0].barrier != barrier;
+  ring.faults += parity != bulk_turns[barrier]++ % 2;  // another turn's: a deadlock, or old bytes
   for (const BulkCopy& c : bulk_loads) {
     std::memcpy(shared_memory.data() + c.shared, c.global, c.bytes);
   }
@@ -134,7 +137,7 @@ inline bool of_producer() { return threadIdx.x < 128; }
 inline void mbarrier_init(std::uint32_t, std::uint32_t) {}
 inline void mbarrier_wait(std::uint32_t barrier, std::uint32_t parity) {
   if (of_producer()) return;
-  if (barrier < test::ring.full) return test::run_bulk_load(barrier);
+  if (barrier < test::ring.full) return test::run_bulk_load(barrier, parity);
   test::take(barrier, parity);
 }
 inline void mbarrier_arrive(std::uint32_t barrier) { test::hand_back(barrier); }

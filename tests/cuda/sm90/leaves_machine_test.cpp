@@ -205,7 +205,8 @@ TEST(Sm90LeafOrder, FoldsHaveTheBitsOfTheContract) {
   check_folds<pair(2, 1, 128, true)>();
 }
 
-/// The first thread of each group of a kernel of trees in wide tiles, over a tile.
+/// The first thread of each group of a kernel of trees in wide tiles, over two tiles: between them
+/// D is where the sums waited.
 template <Geometry kG>
 void check_trees() {
   using T = TreeTile<DType::bf16, kG, false, false>;
@@ -223,30 +224,33 @@ void check_trees() {
     LaunchShape shape;
     shape.raster = {1, 1, 1};
     shape.k_blocks = leaves * leaf_blocks - missing;
-    std::fill(test::shared_memory.begin(), test::shared_memory.end(), 0xff);
+    test::bulk_turns.clear();
     for (int group = 0; group < T::kGroups; ++group) {
-      blockIdx.x = 0;
-      gridDim.x = T::kCluster;
-      bring<T>(shared, shape, TileWalk<T>{},
-               LeavesFromTheRight{leaves, leaf_blocks, shape.k_blocks});
-      threadIdx.x = 128 + static_cast<unsigned>(group) * 128;
-      Accumulators<T> sum;
-      for (float& v : sum[0]) v = NAN;
-      RingCursor<T::kStages> cursor;
       TreeSlot<T> slot{shared, leaf, group};
-      TreeOfLeaves<T>{shared, leaf, shape.k_blocks, group, cursor, slot, sum}.run();
-      EXPECT_EQ(ring.faults, 0);
-      EXPECT_TRUE(ring.pending.empty() && ring.open.empty() && test::bulk_loads.empty());
-      test::bulk_stores.clear();
-      EXPECT_EQ(ring.taken, static_cast<std::size_t>(shape.k_blocks));
-      EXPECT_EQ(ring.freed, ring.turns);
-      int wrong = 0;
-      for (int i = 0; i < T::kN / 2; ++i, ++outputs) {
-        wrong += bits_of(canonical(sum[0][i])) !=
-                 bits_of(expected(leaf, {0, leaves}, shape.k_blocks, i));
+      for (const int tile : {0, 1}) {
+        std::fill(test::shared_memory.begin(), test::shared_memory.end(), 0xff);
+        blockIdx.x = 0;
+        gridDim.x = T::kCluster;
+        bring<T>(shared, shape, TileWalk<T>{},
+                 LeavesFromTheRight{leaves, leaf_blocks, shape.k_blocks});
+        threadIdx.x = 128 + static_cast<unsigned>(group) * 128;
+        Accumulators<T> sum;
+        for (float& v : sum[0]) v = NAN;
+        RingCursor<T::kStages> cursor;
+        TreeOfLeaves<T>{shared, leaf, shape.k_blocks, group, cursor, slot, sum}.run();
+        EXPECT_EQ(ring.faults, 0) << "tile " << tile << ", " << leaves << " leaves";
+        EXPECT_TRUE(ring.pending.empty() && ring.open.empty() && test::bulk_loads.empty());
+        EXPECT_TRUE(test::bulk_stores.empty()) << "D would overwrite a sum on its way";
+        EXPECT_EQ(ring.taken, static_cast<std::size_t>(shape.k_blocks));
+        EXPECT_EQ(ring.freed, ring.turns);
+        int wrong = 0;
+        for (int i = 0; i < T::kN / 2; ++i, ++outputs) {
+          wrong += bits_of(canonical(sum[0][i])) !=
+                   bits_of(expected(leaf, {0, leaves}, shape.k_blocks, i));
+        }
+        ASSERT_EQ(wrong, 0) << name(kG) << ", tile " << tile << ", " << leaves << " leaves of "
+                            << leaf_blocks << " blocks, " << missing << " missing";
       }
-      ASSERT_EQ(wrong, 0) << name(kG) << ", " << leaves << " leaves of " << leaf_blocks
-                          << " blocks, " << missing << " missing";
     }
   };
   for (int leaves = 3; leaves <= 70; ++leaves) {
