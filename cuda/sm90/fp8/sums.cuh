@@ -30,6 +30,11 @@ __device__ __forceinline__ void release_fp8(const SharedLayout<T>& shared, int s
 template <class T>
 struct RowFactors {
   static constexpr bool kTwo = T::kJoin == Join::one && T::kColumnBlocks == 2;
+  /// Whether the products are pinned before later stages of the leaf hand back the stage of its
+  /// scales: TMA's next write may overtake loads that were only issued (RowCopy), and in tiles of
+  /// 192 columns the compiler multiplied behind these stages. In the other tiles it does not, as
+  /// tests/cuda/resources/handed_back.py finds.
+  static constexpr bool kPins = !T::kOverlaps && T::kBlocks == 1;
   float rows[T::kBlocks][2];
   float middle[kTwo ? T::kBlocks : 1][2], last[kTwo ? T::kBlocks : 1][2];
   float first_column, last_column;
@@ -63,8 +68,10 @@ struct RowFactors {
         for (int half = 0; half < 2; ++half) {
           const float row = rows[i][half];
           rows[i][half] = arithmetic::mul_rn(row, first_column);
+          if constexpr (kPins) ptx::pin(rows[i][half]);
           if constexpr (kTwo) {
             last[i][half] = arithmetic::mul_rn(row, last_column);
+            if constexpr (kPins) ptx::pin(last[i][half]);
             middle[i][half] = half_way ? last[i][half] : rows[i][half];
           }
         }

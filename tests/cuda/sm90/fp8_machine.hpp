@@ -114,6 +114,7 @@ inline void wgmma_fence() {}
 inline void wgmma_commit() {}
 template <int kPending>
 void wgmma_wait() {}
+inline void pin(float&) {}
 template <int kCount>
 void pin(float (&)[kCount]) {}
 inline std::uint64_t descriptor(std::uint32_t address, std::uint32_t) {
