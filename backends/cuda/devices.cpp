@@ -72,7 +72,7 @@ Result<DeviceFacts> Cuda::ask(int ordinal) {
   facts.major = attribute(cudaDevAttrComputeCapabilityMajor, ordinal, error);
   facts.minor = attribute(cudaDevAttrComputeCapabilityMinor, ordinal, error);
   facts.sms = attribute(cudaDevAttrMultiProcessorCount, ordinal, error);
-  if (error != cudaSuccess) return failed("asking device " + std::to_string(ordinal), error);
+  if (error != cudaSuccess) return failed("querying device " + std::to_string(ordinal), error);
   facts.name = properties.name;
   facts.memory = properties.totalGlobalMem;
   return facts;

@@ -60,7 +60,7 @@ Result<std::unique_ptr<CudaPeerMemory>> CudaPeerMemory::make(std::size_t bytes) 
   if (!device) return device.status();
   cudaDeviceProp properties{};
   cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
-  if (error != cudaSuccess) return failed("asking the device of the window", error);
+  if (error != cudaSuccess) return failed("querying the device of the window", error);
   std::unique_ptr<CudaPeerMemory> made(new CudaPeerMemory);
   CudaCard& card = made->facts_;
   card.host = boot_id();

@@ -130,7 +130,7 @@ class CudaPeerWindow final : public PeerWindow {
     }
     bool captured = false;
     if (const cudaError_t error = Cuda::is_capturing(on, &captured); error != cudaSuccess) {
-      return failed("asking whether the stream is captured", error);
+      return failed("querying whether the stream is captured", error);
     }
     Job job = job_of(spec, what);
     if (!captured) job.number = joins_ + 1;

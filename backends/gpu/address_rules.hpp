@@ -33,12 +33,12 @@ Status check_stream(typename R::Stream stream, int device,
   // stream of another device.
   bool capturing = false;
   if (const auto error = R::is_capturing(stream, &capturing); error != R::kSuccess) {
-    return failed<R>("asking whether stream.handle is being captured", error);
+    return failed<R>("querying whether stream.handle is being captured", error);
   }
   if (capturing) return {};
   int of_stream = device;
   if (const auto error = R::stream_device(stream, &of_stream); error != R::kSuccess) {
-    return failed<R>("asking stream.handle for its device", error);
+    return failed<R>("querying the device of stream.handle", error);
   }
   if (of_stream == device) return {};
   return invalid("stream.handle is a stream of device " + std::to_string(of_stream) + ": " +

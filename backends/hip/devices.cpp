@@ -59,7 +59,7 @@ Status Hip::available() {
   if (error == kSuccess || error == kErrorNoDevice) {
     return {Errc::unavailable, "hip: no HIP device is visible to this process"};
   }
-  return {Errc::unavailable, gpu::failed<Hip>("asking for devices", error).message()};
+  return {Errc::unavailable, gpu::failed<Hip>("querying the number of devices", error).message()};
 }
 
 Result<DeviceFacts> Hip::ask(int ordinal) {
@@ -71,7 +71,7 @@ Result<DeviceFacts> Hip::ask(int ordinal) {
     error = api().DeviceGetAttribute(&facts.units, kMultiprocessorCount, ordinal);
   }
   if (error != kSuccess) {
-    return gpu::failed<Hip>("asking device " + std::to_string(ordinal), error);
+    return gpu::failed<Hip>("querying device " + std::to_string(ordinal), error);
   }
   // An older runtime does not know this number, and may leave an answer that is none.
   if (api().DeviceGetAttribute(&facts.xcds, kNumberOfXccs, ordinal) != kSuccess || facts.xcds < 1 ||

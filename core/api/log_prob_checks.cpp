@@ -128,7 +128,7 @@ Status NamedArrays::add_optional(std::string what, const void* data, std::int64_
 Status NamedArrays::add_workspace(const Workspace& workspace, std::size_t needed) {
   if (workspace.bytes < needed) {
     return invalid("workspace.bytes is " + std::to_string(workspace.bytes) +
-                   ": this T needs at least " + std::to_string(needed));
+                   ": these rows need at least " + std::to_string(needed));
   }
   if (needed == 0) return {};
   if (Status s = add("workspace.data", workspace.data, static_cast<std::int64_t>(needed), 1, true);

@@ -27,7 +27,9 @@ std::vector<std::shared_ptr<cluster::Transport>> open(const std::string& text) {
   constexpr std::string_view threads = "threads:";
   if (text == "mpi") {
     if (mpi_door == nullptr) {
-      throw Refusal(Status(Errc::unavailable, "this program is not linked with MPI"));
+      throw Refusal(Status(Errc::unavailable,
+                           "transport is \"mpi\": this program is not linked with MPI, detgemm_mpi "
+                           "is"));
     }
     return {need(mpi_door->open())};
   }

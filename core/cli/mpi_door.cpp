@@ -24,7 +24,9 @@ Result<std::shared_ptr<cluster::Transport>> open() {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
     return Status{Errc::unavailable, "MPI could not be initialised"};
   }
-  if (std::atexit(finalise) != 0) return Status{Errc::internal, "there is no room for atexit"};
+  if (std::atexit(finalise) != 0) {
+    return Status{Errc::internal, "an exit handler could not be registered (atexit)"};
+  }
   auto transport = cluster::mpi(MPI_COMM_WORLD);
   // One rank speaks for all.
   if (transport && (*transport)->rank() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) {

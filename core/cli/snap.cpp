@@ -173,10 +173,12 @@ class Input {
   }
   void read(void* out, std::uint64_t bytes) {
     file_.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
-    if (static_cast<std::uint64_t>(file_.gcount()) != bytes) fail("it became shorter");
+    if (static_cast<std::uint64_t>(file_.gcount()) != bytes)
+      fail("it became shorter while it was read");
   }
   void end() {
-    if (file_.peek() != std::ifstream::traits_type::eof()) fail("it became longer");
+    if (file_.peek() != std::ifstream::traits_type::eof())
+      fail("it became longer while it was read");
   }
 
  private:

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> expect_failures(Report& report, std::string_vie
     if (!known(property)) {
       return Status{Errc::not_found, "line " + std::to_string(number) +
                                          " of the expected failures names property \"" + property +
-                                         "\", which there is not"};
+                                         "\": it must be * or one of detgemm conform --list"};
     }
     if (contract != "*") {
       auto parsed = Contract::parse(contract);

@@ -80,8 +80,10 @@ TEST(Sentences, RefusalsOfExpectedFailures) {
   EXPECT_EQ(refusal("batch * more\n"),
             "line 1 of the expected failures is \"batch * more\": it must read PROPERTY CONTRACT, "
             "and either may be *");
-  EXPECT_EQ(refusal("batch *\nspeed *\n"),
-            "line 2 of the expected failures names property \"speed\", which there is not");
+  EXPECT_EQ(
+      refusal("batch *\nspeed *\n"),
+      "line 2 of the expected failures names property \"speed\": it must be * or one of detgemm "
+      "conform --list");
   r.cells[0].expected = false;
   const auto unused = expect_failures(r, "batch ampere/bf16/chain\nranks *\n* *\n");
   ASSERT_TRUE(unused.ok());

@@ -291,7 +291,7 @@ WRONG = {
     "a promise of another contract": (lambda x: OPS.gemm(x, x.t(), "hopper/bf16/chain", b_snapped=True), "b_snapped is set"),
     "weights of another contract": (lambda x: dt.convert(layers(), dt.Policy(*["hopper/bf16/chain->bf16"] * 2, SNAP32),
                                                          snap_weights=True), "weights are snapped for contracts of snap"),
-    "weights of fp32": (lambda x: dt.convert(layers().float(), POLICY, snap_weights=True), "a weight is torch.float32"),
+    "weights of fp32": (lambda x: dt.convert(layers().float(), POLICY, snap_weights=True), 'the weight of layer "0" is torch.float32'),
     "no layer": (lambda x: dt.snap_weights(layers()), "has no detgemm.torch.Linear: convert it first"),
 }
 

@@ -150,7 +150,7 @@ TEST(LogProbRefusals, Runs) {
        [](Call& c) { c.outputs.lse = c.outputs.logp + 1; }},
       {"overlap with x", "logp at .* overlaps x at",
        [](Call& c) { c.outputs.logp = reinterpret_cast<float*>(c.layer.x.data()); }},
-      {"workspace", "workspace.bytes is 0: this T needs at least [0-9]+",
+      {"workspace", "workspace.bytes is 0: these rows need at least [0-9]+",
        [](Call& c) { c.workspace.bytes = 0; }},
       {"no workspace", "workspace.data is null", [](Call& c) { c.workspace.data = nullptr; }},
       {"odd workspace", "workspace.data is 0x[0-9a-f]*: it must be a multiple of 256",

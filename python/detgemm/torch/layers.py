@@ -120,7 +120,7 @@ def convert(model, policy, skip=(), *, weights_are_stable=False, snap_weights=Fa
                                    + (", ".join(list(plain)[:8]) or "none"))
         skipped.update(matched)
     if snap_weights:
-        check_can_snap([module for name, module in plain.items() if name not in skipped], policy.forward)
+        check_can_snap({name: module for name, module in plain.items() if name not in skipped}, policy.forward)
     converted = []
     for name, module in plain.items():
         if name not in skipped:

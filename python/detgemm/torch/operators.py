@@ -31,8 +31,8 @@ def _load():
     if module.detgemm_torch_registered() != 1:
         raise lib.DetgemmError(f"{path} could not register its operators: another copy of detgemm is "
                                "loaded in this process")
-    if module.detgemm_torch_abi_version() != lib.ABI_VERSION:
-        raise lib.DetgemmError(f"{path} was built for another version of the C interface")
+    if (built := module.detgemm_torch_abi_version()) != lib.ABI_VERSION:
+        raise lib.DetgemmError(f"{path} was built for version {built} of the C interface: this package needs version {lib.ABI_VERSION}")
     lib.after_fork.append(module.detgemm_torch_forbid_host)
     return module
 

@@ -37,13 +37,13 @@ def is_snapped(x, leaf, k="cols"):
 
 
 def check_can_snap(layers, text):
-    """Refuses weights that cannot be snapped for a layer's forward contract; returns the contract's LEAF."""
+    """Refuses weights that cannot be snapped for a forward contract; layers by their names. Returns the contract's LEAF."""
     contract = parsed(text)
     if contract.arithmetic != "snap":
         raise lib.DetgemmError(f'policy.forward is "{text}": weights are snapped for contracts of snap alone')
-    for layer in layers:
+    for name, layer in layers.items():
         if layer.weight.dtype != torch.bfloat16:
-            raise lib.DetgemmError(f"a weight is {layer.weight.dtype}: snap is defined for torch.bfloat16")
+            raise lib.DetgemmError(f'the weight of layer "{name}" is {layer.weight.dtype}: snap is defined for torch.bfloat16')
     return contract.leaf_k
 
 
@@ -60,11 +60,11 @@ def snap_weights(model):
     if not layers:
         raise lib.DetgemmError("the model has no detgemm.torch.Linear: convert it first")
     weights = {}
-    for layer in layers.values():
-        leaf = check_can_snap([layer], layer.policy.forward)
+    for name, layer in layers.items():
+        leaf = check_can_snap({name: layer}, layer.policy.forward)
         if weights.setdefault(layer.weight, leaf) != leaf:
-            raise lib.DetgemmError(f"a weight is shared by layers with LEAF {weights[layer.weight]} and {leaf}: it can be "
-                                   "snapped for one")
+            raise lib.DetgemmError(f'the weight of layer "{name}" is shared by layers with LEAF {weights[layer.weight]} and '
+                                   f"{leaf}: it can be snapped for one")
     with torch.no_grad():
         for weight, leaf in weights.items():
             weight.copy_(snap(weight, leaf))
@@ -133,5 +133,5 @@ def check_weight(layer):
         kept = _whole(layer)
         layer.weight_snapped_at = state if kept else layer.weight_snapped_at
     if not kept:
-        raise lib.DetgemmError("the weight of a layer was written or moved after it was snapped: call "
-                               "detgemm.torch.snap_weights(model) again")
+        raise lib.DetgemmError(f"the weight of a layer of {layer.in_features} inputs and {layer.out_features} outputs was written "
+                               "or moved after it was snapped: call detgemm.torch.snap_weights(model) again")

@@ -30,8 +30,8 @@ class DetgemmRMSNorm(RMSNorm):
         super().__init__(*arguments, **more)
         self.detgemm = ours("norm")
         if self.detgemm and not (self.has_weight and self.variance_size_override is None):
-            raise ValueError("detgemm: a norm without weight, or over part of a row, is not supported with "
-                             "quantization=\"detgemm\"")
+            raise ValueError(f"detgemm: has_weight of a norm is {self.has_weight} and variance_size_override is "
+                             f"{self.variance_size_override}: with quantization=\"detgemm\" they must be True and None")
 
     def _ours(self, x, residual):
         if residual is None:
