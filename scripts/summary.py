@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary.py [--dead STAGE=WHY]... FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
 
-A stage that died counts as one failure under its own name, unless its report has a failed test that says why: that
+A report that was cut off while it was written is a failure of its own name. A stage that died counts as one failure under its own name, unless its report has a failed test that says why: that
 of "host: test" is host.xml, those of "python" are python-*.xml.
 
 The last line says how many tests passed, failed and were skipped; failing or running none is
@@ -39,7 +39,12 @@ def main():
     reports = sorted(options.folder.glob("*.xml"))
     for path in reports:
         before = len(failures)
-        for case in xml.parse(path).getroot().iter("testcase"):
+        try:
+            cases = list(xml.parse(path).getroot().iter("testcase"))
+        except xml.ParseError as error:
+            failures.append(f"{path.stem}: its report {path} is not whole: {error}")
+            continue
+        for case in cases:
             name, status = f"{case.get('name')} ({path.stem})", case.get("status")
             skipped = case.find("skipped") is not None
             missing = skipped and case.find("skipped").get("message", "").startswith("Unable to find executable")
