@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary.py [--dead STAGE=WHY]... FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
 
-A report that was cut off while it was written is a failure of its own name. A stage that died counts as one failure under its own name, unless its report has a failed test that says why: that
-of "host: test" is host.xml, those of "python" are python-*.xml.
+A report that was cut off while it was written is a failure of its own name. A stage that died counts as one failure
+under its own name, unless its report has a failed test that says why: that of "host: test" is host.xml, those of
+"python" are python-*.xml.
 
 The last line says how many tests passed, failed and were skipped; failing or running none is
 exit status 1. A skipped test is listed with the reason that it printed itself, and one that printed

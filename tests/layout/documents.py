@@ -244,7 +244,18 @@ def lines(_root, path, text):
             yield path, number, f"a line of more than {wrap.WIDTH} characters; documents.py ROOT --fix wraps it"
 
 
-RULES = (paths, links, cells, words, folders_on_the_map, includes, options, lines)
+def benchmark(_root, path, text):
+    """`bench`, `tune` and `calibrate` are programs of a build with the benchmark: a wheel and a build without have none."""
+    if not is_page(path):
+        return
+    without = "-DDETGEMM_BUILD_BENCH=OFF" in re.sub(r"`[^`\n]*`", "", text)
+    for number, line in enumerate(text.splitlines(), 1):
+        command = re.search(r"\bdetgemm (?:bench|tune|calibrate)\b", line)
+        if command and (without and line.startswith("    ") or re.search(r"\bwheels?\b(?! ha(?:s|ve) no)", line)):
+            yield path, number, f"{command.group()} is not in a wheel, nor in a build with DETGEMM_BUILD_BENCH=OFF"
+
+
+RULES = (paths, links, cells, words, folders_on_the_map, includes, options, lines, benchmark)
 
 
 def documents(root):
