@@ -14,10 +14,8 @@ namespace detgemm::conformance {
 namespace {
 
 constexpr std::int64_t kSharedCases = 4;  // after the rows of the design: A and B are one array
-constexpr std::int64_t kWideCases =
-    48;  // after those, with --full: extents as kernels and models have
-
-/// All elements +0 or -0 in half of the rows, some of them in the others.
+// After those, with --full: extents as kernels and models have.
+constexpr std::int64_t kWideCases = 120;
 void scatter_zeros(Random& random, Elements& e, DType input) {
   const std::uint32_t sign = format_of(input).sign_bit();
   for (std::int64_t i = 0; i < e.rows; ++i) {
@@ -183,7 +181,7 @@ std::int64_t wide_extent(Random& random) {
 
 /// Extents of more than the design's, as far as a host computes them in milliseconds.
 Shape wide_shape(Case& c) {
-  constexpr std::int64_t kElements = 1 << 18, kProducts = 1 << 22, kBeyond = 256;
+  constexpr std::int64_t kElements = 1 << 19, kProducts = 1 << 23, kBeyond = 256;
   for (;;) {
     const Shape s{wide_extent(c.random()), wide_extent(c.random()), wide_extent(c.random())};
     if (std::max({s.m, s.n, s.k}) > kBeyond && s.k > c.contract().k_block &&
@@ -198,7 +196,7 @@ void draw_scalars(Random& random, GemmSpec& spec) {
   constexpr std::array scalars{-1.0F, 3.0F, 0.25F, 8.0F, -0.5F, 10.0F, 1.0F / 3, -2.0F, 100.0F};
   const auto any = [&] { return random.pick(std::span<const float>(scalars)); };
   if (spec.alpha != 1.0F && spec.alpha != 0.0F) spec.alpha = random.one_in(4) ? -1.0F : any();
-  if (spec.beta != 1.0F && spec.beta != 0.0F) spec.beta = any();
+  if (spec.beta != 0.0F) spec.beta = random.one_in(3) ? 1.0F : any();
 }
 
 /// Some rows, and the columns [begin, end), as a product of their own in packed arrays.
