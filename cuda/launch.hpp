@@ -14,8 +14,8 @@
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
-/// The entry to the CUDA kernels that multiply. (Others: quantize/launch.hpp, log_prob/launch.hpp and
-/// peers/launch.hpp.)
+/// The entry to the CUDA kernels that multiply. (Others: quantize/launch.hpp, log_prob/launch.hpp
+/// and peers/launch.hpp.)
 ///
 ///     Problem, options -> decide -> Decision -> enqueue -> launches on the stream
 ///                                          `-> name: what RunInfo::kernel reports
