@@ -65,7 +65,7 @@ class Summary(unittest.TestCase):
                                   text=True, stdout=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout, "failed: bad (host-asan)\nfailed: python: the stage died with exit status 2\n"
-                                      "detgemm: 2 passed, 2 failed, 0 skipped\n")
+                                      "detgemm: 2 passed, 2 failed, 0 skipped; died: python\n")
 
     def test_a_report_that_is_not_whole_is_a_failure_of_its_own_name(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +81,7 @@ class Summary(unittest.TestCase):
         code, said = self.summary()
         self.assertEqual(code, 1)
         self.assertIn("failed: no test ran: 1 reports in ", said)
+        self.assertTrue(said.endswith("detgemm: 0 passed, 1 failed, 0 skipped; no test ran\n"), said)
 
 
 class Stages(unittest.TestCase):
@@ -112,13 +113,13 @@ class Stages(unittest.TestCase):
         code, said, _ = self.run_script("test.sh", "--host", "--no-setup", build=1)
         self.assertEqual(code, 1, said)
         self.assertTrue(said.endswith("failed: host: build: the stage died with exit status 1\n"
-                                      "detgemm: 0 passed, 1 failed, 0 skipped\n"), said)
+                                      "detgemm: 0 passed, 1 failed, 0 skipped; died: host: build\n"), said)
 
     def test_a_setup_that_fails_is_named_in_the_last_lines(self):
         code, said, calls = self.run_script("test.sh", "--host", setup=3)
         self.assertEqual((code, calls), (1, []), said)
         self.assertTrue(said.endswith("failed: setup: the stage died with exit status 3\n"
-                                      "detgemm: 0 passed, 1 failed, 0 skipped\n"), said)
+                                      "detgemm: 0 passed, 1 failed, 0 skipped; died: setup\n"), said)
 
     def test_the_demo_names_what_did_not_work_in_its_last_line(self):
         code, said, _ = self.run_script("demo.sh", build=1)
