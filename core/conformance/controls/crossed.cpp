@@ -79,20 +79,6 @@ constexpr std::array kCrossedSwitches{
         "scaled_continue", "continue with alpha other than 1 means another order", kCrossedProperty,
         kNarrowChain,
         [](const Run& run) { switch_if(run.spec.continue_from_c && run.spec.alpha != 1.0F, run); }},
-    Planted{"relu_in_wide_rows", "relu of more than 256 columns means another order",
-            kCrossedProperty, kNarrowChain,
-            [](const Run& run) {
-              switch_if(run.spec.activation == Activation::relu && run.spec.n > 256, run);
-            },
-            true},
-    Planted{"subtracts_in_place", "C - A*B in place of C, with a long K, means another order",
-            kCrossedProperty, kNarrowChain,
-            [](const Run& run) {
-              switch_if(run.spec.alpha == -1.0F && uses_beta(run) && run.spec.k > 512 &&
-                            run.operands.c.data == run.operands.d.data,
-                        run);
-            },
-            true},
 };
 
 }  // namespace
