@@ -14,15 +14,16 @@
 #include "cuda/sm90/tile/raster.hpp"
 #include "cuda/sm90/tile/tile.hpp"
 
-/// The entry to the CUDA kernels that multiply. (Others: quantize/launch.hpp and peers/launch.hpp.)
+/// The entry to the CUDA kernels that multiply. (Others: quantize/launch.hpp, log_prob/launch.hpp
+/// and peers/launch.hpp.)
 ///
 ///     Problem, options -> decide -> Decision -> enqueue -> launches on the stream
 ///                                          `-> name: what RunInfo::kernel reports
 ///
 /// The kernels compute hopper/{bf16,fp16} (compute capability 9.0), ieee_fma/{bf16,fp16,fp32} (8.0
-/// and above) and, by mma.sync, ampere, hopper and blackwell of bf16 and fp16 (8.x, and 10.0 and
-/// 12.0), each under chain, fold and tree, and hopper/e4m3 under chain, fold and scaled
-/// where DETGEMM_CUDA_FP8 is ON. Under snap/bf16 and snap3/{bf16,fp32} a kernel of its own snaps
+/// and above) and, by mma.sync, ampere, hopper and blackwell of bf16, fp16 and tf32 (8.x, 9.0, 10.0
+/// and 12.0), each under chain, fold and tree, and hopper/e4m3 under chain, fold and scaled where
+/// DETGEMM_CUDA_FP8 is ON. Under snap/bf16 and snap3/{bf16,fp32} a kernel of its own snaps
 /// the operands into the workspace, and then those of hopper or ieee_fma multiply. All but snap3 is
 /// computed over groups too. Offsets of groups are read on the device alone.
 namespace detgemm::cuda {

@@ -14,7 +14,7 @@ NEEDED = ["scikit-build-core>=0.11", "ninja>=1.11"]
 CMAKE = (3, 25)
 # Minutes of one idle core: the host's half, and the CUDA kernels.
 HOST, CUDA = 8, 50
-NO = ("OFF", "0", "NO", "FALSE", "N")
+NO = ("OFF", "0", "NO", "FALSE", "N", "IGNORE", "")
 HIP_COMPILERS = ("clang++-19", "amdclang++", "clang++-20", "clang++-21", "clang++-22", "clang++-18", "clang++-17", "clang++")
 NVCC, USUAL_NVCC = (12, 8), "/usr/local/cuda/bin/nvcc"
 
@@ -51,9 +51,14 @@ def minutes(work):
 
 
 def value(settings, name):
-    """What a CMake option is set to: pip hands over a text, or a list of texts where it was named twice."""
-    given = settings.get(f"cmake.define.{name}", "AUTO")
-    return str(given[-1] if isinstance(given, list) else given).upper()
+    """What a CMake option is set to. pip hands over a text, or a list of texts where a setting was named twice; words of
+    CMake's own, which go after them, may be a setting too, or the environment's."""
+    def listed(key):
+        given = settings.get(key, [])
+        return [str(each) for each in (given if isinstance(given, list) else [given])]
+    words = " ".join([*listed("cmake.args"), os.environ.get("CMAKE_ARGS", "")])
+    given = [*listed(f"cmake.define.{name}"), *re.findall(rf"-D\s*{name}(?::\w+)?=([^\s;]*)", words)]
+    return given[-1].upper() if given else "AUTO"
 
 
 def plan(settings):
@@ -61,15 +66,18 @@ def plan(settings):
     asked = value(settings, "DETGEMM_ENABLE_CUDA")
     path, found = nvcc()
     option = "--config-settings=cmake.define.DETGEMM_ENABLE_CUDA"
+    lacks = f"{path} is older than CUDA 12.8 or does not run" if path else \
+        "there is no nvcc of CUDA 12.8 or newer here (PATH, CUDACXX, /usr/local/cuda)"
     if asked in NO:
         what, work = "the host's backend alone, as DETGEMM_ENABLE_CUDA asks", HOST
     elif path and found and found >= NVCC:
         what, work = (f"the host's backend, and the CUDA kernels with {path} ({found[0]}.{found[1]}); the host alone "
                       f"takes {minutes(HOST)}: {option}=OFF"), HOST + CUDA
-    elif path:
-        what, work = f"the host's backend alone: {path} is older than CUDA 12.8 or does not run", HOST
+    elif asked != "AUTO":
+        return [f"detgemm: compiles nothing: DETGEMM_ENABLE_CUDA is {asked}, and {lacks}. CMake will refuse this; "
+                f"{option}=OFF compiles the host's backend alone, in {minutes(HOST)}."]
     else:
-        what, work = "the host's backend alone: there is no nvcc of CUDA 12.8 or newer here (PATH, CUDACXX, /usr/local/cuda)", HOST
+        what, work = f"the host's backend alone: {lacks}", HOST
     lines = [f"detgemm: compiles {what}."]
     clang = next(filter(None, map(shutil.which, HIP_COMPILERS)), None)
     if clang and value(settings, "DETGEMM_ENABLE_HIP") not in NO:

@@ -24,6 +24,9 @@ promises. On two idle cores: about 1 minute of set-up and 3 of building the firs
 and half a minute to show. Nothing outside this folder changes, apart from Debian packages.
 
 TEXT
+# The last line names what did not work; nothing was shown then.
+doing="installing what is missing (scripts/setup.sh)"
+trap 'code=$?; [ $code -eq 0 ] || echo "demo: FAILED: $doing: exit status $code" >&2' EXIT
 scripts/setup.sh "${setup[@]}"
 
 if command -v ccache >/dev/null; then
@@ -45,19 +48,22 @@ log=build/demo.log
 mkdir -p build
 quietly() { # WHAT COMMAND...: what it prints is shown only if it fails
   echo "demo: $1"
+  doing=$1
   if ! "${@:2}" >$log 2>&1; then
     tail -n 40 $log >&2
-    echo "demo: $1 failed; all of its output is in $log" >&2
+    echo "demo: all of this output is in $log" >&2
     exit 1
   fi
 }
 quietly "configuring build/$preset" configure $preset "${options[@]}"
 if [ -t 1 ]; then
+  doing=building
   cmake --build --preset $preset --target detgemm_cli quickstart
 else
   quietly "building" cmake --build --preset $preset --target detgemm_cli quickstart
 fi
 
+trap - EXIT
 detgemm=build/$preset/core/cli/detgemm
 export OMP_PROC_BIND=${OMP_PROC_BIND:-false} # else some releases of Kokkos print advice
 status=0 steps=() step=0

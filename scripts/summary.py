@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary.py [--dead STAGE=WHY]... FOLDER: adds up what ctest wrote there as JUnit, one file per preset.
 
-A stage that died counts as one failure under its own name, unless its report has a failed test that says why: that
-of "host: test" is host.xml, those of "python" are python-*.xml.
+A report that was cut off while it was written is a failure of its own name. A stage that died counts as one failure
+under its own name, unless its report has a failed test that says why: that of "host: test" is host.xml, those of
+"python" are python-*.xml.
 
-The last line says how many tests passed, failed and were skipped; failing or running none is
-exit status 1. A skipped test is listed with the reason that it printed itself, and one that printed
+The last line says how many tests passed, failed and were skipped, which stages died, and whether no test ran; failing or
+running none is exit status 1. A skipped test is listed with the reason that it printed itself, and one that printed
 none counts as failed: a return code is no reason.
 """
 import argparse
@@ -39,7 +40,12 @@ def main():
     reports = sorted(options.folder.glob("*.xml"))
     for path in reports:
         before = len(failures)
-        for case in xml.parse(path).getroot().iter("testcase"):
+        try:
+            cases = list(xml.parse(path).getroot().iter("testcase"))
+        except xml.ParseError as error:
+            failures.append(f"{path.stem}: its report {path} is not whole: {error}")
+            continue
+        for case in cases:
             name, status = f"{case.get('name')} ({path.stem})", case.get("status")
             skipped = case.find("skipped") is not None
             missing = skipped and case.find("skipped").get("message", "").startswith("Unable to find executable")
@@ -54,17 +60,21 @@ def main():
                 failures.append(f"{name}: it was skipped and did not say why")
         if len(failures) > before:
             explained |= {f"{path.stem}: test", path.stem.partition("-")[0]}
+    dead = []
     for stage, _, why in (each.partition("=") for each in options.dead):
         if stage not in explained:
+            dead.append(stage)
             failures.append(f"{stage}: the stage died with {why}")
+    ending = f"; died: {', '.join(dead)}" if dead else ""
     if not passed and not failures:
+        ending = "; no test ran"
         failures.append(f"no test ran: {len(reports)} reports in {options.folder} hold none")
     for name in failures:
         print(f"failed: {name}")
     for why, names in skips.items():
         print(f"skipped: {', '.join(names)}: {why}")
     skipped = sum(map(len, skips.values()))
-    print(f"detgemm: {passed} passed, {len(failures)} failed, {skipped} skipped")
+    print(f"detgemm: {passed} passed, {len(failures)} failed, {skipped} skipped" + ending)
     sys.exit(0 if passed and not failures else 1)
 
 

@@ -7,7 +7,8 @@
 # archive builds. Run scripts/setup.sh first. Minutes of two idle cores: host 4, cuda 25 more, with nvcc of CUDA 12.8 or newer.
 # The two wheels differ in their build tag (0host, 1cuda), and pip prefers the second where it sees both.
 # auditwheel refuses a wheel that asks for more than manylinux_2_34 has (RHEL 9, Ubuntu 22.04, Debian 12), and puts the
-# OpenMP runtime into it. Compile on Debian 12 or Ubuntu 22.04: a newer system's C library has newer symbols.
+# OpenMP runtime into it. A release is compiled on Debian 12 or Ubuntu 22.04: a newer system's C library has newer symbols,
+# and what is compiled there needs that library or a newer one, as the wheel's name says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wanted=()
@@ -29,6 +30,13 @@ if asked cuda && ! command -v nvcc >/dev/null; then
 fi
 
 work=$PWD/build/wheels limit=manylinux_2_34_x86_64
+libc=$(getconf GNU_LIBC_VERSION)
+libc=${libc#glibc 2.}
+if [ "$libc" -gt 36 ]; then
+  limit=manylinux_2_${libc}_x86_64
+  echo "wheels.sh: the C library here is 2.$libc, and the wheels will need that or a newer one ($limit);" \
+    "wheels of a release are compiled on Debian 12 or Ubuntu 22.04, and need 2.34"
+fi
 mkdir -p "$work" dist
 if [ ! -x "$work/tools/bin/auditwheel" ]; then
   python3 -m venv "$work/tools"

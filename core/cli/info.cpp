@@ -182,9 +182,9 @@ void add_contracts(Report& report, const std::vector<KnownBackend>& list) {
                      std::string(evidence(contract.arithmetic)) + "\n";
     }
     std::string row = "    " + contract.text();
-    row.resize(32, ' ');
+    row.resize(36, ' ');
     row += "k_block " + std::to_string(contract.k_block);
-    row.resize(44, ' ');
+    row.resize(48, ' ');
     report.text += row + hex(contract.digest()) + "  " + joined(supporting) + "\n";
   }
 }

@@ -93,9 +93,9 @@ Choice choose_on_copies(const Problem& p, const LaunchOptions& options, const Qu
 /// Microseconds that a batch takes as launches of its single products. 128 short ones took 344, and
 /// 24 that realign rows took 413, 17 each (bench/results/2026-11-23-h200-batched.md).
 double predicted_loop_time(const Decision& one, std::int64_t groups) {
-  constexpr double kLeast = 2.7, kLeastCopied = 17;
+  constexpr double kMin = 2.7, kMinCopied = 17;
   const bool copied = one.family == Family::realign || one.steps.find(Step::pack) != nullptr;
-  return static_cast<double>(groups) * std::max(one.us, copied ? kLeastCopied : kLeast);
+  return static_cast<double>(groups) * std::max(one.us, copied ? kMinCopied : kMin);
 }
 
 Result<Decision> decide_groups(const Problem& p, const LaunchOptions& options) {

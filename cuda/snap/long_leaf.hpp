@@ -20,15 +20,11 @@ DETGEMM_HD std::uint64_t long_square(std::uint16_t bits, std::uint32_t rounder) 
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(of) * of);
 }
 
-template <class Team>
-DETGEMM_HD void snap_long_leaf(const Operand& o, std::int64_t vector, std::int64_t leaf,
-                               Team& team) {
-  const std::int64_t begin = leaf * o.leaf;
-  const std::int64_t count = o.k - begin < o.leaf ? o.k - begin : o.leaf;
-  const std::uint16_t* from = o.from + vector * o.from_vector + begin * o.from_k;
-  std::uint16_t* to = o.to + vector * o.to_vector + begin * o.to_k;
+/// The grid of what `load(i)` gives, i < count, read once per grid that is tried.
+template <class Team, class Load>
+DETGEMM_HD int long_grid(std::int64_t count, Team& team, const Load& load) {
   const std::uint32_t largest = team.max(count, [&](std::int64_t i) {
-    const std::uint32_t magnitude = from[i * o.from_k] & 0x7fffU;
+    const std::uint32_t magnitude = load(i) & 0x7fffU;
     return magnitude < 0x7f80U ? magnitude : 0U;
   });
   int t =
@@ -37,10 +33,20 @@ DETGEMM_HD void snap_long_leaf(const Operand& o, std::int64_t vector, std::int64
   for (; t <= arithmetic::kSnapMost; ++t) {
     const std::uint32_t at = rounder_of(t);
     const std::uint64_t sum =
-        team.sum(count, [&](std::int64_t i) { return long_square(from[i * o.from_k], at); });
-    if (sum <= arithmetic::kSnapLimit) break;
+        team.sum(count, [&](std::int64_t i) { return long_square(load(i), at); });
+    if (sum <= arithmetic::kSnapLimit) return t;
   }
-  if (t > arithmetic::kSnapMost) t = arithmetic::kSnapNone;
+  return arithmetic::kSnapNone;
+}
+
+template <class Team>
+DETGEMM_HD void snap_long_leaf(const Operand& o, std::int64_t vector, std::int64_t leaf,
+                               Team& team) {
+  const std::int64_t begin = leaf * o.leaf;
+  const std::int64_t count = o.k - begin < o.leaf ? o.k - begin : o.leaf;
+  const std::uint16_t* from = o.from + vector * o.from_vector + begin * o.from_k;
+  std::uint16_t* to = o.to + vector * o.to_vector + begin * o.to_k;
+  const int t = long_grid(count, team, [&](std::int64_t i) { return from[i * o.from_k]; });
   team.each(count, [&](std::int64_t i) { to[i * o.to_k] = one_on_grid(from[i * o.from_k], t); });
 }
 

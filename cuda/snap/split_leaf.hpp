@@ -151,25 +151,6 @@ DETGEMM_HD void split_leaf(const SplitOperand& o, std::int64_t vector, std::int6
   });
 }
 
-/// The grid of what `load(i)` gives, i < count, read once per grid that is tried.
-template <class Team, class Load>
-DETGEMM_HD int long_grid(std::int64_t count, Team& team, const Load& load) {
-  const std::uint32_t largest = team.max(count, [&](std::int64_t i) {
-    const std::uint32_t magnitude = load(i) & 0x7fffU;
-    return magnitude < 0x7f80U ? magnitude : 0U;
-  });
-  int t =
-      arithmetic::snap_first_grid(arithmetic::snap_exponent(static_cast<std::uint16_t>(largest)));
-  DETGEMM_NO_UNROLL
-  for (; t <= arithmetic::kSnapMost; ++t) {
-    const std::uint32_t at = rounder_of(t);
-    const std::uint64_t sum =
-        team.sum(count, [&](std::int64_t i) { return long_square(load(i), at); });
-    if (sum <= arithmetic::kSnapLimit) return t;
-  }
-  return arithmetic::kSnapNone;
-}
-
 /// A leaf of any length. `Team`: see long_leaf.hpp.
 template <DType T, class Team>
 DETGEMM_HD void split_long_leaf(const SplitOperand& o, std::int64_t vector, std::int64_t leaf,

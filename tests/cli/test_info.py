@@ -86,6 +86,12 @@ class Info(command.CommandTest):
             self.assertIn(f"{name}: published model, not run on AMD hardware", text)
         self.assertIn("hopper: measured on an NVIDIA H200", text)
 
+    def test_every_contract_has_its_columns_apart(self):
+        contracts = self.ask("info")["contracts"]
+        text = command.run("info").out
+        for entry in contracts:
+            self.assertRegex(text, rf"(?m)^    {re.escape(entry['contract'])} +k_block {entry['k_block']} +{entry['digest']}  ")
+
 
 class Explain(command.CommandTest):
     """`detgemm explain`. Its exit code is 3 where no backend is there, so it is not looked at."""

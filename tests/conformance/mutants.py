@@ -53,6 +53,8 @@ MUTANTS = {
     45: ("TT", "layouts", FP32),
     134: ("column 200", "columns", FP32, "--full"),
     307: ("a leading dimension of 4,096", "combinations", FP32),
+    401: ("one row, whole vectors of B", "combinations", FP32, "--full"),
+    402: ("relu of more than 256 columns", "combinations", FP32, "--full"),
     50: ("from call 20,001 on", "run_to_run", FP32, "--soak", "20000"),
 }
 # These pass where nothing is asked for beyond --quick: what finds them is the option.

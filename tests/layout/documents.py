@@ -30,6 +30,9 @@ FOLDERS = CODE + "|cmake|docs|examples|scripts"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*{{}},-]*")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LONGEST_CELL = 160
+# What a reader reads whole, or looks through: lines, and words of a log.
+LINES = {"README.md": 120, "CHANGELOG.md": 80, "docs/sm90.md": 260, "docs/release-notes/0.1.0.md": 15}
+WORDS = {"docs/log/sm90.md": 6000}
 # Words of this project alone. The glossary of docs/architecture.md may define one of them; then it is
 # nobody's private word any more.
 PRIVATE = ("door", "lab", "rival", "park", "telling", "scene", "tally", "slot", "hammer")
@@ -244,7 +247,25 @@ def lines(_root, path, text):
             yield path, number, f"a line of more than {wrap.WIDTH} characters; documents.py ROOT --fix wraps it"
 
 
-RULES = (paths, links, cells, words, folders_on_the_map, includes, options, lines)
+def benchmark(_root, path, text):
+    """`bench`, `tune` and `calibrate` are programs of a build with the benchmark: a wheel and a build without have none."""
+    if not is_page(path):
+        return
+    without = "-DDETGEMM_BUILD_BENCH=OFF" in re.sub(r"`[^`\n]*`", "", text)
+    for number, line in enumerate(text.splitlines(), 1):
+        command = re.search(r"\bdetgemm (?:bench|tune|calibrate)\b", line)
+        if command and (without and line.startswith("    ") or re.search(r"\bwheels?\b(?! ha(?:s|ve) no)", line)):
+            yield path, number, f"{command.group()} is not in a wheel, nor in a build with DETGEMM_BUILD_BENCH=OFF"
+
+
+def length(_root, path, text):
+    """Pages that are read whole stay short: what is new takes the place of what is old."""
+    for limits, unit, count in ((LINES, "lines", len(text.splitlines())), (WORDS, "words", len(text.split()))):
+        if count > limits.get(str(path), count):
+            yield path, 0, f"{count} {unit}, at most {limits[str(path)]}"
+
+
+RULES = (paths, links, cells, words, folders_on_the_map, includes, options, lines, benchmark, length)
 
 
 def documents(root):

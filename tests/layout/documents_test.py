@@ -77,6 +77,10 @@ FAULTS = [
     ("links", "docs/other.md", "", "# Other\n\n[up](../GONE.md)\n"),
     ("cells", "README.md", "| short |", "| " + "long " * 40 + "|"),
     ("words", "README.md", "A slot", "A rival"),
+    ("length", "CHANGELOG.md", "", "# Changes\n" + "- more\n" * 80),
+    ("length", "docs/log/sm90.md", "", "# Log\n" + "a word\n" * 3000),
+    ("benchmark", "docs/hour.md", "", "| 1 | with the wheel: `detgemm bench --quick` |\n"),
+    ("benchmark", "docs/program.md", "", "    cmake -DDETGEMM_BUILD_BENCH=OFF\n    detgemm tune --out a\n"),
     ("words", "docs/architecture.md", "| slot |", "| place |"),  # README's "slot" is private then
     ("folders_on_the_map", "bench/report/new.py", "", "x = 1\n"),
     ("includes", "docs/architecture.md", "| `core/capi` | `detgemm/` |", "| `core/capi` | `core/api/` |"),

@@ -51,6 +51,20 @@ class Backend(unittest.TestCase):
         said = self.plan(CUDA_OFF, nvcc="Cuda compilation tools, release 13.0, V13.0.88")
         self.assertIn("alone, as DETGEMM_ENABLE_CUDA asks", said)
 
+    def test_where_cuda_is_required_and_absent_nothing_is_promised(self):
+        for settings in ({"cmake.define.DETGEMM_ENABLE_CUDA": "ON"}, {"cmake.args": "-DX=1 -DDETGEMM_ENABLE_CUDA:STRING=on"}):
+            said = self.plan(settings)
+            self.assertIn("compiles nothing: DETGEMM_ENABLE_CUDA is ON, and there is no nvcc", said)
+            self.assertNotIn("this takes", said)
+
+    def test_words_of_cmake_count_wherever_they_are_given(self):
+        nvcc = {"nvcc": "Cuda compilation tools, release 13.0, V13.0.88"}
+        alone = "alone, as DETGEMM_ENABLE_CUDA asks"
+        self.assertIn(alone, self.plan({"cmake.args": ["-DX=1", "-DDETGEMM_ENABLE_CUDA=OFF"]}, **nvcc))
+        with mock.patch.object(pip_backend.os, "environ", {"CMAKE_ARGS": "-DDETGEMM_ENABLE_CUDA=OFF", "PATH": ""}):
+            self.assertEqual(pip_backend.value({"cmake.define.DETGEMM_ENABLE_CUDA": "ON"}, "DETGEMM_ENABLE_CUDA"), "OFF")
+        self.assertIn("the CUDA kernels with", self.plan({"cmake.define.DETGEMM_ENABLE_CUDA": ["off", "AUTO"]}, **nvcc))
+
     def test_amd_kernels_are_named_where_a_compiler_for_them_is_found(self):
         clang = {"clang++-19": "clang version 19.1.7"}
         self.assertIn(f"the AMD kernels with {self.folder}/clang++-19", self.plan(**clang))

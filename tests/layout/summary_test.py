@@ -3,6 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """summary_test.py ROOT: what scripts/summary.py makes of ctest's reports, and what scripts/test.sh and
 scripts/setup.sh say to words that they do not know; and the recipes of package managers."""
+import contextlib
+import importlib.util
+import io
 import os
 import pathlib
 import re
@@ -62,21 +65,33 @@ class Summary(unittest.TestCase):
                                   text=True, stdout=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout, "failed: bad (host-asan)\nfailed: python: the stage died with exit status 2\n"
-                                      "detgemm: 2 passed, 2 failed, 0 skipped\n")
+                                      "detgemm: 2 passed, 2 failed, 0 skipped; died: python\n")
+
+    def test_a_report_that_is_not_whole_is_a_failure_of_its_own_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("host", f"<testsuite>{PASSED}</testsuite>"), ("cuda", f"<testsuite>{PASSED}<testca"), ("hip", "")):
+                (pathlib.Path(folder) / f"{name}.xml").write_text(text)
+            done = subprocess.run([sys.executable, ROOT / "scripts/summary.py", folder], text=True, stdout=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("failed: cuda: its report ", done.stdout)
+        self.assertIn("failed: hip: its report ", done.stdout)
+        self.assertTrue(done.stdout.endswith("\ndetgemm: 1 passed, 2 failed, 0 skipped\n"), done.stdout)
 
     def test_no_test_says_so(self):
         code, said = self.summary()
         self.assertEqual(code, 1)
         self.assertIn("failed: no test ran: 1 reports in ", said)
+        self.assertTrue(said.endswith("detgemm: 0 passed, 1 failed, 0 skipped; no test ran\n"), said)
 
 
 class Stages(unittest.TestCase):
     """scripts/test.sh and scripts/demo.sh with programs in place of CMake's, in a copy of scripts/."""
 
-    def run_script(self, *words, build=0, tests='<testcase name="good" status="run"/>', old=""):
+    def run_script(self, *words, build=0, setup=0, tests='<testcase name="good" status="run"/>', old=""):
         with tempfile.TemporaryDirectory() as folder:
             tree = pathlib.Path(folder)
             shutil.copytree(ROOT / "scripts", tree / "scripts")
+            (tree / "scripts/setup.sh").write_text(f"#!/bin/sh\nexit {setup}\n")
             if old:
                 (tree / "build/host").mkdir(parents=True)
                 (tree / "build/host/CMakeCache.txt").write_text(old)
@@ -98,7 +113,21 @@ class Stages(unittest.TestCase):
         code, said, _ = self.run_script("test.sh", "--host", "--no-setup", build=1)
         self.assertEqual(code, 1, said)
         self.assertTrue(said.endswith("failed: host: build: the stage died with exit status 1\n"
-                                      "detgemm: 0 passed, 1 failed, 0 skipped\n"), said)
+                                      "detgemm: 0 passed, 1 failed, 0 skipped; died: host: build\n"), said)
+
+    def test_a_setup_that_fails_is_named_in_the_last_lines(self):
+        code, said, calls = self.run_script("test.sh", "--host", setup=3)
+        self.assertEqual((code, calls), (1, []), said)
+        self.assertTrue(said.endswith("failed: setup: the stage died with exit status 3\n"
+                                      "detgemm: 0 passed, 1 failed, 0 skipped; died: setup\n"), said)
+
+    def test_the_demo_names_what_did_not_work_in_its_last_line(self):
+        code, said, _ = self.run_script("demo.sh", build=1)
+        self.assertEqual(code, 1, said)
+        self.assertTrue(said.endswith("demo: FAILED: building: exit status 1\n"), said)
+        code, said, _ = self.run_script("demo.sh", setup=3)
+        self.assertEqual(code, 3, said)
+        self.assertTrue(said.endswith("demo: FAILED: installing what is missing (scripts/setup.sh): exit status 3\n"), said)
 
     def test_no_tests_is_a_failure(self):
         code, said, _ = self.run_script("test.sh", "--host", "--no-setup", tests="")
@@ -118,6 +147,37 @@ class Stages(unittest.TestCase):
             self.assertIsNone(re.search(r"-DCMAKE_UNITY_BUILD|-DDETGEMM_ENABLE_KOKKOS", text), script)
             found[script] = "${host_options[@]}" in text
         self.assertEqual(found, {"test.sh": True, "demo.sh": True})
+
+
+class Python(unittest.TestCase):
+    """tests/python/run.py where pytest crashes, and where it collects too little."""
+
+    def reported(self, program):
+        spec = importlib.util.spec_from_file_location("run", ROOT / "tests/python/run.py")
+        run = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(run)
+        with tempfile.TemporaryDirectory() as folder:
+            run.WORK = pathlib.Path(folder)
+            python = run.WORK / "venv/bin/python"
+            python.parent.mkdir(parents=True)
+            python.write_text(f"#!{sys.executable}\nimport os, sys\nreport = sys.argv[-2].partition('=')[2]\n{program}\n")
+            python.chmod(0o755)
+            with contextlib.redirect_stdout(io.StringIO()):
+                code = run.test("plain", python, run.WORK, "tests")
+            done = subprocess.run([sys.executable, ROOT / "scripts/summary.py", "--dead", f"python=exit status {code}", folder],
+                                  text=True, stdout=subprocess.PIPE, check=False)
+            return code, done.stdout
+
+    def test_a_crash_is_named(self):
+        code, said = self.reported("os.abort()")
+        self.assertNotEqual(code, 0)
+        self.assertIn("failed: python.pytest ended with exit status -6 and left no whole report", said)
+        self.assertTrue(said.endswith("detgemm: 0 passed, 2 failed, 0 skipped\n"), said)
+
+    def test_too_few_tests_are_a_failure(self):
+        code, said = self.reported("""open(report, "w").write('<testsuites><testcase classname="a.b" name="c"/></testsuites>')""")
+        self.assertEqual(code, 1)
+        self.assertEqual(said, "failed: python.1 tests ran; at least 220 must (python-plain)\ndetgemm: 1 passed, 1 failed, 0 skipped\n")
 
 
 class Words(unittest.TestCase):

@@ -135,6 +135,20 @@ def without_torch():
     return python
 
 
+def report_of(path, code):
+    """pytest's report, or one with a failure that says why there is none."""
+    try:
+        return xml.parse(path)
+    except (OSError, xml.ParseError) as error:
+        tree = xml.ElementTree(xml.Element("testsuites"))
+        add_failure(tree, f"pytest ended with exit status {code} and left no whole report: {error}")
+        return tree
+
+
+def add_failure(tree, sentence):
+    xml.SubElement(xml.SubElement(tree.getroot(), "testcase", name=sentence), "failure", message=sentence)
+
+
 def test(name, python, results, *what, **settings):
     """Runs pytest; its report is rewritten in ctest's terms, which scripts/summary.py adds up."""
     report = WORK / f"{name}.xml"
@@ -143,20 +157,21 @@ def test(name, python, results, *what, **settings):
     clean["PYTHONPYCACHEPREFIX"] = str(python.parents[1] / "bytecode")  # many tests start a process, and each would compile PyTorch's sources again
     done = subprocess.run([python, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", f"--junitxml={report}", *what],
                           check=False, cwd=WORK, env={**clean, **settings})
-    tree = xml.parse(report)
+    tree = report_of(report, done.returncode)
+    ran = sum("classname" in case.attrib and case.find("skipped") is None for case in tree.getroot().iter("testcase"))
+    if ran < LEAST[name]:
+        add_failure(tree, f"{ran} tests ran; at least {LEAST[name]} must")
     counts = {"run": 0, "notrun": 0, "fail": 0}
     for case in tree.getroot().iter("testcase"):
         bad = case.find("failure") is not None or case.find("error") is not None
         status = "fail" if bad else "notrun" if case.find("skipped") is not None else "run"
         case.set("status", status)
-        case.set("name", f"python.{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}")
+        case.set("name", ".".join(filter(None, ("python", case.get("classname", "").rpartition(".")[2], case.get("name")))))
         counts[status] += 1
     if results:
         tree.write(results / f"python-{name}.xml")
     print(f"{name}: {counts['run']} passed, {counts['fail']} failed, {counts['notrun']} skipped", flush=True)
-    if counts["run"] < LEAST[name]:
-        sys.exit(f"run.py: {name}: {counts['run']} tests ran; at least {LEAST[name]} must")
-    return done.returncode
+    return done.returncode or int(counts["fail"] > 0)
 
 
 def main():
@@ -200,7 +215,7 @@ def main():
         codes += own.result()
     for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "with-trainers", "newest-vllm"):
         shutil.rmtree(WORK / name, ignore_errors=True)  # gigabytes
-    sys.exit(max(codes))
+    sys.exit(int(any(codes)))  # a signal's code is negative
 
 
 if __name__ == "__main__":

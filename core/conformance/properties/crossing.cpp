@@ -18,14 +18,46 @@ constexpr int kAllAddresses = 17;
 constexpr std::int64_t kLongLine = 4096;
 constexpr std::int64_t kMaxLongLines = 24;
 
-constexpr std::array<int, kFactors> kLevels{
-    4,          3,          2,          2,          2,          2, 2, 2, 4, 4, 3, 4,
-    kAddresses, kAddresses, kAddresses, kAddresses, kAddresses, 3, 7, 4, 5, 3, 2, 2};
+/// How many levels a factor has.
+constexpr int levels_of(Factor factor, Level depth) {
+  switch (factor) {
+    case Factor::shape:
+    case Factor::padding_a:
+    case Factor::padding_b:
+    case Factor::padding_d:
+    case Factor::bias:
+      return 4;
+    case Factor::length:
+    case Factor::padding_c:
+    case Factor::alpha:
+    case Factor::stable:
+      return 3;
+    case Factor::address_a:
+    case Factor::address_b:
+    case Factor::address_c:
+    case Factor::address_d:
+    case Factor::address_bias:
+      return depth == Level::full ? kAllAddresses : kAddresses;
+    case Factor::c_use:
+      return 7;
+    case Factor::activation:
+      return 5;
+    case Factor::op_a:
+    case Factor::op_b:
+    case Factor::order_a:
+    case Factor::order_b:
+    case Factor::order_c:
+    case Factor::order_d:
+    case Factor::data:
+    case Factor::at_front:
+      return 2;
+  }
+  return 1;
+}
 
 std::array<int, kFactors> levels_at(Level depth) {
-  auto levels = kLevels;
-  if (depth == Level::full)
-    std::replace(levels.begin() + 12, levels.begin() + 17, kAddresses, kAllAddresses);
+  std::array<int, kFactors> levels{};
+  for (std::size_t i = 0; i < kFactors; ++i) levels[i] = levels_of(static_cast<Factor>(i), depth);
   return levels;
 }
 

@@ -111,6 +111,10 @@ static int other_order(const detgemm_engine_spec* s, const detgemm_engine_call* 
       return bias && residue(c->bias, 16) != 0;
     case 47:
       return c->a.data == c->b.data;
+    case 401:
+      return m == 1 && s->n % 8 == 0 && s->k % 4 == 0 && c->b.col_stride == 1;
+    case 402:
+      return s->activation == 1 && s->n > 256;
     /* Some of those that were always caught. */
     case 1:
       return m > 128;
