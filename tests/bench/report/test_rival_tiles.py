@@ -33,7 +33,7 @@ class RivalTiles(report.ReportTest):
 
     def test_a_tile_that_the_table_has_in_either_role_is_not_listed(self):
         for tile in (22, 23):
-            done = self.run_on(HEADER.replace("192x128", "128x192"), f"algo 66 tile {tile} stages 35 cluster 5 split-K 1 reduction 0")
+            done = self.run_on(HEADER.replace("192x128", "208x128"), f"algo 66 tile {tile} stages 35 cluster 5 split-K 1 reduction 0")
             self.assertIn("M from 65: 1 problems, 0 in tiles that are not ours", done.stdout, done.stderr)
 
     def test_a_product_that_is_cut_along_k_is_left_out_and_so_is_an_epilogue(self):
