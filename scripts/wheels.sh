@@ -96,6 +96,13 @@ fi
 
 cd dist
 sha256sum detgemm-* >SHA256SUMS
+most=$((48 * 1024 * 1024)) # bytes that a file of a release may have
 for each in detgemm-*; do
-  printf '%8.1f MiB  %s\n' "$(stat -c %s "$each" | awk '{ print $1 / 1048576 }')" "$each"
+  size=$(stat -c %s "$each")
+  printf '%8.1f MiB  %s\n' "$(awk -v bytes="$size" 'BEGIN { print bytes / 1048576 }')" "$each"
+  if ((size > most)); then
+    echo "wheels.sh: $each has $size bytes: a file of a release has at most $most" >&2
+    too_large=1
+  fi
 done
+exit "${too_large:-0}"
