@@ -44,6 +44,7 @@ def arguments():
     parser.add_argument("--audit", action="store_true", help="says what the first micro-batch of each arm of detgemm adds, and under what")
     parser.add_argument("--leaf", type=int, default=0, help="rows of a leaf of the weights' gradients: 1024, tiny 16")
     parser.add_argument("--tree", type=int, default=0, help="leaf of sums over ranks: 512, tiny 32")
+    parser.add_argument("--head", choices=["logits", "fused"], default="logits", help="fused: head and loss of detgemm's arms are one operation")
     parser.add_argument("--share", action="store_true", help="all ranks share one GPU and exchange bytes by gloo, which is slow: for bits")
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--same-as", type=pathlib.Path, help="a record of other ranks")
@@ -98,7 +99,7 @@ def build(options, arm, device):
     model = GPTModel(config=config, transformer_layer_spec=spec, vocab_size=given["vocabulary"], max_sequence_length=given["length"],
                      position_embedding_type="rope")
     if arm != "stock":
-        detgemm.megatron.use(model, policy, across_ranks=tree)
+        detgemm.megatron.use(model, policy, across_ranks=tree, fused_head=options.head == "fused")
     return model.bfloat16().to(device)
 
 
