@@ -174,6 +174,12 @@ def memory(options):
     return (total - free) / 2**30
 
 
+def tensors(options):
+    """The most that tensors of engine and trainer had at one time, in GiB."""
+    import torch
+    return torch.cuda.max_memory_allocated() / 2**30 if options.device == "cuda" else 0.0
+
+
 def learn(options, trainer, prompts, tokens, sampled, watch):
     """One step in micro-batches; returns the reward and the trainer's log-probabilities."""
     import torch
@@ -228,7 +234,7 @@ def run(options, arm):
             rows.append({"reward": reward, "largest": difference.abs().max().item(), "k3": (ratio - 1 - difference).mean().item(),
                          "ratio": [ratio.min().item(), ratio.max().item()], "other": common.differing(scored, sampled),
                          "of": sampled.numel(), "cached": cached, "seconds": end - start,
-                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options)})
+                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options), "tensors": tensors(options)})
             print(json.dumps(rows[-1]), flush=True)
     if arm in OURS:
         print(watch)
@@ -285,7 +291,8 @@ def main():
         print(f"{arm}: {sum(row['other'] for row in rows)} of {sum(row['of'] for row in rows)} log-probabilities with other bytes, largest "
               f"difference {max(row['largest'] for row in rows):.3e}, {sum(row['cached'] for row in rows)} prompt tokens from the cache, "
               f"{sorted(row['seconds'] for row in rows[1:] or rows)[len(rows[1:] or rows) // 2]:.2f} s per step after the first"
-              + (f", {max(row['GiB'] for row in rows):.1f} GiB" if options.device == "cuda" else ""))
+              + (f", {max(row['GiB'] for row in rows):.1f} GiB, of tensors at most {max(row['tensors'] for row in rows):.2f}"
+                 if options.device == "cuda" else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found))
     if not set(found) & set(OURS):
