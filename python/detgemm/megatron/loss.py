@@ -7,7 +7,7 @@
 The one sum is a product with a column of ones under `SUMS`, a tree: each rank computes the root of its leaves, and roots are
 joined in the tree's order. A maximum has no order, and all else is by element. exp and log are those of docs/python-orders.md.
 
-`fused_loss` is another order, logsum16 (docs/log-prob.md), which needs no logits: head and loss are one operation.
+`fused_loss` is another order, logsum16 (docs/log-prob.md), in which head and loss are one operation.
 """
 import torch
 
@@ -68,7 +68,7 @@ def vocab_parallel_cross_entropy(logits, labels, group):
 
 
 def fused_loss(hidden, labels, head):
-    """The loss of every token, B x S in fp32, without its logits. hidden: S x B x H; labels: B x S; head: a ColumnParallelLinear.
+    """The loss of every token, B x S in fp32, from hidden states. hidden: S x B x H; labels: B x S; head: a ColumnParallelLinear.
 
     Rows of a sequence follow each other, so the weight's gradient is that of one sequence after the other.
     """

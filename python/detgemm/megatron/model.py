@@ -42,8 +42,9 @@ def use(model, policy, *, across_ranks=None, fused_head=False):
     """Puts what a GPTModel of `get_gpt_layer_spec` builds beside its layers on detgemm, in place: embedding, last norm, head, loss.
 
     policy, across_ranks: as for the layers. fused_head: whether the losses of labels are computed by `linear_log_prob`, in the
-    order logsum16 and without stored logits; sequences then have whole steps of the policy's `wgrad`. What is not supported is refused in a sentence before anything is changed. Call it
-    before the model is wrapped (Float16Module, DistributedDataParallel).
+    order logsum16; it keeps logits of at most 2 GiB, on several ranks none, and sequences then have whole steps of the policy's
+    `wgrad`. What is not supported is refused in a sentence before anything is changed. Call it before the model is wrapped
+    (Float16Module, DistributedDataParallel).
     """
     refuse(type(model) is not GPTModel, f"model is a {type(model).__name__}: it must be a GPTModel that is not wrapped yet")
     check_truth("fused_head", fused_head)
