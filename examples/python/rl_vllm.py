@@ -5,6 +5,7 @@
 
     examples/python/rl_vllm.py --model tiny --device cpu
     examples/python/rl_vllm.py --model qwen3-1.7b --steps 20 --prompts 8 --group 8 --prompt 400 --new 128 --micro 4 --budget 2048
+    examples/python/rl_vllm.py --head fused         # log-probabilities in the order logsum16; the trainer stores no logits
     examples/python/rl_vllm.py --control            # without the norm's hook in vLLM: it must end with 1
 
 vLLM samples a group of completions per prompt at temperature 1, each with a seed, with a prefix cache and prompts in chunks.
@@ -44,6 +45,8 @@ def arguments():
     parser.add_argument("--device", choices=["cuda", "cpu"])
     parser.add_argument("--arms", help="some of " + ", ".join(ARMS))
     parser.add_argument("--control", action="store_true", help="the arm control alone")
+    parser.add_argument("--head", choices=["logits", "fused"], default="logits", help="fused: detgemm.torch.heads in the trainer, and its order "
+                        "of log-probabilities in vLLM")
     parser.add_argument("--json", help="writes the rows of every arm there")
     for name, value in {"steps": 3, "prompts": 2, "group": 3, "prompt": 40, "new": 12, "micro": 2, "budget": 32, "seed": 0, "rate": 1e-3,
                         "memory": 0.15, "cache": 0}.items():
@@ -79,6 +82,8 @@ class Engine:
         # Stock vLLM packs its weights on a CPU and then takes others from a checkpoint alone.
         self.from_disk = options.device == "cpu" and not ours
         more = {"quantization": "detgemm"} if ours else {}
+        if ours and options.head == "fused":
+            more["hf_overrides"] = {"quantization_config": {"quant_method": "detgemm", "log_probs": "logsum16"}}
         if arm == "control":
             from detgemm.vllm import hooks
             hooks.leave_out(["norm"])
@@ -169,6 +174,12 @@ def memory(options):
     return (total - free) / 2**30
 
 
+def tensors(options):
+    """The most that tensors of engine and trainer had at one time, in GiB."""
+    import torch
+    return torch.cuda.max_memory_allocated() / 2**30 if options.device == "cuda" else 0.0
+
+
 def learn(options, trainer, prompts, tokens, sampled, watch):
     """One step in micro-batches; returns the reward and the trainer's log-probabilities."""
     import torch
@@ -201,7 +212,7 @@ def run(options, arm):
         model = build(options, arm)
         save(model, folder)
         engine, source = Engine(options, arm, folder), random.Random(options.seed)
-        learner = Trainer(model, options.rate, arm in OURS)
+        learner = Trainer(model, options.rate, arm in OURS, options.head)
         vocabulary = model.config.vocab_size
         for step in range(options.steps):
             if step == 1:
@@ -223,7 +234,7 @@ def run(options, arm):
             rows.append({"reward": reward, "largest": difference.abs().max().item(), "k3": (ratio - 1 - difference).mean().item(),
                          "ratio": [ratio.min().item(), ratio.max().item()], "other": common.differing(scored, sampled),
                          "of": sampled.numel(), "cached": cached, "seconds": end - start,
-                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options)})
+                         "split": [drawn - start, learned - drawn, end - learned], "GiB": memory(options), "tensors": tensors(options)})
             print(json.dumps(rows[-1]), flush=True)
     if arm in OURS:
         print(watch)
@@ -280,7 +291,8 @@ def main():
         print(f"{arm}: {sum(row['other'] for row in rows)} of {sum(row['of'] for row in rows)} log-probabilities with other bytes, largest "
               f"difference {max(row['largest'] for row in rows):.3e}, {sum(row['cached'] for row in rows)} prompt tokens from the cache, "
               f"{sorted(row['seconds'] for row in rows[1:] or rows)[len(rows[1:] or rows) // 2]:.2f} s per step after the first"
-              + (f", {max(row['GiB'] for row in rows):.1f} GiB" if options.device == "cuda" else ""))
+              + (f", {max(row['GiB'] for row in rows):.1f} GiB, of tensors at most {max(row['tensors'] for row in rows):.2f}"
+                 if options.device == "cuda" else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found))
     if not set(found) & set(OURS):

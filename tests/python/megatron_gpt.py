@@ -4,7 +4,8 @@
 
 RUN is ARM:MICRO. ARM: "ours", detgemm's specification; "ddp", ours with main_grad from Megatron's DistributedDataParallel;
 "stock", Megatron's local one; "faulty", ours whose gradients of weights take all sequences of a micro-batch as one; "moe", ours
-with experts; "mixed", whose experts take a micro-batch's sequences from the last to the first. MICRO: sequences per micro-batch, of
+with experts; "mixed", whose experts take a micro-batch's sequences from the last to the first; "head", ours with head and loss as
+one operation and sequences of 32 tokens; "plain", ours with such sequences. MICRO: sequences per micro-batch, of
 SEQUENCES. Or RUN is "loss:ours", "loss:stock", "refused", "outer" or "audit". Ranks are processes,
 connected by gloo; each writes its share to RESULT.<rank>. test_megatron.py compares.
 """
@@ -58,7 +59,7 @@ def build(arm, across_ranks=TREE, **changes):
     model = GPTModel(config=config(**changes), transformer_layer_spec=spec, vocab_size=VOCABULARY, max_sequence_length=LENGTH,
                      position_embedding_type="rope")
     if arm != "stock":
-        detgemm.megatron.use(model, policy(), across_ranks=across_ranks)
+        detgemm.megatron.use(model, policy(), across_ranks=across_ranks, fused_head=arm == "head")
     return model.bfloat16()
 
 
@@ -168,8 +169,13 @@ def refused():
             said[name] = "it was joined"
         except Exception as raised:
             said[name] = str(raised)
-    model = build("ours")
     places, tokens = torch.arange(LENGTH).expand(1, LENGTH), torch.zeros(1, LENGTH, dtype=torch.int64)
+    try:
+        losses(build("head"), torch.zeros(1, LENGTH + 1, dtype=torch.int64))
+        said["length"] = "it ran"
+    except Exception as raised:
+        said["length"] = str(raised)
+    model = build("ours")
     for name, mask in (("mask", torch.zeros(1, 1, LENGTH, LENGTH, dtype=torch.bool)), ("shape", torch.zeros(1, 1, LENGTH, 1, dtype=torch.bool))):
         try:
             model(tokens, places, mask, labels=tokens)
@@ -213,8 +219,10 @@ def outer():
 
 
 def one(run):
+    global LENGTH
     from detgemm.megatron import experts, linear
     kind, _, which = run.partition(":")
+    LENGTH = 32 if kind in ("head", "plain") else 24
     if kind in ("refused", "audit", "outer"):
         return globals()[kind]()
     if kind == "loss":

@@ -208,3 +208,14 @@ def test_what_has_no_gradient_says_so():
     z = wide(4, 50, torch.float32).requires_grad_()
     with pytest.raises(detgemm.DetgemmError, match="ids has 2 columns per row"):
         dt.log_probs_of(z, torch.zeros((4, 2), dtype=torch.int64)).sum().backward()
+    first, = torch.autograd.grad(dt.log_probs_of(z, torch.zeros(4, dtype=torch.int64)).sum(), z, create_graph=True)
+    with pytest.raises(detgemm.DetgemmError, match="log_probs_of has no gradient of a gradient"):
+        first.sum().backward()
+
+
+def test_parts_of_tensors_are_refused():
+    """As fully_shard leaves parameters outside of forward passes."""
+    part = torch.zeros(3, 5)
+    part.full_tensor = part.clone  # what a DTensor has
+    with pytest.raises(detgemm.DetgemmError, match="logits is a DTensor: call this in the forward pass of the module"):
+        dt.log_probs_of(part, torch.tensor([0, 1, 4]))

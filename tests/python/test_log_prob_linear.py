@@ -355,6 +355,18 @@ def test_compiled_heads_have_the_eager_gradients(accumulate):
     assert equal(gradients(True), gradients(False))
 
 
+def test_a_scale_may_change_under_compile():
+    """A number that changes is a symbol, of which the compiler makes no sentence."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+    x, weight, targets, _ = problem(4, 16, 50)
+    counter, chosen = CompileCounterWithBackend("eager"), policy()
+    torch._dynamo.reset()
+    call = torch.compile(lambda factor: dt.linear_log_prob(x, weight, targets, chosen, scale=factor).logp, backend=counter, fullgraph=True)
+    for factor in (0.7, 0.9, 1.3):
+        assert dt.same_bits(call(factor), dt.linear_log_prob(x, weight, targets, chosen, scale=factor).logp)
+    assert counter.frame_count == 2
+
+
 @pytest.mark.parametrize("change, sentence", [
     ({"x": torch.zeros(3, 8)}, r"x is fp32: hopper/bf16/chain->bf16 reads bf16: call .bfloat16\(\) on it"),
     ({"weight": torch.zeros(50, 9).bfloat16()}, r"weight \(50, 9\): they must be \[..., H\] and V x H"),
@@ -366,7 +378,9 @@ def test_compiled_heads_have_the_eager_gradients(accumulate):
       "weight": torch.zeros(50, 8).half()}, "policy.input is torch.float16: gradients of logits are bf16"),
     ({"valid": 51}, "valid is 51: it must be an integer from 1 to the 50 rows"), ({"vocab_start": 16}, "vocab_start is 16"),
     ({"bias": torch.zeros(3)}, r"bias has the shape \(3,\)"), ({"scale": -1.0}, "scale is -1.0"),
-    ({"alpha": float("nan")}, "alpha is nan: it must be a finite number"),
+    ({"alpha": float("nan")}, "alpha is nan: it must be a finite number"), ({"alpha": 1e39}, "alpha is 1e[+]39: it must be a finite number"),
+    ({"scale": 1e-50}, "scale is 1e-50: it must be finite and above zero"), ({"scale": 1e39}, "scale is 1e[+]39"),
+    ({"valid": True}, "valid is True: it must be an integer"),
     ({"scale": torch.tensor([1.0, 0.0, 1.0])}, r"scale\[1\] is 0.000000: it must be finite and positive"),
 ])
 def test_wrong_calls_are_refused_in_a_sentence(change, sentence):

@@ -29,12 +29,13 @@ def run(folder, ranks, *runs):
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     return run(tmp_path_factory.mktemp("one"), 1, "ours:8", "ours:4", "ours:1", "ddp:2", "faulty:8", "faulty:1", "stock:8", "stock:4",
-               "stock:1", "moe:8", "moe:4", "moe:1", "mixed:8", "mixed:1", "loss:ours", "loss:stock", "refused", "outer", "audit")[0]
+               "stock:1", "moe:8", "moe:4", "moe:1", "mixed:8", "mixed:1", "head:8", "head:1", "plain:8", "loss:ours", "loss:stock", "refused",
+               "outer", "audit")[0]
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("two"), 2, "ours:8", "ours:2", "stock:8", "loss:ours", "loss:stock")
+    return run(tmp_path_factory.mktemp("two"), 2, "ours:8", "ours:2", "stock:8", "head:8", "loss:ours", "loss:stock")
 
 
 def share(name, whole, rank):
@@ -93,6 +94,15 @@ def test_two_ranks_have_the_bits_of_one(alone, two):
     assert "losses" in stock and len(stock) >= 8
 
 
+def test_a_fused_head_depends_on_neither_cut_nor_ranks(alone, two):
+    """Head and loss as one operation, in another order than that of stored logits: near it, and not equal."""
+    head, plain = alone["head:8"], alone["plain:8"]
+    assert other(head, alone["head:1"]) == []
+    for rank in range(2):
+        assert [name for name, whole in head.items() if not same(share(name, whole, rank).contiguous(), two[rank]["head:8"][name])] == []
+    assert (head["losses"] - plain["losses"]).abs().max() < 1e-5 and "losses" in other(head, plain)
+
+
 def test_the_loss_of_shards_has_the_bits_of_one(alone, two):
     """Infinities, a NaN, subnormals and cancellation; PyTorch's order of the sum is the control."""
     whole = alone["loss:ours"]
@@ -144,7 +154,8 @@ def test_nothing_is_outside(alone):
     ("buffers", "it must be contiguous torch.float32"), ("slices", "slices is 0: it must be an integer, 1 or more"),
     ("slice", "2 slices of this rank are closed, which are all of them"),
     ("no slice", "3 slices of this rank are closed: they must be 4, 4 by 1 ranks"), ("gelu", "activation_func is gelu: experts have silu"),
-    ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"), ("mask", "attention_mask hides other keys"),
+    ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"),
+    ("length", "sequences have 24 tokens: with fused_head they must have a multiple of 16"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):
     assert sentence in alone["refused"][name]

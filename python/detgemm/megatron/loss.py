@@ -6,13 +6,18 @@
 
 The one sum is a product with a column of ones under `SUMS`, a tree: each rank computes the root of its leaves, and roots are
 joined in the tree's order. A maximum has no order, and all else is by element. exp and log are those of docs/python-orders.md.
+
+`fused_loss` is another order, logsum16 (docs/log-prob.md), in which head and loss are one operation.
 """
 import torch
 
+from detgemm.megatron.linear import step_of
 from detgemm.megatron.ranks import gather, only_one
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
+from detgemm.torch.log_prob_linear import linear_log_prob
 from detgemm.torch.operators import OPS
 from detgemm.torch.plain.arithmetic import log
+from detgemm.torch.policy import Policy
 from detgemm.torch.ranks import check_ranks, join_op
 
 # Megatron pads a vocabulary to a multiple of 128 per rank, so every rank has whole leaves.
@@ -60,3 +65,17 @@ def vocab_parallel_cross_entropy(logits, labels, group):
     if group.size() > 1:
         check_ranks(SUMS, logits.shape[-1] * group.size(), group.size())
     return CrossEntropy.apply(logits, labels, group)
+
+
+def fused_loss(hidden, labels, head):
+    """The loss of every token, B x S in fp32, from hidden states. hidden: S x B x H; labels: B x S; head: a ColumnParallelLinear.
+
+    Rows of a sequence follow each other, so the weight's gradient is that of one sequence after the other.
+    """
+    policy, shared, group = head.contracts.policy, head.contracts.across_ranks, head.tp_group
+    step, length = step_of(policy.wgrad), hidden.shape[0]
+    refuse(length % step != 0, f"sequences have {length} tokens: with fused_head they must have a multiple of {step}, the step of "
+                               f"{policy.wgrad}, so that the cut into micro-batches moves no bit")
+    ranks = {"group": group, "vocab_start": group.rank() * head.weight.shape[0]} if group.size() > 1 else {}
+    return -linear_log_prob(hidden.transpose(0, 1), head.weight, labels, Policy(policy.forward, shared or policy.dgrad, policy.wgrad),
+                            **ranks).logp

@@ -9,9 +9,9 @@ from megatron.core.transformer.dot_product_attention import DotProductAttention
 from detgemm.megatron.experts import Experts
 from detgemm.megatron.layers import RMSNorm, VocabParallelEmbedding
 from detgemm.megatron.linear import ColumnParallelLinear, Contracts, RowParallelLinear
-from detgemm.megatron.loss import vocab_parallel_cross_entropy
+from detgemm.megatron.loss import fused_loss, vocab_parallel_cross_entropy
 from detgemm.megatron.settings import check_config
-from detgemm.torch.dispatch import refuse
+from detgemm.torch.dispatch import check_truth, refuse
 
 class CoveredGPTModel(GPTModel):
     """GPTModel whose loss has a written order."""
@@ -22,6 +22,15 @@ class CoveredGPTModel(GPTModel):
         return loss.transpose(0, 1).contiguous()
 
 
+class FusedGPTModel(CoveredGPTModel):
+    """The same, whose head and loss are one operation."""
+
+    def _postprocess(self, hidden_states, input_ids, position_ids, labels, *given, **options):
+        if labels is None:
+            return super()._postprocess(hidden_states, input_ids, position_ids, labels, *given, **options)
+        return fused_loss(hidden_states, labels, self.output_layer)
+
+
 def _foreign(model):
     """Names of modules that add over a dimension and are Megatron's own."""
     kinds = (tensor_parallel.ColumnParallelLinear, tensor_parallel.RowParallelLinear, DotProductAttention)
@@ -29,13 +38,16 @@ def _foreign(model):
             if isinstance(module, kinds) and not isinstance(module, (ColumnParallelLinear, RowParallelLinear))]
 
 
-def use(model, policy, *, across_ranks=None):
+def use(model, policy, *, across_ranks=None, fused_head=False):
     """Puts what a GPTModel of `get_gpt_layer_spec` builds beside its layers on detgemm, in place: embedding, last norm, head, loss.
 
-    policy, across_ranks: as for the layers. What is not supported is refused in a sentence before anything is changed. Call it
-    before the model is wrapped (Float16Module, DistributedDataParallel).
+    policy, across_ranks: as for the layers. fused_head: whether the losses of labels are computed by `linear_log_prob`, in the
+    order logsum16; it keeps logits of at most 2 GiB, on several ranks none, and sequences then have whole steps of the policy's
+    `wgrad`. What is not supported is refused in a sentence before anything is changed. Call it before the model is wrapped
+    (Float16Module, DistributedDataParallel).
     """
     refuse(type(model) is not GPTModel, f"model is a {type(model).__name__}: it must be a GPTModel that is not wrapped yet")
+    check_truth("fused_head", fused_head)
     contracts, config = Contracts(policy, across_ranks), model.config
     check_config(config)
     refuse(model.share_embeddings_and_output_weights, "the embedding is tied to the head: both would add to one gradient, in an order "
@@ -61,4 +73,4 @@ def use(model, policy, *, across_ranks=None):
     new.weight = old.weight
     new.weight.data = new.weight.data.to(config.params_dtype)
     model.decoder.final_layernorm = new
-    model.__class__ = CoveredGPTModel
+    model.__class__ = FusedGPTModel if fused_head else CoveredGPTModel

@@ -32,9 +32,12 @@ def checked_scale(scale, tokens, like, shape):
     if scale is None:
         return None
     if not isinstance(scale, torch.Tensor):
-        refuse(isinstance(scale, bool) or not isinstance(scale, (int, float)), f"scale is a {type(scale).__name__}: it must be a "
-                                                                              "number or a tensor")
-        refuse(not 0 < scale < float("inf"), f"scale is {scale}: it must be finite and above zero")
+        # Sentences are made where they are said: a compiler, for which scale is a symbol, makes none. Between these limits a number
+        # that is rounded to fp32 is finite and above zero.
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+            refuse(True, f"scale is a {type(scale).__name__}: it must be a number or a tensor")
+        if not 2.0**-150 < scale < 2.0**128 - 2.0**103:  # nor is a NaN
+            refuse(True, f"scale is {scale}: it must be finite and above zero, as a number of fp32 too")
         return torch.full((tokens,), float(scale), dtype=torch.float32, device=like.device)
     refuse(scale.dtype != torch.float32, f"scale.dtype is {scale.dtype}: it must be float32")
     refuse(scale.shape != shape, f"scale has the shape {tuple(scale.shape)}: it must be one number per row, {tuple(shape)}")
@@ -45,6 +48,14 @@ def checked_scale(scale, tokens, like, shape):
 def check_targets(name, targets):
     check_tensors(**{name: targets})
     refuse(targets.dtype not in (torch.int64, torch.int32), f"{name}.dtype is {targets.dtype}: it must be int64 or int32")
+
+
+def check_local(**named):
+    """Refuses tensors that are a rank's part of a larger one: parameters of fully_shard outside of the module's forward pass."""
+    for name, tensor in named.items():
+        if hasattr(tensor, "full_tensor"):
+            refuse(True, f"{name} is a DTensor: call this in the forward pass of the module that fully_shard manages, where its "
+                         f"parameters are whole, or pass {name}.full_tensor()")
 
 
 def check_values(name, targets, scale, valid):
@@ -131,7 +142,15 @@ def _backward(ctx, dlogp, *_):
     return log_probs_of_backward(dlogp, *ctx.saved_tensors, ctx.valid), None, None, None
 
 
+def no_second(name):
+    """The gradient of a backward pass: a refusal."""
+    def refused(ctx, *_):
+        raise lib.DetgemmError(f"{name}_backward has no gradient: {name} has no gradient of a gradient")
+    return refused
+
+
 log_probs_of_op.register_autograd(_backward, setup_context=_context)
+log_probs_of_backward.register_autograd(no_second("log_probs_of"))
 guard(log_probs_of_op)
 guard(log_probs_of_backward)
 
@@ -149,6 +168,7 @@ def log_probs_of(logits, ids, *, scale=None, valid=None):
     A wrong call raises DetgemmError with a sentence.
     """
     check_tensor("logits", logits)
+    check_local(logits=logits, ids=ids)
     refuse(logits.dtype not in LOGITS, f"logits.dtype is {logits.dtype}: it must be bfloat16 or float32")
     refuse(logits.dim() < 1, "logits has no dimension: it must have one or more")
     check_targets("ids", ids)
@@ -157,8 +177,8 @@ def log_probs_of(logits, ids, *, scale=None, valid=None):
                                                                f"{tuple(leading)}, or have one dimension more")
     refuse(ids.device != logits.device, f"ids is on {ids.device} and logits is on {logits.device}")
     valid = columns if valid is None else valid
-    refuse(not isinstance(valid, int) or not 1 <= valid <= columns, f"valid is {valid!r}: it must be an integer from 1 to the "
-                                                                    f"{columns} columns")
+    refuse(isinstance(valid, bool) or not isinstance(valid, int) or not 1 <= valid <= columns,
+           f"valid is {valid!r}: it must be an integer from 1 to the {columns} columns")
     rows = logits.reshape(-1, columns)
     factor = checked_scale(scale, rows.shape[0], rows, leading)
     many = ids.shape[-1] if ids.dim() == logits.dim() else 1

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import torch
 
-from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import register_gradient
 from detgemm.torch.dispatch import check_tensors, check_truth, refuse, under_autocast
 from detgemm.torch.layers import _cast, _check_policy, _check_types
-from detgemm.torch.log_prob import LOGITS, ORDER, check_targets, checked_scale
+from detgemm.torch.log_prob import LOGITS, ORDER, check_local, check_targets, checked_scale, no_second
 from detgemm.torch.log_prob_gradients import gradients, save
 from detgemm.torch.log_prob_sharded import sharded_log_prob_op
 from detgemm.torch.main_grad import gradient_of
@@ -67,12 +66,8 @@ def _backward(ctx, *upstream):
     return gradients(ctx, upstream, call, 15)
 
 
-def _no_second(ctx, *_):
-    raise lib.DetgemmError("linear_log_prob_backward has no gradient: linear_log_prob has no gradient of a gradient")
-
-
 register_gradient("linear_log_prob", _backward, setup_context=_context)
-register_gradient("linear_log_prob_backward", _no_second)
+register_gradient("linear_log_prob_backward", no_second("linear_log_prob"))
 
 
 @torch.compiler.assume_constant_result
@@ -99,7 +94,7 @@ def _check_shapes(x, weight, targets, bias, valid, group, vocab_start):
             refuse(True, f"{name} is on {tensor.device} and x is on {x.device}")
     if bias is not None and bias.shape != (columns,):
         refuse(True, f"bias has the shape {tuple(bias.shape)}: it must be ({columns},)")
-    if valid is not None and (not isinstance(valid, int) or valid < 1 or (group is None and valid > columns)):
+    if valid is not None and (isinstance(valid, bool) or not isinstance(valid, int) or valid < 1 or (group is None and valid > columns)):
         refuse(True, f"valid is {valid!r}: it must be an integer from 1 to the {columns} rows of the weight")
     if group is None and columns < 1:
         refuse(True, "weight has no row")
@@ -135,11 +130,12 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     _check_policy(policy)
     check_tensors(x=x, weight=weight)
     check_targets("targets", targets)
+    check_local(x=x, weight=weight, targets=targets, bias=bias)
     check_truth("entropy", entropy)
     if keep_logits is not None:
         check_truth("keep_logits", keep_logits)
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not abs(alpha) < float("inf"):
-        refuse(True, f"alpha is {alpha!r}: it must be a finite number")  # apart, since a compiler traces the sentence
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not abs(alpha) < 2.0**128 - 2.0**103:
+        refuse(True, f"alpha is {alpha!r}: it must be a finite number of fp32")  # apart, since a compiler traces the sentence
     main_grad, flagged = gradient_of(weight, "weight")
     bias_main_grad, _ = gradient_of(bias, "bias")
     if under_autocast(x):
