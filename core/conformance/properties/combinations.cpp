@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kSharedCases = 4;  // after the rows of the design: A and B are one array
 // After those, with --full: extents as kernels and models have.
 constexpr std::int64_t kWideCases = 120;
+
+/// All elements +0 or -0 in half of the rows, some of them in the others.
 void scatter_zeros(Random& random, Elements& e, DType input) {
   const std::uint32_t sign = format_of(input).sign_bit();
   for (std::int64_t i = 0; i < e.rows; ++i) {
